@@ -1,0 +1,81 @@
+// The contract between the harness and every algorithm, hand-written or a library's: Support, Plan,
+// Algorithm. docs/adding_an_algorithm.md walks through one. The contract test
+// (bench/algorithm/contract_test.cpp) sweeps all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bench/core/problem.hpp"
+#include "bench/core/result.hpp"
+#include "bench/device/device.hpp"
+
+namespace convscope {
+
+// Yes, or a refusal: a code and one full sentence that names the limit ("stride 2x2: Winograd needs stride
+// 1").
+class Support {
+ public:
+  static Support yes() { return {}; }
+  static Support no(Reason reason, std::string why) { return {reason, std::move(why)}; }
+  explicit operator bool() const { return reason_ == Reason::none; }
+  Reason reason() const { return reason_; }
+  const std::string& why() const { return why_; }
+
+ private:
+  Support() = default;
+  Support(Reason reason, std::string why) : reason_(reason), why_(std::move(why)) {}
+  Reason reason_ = Reason::none;
+  std::string why_;
+};
+
+// The user's tensors in device memory, in the problem's layout, and the plan's scratch. The tensor that the
+// pass writes holds NaN or old results before run(); the other two must not be written. All are page-aligned.
+struct ConvArgs {
+  void* input = nullptr;
+  void* filter = nullptr;
+  void* output = nullptr;
+  void* workspace = nullptr;  // workspace_bytes(); prepare() and run() get the same one, untouched in between
+};
+
+// What a plan may use. `workspace_cap` in bytes; a plan that can trade memory for time stays under it when
+// possible.
+struct PlanOptions {
+  int64_t workspace_cap = INT64_MAX;
+  int threads = 1;  // OpenMP threads that prepare() and run() will have
+};
+
+// One problem made ready to run any number of times. Built outside every timing; run() neither allocates nor
+// waits.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  // Everything prepare() and run() need, prepared filters included.
+  virtual int64_t workspace_bytes() const { return 0; }
+  // What was chosen, for the row: a library's kernel name, a tile split such as "5+4+4".
+  virtual std::string implementation() const { return ""; }
+  // Work that depends on the filter alone and can be done once for many runs (forward and backward-data).
+  virtual bool has_prepare() const { return false; }
+  virtual void prepare(const ConvArgs&, Queue&) {}
+  // Computes the written tensor completely (no accumulation into it).
+  virtual void run(const ConvArgs&, Queue&) = 0;
+};
+
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+  virtual const AlgorithmInfo& info() const = 0;
+  // Cheap and pure. A problem that is not `defect`ive is either supported or refused with a reason.
+  virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
+  // Only for supported problems. Throws std::bad_alloc or std::runtime_error.
+  virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
+  // Only for supported problems. Libraries whose inner workings are unknown count as direct.
+  virtual OperationCount operations(const ConvProblem&) const = 0;
+  // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
+  // by the element-wise bound of bench/verify beside the gate on the relative L2 error.
+  virtual double error_growth(const ConvProblem&) const { return 1.0; }
+};
+
+}  // namespace convscope

@@ -1,0 +1,31 @@
+#include "bench/algorithm/registry.hpp"
+
+#include <fnmatch.h>
+
+#include <stdexcept>
+
+namespace convscope {
+
+void Registry::add(std::unique_ptr<Algorithm> algorithm) {
+  if (find(algorithm->info().id) != nullptr)
+    throw std::logic_error("two algorithms are called " + algorithm->info().id);
+  algorithms_.push_back(std::move(algorithm));
+}
+
+const Algorithm* Registry::find(std::string_view id) const {
+  for (const auto& algorithm : algorithms_)
+    if (algorithm->info().id == id) return algorithm.get();
+  return nullptr;
+}
+
+std::vector<const Algorithm*> Registry::all() const {
+  std::vector<const Algorithm*> result;
+  for (const auto& algorithm : algorithms_) result.push_back(algorithm.get());
+  return result;
+}
+
+bool matches_glob(std::string_view glob, std::string_view text) {
+  return fnmatch(std::string(glob).c_str(), std::string(text).c_str(), 0) == 0;
+}
+
+}  // namespace convscope

@@ -1,0 +1,252 @@
+#include "bench/core/problem.hpp"
+
+#include <limits>
+
+#include "bench/core/error.hpp"
+
+namespace convscope {
+namespace {
+
+template <typename E, size_t N>
+std::optional<E> from_name(const std::array<E, N>& all, std::string_view text) {
+  for (E value : all)
+    if (name(value) == text) return value;
+  return std::nullopt;
+}
+
+int64_t output_size(int64_t input, int64_t filter, int64_t stride, int64_t pad, int64_t dilation) {
+  return (input + 2 * pad - ((filter - 1) * dilation + 1)) / stride + 1;
+}
+
+// The number of (output, tap) pairs along one dimension whose input position lies inside the tensor.
+int64_t inside_pairs(int64_t input, int64_t output, int64_t filter, int64_t stride, int64_t pad,
+                     int64_t dilation) {
+  int64_t pairs = 0;
+  for (int64_t p = 0; p < output; ++p)
+    for (int64_t r = 0; r < filter; ++r) {
+      const int64_t h = p * stride - pad + r * dilation;
+      pairs += h >= 0 && h < input;
+    }
+  return pairs;
+}
+
+TensorShape activation_shape(Layout layout, int64_t n, int64_t c, Extent2 hw) {
+  const auto [h, w] = hw;
+  switch (layout) {
+    case Layout::nchw:
+      return {{n, c, h, w}, {c * h * w, h * w, w, 1}};
+    case Layout::nhwc:
+      return {{n, c, h, w}, {h * w * c, 1, w * c, c}};
+    case Layout::chwn:
+      return {{n, c, h, w}, {1, h * w * n, w * n, n}};
+  }
+  return {};
+}
+
+TensorShape filter_shape(Layout layout, int64_t k, int64_t c, Extent2 rs) {
+  const auto [r, s] = rs;
+  switch (layout) {
+    case Layout::nchw:
+      return {{k, c, r, s}, {c * r * s, r * s, s, 1}};
+    case Layout::nhwc:
+      return {{k, c, r, s}, {r * s * c, 1, s * c, c}};
+    case Layout::chwn:
+      return {{k, c, r, s}, {1, r * s * k, s * k, k}};
+  }
+  return {};
+}
+
+// a * b, or nothing when it does not fit 63 bits; both are at least 1.
+std::optional<int64_t> product(std::optional<int64_t> a, int64_t b) {
+  int64_t result = 0;
+  if (!a || __builtin_mul_overflow(*a, b, &result)) return std::nullopt;
+  return result;
+}
+
+std::optional<std::string> out_of_range(std::string_view field, int64_t value, int64_t lowest) {
+  // Larger than this no field makes sense and sums of fields could overflow.
+  constexpr int64_t highest = int64_t{1} << 31;
+  if (value >= lowest && value <= highest) return std::nullopt;
+  return std::string(field) + " is " + std::to_string(value) + "; allowed is " + std::to_string(lowest) +
+         " to " + std::to_string(highest);
+}
+
+}  // namespace
+
+std::string_view name(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return "forward";
+    case Pass::backward_data:
+      return "backward_data";
+    case Pass::backward_filter:
+      return "backward_filter";
+  }
+  return "?";
+}
+
+std::string_view name(MathMode math) {
+  switch (math) {
+    case MathMode::fp32:
+      return "fp32";
+    case MathMode::tf32:
+      return "tf32";
+    case MathMode::tf32x3:
+      return "3xtf32";
+    case MathMode::bf16:
+      return "bf16";
+    case MathMode::fp16:
+      return "fp16";
+  }
+  return "?";
+}
+
+std::string_view name(Layout layout) {
+  switch (layout) {
+    case Layout::nchw:
+      return "nchw";
+    case Layout::nhwc:
+      return "nhwc";
+    case Layout::chwn:
+      return "chwn";
+  }
+  return "?";
+}
+
+std::string_view name(Role role) {
+  switch (role) {
+    case Role::input:
+      return "input";
+    case Role::filter:
+      return "filter";
+    case Role::output:
+      return "output";
+  }
+  return "?";
+}
+
+std::optional<Pass> pass_from_name(std::string_view text) {
+  return from_name(kPasses, text);
+}
+std::optional<MathMode> math_from_name(std::string_view text) {
+  return from_name(kMathModes, text);
+}
+std::optional<Layout> layout_from_name(std::string_view text) {
+  return from_name(kLayouts, text);
+}
+
+DataType storage_type(MathMode math) {
+  if (math == MathMode::bf16) return DataType::bf16;
+  if (math == MathMode::fp16) return DataType::f16;
+  return DataType::f32;
+}
+
+int64_t bytes_per_element(DataType type) {
+  return type == DataType::f32 ? 4 : 2;
+}
+
+Role written_role(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return Role::output;
+    case Pass::backward_data:
+      return Role::input;
+    case Pass::backward_filter:
+      return Role::filter;
+  }
+  return Role::output;
+}
+
+Extent2 ConvProblem::output() const {
+  return {output_size(input.h, filter.h, stride.h, pad.h, dilation.h),
+          output_size(input.w, filter.w, stride.w, pad.w, dilation.w)};
+}
+
+TensorShape ConvProblem::shape(Role role) const {
+  switch (role) {
+    case Role::input:
+      return activation_shape(layout, batch, in_channels, input);
+    case Role::filter:
+      return filter_shape(layout, out_channels, in_channels_per_group(), filter);
+    case Role::output:
+      return activation_shape(layout, batch, out_channels, output());
+  }
+  return {};
+}
+
+int64_t ConvProblem::elements(Role role) const {
+  const auto size = shape(role).size;
+  return size[0] * size[1] * size[2] * size[3];
+}
+
+int64_t ConvProblem::bytes(Role role) const {
+  return elements(role) * bytes_per_element(storage_type(math));
+}
+
+int64_t ConvProblem::total_bytes() const {
+  return bytes(Role::input) + bytes(Role::filter) + bytes(Role::output);
+}
+
+double ConvProblem::nominal_flops() const {
+  return 2.0 * static_cast<double>(elements(Role::output)) * static_cast<double>(in_channels_per_group()) *
+         static_cast<double>(filter.h * filter.w);
+}
+
+double ConvProblem::effective_flops() const {
+  const Extent2 out = output();
+  const int64_t rows = inside_pairs(input.h, out.h, filter.h, stride.h, pad.h, dilation.h);
+  const int64_t columns = inside_pairs(input.w, out.w, filter.w, stride.w, pad.w, dilation.w);
+  return 2.0 * static_cast<double>(batch * out_channels) * static_cast<double>(in_channels_per_group()) *
+         static_cast<double>(rows) * static_cast<double>(columns);
+}
+
+std::optional<std::string> defect(const ConvProblem& p) {
+  const struct {
+    std::string_view field;
+    int64_t value, lowest;
+  } fields[] = {{"batch", p.batch, 1},
+                {"in_channels", p.in_channels, 1},
+                {"out_channels", p.out_channels, 1},
+                {"groups", p.groups, 1},
+                {"input height", p.input.h, 1},
+                {"input width", p.input.w, 1},
+                {"filter height", p.filter.h, 1},
+                {"filter width", p.filter.w, 1},
+                {"stride height", p.stride.h, 1},
+                {"stride width", p.stride.w, 1},
+                {"pad height", p.pad.h, 0},
+                {"pad width", p.pad.w, 0},
+                {"dilation height", p.dilation.h, 1},
+                {"dilation width", p.dilation.w, 1}};
+  for (const auto& [field, value, lowest] : fields)
+    if (auto fault = out_of_range(field, value, lowest)) return fault;
+
+  for (const auto& [field, channels] :
+       {std::pair{"in_channels", p.in_channels}, {"out_channels", p.out_channels}})
+    if (channels % p.groups != 0)
+      return std::string(field) + " is " + std::to_string(channels) + ", which is not divisible by groups (" +
+             std::to_string(p.groups) + ")";
+
+  const Extent2 reach{(p.filter.h - 1) * p.dilation.h + 1, (p.filter.w - 1) * p.dilation.w + 1};
+  const Extent2 padded{p.input.h + 2 * p.pad.h, p.input.w + 2 * p.pad.w};
+  if (reach.h > padded.h || reach.w > padded.w)
+    return "the filter reaches " + std::to_string(reach.h) + "x" + std::to_string(reach.w) +
+           " with its dilation, more than the padded input's " + std::to_string(padded.h) + "x" +
+           std::to_string(padded.w);
+
+  const Extent2 out = p.output();
+  const std::pair<Role, std::array<int64_t, 4>> tensors[] = {
+      {Role::input, {p.batch, p.in_channels, p.input.h, p.input.w}},
+      {Role::filter, {p.out_channels, p.in_channels_per_group(), p.filter.h, p.filter.w}},
+      {Role::output, {p.batch, p.out_channels, out.h, out.w}}};
+  for (const auto& [role, sizes] : tensors) {
+    std::optional<int64_t> bytes = bytes_per_element(storage_type(p.math));
+    for (int64_t size : sizes) bytes = product(bytes, size);
+    // A quarter of the range leaves room for sums over the three tensors.
+    if (!bytes || *bytes > std::numeric_limits<int64_t>::max() / 4)
+      return "the " + std::string(name(role)) + " tensor's size overflows 64 bits";
+  }
+  return std::nullopt;
+}
+
+}  // namespace convscope

@@ -1,0 +1,147 @@
+#include "bench/core/problem.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/core/error.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+ConvProblem alexnet_conv2(Pass pass = Pass::forward) {
+  ConvProblem p;
+  p.pass = pass;
+  p.batch = 256;
+  p.in_channels = 96;
+  p.out_channels = 256;
+  p.input = {27, 27};
+  p.filter = {5, 5};
+  p.pad = {2, 2};
+  return p;
+}
+
+std::string error_of(const std::string& line) {
+  try {
+    parse_problem(line);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ConvProblem, CountsAlexNetConv2AsThePaperDoes) {
+  EXPECT_NEAR(alexnet_conv2().nominal_flops(), 229.3e9, 0.1e9);
+  for (Pass pass : kPasses) EXPECT_EQ(alexnet_conv2(pass).nominal_flops(), alexnet_conv2().nominal_flops());
+}
+
+TEST(ConvProblem, EffectiveFlopsLeaveOutTapsOnPadding) {
+  ConvProblem p;
+  p.input = {3, 3};
+  p.filter = {3, 3};
+  p.pad = {1, 1};
+  // Per dimension 2 + 3 + 2 of the 9 (output, tap) pairs fall inside.
+  EXPECT_EQ(p.effective_flops(), 2.0 * 7 * 7);
+  EXPECT_EQ(p.nominal_flops(), 2.0 * 9 * 9);
+}
+
+TEST(ConvProblem, OutputFollowsStridePadAndDilation) {
+  ConvProblem p;
+  p.input = {227, 30};
+  p.filter = {11, 3};
+  p.stride = {4, 2};
+  p.pad = {0, 1};
+  p.dilation = {1, 2};
+  EXPECT_EQ(p.output(), (Extent2{55, 14}));
+}
+
+TEST(ConvProblem, EveryLayoutAddressesEachElementOnce) {
+  for (Layout layout : kLayouts) {
+    ConvProblem p = alexnet_conv2();
+    p.batch = 2;
+    p.groups = 2;
+    p.in_channels = 4;
+    p.out_channels = 6;
+    p.input = {5, 4};
+    p.layout = layout;
+    for (Role role : kRoles) {
+      const TensorShape shape = p.shape(role);
+      std::vector<int> hits(static_cast<size_t>(p.elements(role)));
+      for (int64_t a = 0; a < shape.size[0]; ++a)
+        for (int64_t b = 0; b < shape.size[1]; ++b)
+          for (int64_t c = 0; c < shape.size[2]; ++c)
+            for (int64_t d = 0; d < shape.size[3]; ++d)
+              ++hits.at(static_cast<size_t>(shape.offset(a, b, c, d)));
+      EXPECT_THAT(hits, ::testing::Each(1)) << name(layout) << " " << name(role);
+    }
+  }
+}
+
+TEST(ProblemLine, RoundTripsEveryField) {
+  ConvProblem p;
+  p.pass = Pass::backward_filter;
+  p.math = MathMode::tf32x3;
+  p.layout = Layout::nhwc;
+  p.batch = 3;
+  p.in_channels = 8;
+  p.out_channels = 12;
+  p.groups = 4;
+  p.input = {31, 17};
+  p.filter = {5, 3};
+  p.stride = {2, 1};
+  p.pad = {2, 0};
+  p.dilation = {1, 3};
+  EXPECT_EQ(parse_problem(to_line(p)), p) << to_line(p);
+}
+
+TEST(ProblemLine, FillsInDefaults) {
+  const ConvProblem p = parse_problem("n=2 c=3 hw=8 k=4 rs=3x3");
+  EXPECT_EQ(to_line(p),
+            "forward fp32 nchw n=2 c=3 hw=8x8 k=4 rs=3x3 stride=1x1 pad=0x0 dilation=1x1 groups=1");
+}
+
+TEST(ProblemLine, SaysWhatIsWrong) {
+  EXPECT_THAT(error_of(""), HasSubstr("empty"));
+  EXPECT_THAT(error_of("n=2 c=3 hw=8x8 k=4"), HasSubstr("\"rs=\" is missing"));
+  EXPECT_THAT(error_of("n=2 c=3 hw=8x8 k=4 rs=3x3 foo=1"), HasSubstr("unknown key \"foo\""));
+  EXPECT_THAT(error_of("n=2 n=2 c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("given twice"));
+  EXPECT_THAT(error_of("sideways n=2 c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("\"sideways\""));
+  EXPECT_THAT(error_of("n=two c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("n=two"));
+  EXPECT_THAT(error_of("n=0 c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("batch is 0"));
+  EXPECT_THAT(error_of("n=1 c=3 hw=8x8 k=4 rs=9x9"), HasSubstr("padded input's 8x8"));
+  EXPECT_THAT(error_of("n=1 c=3 hw=8x8 k=4 rs=3x3 groups=2"), HasSubstr("not divisible by groups"));
+  EXPECT_THAT(error_of("n=2000000000 c=2000000000 hw=8x8 k=4 rs=3x3"), HasSubstr("overflows 64 bits"));
+}
+
+TEST(Benchdnn, ReadsTheAlexNetDescriptor) {
+  const ConvProblem p = parse_problem("mb256ic96ih27oc256oh27kh5ph2");
+  EXPECT_EQ(p, alexnet_conv2());
+  EXPECT_EQ(to_benchdnn(p), "mb256ic96ih27oc256oh27kh5ph2");
+}
+
+TEST(Benchdnn, CountsDilationFromZeroAndDerivesPadding) {
+  EXPECT_EQ(parse_benchdnn("mb1ic2ih9oc2oh9kh3dh1").pad, (Extent2{2, 2}));
+  EXPECT_EQ(parse_benchdnn("mb1ic2ih9oc2oh9kh3dh1").dilation, (Extent2{2, 2}));
+  EXPECT_EQ(parse_benchdnn("g32mb1_ic32ih14oc32oh7kh3sh2ph1_n\"dw\"").groups, 32);
+}
+
+TEST(Benchdnn, RoundTripsRectangles) {
+  ConvProblem p = alexnet_conv2();
+  p.groups = 2;
+  p.input = {31, 17};
+  p.filter = {5, 3};
+  p.stride = {2, 1};
+  p.pad = {2, 0};
+  p.dilation = {1, 3};
+  EXPECT_EQ(parse_benchdnn(to_benchdnn(p)), p) << to_benchdnn(p);
+}
+
+TEST(Benchdnn, RefusesAsymmetricPaddingAndNonsense) {
+  EXPECT_THAT(error_of("mb1ic3ih8oc4oh5kh3ph1"), HasSubstr("the output is 8x8"));
+  EXPECT_THAT(error_of("mb1ic3ih8oc4oh5kh3zz9"), HasSubstr("\"zz9\""));
+  EXPECT_THAT(error_of("mb1ic3"), HasSubstr("needs ic, ih, oc and kh"));
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,66 @@
+#include "bench/device/buffer.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace convscope {
+namespace {
+
+constexpr std::byte kGuard{0xa5};
+
+}  // namespace
+
+Buffer::Buffer(Device& device, size_t bytes) : device_(&device), bytes_(bytes) {
+  base_ = static_cast<std::byte*>(device.allocate(bytes + 2 * kGuardBytes));
+  data_ = base_ + kGuardBytes;
+  const std::vector<std::byte> guard(kGuardBytes, kGuard);
+  device.copy_to_device(base_, guard.data(), kGuardBytes);
+  device.copy_to_device(data_ + bytes, guard.data(), kGuardBytes);
+}
+
+Buffer::Buffer(Buffer&& other) noexcept {
+  *this = std::move(other);
+}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(base_, other.base_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (base_ != nullptr) device_->release(base_);
+}
+
+void Buffer::upload(const void* from, size_t bytes) {
+  if (bytes > bytes_) throw std::out_of_range("upload of more bytes than the buffer holds");
+  device_->copy_to_device(data_, from, bytes);
+}
+
+void Buffer::download(void* to, size_t bytes) const {
+  if (bytes > bytes_) throw std::out_of_range("download of more bytes than the buffer holds");
+  device_->copy_to_host(to, data_, bytes);
+}
+
+void Buffer::fill_with_nan() {
+  constexpr size_t chunk = size_t{1} << 20;
+  const std::vector<std::byte> ones(std::min(bytes_, chunk), std::byte{0xff});
+  for (size_t done = 0; done < bytes_; done += chunk)
+    device_->copy_to_device(data_ + done, ones.data(), std::min(chunk, bytes_ - done));
+}
+
+bool Buffer::guards_intact() const {
+  if (base_ == nullptr) return true;
+  std::vector<std::byte> guard(kGuardBytes);
+  for (const std::byte* zone :
+       {static_cast<const std::byte*>(base_), static_cast<const std::byte*>(data_ + bytes_)}) {
+    device_->copy_to_host(guard.data(), zone, kGuardBytes);
+    if (std::any_of(guard.begin(), guard.end(), [](std::byte b) { return b != kGuard; })) return false;
+  }
+  return true;
+}
+
+}  // namespace convscope

@@ -1,0 +1,178 @@
+#include "bench/device/cpu/cpu_device.hpp"
+
+#include <hwy/targets.h>
+#include <omp.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bench/core/error.hpp"
+
+namespace convscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+class CpuQueue final : public Queue {
+ public:
+  void synchronize() override {}
+  void begin_timing() override {
+    timing_ = Timing{};
+    current_.reset();
+    running_ = true;
+    begin_ = phase_begin_ = Clock::now();
+  }
+  void phase(Phase phase) override {
+    if (!running_) return;
+    close_phase(Clock::now());
+    current_ = phase;
+  }
+  void end_phase() override {
+    if (!running_) return;
+    close_phase(Clock::now());
+    current_.reset();
+  }
+  Timing end_timing() override {
+    const auto now = Clock::now();
+    close_phase(now);
+    timing_.seconds = seconds_between(begin_, now);
+    running_ = false;
+    return timing_;
+  }
+
+ private:
+  void close_phase(Clock::time_point now) {
+    if (current_) {
+      auto& total = timing_.phase_seconds[static_cast<size_t>(*current_)];
+      total = total.value_or(0) + seconds_between(phase_begin_, now);
+    }
+    phase_begin_ = now;
+  }
+
+  Timing timing_;
+  std::optional<Phase> current_;
+  bool running_ = false;
+  Clock::time_point begin_, phase_begin_;
+};
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The value behind the first "key : value" line of /proc/cpuinfo.
+std::string cpuinfo(const std::string& key) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(key, 0) == 0) {
+      const size_t colon = line.find(": ");
+      return colon == std::string::npos ? "" : line.substr(colon + 2);
+    }
+  return "";
+}
+
+// Bytes in a sysfs size such as "36608K".
+int64_t size_in_bytes(const std::string& text) {
+  char* end = nullptr;
+  const int64_t value = std::strtoll(text.c_str(), &end, 10);
+  if (*end == 'K') return value << 10;
+  if (*end == 'M') return value << 20;
+  return value;
+}
+
+void read_caches(DeviceInfo& info) {
+  const std::string base = "/sys/devices/system/cpu/cpu0/cache/index";
+  for (int index = 0;; ++index) {
+    const std::string folder = base + std::to_string(index) + "/";
+    const std::string level = first_line(folder + "level");
+    if (level.empty()) break;
+    if (first_line(folder + "type") == "Instruction") continue;
+    const int64_t bytes = size_in_bytes(first_line(folder + "size"));
+    if (level == "1") info.l1_bytes = bytes;
+    if (level == "2") info.l2_bytes = bytes;
+    info.llc_bytes = std::max(info.llc_bytes, bytes);
+  }
+  if (info.llc_bytes == info.l2_bytes) info.llc_bytes = info.l2_bytes * info.cores;
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  // Process 0 is the caller; its main thread may be pinned already, so ask for the whole process.
+  if (sched_getaffinity(getpid(), sizeof set, &set) == 0)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+}  // namespace
+
+DeviceInfo describe_cpu() {
+  DeviceInfo info;
+  info.kind = DeviceKind::cpu;
+  info.name = cpuinfo("model name");
+  if (info.name.empty()) info.name = "unnamed processor";
+  info.instructions = hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets());
+  info.cores = std::max<int>(1, static_cast<int>(allowed_cores().size()));
+  read_caches(info);
+  info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  info.virtualised = (" " + cpuinfo("flags") + " ").find(" hypervisor ") != std::string::npos;
+  return info;
+}
+
+CpuDevice::CpuDevice() : info_(describe_cpu()) {}
+
+void CpuDevice::set_threads(int threads) {
+  static const std::vector<int> cores =
+      allowed_cores();  // before the first pinning narrows the main thread's set
+  if (threads < 1 || threads > static_cast<int>(cores.size()))
+    throw UsageError("threads is " + std::to_string(threads) + "; this process may use 1 to " +
+                     std::to_string(cores.size()) + " cores");
+  omp_set_dynamic(0);
+  omp_set_num_threads(threads);
+#pragma omp parallel num_threads(threads)
+  {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cores[static_cast<size_t>(omp_get_thread_num())], &set);
+    sched_setaffinity(0, sizeof set, &set);
+  }
+}
+
+std::unique_ptr<Queue> CpuDevice::make_queue() {
+  return std::make_unique<CpuQueue>();
+}
+
+void* CpuDevice::allocate(size_t bytes) {
+  constexpr size_t page = 4096;
+  void* data = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+
+void CpuDevice::release(void* data) noexcept {
+  std::free(data);
+}
+void CpuDevice::copy_to_device(void* to, const void* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+void CpuDevice::copy_to_host(void* to, const void* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+}  // namespace convscope

@@ -1,0 +1,50 @@
+// Where work runs: memory, a queue of work with a clock in it, and what the machine is. The CPU lives in
+// cpu/. Not here: thread counts of a run (CpuDevice::set_threads) and ceilings (bench/measure).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "bench/core/result.hpp"
+
+namespace convscope {
+
+// The clock's reading over one begin_timing / end_timing pair, in seconds. A phase that was never marked is
+// null.
+struct Timing {
+  double seconds = 0;
+  std::array<std::optional<double>, kPhaseCount> phase_seconds;
+};
+
+// Work is enqueued in order; on a CPU it is done when the call returns. Not thread-safe.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  virtual void synchronize() = 0;
+
+  virtual void begin_timing() = 0;
+  // Work enqueued from here to the next phase(), end_phase() or end_timing() counts as `phase`. Cheap (one
+  // clock reading), allowed outside a timing (ignored), and to be called outside parallel regions only. An
+  // algorithm whose phases are fused simply marks none.
+  virtual void phase(Phase phase) = 0;
+  virtual void end_phase() = 0;
+  // Waits for the work and returns the time since begin_timing.
+  virtual Timing end_timing() = 0;
+};
+
+// One device of the machine, its allocator included. allocate throws std::bad_alloc.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual std::unique_ptr<Queue> make_queue() = 0;
+
+  virtual void* allocate(size_t bytes) = 0;  // aligned to a page
+  virtual void release(void* data) noexcept = 0;
+  virtual void copy_to_device(void* to, const void* from, size_t bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
+};
+
+}  // namespace convscope

@@ -1,0 +1,62 @@
+// Verification of one problem: expected values computed once in f64, then every candidate of the problem is
+// run on the same data and compared. Knows no algorithm. See docs/measuring.md for what each check catches.
+#pragma once
+
+#include <memory>
+
+#include "bench/algorithm/algorithm.hpp"
+#include "bench/core/problem.hpp"
+#include "bench/core/result.hpp"
+#include "bench/device/buffer.hpp"
+
+namespace convscope {
+
+// The user's three tensors on a device, in the problem's layout.
+struct Operands {
+  Buffer input, filter, output;
+  ConvArgs args(void* workspace) const { return {input.data(), filter.data(), output.data(), workspace}; }
+};
+
+// integers: small whole numbers whose sums are exact in f32; uniform: [-1, 1).
+enum class DataKind { integers, uniform };
+
+// The two tensors that the pass reads are filled with reproducible data of `seed`; the third with NaN.
+Operands make_operands(const ConvProblem& problem, Device& device, DataKind kind, uint64_t seed);
+
+struct VerifyOptions {
+  uint64_t seed = 1;
+  // Problems with more multiply-adds than this are checked on a stratified sample of their outputs.
+  double full_check_flops = 2e8;
+  int64_t sampled_outputs = 4096;
+};
+
+// `accuracy` is filled in as far as the check came. A failed one says in `note` which check, where and by how
+// much.
+struct Verdict {
+  Reason reason = Reason::none;
+  std::string note;
+  Accuracy accuracy;
+  bool passed() const { return reason == Reason::none; }
+};
+
+// relative L2 error against f64 that a math mode allows: fp32 and 3xtf32 2e-5, tf32 and fp16 1e-3, bf16 8e-3.
+double accuracy_gate(MathMode math);
+
+class Verification {
+ public:
+  Verification(const ConvProblem& problem, const VerifyOptions& options);
+  ~Verification();
+
+  // The whole check, before timing: integer data (exact where the algorithm promises it) and uniform data
+  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run,
+  // without prepare, agrees bit for bit or within the gate.
+  Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
+  // After timing: one more run of the same plan, on uniform data.
+  Verdict check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace convscope
