@@ -28,7 +28,7 @@ template <typename... Parts>
 dnnl::convolution_forward::primitive_desc find_forward(const Accept& accept, const dnnl::engine& engine,
                                                        const Parts&... parts) {
   using Descriptor = dnnl::convolution_forward::primitive_desc;
-  return advance(Descriptor(engine, dnnl::prop_kind::forward_inference, parts..., attributes()), accept);
+  return advance(Descriptor(engine, dnnl::prop_kind::forward_training, parts..., attributes()), accept);
 }
 template <typename Convolution, typename... Parts>
 typename Convolution::primitive_desc find_backward(const Accept& accept, const dnnl::engine& engine,
@@ -41,7 +41,7 @@ typename Convolution::primitive_desc find_backward(const Accept& accept, const d
 template <typename... Parts>
 dnnl::convolution_forward::primitive_desc find_forward(const Accept& accept, const dnnl::engine& engine,
                                                        const Parts&... parts) {
-  const dnnl::convolution_forward::desc operation(dnnl::prop_kind::forward_inference, parts...);
+  const dnnl::convolution_forward::desc operation(dnnl::prop_kind::forward_training, parts...);
   const dnnl::primitive_attr attr = attributes();
   return advance(dnnl::convolution_forward::primitive_desc(operation, attr, engine), accept);
 }
