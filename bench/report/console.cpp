@@ -94,8 +94,8 @@ void print_group(std::ostream& out, std::span<const ResultRecord> records, const
   }
   std::stable_sort(good.begin(), good.end(), faster);
 
-  TextTable table({"<algorithm", ">median ms", ">95% interval", ">GFLOP/s", ">% ceiling", ">workspace",
-                   ">error", ">vs onednn"});
+  TextTable table({"<algorithm", ">median ms", ">95% interval", ">nominal GFLOP/s", ">% ceiling",
+                   ">workspace", ">error", ">vs onednn"});
   const auto baseline = baseline_seconds(good);
   for (const ResultRecord* record : good) {
     const bool best = median_seconds(*record) == median_seconds(*good.front());

@@ -95,7 +95,8 @@ double nominal_flops(const std::vector<Unit>& units) {
 }
 
 void print_best_rows(std::ostream& out, const std::vector<Unit>& units, double total, bool coloured) {
-  TextTable table({"<layer", ">count", "<best algorithm", ">median ms", ">share", ">GFLOP/s", ">vs onednn"});
+  TextTable table(
+      {"<layer", ">count", "<best algorithm", ">median ms", ">share", ">nominal GFLOP/s", ">vs onednn"});
   for (const Unit& unit : units) {
     const ResultRecord& best = *unit.rows.front();
     const double seconds = median_seconds(best);
@@ -112,7 +113,7 @@ void print_best_rows(std::ostream& out, const std::vector<Unit>& units, double t
 void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, bool coloured) {
   const double flops = nominal_flops(units);
   const auto baseline = total_seconds(units, is_baseline);
-  TextTable table({"<sum over layers by count", ">ms", ">GFLOP/s", ">vs onednn"});
+  TextTable table({"<sum over layers by count", ">ms", ">nominal GFLOP/s", ">vs onednn"});
   const auto add = [&](const std::string& what, double seconds, char mark, std::string_view paint) {
     table.add({what, milliseconds_text(seconds), fmt::format("{:.1f}", flops / seconds / 1e9),
                baseline ? fmt::format("{:.2f}x", *baseline / seconds) : "-"},
