@@ -12,15 +12,25 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-// 12 chains cover a latency of up to 6 cycles on two units. The start values come through a volatile, so
-// that nothing is known when compiling; they stay near 1 in all rounds.
+// 12 chains cover a latency of up to 6 cycles on two units. Every start value is read from a volatile: were
+// two chains known to be equal, the compiler would keep one of them. They stay near 1 in all rounds.
 float MultiplyAddChains(int64_t rounds) {
   const Floats d;
   volatile float opaque = 0.5f;
   const auto a = hn::Set(d, opaque);
   const auto b = hn::Set(d, opaque);
-  auto s0 = hn::Set(d, opaque), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0, s8 = s0,
-       s9 = s0, s10 = s0, s11 = s0;
+  auto s0 = hn::Set(d, opaque);
+  auto s1 = hn::Set(d, opaque);
+  auto s2 = hn::Set(d, opaque);
+  auto s3 = hn::Set(d, opaque);
+  auto s4 = hn::Set(d, opaque);
+  auto s5 = hn::Set(d, opaque);
+  auto s6 = hn::Set(d, opaque);
+  auto s7 = hn::Set(d, opaque);
+  auto s8 = hn::Set(d, opaque);
+  auto s9 = hn::Set(d, opaque);
+  auto s10 = hn::Set(d, opaque);
+  auto s11 = hn::Set(d, opaque);
   for (int64_t i = 0; i < rounds; ++i) {
     s0 = hn::MulAdd(s0, a, b);
     s1 = hn::MulAdd(s1, a, b);
