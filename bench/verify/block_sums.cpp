@@ -64,7 +64,7 @@ std::vector<double> BlockSums::folded(Role role, const T* tensor) const {
   const bool within_group = role == Role::filter && axis == 1;
   std::vector<double> sums(static_cast<size_t>(folded_problem_.elements(role)));
   const auto count = static_cast<int64_t>(sums.size());
-#pragma omp parallel for
+#pragma omp parallel for if (count > 4096)
   for (int64_t i = 0; i < count; ++i) {
     TensorIndex index = index_of_offset(to, i);
     const auto [first, last] = channels(index[axis]);

@@ -15,7 +15,10 @@ namespace {
 
 // Beyond this many outputs even a cheap problem is sampled, to bound memory.
 constexpr int64_t kMostFullOutputs = int64_t{1} << 20;
-constexpr double kSumMultiplyAdds = 2.5e8;
+// What the reference may spend on one kind of data: on the sums, and on the sample (beyond kSmallestSample).
+constexpr double kSumMultiplyAdds = 1e8;
+constexpr double kSampleMultiplyAdds = 5e7;
+constexpr int64_t kSmallestSample = 1024;
 
 // Largest single error allowed, in units of gate times typical value. Errors at the gate that are spread like
 // a normal distribution stay below 7 even over 10^11 outputs.
@@ -47,6 +50,12 @@ double relative_bound(const ConvProblem& problem) {
   return gamma + 2 * operand_rounding(problem.math);
 }
 
+int64_t sample_size(const ConvProblem& problem, const VerifyOptions& options) {
+  const auto affordable =
+      static_cast<int64_t>(kSampleMultiplyAdds / static_cast<double>(reduction_length(problem)));
+  return std::min(options.sampled_outputs, std::max(affordable, kSmallestSample));
+}
+
 }  // namespace
 
 double accuracy_gate(MathMode math) {
@@ -75,7 +84,7 @@ Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& option
   const bool all =
       problem.nominal_flops() <= options.full_check_flops && problem.elements(written) <= kMostFullOutputs;
   const std::vector<TensorIndex> indices =
-      all ? all_outputs(problem) : sample_outputs(problem, options.sampled_outputs, options.seed);
+      all ? all_outputs(problem) : sample_outputs(problem, sample_size(problem, options), options.seed);
   const auto count = static_cast<int64_t>(indices.size());
   offset_.resize(indices.size());
   value_.resize(indices.size());

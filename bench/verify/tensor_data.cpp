@@ -68,7 +68,7 @@ float TensorData::at(int64_t offset) const {
 
 std::vector<float> TensorData::generate() const {
   std::vector<float> values(static_cast<size_t>(elements_));
-#pragma omp parallel for
+#pragma omp parallel for if (elements_ > 4096)
   for (int64_t i = 0; i < elements_; ++i) values[static_cast<size_t>(i)] = at(i);
   return values;
 }

@@ -8,8 +8,7 @@ namespace convscope {
 
 TensorIndex index_of_offset(const TensorShape& shape, int64_t offset) {
   TensorIndex index{};
-  for (size_t axis = 0; axis < 4; ++axis)
-    index[axis] = shape.size[axis] == 1 ? 0 : offset / shape.stride[axis] % shape.size[axis];
+  for (size_t axis = 0; axis < 4; ++axis) index[axis] = offset / shape.stride[axis] % shape.size[axis];
   return index;
 }
 

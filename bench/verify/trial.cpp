@@ -20,7 +20,7 @@ constexpr int64_t kNone = INT64_MAX;
 template <typename Fault>
 std::optional<int64_t> first_fault(int64_t count, const Fault& is_fault) {
   int64_t first = kNone;
-#pragma omp parallel for reduction(min : first)
+#pragma omp parallel for if (count > 4096) reduction(min : first)
   for (int64_t i = 0; i < count; ++i)
     if (is_fault(i)) first = std::min(first, i);
   if (first == kNone) return std::nullopt;
