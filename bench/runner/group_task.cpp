@@ -20,13 +20,6 @@ CaseKey candidate_of(const Group& group, const std::string& algorithm) {
   return key;
 }
 
-std::vector<GroupTask> shard_of(const std::vector<GroupTask>& tasks, int shard, int shards) {
-  std::vector<GroupTask> own;
-  for (size_t i = static_cast<size_t>(shard - 1); i < tasks.size(); i += static_cast<size_t>(shards))
-    own.push_back(tasks[i]);
-  return own;
-}
-
 nlohmann::ordered_json to_json(const GroupTask& task) {
   const Protocol& protocol = task.protocol;
   return {{"key", to_json(task.group.common)},

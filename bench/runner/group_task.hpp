@@ -32,9 +32,6 @@ Protocol protocol_of(const MeasuringSettings& settings);
 // The group's key with `algorithm` in it: the key of that candidate's record.
 CaseKey candidate_of(const Group& group, const std::string& algorithm);
 
-// Every shards-th task, from the shard-th on (1 to shards): a split that spreads large layers evenly.
-std::vector<GroupTask> shard_of(const std::vector<GroupTask>& tasks, int shard, int shards);
-
 nlohmann::ordered_json to_json(const GroupTask& task);
 GroupTask task_from_json(const nlohmann::ordered_json& json);  // throws UsageError on a foreign shape
 

@@ -6,6 +6,7 @@
 
 #include "bench/core/error.hpp"
 #include "bench/report/record_json.hpp"
+#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {
@@ -52,7 +53,7 @@ RunLog::RunLog(const std::string& folder, const std::vector<Json>& entries)
   for (size_t i = 1; i < entries.size(); ++i) take(entries[i]);
 }
 
-RunLog RunLog::resume(const std::string& folder) {
+RunLog RunLog::open(const std::string& folder) {
   const std::vector<Json> entries = Journal::read(folder);
   try {
     return RunLog(folder, entries);
@@ -67,6 +68,7 @@ void RunLog::take(const Json& entry) {
   const std::string kind = entry.value("kind", "");
   if (kind == "record") take(record_from_json(entry.at("record")));
   if (kind == "ceilings") ceilings_.push_back(ceilings_from_json(entry.at("ceilings")));
+  if (kind == "resumed") resumptions_.push_back(entry.at("environment"));
   if (kind == "benchmark") benchmarks_.push_back({entry.at("group").get<std::string>(), entry.at("report")});
 }
 
@@ -88,6 +90,11 @@ void RunLog::add(const ResultRecord& record) {
 void RunLog::add(const BenchmarkReport& report) {
   journal_.append({{"kind", "benchmark"}, {"group", report.group}, {"report", report.report}});
   benchmarks_.push_back(report);
+}
+
+void RunLog::add_resumption(const Json& environment) {
+  journal_.append({{"kind", "resumed"}, {"environment", environment}});
+  resumptions_.push_back(environment);
 }
 
 std::vector<GroupTask> RunLog::tasks_left() const {
@@ -114,6 +121,8 @@ std::vector<ResultRecord> RunLog::records_of(const Group& group) const {
 
 void RunLog::write_files() const {
   ResultFile file{plan_.argv, plan_.config, plan_.environment, ceilings_, {}};
+  if (!resumptions_.empty()) file.environment["resumed"] = resumptions_;
+  file.environment["ended"] = utc_now();
   for (const GroupTask& task : plan_.tasks)
     for (ResultRecord& record : records_of(task.group)) file.records.push_back(std::move(record));
   write_results(folder_, file);

@@ -2,7 +2,7 @@
 // what makes --resume possible; the lines themselves are bench/report/result_files.
 //
 // Entries: "run" first (schema, argv, config, environment, tasks), then "ceilings", "record" and "benchmark" as
-// they become known.
+// they become known, and "resumed" (environment) wherever an interrupted run goes on.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -31,19 +31,22 @@ class RunLog {
   // folder cannot be written.
   RunLog(const std::string& folder, RunPlan plan);
   // An interrupted run, as its journal has it. Throws UsageError when there is none or it is not whole.
-  static RunLog resume(const std::string& folder);
+  static RunLog open(const std::string& folder);
 
   // Each is on disk when the call returns.
   void add(const Ceilings& ceilings);
   void add(const ResultRecord& record);
   void add(const BenchmarkReport& report);
+  // The circumstances under which the run goes on from here.
+  void add_resumption(const nlohmann::ordered_json& environment);
 
   // What of the plan is left to do: tasks with the candidates that have no record yet.
   std::vector<GroupTask> tasks_left() const;
   // The records of one group, in the order of its candidates.
   std::vector<ResultRecord> records_of(const Group& group) const;
 
-  // results.json, results.csv and benchmark.json from all that is known.
+  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended" and, where
+  // there are any, "resumed" in it.
   void write_files() const;
 
   const RunPlan& plan() const { return plan_; }
@@ -61,6 +64,7 @@ class RunLog {
   std::vector<Ceilings> ceilings_;
   std::vector<ResultRecord> records_;
   std::vector<BenchmarkReport> benchmarks_;
+  nlohmann::ordered_json resumptions_ = nlohmann::ordered_json::array();
   std::set<std::string> finished_;  // candidate keys
   Journal journal_;
 };

@@ -14,7 +14,10 @@ class LogSink final : public GroupSink {
   LogSink(RunLog& log, const Group& group, RunObserver& observer)
       : log_(log), group_(candidate_key(group.common)), observer_(observer) {}
   void begin(const std::string& algorithm, Stage stage) override { observer_.candidate_begins(algorithm, stage); }
-  void record(const ResultRecord& record) override { log_.add(record); }
+  void record(const ResultRecord& record) override {
+    log_.add(record);
+    observer_.candidate_ends(record);
+  }
   void benchmark(const std::string& json) override {
     log_.add(BenchmarkReport{group_, nlohmann::ordered_json::parse(json)});
   }

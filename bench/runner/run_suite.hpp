@@ -16,7 +16,9 @@ class RunObserver {
   virtual ~RunObserver() = default;
   // `index` counts the groups of this call from 0; of a resumed run these are only the unfinished ones.
   virtual void group_begins(size_t index, const GroupTask& task) = 0;
+  // Comes again and again for a candidate that is being measured.
   virtual void candidate_begins(const std::string& algorithm, Stage stage) = 0;
+  virtual void candidate_ends(const ResultRecord& record) = 0;
   // All records of the group, those of the interrupted run included.
   virtual void group_ends(std::span<const ResultRecord> records) = 0;
   virtual void warn(const std::string& sentence) = 0;
@@ -27,8 +29,7 @@ class RunObserver {
 bool run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
                RunObserver& observer);
 
-// Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run and the
-// progress line, which corrects it by what was seen.
+// Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run.
 double estimated_seconds(const GroupTask& task);
 
 // A row that makes the run end with exit code 1: wrong, timeout, crashed or failed. The others are measured,
