@@ -1,33 +1,163 @@
+// The micro-kernel for each instruction set: an outer product a step, A broadcast, B in whole vectors, C in
+// registers from the first step to the last. Start at Kernel; the exported functions are at the end.
 #include "algorithms/common/packed_gemm.hpp"
 
-#include <algorithm>
+#include <cstddef>
+#include <utility>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "algorithms/common/packed_gemm.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convscope::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+
+// Rows times two vectors of accumulators, two of B and one broadcast must fit in the register file: 32
+// registers for AVX-512 and NEON, 16 for the others.
+constexpr int kRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 14 : 6;
+constexpr int kVectors = 2;
+constexpr int kLanes = HWY_LANES(float);
+constexpr int kColumns = kVectors * kLanes;
+
+struct Block {
+  const float* a;
+  const float* b;
+  float* c;
+  int64_t a_stride, c_stride;
+  int64_t depth;
+  GemmMode mode;
+};
+
+HWY_INLINE void store(Vector value, float* to, GemmMode mode) {
+  const Tag tag;
+  if (mode == GemmMode::add) value = hn::Add(hn::LoadU(tag, to), value);
+  if (mode == GemmMode::subtract) value = hn::Sub(hn::LoadU(tag, to), value);
+  hn::StoreU(value, tag, to);
+}
+
+// A register block of Rows x kColumns. Contiguous: the rows of A lie side by side (a[k * a_stride + row]),
+// otherwise one after the other (a[row * a_stride + k]).
+template <int Rows, bool Contiguous>
+HWY_NOINLINE void kernel(const Block& block) {
+  const Tag tag;
+  Vector sum[Rows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) sum[i][0] = sum[i][1] = hn::Zero(tag);
+
+  const float* HWY_RESTRICT a = block.a;
+  const float* HWY_RESTRICT b = block.b;
+  const int64_t stride = block.a_stride;
+  for (int64_t k = 0; k < block.depth; ++k) {
+    const Vector b0 = hn::Load(tag, b), b1 = hn::Load(tag, b + kLanes);
+    b += kColumns;
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vector value = hn::Set(tag, Contiguous ? a[i] : a[i * stride]);
+      sum[i][0] = hn::MulAdd(value, b0, sum[i][0]);
+      sum[i][1] = hn::MulAdd(value, b1, sum[i][1]);
+    }
+    a += Contiguous ? stride : 1;
+  }
+
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    store(sum[i][0], block.c + i * block.c_stride, block.mode);
+    store(sum[i][1], block.c + i * block.c_stride + kLanes, block.mode);
+  }
+}
+
+using Kernel = void (*)(const Block&);
+template <bool Contiguous>
+struct Kernels {
+  template <size_t... I>
+  explicit constexpr Kernels(std::index_sequence<I...>)
+      : of{kernel<static_cast<int>(I) + 1, Contiguous>...} {}
+  Kernel of[kRows];  // of[n - 1] computes n rows
+};
+constexpr Kernels<true> kContiguous{std::make_index_sequence<kRows>{}};
+constexpr Kernels<false> kStrided{std::make_index_sequence<kRows>{}};
+
+// The last panel where it is not full: the block goes to the stack and its used columns from there to C.
+HWY_NOINLINE void edge(Kernel kernel_of_rows, const Block& block, int64_t rows, int64_t columns) {
+  HWY_ALIGN float whole[kRows * kColumns];
+  kernel_of_rows(
+      {block.a, block.b, whole, block.a_stride, int64_t{kColumns}, block.depth, GemmMode::overwrite});
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      const float value = whole[i * kColumns + j];
+      float& to = block.c[i * block.c_stride + j];
+      to = block.mode == GemmMode::overwrite ? value : block.mode == GemmMode::add ? to + value : to - value;
+    }
+}
+
+GemmShape shape() {
+  return {kRows, kColumns};
+}
+
+// Blocks of A that are not bound to panels are dealt out evenly: 16 rows as 8 + 8 rather than 14 + 2.
+void product(const float* a, int64_t a_stride, AOrder order, const float* b, float* c, int64_t c_stride,
+             int64_t rows, int64_t columns, int64_t depth, GemmMode mode) {
+  const Kernel* const kernel_of = order == AOrder::rows ? kStrided.of : kContiguous.of;
+  const int64_t row_step = order == AOrder::panels ? depth : order == AOrder::rows ? a_stride : 1;
+  const int64_t blocks = (rows + kRows - 1) / kRows;
+  for (int64_t j = 0; j < columns; j += kColumns) {
+    const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j);
+    for (int64_t n = 0; n < blocks; ++n) {
+      const int64_t begin = order == AOrder::panels ? n * kRows : n * rows / blocks;
+      const int64_t end = order == AOrder::panels ? HWY_MIN(begin + kRows, rows) : (n + 1) * rows / blocks;
+      const Kernel kernel_of_rows = kernel_of[end - begin - 1];
+      const Block block{
+          a + begin * row_step, b + j * depth, c + begin * c_stride + j, a_stride, c_stride, depth, mode};
+      if (width == kColumns)
+        kernel_of_rows(block);
+      else
+        edge(kernel_of_rows, block, end - begin, width);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace convscope {
 
+HWY_EXPORT(shape);
+HWY_EXPORT(product);
+
 GemmShape gemm_shape() {
-  return {8, 32};
+  return HWY_DYNAMIC_DISPATCH(shape)();
 }
 
 void gemm_block(const float* a, const float* b, float* c, int64_t c_stride, int64_t rows, int64_t columns,
                 int64_t depth, GemmMode mode) {
-  const GemmShape shape = gemm_shape();
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) {
-      float sum = 0;
-      for (int64_t k = 0; k < depth; ++k)
-        sum += a[k * shape.rows_per_panel + i] * b[k * shape.columns_per_panel + j];
-      float& to = c[i * c_stride + j];
-      to = mode == GemmMode::overwrite ? sum : mode == GemmMode::add ? to + sum : to - sum;
-    }
+  gemm_packed(a, b, c, c_stride, rows, columns, depth, mode);
 }
 
 void gemm_packed(const float* a, const float* b, float* c, int64_t c_stride, int64_t rows, int64_t columns,
                  int64_t depth, GemmMode mode) {
-  const auto [mr, nr] = gemm_shape();
-  for (int64_t j = 0; j < columns; j += nr)
-    for (int64_t i = 0; i < rows; i += mr)
-      gemm_block(a + i * depth, b + j * depth, c + i * c_stride + j, c_stride,
-                 std::min<int64_t>(mr, rows - i), std::min<int64_t>(nr, columns - j), depth, mode);
+  HWY_DYNAMIC_DISPATCH(product)
+  (a, gemm_shape().rows_per_panel, AOrder::panels, b, c, c_stride, rows, columns, depth, mode);
+}
+
+void gemm_rows(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
+               int64_t columns, int64_t depth, GemmMode mode) {
+  HWY_DYNAMIC_DISPATCH(product)
+  (a, a_stride, AOrder::rows, b, c, c_stride, rows, columns, depth, mode);
+}
+
+void gemm_columns(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
+                  int64_t columns, int64_t depth, GemmMode mode) {
+  HWY_DYNAMIC_DISPATCH(product)
+  (a, a_stride, AOrder::columns, b, c, c_stride, rows, columns, depth, mode);
 }
 
 }  // namespace convscope
+#endif  // HWY_ONCE

@@ -1,0 +1,169 @@
+// The micro-kernel against f64 loops: odd sizes, the three modes, the three orders of A, every instruction
+// set that this machine has.
+#include "algorithms/common/packed_gemm.hpp"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace convscope {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct AlignedFree {
+  void operator()(float* data) const { std::free(data); }
+};
+std::unique_ptr<float, AlignedFree> aligned(int64_t count) {
+  const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
+  return std::unique_ptr<float, AlignedFree>(static_cast<float*>(std::aligned_alloc(64, bytes)));
+}
+
+// Runs `body` once for each instruction set, then goes back to the best one.
+template <typename Body>
+void for_each_target(const Body& body) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    body();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+struct Sizes {
+  int64_t rows, columns, depth;
+};
+
+int64_t round_up(int64_t value, int64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+struct Product {
+  Product(const Sizes& s, AOrder order_of_a) : sizes(s), order(order_of_a) {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    a.resize(s.rows * s.depth);
+    b.resize(s.depth * s.columns);
+    for (float& x : a) x = uniform(random);
+    for (float& x : b) x = uniform(random);
+    pack();
+  }
+
+  // The parts of the panels that are not used hold NaN.
+  void pack() {
+    const auto [mr, nr] = gemm_shape();
+    const auto [rows, columns, depth] = sizes;
+    a_stride = order == AOrder::rows ? depth + 3 : order == AOrder::columns ? rows + 5 : mr;
+    a_ordered.assign(round_up(rows, mr) * depth + (rows + depth) * 8, kNan);
+    b_panels = aligned(round_up(columns, nr) * depth);
+    std::fill_n(b_panels.get(), round_up(columns, nr) * depth, kNan);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t k = 0; k < depth; ++k) {
+        const int64_t at = order == AOrder::rows      ? i * a_stride + k
+                           : order == AOrder::columns ? k * a_stride + i
+                                                      : i / mr * mr * depth + k * mr + i % mr;
+        a_ordered[at] = a[i * depth + k];
+      }
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t k = 0; k < depth; ++k)
+        b_panels.get()[j / nr * nr * depth + k * nr + j % nr] = b[k * columns + j];
+  }
+
+  void run(float* c, int64_t c_stride, GemmMode mode) const {
+    const auto [rows, columns, depth] = sizes;
+    const float* const x = a_ordered.data();
+    if (order == AOrder::panels)
+      gemm_packed(x, b_panels.get(), c, c_stride, rows, columns, depth, mode);
+    else if (order == AOrder::rows)
+      gemm_rows(x, a_stride, b_panels.get(), c, c_stride, rows, columns, depth, mode);
+    else
+      gemm_columns(x, a_stride, b_panels.get(), c, c_stride, rows, columns, depth, mode);
+  }
+
+  double exact(int64_t i, int64_t j) const {
+    double sum = 0;
+    for (int64_t k = 0; k < sizes.depth; ++k)
+      sum += double{a[i * sizes.depth + k]} * b[k * sizes.columns + j];
+    return sum;
+  }
+
+  Sizes sizes;
+  AOrder order;
+  int64_t a_stride = 0;
+  std::vector<float> a, b, a_ordered;
+  std::unique_ptr<float, AlignedFree> b_panels;
+};
+
+void expect_right(const Sizes& sizes, AOrder order, GemmMode mode) {
+  SCOPED_TRACE(testing::Message() << sizes.rows << "x" << sizes.columns << "x" << sizes.depth << " order "
+                                  << static_cast<int>(order) << " mode " << static_cast<int>(mode));
+  const Product product(sizes, order);
+  const int64_t stride = sizes.columns + 3;
+  const float before = mode == GemmMode::overwrite ? kNan : 2.5f;
+  std::vector<float> c(sizes.rows * stride, before);
+  product.run(c.data(), stride, mode);
+  for (int64_t i = 0; i < sizes.rows; ++i) {
+    for (int64_t j = 0; j < sizes.columns; ++j) {
+      const double exact = product.exact(i, j);
+      const double expected = mode == GemmMode::overwrite ? exact
+                              : mode == GemmMode::add     ? 2.5 + exact
+                                                          : 2.5 - exact;
+      ASSERT_NEAR(c[i * stride + j], expected, 1e-6 * static_cast<double>(sizes.depth + 8)) << i << "," << j;
+    }
+    for (int64_t j = sizes.columns; j < stride; ++j) {
+      const float beyond = c[i * stride + j];
+      ASSERT_TRUE(std::isnan(before) ? std::isnan(beyond) : beyond == before) << "written past row " << i;
+    }
+  }
+}
+
+constexpr AOrder kOrders[] = {AOrder::panels, AOrder::rows, AOrder::columns};
+constexpr GemmMode kModes[] = {GemmMode::overwrite, GemmMode::add, GemmMode::subtract};
+
+TEST(PackedGemm, MatchesDoubleLoopsAtEverySizeUpToTwoBlocks) {
+  for_each_target([] {
+    const int64_t most_rows = 2 * gemm_shape().rows_per_panel + 1;
+    const int64_t most_columns = 2 * gemm_shape().columns_per_panel + 1;
+    for (int64_t rows = 1; rows <= most_rows; ++rows)
+      for (const int64_t columns : {int64_t{1}, most_columns / 2 - 1, most_columns / 2, most_columns})
+        for (const AOrder order : kOrders) expect_right({rows, columns, 5}, order, GemmMode::overwrite);
+  });
+}
+
+TEST(PackedGemm, AddsToAndSubtractsFromWhatIsThere) {
+  for_each_target([] {
+    for (const Sizes& sizes : {Sizes{1, 1, 1}, Sizes{15, 33, 7}, Sizes{28, 64, 3}})
+      for (const AOrder order : kOrders)
+        for (const GemmMode mode : kModes) expect_right(sizes, order, mode);
+  });
+}
+
+TEST(PackedGemm, SumsOverALongDepth) {
+  for_each_target([] {
+    for (const AOrder order : kOrders) expect_right({17, 40, 700}, order, GemmMode::add);
+  });
+}
+
+TEST(PackedGemm, OneBlockIsOnePanelOfEach) {
+  for_each_target([] {
+    const auto [mr, nr] = gemm_shape();
+    const Product product({mr - 1, nr - 1, 9}, AOrder::panels);
+    std::vector<float> c(mr * nr, 0.0f);
+    gemm_block(product.a_ordered.data(), product.b_panels.get(), c.data(), nr, mr - 1, nr - 1, 9,
+               GemmMode::overwrite);
+    EXPECT_NEAR(c[0], product.exact(0, 0), 1e-5);
+    EXPECT_NEAR(c[(mr - 2) * nr + nr - 2], product.exact(mr - 2, nr - 2), 1e-5);
+    EXPECT_EQ(c[nr - 1], 0.0f);
+  });
+}
+
+}  // namespace
+}  // namespace convscope
