@@ -1,8 +1,7 @@
 #include "bench/cli/convscope_main.hpp"
 
-#include <fmt/format.h>
-
 #include <exception>
+#include <iostream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,10 +20,23 @@ struct Runner {
   const Registry& registry;
 
   int operator()(const Notice& notice) const {
-    fmt::print("{}", notice.text);
+    std::cout << notice.text;
     return 0;
   }
   int operator()(const RunOptions& options) const { return run(options, argv, registry); }
+  int operator()(const ListOptions& options) const {
+    list(std::cout, options, registry);
+    return 0;
+  }
+  int operator()(const InfoOptions& options) const {
+    info(std::cout, options, registry);
+    return 0;
+  }
+  int operator()(const ExplainOptions& options) const {
+    explain(std::cout, options, registry);
+    return 0;
+  }
+  int operator()(const ExecOptions& options) const { return exec(options, registry, std::cerr); }
   int operator()(const MergeOptions& options) const { return merge(options, argv); }
   int operator()(const WorkerOptions& options) const { return worker_main(registry, options.parent); }
 };
@@ -36,10 +48,10 @@ int convscope_main(int argc, char** argv, const Registry& registry) {
   try {
     return std::visit(Runner{words, registry}, parse_command(words));
   } catch (const UsageError& error) {
-    fmt::print(stderr, "convscope: {}\n", error.what());
+    std::cerr << "convscope: " << error.what() << "\n";
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "convscope: {}\n", error.what());
+    std::cerr << "convscope: " << error.what() << "\n";
     return 1;
   }
 }

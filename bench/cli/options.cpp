@@ -1,110 +1,16 @@
 #include "bench/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "bench/core/error.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/runner/build_info.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
 namespace {
-
-constexpr std::string_view kExitCodes =
-    "Exit codes: 0 all good; 1 a row is wrong, or a candidate crashed, hung or failed; 2 bad usage or config;\n"
-    "130 interrupted.";
-
-// Lists are given with commas, repeated flags, or both.
-void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::string_view>& left_out) {
-  for (const OverrideFlag& flag : override_flags()) {
-    if (std::find(left_out.begin(), left_out.end(), flag.flag) != left_out.end()) continue;
-    const std::string name(flag.flag), meaning(flag.meaning);
-    if (flag.value.empty()) {
-      verb.add_flag_callback(name, [&overrides, &flag] { flag.set(overrides, ""); }, meaning);
-      continue;
-    }
-    const auto set = [&overrides, &flag](const std::vector<std::string>& texts) {
-      flag.set(overrides, fmt::format("{}", fmt::join(texts, ",")));
-    };
-    verb.add_option_function<std::vector<std::string>>(name, set, meaning)
-        ->allow_extra_args(false)
-        ->type_name(std::string(flag.value));
-  }
-}
-
-void add_where(CLI::App& verb, RunOptions& options) {
-  verb.add_option("--out", options.out, "Folder for the results; out/<date-time> when left out.")->type_name("DIR");
-  verb.add_option("--resume", options.resume,
-                  "Finish the interrupted run in this folder; what to do is taken from its journal, so no CONFIG "
-                  "and no other flag but --isolate goes with it.")
-      ->type_name("DIR");
-  verb.add_option_function<std::string>(
-          "--shard", [&options](const std::string& text) { options.shard = parse_shard(text); },
-          "Run only the I-th of N parts of the sweep; `convscope merge` joins the parts.")
-      ->type_name("I/N");
-  verb.add_flag("--dry-run", options.dry_run, "Print what would be run and an estimate of the time; run nothing.");
-  verb.add_option_function<std::string>(
-          "--isolate",
-          [&options](const std::string& text) {
-            if (text != "on" && text != "off")
-              throw UsageError("--isolate: found \"" + text + "\"; allowed is on, off");
-            options.isolate = text == "on";
-          },
-          "on (default): each group of candidates runs in a child process, so that a crash or a hang costs one "
-          "row; off: in this process, as a debugger wants it, and without time limits.")
-      ->type_name("on|off");
-}
-
-void add_run(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "Verify and time every algorithm on every layer and pass of a config.");
-  run->add_option("CONFIG", options.configs, "JSON config files (docs/configs.md)")->type_name("FILE");
-  run->add_option("--case", options.problem,
-                  "One problem, as rows of a result file have it, instead of a CONFIG; needs --algorithm.")
-      ->type_name("LINE");
-  add_overrides(*run, options.overrides, {});
-  add_where(*run, options);
-  run->add_flag("--aa", options.repeat, "Measure every candidate twice and print the noise floor.");
-  run->footer(fmt::format(
-      "Flags override the config. Lists take commas, repeated flags, or both. Ctrl-C ends the run with its files\n"
-      "written; --resume goes on from there.\n"
-      "{}\n\n"
-      "Examples:\n"
-      "  convscope run configs/alexnet.json --pass forward --batch 1,16\n"
-      "  convscope run configs/alexnet.json --algorithm 'winograd.*,onednn.*' --out out/winograd\n"
-      "  convscope run --resume out/winograd\n"
-      "  convscope run --case \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2\" "
-      "--algorithm direct.cpu",
-      kExitCodes));
-}
-
-void add_verify(CLI::App& app, RunOptions& options) {
-  options.measure = false;
-  CLI::App* verify =
-      app.add_subcommand("verify", "Check every algorithm's results on every layer and pass; time nothing.");
-  verify->add_option("CONFIG", options.configs, "JSON config files (docs/configs.md)")->type_name("FILE");
-  add_overrides(*verify, options.overrides, {"--cache", "--min-samples", "--max-samples", "--confidence-width"});
-  add_where(*verify, options);
-  verify->footer(fmt::format("{}\n\nExample:\n  convscope verify configs/alexnet.json --batch 1", kExitCodes));
-}
-
-void add_merge(CLI::App& app, MergeOptions& options) {
-  CLI::App* merge = app.add_subcommand("merge", "Join the result folders of several runs, such as shards, into one.");
-  merge->add_option("DIR", options.folders, "Result folders")->type_name("DIR")->required();
-  merge->add_option("--out", options.out, "Folder for the joined results")->type_name("DIR")->required();
-  merge->footer(
-      "Rows of different devices stay apart by device_name. A candidate that two folders have must have the same\n"
-      "row in both. Exit codes: 0 joined; 2 bad usage or folders that contradict each other.\n\n"
-      "Example:\n  convscope merge out/part1 out/part2 --out out/all");
-}
-
-void add_worker(CLI::App& app, WorkerOptions& options) {
-  CLI::App* worker = app.add_subcommand("worker", "");
-  worker->group("");  // hidden
-  worker->add_option("PARENT", options.parent)->required();
-}
 
 const CLI::App* chosen_verb(const CLI::App& app) {
   const auto verbs = app.get_subcommands();
@@ -176,13 +82,8 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
 
 Command parse_command(const std::vector<std::string>& argv) {
   CLI::App app("convscope times convolution algorithms side by side, every result verified.", "convscope");
-  RunOptions run, verify;
-  MergeOptions merge;
-  WorkerOptions worker;
-  add_run(app, run);
-  add_verify(app, verify);
-  add_merge(app, merge);
-  add_worker(app, worker);
+  VerbOptions options;
+  add_verbs(app, options);
   app.set_version_flag("--version", "convscope " + build_info().version);
   app.footer("`convscope VERB --help` tells more. Example:\n  convscope run configs/smoke.json");
   app.allow_extras();
@@ -202,12 +103,9 @@ Command parse_command(const std::vector<std::string>& argv) {
   refuse_leftovers(app);
   const CLI::App* verb = chosen_verb(app);
   if (verb == nullptr) throw UsageError("a verb is missing: " + join(verb_names(app)) + " (convscope --help)");
-  const std::string name = verb->get_name();
-  if (name == "merge") return merge;
-  if (name == "worker") return worker;
-  const RunOptions& options = name == "run" ? run : verify;
-  check_run(*verb, options);
-  return options;
+  Command command = options.of(verb->get_name());
+  if (const auto* run = std::get_if<RunOptions>(&command)) check_run(*verb, *run);
+  return command;
 }
 
 }  // namespace convscope
