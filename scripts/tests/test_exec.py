@@ -1,7 +1,7 @@
 """`convscope exec` against an independent NumPy and SciPy computation, over random problems.
 
-Forward and backward-filter are sums over sliding windows; backward-data is the convolution with the stride's zeros
-put back in. All in float64, from the definition, with nothing of convscope in it.
+Forward and backward-filter are sums over sliding windows; backward-data is the convolution with the
+stride's zeros put back in. All in float64, from the definition, with nothing of convscope in it.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Problem:
 
 
 def random_problem(seed, taps=None, stride=None, dilation=(1, 1), groups=1, depthwise=False):
-    """A small problem of the wanted kind with random, mostly odd sizes; what is not given is random as well."""
+    """A small problem of the wanted kind; sizes that are not given are random."""
     rng = np.random.default_rng(seed)
     taps = taps or tuple(int(t) for t in rng.integers(1, 6, 2))
     stride = stride or tuple(int(s) for s in rng.integers(1, 4, 2))
