@@ -1,5 +1,5 @@
-// bench/runner/isolation with real child processes: convscope_faulty as the program, its algorithms as the culprits.
-// Here because that program needs the command line.
+// bench/runner/isolation with real child processes: convscope_faulty as the program, its algorithms as the
+// culprits. Here because that program needs the command line.
 #include "bench/runner/isolation.hpp"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <map>
 
-#include "algorithms/plain/plain.hpp"
+#include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 
 namespace convscope {
@@ -30,7 +30,8 @@ class CollectingSink final : public GroupSink {
     if (on_begin_) on_begin_(stage);
   }
   void record(const ResultRecord& record) override {
-    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second) << "two records of " << record.key.algorithm;
+    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
+        << "two records of " << record.key.algorithm;
   }
   void benchmark(const std::string&) override {}
 
@@ -43,7 +44,7 @@ class CollectingSink final : public GroupSink {
 class Isolation : public ::testing::Test {
  protected:
   Isolation() {
-    add_plain(registry_);
+    register_all(registry_);
     add_faulty(registry_);
     options_.executable = CONVSCOPE_FAULTY;
     options_.limits = {kSanitized ? 10.0 : 3.0, kSanitized ? 10.0 : 3.0};
@@ -131,7 +132,8 @@ TEST_F(Isolation, RefusesATebibyteOfMemory) {
 }
 
 TEST_F(Isolation, BlamesOneAfterTheOther) {
-  task_.group.algorithms = {"faulty.abort.plan.cpu", "plain.cpu", "faulty.exit.verify.cpu", "faulty.throw.plan.cpu"};
+  task_.group.algorithms = {"faulty.abort.plan.cpu", "plain.cpu", "faulty.exit.verify.cpu",
+                            "faulty.throw.plan.cpu"};
   EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
   EXPECT_THAT(sink_.records, SizeIs(4));
   EXPECT_EQ(sink_.records["faulty.abort.plan.cpu"].outcome, Outcome::crashed);

@@ -43,17 +43,45 @@ TEST(Options, TakeListsWithCommasRepeatedFlagsOrBoth) {
 }
 
 TEST(Options, ReadEveryFlagOfRun) {
-  const RunOptions options = parse_run(
-      {"run", "a.json", "b.json", "--device", "cpu", "--algorithm", "w*,direct.cpu", "--pass", "forward", "--math",
-       "fp32", "--layout", "nchw,nhwc", "--threads", "1,2", "--cache", "cold,hot,weights-cold", "--workspace-cap",
-       "256MiB,inf", "--time-limit", "2.5", "--seed", "7", "--out", "o", "--shard", "2/4", "--aa", "--dry-run",
-       "--isolate", "off", "--first-backward-data"});
+  const RunOptions options = parse_run({"run",
+                                        "a.json",
+                                        "b.json",
+                                        "--device",
+                                        "cpu",
+                                        "--algorithm",
+                                        "w*,direct.cpu",
+                                        "--pass",
+                                        "forward",
+                                        "--math",
+                                        "fp32",
+                                        "--layout",
+                                        "nchw,nhwc",
+                                        "--threads",
+                                        "1,2",
+                                        "--cache",
+                                        "cold,hot,weights-cold",
+                                        "--workspace-cap",
+                                        "256MiB,inf",
+                                        "--time-limit",
+                                        "2.5",
+                                        "--seed",
+                                        "7",
+                                        "--out",
+                                        "o",
+                                        "--shard",
+                                        "2/4",
+                                        "--aa",
+                                        "--dry-run",
+                                        "--isolate",
+                                        "off",
+                                        "--first-backward-data"});
   EXPECT_TRUE(options.measure);
   EXPECT_THAT(options.configs, ElementsAre("a.json", "b.json"));
   EXPECT_THAT(options.overrides.algorithms, Optional(ElementsAre("w*", "direct.cpu")));
   EXPECT_THAT(options.overrides.workspace_caps,
               Optional(ElementsAre(std::optional<int64_t>(int64_t{256} << 20), std::nullopt)));
-  EXPECT_THAT(options.overrides.cache, Optional(ElementsAre(CacheState::cold, CacheState::hot, CacheState::weights_cold)));
+  EXPECT_THAT(options.overrides.cache,
+              Optional(ElementsAre(CacheState::cold, CacheState::hot, CacheState::weights_cold)));
   EXPECT_EQ(options.overrides.time_limit_seconds, 2.5);
   EXPECT_EQ(options.overrides.seed, 7u);
   EXPECT_EQ(options.overrides.first_backward_data, true);
@@ -81,13 +109,15 @@ TEST(Options, OfTheOtherVerbsAreRead) {
   EXPECT_EQ(list.config, "a.json");
   EXPECT_TRUE(list.json);
   EXPECT_TRUE(std::get<InfoOptions>(parse({"info", "--json"})).json);
-  const auto explain = std::get<ExplainOptions>(parse({"explain", "n=1", "--threads", "2", "--cache", "hot", "--workspace-cap", "inf"}));
+  const auto explain = std::get<ExplainOptions>(
+      parse({"explain", "n=1", "--threads", "2", "--cache", "hot", "--workspace-cap", "inf"}));
   EXPECT_EQ(explain.problem, "n=1");
   EXPECT_EQ(explain.threads, 2);
   EXPECT_EQ(explain.cache, CacheState::hot);
   EXPECT_EQ(explain.workspace_cap, std::nullopt);
-  const auto exec = std::get<ExecOptions>(parse({"exec", "--case", "n=1", "--algorithm", "a", "--input", "x", "--filter",
-                                                 "w", "--output", "y", "--workspace-cap", "1KiB"}));
+  const auto exec =
+      std::get<ExecOptions>(parse({"exec", "--case", "n=1", "--algorithm", "a", "--input", "x", "--filter",
+                                   "w", "--output", "y", "--workspace-cap", "1KiB"}));
   EXPECT_EQ(exec.output, "y");
   EXPECT_EQ(exec.workspace_cap, 1024);
   EXPECT_EQ(std::get<WorkerOptions>(parse({"worker", "12"})).parent, 12);
@@ -109,13 +139,12 @@ TEST_P(WrongUsage, GetsASentenceThatSaysWhatToDo) {
 INSTANTIATE_TEST_SUITE_P(
     Each, WrongUsage,
     ::testing::Values(
-        Wrong{{}, {"a verb is missing", "run", "verify", "merge"}},
-        Wrong{{"rnu", "a.json"}, {"rnu", "run"}},
+        Wrong{{}, {"a verb is missing", "run", "verify", "merge"}}, Wrong{{"rnu", "a.json"}, {"rnu", "run"}},
         Wrong{{"verfiy", "a.json"}, {"did you mean \"verify\""}},
-        Wrong{{"run", "a.json", "--bach", "4"}, {"--bach", "did you mean \"--batch\"", "convscope run --help"}},
+        Wrong{{"run", "a.json", "--bach", "4"},
+              {"--bach", "did you mean \"--batch\"", "convscope run --help"}},
         Wrong{{"run", "a.json", "--algoritm=x"}, {"--algoritm", "did you mean \"--algorithm\""}},
-        Wrong{{"run"}, {"needs a CONFIG"}},
-        Wrong{{"verify"}, {"needs a CONFIG"}},
+        Wrong{{"run"}, {"needs a CONFIG"}}, Wrong{{"verify"}, {"needs a CONFIG"}},
         Wrong{{"run", "a.json", "--batch"}, {"--batch"}},
         Wrong{{"run", "a.json", "--batch", "0"}, {"--batch", "\"0\""}},
         Wrong{{"run", "a.json", "--pass", "sideways"}, {"sideways", "forward"}},
@@ -126,8 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"run", "--resume", "d", "--out", "e"}, {"--resume", "--out"}},
         Wrong{{"run", "--case", "n=1"}, {"--algorithm"}},
         Wrong{{"run", "--case", "n=1", "--algorithm", "a", "--batch", "2"}, {"--case", "--batch"}},
-        Wrong{{"merge", "a"}, {"--out"}},
-        Wrong{{"explain"}, {"PROBLEM"}},
+        Wrong{{"merge", "a"}, {"--out"}}, Wrong{{"explain"}, {"PROBLEM"}},
         Wrong{{"explain", "n=1", "--cache", "warm"}, {"--cache", "warm", "cold"}},
         Wrong{{"explain", "n=1", "--workspace-cap", "lots"}, {"--workspace-cap", "lots"}},
         Wrong{{"list"}, {"WHAT"}}));

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <set>
 
-#include "algorithms/plain/plain.hpp"
+#include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 #include "bench/cli/run.hpp"
 #include "bench/core/error.hpp"
@@ -24,10 +24,11 @@ using ::testing::ThrowsMessage;
 class MakePlan : public ::testing::Test {
  protected:
   MakePlan() {
-    add_plain(registry_);
+    register_all(registry_);
     add_faulty(registry_);
     fs::create_directories(folder_);
-    options_.configs = {config("net", R"([{"name": "one", "in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3},
+    options_.configs = {
+        config("net", R"([{"name": "one", "in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3},
                                           {"name": "two", "in_channels": 2, "input": [8, 8], "out_channels": 2, "filter": 3}])")};
     options_.overrides.algorithms = {"plain.cpu"};
   }

@@ -9,7 +9,8 @@ using Json = nlohmann::ordered_json;
 
 Json report_of(const std::string& host, const std::vector<std::pair<std::string, double>>& entries) {
   Json report = {{"context", {{"host_name", host}}}, {"benchmarks", Json::array()}};
-  for (const auto& [entry, time] : entries) report["benchmarks"].push_back({{"name", entry}, {"real_time", time}});
+  for (const auto& [entry, time] : entries)
+    report["benchmarks"].push_back({{"name", entry}, {"real_time", time}});
   return report;
 }
 
@@ -20,13 +21,15 @@ std::vector<double> times(const Json& report) {
 }
 
 TEST(BenchmarkReports, AreJoinedInOrderUnderTheFirstContext) {
-  const Json joined = join_benchmarks({{"a", report_of("here", {{"x", 1}, {"x", 2}})}, {"b", report_of("there", {{"x", 3}})}});
+  const Json joined = join_benchmarks(
+      {{"a", report_of("here", {{"x", 1}, {"x", 2}})}, {"b", report_of("there", {{"x", 3}})}});
   EXPECT_EQ(joined["context"]["host_name"], "here");
   EXPECT_EQ(times(joined), (std::vector<double>{1, 2, 3}));
 }
 
 TEST(BenchmarkReports, OfAGroupMeasuredAgainKeepOnlyTheLastOfEachName) {
-  const Json joined = join_benchmarks({{"a", report_of("here", {{"x", 1}, {"y", 2}})}, {"a", report_of("here", {{"y", 3}})}});
+  const Json joined =
+      join_benchmarks({{"a", report_of("here", {{"x", 1}, {"y", 2}})}, {"a", report_of("here", {{"y", 3}})}});
   EXPECT_EQ(times(joined), (std::vector<double>{1, 3}));
 }
 

@@ -108,7 +108,7 @@ std::vector<Target> targets_of(const Suite& suite, const Registry& registry,
   }
   if (targets.empty())
     refuse(
-        suite, "/algorithms",
+        suite, "algorithms", std::nullopt,
         fmt::format("found {}, which matches no algorithm of this run's devices ({}); nothing is left to run",
                     join(suite.algorithms), join(kinds)));
   return targets;
@@ -118,7 +118,7 @@ void check_memory(const Suite& suite, size_t layer, const ConvProblem& problem, 
   const bool is_known = info.memory_bytes > 0;
   if (!is_known || problem.total_bytes() <= info.memory_bytes) return;
   refuse(
-      suite, fmt::format("/layers/{}", layer),
+      suite, "layers", layer,
       fmt::format("layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
                   "the device {}",
                   suite.layers[layer].name, problem.batch,

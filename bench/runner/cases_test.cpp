@@ -216,7 +216,7 @@ TEST(Expand, RefusesAGlobThatMatchesNothing) {
 TEST(Expand, NamesTheFlagInsteadOfTheFileWhereTheFlagIsAtFault) {
   Suite suite = test_suite();
   Overrides overrides;
-  overrides.algorithms = {"direkt.cpu"};
+  overrides.algorithms = std::vector<std::string>{"direkt.cpu"};
   apply(overrides, suite);
   EXPECT_THAT(expand_error(suite),
               testing::StartsWith("--algorithm: found \"direkt.cpu\", which matches no"));

@@ -25,7 +25,8 @@ class Merge : public ::testing::Test {
   Merge() { fs::remove_all(top_); }
   ~Merge() override { fs::remove_all(top_); }
 
-  static ResultRecord record(const std::string& algorithm, const std::string& device, const std::string& note = "") {
+  static ResultRecord record(const std::string& algorithm, const std::string& device,
+                             const std::string& note = "") {
     ResultRecord record;
     record.key.network = "net";
     record.key.layer = "conv1";
@@ -53,7 +54,8 @@ class Merge : public ::testing::Test {
 };
 
 TEST_F(Merge, JoinsRowsAndKeepsWhereTheyCameFrom) {
-  const Merged merged = merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")})});
+  const Merged merged =
+      merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")})});
   ASSERT_THAT(merged.file.records, SizeIs(2));
   EXPECT_EQ(merged.file.records[0].key.algorithm, "a");
   EXPECT_EQ(merged.file.config.at("name"), "net");
@@ -64,14 +66,19 @@ TEST_F(Merge, JoinsRowsAndKeepsWhereTheyCameFrom) {
 }
 
 TEST_F(Merge, TakesARowThatIsTheSameInTwoFoldersOnce) {
-  const Merged merged = merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("a", "cpu1")})});
+  const Merged merged =
+      merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("a", "cpu1")})});
   EXPECT_THAT(merged.file.records, SizeIs(1));
 }
 
 TEST_F(Merge, RefusesTwoDifferentRowsOfOneCandidateAndNamesBoth) {
-  const std::string p1 = folder("p1", {record("a", "cpu1", "one")}), p2 = folder("p2", {record("a", "cpu1", "two")});
-  EXPECT_THAT([&] { merge_results({p1, p2}); },
-              ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("conv1"), HasSubstr(" a "))));
+  const std::string p1 = folder("p1", {record("a", "cpu1", "one")}),
+                    p2 = folder("p2", {record("a", "cpu1", "two")});
+  EXPECT_THAT(
+      [&] {
+        merge_results({p1, p2});
+      },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("conv1"), HasSubstr(" a "))));
 }
 
 TEST_F(Merge, KeepsDevicesApartAndSaysSo) {
@@ -89,7 +96,8 @@ TEST_F(Merge, SaysWhenConfigsDiffer) {
 }
 
 TEST_F(Merge, NamesAFolderWithoutResults) {
-  EXPECT_THAT([&] { merge_results({(top_ / "nowhere").string()}); }, ThrowsMessage<UsageError>(HasSubstr("nowhere")));
+  EXPECT_THAT([&] { merge_results({(top_ / "nowhere").string()}); },
+              ThrowsMessage<UsageError>(HasSubstr("nowhere")));
 }
 
 TEST_F(Merge, JoinsBenchmarkReportsAndRefusesAForeignOne) {

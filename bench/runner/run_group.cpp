@@ -66,7 +66,8 @@ class GroupRun {
     for (const std::string& id : task_.group.algorithms) {
       const Algorithm* algorithm = registry.find(id);
       if (algorithm == nullptr) throw std::runtime_error("this build has no algorithm " + id);
-      Candidate candidate{algorithm, blank_record(task_.group, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
+      Candidate candidate{
+          algorithm, blank_record(task_.group, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
       if (plan(candidate))
         planned.push_back(std::move(candidate));
       else
@@ -79,14 +80,17 @@ class GroupRun {
   void verify_all(Candidates& candidates) {
     VerifyOptions options;
     options.seed = task_.group.common.seed;
-    keep_if(candidates, [&](Candidate& c) {
-      if (!verification_) verification_ = std::make_unique<Verification>(problem_, options);
-      const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
-      c.record.accuracy = verdict.accuracy;
-      if (verdict.passed()) return true;
-      settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
-      return false;
-    }, Stage::verify);
+    keep_if(
+        candidates,
+        [&](Candidate& c) {
+          if (!verification_) verification_ = std::make_unique<Verification>(problem_, options);
+          const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
+          c.record.accuracy = verdict.accuracy;
+          if (verdict.passed()) return true;
+          settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
+          return false;
+        },
+        Stage::verify);
   }
 
   // Reports those that are never timed: all without `measure`, the reference and whatever an emulator ran.
@@ -107,7 +111,8 @@ class GroupRun {
     for (auto begin = candidates.begin(); begin != candidates.end();) {
       int64_t bytes = tensors;
       auto end = begin;
-      while (end != candidates.end() && (end == begin || bytes + end->plan->workspace_bytes() <= info.memory_bytes))
+      while (end != candidates.end() &&
+             (end == begin || bytes + end->plan->workspace_bytes() <= info.memory_bytes))
         bytes += (end++)->plan->workspace_bytes();
       measure_batch(std::span(begin, end));
       for (Candidate& c : std::span(begin, end)) c.workspace = Buffer();
@@ -122,12 +127,16 @@ class GroupRun {
 
   // A row that is right once and wrong later keeps its time and ends as wrong.
   void verify_again(Candidates& candidates) {
-    keep_if(candidates, [&](Candidate& c) {
-      const Verdict verdict = verification_->check_again(*c.algorithm, *c.plan, device_, *queue_);
-      if (!verdict.passed()) settle(c.record, Outcome::wrong, verdict.reason, "after timing: " + verdict.note);
-      sink_.record(c.record);
-      return true;
-    }, Stage::verify_again);
+    keep_if(
+        candidates,
+        [&](Candidate& c) {
+          const Verdict verdict = verification_->check_again(*c.algorithm, *c.plan, device_, *queue_);
+          if (!verdict.passed())
+            settle(c.record, Outcome::wrong, verdict.reason, "after timing: " + verdict.note);
+          sink_.record(c.record);
+          return true;
+        },
+        Stage::verify_again);
   }
 
  private:
@@ -142,7 +151,8 @@ class GroupRun {
         return false;
       }
       record.operations = algorithm.operations(problem_);
-      const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX), task_.group.common.threads};
+      const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
+                                task_.group.common.threads};
       const auto begin = std::chrono::steady_clock::now();
       candidate.plan = algorithm.plan(problem_, device_, options);
       candidate.plan_seconds =
@@ -171,7 +181,8 @@ class GroupRun {
     return false;
   }
 
-  // Runs `check` on each candidate; one that throws is reported and dropped, as is one whose check says false.
+  // Runs `check` on each candidate; one that throws is reported and dropped, as is one whose check says
+  // false.
   template <typename Check>
   void keep_if(Candidates& candidates, Check check, Stage stage) {
     std::erase_if(candidates, [&](Candidate& c) {
@@ -223,7 +234,8 @@ class GroupRun {
     record.health = result.health;
     if (result.error == std::bad_alloc().what())
       return settle(record, Outcome::out_of_memory, Reason::out_of_memory, "memory ran out during measure");
-    if (!result.error.empty()) return settle(record, Outcome::failed, Reason::failed, "measure: " + result.error);
+    if (!result.error.empty())
+      return settle(record, Outcome::failed, Reason::failed, "measure: " + result.error);
     record.time = result.time;
     record.time->plan_seconds = candidate.plan_seconds;
     settle(record, Outcome::measured, record.health.throttled ? Reason::throttled : Reason::none, "");

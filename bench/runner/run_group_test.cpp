@@ -14,18 +14,19 @@ namespace convscope {
 namespace {
 
 using testing::Behaviour;
-using testing::TestAlgorithm;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::SizeIs;
+using testing::TestAlgorithm;
 
 class CollectingSink final : public GroupSink {
  public:
   void begin(const std::string& algorithm, Stage stage) override { begun.emplace_back(algorithm, stage); }
   void record(const ResultRecord& record) override {
     order.push_back(record.key.algorithm);
-    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second) << "two records of " << record.key.algorithm;
+    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
+        << "two records of " << record.key.algorithm;
   }
   void benchmark(const std::string& json) override { benchmarks.push_back(json); }
 

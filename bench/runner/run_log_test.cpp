@@ -114,7 +114,8 @@ TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
   log.add(record("two", "b.cpu", Outcome::measured));
   log.add(record("one", "b.cpu", Outcome::wrong));
   log.add(record("one", "a.cpu", Outcome::measured));
-  log.add(BenchmarkReport{"g", {{"context", {{"date", "today"}}}, {"benchmarks", nlohmann::ordered_json::array()}}});
+  log.add(BenchmarkReport{
+      "g", {{"context", {{"date", "today"}}}, {"benchmarks", nlohmann::ordered_json::array()}}});
   log.add_resumption({{"started", "later"}});
   log.write_files();
   const ResultFile file = read_results(folder_);
@@ -132,8 +133,8 @@ TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
 TEST(Failures, AreWhatTheExitCodeIsAbout) {
   for (Outcome outcome : {Outcome::wrong, Outcome::timeout, Outcome::crashed, Outcome::failed})
     EXPECT_TRUE(is_failure(outcome)) << name(outcome);
-  for (Outcome outcome : {Outcome::measured, Outcome::verified_only, Outcome::unsupported, Outcome::over_workspace,
-                          Outcome::out_of_memory})
+  for (Outcome outcome : {Outcome::measured, Outcome::verified_only, Outcome::unsupported,
+                          Outcome::over_workspace, Outcome::out_of_memory})
     EXPECT_FALSE(is_failure(outcome)) << name(outcome);
 }
 

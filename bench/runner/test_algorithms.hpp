@@ -1,5 +1,5 @@
-// Algorithms for the tests of bench/runner, each made of what the test wants to happen. Not here: those that end
-// the process (bench/cli/faulty).
+// Algorithms for the tests of bench/runner, each made of what the test wants to happen. Not here: those that
+// end the process (bench/cli/faulty).
 #pragma once
 
 #include <functional>
@@ -16,14 +16,15 @@ struct Behaviour {
   Support support = Support::yes();
   int64_t workspace_bytes = 0;
   std::function<void()> in_plan = [] {};
-  std::function<void(int run)> in_run = [](int) {};            // runs are counted from 0
+  std::function<void(int run)> in_run = [](int) {};  // runs are counted from 0
   std::function<float(int run, float value)> result = [](int, float value) { return value; };
   bool candidate = true;
 };
 
 class TestPlan final : public Plan {
  public:
-  TestPlan(const ConvProblem& problem, Behaviour behaviour) : problem_(problem), behaviour_(std::move(behaviour)) {}
+  TestPlan(const ConvProblem& problem, Behaviour behaviour)
+      : problem_(problem), behaviour_(std::move(behaviour)) {}
   int64_t workspace_bytes() const override { return behaviour_.workspace_bytes; }
   std::string implementation() const override { return "loops"; }
   // Forward only.
@@ -61,7 +62,9 @@ class TestAlgorithm final : public Algorithm {
     behaviour_.in_plan();
     return std::make_unique<TestPlan>(problem, behaviour_);
   }
-  OperationCount operations(const ConvProblem& problem) const override { return {problem.nominal_flops(), 0, 0}; }
+  OperationCount operations(const ConvProblem& problem) const override {
+    return {problem.nominal_flops(), 0, 0};
+  }
 
  private:
   AlgorithmInfo info_;
