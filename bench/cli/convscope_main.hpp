@@ -1,5 +1,5 @@
-// The program: one verb of the command line, and what it throws as a message and an exit code. Apart from main.cpp
-// so that a test can have the same program with other algorithms in it.
+// The program: one verb of the command line, and what it throws as a message and an exit code. Apart from
+// main.cpp so that a test can have the same program with other algorithms in it.
 #pragma once
 
 #include "bench/algorithm/registry.hpp"

@@ -20,7 +20,8 @@ int merge(const MergeOptions& options, const std::vector<std::string>& argv) {
   write_results(options.out, merged.file);
   write_file_atomically((out / "benchmark.json").string(), benchmarks);
   for (const std::string& remark : merged.remarks) fmt::print(stderr, "convscope: {}\n", remark);
-  fmt::print("{} rows of {} folders are in {}\n", merged.file.records.size(), options.folders.size(), options.out);
+  fmt::print("{} rows of {} folders are in {}\n", merged.file.records.size(), options.folders.size(),
+             options.out);
   return 0;
 }
 

@@ -22,7 +22,8 @@ std::vector<Floor> floors_of(std::span<const ResultRecord> records) {
   for (const ResultRecord& record : records) {
     const auto difference = difference_of_series(record);
     if (!difference) continue;
-    const std::string layer = fmt::format("{} {} {}", record.key.network, record.key.layer, name(record.key.problem.pass));
+    const std::string layer =
+        fmt::format("{} {} {}", record.key.network, record.key.layer, name(record.key.problem.pass));
     if (floors.empty() || floors.back().layer != layer) floors.push_back({layer, -1, ""});
     if (*difference > floors.back().difference) {
       floors.back().difference = *difference;

@@ -1,5 +1,5 @@
-// The noise floor that `run --aa` is for: how far two series of one and the same candidate lie apart. Differences
-// smaller than this say nothing.
+// The noise floor that `run --aa` is for: how far two series of one and the same candidate lie apart.
+// Differences smaller than this say nothing.
 #pragma once
 
 #include <iosfwd>

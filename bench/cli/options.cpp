@@ -1,11 +1,10 @@
 #include "bench/cli/options.hpp"
 
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 
-#include "bench/core/error.hpp"
 #include "bench/cli/verbs.hpp"
+#include "bench/core/error.hpp"
 #include "bench/runner/build_info.hpp"
 #include "bench/runner/config_text.hpp"
 
@@ -40,10 +39,11 @@ void refuse_leftovers(const CLI::App& app) {
   const std::string flag = word.substr(0, word.find('='));
   const std::string help = verb == nullptr ? "convscope --help" : "convscope " + verb->get_name() + " --help";
   if (verb == nullptr && word.front() != '-')
-    throw UsageError("there is no verb \"" + word + "\"" + did_you_mean(word, verb_names(app)) + " (" + help + ")");
+    throw UsageError("there is no verb \"" + word + "\"" + did_you_mean(word, verb_names(app)) + " (" + help +
+                     ")");
   if (word.front() == '-')
-    throw UsageError("there is no flag " + flag + did_you_mean(flag, flag_names(verb == nullptr ? app : *verb)) +
-                     " (" + help + ")");
+    throw UsageError("there is no flag " + flag +
+                     did_you_mean(flag, flag_names(verb == nullptr ? app : *verb)) + " (" + help + ")");
   throw UsageError("\"" + word + "\" is one word too many (" + help + ")");
 }
 
@@ -67,15 +67,18 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
   if (!options.resume.empty())
     return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
   if (!options.problem.empty()) {
-    refuse_beside("--case",
-                  {"--algorithm", "--threads", "--cache", "--workspace-cap", "--time-limit", "--min-samples",
-                   "--max-samples", "--confidence-width", "--seed", "--out", "--aa", "--dry-run", "--isolate"},
-                  "says the whole problem");
-    if (!options.overrides.algorithms) throw UsageError("--case needs --algorithm, the id of the algorithm to run");
+    refuse_beside(
+        "--case",
+        {"--algorithm", "--threads", "--cache", "--workspace-cap", "--time-limit", "--min-samples",
+         "--max-samples", "--confidence-width", "--seed", "--out", "--aa", "--dry-run", "--isolate"},
+        "says the whole problem");
+    if (!options.overrides.algorithms)
+      throw UsageError("--case needs --algorithm, the id of the algorithm to run");
     return;
   }
   if (options.configs.empty())
-    throw UsageError(name + " needs a CONFIG, as in: " + name + " configs/alexnet.json (" + name + " --help)");
+    throw UsageError(name + " needs a CONFIG, as in: " + name + " configs/alexnet.json (" + name +
+                     " --help)");
 }
 
 }  // namespace
@@ -102,7 +105,8 @@ Command parse_command(const std::vector<std::string>& argv) {
   }
   refuse_leftovers(app);
   const CLI::App* verb = chosen_verb(app);
-  if (verb == nullptr) throw UsageError("a verb is missing: " + join(verb_names(app)) + " (convscope --help)");
+  if (verb == nullptr)
+    throw UsageError("a verb is missing: " + join(verb_names(app)) + " (convscope --help)");
   Command command = options.of(verb->get_name());
   if (const auto* run = std::get_if<RunOptions>(&command)) check_run(*verb, *run);
   return command;

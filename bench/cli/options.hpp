@@ -1,6 +1,6 @@
-// The command line as plain values: one struct a verb, and parse_command(), which makes the one that was asked
-// for. Nothing is run here and no file is read. The verbs' flags and help texts are in verbs.cpp; what a flag that
-// overrides a config may hold is bench/runner/overrides.
+// The command line as plain values: one struct a verb, and parse_command(), which makes the one that was
+// asked for. Nothing is run here and no file is read. The verbs' flags and help texts are in verbs.cpp; what
+// a flag that overrides a config may hold is bench/runner/overrides.
 #pragma once
 
 #include <sys/types.h>
@@ -46,8 +46,8 @@ struct Notice {
   std::string text;
 };
 
-using Command = std::variant<Notice, RunOptions, ListOptions, InfoOptions, ExplainOptions, ExecOptions, MergeOptions,
-                             WorkerOptions>;
+using Command = std::variant<Notice, RunOptions, ListOptions, InfoOptions, ExplainOptions, ExecOptions,
+                             MergeOptions, WorkerOptions>;
 
 // Throws UsageError with one sentence; an unknown verb or flag comes with the nearest one there is.
 Command parse_command(const std::vector<std::string>& argv);

@@ -43,14 +43,15 @@ void print_dry_run(const RunPlan& plan, const Registry& registry, const DeviceIn
       return !support;
     });
     const CaseKey& key = task.group.common;
-    std::cout << fmt::format("{} {}: {}, {} threads, {} cache\n", key.network, key.layer, to_line(key.problem), key.threads,
-               name(key.cache));
+    std::cout << fmt::format("{} {}: {}, {} threads, {} cache\n", key.network, key.layer,
+                             to_line(key.problem), key.threads, name(key.cache));
     for (const std::string& id : supported.group.algorithms) std::cout << fmt::format("    {}\n", id);
     std::cout << fmt::format("{}{}", refused.empty() ? "" : refused.substr(1), refused.empty() ? "" : "\n");
     candidates += task.group.algorithms.size();
     seconds += estimated_seconds(supported);
   }
-  std::cout << fmt::format("{} groups, {} candidates, roughly {:.0f} s\n", plan.tasks.size(), candidates, seconds);
+  std::cout << fmt::format("{} groups, {} candidates, roughly {:.0f} s\n", plan.tasks.size(), candidates,
+                           seconds);
 }
 
 // Which program a run is of, as its environment has it.
@@ -64,7 +65,8 @@ RunLog resume_run(const std::string& folder, const Registry& registry, const Dev
   const auto environment = describe_environment(device, registry);
   const auto& begun = log.plan().environment;
   if (program_of(begun) != program_of(environment))
-    std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun), program_of(environment));
+    std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
+                             program_of(environment));
   if (!log.tasks_left().empty()) log.add_resumption(environment);
   return log;
 }
@@ -77,8 +79,9 @@ size_t print_failures(const std::vector<ResultRecord>& records) {
   if (!failures.empty())
     std::cout << fmt::format("\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
   for (const ResultRecord* record : failures)
-    std::cout << fmt::format("  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer, name(record->key.problem.pass),
-               record->key.algorithm, name(record->outcome), record->note);
+    std::cout << fmt::format("  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
+                             name(record->key.problem.pass), record->key.algorithm, name(record->outcome),
+                             record->note);
   return failures.size();
 }
 
@@ -99,11 +102,12 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) 
   print_roll_up(std::cout, log.records(), {terminal.colour});
   print_noise_floor(std::cout, log.records());
   const size_t failures = print_failures(log.records());
-  std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(), log.folder());
+  std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(),
+                           log.folder());
   std::cout.flush();
   if (finished) return failures == 0 ? 0 : 1;
   std::cerr << fmt::format("convscope: interrupted; go on with: convscope {} --resume {}\n",
-             log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
+                           log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
   return kInterrupted;
 }

@@ -1,5 +1,5 @@
-// RunConsole: what a run shows while it goes on: the progress line on standard error, a table after each group on
-// standard output. What is printed once at the end is in run.cpp.
+// RunConsole: what a run shows while it goes on: the progress line on standard error, a table after each
+// group on standard output. What is printed once at the end is in run.cpp.
 #pragma once
 
 #include <chrono>

@@ -54,7 +54,8 @@ void keep_shard(const Shard& part, std::vector<GroupTask>& tasks) {
   for (const GroupTask& task : tasks) groups.push_back(task.group);
   std::set<std::string> kept;
   for (const Group& group : shard(groups, part.index, part.count)) kept.insert(candidate_key(group.common));
-  std::erase_if(tasks, [&](const GroupTask& task) { return !kept.contains(candidate_key(task.group.common)); });
+  std::erase_if(tasks,
+                [&](const GroupTask& task) { return !kept.contains(candidate_key(task.group.common)); });
 }
 
 }  // namespace
@@ -69,7 +70,8 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
     plan.config.push_back(to_json(suite));
     for (GroupTask& task : tasks_of(suite, options, registry, devices)) {
       if (!groups.insert(candidate_key(task.group.common)).second)
-        throw UsageError(suite.file + ": its network \"" + suite.name + "\" has layer \"" + task.group.common.layer +
+        throw UsageError(suite.file + ": its network \"" + suite.name + "\" has layer \"" +
+                         task.group.common.layer +
                          "\" in common with an earlier config; run each config once");
       plan.tasks.push_back(std::move(task));
     }

@@ -1,5 +1,5 @@
-// What the terminal can show. The only place that reads the environment: NO_COLOR and TERM say what the reader
-// wants to see and change no result.
+// What the terminal can show. The only place that reads the environment: NO_COLOR and TERM say what the
+// reader wants to see and change no result.
 #pragma once
 
 #include <cstddef>

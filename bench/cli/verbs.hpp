@@ -1,5 +1,5 @@
-// Every verb's flags, help and examples, as CLI11 wants them told. Reading a command line with them, and the messages
-// about a wrong one, are in options.cpp.
+// Every verb's flags, help and examples, as CLI11 wants them told. Reading a command line with them, and the
+// messages about a wrong one, are in options.cpp.
 #pragma once
 
 #include <CLI/CLI.hpp>

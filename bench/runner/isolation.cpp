@@ -40,7 +40,8 @@ struct Supervised {
 // seconds.
 class Supervisor {
  public:
-  Supervisor(WorkerHandle& worker, StopSignal& stop) : worker_(worker), stop_(stop), reader_(worker.events()) {}
+  Supervisor(WorkerHandle& worker, StopSignal& stop)
+      : worker_(worker), stop_(stop), reader_(worker.events()) {}
 
   Supervised run(const std::function<void(const Json&)>& handle, const std::function<double()>& limit) {
     for (bool open = true;;) {
@@ -188,8 +189,9 @@ bool run_isolated(const GroupTask& task, const Registry& registry, const Ceiling
   while (!rest.group.algorithms.empty()) {
     Attempt attempt(rest, sink);
     const auto worker = start(group_task_message(rest, ceilings), registry, options);
-    const Supervised end = Supervisor(*worker, stop).run([&](const Json& event) { attempt.handle(event); },
-                                                         [&] { return attempt.limit(limits); });
+    const Supervised end =
+        Supervisor(*worker, stop)
+            .run([&](const Json& event) { attempt.handle(event); }, [&] { return attempt.limit(limits); });
     if (end.ending == Ending::stopped) return false;
     for (const std::string& id : attempt.take_culprits()) {
       ResultRecord record = blank_record(task.group, registry.find(id)->info(), describe_cpu(), ceilings);
@@ -209,8 +211,9 @@ std::optional<Ceilings> measure_ceilings_isolated(int threads, const Registry& r
     if (event.at("event") == "ceilings") ceilings = ceilings_from_json(event.at("ceilings"));
   };
   const auto worker = start(ceilings_message(threads), registry, options);
-  const Supervised end = Supervisor(*worker, stop).run(
-      handle, [&] { return options.isolate ? kCeilingsLimitSeconds : kNoLimit.prepare; });
+  const Supervised end = Supervisor(*worker, stop).run(handle, [&] {
+    return options.isolate ? kCeilingsLimitSeconds : kNoLimit.prepare;
+  });
   if (end.ending == Ending::stopped) return std::nullopt;
   if (!ceilings) throw std::runtime_error("the measuring of the machine's ceilings died or hung");
   return ceilings;

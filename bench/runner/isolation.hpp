@@ -1,6 +1,6 @@
 // run_isolated(): a group in a worker of its own, and what becomes of it when a candidate crashes, hangs or
-// takes all memory: the last event names the culprit, which becomes a record with that outcome, and the others
-// run again in a fresh worker. The worker's own side is bench/runner/worker.
+// takes all memory: the last event names the culprit, which becomes a record with that outcome, and the
+// others run again in a fresh worker. The worker's own side is bench/runner/worker.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ struct StageLimits {
 StageLimits limits_of(const Protocol& protocol);
 
 struct IsolationOptions {
-  bool isolate = true;                          // false: on a thread of this process, without any limit
-  std::string executable = "/proc/self/exe";    // started as `executable worker PARENT`
-  std::optional<StageLimits> limits;            // instead of limits_of()
+  bool isolate = true;                        // false: on a thread of this process, without any limit
+  std::string executable = "/proc/self/exe";  // started as `executable worker PARENT`
+  std::optional<StageLimits> limits;          // instead of limits_of()
 };
 
 // Every candidate of the task ends as exactly one record in `sink`, unless `stop` was requested meanwhile:

@@ -34,9 +34,11 @@ class Merger {
     ResultFile next = read_results(folder);
     for (const ResultRecord& record : next.records) add(folder, record);
     for (const Ceilings& ceilings : next.ceilings)
-      if (ceilings_seen_.insert(dump_json(to_json(ceilings))).second) merged_.file.ceilings.push_back(ceilings);
+      if (ceilings_seen_.insert(dump_json(to_json(ceilings))).second)
+        merged_.file.ceilings.push_back(ceilings);
     add_once(configs_, next.config);
-    sources_.push_back({{"folder", folder}, {"argv", next.argv}, {"environment", std::move(next.environment)}});
+    sources_.push_back(
+        {{"folder", folder}, {"argv", next.argv}, {"environment", std::move(next.environment)}});
   }
 
   Merged finish() {

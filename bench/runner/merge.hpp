@@ -1,5 +1,5 @@
-// merge_results(): several result folders, such as the shards of one sweep, as one. Measures nothing and changes
-// no row.
+// merge_results(): several result folders, such as the shards of one sweep, as one. Measures nothing and
+// changes no row.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Merged {
   std::vector<std::string> remarks;  // sentences for the user: what differs between the folders
 };
 
-// Reads every folder and joins the rows. Rows of different devices stay apart by the device's name. A row that
-// two folders have must be the same in both. Throws UsageError that names the candidate and both folders
+// Reads every folder and joins the rows. Rows of different devices stay apart by the device's name. A row
+// that two folders have must be the same in both. Throws UsageError that names the candidate and both folders
 // otherwise, or the folder that cannot be read.
 Merged merge_results(const std::vector<std::string>& folders);
 

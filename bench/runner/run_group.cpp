@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bench/measure/measure_group.hpp"
+#include "bench/measure/tensor_copies.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {
@@ -43,12 +44,10 @@ void settle_exception(ResultRecord& record, Stage stage) {
   }
 }
 
-// Bytes that running `problem` takes: the tensors, as many copies of them as a cold cache needs, and the
-// workspace.
-int64_t bytes_needed(const ConvProblem& problem, const DeviceInfo& device, CacheState cache, int64_t workspace) {
-  const int64_t tensors = problem.total_bytes();
-  const int64_t copies = cache == CacheState::hot ? tensors : std::max(2 * tensors, 2 * device.llc_bytes + tensors);
-  return copies + workspace;
+// Bytes that the tensors take, as many copies of them as the cache state needs.
+int64_t tensor_bytes(const ConvProblem& problem, const DeviceInfo& device, CacheState cache) {
+  const int64_t bytes = problem.total_bytes();
+  return cache == CacheState::hot ? bytes : bytes * cold_copies(bytes, device);
 }
 
 class GroupRun {
@@ -67,7 +66,8 @@ class GroupRun {
     for (const std::string& id : task_.group.algorithms) {
       const Algorithm* algorithm = registry.find(id);
       if (algorithm == nullptr) throw std::runtime_error("this build has no algorithm " + id);
-      Candidate candidate{algorithm, blank_record(task_.group, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
+      Candidate candidate{
+          algorithm, blank_record(task_.group, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
       if (plan(candidate))
         planned.push_back(std::move(candidate));
       else
@@ -80,14 +80,17 @@ class GroupRun {
   void verify_all(Candidates& candidates) {
     VerifyOptions options;
     options.seed = task_.group.common.seed;
-    keep_if(candidates, [&](Candidate& c) {
-      if (!verification_) verification_ = std::make_unique<Verification>(problem_, options);
-      const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
-      c.record.accuracy = verdict.accuracy;
-      if (verdict.passed()) return true;
-      settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
-      return false;
-    }, Stage::verify);
+    keep_if(
+        candidates,
+        [&](Candidate& c) {
+          if (!verification_) verification_ = std::make_unique<Verification>(problem_, options);
+          const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
+          c.record.accuracy = verdict.accuracy;
+          if (verdict.passed()) return true;
+          settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
+          return false;
+        },
+        Stage::verify);
   }
 
   // Reports those that are never timed: all without `measure`, the reference and whatever an emulator ran.
@@ -104,11 +107,12 @@ class GroupRun {
   // Side by side, in as few batches as their workspaces fit into memory at once: one, nearly always.
   void measure_all(Candidates& candidates) {
     const DeviceInfo& info = device_.info();
-    const int64_t tensors = bytes_needed(problem_, info, task_.group.common.cache, 0);
+    const int64_t tensors = tensor_bytes(problem_, info, task_.group.common.cache);
     for (auto begin = candidates.begin(); begin != candidates.end();) {
       int64_t bytes = tensors;
       auto end = begin;
-      while (end != candidates.end() && (end == begin || bytes + end->plan->workspace_bytes() <= info.memory_bytes))
+      while (end != candidates.end() &&
+             (end == begin || bytes + end->plan->workspace_bytes() <= info.memory_bytes))
         bytes += (end++)->plan->workspace_bytes();
       measure_batch(std::span(begin, end));
       for (Candidate& c : std::span(begin, end)) c.workspace = Buffer();
@@ -123,12 +127,16 @@ class GroupRun {
 
   // A row that is right once and wrong later keeps its time and ends as wrong.
   void verify_again(Candidates& candidates) {
-    keep_if(candidates, [&](Candidate& c) {
-      const Verdict verdict = verification_->check_again(*c.algorithm, *c.plan, device_, *queue_);
-      if (!verdict.passed()) settle(c.record, Outcome::wrong, verdict.reason, "after timing: " + verdict.note);
-      sink_.record(c.record);
-      return true;
-    }, Stage::verify_again);
+    keep_if(
+        candidates,
+        [&](Candidate& c) {
+          const Verdict verdict = verification_->check_again(*c.algorithm, *c.plan, device_, *queue_);
+          if (!verdict.passed())
+            settle(c.record, Outcome::wrong, verdict.reason, "after timing: " + verdict.note);
+          sink_.record(c.record);
+          return true;
+        },
+        Stage::verify_again);
   }
 
  private:
@@ -143,7 +151,8 @@ class GroupRun {
         return false;
       }
       record.operations = algorithm.operations(problem_);
-      const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX), task_.group.common.threads};
+      const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
+                                task_.group.common.threads};
       const auto begin = std::chrono::steady_clock::now();
       candidate.plan = algorithm.plan(problem_, device_, options);
       candidate.plan_seconds =
@@ -165,14 +174,15 @@ class GroupRun {
       return false;
     }
     const CacheState cache = task_.protocol.measure ? task_.group.common.cache : CacheState::hot;
-    const int64_t needed = bytes_needed(problem_, info, cache, record.workspace_bytes);
+    const int64_t needed = tensor_bytes(problem_, info, cache) + record.workspace_bytes;
     if (needed <= info.memory_bytes) return true;
     settle(record, Outcome::out_of_memory, Reason::out_of_memory,
            fmt::format("tensors and workspace take {} bytes: the device has {}", needed, info.memory_bytes));
     return false;
   }
 
-  // Runs `check` on each candidate; one that throws is reported and dropped, as is one whose check says false.
+  // Runs `check` on each candidate; one that throws is reported and dropped, as is one whose check says
+  // false.
   template <typename Check>
   void keep_if(Candidates& candidates, Check check, Stage stage) {
     std::erase_if(candidates, [&](Candidate& c) {
@@ -187,22 +197,15 @@ class GroupRun {
     });
   }
 
-  // Measures until no candidate throws: the one that did is settled and the others start again.
   void measure_batch(std::span<Candidate> batch) {
-    std::vector<Candidate*> left;
+    std::vector<Candidate*> ready;
     for (Candidate& c : batch)
-      if (allocate_workspace(c)) left.push_back(&c);
-    while (!left.empty()) {
-      std::optional<size_t> current;
-      try {
-        measure_once(left, current);
-        return;
-      } catch (...) {
-        for (size_t i = 0; i < left.size(); ++i)
-          if (!current || i == *current) settle_exception(left[i]->record, Stage::measure);
-      }
-      if (!current) return;
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(*current));
+      if (allocate_workspace(c)) ready.push_back(&c);
+    if (ready.empty()) return;
+    try {
+      measure_ready(ready);
+    } catch (...) {  // a candidate's own exceptions are caught below it: this is the tensors' memory
+      for (Candidate* c : ready) settle_exception(c->record, Stage::measure);
     }
   }
 
@@ -216,22 +219,26 @@ class GroupRun {
     }
   }
 
-  void measure_once(const std::vector<Candidate*>& candidates, std::optional<size_t>& current) {
+  void measure_ready(const std::vector<Candidate*>& candidates) {
     std::vector<MeasureCandidate> inputs;
     for (Candidate* c : candidates) inputs.push_back({c->record.key.algorithm, c->plan.get(), &c->workspace});
     const GroupMeasurement measured =
-        measure_group(problem_, inputs, device_, *queue_, measure_options(), [&](size_t index) {
-          current = index;
-          sink_.begin(inputs[index].id, Stage::measure);
-        });
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      ResultRecord& record = candidates[i]->record;
-      record.time = measured.results[i].time;
-      record.time->plan_seconds = candidates[i]->plan_seconds;
-      record.health = measured.results[i].health;
-      settle(record, Outcome::measured, record.health.throttled ? Reason::throttled : Reason::none, "");
-    }
+        measure_group(problem_, inputs, device_, *queue_, measure_options(),
+                      [&](size_t index) { sink_.begin(inputs[index].id, Stage::measure); });
+    for (size_t i = 0; i < candidates.size(); ++i) take(measured.results[i], *candidates[i]);
     sink_.benchmark(measured.benchmark_json);
+  }
+
+  static void take(const MeasureResult& result, Candidate& candidate) {
+    ResultRecord& record = candidate.record;
+    record.health = result.health;
+    if (result.error == std::bad_alloc().what())
+      return settle(record, Outcome::out_of_memory, Reason::out_of_memory, "memory ran out during measure");
+    if (!result.error.empty())
+      return settle(record, Outcome::failed, Reason::failed, "measure: " + result.error);
+    record.time = result.time;
+    record.time->plan_seconds = candidate.plan_seconds;
+    settle(record, Outcome::measured, record.health.throttled ? Reason::throttled : Reason::none, "");
   }
 
   MeasureOptions measure_options() const {

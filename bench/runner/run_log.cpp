@@ -17,15 +17,16 @@ namespace fs = std::filesystem;
 std::string new_folder(const std::string& folder) {
   for (const char* file : {"journal.jsonl", "results.json"})
     if (fs::exists(fs::path(folder) / file))
-      throw UsageError(folder + " holds a run already (" + file + "); choose another --out" +
-                       (std::string(file) == "journal.jsonl" ? ", or finish that run with --resume " + folder : ""));
+      throw UsageError(
+          folder + " holds a run already (" + file + "); choose another --out" +
+          (std::string(file) == "journal.jsonl" ? ", or finish that run with --resume " + folder : ""));
   return folder;
 }
 
 Json run_entry(const RunPlan& plan) {
   Json tasks = Json::array();
   for (const GroupTask& task : plan.tasks) tasks.push_back(to_json(task));
-  return {{"kind", "run"},           {"schema", kSchemaVersion},           {"argv", plan.argv},
+  return {{"kind", "run"},         {"schema", kSchemaVersion},        {"argv", plan.argv},
           {"config", plan.config}, {"environment", plan.environment}, {"tasks", tasks}};
 }
 

@@ -1,8 +1,8 @@
-// The journal of a run, read and written as what it means: what was to be done, and what is done already. It is
-// what makes --resume possible; the lines themselves are bench/report/result_files.
+// The journal of a run, read and written as what it means: what was to be done, and what is done already. It
+// is what makes --resume possible; the lines themselves are bench/report/result_files.
 //
-// Entries: "run" first (schema, argv, config, environment, tasks), then "ceilings", "record" and "benchmark" as
-// they become known, and "resumed" (environment) wherever an interrupted run goes on.
+// Entries: "run" first (schema, argv, config, environment, tasks), then "ceilings", "record" and "benchmark"
+// as they become known, and "resumed" (environment) wherever an interrupted run goes on.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -45,8 +45,8 @@ class RunLog {
   // The records of one group, in the order of its candidates.
   std::vector<ResultRecord> records_of(const Group& group) const;
 
-  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended" and, where
-  // there are any, "resumed" in it.
+  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended" and,
+  // where there are any, "resumed" in it.
   void write_files() const;
 
   const RunPlan& plan() const { return plan_; }

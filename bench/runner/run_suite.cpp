@@ -13,7 +13,9 @@ class LogSink final : public GroupSink {
  public:
   LogSink(RunLog& log, const Group& group, RunObserver& observer)
       : log_(log), group_(candidate_key(group.common)), observer_(observer) {}
-  void begin(const std::string& algorithm, Stage stage) override { observer_.candidate_begins(algorithm, stage); }
+  void begin(const std::string& algorithm, Stage stage) override {
+    observer_.candidate_begins(algorithm, stage);
+  }
   void record(const ResultRecord& record) override {
     log_.add(record);
     observer_.candidate_ends(record);
@@ -74,9 +76,10 @@ bool run_tasks(RunLog& log, const Registry& registry, const IsolationOptions& op
     const Ceilings* known = find_ceilings(log, unknown.threads);
     LogSink sink(log, task.group, observer);
     if (!run_isolated(task, registry, known == nullptr ? unknown : *known, options, stop, sink)) return false;
-    const auto whole = std::find_if(log.plan().tasks.begin(), log.plan().tasks.end(), [&](const GroupTask& t) {
-      return candidate_key(t.group.common) == candidate_key(task.group.common);
-    });
+    const auto whole =
+        std::find_if(log.plan().tasks.begin(), log.plan().tasks.end(), [&](const GroupTask& t) {
+          return candidate_key(t.group.common) == candidate_key(task.group.common);
+        });
     observer.group_ends(log.records_of(whole->group));
     if (stop.requested() && i + 1 < tasks.size()) return false;
   }
@@ -99,7 +102,8 @@ double estimated_seconds(const GroupTask& task) {
   constexpr double kMeasureRuns = 40;
   constexpr double kStartSeconds = 0.1;
   const Protocol& protocol = task.protocol;
-  const double run = task.group.common.problem.nominal_flops() / (kFlopsPerSecondAndThread * task.group.common.threads);
+  const double run =
+      task.group.common.problem.nominal_flops() / (kFlopsPerSecondAndThread * task.group.common.threads);
   const double measuring =
       protocol.measure ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run) : 0;
   const double candidates = static_cast<double>(task.group.algorithms.size());

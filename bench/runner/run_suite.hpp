@@ -1,6 +1,6 @@
 // run_suite(): a whole run: the ceilings, then group after group in a worker of its own, everything into the
-// journal as soon as it is known, the files at the end. One group is run_group; what the user sees of it is the
-// observer's business.
+// journal as soon as it is known, the files at the end. One group is run_group; what the user sees of it is
+// the observer's business.
 #pragma once
 
 #include <span>

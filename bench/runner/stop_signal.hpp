@@ -1,5 +1,6 @@
-// StopSignal: Ctrl-C (SIGINT) and SIGTERM as something to wait for instead of something that strikes anywhere,
-// so that a run can write its files before it ends. Make one before the first thread or worker is started.
+// StopSignal: Ctrl-C (SIGINT) and SIGTERM as something to wait for instead of something that strikes
+// anywhere, so that a run can write its files before it ends. Make one before the first thread or worker is
+// started.
 #pragma once
 
 #include <csignal>

@@ -38,7 +38,8 @@ class EventWriter final : public GroupSink {
     const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     for (size_t done = 0; done < line.size();) {
       const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
-      if (written < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "event pipe");
+      if (written < 0 && errno != EINTR)
+        throw std::system_error(errno, std::generic_category(), "event pipe");
       if (written > 0) done += static_cast<size_t>(written);
     }
   }

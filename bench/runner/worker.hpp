@@ -3,7 +3,8 @@
 //
 // A task is {"kind": "group", "task": GroupTask, "ceilings": Ceilings} or {"kind": "ceilings", "threads": n}.
 // An event is one line with "event": "begin" (algorithm, stage), "record" (record), "benchmark" (report),
-// "ceilings" (ceilings), "error" (what; usage), and last "end": a worker that closes the pipe without it died.
+// "ceilings" (ceilings), "error" (what; usage), and last "end": a worker that closes the pipe without it
+// died.
 #pragma once
 
 #include <sys/types.h>

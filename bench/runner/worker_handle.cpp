@@ -59,8 +59,8 @@ Pipe make_pipe() {
   return {File(ends[0]), File(ends[1])};
 }
 
-// The task as a file to read from: unlike a pipe it takes any length, and no harm comes from a worker that dies
-// before it has read it.
+// The task as a file to read from: unlike a pipe it takes any length, and no harm comes from a worker that
+// dies before it has read it.
 File file_with(const std::string& text) {
   File file(memfd_create("convscope-task", MFD_CLOEXEC));
   check(file.get() >= 0, "memfd_create");

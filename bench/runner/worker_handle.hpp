@@ -1,6 +1,6 @@
-// WorkerHandle: a running task seen from outside: its events, how to stop it, how it ended. Two kinds: a child
-// process, which may crash and be killed, and a thread of this process for `--isolate off`, which may not.
-// What to do about a worker that died is bench/runner/isolation.
+// WorkerHandle: a running task seen from outside: its events, how to stop it, how it ended. Two kinds: a
+// child process, which may crash and be killed, and a thread of this process for `--isolate off`, which may
+// not. What to do about a worker that died is bench/runner/isolation.
 #pragma once
 
 #include <sys/types.h>
@@ -32,9 +32,11 @@ class WorkerHandle {
 };
 
 // Runs `executable worker` (this program: /proc/self/exe) on the task.
-std::unique_ptr<WorkerHandle> start_process(const std::string& executable, const nlohmann::ordered_json& message);
+std::unique_ptr<WorkerHandle> start_process(const std::string& executable,
+                                            const nlohmann::ordered_json& message);
 
-// Runs the task on a thread. After stop() the process must be left with _exit, the thread still being at work.
+// Runs the task on a thread. After stop() the process must be left with _exit, the thread still being at
+// work.
 std::unique_ptr<WorkerHandle> start_thread(const Registry& registry, const nlohmann::ordered_json& message);
 
 // The worker's events, cut into lines.

@@ -18,21 +18,27 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(scope="session")
-def convscope(request):
-    """Runs the program with the given arguments; returns its subprocess.CompletedProcess, output as text."""
+def convscope(request) -> Path:
+    """The program's path."""
     program = Path(request.config.getoption("--convscope")).resolve()
     assert program.is_file(), f"{program} is not built; pass --convscope PATH"
+    return program
+
+
+@pytest.fixture(scope="session")
+def run_convscope(convscope):
+    """Runs the program with the given arguments; returns its subprocess.CompletedProcess, output as text."""
 
     def run(*arguments):
-        command = [str(program), *map(str, arguments)]
+        command = [str(convscope), *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     return run
 
 
 @pytest.fixture(scope="session")
-def algorithms(convscope):
+def algorithms(run_convscope):
     """What `list algorithms --json` says, those left out that this machine lacks altogether."""
-    listing = convscope("list", "algorithms", "--json")
+    listing = run_convscope("list", "algorithms", "--json")
     assert listing.returncode == 0, listing.stderr
     return [entry for entry in json.loads(listing.stdout) if entry["refusal"] is None]

@@ -189,7 +189,7 @@ def exercised():
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("pass_name", PASSES)
 @pytest.mark.parametrize("kind", PROBLEMS)
-def test_agrees_with_numpy(convscope, algorithms, exercised, tmp_path, kind, pass_name, layout):
+def test_agrees_with_numpy(run_convscope, algorithms, exercised, tmp_path, kind, pass_name, layout):
     problem = PROBLEMS[kind]
     tensors = random_tensors(problem, pass_name)
     save(tmp_path, tensors, layout)
@@ -199,7 +199,7 @@ def test_agrees_with_numpy(convscope, algorithms, exercised, tmp_path, kind, pas
     for entry in algorithms:
         if pass_name not in entry["passes"] or layout not in entry["layouts"]:
             continue
-        run = convscope(*arguments(problem, pass_name, layout, entry["id"], tmp_path))
+        run = run_convscope(*arguments(problem, pass_name, layout, entry["id"], tmp_path))
         if run.returncode == 1 and f"{entry['id']}: unsupported_" in run.stderr:
             continue
         if run.returncode == 1 and f"{entry['id']}: library_refused" in run.stderr:
@@ -227,25 +227,25 @@ def test_every_algorithm_was_exercised(algorithms, exercised):
 class TestBadInput:
     problem = PROBLEMS["3x3"]
 
-    def run(self, convscope, folder, algorithm="reference.cpu"):
-        return convscope(*arguments(self.problem, "forward", "nchw", algorithm, folder))
+    def run(self, run_convscope, folder, algorithm="reference.cpu"):
+        return run_convscope(*arguments(self.problem, "forward", "nchw", algorithm, folder))
 
     def prepared(self, folder):
         tensors = random_tensors(self.problem, "forward")
         save(folder, tensors, "nchw")
         return tensors
 
-    def test_float64_is_read(self, convscope, tmp_path):
+    def test_float64_is_read(self, run_convscope, tmp_path):
         tensors = self.prepared(tmp_path)
         np.save(tmp_path / "input.npy", tensors["input"])
-        run = self.run(convscope, tmp_path)
+        run = self.run(run_convscope, tmp_path)
         assert run.returncode == 0, run.stderr
         assert np.load(tmp_path / "output.npy").dtype == np.dtype("<f4")
 
-    def test_other_shape_is_named(self, convscope, tmp_path):
+    def test_other_shape_is_named(self, run_convscope, tmp_path):
         self.prepared(tmp_path)
         np.save(tmp_path / "filter.npy", np.zeros((2, 3), np.float32))
-        run = self.run(convscope, tmp_path)
+        run = self.run(run_convscope, tmp_path)
         assert run.returncode == 2
         assert "filter.npy" in run.stderr and "(2, 3)" in run.stderr
         assert ", ".join(map(str, self.problem.shapes()["filter"])) in run.stderr
@@ -258,16 +258,16 @@ class TestBadInput:
             (lambda x: x.astype("<i4"), "<i4"),
         ],
     )
-    def test_other_storage_is_refused(self, convscope, tmp_path, change, message):
+    def test_other_storage_is_refused(self, run_convscope, tmp_path, change, message):
         tensors = self.prepared(tmp_path)
         np.save(tmp_path / "input.npy", change(tensors["input"].astype(np.float32)))
-        run = self.run(convscope, tmp_path)
+        run = self.run(run_convscope, tmp_path)
         assert run.returncode == 2
         assert message in run.stderr
         assert not (tmp_path / "output.npy").exists()
 
-    def test_unknown_algorithm_gets_a_suggestion(self, convscope, tmp_path):
+    def test_unknown_algorithm_gets_a_suggestion(self, run_convscope, tmp_path):
         self.prepared(tmp_path)
-        run = self.run(convscope, tmp_path, "referense.cpu")
+        run = self.run(run_convscope, tmp_path, "referense.cpu")
         assert run.returncode == 2
         assert 'did you mean "reference.cpu"?' in run.stderr

@@ -21,7 +21,8 @@ struct Fault {
   std::function<void()> act;
 };
 
-// Right until its fault comes: in run number `from_run`, counted from 0, and every later one; -1 is in plan().
+// Right until its fault comes: in run number `from_run`, counted from 0, and every later one; -1 is in
+// plan().
 class FaultyPlan final : public Plan {
  public:
   FaultyPlan(const ConvProblem& problem, std::function<void()> act, int from_run)
@@ -35,18 +36,20 @@ class FaultyPlan final : public Plan {
       for (int64_t b = 0; b < shape.size[1]; ++b)
         for (int64_t c = 0; c < shape.size[2]; ++c)
           for (int64_t d = 0; d < shape.size[3]; ++d)
-            written[shape.offset(a, b, c, d)] = static_cast<float>(
-                reference_element(problem_, static_cast<const float*>(args.input),
-                                  static_cast<const float*>(args.filter), static_cast<const float*>(args.output),
-                                  {a, b, c, d}));
+            written[shape.offset(a, b, c, d)] = static_cast<float>(reference_element(
+                problem_, static_cast<const float*>(args.input), static_cast<const float*>(args.filter),
+                static_cast<const float*>(args.output), {a, b, c, d}));
   }
 
  private:
   void* written_tensor(const ConvArgs& args) const {
     switch (written_role(problem_.pass)) {
-      case Role::input: return args.input;
-      case Role::filter: return args.filter;
-      default: return args.output;
+      case Role::input:
+        return args.input;
+      case Role::filter:
+        return args.filter;
+      default:
+        return args.output;
     }
   }
 
