@@ -37,7 +37,7 @@ int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
 }  // namespace
 
 GemmPlan::GemmPlan(const ConvProblem& problem, const DeviceInfo&, const PlanOptions& options)
-    : problem_(problem), threads_(options.threads) {
+    : problem_(problem), movement_(problem), threads_(options.threads) {
   const int64_t bytes = std::min(kColumnBytes, options.workspace_cap / 2);
   chunks_ = cut(problem, bytes);
   const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
@@ -131,7 +131,7 @@ void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) cons
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::inverse);
   split(work.queue != nullptr, channels,
-        [&](Range range) { scatter_output(problem_, chunk, group, work.gathered, work.output, range); });
+        [&](Range range) { movement_.scatter_output(chunk, group, work.gathered, work.output, range); });
 }
 
 void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group) const {
@@ -148,8 +148,8 @@ void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group
              columns.data, columns.stride, false);
   if (!chunks_.builds_columns) return;
   mark(work.queue, Phase::inverse);
-  split(work.queue != nullptr, col2im_units(problem_, chunk),
-        [&](Range range) { col2im(problem_, chunk, group, work.columns, work.input, range); });
+  split(work.queue != nullptr, movement_.col2im_units(chunk),
+        [&](Range range) { movement_.col2im(chunk, group, work.columns, work.input, range); });
 }
 
 void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t group) const {
@@ -168,15 +168,15 @@ void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t gro
 void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {
   if (!chunks_.builds_columns) return;
   mark(work.queue, Phase::transform);
-  split(work.queue != nullptr, im2col_units(problem_, chunk),
-        [&](Range range) { im2col(problem_, chunk, group, work.input, work.columns, range); });
+  split(work.queue != nullptr, movement_.im2col_units(chunk),
+        [&](Range range) { movement_.im2col(chunk, group, work.input, work.columns, range); });
 }
 
 void GemmPlan::gather(const Work& work, const Chunk& chunk, int64_t group) const {
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::transform);
   split(work.queue != nullptr, problem_.out_channels_per_group(),
-        [&](Range range) { gather_output(problem_, chunk, group, work.output, work.gathered, range); });
+        [&](Range range) { movement_.gather_output(chunk, group, work.output, work.gathered, range); });
 }
 
 GemmPlan::Matrix GemmPlan::columns_of(const Work& work, const Chunk& chunk, int64_t group) const {

@@ -47,6 +47,7 @@ class GemmPlan final : public Plan {
   void gather(const Work& work, const Chunk& chunk, int64_t group) const;
 
   ConvProblem problem_;
+  Columns movement_;
   Chunks chunks_;
   int threads_;
   bool workers_;  // each thread on chunks of its own
