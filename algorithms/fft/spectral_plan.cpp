@@ -3,7 +3,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/fft/blocking.hpp"
@@ -85,33 +88,49 @@ SpectralPlan::Areas SpectralPlan::areas(void* workspace, int64_t group) const {
   return areas;
 }
 
+template <class MakeBatch, class Run>
+void SpectralPlan::for_groups(const Operand& operand, int64_t count, const MakeBatch& batch,
+                              const Areas& areas, const Run& run) const {
+  const int64_t group = std::clamp<int64_t>(ceil_div(count, threads_), 1, most_batches(size_, operand));
+  const int64_t scratch = scratch_bytes(size_) / int64_t{sizeof(float)};
+#pragma omp parallel for schedule(static) num_threads(threads_)
+  for (int64_t first = 0; first < count; first += group) {
+    std::array<Batch, kMostBatches> batches;
+    const int64_t taken = std::min(group, count - first);
+    for (int64_t i = 0; i < taken; ++i) batches[static_cast<size_t>(i)] = batch(first + i);
+    run(std::span<const Batch>(batches.data(), static_cast<size_t>(taken)),
+        areas.scratch + omp_get_thread_num() * scratch);
+  }
+}
+
 void SpectralPlan::transform_a(const float* tensor, Block tiles, const Areas& areas) const {
   const int lanes = vector_lanes();
   const auto channels = static_cast<int64_t>(geometry_.a.lanes.size());
   const int64_t batches = ceil_div(channels, lanes);
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t i = 0; i < tiles.count * batches; ++i) {
+  const auto batch = [&](int64_t i) {
     const int64_t tile = i / batches, lane = i % batches * lanes;
     float* to = areas.a + tile * a_row_ + lane;
-    transform_tiles(size_, planes_of(geometry_.a, lane, channels, tiles.first + tile), tensor,
-                    {to, to + a_part_, a_bin_},
-                    areas.scratch + omp_get_thread_num() * scratch_bytes(size_) / int64_t{sizeof(float)});
-  }
+    return Batch{planes_of(geometry_.a, lane, channels, tiles.first + tile), {to, to + a_part_, a_bin_}};
+  };
+  for_groups(
+      geometry_.a, tiles.count * batches, batch, areas,
+      [&](std::span<const Batch> group, float* scratch) { transform_tiles(size_, group, tensor, scratch); });
 }
 
 void SpectralPlan::transform_b(const float* tensor, Block columns, Block depth, const Areas& areas) const {
   const int lanes = vector_lanes();
   const int64_t vectors = panel_columns_ / lanes, panel = panel_columns_ * depth.count;
   const int64_t panels = ceil_div(columns.count, panel_columns_);
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t i = 0; i < panels * depth.count * vectors; ++i) {
+  const auto batch = [&](int64_t i) {
     const int64_t vector = i % vectors, k = i / vectors % depth.count, j = i / vectors / depth.count;
     const int64_t column = columns.first + j * panel_columns_ + vector * lanes;
     float* to = areas.b + 2 * j * panel + k * panel_columns_ + vector * lanes;
-    transform_tiles(size_, planes_of(geometry_.b, column, columns.first + columns.count, depth.first + k),
-                    tensor, {to, to + panel, b_bin_},
-                    areas.scratch + omp_get_thread_num() * scratch_bytes(size_) / int64_t{sizeof(float)});
-  }
+    return Batch{planes_of(geometry_.b, column, columns.first + columns.count, depth.first + k),
+                 {to, to + panel, b_bin_}};
+  };
+  for_groups(
+      geometry_.b, panels * depth.count * vectors, batch, areas,
+      [&](std::span<const Batch> group, float* scratch) { transform_tiles(size_, group, tensor, scratch); });
 }
 
 void SpectralPlan::multiply(Block rows, Block columns, Block depth, const Areas& areas) const {
@@ -143,16 +162,16 @@ void SpectralPlan::multiply(Block rows, Block columns, Block depth, const Areas&
 
 void SpectralPlan::invert(Block rows, Block columns, const Areas& areas, float* tensor) const {
   const int lanes = vector_lanes();
-  const int64_t batches = ceil_div(columns.count, lanes);
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t i = 0; i < rows.count * batches; ++i) {
+  const int64_t batches = ceil_div(columns.count, lanes), end = columns.first + columns.count;
+  const auto batch = [&](int64_t i) {
     const int64_t row = i / batches, lane = i % batches * lanes;
     float* from = areas.y + row * y_row_ + lane;
-    invert_tiles(
-        size_, planes_of(geometry_.y, columns.first + lane, columns.first + columns.count, rows.first + row),
-        {from, from + y_part_, y_bin_}, tensor,
-        areas.scratch + omp_get_thread_num() * scratch_bytes(size_) / int64_t{sizeof(float)});
-  }
+    return Batch{planes_of(geometry_.y, columns.first + lane, end, rows.first + row),
+                 {from, from + y_part_, y_bin_}};
+  };
+  for_groups(
+      geometry_.y, rows.count * batches, batch, areas,
+      [&](std::span<const Batch> group, float* scratch) { invert_tiles(size_, group, tensor, scratch); });
 }
 
 void SpectralPlan::prepare(const ConvArgs& args, Queue&) {

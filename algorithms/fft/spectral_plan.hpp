@@ -39,6 +39,10 @@ class SpectralPlan final : public Plan {
   };
 
   Areas areas(void* workspace, int64_t group) const;
+  // Runs count batches, batch(i) each, in groups that share a call, on all threads.
+  template <class MakeBatch, class Run>
+  void for_groups(const Operand& operand, int64_t count, const MakeBatch& batch, const Areas& areas,
+                  const Run& run) const;
   // A's tiles (rows or depth) and B's columns and depth, into the areas.
   void transform_a(const float* tensor, Block tiles, const Areas& areas) const;
   void transform_b(const float* tensor, Block columns, Block depth, const Areas& areas) const;

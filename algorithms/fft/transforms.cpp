@@ -5,6 +5,20 @@
 #include <algorithm>
 #include <cstddef>
 
+#if !defined(CONVSCOPE_FFT_IS_SMALL)
+#define CONVSCOPE_FFT_IS_SMALL
+namespace convscope::fft {
+namespace {
+
+// Small windows (filters) have variants that leave out the work on zeros or on unwanted results.
+bool is_small(int size, const Operand& operand) {
+  return operand.h.window <= size / 4 && operand.w.window <= size / 4;
+}
+
+}  // namespace
+}  // namespace convscope::fft
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/fft/transforms.cpp"
 #include <hwy/foreach_target.h>
@@ -65,58 +79,59 @@ HWY_NOINLINE void forward_rows(const TileBatch& batch, const float* tensor, floa
 }
 
 template <int Size, int Nonzero>
-HWY_NOINLINE void forward_columns(const float* tile, const Spectra& spectra) {
+HWY_NOINLINE void forward_real_column(const float* tile, int part, const Spectra& spectra) {
   const Tag tag;
-  for (int part = 0; part < 2; ++part) {
-    const float* from = tile + part * kLanes;
-    Complex out[Size / 2 + 1];
-    real_transform<Size, 0, 1, Nonzero>(
-        [&](auto i) HWY_ATTR { return hn::Load(tag, from + i * pitch(Size)); }, out);
-    unroll<0, Size / 2 + 1>([&](auto bin)
-                                HWY_ATTR { store_bin(spectra, real_column(Size, part) + bin, out[bin]); });
-  }
-  for (int slot = 1; slot < Size / 2; ++slot) {
-    const float* from = tile + 2 * slot * kLanes;
-    Complex out[Size];
-    transform<Size, 0, 1, Nonzero>(
-        [&](auto i) HWY_ATTR {
-          const float* at = from + i * pitch(Size);
-          return Complex{hn::Load(tag, at), hn::Load(tag, at + kLanes)};
-        },
-        out);
-    unroll<0, Size>([&](auto bin)
-                        HWY_ATTR { store_bin(spectra, complex_column(Size, slot) + bin, out[bin]); });
-  }
+  const float* from = tile + part * kLanes;
+  Complex out[Size / 2 + 1];
+  real_transform<Size, 0, 1, Nonzero>([&](auto i) HWY_ATTR { return hn::Load(tag, from + i * pitch(Size)); },
+                                      out);
+  unroll<0, Size / 2 + 1>([&](auto bin)
+                              HWY_ATTR { store_bin(spectra, real_column(Size, part) + bin, out[bin]); });
+}
+
+template <int Size, int Nonzero>
+HWY_NOINLINE void forward_column(const float* tile, int slot, const Spectra& spectra) {
+  const Tag tag;
+  const float* from = tile + 2 * slot * kLanes;
+  Complex out[Size];
+  transform<Size, 0, 1, Nonzero>(
+      [&](auto i) HWY_ATTR {
+        const float* at = from + i * pitch(Size);
+        return Complex{hn::Load(tag, at), hn::Load(tag, at + kLanes)};
+      },
+      out);
+  unroll<0, Size>([&](auto bin) HWY_ATTR { store_bin(spectra, complex_column(Size, slot) + bin, out[bin]); });
 }
 
 // Only the first Needed rows and columns of the tile are wanted.
 template <int Size, int Needed>
-HWY_NOINLINE void inverse_columns(const Spectra& spectra, float* tile) {
+HWY_NOINLINE void inverse_real_column(const Spectra& spectra, int part, float* tile) {
   const Tag tag;
-  for (int part = 0; part < 2; ++part) {
-    float* to = tile + part * kLanes;
-    Complex in[Size / 2 + 1];
-    unroll<0, Size / 2 + 1>([&](auto bin)
-                                HWY_ATTR { in[bin] = load_bin(spectra, real_column(Size, part) + bin); });
-    real_inverse<Size, 0, 1>(in, [&](auto i, Vector value) HWY_ATTR {
-      if constexpr (i < Needed) hn::Store(value, tag, to + i * pitch(Size));
-    });
-  }
-  for (int slot = 1; slot < Size / 2; ++slot) {
-    float* to = tile + 2 * slot * kLanes;
-    // The inverse is the transform with real and imaginary parts exchanged on both sides.
-    Complex out[Size];
-    transform<Size, 0, 1, Size>(
-        [&](auto bin) HWY_ATTR {
-          const Complex value = load_bin(spectra, complex_column(Size, slot) + bin);
-          return Complex{value.im, value.re};
-        },
-        out);
-    unroll<0, Needed>([&](auto i) HWY_ATTR {
-      hn::Store(out[i].im, tag, to + i * pitch(Size));
-      hn::Store(out[i].re, tag, to + i * pitch(Size) + kLanes);
-    });
-  }
+  float* to = tile + part * kLanes;
+  Complex in[Size / 2 + 1];
+  unroll<0, Size / 2 + 1>([&](auto bin)
+                              HWY_ATTR { in[bin] = load_bin(spectra, real_column(Size, part) + bin); });
+  real_inverse<Size, 0, 1>(in, [&](auto i, Vector value) HWY_ATTR {
+    if constexpr (i < Needed) hn::Store(value, tag, to + i * pitch(Size));
+  });
+}
+
+template <int Size, int Needed>
+HWY_NOINLINE void inverse_column(const Spectra& spectra, int slot, float* tile) {
+  const Tag tag;
+  float* to = tile + 2 * slot * kLanes;
+  // The inverse is the transform with real and imaginary parts exchanged on both sides.
+  Complex out[Size];
+  transform<Size, 0, 1, Size>(
+      [&](auto bin) HWY_ATTR {
+        const Complex value = load_bin(spectra, complex_column(Size, slot) + bin);
+        return Complex{value.im, value.re};
+      },
+      out);
+  unroll<0, Needed>([&](auto i) HWY_ATTR {
+    hn::Store(out[i].im, tag, to + i * pitch(Size));
+    hn::Store(out[i].re, tag, to + i * pitch(Size) + kLanes);
+  });
 }
 
 template <int Size, int Needed>
@@ -139,44 +154,50 @@ HWY_NOINLINE void inverse_rows(const float* tile, const TileBatch& batch, float*
   }
 }
 
-// Small windows (filters) have variants that leave out the work on zeros or on unwanted results.
-template <int Size>
-bool is_small(const Operand& operand) {
-  return operand.h.window <= Size / 4 && operand.w.window <= Size / 4;
+// Calls column(slot, batch) for all slots, one slot of all batches after the other.
+template <class Step>
+HWY_INLINE void for_columns(int first, int last, size_t batches, const Step& column) {
+  for (int slot = first; slot < last; ++slot)
+    for (size_t i = 0; i < batches; ++i) column(slot, i);
 }
 
-template <int Size>
-void forward(const Planes& planes, const float* tensor, const Spectra& spectra, float* scratch) {
-  const TileBatch batch = locate(planes);
-  if (is_small<Size>(*planes.operand)) {
-    forward_rows<Size, Size / 4>(batch, tensor, scratch);
-    forward_columns<Size, Size / 4>(scratch, spectra);
-  } else {
-    forward_rows<Size, Size>(batch, tensor, scratch);
-    forward_columns<Size, Size>(scratch, spectra);
-  }
+template <int Size, int Nonzero>
+void forward(std::span<const Batch> batches, const float* tensor, float* scratch) {
+  constexpr int64_t tile = Nonzero * pitch(Size);
+  for (size_t i = 0; i < batches.size(); ++i)
+    forward_rows<Size, Nonzero>(locate(batches[i].planes), tensor, scratch + i * tile);
+  for_columns(0, 2, batches.size(), [&](int part, size_t i) {
+    forward_real_column<Size, Nonzero>(scratch + i * tile, part, batches[i].spectra);
+  });
+  for_columns(1, Size / 2, batches.size(), [&](int slot, size_t i) {
+    forward_column<Size, Nonzero>(scratch + i * tile, slot, batches[i].spectra);
+  });
 }
 
-template <int Size>
-void inverse(const Planes& planes, const Spectra& spectra, float* tensor, float* scratch) {
-  const TileBatch batch = locate(planes);
-  if (is_small<Size>(*planes.operand)) {
-    inverse_columns<Size, Size / 4>(spectra, scratch);
-    inverse_rows<Size, Size / 4>(scratch, batch, tensor);
-  } else {
-    inverse_columns<Size, Size>(spectra, scratch);
-    inverse_rows<Size, Size>(scratch, batch, tensor);
-  }
+template <int Size, int Needed>
+void inverse(std::span<const Batch> batches, float* tensor, float* scratch) {
+  constexpr int64_t tile = Needed * pitch(Size);
+  for_columns(0, 2, batches.size(), [&](int part, size_t i) {
+    inverse_real_column<Size, Needed>(batches[i].spectra, part, scratch + i * tile);
+  });
+  for_columns(1, Size / 2, batches.size(), [&](int slot, size_t i) {
+    inverse_column<Size, Needed>(batches[i].spectra, slot, scratch + i * tile);
+  });
+  for (size_t i = 0; i < batches.size(); ++i)
+    inverse_rows<Size, Needed>(scratch + i * tile, locate(batches[i].planes), tensor);
 }
 
-void transform_any(int size, const Planes& planes, const float* tensor, const Spectra& spectra,
-                   float* scratch) {
-  return size == 16 ? forward<16>(planes, tensor, spectra, scratch)
-                    : forward<32>(planes, tensor, spectra, scratch);
+void transform_any(int size, std::span<const Batch> batches, const float* tensor, float* scratch) {
+  const bool small = is_small(size, *batches.front().planes.operand);
+  if (size == 16)
+    return small ? forward<16, 4>(batches, tensor, scratch) : forward<16, 16>(batches, tensor, scratch);
+  return small ? forward<32, 8>(batches, tensor, scratch) : forward<32, 32>(batches, tensor, scratch);
 }
-void invert_any(int size, const Planes& planes, const Spectra& spectra, float* tensor, float* scratch) {
-  return size == 16 ? inverse<16>(planes, spectra, tensor, scratch)
-                    : inverse<32>(planes, spectra, tensor, scratch);
+void invert_any(int size, std::span<const Batch> batches, float* tensor, float* scratch) {
+  const bool small = is_small(size, *batches.front().planes.operand);
+  if (size == 16)
+    return small ? inverse<16, 4>(batches, tensor, scratch) : inverse<16, 16>(batches, tensor, scratch);
+  return small ? inverse<32, 8>(batches, tensor, scratch) : inverse<32, 32>(batches, tensor, scratch);
 }
 int lanes_of_target() {
   return kLanes;
@@ -199,17 +220,25 @@ int vector_lanes() {
   return HWY_DYNAMIC_DISPATCH(lanes_of_target)();
 }
 
+// Eight whole tiles of 32x32, or as many smaller ones.
+int whole_tiles(int size) {
+  return size == 16 ? 32 : 8;
+}
+
 int64_t scratch_bytes(int size) {
-  return int64_t{size} * (size + 1) * vector_lanes() * static_cast<int64_t>(sizeof(float));
+  return whole_tiles(size) * int64_t{size} * (size + 1) * vector_lanes() * int64_t{sizeof(float)};
 }
 
-void transform_tiles(int size, const Planes& planes, const float* tensor, const Spectra& spectra,
-                     float* scratch) {
-  HWY_DYNAMIC_DISPATCH(transform_any)(size, planes, tensor, spectra, scratch);
+int most_batches(int size, const Operand& operand) {
+  return whole_tiles(size) * (is_small(size, operand) ? 4 : 1);
 }
 
-void invert_tiles(int size, const Planes& planes, const Spectra& spectra, float* tensor, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(invert_any)(size, planes, spectra, tensor, scratch);
+void transform_tiles(int size, std::span<const Batch> batches, const float* tensor, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(transform_any)(size, batches, tensor, scratch);
+}
+
+void invert_tiles(int size, std::span<const Batch> batches, float* tensor, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(invert_any)(size, batches, tensor, scratch);
 }
 
 double transform_flops(int size, int64_t window_h) {
