@@ -36,9 +36,12 @@ int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
 
 }  // namespace
 
-GemmPlan::GemmPlan(const ConvProblem& problem, const DeviceInfo&, const PlanOptions& options)
+GemmPlan::GemmPlan(const ConvProblem& problem, const PlanOptions& options)
     : problem_(problem), movement_(problem), threads_(options.threads) {
-  const int64_t bytes = std::min(kColumnBytes, options.workspace_cap / 2);
+  // Gathered outputs take their part of the cap.
+  const int64_t column = column_elements(problem);
+  const int64_t bytes =
+      std::min(kColumnBytes, options.workspace_cap / (column + problem.out_channels_per_group()) * column);
   chunks_ = cut(problem, bytes);
   const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
                        static_cast<double>(problem.groups);

@@ -13,7 +13,7 @@ namespace convscope::im2col_gemm {
 
 class GemmPlan final : public Plan {
  public:
-  GemmPlan(const ConvProblem& problem, const DeviceInfo& device, const PlanOptions& options);
+  GemmPlan(const ConvProblem& problem, const PlanOptions& options);
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;

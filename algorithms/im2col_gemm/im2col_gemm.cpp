@@ -43,9 +43,8 @@ class Im2colGemm final : public Algorithm {
     return Support::yes();
   }
 
-  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
-                             const PlanOptions& options) const override {
-    return std::make_unique<im2col_gemm::GemmPlan>(problem, device.info(), options);
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
+    return std::make_unique<im2col_gemm::GemmPlan>(problem, options);
   }
 
   // The column matrix is written once and read once.
