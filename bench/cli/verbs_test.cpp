@@ -28,10 +28,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::ordered_json;
 
-// Forward 3x3 at stride 1 only; 1 MiB of workspace; its run() does what `run_` says.
+// Forward 3x3 at stride 1 only; 1 MiB of workspace; its run() does what `work_` says.
 class Picky final : public Algorithm {
  public:
-  explicit Picky(void (*run)(const ConvArgs&)) : run_(run) {}
+  explicit Picky(void (*work)(const ConvArgs&)) : work_(work) {}
   const AlgorithmInfo& info() const override { return info_; }
   Support supports(const ConvProblem& p, const DeviceInfo&) const override {
     if (p.pass != Pass::forward) return Support::no(Reason::unsupported_pass, "it only goes forward");
@@ -41,27 +41,27 @@ class Picky final : public Algorithm {
     return Support::yes();
   }
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return std::make_unique<PickyPlan>(run_);
+    return std::make_unique<PickyPlan>(work_);
   }
   OperationCount operations(const ConvProblem& p) const override { return {p.nominal_flops() / 4, 1e6, 5e6}; }
 
  private:
   struct PickyPlan final : Plan {
-    explicit PickyPlan(void (*run)(const ConvArgs&)) : run_(run) {}
+    explicit PickyPlan(void (*work)(const ConvArgs&)) : work_(work) {}
     int64_t workspace_bytes() const override { return 1 << 20; }
     std::string implementation() const override { return "5+4+4"; }
-    void run(const ConvArgs& args, Queue&) override { run_(args); }
-    void (*run_)(const ConvArgs&);
+    void run(const ConvArgs& args, Queue&) override { work_(args); }
+    void (*work_)(const ConvArgs&);
   };
   AlgorithmInfo info_{"picky.cpu",     "winograd",       "somelib", "1.2",
                       DeviceKind::cpu, "For this test.", false,     true};
-  void (*run_)(const ConvArgs&);
+  void (*work_)(const ConvArgs&);
 };
 
-Registry registry(void (*run)(const ConvArgs&) = [](const ConvArgs&) {}) {
+Registry registry(void (*work)(const ConvArgs&) = [](const ConvArgs&) {}) {
   Registry all;
   add_reference(all);
-  all.add(std::make_unique<Picky>(run));
+  all.add(std::make_unique<Picky>(work));
   return all;
 }
 
