@@ -52,6 +52,7 @@ class Isolation : public ::testing::Test {
     task_.group.common.layer = "layer";
     task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
     task_.group.common.workspace_cap = 1 << 20;
+    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
     task_.protocol.time_limit_seconds = 0.1;
     task_.protocol.min_samples = 3;
     task_.protocol.max_samples = 5;
@@ -112,7 +113,7 @@ TEST_F(Isolation, KeepsTheTextOfAnException) {
 }
 
 TEST_F(Isolation, EndsAnEndlessLoop) {
-  options_.limits->prepare = kSanitized ? 10 : 2;
+  options_.limits->prepare = kSanitized ? 10 : 4;
   const ResultRecord& record = run_beside_plain("faulty.loop.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::timeout);
   EXPECT_EQ(record.reason, Reason::timeout);

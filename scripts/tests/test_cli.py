@@ -17,6 +17,8 @@ import pytest
 
 LAYER = {"in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3}
 QUICK = ["--time-limit", "0.05", "--min-samples", "3", "--max-samples", "5", "--batch", "1", "--threads", "1"]
+# Tiny tensors would need very many copies to be cold.
+QUICK += ["--cache", "hot"]
 LINE = "forward fp32 nchw n=1 c=2 hw=6x5 k=3 rs=3x3"
 
 
