@@ -217,7 +217,8 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
                                         correlation.rows.out_start + i * correlation.rows.out_step,
                                         correlation.columns.out_start);
     for (const Strip& strip : walk.strips) {
-      job.in_offset = i * correlation.rows.step * staged_.row_step + strip.pixels.begin * pixel_step;
+      job.in_offset =
+          (i * correlation.rows.step - task.first_row) * staged_.row_step + strip.pixels.begin * pixel_step;
       job.filter = filter + rows.begin * walk.row_step + strip.taps.begin * walk.column_step;
       job.rows = rows.size();
       job.columns = strip.taps.size();

@@ -5,6 +5,7 @@
 
 #include "algorithms/direct/correlation_plan.hpp"
 #include "algorithms/direct/filter_plan.hpp"
+#include "algorithms/direct/kernels.hpp"
 
 namespace convscope {
 namespace direct {
@@ -19,6 +20,11 @@ bool prefers_pixels(int64_t channels, int64_t columns, int64_t lanes) {
 // Images of at most so many pixels are taken as one row where the filter allows it.
 constexpr int64_t kRowPixels = 256;
 
+// Each channel has a filter of its own, and there are enough of them to fill lanes.
+bool is_plain_depthwise(const ConvProblem& p) {
+  return p.groups >= kChannelBlock / 2 && p.in_channels == p.groups && p.out_channels == p.groups;
+}
+
 ConvProblem with_long_rows(const ConvProblem& problem) {
   const bool short_rows = is_pointwise(problem) && problem.input.h * problem.input.w <= kRowPixels;
   return short_rows ? with_images_as_rows(problem) : problem;
@@ -27,6 +33,7 @@ ConvProblem with_long_rows(const ConvProblem& problem) {
 std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
                                             const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem);
+  if (is_plain_depthwise(problem)) return make_depthwise_plan(used, kernels, options);
   const bool forward = used.pass == Pass::forward;
   const int64_t columns = forward ? used.output().w : ceil_div(used.input.w, used.stride.w);
   const int64_t channels = forward ? used.out_channels_per_group() : used.in_channels_per_group();
@@ -37,6 +44,7 @@ std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Ke
 std::unique_ptr<Plan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                        const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem);
+  if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
   return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
              ? make_dot_filter_plan(used, kernels, options)
              : make_channel_filter_plan(used, kernels, options);

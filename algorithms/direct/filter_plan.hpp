@@ -1,4 +1,4 @@
-// Backward-filter: the frame that both ways of using the vector lanes share. It stages the two read tensors
+// Backward-filter: the frame that all ways of using the vector lanes share. It stages the two read tensors
 // some images at a time and hands out parts of the filter gradient, so that every element has one owner and
 // the order of its sum is fixed for a thread count. Start at run().
 #pragma once
@@ -58,8 +58,11 @@ class FilterPlan : public Plan {
 // Lanes over output channels.
 std::unique_ptr<Plan> make_channel_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                                const PlanOptions& options);
-// Lanes over the columns of a row, as dot products: for few output channels per group, depthwise above all.
+// Lanes over the columns of a row, as dot products: for few output channels per group.
 std::unique_ptr<Plan> make_dot_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                            const PlanOptions& options);
+// Lanes over channels that have a filter each: depthwise with as many output as input channels.
+std::unique_ptr<Plan> make_depthwise_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                 const PlanOptions& options);
 
 }  // namespace convscope::direct

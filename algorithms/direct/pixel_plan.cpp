@@ -122,8 +122,8 @@ void PixelPlan::compute_row(const Task& task, int64_t i, const float* packed, fl
       const int64_t width = int64_t{kernels_.max_row_vectors} * kernels_.lanes;
       for (int64_t column = 0; column < walk.columns; column += width) {
         const int64_t vectors = std::min(width, walk.columns - column) / kernels_.lanes;
-        job.in_offset =
-            i * one.rows.step * staged_.row_step + group * read_channels_ * staged_.channel_step + column;
+        job.in_offset = (i * one.rows.step - task.first_row) * staged_.row_step +
+                        group * read_channels_ * staged_.channel_step + column;
         job.out = scratch + (group * written_channels_ + block.begin) * walk.columns + column;
         kernels_.row[block.size() - 1][vectors - 1](job);
       }

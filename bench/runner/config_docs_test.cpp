@@ -48,12 +48,13 @@ TEST(ConfigDocument, HasExamplesThatLoad) {
 
 TEST(ConfigDocument, ShowsMessagesAsTheProgramWritesThem) {
   const std::string text = document();
-  const std::string layer = R"({"name": "a", "in_channels": 1, "input": 1, "out_channels": 1, "filter": 1)";
-  for (const std::string& bad :
-       {"{\n  \"name\": \"n\"\n  \"layers\": []\n}",
-        R"({"name": "n", "layers": [)" + layer + "}, " + layer.substr(0, 9) + R"("b")" + layer.substr(12) +
-            "}, " + layer.substr(0, 9) + R"("c")" + layer.substr(12) + R"(, "stride": 0}]})",
-        R"({"name": "n", "passes": ["foward"], "layers": [)" + layer + "}]}"}) {
+  const std::string sizes = R"("in_channels": 1, "input": 1, "out_channels": 1, "filter": 1)";
+  const std::string bad_texts[] = {
+      "{\n  \"name\": \"n\"\n  \"layers\": []\n}",
+      R"({"name": "n", "layers": [{"name": "a", )" + sizes + R"(}, {"name": "b", )" + sizes +
+          R"(}, {"name": "c", "stride": 0, )" + sizes + "}]}",
+      R"({"name": "n", "passes": ["foward"], "layers": [{"name": "a", )" + sizes + "}]}"};
+  for (const std::string& bad : bad_texts) {
     const std::string error = error_of(bad);
     EXPECT_NE(error, "");
     EXPECT_THAT(text, HasSubstr("\n" + error + "\n"));

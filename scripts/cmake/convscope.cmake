@@ -4,7 +4,7 @@ include(GoogleTest)
 
 add_library(convscope_flags INTERFACE)
 target_include_directories(convscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(convscope_flags INTERFACE -Wall -Wextra -Wshadow -fno-math-errno -g)
+target_compile_options(convscope_flags INTERFACE -Wall -Wextra -Wshadow -fno-math-errno -g1)
 target_link_libraries(convscope_flags INTERFACE OpenMP::OpenMP_CXX)
 # Targets that gain nothing over their neighbour on f32 multiply-adds and cost build time.
 target_compile_definitions(convscope_flags INTERFACE
