@@ -47,11 +47,12 @@ class Isolation : public ::testing::Test {
     register_all(registry_);
     add_faulty(registry_);
     options_.executable = CONVSCOPE_FAULTY;
-    options_.limits = {kSanitized ? 10.0 : 3.0, kSanitized ? 10.0 : 3.0};
+    options_.limits = {60, 60};
     task_.group.common.network = "net";
     task_.group.common.layer = "layer";
     task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
     task_.group.common.workspace_cap = 1 << 20;
+    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
     task_.protocol.time_limit_seconds = 0.1;
     task_.protocol.min_samples = 3;
     task_.protocol.max_samples = 5;
@@ -112,7 +113,7 @@ TEST_F(Isolation, KeepsTheTextOfAnException) {
 }
 
 TEST_F(Isolation, EndsAnEndlessLoop) {
-  options_.limits->prepare = kSanitized ? 4 : 1;
+  options_.limits->prepare = kSanitized ? 10 : 4;
   const ResultRecord& record = run_beside_plain("faulty.loop.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::timeout);
   EXPECT_EQ(record.reason, Reason::timeout);
@@ -120,7 +121,7 @@ TEST_F(Isolation, EndsAnEndlessLoop) {
 }
 
 TEST_F(Isolation, EndsAnEndlessLoopWhileMeasuring) {
-  options_.limits->measure = kSanitized ? 4 : 1;
+  options_.limits->measure = kSanitized ? 10 : 4;
   EXPECT_EQ(run_beside_plain("faulty.loop.measure.cpu").outcome, Outcome::timeout);
 }
 
@@ -177,7 +178,7 @@ TEST(StageLimits, GrowWithTheTimeLimit) {
   Protocol protocol;
   protocol.time_limit_seconds = 10;
   EXPECT_EQ(limits_of(protocol).prepare, 130);
-  EXPECT_EQ(limits_of(protocol).measure, 42);
+  EXPECT_EQ(limits_of(protocol).measure, 60);
 }
 
 }  // namespace

@@ -38,9 +38,12 @@ void refuse_leftovers(const CLI::App& app) {
   const std::string& word = words.front();
   const std::string flag = word.substr(0, word.find('='));
   const std::string help = verb == nullptr ? "convscope --help" : "convscope " + verb->get_name() + " --help";
-  if (verb == nullptr && word.front() != '-')
-    throw UsageError("there is no verb \"" + word + "\"" + did_you_mean(word, verb_names(app)) + " (" + help +
-                     ")");
+  if (verb == nullptr && word.front() != '-') {
+    const std::vector<std::string> verbs = verb_names(app);
+    const std::string near = did_you_mean(word, verbs);
+    throw UsageError("there is no verb \"" + word + "\"" +
+                     (near.empty() ? "; there are " + join(verbs) : near) + " (" + help + ")");
+  }
   if (word.front() == '-')
     throw UsageError("there is no flag " + flag +
                      did_you_mean(flag, flag_names(verb == nullptr ? app : *verb)) + " (" + help + ")");

