@@ -45,7 +45,7 @@ class CorrelationPlan : public Plan {
   virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
 
   ConvProblem problem_;
-  const Kernels& kernels_;
+  Kernels kernels_;
   PlanOptions options_;
   std::vector<Correlation> correlations_;
   int64_t read_channels_ = 0, written_channels_ = 0;  // per group

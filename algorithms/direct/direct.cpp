@@ -74,7 +74,7 @@ class Direct final : public Algorithm {
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
-    const Kernels& kernels = best_kernels();
+    const Kernels kernels = best_kernels();
     return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
                                                  : make_correlation_plan(problem, kernels, options);
   }

@@ -4,11 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cmath>
 #include <random>
 
 #include "algorithms/direct/geometry.hpp"
+#include "algorithms/direct/kernels.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/reference.hpp"
@@ -216,6 +218,33 @@ TEST(Direct, TakesLessWorkspaceUnderACapAndStaysExact) {
     EXPECT_LE(Case(problem, Data::integers, capped).plan().workspace_bytes(), capped.workspace_cap);
     expect_exact(problem, capped);
     expect_exact(problem, {.workspace_cap = 0});  // cannot be met: the least is taken
+  }
+}
+
+// Highway uses `target` alone until the end of the scope.
+class OnlyTarget {
+ public:
+  explicit OnlyTarget(int64_t target) { use(target); }
+  ~OnlyTarget() { use(0); }  // 0: whatever the machine has
+
+ private:
+  static void use(int64_t targets) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+TEST(Direct, IsExactWithEveryInstructionSetOfThisMachine) {
+  const int64_t compiled = HWY_TARGETS;
+  int64_t left = hwy::SupportedTargets() & compiled;
+  ASSERT_NE(left, 0);
+  for (; left != 0; left &= left - 1) {
+    const OnlyTarget target(left & -left);
+    SCOPED_TRACE(direct::best_kernels().instructions);
+    expect_exact_everywhere("n=2 c=18 hw=9x15 k=21 rs=3x3 pad=1x1");
+    expect_exact_everywhere("n=2 c=5 hw=13x11 k=37 rs=3x2 stride=2x3 pad=1x1");
+    expect_exact_everywhere("n=2 c=18 hw=9x15 k=18 rs=3x3 stride=2x1 pad=1x1 groups=18");
+    expect_exact_everywhere("n=1 c=6 hw=9x19 k=6 rs=3x3 pad=1x1 groups=2");
   }
 }
 

@@ -41,7 +41,7 @@ class FilterPlan : public Plan {
   virtual void finish_part(int64_t part, const float* sums, float* filter) const = 0;
 
   ConvProblem problem_;
-  const Kernels& kernels_;
+  Kernels kernels_;
   PlanOptions options_;
   Extent2 out_;
   TensorShape input_shape_, output_shape_, filter_shape_;
