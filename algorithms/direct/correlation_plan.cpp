@@ -128,6 +128,15 @@ void CorrelationPlan::stage_unit_row(const float* read, int64_t unit_index, int6
               read_shape_.stride, staged + row * staged_.row_step);
 }
 
+OperationCount CorrelationPlan::operations() const {
+  OperationCount count;
+  count.product_flops = 2 * multiply_adds();
+  const double moved =
+      static_cast<double>(staged_at_) + static_cast<double>(units_) * static_cast<double>(unit_floats_);
+  count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * moved;
+  return count;
+}
+
 void CorrelationPlan::run(const ConvArgs& args, Queue&) {
   const bool forward = problem_.pass == Pass::forward;
   const auto* read = static_cast<const float*>(forward ? args.input : args.output);

@@ -6,21 +6,23 @@
 #include <memory>
 #include <vector>
 
+#include "algorithms/direct/direct_plan.hpp"
 #include "algorithms/direct/geometry.hpp"
 #include "algorithms/direct/kernels.hpp"
 #include "algorithms/direct/staging.hpp"
-#include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::direct {
 
-class CorrelationPlan : public Plan {
+class CorrelationPlan : public DirectPlan {
  public:
   int64_t workspace_bytes() const final { return total_floats_ * static_cast<int64_t>(sizeof(float)); }
   bool has_prepare() const final { return true; }
   void prepare(const ConvArgs& args, Queue& queue) final;
   void run(const ConvArgs& args, Queue& queue) final;
+  OperationCount operations() const final;
 
  protected:
+  virtual double multiply_adds() const = 0;
   // A unit is `images` neighbouring images and `groups` neighbouring groups of the read tensor, and of those
   // the rows that a band of written rows needs.
   struct UnitSize {
@@ -45,7 +47,7 @@ class CorrelationPlan : public Plan {
   virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
 
   ConvProblem problem_;
-  const Kernels& kernels_;
+  Kernels kernels_;
   PlanOptions options_;
   std::vector<Correlation> correlations_;
   int64_t read_channels_ = 0, written_channels_ = 0;  // per group
@@ -72,13 +74,13 @@ class CorrelationPlan : public Plan {
 };
 
 // Lanes over written channels: for 8 of them and more.
-std::unique_ptr<Plan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                        const PlanOptions& options);
+std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                              const PlanOptions& options);
 // Lanes over the channels, each with a filter of its own: depthwise, as many channels written as read.
-std::unique_ptr<Plan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
-                                          const PlanOptions& options);
+std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                const PlanOptions& options);
 // Lanes over the columns of a written row: for few written channels per group.
-std::unique_ptr<Plan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                      const PlanOptions& options);
+std::unique_ptr<DirectPlan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options);
 
 }  // namespace convscope::direct

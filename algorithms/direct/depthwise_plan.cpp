@@ -21,6 +21,7 @@ class DepthwisePlan final : public CorrelationPlan {
   std::string implementation() const override;
 
  private:
+  double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
   void store(const Correlation& correlation, Range pixels, int64_t channels, const float* tile,
@@ -56,6 +57,14 @@ DepthwisePlan::DepthwisePlan(const ConvProblem& problem, const Kernels& kernels,
 std::string DepthwisePlan::implementation() const {
   return std::string(kernels_.instructions) + ", depthwise, channels in lanes, tile " +
          std::to_string(kernels_.max_pixels) + "x" + std::to_string(kChannelBlock);
+}
+
+double DepthwisePlan::multiply_adds() const {
+  double pairs = 0;
+  for (const Correlation& one : correlations_)
+    pairs += static_cast<double>(one.rows.taps_inside_all()) *
+             static_cast<double>(one.columns.count * taps_of_row(one));
+  return pairs * static_cast<double>(problem_.batch * round_up(problem_.groups, kChannelBlock));
 }
 
 void DepthwisePlan::pack(const float* filter, float* packed) const {
@@ -122,8 +131,8 @@ void DepthwisePlan::compute(const Task& task, const float* packed, float* scratc
 
 }  // namespace
 
-std::unique_ptr<Plan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
-                                          const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                const PlanOptions& options) {
   return std::make_unique<DepthwisePlan>(problem, kernels, options);
 }
 

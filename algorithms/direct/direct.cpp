@@ -30,8 +30,8 @@ ConvProblem with_long_rows(const ConvProblem& problem) {
   return short_rows ? with_images_as_rows(problem) : problem;
 }
 
-std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
-                                            const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                  const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem);
   if (is_plain_depthwise(problem)) return make_depthwise_plan(used, kernels, options);
   const bool forward = used.pass == Pass::forward;
@@ -41,13 +41,19 @@ std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Ke
                                                           : make_channel_plan(used, kernels, options);
 }
 
-std::unique_ptr<Plan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                       const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                             const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem);
   if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
   return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
              ? make_dot_filter_plan(used, kernels, options)
              : make_channel_filter_plan(used, kernels, options);
+}
+
+std::unique_ptr<DirectPlan> make_plan(const ConvProblem& problem, const PlanOptions& options) {
+  const Kernels kernels = best_kernels();
+  return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
+                                               : make_correlation_plan(problem, kernels, options);
 }
 
 class Direct final : public Algorithm {
@@ -74,16 +80,11 @@ class Direct final : public Algorithm {
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
-    const Kernels& kernels = best_kernels();
-    return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
-                                                 : make_correlation_plan(problem, kernels, options);
+    return make_plan(problem, options);
   }
 
   OperationCount operations(const ConvProblem& problem) const override {
-    OperationCount count;
-    count.product_flops = problem.nominal_flops();
-    count.bytes = static_cast<double>(problem.total_bytes());
-    return count;
+    return make_plan(problem, PlanOptions())->operations();
   }
 
  private:

@@ -16,6 +16,7 @@ class DotFilterPlan final : public FilterPlan {
   std::string implementation() const override;
 
  private:
+  double multiply_adds() const override;
   void stage_input_row(const float* image, int64_t h, float* staged) const override;
   void stage_output_row(const float* image, int64_t p, float* staged) const override;
   void add_part(int64_t part, const Images& images, Range rows, float* sums) const override;
@@ -61,6 +62,15 @@ DotFilterPlan::DotFilterPlan(const ConvProblem& problem, const Kernels& kernels,
 std::string DotFilterPlan::implementation() const {
   return std::string(kernels_.instructions) + (depthwise_ ? ", depthwise, channels" : ", columns") +
          " in lanes";
+}
+
+double DotFilterPlan::multiply_adds() const {
+  const Correlation& one = correlations_.front();
+  const double pairs = static_cast<double>(one.rows.taps_inside_all()) *
+                       static_cast<double>(static_cast<int64_t>(one.columns.taps.size()) * output_row_);
+  const int64_t planes =
+      depthwise_ ? ceil_div(problem_.groups, kChannelBlock) : problem_.elements(Role::filter) / taps();
+  return pairs * static_cast<double>(problem_.batch * planes);
 }
 
 void DotFilterPlan::stage_input_row(const float* image, int64_t h, float* staged) const {
@@ -174,13 +184,13 @@ void DotFilterPlan::finish_part(int64_t part, const float* sums, float* filter) 
 
 }  // namespace
 
-std::unique_ptr<Plan> make_dot_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                           const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_dot_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                 const PlanOptions& options) {
   return std::make_unique<DotFilterPlan>(problem, kernels, options, false);
 }
 
-std::unique_ptr<Plan> make_depthwise_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                                 const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_depthwise_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                       const PlanOptions& options) {
   return std::make_unique<DotFilterPlan>(problem, kernels, options, true);
 }
 

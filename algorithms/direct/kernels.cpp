@@ -256,9 +256,8 @@ namespace convscope::direct {
 
 HWY_EXPORT(make_kernels);
 
-const Kernels& best_kernels() {
-  static const Kernels table = HWY_DYNAMIC_DISPATCH(make_kernels)();
-  return table;
+Kernels best_kernels() {
+  return HWY_DYNAMIC_DISPATCH(make_kernels)();
 }
 
 }  // namespace convscope::direct

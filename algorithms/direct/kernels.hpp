@@ -91,7 +91,7 @@ struct Kernels {
   TransposeFunction transpose = nullptr;
 };
 
-// The table for the best instruction set of this machine.
-const Kernels& best_kernels();
+// The table for the best instruction set that Highway may use on this machine.
+Kernels best_kernels();
 
 }  // namespace convscope::direct

@@ -24,6 +24,7 @@ class PixelPlan final : public CorrelationPlan {
   std::string implementation() const override;
 
  private:
+  double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
 
@@ -73,6 +74,15 @@ std::string PixelPlan::implementation() const {
   return std::string(kernels_.instructions) + ", columns in lanes, tile " +
          std::to_string(std::min<int64_t>(written_channels_, kMaxRowChannels)) + "x" +
          std::to_string(kernels_.max_row_vectors * kernels_.lanes);
+}
+
+double PixelPlan::multiply_adds() const {
+  double pairs = 0;
+  for (size_t i = 0; i < correlations_.size(); ++i)
+    pairs +=
+        static_cast<double>(correlations_[i].rows.taps_inside_all()) *
+        static_cast<double>(walks_[i].columns * static_cast<int64_t>(correlations_[i].columns.taps.size()));
+  return pairs * static_cast<double>(problem_.batch * problem_.groups * read_channels_ * written_channels_);
 }
 
 void PixelPlan::pack(const float* filter, float* packed) const {
@@ -163,8 +173,8 @@ void PixelPlan::compute(const Task& task, const float* packed, float* scratch, f
 
 }  // namespace
 
-std::unique_ptr<Plan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                      const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options) {
   return std::make_unique<PixelPlan>(problem, kernels, options);
 }
 
