@@ -24,7 +24,7 @@ class Buffer {
   size_t bytes() const { return bytes_; }
   template <typename T>
   T* as() const {
-    return static_cast<T*>(data_);
+    return static_cast<T*>(data());
   }
 
   void upload(const void* from, size_t bytes);

@@ -23,4 +23,11 @@ struct Column {
 
 std::span<const Column> columns();
 
+// The command line that measures one row alone again, without an output folder.
+std::string rerun_command(const CaseKey& key);
+
+// A cell as CSV and console write it, before any quoting: "" for null, true or false, the shortest digits
+// that read back to the same number.
+std::string cell_text(const Cell& cell);
+
 }  // namespace convscope

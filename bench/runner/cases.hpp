@@ -1,5 +1,6 @@
 // expand(): a suite and a registry become the list of groups to run. A group is one problem under one
-// protocol; its candidates are measured side by side.
+// protocol; its candidates are measured side by side. shard(): a part of that list for one of several
+// machines.
 #pragma once
 
 #include <string>
@@ -18,12 +19,22 @@ struct Group {
   std::vector<std::string> algorithms;
 };
 
-// One line that is the same for the same candidate in every run: resume and compare match on it.
+// One line that is the same for the same candidate in every run: resume and compare match on it. Network and
+// layer stand in quotes; the seed and the layer's count are not in it. As in
+//   "alexnet" "conv2" forward fp32 nchw n=16 ... groups=1 direct.cpu cpu threads=2 cache=cold cap=256MiB
 std::string candidate_key(const CaseKey& key);
 
-// In config order: layer, pass, then batch, math, layout, threads, cache, cap. Throws UsageError when a glob
-// matches no algorithm or nothing is left to run. `devices` are the kinds present on this machine.
+// In config order: layer, pass, device, then batch, math, layout, threads, cache, cap. Threads are resolved:
+// 0 becomes the device's cores; other devices than the CPU have 1. `devices` are the kinds present on this
+// machine; a suite that names none runs on all of them but the emulator, whose time means nothing. Throws
+// UsageError when a glob matches no algorithm, a device is not there, a layer's tensors do not fit the
+// device's memory, there are fewer cores than threads, or nothing is left to run.
 std::vector<Group> expand(const Suite& suite, const Registry& registry,
                           const std::vector<DeviceInfo>& devices);
+
+// The `index`th of `count` parts, counted from 1, in the order of `groups`. The parts are disjoint, together
+// they are `groups`, and their nominal operations times candidates are about equal. The same input gives the
+// same parts on every machine. Throws UsageError unless 1 <= index <= count.
+std::vector<Group> shard(const std::vector<Group>& groups, int64_t index, int64_t count);
 
 }  // namespace convscope

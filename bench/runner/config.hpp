@@ -1,10 +1,15 @@
 // A suite: what a JSON config (docs/configs.md, configs/schema.json) asks for, checked and with its defaults
-// in.
+// in. Start at load_suite(). Flags that override a suite are in overrides.hpp, its expansion in cases.hpp.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/core/problem.hpp"
@@ -32,24 +37,65 @@ struct MeasuringSettings {
   uint64_t seed = 1;
 };
 
+// The initial values are the defaults of a config that leaves the field out.
 struct Suite {
   std::string name;
   std::string source;
   std::string file;  // where it was read from, for messages
+  // Fields that a flag has replaced, as in "algorithms" -> "--algorithm"; for messages.
+  std::map<std::string, std::string, std::less<>> flag_of;
   std::vector<Layer> layers;
-  std::map<DeviceKind, std::vector<int64_t>> batch;
+  std::map<DeviceKind, std::vector<int64_t>> batch{
+      {DeviceKind::cpu, {16}}, {DeviceKind::cuda, {256}}, {DeviceKind::emulator, {1}}};
   std::vector<DeviceKind> devices;  // empty: every device present that can be timed
-  std::vector<Pass> passes;
-  std::vector<MathMode> math;
-  std::vector<Layout> layouts;
-  std::vector<std::string> algorithms;  // globs
-  std::vector<int> threads;             // 0 is every core
+  std::vector<Pass> passes{kPasses.begin(), kPasses.end()};
+  std::vector<MathMode> math{MathMode::fp32};
+  std::vector<Layout> layouts{Layout::nchw};
+  std::vector<std::string> algorithms{"*"};  // globs
+  std::vector<int> threads{0};               // 0 is every core
   bool first_backward_data = false;
   MeasuringSettings measuring;
 };
 
+// The keys that a config's objects may have; configs/schema.json names the same (tested).
+inline constexpr std::array<std::string_view, 13> kSuiteKeys{"$schema",
+                                                             "name",
+                                                             "source",
+                                                             "layers",
+                                                             "batch",
+                                                             "devices",
+                                                             "passes",
+                                                             "math",
+                                                             "layouts",
+                                                             "algorithms",
+                                                             "threads",
+                                                             "measuring",
+                                                             "first_backward_data"};
+inline constexpr std::array<std::string_view, 12> kLayerKeys{"name",   "in_channels", "input", "out_channels",
+                                                             "filter", "stride",      "pad",   "dilation",
+                                                             "groups", "count",       "first", "batch"};
+inline constexpr std::array<std::string_view, 7> kMeasuringKeys{
+    "cache", "workspace_cap", "time_limit_s", "min_samples", "max_samples", "confidence_width", "seed"};
+
+// What a setting may be, here and in flags; both ends allowed. Sizes, as in defect(), may reach 2^31.
+inline constexpr int64_t kLargestSize = int64_t{1} << 31;
+inline constexpr int64_t kLargestThreads = 4096;
+inline constexpr int64_t kLargestSamples = 1'000'000;
+inline constexpr double kLongestTimeLimit = 86'400;
+
 // Reads and checks a config. Throws UsageError that names the file, the place (line and column for syntax,
 // JSON pointer otherwise), what was found and what is allowed.
 Suite load_suite(const std::string& path);
+
+// The same from JSON already read; `file` is for messages.
+Suite suite_from_json(const nlohmann::json& json, const std::string& file);
+
+// A config with every field written out, that suite_from_json reads back to the same suite.
+nlohmann::ordered_json to_json(const Suite& suite);
+
+// The checks that look at several fields together, on a suite whose fields are each in range: every layer at
+// every batch it can be run at, and min_samples against max_samples. Throws UsageError. For after a change
+// (overrides).
+void check_suite(const Suite& suite);
 
 }  // namespace convscope

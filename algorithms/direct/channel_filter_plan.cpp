@@ -1,0 +1,212 @@
+// Backward-filter with the lanes over output channels. One tile is up to 14 filter positions times two
+// vectors of output channels, summed in registers over the pixels of some output rows. The positions of a
+// tile are neighbouring input channels of one tap; where those are few, taps of a filter row and channels
+// together, which lie side by side in a channels-last input.
+#include <algorithm>
+
+#include "algorithms/direct/filter_plan.hpp"
+
+namespace convscope::direct {
+namespace {
+
+constexpr int64_t kPixelsPerTile =
+    512;  // summed between two visits of the sums; their tensors' parts stay in L2
+
+class ChannelFilterPlan final : public FilterPlan {
+ public:
+  ChannelFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
+  std::string implementation() const override;
+
+ private:
+  // What one call of the inner loop covers: `images` from `first_image` on, output rows `rows`.
+  struct Piece {
+    int64_t first_image = 0, images = 0;
+    Range rows;
+    bool accumulate = false;
+  };
+
+  void stage_input_row(const float* image, int64_t h, float* staged) const override;
+  void stage_output_row(const float* image, int64_t p, float* staged) const override;
+  void add_part(int64_t part, const Images& images, Range rows, float* sums) const override;
+  void finish_part(int64_t part, const float* sums, float* filter) const override;
+
+  void add_piece(int64_t part, const Images& images, const Piece& piece, float* sums) const;
+  Range columns_inside(int64_t s) const {
+    return outputs_inside(out_.w, problem_.stride.w, s * problem_.dilation.w - problem_.pad.w,
+                          problem_.input.w);
+  }
+  int64_t channels_of(int64_t block) const {
+    return std::min(block_lanes_, problem_.out_channels_per_group() - block * block_lanes_);
+  }
+  int64_t vectors_of(int64_t block) const { return ceil_div(channels_of(block), kernels_.lanes); }
+  int64_t positions() const {
+    return problem_.filter.h * problem_.filter.w * problem_.in_channels_per_group();
+  }
+
+  bool taps_in_tile_ = false;
+  int64_t block_lanes_ = 0, blocks_ = 0;  // output channels of a block, blocks of a group
+  std::vector<Range> input_blocks_;       // input channels that lie side by side
+  int64_t input_block_ = 0;               // the largest of them
+  int64_t width_ = 0;                     // staged input columns, padding included
+  int64_t plane_ = 0;                     // floats of one staged input block
+  std::vector<int64_t> row_offset_;       // of the input row under an output row, for the first tap
+};
+
+ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& kernels,
+                                     const PlanOptions& options)
+    : FilterPlan(problem, kernels, options) {
+  const int64_t channels = problem.in_channels_per_group();
+  taps_in_tile_ = channels < kernels.max_pixels && problem.filter.w > 1 && problem.dilation.w == 1;
+  block_lanes_ = kernels.lanes *
+                 std::min<int64_t>(kMaxVectors, ceil_div(problem.out_channels_per_group(), kernels.lanes));
+  blocks_ = ceil_div(problem.out_channels_per_group(), block_lanes_);
+  input_blocks_ = balanced_parts(channels, kernels.max_pixels);
+  for (const Range& block : input_blocks_) input_block_ = std::max(input_block_, block.size());
+  width_ = (out_.w - 1) * problem.stride.w + (problem.filter.w - 1) * problem.dilation.w + 1;
+  plane_ = problem.input.h * width_ * input_block_;
+  for (int64_t p = 0; p < out_.h; ++p)
+    row_offset_.push_back((p * problem.stride.h - problem.pad.h) * width_ * input_block_);
+  const int64_t blocks = problem.groups * blocks_;
+  const auto input_blocks = static_cast<int64_t>(input_blocks_.size());
+  lay_out({problem.groups * input_blocks * plane_, blocks * out_.h * out_.w * block_lanes_,
+           blocks * positions() * block_lanes_, blocks * input_blocks * problem.filter.h, blocks});
+}
+
+std::string ChannelFilterPlan::implementation() const {
+  return std::string(kernels_.instructions) + ", output channels in lanes, tile " +
+         std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_);
+}
+
+// To [group][input block][row][column][channel of the block].
+void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* staged) const {
+  const auto& stride = input_shape_.stride;
+  const Range columns = outputs_inside(width_, 1, -problem_.pad.w, problem_.input.w);
+  for (int64_t group = 0; group < problem_.groups; ++group)
+    for (const Range& block : input_blocks_) {
+      float* row = staged + h * width_ * input_block_;
+      staged += plane_;
+      std::fill(row, row + columns.begin * input_block_, 0.0f);
+      std::fill(row + std::max(columns.begin, columns.end) * input_block_, row + width_ * input_block_, 0.0f);
+      const float* from = image + (group * problem_.in_channels_per_group() + block.begin) * stride[1] +
+                          h * stride[2] + (columns.begin - problem_.pad.w) * stride[3];
+      float* to = row + columns.begin * input_block_;
+      if (stride[3] == 1)
+        kernels_.transpose(from, stride[1], to, input_block_, block.size(), columns.size());
+      else
+        for (int64_t i = 0; i < columns.size(); ++i)
+          std::copy_n(from + i * stride[3], block.size(), to + i * input_block_);
+    }
+}
+
+// To [group][block][row][column][lane].
+void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* staged) const {
+  const auto& stride = output_shape_.stride;
+  for (int64_t group = 0; group < problem_.groups; ++group)
+    for (int64_t block = 0; block < blocks_; ++block) {
+      const int64_t channels = channels_of(block), lanes = vectors_of(block) * kernels_.lanes;
+      float* row = staged + p * out_.w * lanes;
+      staged += out_.h * out_.w * block_lanes_;
+      if (channels < lanes) std::fill(row, row + out_.w * lanes, 0.0f);
+      const float* from = image +
+                          (group * problem_.out_channels_per_group() + block * block_lanes_) * stride[1] +
+                          p * stride[2];
+      if (stride[3] == 1)
+        kernels_.transpose(from, stride[1], row, lanes, channels, out_.w);
+      else
+        for (int64_t q = 0; q < out_.w; ++q) std::copy_n(from + q * stride[3], channels, row + q * lanes);
+    }
+}
+
+// Part: (group, block, input block, r). Sums are [group][block][r][s][input channel][lane].
+void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piece& piece, float* sums) const {
+  const int64_t r = part % problem_.filter.h;
+  part /= problem_.filter.h;
+  const auto all = static_cast<int64_t>(input_blocks_.size());
+  const int64_t input_block = part % all, group_block = part / all;
+  const int64_t group = group_block / blocks_, block = group_block % blocks_;
+  const int64_t vectors = vectors_of(block), lanes = vectors * kernels_.lanes;
+  const Range channels = input_blocks_[static_cast<size_t>(input_block)];
+  const int64_t in_channels = problem_.in_channels_per_group();
+  const Range inside =
+      outputs_inside(out_.h, problem_.stride.h, r * problem_.dilation.h - problem_.pad.h, problem_.input.h);
+  const Range rows{std::max(piece.rows.begin, inside.begin), std::min(piece.rows.end, inside.end)};
+  constexpr int64_t kNoOffset = 0;
+
+  TileJob job;
+  job.in = images.input + piece.first_image * sizes().input + (group * all + input_block) * plane_;
+  job.blocks = piece.images;
+  job.in_block_step = sizes().input;
+  job.filter_block_step = sizes().output;
+  job.in_channel_step = problem_.stride.w * input_block_;
+  job.row_offset = row_offset_.data() + rows.begin;
+  job.rows = std::max<int64_t>(0, rows.size());
+  job.filter_row_step = out_.w * lanes;
+  job.column_offset = &kNoOffset;
+  job.columns = 1;
+  job.accumulate = piece.accumulate;
+  const float* output = images.output + piece.first_image * sizes().output +
+                        group_block * out_.h * out_.w * block_lanes_ + rows.begin * out_.w * lanes;
+  const int64_t row_at = r * problem_.dilation.h * width_ * input_block_;
+  float* row_sums =
+      sums + group_block * positions() * block_lanes_ + r * problem_.filter.w * in_channels * lanes;
+  const auto add_tile = [&](int64_t column, Range pixels, int64_t position, int64_t size) {
+    job.in_offset = row_at + column;
+    job.filter = output + pixels.begin * lanes;
+    job.channels = job.last_channels = std::max<int64_t>(0, pixels.size());
+    job.tile = row_sums + position * lanes;
+    kernels_.planar_tile[vectors - 1][size - 1](job);
+  };
+
+  if (taps_in_tile_) {
+    for (const Range& strip : balanced_parts(problem_.filter.w * in_channels, kernels_.max_pixels))
+      add_tile(strip.begin, {0, out_.w}, strip.begin, strip.size());
+    return;
+  }
+  for (int64_t s = 0; s < problem_.filter.w; ++s) {
+    const Range pixels = columns_inside(s);
+    add_tile((pixels.begin * problem_.stride.w + s * problem_.dilation.w) * input_block_, pixels,
+             s * in_channels + channels.begin, channels.size());
+  }
+}
+
+void ChannelFilterPlan::add_part(int64_t part, const Images& images, Range rows, float* sums) const {
+  const int64_t row_pixels = out_.w, image_pixels = rows.size() * row_pixels;
+  const int64_t together = std::max<int64_t>(1, kPixelsPerTile / std::max<int64_t>(1, image_pixels));
+  const int64_t rows_together = std::max<int64_t>(1, kPixelsPerTile / row_pixels);
+  bool accumulate = !images.first;
+  for (int64_t image = 0; image < images.count; image += together)
+    for (int64_t p = rows.begin; p < rows.end; p += rows_together) {
+      const Piece piece{image,
+                        std::min(together, images.count - image),
+                        {p, std::min(p + rows_together, rows.end)},
+                        accumulate};
+      add_piece(part, images, piece, sums);
+      accumulate = true;
+    }
+}
+
+// Part: (group, block).
+void ChannelFilterPlan::finish_part(int64_t part, const float* sums, float* filter) const {
+  const int64_t group = part / blocks_, block = part % blocks_;
+  const int64_t lanes = vectors_of(block) * kernels_.lanes, channels = channels_of(block);
+  const int64_t in_channels = problem_.in_channels_per_group();
+  const auto& stride = filter_shape_.stride;
+  const float* from = sums + part * positions() * block_lanes_;
+  float* to = filter + (group * problem_.out_channels_per_group() + block * block_lanes_) * stride[0];
+  const int64_t taps = problem_.filter.h * problem_.filter.w;
+  if (stride[1] == 1 || taps == 1) {
+    kernels_.transpose(from, lanes, to, stride[0], positions(), channels);
+    return;
+  }
+  for (int64_t c = 0; c < in_channels; ++c)
+    kernels_.transpose(from + c * lanes, in_channels * lanes, to + c * stride[1], stride[0], taps, channels);
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_channel_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                               const PlanOptions& options) {
+  return std::make_unique<ChannelFilterPlan>(problem, kernels, options);
+}
+
+}  // namespace convscope::direct

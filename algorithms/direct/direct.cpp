@@ -1,0 +1,100 @@
+// direct.cpu: what it is, what it refuses, and which plan a problem gets. The arithmetic is in the plans.
+#include "algorithms/direct/direct.hpp"
+
+#include <memory>
+
+#include "algorithms/direct/correlation_plan.hpp"
+#include "algorithms/direct/filter_plan.hpp"
+#include "algorithms/direct/kernels.hpp"
+
+namespace convscope {
+namespace direct {
+namespace {
+
+// Lanes over written channels compute up to a whole vector of them; lanes over columns up to a whole vector
+// of columns, at about 3/2 the loads for each multiply-add.
+bool prefers_pixels(int64_t channels, int64_t columns, int64_t lanes) {
+  return 3 * channels * round_up(columns, lanes) < 2 * round_up(channels, lanes) * columns;
+}
+
+// Images of at most so many pixels are taken as one row where the filter allows it.
+constexpr int64_t kRowPixels = 256;
+
+// Each channel has a filter of its own, and there are enough of them to fill lanes.
+bool is_plain_depthwise(const ConvProblem& p) {
+  return p.groups >= kChannelBlock / 2 && p.in_channels == p.groups && p.out_channels == p.groups;
+}
+
+ConvProblem with_long_rows(const ConvProblem& problem) {
+  const bool short_rows = is_pointwise(problem) && problem.input.h * problem.input.w <= kRowPixels;
+  return short_rows ? with_images_as_rows(problem) : problem;
+}
+
+std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options) {
+  const ConvProblem used = with_long_rows(problem);
+  if (is_plain_depthwise(problem)) return make_depthwise_plan(used, kernels, options);
+  const bool forward = used.pass == Pass::forward;
+  const int64_t columns = forward ? used.output().w : ceil_div(used.input.w, used.stride.w);
+  const int64_t channels = forward ? used.out_channels_per_group() : used.in_channels_per_group();
+  return prefers_pixels(channels, columns, kernels.lanes) ? make_pixel_plan(used, kernels, options)
+                                                          : make_channel_plan(used, kernels, options);
+}
+
+std::unique_ptr<Plan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                       const PlanOptions& options) {
+  const ConvProblem used = with_long_rows(problem);
+  if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
+  return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
+             ? make_dot_filter_plan(used, kernels, options)
+             : make_channel_filter_plan(used, kernels, options);
+}
+
+class Direct final : public Algorithm {
+ public:
+  Direct() {
+    info_.id = "direct.cpu";
+    info_.family = "direct";
+    info_.provider = "convscope";
+    info_.device = DeviceKind::cpu;
+    info_.summary = "blocked, vectorised direct convolution; any stride, padding, dilation and groups";
+    info_.exact_on_integers = true;
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+
+  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+    if (problem.math != MathMode::fp32)
+      return Support::no(
+          Reason::unsupported_math,
+          "math " + std::string(name(problem.math)) + ": the direct method on the CPU computes in fp32 only");
+    if (problem.layout == Layout::chwn)
+      return Support::no(Reason::unsupported_layout, "layout chwn: the direct method reads nchw and nhwc");
+    return Support::yes();
+  }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
+    const Kernels& kernels = best_kernels();
+    return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
+                                                 : make_correlation_plan(problem, kernels, options);
+  }
+
+  OperationCount operations(const ConvProblem& problem) const override {
+    OperationCount count;
+    count.product_flops = problem.nominal_flops();
+    count.bytes = static_cast<double>(problem.total_bytes());
+    return count;
+  }
+
+ private:
+  AlgorithmInfo info_;
+};
+
+}  // namespace
+}  // namespace direct
+
+void add_direct(Registry& registry) {
+  registry.add(std::make_unique<direct::Direct>());
+}
+
+}  // namespace convscope

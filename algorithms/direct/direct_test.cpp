@@ -1,0 +1,258 @@
+// direct.cpu against the reference on random problems, and what it promises besides: exact integers, nothing
+// read from or written to where it should not, the same bits every time, refusals with a reason.
+#include "algorithms/direct/direct.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "algorithms/direct/geometry.hpp"
+#include "bench/device/buffer.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/verify/reference.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Algorithm& direct_algorithm() {
+  static const std::unique_ptr<Registry> registry = [] {
+    auto filled = std::make_unique<Registry>();
+    add_direct(*filled);
+    return filled;
+  }();
+  return *registry->find("direct.cpu");
+}
+
+enum class Data { integers, uniform };
+
+// The three tensors on the CPU; the written one and the workspace hold NaN until the plan runs.
+class Case {
+ public:
+  Case(const ConvProblem& problem, Data data, PlanOptions options = {})
+      : problem_(problem), queue_(device_.make_queue()) {
+    std::mt19937 random(7);
+    std::uniform_int_distribution<int> integer(-3, 3);
+    std::uniform_real_distribution<float> real(-1, 1);
+    for (const Role role : kRoles) {
+      Buffer& buffer = tensors_[static_cast<size_t>(role)];
+      buffer = Buffer(device_, static_cast<size_t>(problem.bytes(role)));
+      auto& host = host_[static_cast<size_t>(role)];
+      host.resize(static_cast<size_t>(problem.elements(role)));
+      for (float& value : host)
+        value = data == Data::integers ? static_cast<float>(integer(random)) : real(random);
+      buffer.upload(host.data(), host.size() * sizeof(float));
+    }
+    plan_ = direct_algorithm().plan(problem, device_, options);
+    workspace_ = Buffer(device_, static_cast<size_t>(plan_->workspace_bytes()));
+    workspace_.fill_with_nan();
+  }
+
+  std::vector<float> run(bool with_prepare = true) {
+    Buffer& written = tensor(written_role(problem_.pass));
+    written.fill_with_nan();
+    const ConvArgs args{tensor(Role::input).data(), tensor(Role::filter).data(), tensor(Role::output).data(),
+                        workspace_.data()};
+    if (with_prepare && plan_->has_prepare()) plan_->prepare(args, *queue_);
+    plan_->run(args, *queue_);
+    std::vector<float> result(written.bytes() / sizeof(float));
+    written.download(result.data(), written.bytes());
+    return result;
+  }
+
+  // The largest difference to the reference over the largest element; infinite for a NaN.
+  double error(const std::vector<float>& result) const {
+    const TensorShape shape = problem_.shape(written_role(problem_.pass));
+    double largest = 1e-30, worst = 0;
+    for (int64_t a = 0; a < shape.size[0]; ++a)
+      for (int64_t b = 0; b < shape.size[1]; ++b)
+        for (int64_t c = 0; c < shape.size[2]; ++c)
+          for (int64_t d = 0; d < shape.size[3]; ++d) {
+            const double expected = reference_element(problem_, host(Role::input), host(Role::filter),
+                                                      host(Role::output), {a, b, c, d});
+            const double got = result[static_cast<size_t>(shape.offset(a, b, c, d))];
+            if (std::isnan(got)) return INFINITY;
+            largest = std::max(largest, std::abs(expected));
+            worst = std::max(worst, std::abs(got - expected));
+          }
+    return worst / largest;
+  }
+
+  bool touched_nothing_else() {
+    bool good = workspace_.guards_intact();
+    for (const Role role : kRoles) {
+      good = good && tensor(role).guards_intact();
+      if (role == written_role(problem_.pass)) continue;
+      std::vector<float> now(host_[static_cast<size_t>(role)].size());
+      tensor(role).download(now.data(), now.size() * sizeof(float));
+      good = good && now == host_[static_cast<size_t>(role)];
+    }
+    return good;
+  }
+
+  const Plan& plan() const { return *plan_; }
+
+ private:
+  Buffer& tensor(Role role) { return tensors_[static_cast<size_t>(role)]; }
+  const float* host(Role role) const { return host_[static_cast<size_t>(role)].data(); }
+
+  ConvProblem problem_;
+  CpuDevice device_;
+  std::unique_ptr<Queue> queue_;
+  std::array<Buffer, 3> tensors_;
+  std::array<std::vector<float>, 3> host_;
+  std::unique_ptr<Plan> plan_;
+  Buffer workspace_;
+};
+
+// Three passes of two layouts of the same shape.
+std::vector<ConvProblem> every_pass_and_layout(ConvProblem problem) {
+  std::vector<ConvProblem> all;
+  for (const Pass pass : kPasses)
+    for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+      problem.pass = pass;
+      problem.layout = layout;
+      all.push_back(problem);
+    }
+  return all;
+}
+
+void expect_exact(const ConvProblem& problem, PlanOptions options = {}) {
+  SCOPED_TRACE(to_line(problem) + " threads=" + std::to_string(options.threads));
+  Case one(problem, Data::integers, options);
+  EXPECT_EQ(one.error(one.run()), 0);
+  EXPECT_TRUE(one.touched_nothing_else());
+}
+
+void expect_exact_everywhere(std::string_view shape) {
+  for (const ConvProblem& problem : every_pass_and_layout(parse_problem(shape)))
+    for (const int threads : {1, 2}) expect_exact(problem, {.threads = threads});
+}
+
+ConvProblem random_problem(std::mt19937& random) {
+  const auto pick = [&](std::initializer_list<int64_t> values) {
+    return *(values.begin() + std::uniform_int_distribution<size_t>(0, values.size() - 1)(random));
+  };
+  const auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  ConvProblem p;
+  do {
+    p.batch = between(1, 3);
+    p.groups = pick({1, 1, 1, 2, 4});
+    p.in_channels = p.groups * pick({1, 3, 5, 8, 16, 17, 33});
+    p.out_channels = p.groups * pick({1, 3, 5, 8, 16, 17, 33, 40});
+    if (between(0, 3) == 0) {  // depthwise, half of them with a multiplier
+      p.groups = p.in_channels = pick({2, 5, 16, 24});
+      p.out_channels = p.groups * pick({1, 1, 2, 3});
+    }
+    p.input = {between(1, 20), between(1, 20)};
+    p.filter = {pick({1, 2, 3, 3, 5, 7}), pick({1, 2, 3, 3, 5, 7})};
+    p.stride = {pick({1, 1, 2, 3, 4}), pick({1, 1, 2, 3, 4})};
+    p.pad = {between(0, 3), between(0, 3)};
+    p.dilation = {pick({1, 1, 2, 3}), pick({1, 1, 2, 3})};
+  } while (defect(p).has_value() || p.nominal_flops() > 6e5);
+  return p;
+}
+
+TEST(Direct, AgreesExactlyWithTheReferenceOnRandomIntegerProblems) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 150; ++i) {
+    const ConvProblem shape = random_problem(random);
+    for (const ConvProblem& problem : every_pass_and_layout(shape))
+      expect_exact(problem, {.threads = 1 + i % 2});
+  }
+}
+
+TEST(Direct, StaysNearTheReferenceOnRealNumbers) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 20; ++i)
+    for (const ConvProblem& problem : every_pass_and_layout(random_problem(random))) {
+      SCOPED_TRACE(to_line(problem));
+      Case one(problem, Data::uniform);
+      EXPECT_LT(one.error(one.run()), 1e-5);
+    }
+}
+
+TEST(Direct, IsExactOnTheShapesOfRealNetworksMadeSmall) {
+  expect_exact_everywhere("n=2 c=3 hw=43x43 k=20 rs=11x11 stride=4x4");        // AlexNet conv1
+  expect_exact_everywhere("n=1 c=6 hw=27x27 k=18 rs=5x5 pad=2x2");             // conv2
+  expect_exact_everywhere("n=2 c=70 hw=13x13 k=36 rs=3x3 pad=1x1");            // conv3, two channel blocks
+  expect_exact_everywhere("n=2 c=12 hw=13x13 k=40 rs=3x3 pad=1x1 groups=2");   // grouped
+  expect_exact_everywhere("n=1 c=3 hw=32x32 k=16 rs=7x7 stride=2x2 pad=3x3");  // ResNet conv1
+  expect_exact_everywhere("n=2 c=20 hw=14x14 k=33 rs=1x1 stride=2x2");         // its shortcut
+  expect_exact_everywhere("n=4 c=18 hw=7x7 k=34 rs=3x3 pad=1x1");              // images side by side
+  expect_exact_everywhere("n=6 c=5 hw=6x6 k=48 rs=6x6");                       // fully connected
+  expect_exact_everywhere("n=1 c=32 hw=30x30 k=32 rs=3x3 pad=1x1 groups=32");  // MobileNet
+  expect_exact_everywhere("n=1 c=32 hw=31x30 k=32 rs=3x3 stride=2x2 pad=1x1 groups=32");
+  expect_exact_everywhere("n=1 c=32 hw=20x20 k=32 rs=3x3 pad=1x1 groups=8");  // ResNeXt
+}
+
+TEST(Direct, IsExactWhenSomeTapsNeverMeetTheInput) {
+  expect_exact_everywhere("n=1 c=3 hw=1x1 k=17 rs=3x3 pad=3x3");
+  expect_exact_everywhere("n=1 c=4 hw=2x1 k=4 rs=1x1 stride=4x4 pad=3x3 groups=4");
+  expect_exact_everywhere("n=2 c=17 hw=3x2 k=3 rs=3x2 stride=3x4 pad=3x3 dilation=3x3");
+  expect_exact_everywhere("n=1 c=2 hw=5x5 k=2 rs=1x1 stride=3x3 groups=2");
+}
+
+TEST(Direct, GivesTheSameBitsEveryTimeAndWithoutPreparingAgain) {
+  for (const ConvProblem& problem :
+       every_pass_and_layout(parse_problem("n=3 c=18 hw=12x15 k=20 rs=3x3 pad=1x1"))) {
+    SCOPED_TRACE(to_line(problem));
+    Case one(problem, Data::uniform, {.threads = 2});
+    const std::vector<float> first = one.run();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(one.run(/*with_prepare=*/false), first);
+  }
+}
+
+TEST(Direct, TakesLessWorkspaceUnderACapAndStaysExact) {
+  for (const ConvProblem& problem :
+       every_pass_and_layout(parse_problem("n=8 c=6 hw=12x12 k=20 rs=3x3 pad=1x1"))) {
+    const int64_t free_bytes = Case(problem, Data::integers).plan().workspace_bytes();
+    const PlanOptions capped{.workspace_cap = free_bytes * 2 / 3};
+    EXPECT_LE(Case(problem, Data::integers, capped).plan().workspace_bytes(), capped.workspace_cap);
+    expect_exact(problem, capped);
+    expect_exact(problem, {.workspace_cap = 0});  // cannot be met: the least is taken
+  }
+}
+
+TEST(Direct, RefusesBatchInnermostAndOtherArithmeticWithTheReason) {
+  const DeviceInfo cpu;
+  const Support layout = direct_algorithm().supports(parse_problem("chwn n=1 c=4 hw=8x8 k=4 rs=3x3"), cpu);
+  EXPECT_EQ(layout.reason(), Reason::unsupported_layout);
+  EXPECT_THAT(layout.why(), HasSubstr("chwn"));
+  const Support math = direct_algorithm().supports(parse_problem("bf16 n=1 c=4 hw=8x8 k=4 rs=3x3"), cpu);
+  EXPECT_EQ(math.reason(), Reason::unsupported_math);
+  EXPECT_THAT(math.why(), HasSubstr("bf16"));
+}
+
+TEST(Direct, SupportsEveryStridePaddingDilationAndGroups) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 50; ++i)
+    for (const ConvProblem& problem : every_pass_and_layout(random_problem(random)))
+      EXPECT_TRUE(direct_algorithm().supports(problem, DeviceInfo())) << to_line(problem);
+}
+
+TEST(DirectGeometry, SplitsBackwardDataByResidueOfTheStride) {
+  ConvProblem problem = parse_problem("backward_data n=1 c=1 hw=9x9 k=1 rs=3x3 stride=2x2 pad=1x1");
+  const auto parts = direct::correlations(problem);
+  ASSERT_EQ(parts.size(), 4u);
+  size_t taps = 0;
+  for (const auto& part : parts) taps += part.rows.taps.size() * part.columns.taps.size();
+  EXPECT_EQ(taps, 9u);
+}
+
+TEST(DirectGeometry, LeavesOutTapsOnPadding) {
+  const auto parts = direct::correlations(parse_problem("n=1 c=1 hw=5x5 k=1 rs=3x3 pad=1x1"));
+  const auto& rows = parts.front().rows;
+  EXPECT_EQ(rows.taps_inside(0, 1).size(), 2);
+  EXPECT_EQ(rows.taps_inside(1, 2).size(), 3);
+  EXPECT_EQ(rows.taps_inside(4, 5).size(), 2);
+  EXPECT_EQ(rows.taps_inside(4, 5).begin, 0);
+}
+
+}  // namespace
+}  // namespace convscope

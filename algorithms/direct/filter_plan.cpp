@@ -1,0 +1,85 @@
+#include "algorithms/direct/filter_plan.hpp"
+
+#include <algorithm>
+
+namespace convscope::direct {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // floats
+constexpr int64_t kStagedFloats =
+    1 << 20;  // staged at once where several images fit: stays in the last cache
+
+}  // namespace
+
+FilterPlan::FilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
+    : problem_(problem),
+      kernels_(kernels),
+      options_(options),
+      out_(problem.output()),
+      input_shape_(problem.shape(Role::input)),
+      output_shape_(problem.shape(Role::output)),
+      filter_shape_(problem.shape(Role::filter)) {}
+
+void FilterPlan::lay_out(const Sizes& sizes) {
+  sizes_ = sizes;
+  sizes_.input = round_up(sizes.input, kAlignment);
+  sizes_.output = round_up(sizes.output, kAlignment);
+  sizes_.sums = round_up(sizes.sums, kAlignment);
+  const int64_t parts_wanted = 2 * options_.threads;
+  if (options_.threads > 1 && sizes.parts < parts_wanted)
+    slices_ = std::min(out_.h, ceil_div(parts_wanted, sizes.parts));
+  const int64_t fixed = slices_ * sizes_.sums + kMaxRowVectors * kernels_.lanes;
+  const int64_t image = sizes_.input + sizes_.output;
+  const int64_t under_cap = (options_.workspace_cap / static_cast<int64_t>(sizeof(float)) - fixed) / image;
+  const int64_t wanted = std::max<int64_t>(1, kStagedFloats / image);
+  const int64_t chunks = ceil_div(problem_.batch, std::clamp<int64_t>(under_cap, 1, wanted));
+  images_at_once_ = ceil_div(problem_.batch, chunks);
+  output_at_ = images_at_once_ * sizes_.input;
+  sums_at_ = output_at_ + images_at_once_ * sizes_.output;
+  total_floats_ = sums_at_ + fixed;
+}
+
+void FilterPlan::stage_row(const ConvArgs& args, int64_t first_image, int64_t index, float* input,
+                           float* output) const {
+  const int64_t rows = problem_.input.h + out_.h;
+  const int64_t slot = index / rows, row = index % rows;
+  const int64_t n = first_image + slot;
+  if (row < problem_.input.h)
+    stage_input_row(static_cast<const float*>(args.input) + n * input_shape_.stride[0], row,
+                    input + slot * sizes_.input);
+  else
+    stage_output_row(static_cast<const float*>(args.output) + n * output_shape_.stride[0],
+                     row - problem_.input.h, output + slot * sizes_.output);
+}
+
+void FilterPlan::run(const ConvArgs& args, Queue&) {
+  auto* input = static_cast<float*>(args.workspace);
+  float* output = input + output_at_;
+  float* sums = input + sums_at_;
+  const int64_t rows = problem_.input.h + out_.h;
+#pragma omp parallel num_threads(options_.threads)
+  {
+    for (int64_t first = 0; first < problem_.batch; first += images_at_once_) {
+      const Images images{input, output, std::min(images_at_once_, problem_.batch - first), first == 0};
+#pragma omp for schedule(static)
+      for (int64_t index = 0; index < images.count * rows; ++index)
+        stage_row(args, first, index, input, output);
+#pragma omp for schedule(dynamic)
+      for (int64_t index = 0; index < slices_ * sizes_.parts; ++index) {
+        const int64_t slice = index / sizes_.parts;
+        add_part(index % sizes_.parts, images, {slice * out_.h / slices_, (slice + 1) * out_.h / slices_},
+                 sums + slice * sizes_.sums);
+      }
+    }
+    if (slices_ > 1) {
+#pragma omp for schedule(static)
+      for (int64_t i = 0; i < sizes_.sums; ++i)
+        for (int64_t slice = 1; slice < slices_; ++slice) sums[i] += sums[slice * sizes_.sums + i];
+    }
+#pragma omp for schedule(static)
+    for (int64_t part = 0; part < sizes_.finish_parts; ++part)
+      finish_part(part, sums, static_cast<float*>(args.filter));
+  }
+}
+
+}  // namespace convscope::direct

@@ -1,0 +1,63 @@
+// Forward and backward-data as one operation: plain correlations of a read tensor with taps, one for forward
+// and one for each residue of the stride for backward-data. Only index arithmetic, no memory. Start at
+// correlations().
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/core/problem.hpp"
+
+namespace convscope::direct {
+
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+inline int64_t round_up(int64_t a, int64_t b) {
+  return ceil_div(a, b) * b;
+}
+
+struct Range {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+};
+
+// `index` is the row or column of the filter; at output i the tap reads input i * step + offset.
+struct Tap {
+  int64_t index = 0;
+  int64_t offset = 0;
+};
+
+// One dimension of a correlation: output i of `count` is written at out_start + i * out_step of the written
+// tensor and reads i * step + offset of the `extent` positions of the read tensor, for every tap that falls
+// inside. Taps are in the filter's order, so that offsets rise (forward) or fall (backward-data); taps that
+// never fall inside are left out.
+struct Axis {
+  int64_t count = 0, step = 1, extent = 0;
+  int64_t out_start = 0, out_step = 1;
+  std::vector<Tap> taps;
+
+  // The taps that fall inside for some output of [begin, end): always consecutive ones.
+  Range taps_inside(int64_t begin, int64_t end) const;
+};
+
+struct Correlation {
+  Axis rows, columns;
+};
+
+// For Pass::forward and Pass::backward_data.
+std::vector<Correlation> correlations(const ConvProblem& problem);
+
+// The outputs i of [0, count) for which i * step + offset falls into [0, extent).
+Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent);
+
+// A 1x1 filter without stride and padding does not see rows: the same problem with each image as a single
+// row. Tensors keep their memory order.
+ConvProblem with_images_as_rows(const ConvProblem& problem);
+bool is_pointwise(const ConvProblem& problem);
+
+// Splits `count` into ceil(count / most) parts that differ by at most one.
+std::vector<Range> balanced_parts(int64_t count, int64_t most);
+
+}  // namespace convscope::direct

@@ -1,0 +1,155 @@
+#include "algorithms/direct/staging.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace convscope::direct {
+namespace {
+
+// Channels that are summed over all taps before the next ones: their part of a few input rows stays in L1.
+constexpr int64_t kPlanarBlock = 64;
+
+int64_t first_offset(const std::vector<Correlation>& correlations) {
+  int64_t first = 0;
+  for (const Correlation& one : correlations)
+    for (const Tap& tap : one.columns.taps) first = std::min(first, tap.offset);
+  return first;
+}
+
+struct Segment {
+  Range columns;              // of the staged row, those that lie on the tensor
+  int64_t source_column = 0;  // of columns.begin
+};
+
+Segment segment(const StagedInput& staged, int64_t residue) {
+  const int64_t offset = residue - staged.left;
+  const Range inside = outputs_inside(staged.width, staged.step, offset, staged.extent);
+  if (inside.empty()) return {{0, 0}, 0};
+  return {inside, inside.begin * staged.step + offset};
+}
+
+// One residue of one row, one image, planar: `to` has channel_step between channels.
+void stage_planar(const Kernels& kernels, const StagedInput& staged, const float* source,
+                  int64_t channel_stride, int64_t column_stride, Range inside, float* to) {
+  const auto& [channels, images, multiple, blocked] = staged.shape;
+  if (images == 1 && column_stride > 1 && channel_stride == 1) {
+    kernels.transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
+    return;
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const float* from = source + c * channel_stride;
+    float* row = to + c * staged.channel_step + inside.begin * images;
+    if (images == 1 && column_stride == 1) {
+      std::memcpy(row, from, static_cast<size_t>(inside.size()) * sizeof(float));
+    } else {
+      for (int64_t i = 0; i < inside.size(); ++i) row[i * images] = from[i * column_stride];
+    }
+  }
+}
+
+void clear_planar_edges(const StagedInput& staged, Range inside, float* to) {
+  const int64_t images = staged.shape.images;
+  for (int64_t c = 0; c < staged.shape.channels; ++c) {
+    float* row = to + c * staged.channel_step;
+    std::fill(row, row + inside.begin * images, 0.0f);
+    std::fill(row + inside.end * images, row + staged.width * images, 0.0f);
+  }
+}
+
+// The same, blocked.
+void stage_blocked(const Kernels& kernels, const StagedInput& staged, const float* source,
+                   int64_t channel_stride, int64_t column_stride, Range inside, float* to) {
+  const int64_t pixel = staged.shape.images * kChannelBlock;
+  for (int64_t b = 0; b < staged.blocks; ++b) {
+    const int64_t channels = std::min(kChannelBlock, staged.shape.channels - b * kChannelBlock);
+    const float* from = source + b * kChannelBlock * channel_stride;
+    float* block = to + b * staged.block_step + inside.begin * pixel;
+    if (column_stride == 1) {
+      kernels.transpose(from, channel_stride, block, pixel, channels, inside.size());
+      continue;
+    }
+    for (int64_t i = 0; i < inside.size(); ++i, from += column_stride, block += pixel) {
+      if (channel_stride == 1)
+        std::copy_n(from, channels, block);
+      else
+        for (int64_t c = 0; c < channels; ++c) block[c] = from[c * channel_stride];
+    }
+  }
+}
+
+void clear_blocked_edges(const StagedInput& staged, Range inside, float* to) {
+  const int64_t pixel = staged.shape.images * kChannelBlock;
+  for (int64_t b = 0; b < staged.blocks; ++b) {
+    float* block = to + b * staged.block_step;
+    std::fill(block, block + inside.begin * pixel, 0.0f);
+    std::fill(block + inside.end * pixel, block + staged.width * pixel, 0.0f);
+  }
+}
+
+}  // namespace
+
+StagedInput::StagedInput(const std::vector<Correlation>& correlations, const Shape& wanted)
+    : shape(wanted),
+      rows(correlations.front().rows.extent),
+      extent(correlations.front().columns.extent),
+      left(-first_offset(correlations)),
+      step(correlations.front().columns.step),
+      row_is_read(static_cast<size_t>(rows), false) {
+  for (const Correlation& one : correlations) {
+    const int64_t outputs = round_up(one.columns.count, shape.column_multiple);
+    for (const Tap& tap : one.columns.taps) {
+      width = std::max(width, outputs + (tap.offset + left) / step);
+      const int64_t residue = (tap.offset + left) % step;
+      if (std::find(residues.begin(), residues.end(), residue) == residues.end()) residues.push_back(residue);
+    }
+    for (const Tap& tap : one.rows.taps) {
+      const Range reading = outputs_inside(one.rows.count, one.rows.step, tap.offset, rows);
+      for (int64_t i = reading.begin; i < reading.end; ++i)
+        row_is_read[static_cast<size_t>(i * one.rows.step + tap.offset)] = true;
+    }
+  }
+  const int64_t pixels = width * shape.images;
+  if (shape.blocked) {
+    block_channels = kChannelBlock;
+    channel_step = 1;
+    block_step = pixels * kChannelBlock;
+  } else {
+    block_channels = ceil_div(shape.channels, ceil_div(shape.channels, kPlanarBlock));
+    channel_step = pixels;
+    block_step = pixels * block_channels;
+  }
+  blocks = ceil_div(shape.channels, block_channels);
+  residue_step = shape.blocked ? blocks * block_step : shape.channels * pixels;
+  row_step = static_cast<int64_t>(residues.size()) * residue_step;
+}
+
+int64_t StagedInput::column_offset(const Tap& tap) const {
+  const int64_t residue = (tap.offset + left) % step;
+  const auto found = std::find(residues.begin(), residues.end(), residue);
+  return (found - residues.begin()) * residue_step +
+         (tap.offset + left) / step * shape.images * (shape.blocked ? kChannelBlock : 1);
+}
+
+void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
+               const std::array<int64_t, 4>& stride, float* to) {
+  for (size_t i = 0; i < staged.residues.size(); ++i) {
+    const Segment part = segment(staged, staged.residues[i]);
+    float* residue = to + static_cast<int64_t>(i) * staged.residue_step;
+    if (staged.shape.blocked)
+      clear_blocked_edges(staged, part.columns, residue);
+    else
+      clear_planar_edges(staged, part.columns, residue);
+    if (part.columns.empty()) continue;
+    for (int64_t n = 0; n < staged.shape.images; ++n) {
+      const float* from = source + n * stride[0] + part.source_column * stride[3];
+      const int64_t column_stride = staged.step * stride[3];
+      if (staged.shape.blocked)
+        stage_blocked(kernels, staged, from, stride[1], column_stride, part.columns,
+                      residue + n * kChannelBlock);
+      else
+        stage_planar(kernels, staged, from, stride[1], column_stride, part.columns, residue + n);
+    }
+  }
+}
+
+}  // namespace convscope::direct

@@ -1,0 +1,68 @@
+// The four rows of oneDNN: what they are and what they refuse before the library is asked. The library itself
+// is behind library.hpp; start at add_onednn.
+#include "algorithms/onednn/onednn.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "algorithms/onednn/library.hpp"
+
+namespace convscope {
+namespace {
+
+using onednn::Method;
+
+class OneDnn final : public Algorithm {
+ public:
+  OneDnn(Method method, AlgorithmInfo info) : method_(method), info_(std::move(info)) {}
+
+  const AlgorithmInfo& info() const override { return info_; }
+
+  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+    if (problem.math != MathMode::fp32)
+      return Support::no(Reason::unsupported_math,
+                         "math " + std::string(name(problem.math)) + ": this row computes in fp32 only");
+    if (problem.layout == Layout::chwn)
+      return Support::no(Reason::unsupported_layout, "layout chwn: this row takes nchw and nhwc");
+    return onednn::supports(method_, problem);
+  }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
+    return onednn::make_plan(method_, problem);
+  }
+
+  OperationCount operations(const ConvProblem& problem) const override {
+    return {problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  }
+
+  // oneDNN's Winograd is F(4x4,3x3) or F(2x2,3x3); `automatic` may choose it.
+  double error_growth(const ConvProblem&) const override {
+    return method_ == Method::winograd || method_ == Method::automatic ? 16.0 : 1.0;
+  }
+
+ private:
+  Method method_;
+  AlgorithmInfo info_;
+};
+
+void add(Registry& registry, Method method, const std::string& word, const std::string& summary) {
+  AlgorithmInfo info;
+  info.id = "onednn." + word + ".cpu";
+  info.family = "library";
+  info.provider = "onednn";
+  info.version = onednn::version();
+  info.summary = summary;
+  info.exact_on_integers = method == Method::direct || method == Method::gemm;
+  registry.add(std::make_unique<OneDnn>(method, std::move(info)));
+}
+
+}  // namespace
+
+void add_onednn(Registry& registry) {
+  add(registry, Method::automatic, "auto", "oneDNN's own choice of implementation");
+  add(registry, Method::direct, "direct", "oneDNN's direct convolution, neither GEMM nor its reference");
+  add(registry, Method::winograd, "winograd", "oneDNN's Winograd convolution");
+  add(registry, Method::gemm, "gemm", "oneDNN's im2col and GEMM convolution");
+}
+
+}  // namespace convscope

@@ -1,0 +1,29 @@
+#include "algorithms/winograd/block_plan.hpp"
+
+#include <algorithm>
+
+#include "algorithms/winograd/filter_transform.hpp"
+
+namespace convscope::winograd {
+
+ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int lanes, int threads) {
+  ScratchPart part;
+  part.staged =
+      std::max(staged_floats(geometry, lanes), FilterTransform::staged_floats(geometry, lanes)) / 16 * 16 +
+      16;
+  part.each = odd_lines(part.staged + kLineVectors * lanes);
+  part.at = arena.take(part.each * threads);
+  return part;
+}
+
+int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t fixed_bytes,
+                         const DeviceInfo& device, const PlanOptions& options) {
+  constexpr int64_t kLeastCache = int64_t{4} << 20;  // where the device does not tell its caches
+  const int64_t cache = std::max(device.llc_bytes / 3, kLeastCache);
+  const int64_t budget = std::min(cache, options.workspace_cap - fixed_bytes);
+  const int64_t most = std::clamp<int64_t>(budget / strip_bytes, 1, geometry.strips());
+  const int64_t blocks = (geometry.strips() + most - 1) / most;
+  return (geometry.strips() + blocks - 1) / blocks;
+}
+
+}  // namespace convscope::winograd

@@ -1,0 +1,41 @@
+// What the two plans share: how many strips a block has, the workspace cut into parts, scratch per thread.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/winograd/geometry.hpp"
+#include "algorithms/winograd/tile_transforms.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::winograd {
+
+// Hands out 64-byte aligned parts of the workspace, in floats.
+class Arena {
+ public:
+  int64_t take(int64_t floats) {
+    const int64_t at = size_;
+    size_ += (floats + 15) / 16 * 16;
+    return at;
+  }
+  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(float)); }
+
+ private:
+  int64_t size_ = 0;
+};
+
+// Memory of one thread: the staged pixels or filters, then the lines between the two 1-D transforms.
+struct ScratchPart {
+  int64_t at = 0, staged = 0, each = 0;
+  Scratch of_thread(float* workspace, int thread) const {
+    float* const begin = workspace + at + thread * each;
+    return {begin, begin + staged};
+  }
+};
+ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int lanes, int threads);
+
+// Strips a block so that the planes of a block (`strip_bytes` a strip) stay in the cache that the threads
+// share, and below what the workspace cap leaves; equal blocks.
+int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t fixed_bytes,
+                         const DeviceInfo& device, const PlanOptions& options);
+
+}  // namespace convscope::winograd

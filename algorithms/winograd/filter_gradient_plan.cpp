@@ -1,0 +1,145 @@
+// Backward-filter, the same algorithm with the roles exchanged: the output's gradient is the "filter" of a
+// correlation with as many outputs as the filter has taps. Plane (i, j) holds, summed over the tiles,
+//   gradients[tile][k]^T  *  data[tile][image lane]  ->  products[k][image lane]
+// The sum over tiles runs in one thread for each part of the product, so any thread count gives the same
+// bits.
+#include <omp.h>
+
+#include <algorithm>
+
+#include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/winograd/block_plan.hpp"
+#include "algorithms/winograd/filter_transform.hpp"
+#include "algorithms/winograd/plans.hpp"
+
+namespace convscope::winograd {
+namespace {
+
+class FilterGradientPlan final : public Plan {
+ public:
+  FilterGradientPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
+
+  int64_t workspace_bytes() const override { return arena_.bytes(); }
+  std::string implementation() const override { return geometry_.describe(); }
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  void multiply(const Block& block, int64_t plane, int64_t panel, float* workspace) const;
+
+  const Geometry geometry_;
+  const VectorKernels& kernels_;
+  const FilterTransform filter_transform_;
+  const int threads_;
+  const int64_t rows_, columns_, panel_columns_, panels_;
+  PlaneLayout gradients_, data_, products_;
+  int64_t gradients_at_ = 0, data_at_ = 0, products_at_ = 0, block_strips_ = 1;
+  ScratchPart scratch_;
+  Arena arena_;
+};
+
+FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInfo& device,
+                                       const PlanOptions& options)
+    : geometry_(geometry),
+      kernels_(vector_kernels()),
+      filter_transform_(kernels_, geometry_),
+      threads_(options.threads),
+      rows_(geometry.signal.lanes()),
+      columns_(geometry.image.lanes()),
+      panel_columns_(gemm_shape().columns_per_panel),
+      panels_((columns_ + panel_columns_ - 1) / panel_columns_) {
+  products_.panel = 2 * kernels_.lanes;
+  products_.row = odd_lines(panels_ * panel_columns_);
+  products_.plane = odd_lines(rows_ * products_.row);
+  products_at_ = arena_.take(products_.plane * geometry_.planes());
+  scratch_ = take_scratch(arena_, geometry_, kernels_.lanes, threads_);
+
+  gradients_.panel = 2 * kernels_.lanes;
+  gradients_.row = odd_lines((rows_ + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes);
+  data_.row = panel_columns_;
+  const int64_t strip_floats =
+      geometry_.planes() * geometry_.tile_columns() * (gradients_.row + panels_ * panel_columns_);
+  block_strips_ = strips_per_block(geometry_, strip_floats * static_cast<int64_t>(sizeof(float)),
+                                   arena_.bytes(), device, options);
+  const int64_t tiles = block_strips_ * geometry_.tile_columns();
+  data_.panel = odd_lines(tiles * panel_columns_);
+  data_.plane = odd_lines(panels_ * data_.panel);
+  gradients_.plane = odd_lines(tiles * gradients_.row);
+  gradients_at_ = arena_.take(gradients_.plane * geometry_.planes());
+  data_at_ = arena_.take(data_.plane * geometry_.planes());
+}
+
+// One panel of columns in one plane, over the tiles of the block that have this point.
+void FilterGradientPlan::multiply(const Block& block, int64_t plane, int64_t panel, float* workspace) const {
+  const int i = static_cast<int>(plane / geometry_.points_w()),
+            j = static_cast<int>(plane % geometry_.points_w());
+  const float* a = workspace + gradients_at_ + plane * gradients_.plane;
+  const float* b = workspace + data_at_ + plane * data_.plane + panel * data_.panel;
+  float* const c = workspace + products_at_ + plane * products_.plane + panel * panel_columns_;
+
+  // The tallest tiles come first, so a plane that has tiles at all has some in the first block.
+  const int64_t strips = block.strips_with(geometry_, i), tile_columns = geometry_.w.tiles_with(j);
+  const bool whole = strips == block.strips;
+  const int64_t depth = whole ? strips * tile_columns : strips;
+  if (depth == 0) return;
+  GemmMode mode = block.first == 0 ? GemmMode::overwrite : GemmMode::add;
+  for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
+    gemm_columns(a, gradients_.row, b, c, products_.row, rows_, panel_columns_, depth, mode);
+    a += block.strips * gradients_.row;
+    b += block.strips * data_.row;
+    mode = GemmMode::add;
+  }
+}
+
+void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
+  float* const workspace = static_cast<float*>(args.workspace);
+  const auto* const input = static_cast<const float*>(args.input);
+  const auto* const output = static_cast<const float*>(args.output);
+  auto* const filter = static_cast<float*>(args.filter);
+  const ConvProblem& problem = geometry_.problem;
+  const int64_t image_group = geometry_.image.channels * geometry_.image.shape.stride[1];
+  const int64_t signal_group = geometry_.signal.channels * geometry_.signal.shape.stride[1];
+  const int64_t filter_group = problem.elements(Role::filter) / problem.groups;
+  const int64_t image_vectors = (columns_ + kernels_.lanes - 1) / kernels_.lanes;
+  const int64_t signal_vectors = (rows_ + kernels_.lanes - 1) / kernels_.lanes;
+#pragma omp parallel num_threads(threads_)
+  {
+    const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
+    for (int64_t group = 0; group < problem.groups; ++group) {
+      for (int64_t first = 0; first < geometry_.strips(); first += block_strips_) {
+        const Block block{first, std::min(block_strips_, geometry_.strips() - first)};
+#pragma omp for schedule(static) nowait
+        for (int64_t unit = 0; unit < block.strips * image_vectors; ++unit)
+          transform_strip(kernels_, geometry_, TileOperand::data, geometry_.image,
+                          input + group * image_group, block, first + unit / image_vectors,
+                          unit % image_vectors, data_, workspace + data_at_, scratch);
+#pragma omp for schedule(static)
+        for (int64_t unit = 0; unit < block.strips * signal_vectors; ++unit)
+          transform_strip(kernels_, geometry_, TileOperand::gradient, geometry_.signal,
+                          output + group * signal_group, block, first + unit / signal_vectors,
+                          unit % signal_vectors, gradients_, workspace + gradients_at_, scratch);
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t unit = 0; unit < geometry_.planes() * panels_; ++unit)
+          multiply(block, unit / panels_, unit % panels_, workspace);
+      }
+#pragma omp for schedule(static)
+      for (int64_t unit = 0; unit < rows_ * image_vectors; ++unit)
+        filter_transform_.inverse(workspace + products_at_, products_, unit / image_vectors,
+                                  unit % image_vectors, filter + group * filter_group, scratch);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_filter_gradient_plan(const Geometry& geometry, const DeviceInfo& device,
+                                                const PlanOptions& options) {
+  return std::make_unique<FilterGradientPlan>(geometry, device, options);
+}
+
+std::unique_ptr<Plan> make_plan(const Geometry& geometry, const DeviceInfo& device,
+                                const PlanOptions& options) {
+  return geometry.problem.pass == Pass::backward_filter ? make_filter_gradient_plan(geometry, device, options)
+                                                        : make_convolution_plan(geometry, device, options);
+}
+
+}  // namespace convscope::winograd

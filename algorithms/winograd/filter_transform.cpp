@@ -1,0 +1,119 @@
+#include "algorithms/winograd/filter_transform.hpp"
+
+#include <algorithm>
+
+namespace convscope::winograd {
+
+int64_t FilterTransform::staged_floats(const Geometry& geometry, int lanes) {
+  return kDepthChunk * geometry.h.taps * geometry.w.taps * lanes;
+}
+
+FilterTransform::FilterTransform(const VectorKernels& kernels, const Geometry& geometry)
+    : kernels_(kernels),
+      geometry_(geometry),
+      shape_(geometry.problem.shape(Role::filter)),
+      taps_(int64_t{geometry.h.taps} * geometry.w.taps),
+      backward_(geometry.problem.pass == Pass::backward_data),
+      one_phase_(geometry.image.phases.offsets.size() == 1),
+      by_tap_(one_phase_ && !backward_ && shape_.stride[1] == 1 && shape_.stride[3] != 1) {}
+
+int64_t FilterTransform::offset(int64_t k, int64_t lane, int64_t r, int64_t s) const {
+  const Phases& phases = geometry_.image.phases;
+  const Extent2 phase = phases.offsets[lane / geometry_.image.channels];
+  const int64_t h = r * phases.step.h + phase.h, w = s * phases.step.w + phase.w;
+  if (h >= shape_.size[2] || w >= shape_.size[3]) return -1;
+  return shape_.offset(k, lane % geometry_.image.channels, h, w);
+}
+
+// staged[depth][tap][column], any layout, zeros for the taps that a phase lacks.
+void FilterTransform::stage_scattered(const float* filter, int64_t first, int64_t used, int64_t depth,
+                                      int64_t count, float* staged) const {
+  for (int64_t d = 0; d < count; ++d)
+    for (int64_t r = 0; r < geometry_.h.taps; ++r)
+      for (int64_t s = 0; s < geometry_.w.taps; ++s, staged += kernels_.lanes)
+        for (int64_t l = 0; l < kernels_.lanes; ++l) {
+          const int64_t column = first + l;
+          const int64_t at = l >= used   ? -1
+                             : backward_ ? offset(depth + d, column, r, s)
+                                         : offset(column, depth + d, r, s);
+          staged[l] = at < 0 ? 0.0f : filter[at];
+        }
+}
+
+// The same for one phase, in vectors: whichever of tap, column and depth is contiguous is moved along. Where
+// it is the depth, the result is staged[tap][depth][column].
+void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t used, int64_t depth,
+                                 int64_t count, float* staged) const {
+  const int64_t column_stride = shape_.stride[backward_ ? 1 : 0];
+  const int64_t depth_stride = shape_.stride[backward_ ? 0 : 1];
+  const int64_t tap_stride = shape_.stride[3], lanes = kernels_.lanes;
+  filter += first * column_stride + depth * depth_stride;
+  if (by_tap_) {
+    for (int64_t tap = 0; tap < taps_; ++tap)
+      kernels_.pack_planes(filter + tap * tap_stride, column_stride, count, used,
+                           staged + tap * kDepthChunk * lanes);
+    return;
+  }
+  for (int64_t d = 0; d < count; ++d) {
+    if (tap_stride == 1)
+      kernels_.pack_planes(filter + d * depth_stride, column_stride, taps_, used, staged + d * taps_ * lanes);
+    else
+      kernels_.pack_pixels(filter + d * depth_stride, tap_stride, taps_, used, staged + d * taps_ * lanes);
+  }
+}
+
+void FilterTransform::transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout,
+                                float* planes, const Scratch& scratch) const {
+  const int64_t lanes = kernels_.lanes, first = vector * lanes;
+  const int64_t columns = backward_ ? geometry_.image.lanes() : geometry_.signal.lanes();
+  const int64_t depths = backward_ ? geometry_.signal.lanes() : geometry_.image.lanes();
+  const int64_t used = std::min(lanes, columns - first), count = std::min(kDepthChunk, depths - depth);
+  if (one_phase_)
+    stage_runs(filter, first, used, depth, count, scratch.staged);
+  else
+    stage_scattered(filter, first, used, depth, count, scratch.staged);
+
+  const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
+  const int points_h = geometry_.points_h(), points_w = geometry_.points_w();
+  const Line rows_line = kernels_.evaluate[points_w][taps_w];
+  const Line columns_line = kernels_.evaluate[points_h][taps_h];
+  const int64_t tap_step = by_tap_ ? kDepthChunk * lanes : lanes;
+  const int64_t depth_step = by_tap_ ? lanes : taps_ * lanes;
+  const int64_t step = backward_ ? -tap_step : tap_step;  // backward-data reads the taps in reverse
+  for (int64_t d = 0; d < count; ++d) {
+    const float* first_tap = scratch.staged + d * depth_step + (backward_ ? (taps_ - 1) * tap_step : 0);
+    rows_line(first_tap, step, taps_w * step, scratch.lines, lanes, points_w * lanes, taps_h);
+    columns_line(scratch.lines, points_w * lanes, lanes,
+                 planes + layout.offset(vector, kernels_.lanes) + (depth + d) * layout.row,
+                 points_w * layout.plane, layout.plane, points_w);
+  }
+}
+
+void FilterTransform::inverse(const float* planes, const PlaneLayout& layout, int64_t k, int64_t vector,
+                              float* filter, const Scratch& scratch) const {
+  const int64_t lanes = kernels_.lanes, first = vector * lanes;
+  const int64_t used = std::min(lanes, geometry_.image.lanes() - first);
+  const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
+  const int points_h = geometry_.points_h(), points_w = geometry_.points_w();
+  kernels_.interpolate[points_h][taps_h](planes + layout.offset(vector, kernels_.lanes) + k * layout.row,
+                                         points_w * layout.plane, layout.plane, scratch.lines,
+                                         points_w * lanes, lanes, points_w);
+  kernels_.interpolate[points_w][taps_w](scratch.lines, lanes, points_w * lanes, scratch.staged, lanes,
+                                         taps_w * lanes, taps_h);
+  if (one_phase_) {
+    float* to = filter + shape_.offset(k, first, 0, 0);
+    if (shape_.stride[3] == 1)
+      kernels_.unpack_planes(scratch.staged, to, shape_.stride[1], taps_, used);
+    else
+      kernels_.unpack_pixels(scratch.staged, to, shape_.stride[3], taps_, used);
+    return;
+  }
+  for (int64_t l = 0; l < used; ++l)
+    for (int64_t r = 0; r < taps_h; ++r)
+      for (int64_t s = 0; s < taps_w; ++s) {
+        const int64_t at = offset(k, first + l, r, s);
+        if (at >= 0) filter[at] = scratch.staged[(r * taps_w + s) * lanes + l];
+      }
+}
+
+}  // namespace convscope::winograd

@@ -1,0 +1,46 @@
+// Filters to and from the planes of the batched product: the transformed filters of forward and backward-data
+// in the GEMM's panels, and the gradient of the filters from its products. Runs on the calling thread.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/winograd/geometry.hpp"
+#include "algorithms/winograd/tile_transforms.hpp"
+#include "algorithms/winograd/vector_kernels.hpp"
+
+namespace convscope::winograd {
+
+class FilterTransform {
+ public:
+  // Input channels handled by one call of forward(), and the scratch that it needs beside kLineVectors.
+  static constexpr int64_t kDepthChunk = 16;
+  static int64_t staged_floats(const Geometry& geometry, int lanes);
+
+  FilterTransform(const VectorKernels& kernels, const Geometry& geometry);
+
+  // One vector of columns (output channels in forward, lanes of the image in backward-data) for the depths
+  // [depth, depth + kDepthChunk) that exist. `layout`: row is one depth, panel one B panel.
+  void transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout, float* planes,
+                 const Scratch& scratch) const;
+  // One vector of image lanes of output channel k, from plane row k to the filter's gradient.
+  void inverse(const float* planes, const PlaneLayout& layout, int64_t k, int64_t vector, float* filter,
+               const Scratch& scratch) const;
+
+ private:
+  // Element of the filter for image lane (phase, c) and tap (r, s) of that phase; -1 past its end.
+  int64_t offset(int64_t k, int64_t lane, int64_t r, int64_t s) const;
+  void stage_scattered(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
+                       float* staged) const;
+  void stage_runs(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
+                  float* staged) const;
+
+  const VectorKernels& kernels_;
+  const Geometry& geometry_;
+  TensorShape shape_;
+  int64_t taps_;
+  bool backward_;
+  bool one_phase_;
+  bool by_tap_;  // staged[tap][depth] rather than staged[depth][tap]
+};
+
+}  // namespace convscope::winograd

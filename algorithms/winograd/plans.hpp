@@ -1,0 +1,24 @@
+// The two plans of Winograd on a CPU. Both work through blocks of strips in three steps with all threads: the
+// tiles of the tensors are transformed into one matrix for each interpolation point pair (a "plane"), the
+// planes are multiplied, the products are transformed back.
+#pragma once
+
+#include <memory>
+
+#include "algorithms/winograd/geometry.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::winograd {
+
+// Forward and backward-data: tiles times transformed filters; the filters are transformed in prepare().
+std::unique_ptr<Plan> make_convolution_plan(const Geometry& geometry, const DeviceInfo& device,
+                                            const PlanOptions& options);
+// Backward-filter: tiles of the input times tiles of the output's gradient, summed over all tiles.
+std::unique_ptr<Plan> make_filter_gradient_plan(const Geometry& geometry, const DeviceInfo& device,
+                                                const PlanOptions& options);
+
+// The plan for the geometry's pass.
+std::unique_ptr<Plan> make_plan(const Geometry& geometry, const DeviceInfo& device,
+                                const PlanOptions& options);
+
+}  // namespace convscope::winograd

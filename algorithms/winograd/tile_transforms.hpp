@@ -1,0 +1,34 @@
+// The 2-D transforms of one strip of tiles for one vector of channels, between a tensor and the planes of the
+// batched product. Each is rows then columns of the 1-D transforms. Runs on the calling thread.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/winograd/geometry.hpp"
+#include "algorithms/winograd/vector_kernels.hpp"
+
+namespace convscope::winograd {
+
+// What a tile contributes: its alpha x alpha inputs (data) or its own m x m outputs' gradient (kernel of the
+// backward-filter pass).
+enum class TileOperand { data, gradient };
+
+// A thread's scratch memory, floats.
+struct Scratch {
+  float* staged;  // staged_floats()
+  float* lines;   // kLineFloats vectors
+};
+inline constexpr int64_t kLineVectors = kLargestAlpha * kLargestAlpha;
+int64_t staged_floats(const Geometry& geometry, int lanes);
+
+// Reads strip `strip` of the view and writes its tiles to `planes`. `tensor` points at the group.
+void transform_strip(const VectorKernels& kernels, const Geometry& geometry, TileOperand operand,
+                     const TensorView& view, const float* tensor, const Block& block, int64_t strip,
+                     int64_t vector, const PlaneLayout& layout, float* planes, const Scratch& scratch);
+
+// Reads the strip's products from `planes`, writes its output pixels to the tensor.
+void inverse_strip(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
+                   float* tensor, const Block& block, int64_t strip, int64_t vector,
+                   const PlaneLayout& layout, const float* planes, const Scratch& scratch);
+
+}  // namespace convscope::winograd

@@ -1,0 +1,90 @@
+#include "algorithms/winograd/tiling.hpp"
+
+#include <algorithm>
+
+#include "algorithms/winograd/toom_cook.hpp"
+
+namespace convscope::winograd {
+
+int64_t Axis::covered() const {
+  int64_t sum = 0;
+  for (const Tile& tile : tiles) sum += tile.size;
+  return sum;
+}
+
+int64_t Axis::points() const {
+  int64_t sum = 0;
+  for (const Tile& tile : tiles) sum += alpha(tile);
+  return sum;
+}
+
+int64_t Axis::tiles_with(int point) const {
+  return std::count_if(tiles.begin(), tiles.end(), [&](const Tile& tile) { return alpha(tile) > point; });
+}
+
+Axis uniform_axis(int64_t outputs, int taps, int size) {
+  Axis axis{outputs, taps, {}};
+  for (int64_t start = 0; start < outputs; start += size) axis.tiles.push_back({start, size});
+  return axis;
+}
+
+Axis even_axis(int64_t outputs, int taps) {
+  const int64_t largest = taps == 1 ? 1 : kLargestAlpha + 1 - taps;
+  const int64_t count = (outputs + largest - 1) / largest;
+  const int64_t small = outputs / count, larger_ones = outputs % count;
+  Axis axis{outputs, taps, {}};
+  int64_t start = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int size = static_cast<int>(small + (i < larger_ones ? 1 : 0));
+    axis.tiles.push_back({start, size});
+    start += size;
+  }
+  return axis;
+}
+
+std::string describe(const Axis& axis) {
+  std::string text = std::to_string(axis.outputs) + "=";
+  const bool short_list = axis.tiles.size() <= 4;
+  for (size_t i = 0; i < axis.tiles.size();) {
+    size_t end = i + 1;
+    while (!short_list && end < axis.tiles.size() && axis.tiles[end].size == axis.tiles[i].size) ++end;
+    if (i > 0) text += "+";
+    if (end - i > 1) text += std::to_string(end - i) + "x";
+    text += std::to_string(axis.tiles[i].size);
+    i = end;
+  }
+  if (axis.covered() > axis.outputs) text += "-" + std::to_string(axis.covered() - axis.outputs);
+  return text;
+}
+
+// The order of the phases (short or long in h, in w) is such that each set that present() asks for is a
+// range: long-short, long-long, short-long, short-short.
+Phases split_stride(Extent2 filter, Extent2 stride) {
+  Phases phases;
+  phases.step = stride;
+  phases.taps = {(filter.h + stride.h - 1) / stride.h, (filter.w + stride.w - 1) / stride.w};
+  const auto is_long = [](int64_t phase, int64_t taps, int64_t step, int64_t longest) {
+    return (taps - phase + step - 1) / step == longest;
+  };
+  const auto add = [&](bool long_h, bool long_w) {
+    for (int64_t h = 0; h < stride.h; ++h)
+      for (int64_t w = 0; w < stride.w; ++w)
+        if (is_long(h, filter.h, stride.h, phases.taps.h) == long_h &&
+            is_long(w, filter.w, stride.w, phases.taps.w) == long_w)
+          phases.offsets.push_back({h, w});
+    return static_cast<int64_t>(phases.offsets.size());
+  };
+  phases.long_from_ = add(true, false);
+  phases.long_in_both_end_ = add(true, true);
+  phases.long_in_w_end_ = add(false, true);
+  add(false, false);
+  return phases;
+}
+
+Phases::Range Phases::present(bool infinite_h, bool infinite_w) const {
+  return {infinite_w ? long_from_ : 0, infinite_h   ? long_in_both_end_
+                                       : infinite_w ? long_in_w_end_
+                                                    : static_cast<int64_t>(offsets.size())};
+}
+
+}  // namespace convscope::winograd

@@ -1,0 +1,315 @@
+// The transforms as straight-line vector code, unrolled at compile time from the generated matrices: zeros
+// vanish, ones are additions, opposite points share their even and odd parts. Start at apply().
+#include "algorithms/winograd/vector_kernels.hpp"
+
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "algorithms/winograd/vector_kernels.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convscope::winograd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+constexpr int kLanes = HWY_LANES(float);
+
+// The matrices as types. Transposed ones have their butterflies before the product, the others after it.
+template <int Alpha>
+struct Data {
+  static constexpr int kIn = Alpha, kOut = Alpha;
+  static constexpr bool kTransposed = false;
+  static constexpr auto kFactored = factor(data_matrix<Alpha>());
+};
+template <int Alpha, int Taps>
+struct Evaluate {
+  static constexpr int kIn = Taps, kOut = Alpha;
+  static constexpr bool kTransposed = false;
+  static constexpr auto kFactored = factor(evaluation_matrix<Alpha, Taps>());
+};
+template <int Alpha, int Outputs>
+struct Interpolate {
+  static constexpr int kIn = Alpha, kOut = Outputs;
+  static constexpr bool kTransposed = true;
+  static constexpr auto kFactored = factor(evaluation_matrix<Alpha, Outputs>());
+};
+
+template <class M>
+constexpr Rational entry(int row, int column) {
+  return M::kTransposed ? M::kFactored.core.at[column][row] : M::kFactored.core.at[row][column];
+}
+
+// Row `Row` of the core times x, from column `Column` on.
+template <class M, int Row, int Column = 0, bool Started = false>
+HWY_INLINE Vector dot(const Vector* x, Vector sum) {
+  if constexpr (Column == M::kIn) {
+    return sum;
+  } else {
+    constexpr Rational coefficient = entry<M>(Row, Column);
+    if constexpr (coefficient == 0) {
+      return dot<M, Row, Column + 1, Started>(x, sum);
+    } else if constexpr (coefficient == 1) {
+      return dot<M, Row, Column + 1, true>(x, Started ? hn::Add(sum, x[Column]) : x[Column]);
+    } else if constexpr (Started && coefficient == -1) {
+      return dot<M, Row, Column + 1, true>(x, hn::Sub(sum, x[Column]));
+    } else {
+      const Vector factor = hn::Set(Tag(), static_cast<float>(coefficient.value()));
+      return dot<M, Row, Column + 1, true>(
+          x, Started ? hn::MulAdd(factor, x[Column], sum) : hn::Mul(factor, x[Column]));
+    }
+  }
+}
+
+template <int Size, class M, int I = 0>
+HWY_INLINE void butterflies(Vector* x) {
+  if constexpr (I < Size) {
+    constexpr int partner = M::kFactored.partner[I];
+    if constexpr (partner > I) {
+      const Vector even = x[I], odd = x[partner];
+      x[I] = hn::Add(even, odd);
+      x[partner] = hn::Sub(even, odd);
+    }
+    butterflies<Size, M, I + 1>(x);
+  }
+}
+
+template <class M, int I = 0>
+HWY_INLINE void load_all(const float* in, int64_t stride, Vector* x) {
+  if constexpr (I < M::kIn) {
+    x[I] = hn::Load(Tag(), in + I * stride);
+    load_all<M, I + 1>(in, stride, x);
+  }
+}
+
+template <class M, int Row = 0>
+HWY_INLINE void products(const Vector* x, Vector* y) {
+  if constexpr (Row < M::kOut) {
+    y[Row] = dot<M, Row>(x, hn::Zero(Tag()));
+    products<M, Row + 1>(x, y);
+  }
+}
+
+template <class M, int I = 0>
+HWY_INLINE void store_all(const Vector* y, float* out, int64_t stride) {
+  if constexpr (I < M::kOut) {
+    hn::Store(y[I], Tag(), out + I * stride);
+    store_all<M, I + 1>(y, out, stride);
+  }
+}
+
+template <class M>
+HWY_NOINLINE void apply(const float* in, int64_t in_stride, int64_t in_next, float* out, int64_t out_stride,
+                        int64_t out_next, int64_t count) {
+  for (int64_t line = 0; line < count; ++line) {
+    Vector x[M::kIn], y[M::kOut];
+    load_all<M>(in, in_stride, x);
+    if constexpr (M::kTransposed) butterflies<M::kIn, M>(x);
+    products<M>(x, y);
+    if constexpr (!M::kTransposed) butterflies<M::kOut, M>(y);
+    store_all<M>(y, out, out_stride);
+    in += in_next;
+    out += out_next;
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+bool pack_whole_planes(const float*, int64_t, int64_t, float*) {
+  return false;
+}
+bool unpack_whole_planes(const float*, float*, int64_t, int64_t) {
+  return false;
+}
+
+#else
+
+// Four vectors whose 128-bit blocks are 4x4 matrices, each transposed in place.
+struct Quad {
+  Vector a, b, c, d;
+};
+HWY_INLINE Quad transpose_blocks(const Quad& in) {
+  const Tag tag;
+  const Vector ac0 = hn::InterleaveLower(tag, in.a, in.c), ac1 = hn::InterleaveUpper(tag, in.a, in.c);
+  const Vector bd0 = hn::InterleaveLower(tag, in.b, in.d), bd1 = hn::InterleaveUpper(tag, in.b, in.d);
+  return {hn::InterleaveLower(tag, ac0, bd0), hn::InterleaveUpper(tag, ac0, bd0),
+          hn::InterleaveLower(tag, ac1, bd1), hn::InterleaveUpper(tag, ac1, bd1)};
+}
+
+// A vector of which each 128-bit block comes from, or goes to, `stride` floats after the one before.
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D tag, const float* from, int64_t stride) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(tag, from);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t kBlocks = hn::MaxLanes(D()) / 8;
+    return hn::Combine(tag, load_blocks(half, from + kBlocks * stride, stride),
+                       load_blocks(half, from, stride));
+  }
+}
+template <class D>
+HWY_INLINE void store_blocks(D tag, hn::Vec<D> value, float* to, int64_t stride) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    hn::StoreU(value, tag, to);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t kBlocks = hn::MaxLanes(D()) / 8;
+    store_blocks(half, hn::LowerHalf(half, value), to, stride);
+    store_blocks(half, hn::UpperHalf(half, value), to + kBlocks * stride, stride);
+  }
+}
+
+// Four positions at a time; the last four may overlap the four before. False where there are fewer.
+bool pack_whole_planes(const float* in, int64_t lane_stride, int64_t count, float* staged) {
+  const Tag tag;
+  if (count < 4) return false;
+  for (int64_t begin = 0; begin < count; begin += 4) {
+    const int64_t x = HWY_MIN(begin, count - 4);
+    const float* from = in + x;
+    float* to = staged + x * kLanes;
+    const Quad quad = transpose_blocks({load_blocks(tag, from, 4 * lane_stride),
+                                        load_blocks(tag, from + lane_stride, 4 * lane_stride),
+                                        load_blocks(tag, from + 2 * lane_stride, 4 * lane_stride),
+                                        load_blocks(tag, from + 3 * lane_stride, 4 * lane_stride)});
+    hn::Store(quad.a, tag, to);
+    hn::Store(quad.b, tag, to + kLanes);
+    hn::Store(quad.c, tag, to + 2 * kLanes);
+    hn::Store(quad.d, tag, to + 3 * kLanes);
+  }
+  return true;
+}
+
+bool unpack_whole_planes(const float* staged, float* out, int64_t lane_stride, int64_t count) {
+  const Tag tag;
+  if (count < 4) return false;
+  for (int64_t begin = 0; begin < count; begin += 4) {
+    const int64_t x = HWY_MIN(begin, count - 4);
+    const float* from = staged + x * kLanes;
+    float* to = out + x;
+    const Quad quad = transpose_blocks({hn::Load(tag, from), hn::Load(tag, from + kLanes),
+                                        hn::Load(tag, from + 2 * kLanes), hn::Load(tag, from + 3 * kLanes)});
+    store_blocks(tag, quad.a, to, 4 * lane_stride);
+    store_blocks(tag, quad.b, to + lane_stride, 4 * lane_stride);
+    store_blocks(tag, quad.c, to + 2 * lane_stride, 4 * lane_stride);
+    store_blocks(tag, quad.d, to + 3 * lane_stride, 4 * lane_stride);
+  }
+  return true;
+}
+
+#endif  // HWY_TARGET == HWY_SCALAR
+
+void pack_planes(const float* in, int64_t lane_stride, int64_t count, int64_t used, float* staged) {
+  if (used == kLanes && pack_whole_planes(in, lane_stride, count, staged)) return;
+  for (int64_t x = 0; x < count; ++x)
+    for (int64_t l = 0; l < kLanes; ++l) staged[x * kLanes + l] = l < used ? in[l * lane_stride + x] : 0.0f;
+}
+
+void unpack_planes(const float* staged, float* out, int64_t lane_stride, int64_t count, int64_t used) {
+  if (used == kLanes && unpack_whole_planes(staged, out, lane_stride, count)) return;
+  for (int64_t l = 0; l < used; ++l)
+    for (int64_t x = 0; x < count; ++x) out[l * lane_stride + x] = staged[x * kLanes + l];
+}
+
+void pack_pixels(const float* in, int64_t position_stride, int64_t count, int64_t used, float* staged) {
+  const Tag tag;
+  for (int64_t x = 0; x < count; ++x, in += position_stride, staged += kLanes) {
+    if (used == kLanes)
+      hn::Store(hn::LoadU(tag, in), tag, staged);
+    else
+      for (int64_t l = 0; l < kLanes; ++l) staged[l] = l < used ? in[l] : 0.0f;
+  }
+}
+
+void unpack_pixels(const float* staged, float* out, int64_t position_stride, int64_t count, int64_t used) {
+  const Tag tag;
+  for (int64_t x = 0; x < count; ++x, out += position_stride, staged += kLanes) {
+    if (used == kLanes)
+      hn::StoreU(hn::Load(tag, staged), tag, out);
+    else
+      for (int64_t l = 0; l < used; ++l) out[l] = staged[l];
+  }
+}
+
+template <int Alpha, int N>
+constexpr void fill_pairs(VectorKernels& table) {
+  if constexpr (N <= Alpha) {
+    table.evaluate[Alpha][N] = apply<Evaluate<Alpha, N>>;
+    table.interpolate[Alpha][N] = apply<Interpolate<Alpha, N>>;
+    fill_pairs<Alpha, N + 1>(table);
+  }
+}
+template <int Alpha = 1>
+constexpr void fill(VectorKernels& table) {
+  if constexpr (Alpha <= kLargestAlpha) {
+    table.data[Alpha] = apply<Data<Alpha>>;
+    fill_pairs<Alpha, 1>(table);
+    fill<Alpha + 1>(table);
+  }
+}
+constexpr VectorKernels make_table() {
+  VectorKernels table{};
+  table.lanes = kLanes;
+  table.pack_planes = pack_planes;
+  table.pack_pixels = pack_pixels;
+  table.unpack_planes = unpack_planes;
+  table.unpack_pixels = unpack_pixels;
+  fill(table);
+  return table;
+}
+constexpr VectorKernels kTable = make_table();
+
+const VectorKernels& table() {
+  return kTable;
+}
+
+}  // namespace
+}  // namespace convscope::winograd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convscope::winograd {
+namespace {
+
+template <int Alpha, int N>
+constexpr void cost_pairs(LineCosts& costs) {
+  if constexpr (N <= Alpha) {
+    constexpr auto factored = factor(evaluation_matrix<Alpha, N>());
+    costs.evaluate[Alpha][N] = factored.flops(false);
+    costs.interpolate[Alpha][N] = factored.flops(true);
+    costs.squared_growth[Alpha][N] = squared_growth<Alpha, N>();
+    cost_pairs<Alpha, N + 1>(costs);
+  }
+}
+template <int Alpha = 1>
+constexpr void cost_all(LineCosts& costs) {
+  if constexpr (Alpha <= kLargestAlpha) {
+    costs.data[Alpha] = factor(data_matrix<Alpha>()).flops(false);
+    cost_pairs<Alpha, 1>(costs);
+    cost_all<Alpha + 1>(costs);
+  }
+}
+constexpr LineCosts make_costs() {
+  LineCosts costs{};
+  cost_all(costs);
+  return costs;
+}
+constexpr LineCosts kCosts = make_costs();
+
+}  // namespace
+
+HWY_EXPORT(table);
+
+const VectorKernels& vector_kernels() {
+  return HWY_DYNAMIC_DISPATCH(table)();
+}
+
+const LineCosts& line_costs() {
+  return kCosts;
+}
+
+}  // namespace convscope::winograd
+#endif  // HWY_ONCE

@@ -1,0 +1,46 @@
+// The vector code of Winograd behind one table: 1-D transforms of every size, and moves between a tensor and
+// the staged form [position][lane] in which a vector holds one pixel of `lanes` channels. The two dimensions
+// of a tile are two calls, so mixed tile sizes need no code for each pair. Knows nothing of layers or tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/winograd/toom_cook.hpp"
+
+namespace convscope::winograd {
+
+// Applies one matrix to `count` lines. Element i of line l is the vector at in + i * in_stride + l * in_next;
+// strides in floats, pointers aligned to a vector.
+using Line = void (*)(const float* in, int64_t in_stride, int64_t in_next, float* out, int64_t out_stride,
+                      int64_t out_next, int64_t count);
+
+struct VectorKernels {
+  int lanes = 0;
+  Line data[kLargestAlpha + 1] = {};                            // [alpha]: alpha inputs to alpha points
+  Line evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};     // [alpha][n]: n taps to alpha points
+  Line interpolate[kLargestAlpha + 1][kLargestAlpha + 1] = {};  // [alpha][n]: alpha points to n outputs
+
+  // Staged form from and to rows of a tensor; lanes from `used` on are zero or left alone.
+  //   pack_planes:   staged[x][l] = in[l * lane_stride + x]
+  //   pack_pixels:   staged[x][l] = in[x * position_stride + l]
+  void (*pack_planes)(const float* in, int64_t lane_stride, int64_t count, int64_t used, float* staged);
+  void (*pack_pixels)(const float* in, int64_t position_stride, int64_t count, int64_t used, float* staged);
+  void (*unpack_planes)(const float* staged, float* out, int64_t lane_stride, int64_t count, int64_t used);
+  void (*unpack_pixels)(const float* staged, float* out, int64_t position_stride, int64_t count,
+                        int64_t used);
+};
+
+// For the instruction set in use.
+const VectorKernels& vector_kernels();
+
+// What the matrices cost: additions and multiplications of one line of each kind for one lane, and
+// [alpha][taps] the square of the growth of its terms (squared_growth()).
+struct LineCosts {
+  int data[kLargestAlpha + 1] = {};
+  int evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};
+  int interpolate[kLargestAlpha + 1][kLargestAlpha + 1] = {};
+  double squared_growth[kLargestAlpha + 1][kLargestAlpha + 1] = {};
+};
+const LineCosts& line_costs();
+
+}  // namespace convscope::winograd

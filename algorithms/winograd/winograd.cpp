@@ -1,0 +1,140 @@
+// The registered algorithms: which problems each takes, and with which tiles. The work is in plans.hpp.
+#include "algorithms/winograd/winograd.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/winograd/operations.hpp"
+#include "algorithms/winograd/plans.hpp"
+#include "algorithms/winograd/toom_cook.hpp"
+
+namespace convscope {
+namespace {
+
+using namespace winograd;
+
+std::string text(Extent2 extent) {
+  return fmt::format("{}x{}", extent.h, extent.w);
+}
+
+// What every variant needs.
+Support common_support(const ConvProblem& p) {
+  if (p.math != MathMode::fp32)
+    return Support::no(Reason::unsupported_math, fmt::format("math {}: only fp32", name(p.math)));
+  if (p.layout != Layout::nchw && p.layout != Layout::nhwc)
+    return Support::no(Reason::unsupported_layout,
+                       fmt::format("layout {}: only nchw and nhwc", name(p.layout)));
+  if (p.dilation != Extent2{1, 1})
+    return Support::no(Reason::unsupported_dilation,
+                       fmt::format("dilation {}: Winograd tiles need dense taps (1x1)", text(p.dilation)));
+  if (p.groups > 1 && (p.in_channels_per_group() == 1 || p.out_channels_per_group() == 1))
+    return Support::no(
+        Reason::unsupported_groups,
+        fmt::format("{} groups of {} input and {} output channels: the products are summed over "
+                    "channels in a matrix product, which needs more than one",
+                    p.groups, p.in_channels_per_group(), p.out_channels_per_group()));
+  return Support::yes();
+}
+
+Support unit_stride(const ConvProblem& p) {
+  if (p.stride == Extent2{1, 1}) return Support::yes();
+  return Support::no(
+      Reason::unsupported_stride,
+      fmt::format("stride {}: these tiles need stride 1x1 (see winograd.polyphase)", text(p.stride)));
+}
+
+// Taps of a unit-stride convolution for which even_axis() has tiles that save something.
+Support tiles_for(Extent2 taps, const std::string& what) {
+  const int64_t most = std::max(taps.h, taps.w);
+  if (most >= 2 && most <= kLargestAlpha - 1) return Support::yes();
+  return Support::no(
+      Reason::unsupported_filter,
+      fmt::format("{}: tiles exist for 2 to {} taps in at least one dimension", what, kLargestAlpha - 1));
+}
+
+// One registered algorithm: its id, its tiles, and what it asks of a problem beyond common_support().
+class Winograd final : public Algorithm {
+ public:
+  using Condition = Support (*)(const ConvProblem&, const Winograd&);
+  Winograd(const std::string& variant, const std::string& summary, TileRule rule, int64_t taps,
+           Condition condition)
+      : rule_(rule), taps_(taps), condition_(condition) {
+    info_.id = "winograd." + variant + ".cpu";
+    info_.family = "winograd";
+    info_.provider = "convscope";
+    info_.device = DeviceKind::cpu;
+    info_.summary = summary;
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+  int64_t taps() const { return taps_; }
+
+  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+    const Support support = common_support(problem);
+    return support ? condition_(problem, *this) : support;
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return make_plan(make_geometry(problem, rule_), device.info(), options);
+  }
+  OperationCount operations(const ConvProblem& problem) const override {
+    return count_operations(make_geometry(problem, rule_));
+  }
+  double error_growth(const ConvProblem& problem) const override {
+    return term_growth(make_geometry(problem, rule_));
+  }
+
+ private:
+  AlgorithmInfo info_;
+  TileRule rule_;
+  int64_t taps_;
+  Condition condition_;
+};
+
+Support fixed_size(const ConvProblem& p, const Winograd& self) {
+  if (const Support support = unit_stride(p); !support) return support;
+  const Extent2 taps{self.taps(), self.taps()};
+  if (p.filter == taps) return Support::yes();
+  return Support::no(Reason::unsupported_filter,
+                     fmt::format("filter {}: this variant is for {} filters", text(p.filter), text(taps)));
+}
+
+Support any_size(const ConvProblem& p, const Winograd&) {
+  if (const Support support = unit_stride(p); !support) return support;
+  return tiles_for(p.filter, "filter " + text(p.filter));
+}
+
+Support any_stride(const ConvProblem& p, const Winograd&) {
+  if (p.stride == Extent2{1, 1})
+    return Support::no(Reason::unsupported_stride,
+                       "stride 1x1: there is nothing to split (see winograd.mixed)");
+  if (p.filter.h < p.stride.h || p.filter.w < p.stride.w)
+    return Support::no(Reason::unsupported_filter,
+                       fmt::format("filter {} with stride {}: some phases of the stride would have no tap",
+                                   text(p.filter), text(p.stride)));
+  const Extent2 taps = split_stride(p.filter, p.stride).taps;
+  return tiles_for(taps, fmt::format("filter {} with stride {}: phases of {} taps", text(p.filter),
+                                     text(p.stride), text(taps)));
+}
+
+}  // namespace
+
+void add_winograd(Registry& registry) {
+  const auto fixed = [&](int size, int taps) {
+    registry.add(
+        std::make_unique<Winograd>(fmt::format("f{0}x{0}_{1}x{1}", size, taps),
+                                   fmt::format("Winograd F({0}x{0}, {1}x{1}): {2}x{2} tiles, the last padded",
+                                               size, taps, size + taps - 1),
+                                   TileRule{size}, taps, fixed_size));
+  };
+  for (const int size : {2, 4, 6}) fixed(size, 3);
+  for (const int size : {2, 3, 4}) fixed(size, 5);
+  registry.add(std::make_unique<Winograd>(
+      "mixed", "Winograd with tile sizes that need no padding, 13 = 5+4+4", TileRule{}, 0, any_size));
+  registry.add(std::make_unique<Winograd>("polyphase",
+                                          "strides split into unit-stride phases, added before the inverse",
+                                          TileRule{}, 0, any_stride));
+}
+
+}  // namespace convscope

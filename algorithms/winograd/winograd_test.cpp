@@ -1,0 +1,253 @@
+// Every variant against the f64 definition: random small problems in every pass and layout, the layers of
+// AlexNet at the accuracy gate, all instruction sets, workspace caps, thread counts, and every refusal.
+#include "algorithms/winograd/winograd.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+#include <omp.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+namespace {
+
+class Winograd : public testing::Test {
+ protected:
+  Winograd() : queue_(device_.make_queue()) { add_winograd(registry_); }
+
+  const Algorithm& variant(const std::string& name) const {
+    const Algorithm* const found = registry_.find("winograd." + name + ".cpu");
+    if (found == nullptr) throw std::logic_error("no variant " + name);
+    return *found;
+  }
+
+  Verdict verify(const Algorithm& algorithm, const ConvProblem& problem, const PlanOptions& options = {}) {
+    const auto plan = algorithm.plan(problem, device_, options);
+    return Verification(problem, {.seed = 11, .sampled_outputs = 512})
+        .check(algorithm, *plan, device_, *queue_);
+  }
+  void expect_right(const Algorithm& algorithm, const ConvProblem& problem, const PlanOptions& options = {}) {
+    const Verdict verdict = verify(algorithm, problem, options);
+    EXPECT_TRUE(verdict.passed()) << algorithm.info().id << " on " << to_line(problem) << ": "
+                                  << verdict.note;
+  }
+
+  void expect_refusal(const std::string& name, const std::string& line, Reason reason,
+                      const std::string& why) {
+    const Support support = variant(name).supports(parse_problem(line), device_.info());
+    EXPECT_FALSE(support) << name << " on " << line;
+    EXPECT_EQ(support.reason(), reason);
+    EXPECT_THAT(support.why(), testing::HasSubstr(why));
+  }
+
+  // The tensor that the plan writes, from data that depends on the problem alone.
+  std::vector<float> result(const Algorithm& algorithm, const ConvProblem& problem,
+                            const PlanOptions& options) {
+    const auto plan = algorithm.plan(problem, device_, options);
+    Operands operands = make_operands(problem, device_, DataKind::uniform, 5);
+    Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
+    workspace.fill_with_nan();
+    const ConvArgs args = operands.args(workspace.data());
+    if (plan->has_prepare()) plan->prepare(args, *queue_);
+    plan->run(args, *queue_);
+    const Role role = written_role(problem.pass);
+    Buffer& written = role == Role::input    ? operands.input
+                      : role == Role::filter ? operands.filter
+                                             : operands.output;
+    std::vector<float> values(static_cast<size_t>(problem.elements(role)));
+    written.download(values.data(), values.size() * sizeof(float));
+    return values;
+  }
+
+  CpuDevice device_;
+  std::unique_ptr<Queue> queue_;
+  Registry registry_;
+};
+
+// Small odd problems; the filter and the stride are the caller's.
+class Problems {
+ public:
+  explicit Problems(unsigned seed) : random_(seed) {}
+  ConvProblem next(Extent2 filter, Extent2 stride) {
+    for (;;) {
+      ConvProblem p;
+      p.pass = kPasses[pick({0, 1, 2})];
+      p.layout = pick({0, 1}) == 0 ? Layout::nchw : Layout::nhwc;
+      p.batch = pick({1, 2, 3});
+      p.groups = pick({1, 1, 1, 2});
+      const bool grouped = p.groups > 1;
+      p.in_channels = p.groups * (grouped ? pick({2, 3, 17}) : pick({1, 3, 16, 17}));
+      p.out_channels = p.groups * (grouped ? pick({2, 3, 17}) : pick({1, 3, 16, 17, 33}));
+      p.input = {between(1, 15), between(1, 15)};
+      p.filter = filter;
+      p.stride = stride;
+      p.pad = {between(0, 3), between(0, 3)};
+      if (!defect(p)) return p;
+    }
+  }
+  int64_t between(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+
+ private:
+  int64_t pick(std::initializer_list<int64_t> from) {
+    return from.begin()[between(0, static_cast<int64_t>(from.size()) - 1)];
+  }
+  std::mt19937 random_;
+};
+
+TEST_F(Winograd, EveryFixedTileIsRightOnRandomProblems) {
+  Problems problems(1);
+  for (const char* name : {"f2x2_3x3", "f4x4_3x3", "f6x6_3x3"})
+    for (int i = 0; i < 40; ++i) expect_right(variant(name), problems.next({3, 3}, {1, 1}));
+  for (const char* name : {"f2x2_5x5", "f3x3_5x5", "f4x4_5x5"})
+    for (int i = 0; i < 40; ++i) expect_right(variant(name), problems.next({5, 5}, {1, 1}));
+}
+
+TEST_F(Winograd, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
+  Problems problems(2);
+  for (int64_t h = 1; h <= 7; ++h)
+    for (int64_t w = 1; w <= 7; ++w) {
+      if (h == 1 && w == 1) continue;
+      for (int i = 0; i < 5; ++i) expect_right(variant("mixed"), problems.next({h, w}, {1, 1}));
+    }
+}
+
+TEST_F(Winograd, PolyphaseIsRightForEveryStride) {
+  Problems problems(3);
+  for (int i = 0; i < 150; ++i) {
+    const Extent2 stride{problems.between(1, 4), problems.between(2, 4)};
+    const Extent2 filter{problems.between(stride.h, 8 - stride.h % 2), problems.between(stride.w + 1, 11)};
+    if ((filter.h + stride.h - 1) / stride.h > 7) continue;
+    expect_right(variant("polyphase"), problems.next(filter, stride));
+  }
+}
+
+TEST_F(Winograd, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
+  const auto expect_all_passes = [&](const std::vector<const char*>& names, const std::string& shape) {
+    for (const Pass pass : kPasses)
+      for (const char* variant_name : names) {
+        const ConvProblem problem = parse_problem(std::string(name(pass)) + " fp32 nchw " + shape);
+        expect_right(variant(variant_name), problem);
+      }
+  };
+  expect_all_passes({"polyphase"}, "n=1 c=3 hw=227x227 k=32 rs=11x11 stride=4x4");
+  expect_all_passes({"f2x2_5x5", "f3x3_5x5", "f4x4_5x5", "mixed"}, "n=2 c=96 hw=27x27 k=32 rs=5x5 pad=2x2");
+  expect_all_passes({"f2x2_3x3", "f4x4_3x3", "f6x6_3x3", "mixed"}, "n=2 c=384 hw=13x13 k=48 rs=3x3 pad=1x1");
+}
+
+TEST_F(Winograd, EveryInstructionSetIsRight) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    Problems problems(4);
+    for (int i = 0; i < 15; ++i) {
+      expect_right(variant("mixed"), problems.next({3, 5}, {1, 1}));
+      expect_right(variant("polyphase"), problems.next({5, 3}, {2, 2}));
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST_F(Winograd, StaysUnderAWorkspaceCapWithSmallerBlocks) {
+  for (const Pass pass : kPasses) {
+    ConvProblem problem = parse_problem("forward fp32 nchw n=3 c=16 hw=30x30 k=32 rs=3x3 pad=1x1");
+    problem.pass = pass;
+    const Algorithm& mixed = variant("mixed");
+    const int64_t free = mixed.plan(problem, device_, {})->workspace_bytes();
+    const PlanOptions capped{.workspace_cap = free / 2};
+    EXPECT_LE(mixed.plan(problem, device_, capped)->workspace_bytes(), capped.workspace_cap);
+    expect_right(mixed, problem, capped);
+    expect_right(mixed, problem, {.workspace_cap = 1});  // one strip at a time, the least there is
+  }
+}
+
+TEST_F(Winograd, GivesTheSameBitsWithAnyNumberOfThreads) {
+  for (const Pass pass : kPasses) {
+    ConvProblem problem = parse_problem("forward fp32 nchw n=2 c=20 hw=14x11 k=40 rs=3x3 pad=1x1");
+    problem.pass = pass;
+    const std::vector<float> one = result(variant("mixed"), problem, {.threads = 1});
+    const std::vector<float> two = result(variant("mixed"), problem, {.threads = 2});
+    EXPECT_EQ(std::memcmp(one.data(), two.data(), one.size() * sizeof(float)), 0) << name(pass);
+    expect_right(variant("mixed"), problem, {.threads = 2});
+  }
+}
+
+TEST_F(Winograd, PreparesTheFilterOnlyWhereThereIsOne) {
+  ConvProblem problem = parse_problem("forward fp32 nchw n=1 c=4 hw=8x8 k=4 rs=3x3 pad=1x1");
+  EXPECT_TRUE(variant("mixed").plan(problem, device_, {})->has_prepare());
+  problem.pass = Pass::backward_data;
+  EXPECT_TRUE(variant("mixed").plan(problem, device_, {})->has_prepare());
+  problem.pass = Pass::backward_filter;
+  EXPECT_FALSE(variant("mixed").plan(problem, device_, {})->has_prepare());
+}
+
+TEST_F(Winograd, SaysHowItSplitsTheOutput) {
+  const ConvProblem conv3 = parse_problem("forward fp32 nchw n=1 c=4 hw=13x13 k=4 rs=3x3 pad=1x1");
+  EXPECT_EQ(variant("mixed").plan(conv3, device_, {})->implementation(), "13=5+4+4 x 13=5+4+4");
+  EXPECT_EQ(variant("f6x6_3x3").plan(conv3, device_, {})->implementation(), "13=6+6+6-5 x 13=6+6+6-5");
+}
+
+TEST_F(Winograd, CountsTheMultipliesOfItsTiles) {
+  const ConvProblem conv3 = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
+  const double pairs = 2.0 * 2 * 5 * 7;
+  EXPECT_EQ(variant("mixed").operations(conv3).product_flops, pairs * 19 * 19);
+  EXPECT_EQ(variant("f4x4_3x3").operations(conv3).product_flops, pairs * 24 * 24);
+  EXPECT_GT(variant("mixed").operations(conv3).transform_flops, 0);
+  // 55 = 5 tiles of 6 and 5 of 5; each phase of 3 taps has 75 points a dimension, the one of 2 taps 65.
+  const ConvProblem conv1 = parse_problem("forward fp32 nchw n=2 c=5 hw=227x227 k=7 rs=11x11 stride=4x4");
+  EXPECT_EQ(variant("polyphase").operations(conv1).product_flops, pairs * 290 * 290);
+}
+
+TEST_F(Winograd, ExpectsLargerErrorsOfLargerTiles) {
+  const ConvProblem conv3 = parse_problem("forward fp32 nchw n=1 c=4 hw=13x13 k=4 rs=3x3 pad=1x1");
+  EXPECT_GT(variant("f2x2_3x3").error_growth(conv3), 1.0);
+  EXPECT_GT(variant("f4x4_3x3").error_growth(conv3), variant("f2x2_3x3").error_growth(conv3));
+  EXPECT_GT(variant("f6x6_3x3").error_growth(conv3), variant("f4x4_3x3").error_growth(conv3));
+}
+
+TEST_F(Winograd, RefusesStrideTwoWithItsReason) {
+  expect_refusal("f4x4_3x3", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3 stride=2x2",
+                 Reason::unsupported_stride, "stride 2x2");
+  expect_refusal("mixed", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3 stride=1x2",
+                 Reason::unsupported_stride, "stride 1x2");
+  expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_stride,
+                 "stride 1x1");
+}
+
+TEST_F(Winograd, RefusesFiltersThatItHasNoTilesFor) {
+  expect_refusal("f4x4_3x3", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=5x5", Reason::unsupported_filter,
+                 "filter 5x5");
+  expect_refusal("mixed", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=1x1", Reason::unsupported_filter,
+                 "filter 1x1");
+  expect_refusal("mixed", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x8", Reason::unsupported_filter,
+                 "2 to 7 taps");
+  expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=1x1 stride=2x2",
+                 Reason::unsupported_filter, "no tap");
+  expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=2x2 stride=2x2",
+                 Reason::unsupported_filter, "phases of 1x1 taps");
+}
+
+TEST_F(Winograd, RefusesWhatNoVariantCanDo) {
+  for (const Algorithm* algorithm : registry_.all()) {
+    const std::string id = algorithm->info().id;
+    const std::string name = id.substr(9, id.size() - 13);
+    expect_refusal(name, "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3 dilation=2x2",
+                   Reason::unsupported_dilation, "dilation 2x2");
+    expect_refusal(name, "forward tf32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_math, "tf32");
+    expect_refusal(name, "forward fp32 chwn n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_layout, "chwn");
+    expect_refusal(name, "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3 groups=4", Reason::unsupported_groups,
+                   "4 groups");
+  }
+}
+
+}  // namespace
+}  // namespace convscope

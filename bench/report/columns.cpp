@@ -1,0 +1,39 @@
+#include "bench/report/columns.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "bench/report/column_tables.hpp"
+
+namespace convscope {
+
+std::span<const Column> columns() {
+  static const std::vector<Column> all = [] {
+    std::vector<Column> joined;
+    for (auto part : {case_columns(), time_columns(), work_columns()})
+      joined.insert(joined.end(), part.begin(), part.end());
+    return joined;
+  }();
+  return all;
+}
+
+std::string rerun_command(const CaseKey& key) {
+  const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
+  return fmt::format(
+      "convscope run --case \"{}\" --algorithm {} --threads {} --cache {} --workspace-cap {} --seed {}",
+      to_line(key.problem), key.algorithm, key.threads, name(key.cache), cap, key.seed);
+}
+
+std::string cell_text(const Cell& cell) {
+  struct Visitor {
+    std::string operator()(std::monostate) const { return ""; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const { return fmt::format("{}", value); }
+    std::string operator()(const std::string& value) const { return value; }
+  };
+  return std::visit(Visitor{}, cell);
+}
+
+}  // namespace convscope

@@ -1,0 +1,223 @@
+#include "bench/report/console.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/report/test_records.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Records = std::vector<ResultRecord>;
+
+std::string group(const Records& records, bool colour = false) {
+  std::ostringstream out;
+  print_group(out, records, {colour});
+  return out.str();
+}
+
+std::string roll_up(const Records& records) {
+  std::ostringstream out;
+  print_roll_up(out, records, {});
+  return out.str();
+}
+
+// The first line that holds `word`, its runs of spaces made one; "" when there is none.
+std::string line_with(const std::string& text, const std::string& word) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(word) == std::string::npos) continue;
+    std::string narrow;
+    for (char c : line)
+      if (c != ' ' || narrow.empty() || narrow.back() != ' ') narrow += c;
+    return narrow;
+  }
+  return "";
+}
+
+ResultRecord wrong(const std::string& algorithm, double seconds) {
+  ResultRecord r = measured(algorithm, seconds);
+  r.outcome = Outcome::wrong;
+  r.reason = Reason::accuracy;
+  r.note = "relative L2 error 3e-01 against a gate of 2e-05";
+  return r;
+}
+
+// The record as another layer, `count` times in the network.
+ResultRecord in_layer(ResultRecord record, const std::string& layer, int64_t count = 1) {
+  record.key.layer = layer;
+  record.key.count = count;
+  return record;
+}
+ResultRecord in_pass(ResultRecord record, Pass pass) {
+  record.key.problem.pass = pass;
+  return record;
+}
+
+TEST(PrintGroup, SaysWhatWasRun) {
+  const std::string text = group({measured("direct.cpu", 0.1)});
+  EXPECT_THAT(text, HasSubstr("conv2 forward: N16 C96 27x27 -> K256 5x5 pad 2, 14.3 GFLOP\n"));
+  EXPECT_THAT(text,
+              HasSubstr("fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, Test processor\n"));
+}
+
+TEST(PrintGroup, SortsByMedianAndMarksTheWinner) {
+  const std::string text =
+      group({measured("slow.cpu", 0.4), measured("fast.cpu", 0.1), measured("onednn.auto.cpu", 0.2)});
+  EXPECT_LT(text.find("fast.cpu"), text.find("onednn.auto.cpu"));
+  EXPECT_LT(text.find("onednn.auto.cpu"), text.find("slow.cpu"));
+  EXPECT_EQ(line_with(text, "fast.cpu"), "* fast.cpu 100.0 [90.0, 110.0] 143.3 71.7 3.0 MiB 1.2e-06 2.00x");
+  EXPECT_EQ(line_with(text, "onednn.auto.cpu"),
+            " onednn.auto.cpu 200.0 [180.0, 220.0] 71.7 35.8 3.0 MiB 1.2e-06 1.00x");
+  EXPECT_THAT(line_with(text, "slow.cpu"), HasSubstr("0.50x"));
+}
+
+TEST(PrintGroup, MarksEveryWinnerOfATie) {
+  const std::string text = group({measured("b.cpu", 0.1), measured("a.cpu", 0.1), measured("c.cpu", 0.2)});
+  EXPECT_LT(text.find("a.cpu"), text.find("b.cpu"));
+  EXPECT_EQ(line_with(text, "a.cpu")[0], '*');
+  EXPECT_EQ(line_with(text, "b.cpu")[0], '*');
+  EXPECT_EQ(line_with(text, "c.cpu")[0], ' ');
+}
+
+TEST(PrintGroup, NeverLetsAWrongRowWinNorBeTheBaseline) {
+  const std::string text =
+      group({wrong("onednn.gemm.cpu", 0.01), measured("direct.cpu", 0.2), measured("onednn.auto.cpu", 0.4)});
+  EXPECT_THAT(line_with(text, "* "), HasSubstr("direct.cpu"));
+  EXPECT_THAT(line_with(text, "direct.cpu"), HasSubstr("2.00x"));
+  EXPECT_EQ(line_with(text, "onednn.gemm.cpu"),
+            "! onednn.gemm.cpu 10.00 [9.00, 11.00] 1433.3 716.6 3.0 MiB 1.2e-06 -");
+  EXPECT_THAT(text,
+              HasSubstr("onednn.gemm.cpu: accuracy: relative L2 error 3e-01 against a gate of 2e-05\n"));
+}
+
+TEST(PrintGroup, ShowsADashWithoutABaseline) {
+  EXPECT_THAT(line_with(group({measured("direct.cpu", 0.2)}), "direct.cpu"), ::testing::EndsWith(" -"));
+}
+
+TEST(PrintGroup, PutsRefusalsWithTheSameSentenceOnOneLine) {
+  const std::string text =
+      group({refused("a.cpu", Outcome::unsupported, Reason::unsupported_stride, "stride 2x2 is too large"),
+             measured("direct.cpu", 0.2), refused("b.cpu", Outcome::crashed, Reason::crashed, "signal 11"),
+             refused("c.cpu", Outcome::unsupported, Reason::unsupported_stride, "stride 2x2 is too large")});
+  EXPECT_THAT(text, HasSubstr("  a.cpu, c.cpu: unsupported_stride: stride 2x2 is too large\n"));
+  EXPECT_THAT(text, HasSubstr("  b.cpu: crashed: signal 11\n"));
+  EXPECT_LT(text.find("direct.cpu"), text.find("a.cpu"));
+}
+
+TEST(PrintGroup, SaysWhenNothingIsCorrect) {
+  EXPECT_THAT(group({wrong("direct.cpu", 0.1)}), AllOf(HasSubstr("no correct row"), Not(HasSubstr("\n* "))));
+  EXPECT_THAT(group({refused("a.cpu", Outcome::timeout, Reason::timeout, "")}),
+              AllOf(HasSubstr("no correct row"), HasSubstr("a.cpu: timeout\n")));
+  EXPECT_EQ(group({}), "");
+}
+
+TEST(PrintGroup, ShowsVerifiedRowsWithoutATime) {
+  ResultRecord record = measured("direct.emulator", 0.1);
+  record.outcome = Outcome::verified_only;
+  record.time.reset();
+  EXPECT_EQ(line_with(group({record}), "direct.emulator"), " direct.emulator - - - - 3.0 MiB 1.2e-06 -");
+}
+
+TEST(PrintGroup, NamesRowsWhoseTimeIsDoubtful) {
+  ResultRecord hurried = measured("a.cpu", 0.1), hot = measured("b.cpu", 0.2);
+  hurried.time->stop_reason = "time_limit";
+  hot.health.throttled = true;
+  const std::string text = group({hurried, hot});
+  EXPECT_THAT(text, HasSubstr("stopped before converging: a.cpu\n"));
+  EXPECT_THAT(text, HasSubstr("throttled while measured: b.cpu\n"));
+}
+
+TEST(PrintGroup, AlignsItsColumns) {
+  std::istringstream lines(group({measured("a.cpu", 12.5), measured("a_much_longer_name.cpu", 0.0001)}));
+  std::string line, heading;
+  std::getline(lines, line);
+  std::getline(lines, line);
+  std::getline(lines, heading);
+  const size_t end_of_medians = heading.find("median ms") + std::string("median ms").size();
+  std::getline(lines, line);
+  EXPECT_EQ(line.substr(0, end_of_medians).find_last_not_of(' '), end_of_medians - 1);
+  EXPECT_EQ(line[end_of_medians], ' ');
+  std::getline(lines, line);
+  EXPECT_EQ(line.substr(end_of_medians - 5, 5), "12500");
+}
+
+TEST(PrintGroup, ColoursOnlyWhenAsked) {
+  const Records records{measured("direct.cpu", 0.1), wrong("b.cpu", 0.1)};
+  EXPECT_EQ(group(records).find('\033'), std::string::npos);
+  EXPECT_NE(group(records, true).find("\033[1;32m* direct.cpu"), std::string::npos);
+}
+
+TEST(PrintRollUp, AddsTheBestRowsByCount) {
+  const std::string text = roll_up({in_layer(measured("direct.cpu", 0.1), "conv2", 3),
+                                    in_layer(measured("onednn.auto.cpu", 0.2), "conv2", 3),
+                                    in_layer(measured("direct.cpu", 0.4), "conv3"),
+                                    in_layer(measured("onednn.auto.cpu", 0.3), "conv3")});
+  EXPECT_THAT(text, HasSubstr("alexnet forward, batch 16\n"));
+  EXPECT_EQ(line_with(text, " conv2"), " conv2 3 direct.cpu 100.0 50% 143.3 2.00x");
+  EXPECT_EQ(line_with(text, " conv3"), " conv3 1 onednn.auto.cpu 300.0 50% 47.8 1.00x");
+  EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 600.0 95.6 1.50x");
+  EXPECT_EQ(line_with(text, "best onednn of each layer"), " best onednn of each layer 900.0 63.7 1.00x");
+  EXPECT_EQ(line_with(text.substr(text.find("best onednn of")), " direct.cpu"),
+            " direct.cpu 700.0 81.9 1.29x");
+}
+
+TEST(PrintRollUp, ListsOnlyAlgorithmsThatCoverEveryLayer) {
+  const std::string text =
+      roll_up({in_layer(measured("a.cpu", 0.1), "conv2"), in_layer(measured("b.cpu", 0.2), "conv2"),
+               in_layer(measured("b.cpu", 0.2), "conv3"), in_layer(wrong("a.cpu", 0.1), "conv3")});
+  const std::string sums = text.substr(text.find("sum over"));
+  EXPECT_EQ(line_with(sums, "a.cpu"), "");
+  EXPECT_EQ(line_with(sums, "b.cpu"), " b.cpu 400.0 71.7 -");
+  EXPECT_EQ(line_with(sums, "best onednn"), "");
+}
+
+TEST(PrintRollUp, SaysWhichLayersHaveNoMeasuredRow) {
+  const std::string text = roll_up(
+      {in_layer(measured("a.cpu", 0.1), "conv2"), in_layer(wrong("a.cpu", 0.1), "conv3"),
+       in_layer(refused("a.cpu", Outcome::unsupported, Reason::unsupported_size, "too small"), "conv4")});
+  EXPECT_THAT(text, HasSubstr("no correct measured row, so not in the sums: conv3, conv4\n"));
+  EXPECT_THAT(text, HasSubstr("no single algorithm has a correct row for every layer"));
+  EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 100.0 143.3 -");
+}
+
+TEST(PrintRollUp, AddsUpThePassesToo) {
+  Records records;
+  for (Pass pass : {Pass::forward, Pass::backward_filter})
+    for (const char* layer : {"conv2", "conv3"})
+      records.push_back(in_pass(in_layer(measured("a.cpu", 0.1), layer), pass));
+  const std::string text = roll_up(records);
+  EXPECT_THAT(text, HasSubstr("alexnet forward, batch 16\n"));
+  EXPECT_THAT(text, HasSubstr("alexnet backward_filter, batch 16\n"));
+  const std::string all = text.substr(text.find("alexnet forward + backward_filter, batch 16\n"));
+  EXPECT_EQ(line_with(all, "best of each layer"), "* best of each layer 400.0 143.3 -");
+  EXPECT_EQ(line_with(all, " a.cpu"), " a.cpu 400.0 143.3 -");
+}
+
+TEST(PrintRollUp, KeepsDifferentCircumstancesApart) {
+  Records records;
+  for (int threads : {1, 2})
+    for (const char* layer : {"conv2", "conv3"}) {
+      records.push_back(in_layer(measured("a.cpu", 0.1 * threads), layer));
+      records.back().key.threads = threads;
+    }
+  const std::string text = roll_up(records);
+  EXPECT_THAT(text, AllOf(HasSubstr("1 thread,"), HasSubstr("2 threads,")));
+  EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 200.0 143.3 -");
+}
+
+TEST(PrintRollUp, IsSilentAboutASingleLayer) {
+  EXPECT_EQ(roll_up({measured("a.cpu", 0.1), measured("b.cpu", 0.1)}), "");
+  EXPECT_EQ(roll_up({}), "");
+}
+
+}  // namespace
+}  // namespace convscope

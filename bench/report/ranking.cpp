@@ -1,0 +1,47 @@
+#include "bench/report/ranking.hpp"
+
+#include <fmt/format.h>
+
+#include "bench/report/words.hpp"
+
+namespace convscope {
+
+bool is_timed(const ResultRecord& record) {
+  return record.time && record.time->full.statistics.n > 0 && record.time->full.statistics.median > 0;
+}
+
+bool can_win(const ResultRecord& record) {
+  return record.outcome == Outcome::measured && is_timed(record);
+}
+
+double median_seconds(const ResultRecord& record) {
+  return record.time->full.statistics.median;
+}
+
+bool faster(const ResultRecord* a, const ResultRecord* b) {
+  if (median_seconds(*a) != median_seconds(*b)) return median_seconds(*a) < median_seconds(*b);
+  return a->key.algorithm < b->key.algorithm;
+}
+
+bool is_baseline(const ResultRecord& record) {
+  return record.key.algorithm.rfind("onednn.", 0) == 0;
+}
+
+std::optional<double> baseline_seconds(const std::vector<const ResultRecord*>& records) {
+  std::optional<double> best;
+  for (const ResultRecord* record : records)
+    if (is_baseline(*record) && can_win(*record) && (!best || median_seconds(*record) < *best))
+      best = median_seconds(*record);
+  return best;
+}
+
+std::string circumstances(const CaseKey& key, const DeviceInfo& device) {
+  const std::string cap = key.workspace_cap
+                              ? "workspace up to " + bytes_text(static_cast<double>(*key.workspace_cap))
+                              : "any workspace";
+  return fmt::format("{} {}, {} thread{}, {} cache, {}, {}", name(key.problem.math), name(key.problem.layout),
+                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), cap,
+                     device.name.empty() ? name(key.device) : device.name);
+}
+
+}  // namespace convscope

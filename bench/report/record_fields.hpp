@@ -1,0 +1,143 @@
+// The fields of each part of a ResultRecord with their names in JSON, written once: fields(visitor, part)
+// calls visitor(name, member) for each. record_json.cpp reads and writes through it, so that both sides
+// agree. Not here: how a value looks in JSON. Times are seconds, sizes bytes, rates per second.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "bench/core/result.hpp"
+
+namespace convscope {
+
+// T is U, or const U: one list of fields serves the reader and the writer.
+template <typename T, typename U>
+concept Is = std::same_as<std::remove_const_t<T>, U>;
+
+template <typename Visitor>
+void fields(Visitor& field, Is<AlgorithmInfo> auto& info) {
+  field("id", info.id);
+  field("family", info.family);
+  field("provider", info.provider);
+  field("version", info.version);
+  field("device", info.device);
+  field("summary", info.summary);
+  field("exact_on_integers", info.exact_on_integers);
+  field("candidate", info.candidate);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<DeviceInfo> auto& device) {
+  field("kind", device.kind);
+  field("name", device.name);
+  field("instructions", device.instructions);
+  field("cores", device.cores);
+  field("l1_bytes", device.l1_bytes);
+  field("l2_bytes", device.l2_bytes);
+  field("llc_bytes", device.llc_bytes);
+  field("memory_bytes", device.memory_bytes);
+  field("virtualised", device.virtualised);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<OperationCount> auto& count) {
+  field("product_flops", count.product_flops);
+  field("transform_flops", count.transform_flops);
+  field("bytes", count.bytes);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<Accuracy> auto& accuracy) {
+  field("relative_l2", accuracy.relative_l2);
+  field("max_abs", accuracy.max_abs);
+  field("max_relative", accuracy.max_relative);
+  field("integers_exact", accuracy.integers_exact);
+  field("checked_outputs", accuracy.checked_outputs);
+  field("total_outputs", accuracy.total_outputs);
+  field("gate", accuracy.gate);
+}
+
+// A series is one flat object: its statistics, then its raw samples.
+template <typename Visitor>
+void fields(Visitor& field, Is<Series> auto& series) {
+  auto& s = series.statistics;
+  field("n", s.n);
+  field("median_seconds", s.median);
+  field("ci_low_seconds", s.ci_low);
+  field("ci_high_seconds", s.ci_high);
+  field("min_seconds", s.min);
+  field("q1_seconds", s.q1);
+  field("q3_seconds", s.q3);
+  field("iqr_seconds", s.iqr);
+  field("mean_seconds", s.mean);
+  field("stddev_seconds", s.stddev);
+  field("samples_seconds", series.samples);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<Measurement> auto& time) {
+  field("full", time.full);
+  field("inference", time.inference);
+  field("kernel", time.kernel);
+  field("phase_seconds", time.phase_seconds);
+  field("plan_seconds", time.plan_seconds);
+  field("iterations_per_sample", time.iterations_per_sample);
+  field("warmup_runs", time.warmup_runs);
+  field("rounds", time.rounds);
+  field("tensor_copies", time.tensor_copies);
+  field("stop_reason", time.stop_reason);
+  field("repeat", time.repeat);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<Health> auto& health) {
+  field("governor", health.governor);
+  field("load_before", health.load_before);
+  field("load_after", health.load_after);
+  field("clock_mhz", health.clock_mhz);
+  field("involuntary_switches", health.involuntary_switches);
+  field("discarded_samples", health.discarded_samples);
+  field("throttled", health.throttled);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<Ceilings> auto& ceilings) {
+  field("threads", ceilings.threads);
+  field("fma_flops", ceilings.fma_flops);
+  field("copy_bytes", ceilings.copy_bytes);
+  field("read_bytes", ceilings.read_bytes);
+  field("cache_read_bytes", ceilings.cache_read_bytes);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<CaseKey> auto& key) {
+  field("network", key.network);
+  field("layer", key.layer);
+  field("count", key.count);
+  field("problem", key.problem);
+  field("algorithm", key.algorithm);
+  field("device", key.device);
+  field("threads", key.threads);
+  field("cache", key.cache);
+  field("workspace_cap_bytes", key.workspace_cap);
+  field("seed", key.seed);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<ResultRecord> auto& record) {
+  field("key", record.key);
+  field("algorithm", record.algorithm);
+  field("device", record.device);
+  field("outcome", record.outcome);
+  field("reason", record.reason);
+  field("note", record.note);
+  field("implementation", record.implementation);
+  field("workspace_bytes", record.workspace_bytes);
+  field("operations", record.operations);
+  field("accuracy", record.accuracy);
+  field("time", record.time);
+  field("health", record.health);
+  field("ceilings", record.ceilings);
+}
+
+}  // namespace convscope

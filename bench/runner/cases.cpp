@@ -1,0 +1,217 @@
+// The loops that make groups of a suite, with the checks that need the machine and the registry. Start at
+// expand().
+#include "bench/runner/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/config_text.hpp"
+
+namespace convscope {
+namespace {
+
+// The place is a field of the config, and where there is one an entry of it; or the flag that replaced the
+// field.
+[[noreturn]] void refuse(const Suite& suite, std::string_view field, std::optional<size_t> entry,
+                         const std::string& what) {
+  const auto flag = suite.flag_of.find(field);
+  if (flag != suite.flag_of.end()) throw UsageError(fmt::format("{}: {}", flag->second, what));
+  throw UsageError(
+      fmt::format("{}: at /{}{}: {}", suite.file, field, entry ? fmt::format("/{}", *entry) : "", what));
+}
+
+std::vector<DeviceInfo> selected_devices(const Suite& suite, const std::vector<DeviceInfo>& present) {
+  std::vector<DeviceInfo> selected;
+  std::vector<std::string> names;
+  for (const DeviceInfo& info : present) {
+    names.emplace_back(name(info.kind));
+    if (suite.devices.empty() && info.kind != DeviceKind::emulator) selected.push_back(info);
+  }
+  for (DeviceKind kind : suite.devices) {
+    const auto is_kind = [kind](const DeviceInfo& info) { return info.kind == kind; };
+    const auto info = std::find_if(present.begin(), present.end(), is_kind);
+    if (info == present.end())
+      refuse(suite, "devices", std::nullopt,
+             fmt::format("found the device {}, which this machine or build does not have; allowed are {}",
+                         name(kind), join(names)));
+    selected.push_back(*info);
+  }
+  return selected;
+}
+
+void check_glob(const Suite& suite, size_t index, const Registry& registry) {
+  const std::string& glob = suite.algorithms[index];
+  std::vector<std::string> candidates, others;
+  for (const Algorithm* algorithm : registry.all())
+    (algorithm->info().candidate ? candidates : others).push_back(algorithm->info().id);
+  const auto matches = [&](const std::string& id) { return matches_glob(glob, id); };
+  if (std::any_of(candidates.begin(), candidates.end(), matches)) return;
+  const auto other = std::find_if(others.begin(), others.end(), matches);
+  const std::string found =
+      other != others.end()
+          ? fmt::format("found \"{}\", which matches only {}, and that is never timed against others", glob,
+                        *other)
+          : fmt::format("found \"{}\", which matches no algorithm", glob);
+  refuse(suite, "algorithms", index,
+         fmt::format("{}; allowed are patterns over {}{}", found, join(candidates),
+                     did_you_mean(glob, candidates)));
+}
+
+// The candidates of one kind of device that any glob matches, in the registry's order.
+std::vector<std::string> matching_algorithms(const Suite& suite, const Registry& registry, DeviceKind kind) {
+  std::vector<std::string> ids;
+  for (const Algorithm* algorithm : registry.all()) {
+    const AlgorithmInfo& info = algorithm->info();
+    const auto matches = [&](const std::string& glob) { return matches_glob(glob, info.id); };
+    if (info.candidate && info.device == kind &&
+        std::any_of(suite.algorithms.begin(), suite.algorithms.end(), matches))
+      ids.push_back(info.id);
+  }
+  return ids;
+}
+
+std::vector<int> resolved_threads(const Suite& suite, const DeviceInfo& info) {
+  if (info.kind != DeviceKind::cpu) return {1};
+  std::vector<int> resolved;
+  for (int threads : suite.threads) {
+    if (threads > info.cores)
+      refuse(suite, "threads", std::nullopt,
+             fmt::format("found the number {}; allowed is 0 (every core) to {}, the cores of this machine",
+                         threads, info.cores));
+    const int actual = threads == 0 ? info.cores : threads;
+    if (std::find(resolved.begin(), resolved.end(), actual) == resolved.end()) resolved.push_back(actual);
+  }
+  return resolved;
+}
+
+// A device and what runs on it, the same for every layer.
+struct Target {
+  DeviceInfo info;
+  std::vector<int> threads;
+  std::vector<std::string> algorithms;
+};
+
+std::vector<Target> targets_of(const Suite& suite, const Registry& registry,
+                               const std::vector<DeviceInfo>& present) {
+  for (size_t i = 0; i < suite.algorithms.size(); ++i) check_glob(suite, i, registry);
+  std::vector<Target> targets;
+  std::vector<std::string> kinds;
+  for (const DeviceInfo& info : selected_devices(suite, present)) {
+    kinds.emplace_back(name(info.kind));
+    Target target{info, resolved_threads(suite, info), matching_algorithms(suite, registry, info.kind)};
+    if (!target.algorithms.empty()) targets.push_back(std::move(target));
+  }
+  if (targets.empty())
+    refuse(
+        suite, "algorithms", std::nullopt,
+        fmt::format("found {}, which matches no algorithm of this run's devices ({}); nothing is left to run",
+                    join(suite.algorithms), join(kinds)));
+  return targets;
+}
+
+void check_memory(const Suite& suite, size_t layer, const ConvProblem& problem, const DeviceInfo& info) {
+  const bool is_known = info.memory_bytes > 0;
+  if (!is_known || problem.total_bytes() <= info.memory_bytes) return;
+  refuse(
+      suite, "layers", layer,
+      fmt::format("layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
+                  "the device {}",
+                  suite.layers[layer].name, problem.batch,
+                  readable_bytes(static_cast<double>(problem.total_bytes())),
+                  readable_bytes(static_cast<double>(info.memory_bytes)), name(info.kind)));
+}
+
+// The protocols of one problem: threads, cache states, caps.
+void add_protocols(const Suite& suite, const Target& target, CaseKey key, std::vector<Group>& groups) {
+  for (int threads : target.threads)
+    for (CacheState cache : suite.measuring.cache)
+      for (const auto& cap : suite.measuring.workspace_caps) {
+        key.threads = threads;
+        key.cache = cache;
+        key.workspace_cap = cap;
+        groups.push_back({key, target.algorithms});
+      }
+}
+
+// The problems of one layer in one pass on one device: batches, math modes, layouts.
+void add_problems(const Suite& suite, size_t index, Pass pass, const Target& target,
+                  std::vector<Group>& groups) {
+  const Layer& layer = suite.layers[index];
+  CaseKey key;
+  key.network = suite.name;
+  key.layer = layer.name;
+  key.count = layer.count;
+  key.device = target.info.kind;
+  key.seed = suite.measuring.seed;
+  key.problem = layer.shape;
+  key.problem.pass = pass;
+  const auto batches = layer.batch ? std::vector{*layer.batch} : suite.batch.at(target.info.kind);
+  for (int64_t batch : batches)
+    for (MathMode math : suite.math)
+      for (Layout layout : suite.layouts) {
+        key.problem.batch = batch;
+        key.problem.math = math;
+        key.problem.layout = layout;
+        check_memory(suite, index, key.problem, target.info);
+        add_protocols(suite, target, key, groups);
+      }
+}
+
+}  // namespace
+
+std::string candidate_key(const CaseKey& key) {
+  const auto quoted = [](const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  return fmt::format("{} {} {} {} {} threads={} cache={} cap={}", quoted(key.network), quoted(key.layer),
+                     to_line(key.problem), key.algorithm, name(key.device), key.threads, name(key.cache),
+                     byte_limit_text(key.workspace_cap));
+}
+
+std::vector<Group> expand(const Suite& suite, const Registry& registry,
+                          const std::vector<DeviceInfo>& devices) {
+  const auto targets = targets_of(suite, registry, devices);
+  std::vector<Group> groups;
+  for (size_t index = 0; index < suite.layers.size(); ++index)
+    for (Pass pass : suite.passes) {
+      const bool is_needless = pass == Pass::backward_data && suite.layers[index].first;
+      if (is_needless && !suite.first_backward_data) continue;
+      for (const Target& target : targets) add_problems(suite, index, pass, target, groups);
+    }
+  if (groups.empty())
+    refuse(suite, "passes", std::nullopt,
+           "found only backward_data, and every layer is a first layer, whose backward-data pass training "
+           "never needs; allowed with first_backward_data (--first-backward-data)");
+  return groups;
+}
+
+std::vector<Group> shard(const std::vector<Group>& groups, int64_t index, int64_t count) {
+  if (count < 1 || index < 1 || index > count)
+    throw UsageError(fmt::format("shard: found {}/{}; allowed is I/N with 1 <= I <= N", index, count));
+  const auto weight = [&](size_t i) {
+    return groups[i].common.problem.nominal_flops() * static_cast<double>(groups[i].algorithms.size());
+  };
+  std::vector<size_t> heaviest_first(groups.size());
+  std::iota(heaviest_first.begin(), heaviest_first.end(), size_t{0});
+  std::stable_sort(heaviest_first.begin(), heaviest_first.end(),
+                   [&](size_t a, size_t b) { return weight(a) > weight(b); });
+  // Each group goes to the part that has least so far.
+  std::vector<double> load(static_cast<size_t>(count), 0.0);
+  std::vector<size_t> chosen;
+  for (size_t i : heaviest_first) {
+    const auto lightest = std::min_element(load.begin(), load.end());
+    *lightest += weight(i);
+    if (lightest - load.begin() == index - 1) chosen.push_back(i);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<Group> part;
+  for (size_t i : chosen) part.push_back(groups[i]);
+  return part;
+}
+
+}  // namespace convscope

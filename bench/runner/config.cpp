@@ -1,0 +1,209 @@
+// JSON to Suite, field by field, and the checks across fields. Start at suite_from_json(). How a value is
+// checked and how a message is put together is config_value.hpp's.
+#include "bench/runner/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/config_file.hpp"
+#include "bench/runner/config_value.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr WholeRange kSize{1, kLargestSize};
+constexpr WholeRange kPad{0, kLargestSize};
+
+// Leaves `target`, which holds the default, alone where the key is missing.
+template <typename T, typename Read>
+void read_optional(const ConfigValue& object, std::string_view key, T& target, Read read) {
+  if (const auto value = object.find(key)) target = read(*value);
+}
+
+// The same for a list that may be written as a single value.
+template <typename T, typename Read>
+void read_list(const ConfigValue& object, std::string_view key, std::vector<T>& target, Read read) {
+  if (const auto value = object.find(key)) target = read_each(value->one_or_list(), read);
+}
+
+Layer read_layer(const ConfigValue& value) {
+  constexpr std::array<std::string_view, 5> required{"name", "in_channels", "input", "out_channels",
+                                                     "filter"};
+  value.check_object(kLayerKeys, required);
+  const auto size = [](const ConfigValue& v) { return v.whole_number(kSize); };
+  const auto extent = [](const ConfigValue& v) { return v.extent(kSize); };
+  Layer layer;
+  layer.name = value.at("name").short_name();
+  layer.shape.in_channels = size(value.at("in_channels"));
+  layer.shape.input = extent(value.at("input"));
+  layer.shape.out_channels = size(value.at("out_channels"));
+  layer.shape.filter = extent(value.at("filter"));
+  read_optional(value, "stride", layer.shape.stride, extent);
+  read_optional(value, "pad", layer.shape.pad, [](const ConfigValue& v) { return v.extent(kPad); });
+  read_optional(value, "dilation", layer.shape.dilation, extent);
+  read_optional(value, "groups", layer.shape.groups, size);
+  read_optional(value, "count", layer.count, size);
+  read_optional(value, "first", layer.first, [](const ConfigValue& v) { return v.boolean(); });
+  read_optional(value, "batch", layer.batch, size);
+  return layer;
+}
+
+std::vector<Layer> read_layers(const ConfigValue& value) {
+  std::vector<Layer> layers;
+  std::map<std::string, size_t> index_of;
+  for (const ConfigValue& entry : value.list()) {
+    Layer layer = read_layer(entry);
+    const auto [earlier, is_new] = index_of.try_emplace(layer.name, layers.size());
+    if (!is_new)
+      entry.at("name").refuse_value(
+          fmt::format("a name that no other layer has, and /layers/{} has it", earlier->second));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+void read_batch(const ConfigValue& value, std::map<DeviceKind, std::vector<int64_t>>& batch) {
+  const auto numbers = [](const ConfigValue& v) {
+    return read_each(v.one_or_list(), [](const ConfigValue& entry) { return entry.whole_number(kSize); });
+  };
+  if (!value.is_object()) {
+    for (DeviceKind kind : kDeviceKinds) batch[kind] = numbers(value);
+    return;
+  }
+  std::vector<std::string_view> kinds;
+  for (DeviceKind kind : kDeviceKinds) kinds.push_back(name(kind));
+  value.check_object(kinds, {});
+  for (DeviceKind kind : kDeviceKinds)
+    if (const auto member = value.find(name(kind))) batch[kind] = numbers(*member);
+}
+
+void read_measuring(const ConfigValue& value, MeasuringSettings& settings) {
+  constexpr WholeRange samples{1, kLargestSamples};
+  value.check_object(kMeasuringKeys, {});
+  const auto number_of_samples = [&](const ConfigValue& v) { return v.whole_number(samples); };
+  read_list(value, "cache", settings.cache,
+            [](const ConfigValue& v) { return v.one_of(kCacheStates, cache_state_from_name); });
+  read_list(value, "workspace_cap", settings.workspace_caps,
+            [](const ConfigValue& v) { return v.byte_limit(); });
+  read_optional(value, "time_limit_s", settings.time_limit_seconds,
+                [](const ConfigValue& v) { return v.number_above_zero(kLongestTimeLimit); });
+  read_optional(value, "min_samples", settings.min_samples, number_of_samples);
+  read_optional(value, "max_samples", settings.max_samples, number_of_samples);
+  read_optional(value, "confidence_width", settings.confidence_width,
+                [](const ConfigValue& v) { return v.number_above_zero(1); });
+  read_optional(value, "seed", settings.seed, [](const ConfigValue& v) {
+    return static_cast<uint64_t>(v.whole_number({0, INT64_MAX}));
+  });
+}
+
+// Every batch that `layer` can be run at.
+std::vector<int64_t> batches_of(const Layer& layer, const Suite& suite) {
+  if (layer.batch) return {*layer.batch};
+  std::vector<int64_t> all;
+  for (const auto& [kind, batches] : suite.batch) all.insert(all.end(), batches.begin(), batches.end());
+  return all;
+}
+
+nlohmann::ordered_json to_json(Extent2 extent) {
+  return nlohmann::ordered_json::array({extent.h, extent.w});
+}
+
+nlohmann::ordered_json to_json(const Layer& layer) {
+  const ConvProblem& shape = layer.shape;
+  nlohmann::ordered_json json{{"name", layer.name},
+                              {"in_channels", shape.in_channels},
+                              {"input", to_json(shape.input)},
+                              {"out_channels", shape.out_channels},
+                              {"filter", to_json(shape.filter)},
+                              {"stride", to_json(shape.stride)},
+                              {"pad", to_json(shape.pad)},
+                              {"dilation", to_json(shape.dilation)},
+                              {"groups", shape.groups},
+                              {"count", layer.count},
+                              {"first", layer.first}};
+  if (layer.batch) json["batch"] = *layer.batch;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
+  std::vector<std::string> caps;
+  for (const auto& cap : settings.workspace_caps) caps.push_back(byte_limit_text(cap));
+  return {{"cache", all_names(settings.cache)},
+          {"workspace_cap", caps},
+          {"time_limit_s", settings.time_limit_seconds},
+          {"min_samples", settings.min_samples},
+          {"max_samples", settings.max_samples},
+          {"confidence_width", settings.confidence_width},
+          {"seed", settings.seed}};
+}
+
+}  // namespace
+
+Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
+  constexpr std::array<std::string_view, 2> required{"name", "layers"};
+  const ConfigValue top(json, file);
+  top.check_object(kSuiteKeys, required);
+  Suite suite;
+  suite.file = file;
+  if (const auto schema = top.find("$schema")) schema->text();  // for editors
+  suite.name = top.at("name").short_name();
+  read_optional(top, "source", suite.source, [](const ConfigValue& v) { return v.text(); });
+  suite.layers = read_layers(top.at("layers"));
+  if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
+  read_list(top, "devices", suite.devices,
+            [](const ConfigValue& v) { return v.one_of(kDeviceKinds, device_kind_from_name); });
+  read_list(top, "passes", suite.passes,
+            [](const ConfigValue& v) { return v.one_of(kPasses, pass_from_name); });
+  read_list(top, "math", suite.math,
+            [](const ConfigValue& v) { return v.one_of(kMathModes, math_from_name); });
+  read_list(top, "layouts", suite.layouts,
+            [](const ConfigValue& v) { return v.one_of(kLayouts, layout_from_name); });
+  read_list(top, "algorithms", suite.algorithms, [](const ConfigValue& v) { return v.short_name(); });
+  read_list(top, "threads", suite.threads, [](const ConfigValue& v) {
+    return static_cast<int>(v.whole_number({0, kLargestThreads}));
+  });
+  read_optional(top, "first_backward_data", suite.first_backward_data,
+                [](const ConfigValue& v) { return v.boolean(); });
+  if (const auto measuring = top.find("measuring")) read_measuring(*measuring, suite.measuring);
+  check_suite(suite);
+  return suite;
+}
+
+Suite load_suite(const std::string& path) {
+  return suite_from_json(read_json_file(path), path);
+}
+
+void check_suite(const Suite& suite) {
+  for (size_t i = 0; i < suite.layers.size(); ++i)
+    for (int64_t batch : batches_of(suite.layers[i], suite)) {
+      ConvProblem problem = suite.layers[i].shape;
+      problem.batch = batch;
+      if (const auto fault = defect(problem))
+        throw UsageError(fmt::format("{}: at /layers/{}: layer \"{}\" at batch {}: {}", suite.file, i,
+                                     suite.layers[i].name, batch, *fault));
+    }
+  const MeasuringSettings& measuring = suite.measuring;
+  if (measuring.min_samples > measuring.max_samples)
+    throw UsageError(fmt::format(
+        "{}: at /measuring/min_samples: found the number {}; allowed is at most max_samples, which is {}",
+        suite.file, measuring.min_samples, measuring.max_samples));
+}
+
+nlohmann::ordered_json to_json(const Suite& suite) {
+  nlohmann::ordered_json json{{"name", suite.name}, {"source", suite.source}};
+  for (const auto& [kind, batches] : suite.batch) json["batch"][std::string(name(kind))] = batches;
+  if (!suite.devices.empty()) json["devices"] = all_names(suite.devices);
+  json["passes"] = all_names(suite.passes);
+  json["math"] = all_names(suite.math);
+  json["layouts"] = all_names(suite.layouts);
+  json["algorithms"] = suite.algorithms;
+  json["threads"] = suite.threads;
+  json["first_backward_data"] = suite.first_backward_data;
+  json["measuring"] = to_json(suite.measuring);
+  for (const Layer& layer : suite.layers) json["layers"].push_back(to_json(layer));
+  return json;
+}
+
+}  // namespace convscope

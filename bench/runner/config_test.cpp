@@ -1,0 +1,228 @@
+// What a good config becomes: defaults, short forms, the way back to JSON; the shipped configs; the schema's
+// keys.
+#include "bench/runner/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "bench/runner/config_file.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::ElementsAre;
+
+Suite suite_of(const std::string& text) {
+  return suite_from_json(parse_json(text, "test.json"), "test.json");
+}
+
+Suite suite_with(const std::string& keys) {
+  return suite_of(
+      R"({"name": "n", "layers": [{"name": "a", "in_channels": 4, "input": [8, 9], "out_channels": 6, "filter": 3}])" +
+      keys + "}");
+}
+
+TEST(Config, WithOnlyANameAndALayerGetsTheDocumentedDefaults) {
+  const Suite suite = suite_with("");
+  EXPECT_EQ(suite.name, "n");
+  EXPECT_EQ(suite.file, "test.json");
+  EXPECT_THAT(suite.batch.at(DeviceKind::cpu), ElementsAre(16));
+  EXPECT_THAT(suite.batch.at(DeviceKind::cuda), ElementsAre(256));
+  EXPECT_THAT(suite.batch.at(DeviceKind::emulator), ElementsAre(1));
+  EXPECT_TRUE(suite.devices.empty());
+  EXPECT_THAT(suite.passes, ElementsAre(Pass::forward, Pass::backward_data, Pass::backward_filter));
+  EXPECT_THAT(suite.math, ElementsAre(MathMode::fp32));
+  EXPECT_THAT(suite.layouts, ElementsAre(Layout::nchw));
+  EXPECT_THAT(suite.algorithms, ElementsAre("*"));
+  EXPECT_THAT(suite.threads, ElementsAre(0));
+  EXPECT_FALSE(suite.first_backward_data);
+  EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::cold));
+  EXPECT_THAT(suite.measuring.workspace_caps, ElementsAre(std::optional<int64_t>(268'435'456)));
+  EXPECT_EQ(suite.measuring.time_limit_seconds, 15);
+  EXPECT_EQ(suite.measuring.min_samples, 10);
+  EXPECT_EQ(suite.measuring.max_samples, 200);
+  EXPECT_EQ(suite.measuring.confidence_width, 0.005);
+  EXPECT_EQ(suite.measuring.seed, 1u);
+  ASSERT_EQ(suite.layers.size(), 1u);
+  const Layer& layer = suite.layers[0];
+  EXPECT_EQ(layer.shape.input, (Extent2{8, 9}));
+  EXPECT_EQ(layer.shape.filter, (Extent2{3, 3}));
+  EXPECT_EQ(layer.shape.stride, (Extent2{1, 1}));
+  EXPECT_EQ(layer.shape.pad, (Extent2{0, 0}));
+  EXPECT_EQ(layer.shape.dilation, (Extent2{1, 1}));
+  EXPECT_EQ(layer.shape.groups, 1);
+  EXPECT_EQ(layer.count, 1);
+  EXPECT_FALSE(layer.first);
+  EXPECT_EQ(layer.batch, std::nullopt);
+}
+
+TEST(Config, TakesOneValueWhereAListMayStand) {
+  const Suite suite = suite_with(
+      R"(, "batch": 3, "passes": "forward", "layouts": "nhwc", "threads": 2, "devices": "cpu", "algorithms": "fft*",
+         "measuring": {"cache": "hot", "workspace_cap": "inf"})");
+  for (DeviceKind kind : kDeviceKinds) EXPECT_THAT(suite.batch.at(kind), ElementsAre(3));
+  EXPECT_THAT(suite.passes, ElementsAre(Pass::forward));
+  EXPECT_THAT(suite.layouts, ElementsAre(Layout::nhwc));
+  EXPECT_THAT(suite.threads, ElementsAre(2));
+  EXPECT_THAT(suite.devices, ElementsAre(DeviceKind::cpu));
+  EXPECT_THAT(suite.algorithms, ElementsAre("fft*"));
+  EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::hot));
+  EXPECT_THAT(suite.measuring.workspace_caps, ElementsAre(std::nullopt));
+}
+
+TEST(Config, BatchOfOneDeviceLeavesTheOthersAtTheirDefaults) {
+  const Suite suite = suite_with(R"(, "batch": {"cpu": [1, 4]})");
+  EXPECT_THAT(suite.batch.at(DeviceKind::cpu), ElementsAre(1, 4));
+  EXPECT_THAT(suite.batch.at(DeviceKind::cuda), ElementsAre(256));
+}
+
+TEST(Config, ReadsWorkspaceCapsInAllTheirForms) {
+  const Suite suite = suite_with(R"(, "measuring": {"workspace_cap": [0, "64KiB", "1GiB", "12", "inf"]})");
+  EXPECT_THAT(suite.measuring.workspace_caps,
+              ElementsAre(0, 65'536, 1'073'741'824, 12, std::optional<int64_t>()));
+}
+
+TEST(Config, MayStartWithAUtf8ByteOrderMark) {
+  const std::string text = R"({"name": "n", "layers": [{"name": "a", "in_channels": 1, "input": 1,
+                               "out_channels": 1, "filter": 1}]})";
+  EXPECT_EQ(suite_of("\xEF\xBB\xBF" + text).name, "n");
+}
+
+TEST(Config, MayRepeatAKeyInDifferentObjects) {
+  // "name", "batch" and so on stand in the suite and in each layer: only twice in one object is a fault.
+  EXPECT_NO_THROW(suite_of(R"({"name": "n", "batch": 2, "layers": [
+      {"name": "a", "in_channels": 1, "input": 1, "out_channels": 1, "filter": 1, "batch": 1},
+      {"name": "b", "in_channels": 1, "input": 1, "out_channels": 1, "filter": 1, "batch": 1}]})"));
+}
+
+TEST(Config, WrittenAsJsonReadsBackToTheSameSuite) {
+  const Suite suite = suite_with(
+      R"(, "source": "s", "batch": {"cuda": [8, 9]}, "devices": ["cuda", "cpu"], "passes": ["backward_filter"],
+         "math": ["tf32", "3xtf32"], "layouts": ["chwn"], "algorithms": ["a*", "b?"], "threads": [1, 0],
+         "first_backward_data": true, "measuring": {"cache": ["hot", "weights-cold"], "workspace_cap": ["8MiB", "inf"],
+         "time_limit_s": 0.25, "min_samples": 7, "max_samples": 8, "confidence_width": 0.5, "seed": 99})");
+  const auto json = to_json(suite);
+  EXPECT_EQ(json["batch"]["cuda"], nlohmann::ordered_json({8, 9}));
+  EXPECT_EQ(json["measuring"]["workspace_cap"], nlohmann::ordered_json({"8MiB", "inf"}));
+  const Suite again = suite_of(json.dump());
+  EXPECT_EQ(to_json(again), json);
+  EXPECT_EQ(again.layers[0].shape, suite.layers[0].shape);
+  EXPECT_EQ(again.measuring.time_limit_seconds, 0.25);
+}
+
+std::vector<std::string> shipped_configs() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(CONVSCOPE_CONFIG_FOLDER))
+    if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json")
+      paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Suite shipped(const std::string& file) {
+  return load_suite(std::string(CONVSCOPE_CONFIG_FOLDER) + "/" + file);
+}
+
+TEST(ShippedConfigs, AreAllValidAndCalledAsTheirFile) {
+  EXPECT_EQ(shipped_configs().size(), 16u);
+  for (const std::string& path : shipped_configs()) {
+    const Suite suite = load_suite(path);
+    EXPECT_EQ(suite.name, std::filesystem::path(path).stem().string());
+    EXPECT_FALSE(suite.source.empty()) << path;
+    EXPECT_EQ(to_json(suite_from_json(to_json(suite), path)), to_json(suite)) << path;
+  }
+}
+
+TEST(ShippedConfigs, MarkEveryLayerThatReadsAnImageAsFirst) {
+  for (const std::string& path : shipped_configs())
+    for (const Layer& layer : load_suite(path).layers)
+      EXPECT_EQ(layer.first, layer.shape.in_channels == 1 || layer.shape.in_channels == 3)
+          << path << " " << layer.name;
+}
+
+TEST(ShippedConfigs, AlexNetIsTheSingleTowerOfThePaper) {
+  const Suite suite = shipped("alexnet.json");
+  ASSERT_EQ(suite.layers.size(), 5u);
+  EXPECT_THAT(suite.batch.at(DeviceKind::cpu), ElementsAre(16));
+  EXPECT_THAT(suite.batch.at(DeviceKind::cuda), ElementsAre(256));
+  std::vector<int64_t> outputs;
+  for (const Layer& layer : suite.layers) outputs.push_back(layer.shape.output().h);
+  EXPECT_THAT(outputs, ElementsAre(55, 27, 13, 13, 13));
+  ConvProblem conv2 = suite.layers[1].shape;
+  conv2.batch = 256;
+  EXPECT_NEAR(conv2.nominal_flops(), 229e9, 1e9);
+}
+
+TEST(ShippedConfigs, AlexNetFullEndsInAThousandClasses) {
+  const Suite suite = shipped("alexnet_full.json");
+  ASSERT_EQ(suite.layers.size(), 8u);
+  EXPECT_EQ(suite.layers[5].shape.output(), (Extent2{1, 1}));
+  EXPECT_EQ(suite.layers[7].shape.out_channels, 1000);
+}
+
+TEST(ShippedConfigs, SmokeReachesEveryKindOfShapeWithTinyTensors) {
+  const Suite suite = shipped("smoke.json");
+  std::set<int64_t> filters;
+  bool strided = false, dilated = false, grouped = false, depthwise = false;
+  for (const Layer& layer : suite.layers) {
+    filters.insert(layer.shape.filter.h);
+    strided |= layer.shape.stride.h > 1;
+    dilated |= layer.shape.dilation.h > 1;
+    grouped |= layer.shape.groups > 1 && !layer.shape.is_depthwise();
+    depthwise |= layer.shape.is_depthwise();
+    EXPECT_LT(layer.shape.nominal_flops(), 1e6) << layer.name;
+  }
+  EXPECT_THAT(filters, testing::IsSupersetOf({1, 3, 5, 11}));
+  EXPECT_TRUE(strided && dilated && grouped && depthwise);
+  EXPECT_THAT(suite.layouts, ElementsAre(Layout::nchw, Layout::nhwc));
+}
+
+std::set<std::string> keys_of(const nlohmann::json& object) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+template <typename Keys>
+std::set<std::string> as_set(const Keys& keys) {
+  return {keys.begin(), keys.end()};
+}
+
+TEST(Schema, NamesTheSameKeysAndValuesAsTheLoader) {
+  const auto schema = read_json_file(std::string(CONVSCOPE_CONFIG_FOLDER) + "/schema.json");
+  const auto& defs = schema["$defs"];
+  EXPECT_EQ(keys_of(schema["properties"]), as_set(kSuiteKeys));
+  EXPECT_EQ(keys_of(defs["layer"]["properties"]), as_set(kLayerKeys));
+  EXPECT_EQ(keys_of(schema["properties"]["measuring"]["properties"]), as_set(kMeasuringKeys));
+  const auto expect_names = [&](const std::string& definition, const auto& values) {
+    std::set<std::string> names;
+    for (auto value : values) names.emplace(name(value));
+    EXPECT_EQ(defs[definition]["enum"].get<std::set<std::string>>(), names) << definition;
+  };
+  expect_names("device", kDeviceKinds);
+  expect_names("pass", kPasses);
+  expect_names("math", kMathModes);
+  expect_names("layout", kLayouts);
+  expect_names("cache", kCacheStates);
+}
+
+TEST(Schema, StatesTheLoadersDefaults) {
+  const auto schema = read_json_file(std::string(CONVSCOPE_CONFIG_FOLDER) + "/schema.json");
+  auto defaults = nlohmann::json::object();
+  for (const auto& [key, property] : schema["properties"].items())
+    if (property.contains("default")) defaults[key] = property["default"];
+  for (const auto& [key, property] : schema["properties"]["measuring"]["properties"].items())
+    defaults["measuring"][key] = property.at("default");
+  Suite suite;
+  suite.name = "n";
+  auto expected = nlohmann::json(to_json(suite));
+  expected.erase("name");
+  EXPECT_EQ(defaults, expected);
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,50 @@
+// Text forms that configs, flags and their error messages share: byte sizes, lists, "did you mean". Not here:
+// JSON (config_file, config_value) and the meaning of any field (config, overrides).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convscope {
+
+// A limit in bytes; null is no limit.
+struct ByteLimit {
+  std::optional<int64_t> bytes;
+  bool operator==(const ByteLimit&) const = default;
+};
+
+inline constexpr std::string_view kByteLimitForms =
+    "whole bytes, a whole number with KiB, MiB, GiB or TiB (as in 256MiB), or inf";
+
+// "256MiB", "64KiB", "1GiB", "2TiB", "4096B", "4096", "inf". Nothing when the text is none of these or does
+// not fit 64 bits.
+std::optional<ByteLimit> parse_byte_limit(std::string_view text);
+
+// The shortest such form that is exact: "256MiB", "1000", "inf".
+std::string byte_limit_text(std::optional<int64_t> bytes);
+
+// For people: "1.5 GiB".
+std::string readable_bytes(double bytes);
+
+// "a, b, c".
+std::string join(const std::vector<std::string>& words);
+
+// The candidate that `text` was probably meant to be, by edit distance without regard to case; nothing when
+// none is near.
+std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates);
+
+// "; did you mean \"forward\"?", or nothing.
+std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
+
+// The names of all values of an enumeration, as in all_names(kPasses).
+template <typename Values>
+std::vector<std::string> all_names(const Values& values) {
+  std::vector<std::string> names;
+  for (auto value : values) names.emplace_back(name(value));
+  return names;
+}
+
+}  // namespace convscope

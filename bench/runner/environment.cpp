@@ -1,0 +1,95 @@
+#include "bench/runner/environment.hpp"
+
+#include <fmt/chrono.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+#include "bench/report/record_json.hpp"
+#include "bench/runner/build_info.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return text_or_null(line);
+}
+
+// The value of the first `key<separator>value` line, surrounding spaces and quotes taken off.
+std::string value_in(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key, 0) != 0) continue;
+    const size_t begin = line.find_first_not_of(" \t\"", key.size());
+    const size_t end = line.find_last_not_of(" \t\"");
+    return begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
+  }
+  return "";
+}
+
+Json describe_program(const BuildInfo& build) {
+  return {{"name", "convscope"},        {"version", build.version},       {"commit", build.commit},
+          {"modified", build.modified}, {"build_type", build.build_type}, {"compiler", build.compiler},
+          {"flags", build.flags}};
+}
+
+Json describe_libraries(const BuildInfo& build, const Registry& registry) {
+  Json libraries = Json::object();
+  for (const Algorithm* algorithm : registry.all())
+    if (!algorithm->info().version.empty()) libraries[algorithm->info().provider] = algorithm->info().version;
+  for (const auto& [library, version] : build.libraries) libraries[library] = text_or_null(version);
+  return libraries;
+}
+
+Json describe_system() {
+  utsname names{};
+  uname(&names);
+  return {{"name", text_or_null(value_in("/etc/os-release", "PRETTY_NAME="))},
+          {"kernel", names.release},
+          {"architecture", names.machine}};
+}
+
+Json available_memory() {
+  const std::string kibibytes = value_in("/proc/meminfo", "MemAvailable:");
+  return kibibytes.empty() ? Json(nullptr) : Json(std::strtoll(kibibytes.c_str(), nullptr, 10) << 10);
+}
+
+Json describe_state() {
+  double load = 0;
+  const bool known = getloadavg(&load, 1) == 1;
+  return {{"time", utc_now()},
+          {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
+          {"load_1min", known ? Json(load) : Json(nullptr)},
+          {"available_memory_bytes", available_memory()},
+          {"transparent_hugepages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
+          {"smt_active", first_line("/sys/devices/system/cpu/smt/active")}};
+}
+
+}  // namespace
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+Json describe_environment(const DeviceInfo& device, const Registry& registry) {
+  const BuildInfo build = build_info();
+  return {{"program", describe_program(build)},
+          {"libraries", describe_libraries(build, registry)},
+          {"system", describe_system()},
+          {"device", to_json(device)},
+          {"state", describe_state()}};
+}
+
+}  // namespace convscope

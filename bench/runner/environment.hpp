@@ -1,0 +1,21 @@
+// The circumstances of a run, for results.json and `info`: the build, the libraries, the operating system,
+// the processor and its state right now. Not here: ceilings (bench/measure) and the command line
+// (ResultFile::argv).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/algorithm/registry.hpp"
+#include "bench/core/result.hpp"
+
+namespace convscope {
+
+// {"program", "libraries", "system", "device", "state"}. Library versions are those of this build and of the
+// providers in `registry`. What cannot be read is null.
+nlohmann::ordered_json describe_environment(const DeviceInfo& device, const Registry& registry);
+
+// The time now as in 2026-01-31T12:34:56Z.
+std::string utc_now();
+
+}  // namespace convscope

@@ -1,0 +1,55 @@
+#include "bench/runner/environment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/runner/build_info.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::MatchesRegex;
+
+class LibraryAlgorithm final : public Algorithm {
+ public:
+  const AlgorithmInfo& info() const override { return info_; }
+  Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
+  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
+    return nullptr;
+  }
+  OperationCount operations(const ConvProblem&) const override { return {}; }
+
+ private:
+  AlgorithmInfo info_{"somelib.cpu", "library", "somelib", "4.5.6", DeviceKind::cpu, "", false, true};
+};
+
+TEST(Environment, NamesBuildLibrariesSystemAndProcessor) {
+  Registry registry;
+  registry.add(std::make_unique<LibraryAlgorithm>());
+  const DeviceInfo device = describe_cpu();
+  const auto json = describe_environment(device, registry);
+  EXPECT_EQ(json["libraries"]["somelib"], "4.5.6");
+  EXPECT_TRUE(json["libraries"]["fmt"].is_string());
+  EXPECT_EQ(json["device"], to_json(device));
+  EXPECT_THAT(json["program"]["commit"].get<std::string>(), MatchesRegex("unknown|[0-9a-f]{40}"));
+  EXPECT_TRUE(json["program"]["modified"].is_boolean());
+  EXPECT_FALSE(json["system"]["kernel"].get<std::string>().empty());
+  EXPECT_GT(json["state"]["available_memory_bytes"].get<int64_t>(), int64_t{1} << 20);
+}
+
+TEST(Environment, WritesTheTimeAsUtc) {
+  EXPECT_THAT(utc_now(), MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"));
+}
+
+TEST(BuildInfo, IsFilledInByTheBuild) {
+  const BuildInfo build = build_info();
+  EXPECT_FALSE(build.version.empty());
+  EXPECT_FALSE(build.build_type.empty());
+  EXPECT_THAT(build.compiler, MatchesRegex("[A-Za-z]+ [0-9.]+"));
+  EXPECT_EQ(build.flags.find('@'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace convscope

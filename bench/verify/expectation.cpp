@@ -1,0 +1,188 @@
+#include "bench/verify/expectation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/core/random.hpp"
+#include "bench/verify/reference_loops.hpp"
+#include "bench/verify/sample.hpp"
+#include "bench/verify/tensor_data.hpp"
+
+namespace convscope {
+namespace {
+
+// Beyond this many outputs even a cheap problem is sampled, to bound memory.
+constexpr int64_t kMostFullOutputs = int64_t{1} << 20;
+// What the reference may spend on one kind of data: on the sums, and on the sample (beyond kSmallestSample).
+constexpr double kSumMultiplyAdds = 1e8;
+constexpr double kSampleMultiplyAdds = 5e7;
+constexpr int64_t kSmallestSample = 1024;
+
+// Largest single error allowed, in units of gate times typical value. Errors at the gate that are spread like
+// a normal distribution stay below 7 even over 10^11 outputs.
+constexpr double kOutlier = 20;
+// The same for a sum over a block with random signs, whose error is sqrt(block) times an element's.
+constexpr double kSumOutlier = 10;
+// Operations of an algorithm's transforms that are charged like terms of the sum.
+constexpr double kTransformTerms = 64;
+
+// Relative error of reading one operand in the mode's format.
+double operand_rounding(MathMode math) {
+  switch (math) {
+    case MathMode::fp32:
+    case MathMode::tf32x3:
+      return 0;
+    case MathMode::tf32:
+    case MathMode::fp16:
+      return 0x1p-11;
+    case MathMode::bf16:
+      return 0x1p-9;
+  }
+  return 0;
+}
+
+// The dot-product bound of any order of summation, gamma_n (Higham, Accuracy and Stability, section 3.1).
+double relative_bound(const ConvProblem& problem) {
+  const double nu = (static_cast<double>(reduction_length(problem)) + kTransformTerms) * 0x1p-24;
+  const double gamma = nu < 0.5 ? nu / (1 - nu) : 1.0;
+  return gamma + 2 * operand_rounding(problem.math);
+}
+
+int64_t sample_size(const ConvProblem& problem, const VerifyOptions& options) {
+  const auto affordable =
+      static_cast<int64_t>(kSampleMultiplyAdds / static_cast<double>(reduction_length(problem)));
+  return std::min(options.sampled_outputs, std::max(affordable, kSmallestSample));
+}
+
+}  // namespace
+
+double accuracy_gate(MathMode math) {
+  switch (math) {
+    case MathMode::fp32:
+    case MathMode::tf32x3:
+      return 2e-5;
+    case MathMode::tf32:
+    case MathMode::fp16:
+      return 1e-3;
+    case MathMode::bf16:
+      return 8e-3;
+  }
+  return 0;
+}
+
+Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& options, DataKind kind)
+    : problem_(problem), gate_(accuracy_gate(problem.math)) {
+  std::array<std::vector<float>, 3> tensors;
+  for (Role role : read_roles(problem.pass))
+    tensors[static_cast<size_t>(role)] = TensorData(problem, role, kind, options.seed).generate();
+  const float *input = tensors[0].data(), *filter = tensors[1].data(), *output = tensors[2].data();
+
+  const Role written = written_role(problem.pass);
+  const TensorShape shape = problem.shape(written);
+  const bool all =
+      problem.nominal_flops() <= options.full_check_flops && problem.elements(written) <= kMostFullOutputs;
+  const std::vector<TensorIndex> indices =
+      all ? all_outputs(problem) : sample_outputs(problem, sample_size(problem, options), options.seed);
+  const auto count = static_cast<int64_t>(indices.size());
+  offset_.resize(indices.size());
+  value_.resize(indices.size());
+  magnitude_.resize(indices.size());
+  const ReferenceLoops loops(problem, input, filter, output);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const ReferenceSum sum = loops.at(indices[at]);
+    offset_[at] = offset_of(shape, indices[at]);
+    value_[at] = sum.value;
+    magnitude_[at] = sum.magnitude;
+  }
+  if (!all) {
+    sums_.emplace(problem, block_for_cost(problem, kSumMultiplyAdds), random_bits(options.seed, 0xb1));
+    expected_sums_ = sums_->expected(input, filter, output);
+  }
+
+  double squares = 0, magnitude_squares = 0;
+  for (size_t i = 0; i < value_.size(); ++i) {
+    squares += value_[i] * value_[i];
+    magnitude_squares += magnitude_[i] * magnitude_[i];
+    largest_value_ = std::max(largest_value_, std::abs(value_[i]));
+    largest_magnitude_ = std::max(largest_magnitude_, magnitude_[i]);
+  }
+  // A sum of n terms of random sign is about its magnitude over sqrt(n). Less only by luck, which a problem
+  // of few outputs can have.
+  const auto terms = static_cast<double>(reduction_length(problem));
+  typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(count));
+}
+
+double Expectation::bound(size_t i, double error_growth) const {
+  // Transforms mix the elements of a tile, so their errors do not shrink with an output's own terms.
+  const double magnitude = error_growth > 1 ? largest_magnitude_ * error_growth : magnitude_[i];
+  return std::min(relative_bound(problem_) * magnitude, kOutlier * gate_ * typical_);
+}
+
+double Expectation::repeat_tolerance(bool exact) const {
+  return exact ? 0 : kOutlier * gate_ * typical_;
+}
+
+Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {
+  const Role role = written_role(problem_.pass);
+  const TensorShape shape = problem_.shape(role);
+  Comparison result;
+  double squares = 0, worst_excess = 0;
+  size_t worst = 0;
+  for (size_t i = 0; i < value_.size(); ++i) {
+    const double error = std::abs(static_cast<double>(written[offset_[i]]) - value_[i]);
+    squares += error * error;
+    result.max_abs = std::max(result.max_abs, error);
+    const double excess = error - (exact ? 0 : bound(i, error_growth));
+    if (excess > worst_excess) {
+      worst_excess = excess;
+      worst = i;
+    }
+  }
+  const double norm = typical_ * std::sqrt(static_cast<double>(value_.size()));
+  result.relative_l2 = std::sqrt(squares) / (norm > 0 ? norm : 1);
+  result.max_relative = result.max_abs / (largest_value_ > 0 ? largest_value_ : 1);
+
+  const std::string where = element_name(role, index_of_offset(shape, offset_[worst]));
+  if (exact && worst_excess > 0)
+    result.fault = fmt::format(
+        "whole-number data must come out exactly, but {} is {} instead of {} (largest error {:.3g})", where,
+        written[offset_[worst]], value_[worst], result.max_abs);
+  else if (worst_excess > 0)
+    result.fault = fmt::format(
+        "{} is {:.9g} instead of {:.9g}: the error is {:.3g}, the bound {:.3g} (relative L2 error {:.3g})",
+        where, written[offset_[worst]], value_[worst], worst_excess + bound(worst, error_growth),
+        bound(worst, error_growth), result.relative_l2);
+  else if (result.relative_l2 > gate_)
+    result.fault =
+        fmt::format("the relative L2 error is {:.3g}, the gate for {} is {:.3g} (worst at {}, off by {:.3g})",
+                    result.relative_l2, name(problem_.math), gate_, where, result.max_abs);
+  else
+    result.fault = sums_fault(written, exact);
+  return result;
+}
+
+std::optional<std::string> Expectation::sums_fault(const float* written, bool exact) const {
+  if (!sums_) return std::nullopt;
+  const std::vector<double> sums = sums_->of_result(written);
+  const double tolerance =
+      exact ? 0 : kSumOutlier * gate_ * typical_ * std::sqrt(static_cast<double>(sums_->block()));
+  size_t worst = 0;
+  double worst_error = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double error = std::abs(sums[i] - expected_sums_[i]);
+    if (error > worst_error) {
+      worst_error = error;
+      worst = i;
+    }
+  }
+  if (worst_error <= tolerance) return std::nullopt;
+  return fmt::format(
+      "an element outside the sample is wrong: the signed sum of {} is off by {:.6g} (allowed {:.3g})",
+      sums_->describe(worst), worst_error, tolerance);
+}
+
+}  // namespace convscope

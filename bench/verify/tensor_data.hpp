@@ -1,0 +1,37 @@
+// The data that candidates are checked on: every element is a pure function of seed, data kind, tensor and
+// memory offset, so that it can be filled in parallel and recomputed to see whether somebody changed it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/core/problem.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+
+// Products that are added up for one element of the written tensor, at most.
+int64_t reduction_length(const ConvProblem& problem);
+
+// The two tensors that the pass reads.
+std::array<Role, 2> read_roles(Pass pass);
+
+class TensorData {
+ public:
+  TensorData(const ConvProblem& problem, Role role, DataKind kind, uint64_t seed);
+
+  int64_t elements() const { return elements_; }
+  // The element at a memory offset. Whole numbers lie in [-2, 2], or fewer and sparser where the reduction is
+  // so long that a sum of magnitudes could leave f32's exact range of 2^24.
+  float at(int64_t offset) const;
+  std::vector<float> generate() const;
+
+ private:
+  int64_t elements_;
+  DataKind kind_;
+  uint64_t seed_;
+  int64_t half_range_ = 2;
+  int64_t one_in_ = 1;  // of so many whole numbers one is kept, the others are 0
+};
+
+}  // namespace convscope

@@ -1,0 +1,150 @@
+#include "bench/verify/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/verify/tensor_data.hpp"
+#include "bench/verify/tensor_index.hpp"
+
+namespace convscope {
+namespace {
+
+// Unlikely as a result, exact in f32.
+constexpr float kConstant = 12345.5f;
+
+constexpr int64_t kNone = INT64_MAX;
+
+// The lowest i below `count` for which `is_fault(i)`, or nothing.
+template <typename Fault>
+std::optional<int64_t> first_fault(int64_t count, const Fault& is_fault) {
+  int64_t first = kNone;
+#pragma omp parallel for if (count > 4096) reduction(min : first)
+  for (int64_t i = 0; i < count; ++i)
+    if (is_fault(i)) first = std::min(first, i);
+  if (first == kNone) return std::nullopt;
+  return first;
+}
+
+}  // namespace
+
+Trial::Trial(const ConvProblem& problem, DataKind kind, uint64_t seed, Plan& plan, Buffer& workspace,
+             Device& device, Queue& queue)
+    : problem_(problem),
+      written_(written_role(problem.pass)),
+      kind_(kind),
+      seed_(seed),
+      plan_(plan),
+      workspace_(workspace),
+      queue_(queue),
+      operands_(make_operands(problem, device, kind, seed)),
+      result_(static_cast<size_t>(problem.elements(written_))) {
+  workspace_.fill_with_nan();
+  prepare();
+}
+
+void Trial::prepare() {
+  if (plan_.has_prepare()) plan_.prepare(operands_.args(workspace_.data()), queue_);
+}
+
+Buffer& Trial::tensor(Role role) {
+  return role == Role::input ? operands_.input : role == Role::filter ? operands_.filter : operands_.output;
+}
+
+std::string Trial::element(int64_t offset) const {
+  return element_name(written_, index_of_offset(problem_.shape(written_), offset));
+}
+
+void Trial::execute(Before before) {
+  Buffer& written = tensor(written_);
+  if (before == Before::nan) written.fill_with_nan();
+  if (before == Before::constant) {
+    const std::vector<float> constant(result_.size(), kConstant);
+    written.upload(constant.data(), written.bytes());
+  }
+  plan_.run(operands_.args(workspace_.data()), queue_);
+  queue_.synchronize();
+  written.download(result_.data(), written.bytes());
+}
+
+std::optional<std::string> Trial::run(Before before) {
+  execute(before);
+  if (auto fault = broken_guard()) return fault;
+  if (auto fault = changed_tensor()) return fault;
+  if (auto offset = first_not_finite()) return explain_not_finite(*offset);
+  return std::nullopt;
+}
+
+std::optional<std::string> Trial::broken_guard() const {
+  for (Role role : kRoles)
+    if (!tensor(role).guards_intact()) return fmt::format("writes outside the {} buffer", name(role));
+  if (!workspace_.guards_intact())
+    return fmt::format("writes outside the workspace of {} bytes", workspace_.bytes());
+  return std::nullopt;
+}
+
+std::optional<std::string> Trial::changed_tensor() const {
+  for (Role role : read_roles(problem_.pass)) {
+    const TensorData data(problem_, role, kind_, seed_);
+    std::vector<float> now(static_cast<size_t>(data.elements()));
+    tensor(role).download(now.data(), now.size() * sizeof(float));
+    const auto changed = first_fault(data.elements(), [&](int64_t i) {
+      return !(now[static_cast<size_t>(i)] == data.at(i));  // true for NaN
+    });
+    if (changed)
+      return fmt::format("writes into its {}, which it may only read: {} was {} and is {}", name(role),
+                         element_name(role, index_of_offset(problem_.shape(role), *changed)),
+                         data.at(*changed), now[static_cast<size_t>(*changed)]);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> Trial::first_not_finite() const {
+  return first_fault(static_cast<int64_t>(result_.size()),
+                     [&](int64_t i) { return !std::isfinite(result_[static_cast<size_t>(i)]); });
+}
+
+// Runs again on other contents to tell apart the three causes.
+std::string Trial::explain_not_finite(int64_t offset) {
+  const auto at = static_cast<size_t>(offset);
+  const float found = result_[at];
+  execute(Before::constant);
+  if (result_[at] == kConstant)
+    return fmt::format("leaves {} unwritten: it still holds what was there before", element(offset));
+  if (std::isfinite(result_[at]))
+    return fmt::format("reads its output: {} is {} when the output held NaN before and {} when it held {}",
+                       element(offset), found, result_[at], kConstant);
+  std::vector<std::byte> zeros(workspace_.bytes());
+  workspace_.upload(zeros.data(), zeros.size());
+  prepare();
+  execute(Before::nan);
+  if (std::isfinite(result_[at]))
+    return fmt::format(
+        "reads its workspace before writing it: {} is {} when the workspace held NaN before "
+        "and {} when it held 0",
+        element(offset), found, result_[at]);
+  return fmt::format("{} is {}", element(offset), found);
+}
+
+std::optional<std::string> Trial::difference(const std::vector<float>& earlier, double tolerance) const {
+  const auto differs = first_fault(static_cast<int64_t>(result_.size()), [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    return !(std::abs(static_cast<double>(result_[at]) - earlier[at]) <= tolerance);
+  });
+  if (!differs) return std::nullopt;
+  const auto at = static_cast<size_t>(*differs);
+  return fmt::format("{} was {:.9g} and is {:.9g}", element(*differs), earlier[at], result_[at]);
+}
+
+bool Trial::depends_on_output(const std::vector<float>& right, double tolerance) {
+  // Twice, so that a plan that is wrong every second time is not taken for one that reads its output.
+  for (int run = 0; run < 2; ++run) {
+    execute(Before::nan);
+    if (difference(right, tolerance)) return false;
+  }
+  execute(Before::old_result);
+  return difference(right, tolerance).has_value();
+}
+
+}  // namespace convscope

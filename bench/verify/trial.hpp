@@ -1,0 +1,55 @@
+// One candidate on one kind of data: runs its plan and finds what it did wrong besides wrong values: elements
+// left unwritten, reads of what the output held, writes outside its buffers or into the tensors it reads,
+// runs that disagree. Expectation judges the values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/verify/expectation.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+
+// What the written tensor holds before a run.
+enum class Before { nan, old_result, constant };
+
+class Trial {
+ public:
+  // NaN-fills the output and `workspace` (which outlives the trial) and prepares the plan.
+  Trial(const ConvProblem& problem, DataKind kind, uint64_t seed, Plan& plan, Buffer& workspace,
+        Device& device, Queue& queue);
+
+  // The first fault of a run that does not need expected values, or nothing.
+  std::optional<std::string> run(Before before);
+  // The tensor written by the last run, on the host.
+  const std::vector<float>& result() const { return result_; }
+  // Where two results differ by more than `tolerance`, as a sentence. Only for results without NaN.
+  std::optional<std::string> difference(const std::vector<float>& earlier, double tolerance) const;
+  // True when running on top of an old result gives another result than running on NaN does.
+  bool depends_on_output(const std::vector<float>& right, double tolerance);
+
+ private:
+  void prepare();
+  void execute(Before before);
+  std::optional<std::string> broken_guard() const;
+  std::optional<std::string> changed_tensor() const;
+  std::optional<int64_t> first_not_finite() const;
+  std::string explain_not_finite(int64_t offset);
+  std::string element(int64_t offset) const;
+  Buffer& tensor(Role role);
+  const Buffer& tensor(Role role) const { return const_cast<Trial*>(this)->tensor(role); }
+
+  ConvProblem problem_;
+  Role written_;
+  DataKind kind_;
+  uint64_t seed_;
+  Plan& plan_;
+  Buffer& workspace_;
+  Queue& queue_;
+  Operands operands_;
+  std::vector<float> result_;
+};
+
+}  // namespace convscope

@@ -1,0 +1,112 @@
+#include "bench/verify/verification.hpp"
+
+#include <fmt/format.h>
+
+#include "bench/verify/expectation.hpp"
+#include "bench/verify/trial.hpp"
+
+namespace convscope {
+
+struct Verification::Impl {
+  ConvProblem problem;
+  VerifyOptions options;
+  Expectation integers, uniform;
+
+  const Expectation& expected(DataKind kind) const { return kind == DataKind::integers ? integers : uniform; }
+  Accuracy unchecked() const;
+  void record(DataKind kind, bool promises_exact, const Comparison& comparison, Accuracy& accuracy) const;
+  std::optional<std::string> check_kind(DataKind kind, const Algorithm& algorithm, Plan& plan,
+                                        Buffer& workspace, Device& device, Queue& queue, bool twice,
+                                        Accuracy& accuracy) const;
+  std::optional<std::string> check_second_run(Trial& trial, DataKind kind, double error_growth,
+                                              bool exact) const;
+};
+
+Verification::Verification(const ConvProblem& problem, const VerifyOptions& options)
+    : impl_(new Impl{problem, options, Expectation(problem, options, DataKind::integers),
+                     Expectation(problem, options, DataKind::uniform)}) {}
+
+Verification::~Verification() = default;
+
+Accuracy Verification::Impl::unchecked() const {
+  Accuracy accuracy;
+  accuracy.gate = accuracy_gate(problem.math);
+  accuracy.total_outputs = problem.elements(written_role(problem.pass));
+  return accuracy;
+}
+
+void Verification::Impl::record(DataKind kind, bool promises_exact, const Comparison& comparison,
+                                Accuracy& accuracy) const {
+  if (kind == DataKind::integers) {
+    if (promises_exact) accuracy.integers_exact = !comparison.fault;
+    return;
+  }
+  accuracy.relative_l2 = comparison.relative_l2;
+  accuracy.max_abs = comparison.max_abs;
+  accuracy.max_relative = comparison.max_relative;
+  accuracy.checked_outputs = uniform.checked_outputs();
+}
+
+std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const Algorithm& algorithm,
+                                                          Plan& plan, Buffer& workspace, Device& device,
+                                                          Queue& queue, bool twice,
+                                                          Accuracy& accuracy) const {
+  const double error_growth = algorithm.error_growth(problem);
+  const bool promises_exact = algorithm.info().exact_on_integers;
+  const bool exact = promises_exact && kind == DataKind::integers;
+  Trial trial(problem, kind, options.seed, plan, workspace, device, queue);
+  if (auto fault = trial.run(Before::nan)) return fault;
+  const Comparison comparison = expected(kind).compare(trial.result().data(), error_growth, exact);
+  record(kind, promises_exact, comparison, accuracy);
+  if (comparison.fault) return comparison.fault;
+  if (twice) return check_second_run(trial, kind, error_growth, exact);
+  return std::nullopt;
+}
+
+// The second run follows without another prepare: over the first result on whole numbers, so that sums into
+// the output show; over NaN on uniform data, so that an element written only once shows.
+std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, DataKind kind,
+                                                                double error_growth, bool exact) const {
+  const double tolerance = expected(kind).repeat_tolerance(exact);
+  const std::vector<float> first = trial.result();
+  const Before before = kind == DataKind::integers ? Before::old_result : Before::nan;
+  auto fault = trial.run(before);
+  if (fault) return "on the second run: " + *fault;
+  fault = trial.difference(first, tolerance);
+  if (!fault) fault = expected(kind).compare(trial.result().data(), error_growth, exact).fault;
+  if (!fault) return std::nullopt;
+  if (before == Before::old_result && trial.depends_on_output(first, tolerance))
+    return "reads its output: on a second run over the first result, " + *fault;
+  return "the second run differs from the first: " + *fault;
+}
+
+Verdict Verification::check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue) {
+  Verdict verdict;
+  verdict.accuracy = impl_->unchecked();
+  Buffer workspace(device, static_cast<size_t>(plan.workspace_bytes()));
+  for (DataKind kind : {DataKind::integers, DataKind::uniform}) {
+    const auto fault =
+        impl_->check_kind(kind, algorithm, plan, workspace, device, queue, true, verdict.accuracy);
+    if (!fault) continue;
+    verdict.reason = Reason::accuracy;
+    verdict.note =
+        fmt::format("{} ({} data)", *fault, kind == DataKind::integers ? "whole-number" : "uniform");
+    break;
+  }
+  return verdict;
+}
+
+Verdict Verification::check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue) {
+  Verdict verdict;
+  verdict.accuracy = impl_->unchecked();
+  Buffer workspace(device, static_cast<size_t>(plan.workspace_bytes()));
+  const auto fault = impl_->check_kind(DataKind::uniform, algorithm, plan, workspace, device, queue, false,
+                                       verdict.accuracy);
+  if (fault) {
+    verdict.reason = Reason::accuracy;
+    verdict.note = *fault + " (checked again after timing)";
+  }
+  return verdict;
+}
+
+}  // namespace convscope
