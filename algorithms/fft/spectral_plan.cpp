@@ -27,6 +27,9 @@ int64_t odd_lines(int64_t floats) {
   return (ceil_div(floats, 16) | 1) * 16;
 }
 
+// Spectra larger than this do not stay in a second-level cache until the product reads them.
+constexpr int64_t kStreamBytes = 4 << 20;
+
 float* tensor_of(const ConvArgs& args, const Operand& operand, int64_t group) {
   void* tensor = operand.role == Role::input    ? args.input
                  : operand.role == Role::filter ? args.filter
@@ -59,6 +62,10 @@ SpectralPlan::SpectralPlan(const ConvProblem& problem, int size, int64_t llc_byt
   y_row_ = columns;
   y_part_ = blocking_.rows * y_row_;
   y_bin_ = odd_lines(2 * y_part_);
+}
+
+bool SpectralPlan::stream(int64_t bin) const {
+  return bins(size_) * bin * int64_t{sizeof(float)} > kStreamBytes;
 }
 
 int64_t SpectralPlan::workspace_bytes() const {
@@ -110,7 +117,8 @@ void SpectralPlan::transform_a(const float* tensor, Block tiles, const Areas& ar
   const auto batch = [&](int64_t i) {
     const int64_t tile = i / batches, lane = i % batches * lanes;
     float* to = areas.a + tile * a_row_ + lane;
-    return Batch{planes_of(geometry_.a, lane, channels, tiles.first + tile), {to, to + a_part_, a_bin_}};
+    return Batch{planes_of(geometry_.a, lane, channels, tiles.first + tile),
+                 {to, to + a_part_, a_bin_, stream(a_bin_)}};
   };
   for_groups(
       geometry_.a, tiles.count * batches, batch, areas,
@@ -126,7 +134,7 @@ void SpectralPlan::transform_b(const float* tensor, Block columns, Block depth, 
     const int64_t column = columns.first + j * panel_columns_ + vector * lanes;
     float* to = areas.b + 2 * j * panel + k * panel_columns_ + vector * lanes;
     return Batch{planes_of(geometry_.b, column, columns.first + columns.count, depth.first + k),
-                 {to, to + panel, b_bin_}};
+                 {to, to + panel, b_bin_, stream(b_bin_)}};
   };
   for_groups(
       geometry_.b, panels * depth.count * vectors, batch, areas,

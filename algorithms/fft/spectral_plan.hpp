@@ -39,6 +39,8 @@ class SpectralPlan final : public Plan {
   };
 
   Areas areas(void* workspace, int64_t group) const;
+  // Whether spectra with `bin` floats a bin are written past the caches.
+  bool stream(int64_t bin) const;
   // Runs count batches, batch(i) each, in groups that share a call, on all threads.
   template <class MakeBatch, class Run>
   void for_groups(const Operand& operand, int64_t count, const MakeBatch& batch, const Areas& areas,

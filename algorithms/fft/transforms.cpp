@@ -5,22 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#if !defined(CONVSCOPE_FFT_IS_SMALL)
-#define CONVSCOPE_FFT_IS_SMALL
-namespace convscope::fft {
-namespace {
-
-// Small windows (filters) have variants that leave out the work on zeros or on unwanted results.
-bool is_small(int size, const Operand& operand) {
-  return operand.h.window <= size / 4 && operand.w.window <= size / 4;
-}
-
-}  // namespace
-}  // namespace convscope::fft
-#endif
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/fft/transforms.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
 #include "algorithms/fft/codelets-inl.hpp"
@@ -43,10 +30,20 @@ constexpr int64_t complex_column(int size, int slot) {
   return size + 2 + int64_t{slot - 1} * size;
 }
 
+// Streaming is only fast when a vector is a whole line.
+constexpr bool kWholeLines = kLanes * sizeof(float) == 64;
+
 HWY_INLINE void store_bin(const Spectra& to, int64_t bin, Complex value) {
   const Tag tag;
-  hn::Store(value.re, tag, to.real + bin * to.bin_stride);
-  hn::Store(value.im, tag, to.imaginary + bin * to.bin_stride);
+  float* const real = to.real + bin * to.bin_stride;
+  float* const imaginary = to.imaginary + bin * to.bin_stride;
+  if (kWholeLines && to.stream) {
+    hn::Stream(value.re, tag, real);
+    hn::Stream(value.im, tag, imaginary);
+  } else {
+    hn::Store(value.re, tag, real);
+    hn::Store(value.im, tag, imaginary);
+  }
 }
 HWY_INLINE Complex load_bin(const Spectra& from, int64_t bin) {
   const Tag tag;
@@ -154,6 +151,14 @@ HWY_NOINLINE void inverse_rows(const float* tile, const TileBatch& batch, float*
   }
 }
 
+// Asks for what the column of the next batch will load: its bins lie too far apart for the hardware to guess.
+HWY_INLINE void prefetch_bins(const Spectra& from, int64_t first, int64_t count) {
+  for (int64_t bin = first; bin < first + count; ++bin) {
+    hwy::Prefetch(from.real + bin * from.bin_stride);
+    hwy::Prefetch(from.imaginary + bin * from.bin_stride);
+  }
+}
+
 // Calls column(slot, batch) for all slots, one slot of all batches after the other.
 template <class Step>
 HWY_INLINE void for_columns(int first, int last, size_t batches, const Step& column) {
@@ -181,6 +186,7 @@ void inverse(std::span<const Batch> batches, float* tensor, float* scratch) {
     inverse_real_column<Size, Needed>(batches[i].spectra, part, scratch + i * tile);
   });
   for_columns(1, Size / 2, batches.size(), [&](int slot, size_t i) {
+    if (i + 1 < batches.size()) prefetch_bins(batches[i + 1].spectra, complex_column(Size, slot), Size);
     inverse_column<Size, Needed>(batches[i].spectra, slot, scratch + i * tile);
   });
   for (size_t i = 0; i < batches.size(); ++i)
@@ -188,13 +194,13 @@ void inverse(std::span<const Batch> batches, float* tensor, float* scratch) {
 }
 
 void transform_any(int size, std::span<const Batch> batches, const float* tensor, float* scratch) {
-  const bool small = is_small(size, *batches.front().planes.operand);
+  const bool small = has_small_window(size, *batches.front().planes.operand);
   if (size == 16)
     return small ? forward<16, 4>(batches, tensor, scratch) : forward<16, 16>(batches, tensor, scratch);
   return small ? forward<32, 8>(batches, tensor, scratch) : forward<32, 32>(batches, tensor, scratch);
 }
 void invert_any(int size, std::span<const Batch> batches, float* tensor, float* scratch) {
-  const bool small = is_small(size, *batches.front().planes.operand);
+  const bool small = has_small_window(size, *batches.front().planes.operand);
   if (size == 16)
     return small ? inverse<16, 4>(batches, tensor, scratch) : inverse<16, 16>(batches, tensor, scratch);
   return small ? inverse<32, 8>(batches, tensor, scratch) : inverse<32, 32>(batches, tensor, scratch);
@@ -230,11 +236,12 @@ int64_t scratch_bytes(int size) {
 }
 
 int most_batches(int size, const Operand& operand) {
-  return whole_tiles(size) * (is_small(size, operand) ? 4 : 1);
+  return whole_tiles(size) * (has_small_window(size, operand) ? 4 : 1);
 }
 
 void transform_tiles(int size, std::span<const Batch> batches, const float* tensor, float* scratch) {
   HWY_DYNAMIC_DISPATCH(transform_any)(size, batches, tensor, scratch);
+  hwy::FlushStream();
 }
 
 void invert_tiles(int size, std::span<const Batch> batches, float* tensor, float* scratch) {

@@ -37,6 +37,7 @@ struct Spectra {
   float* real = nullptr;
   float* imaginary = nullptr;
   int64_t bin_stride = 0;
+  bool stream = false;  // write past the caches: for areas that do not fit them anyway
 };
 
 struct Batch {
@@ -55,6 +56,11 @@ void transform_tiles(int size, std::span<const Batch> batches, const float* tens
 
 // Writes the samples of the operand's window that lie inside the tensor, times 1 / size^2.
 void invert_tiles(int size, std::span<const Batch> batches, float* tensor, float* scratch);
+
+// Small windows (filters) have variants of their own that leave out work on zeros and on unwanted results.
+inline bool has_small_window(int size, const Operand& operand) {
+  return operand.h.window <= size / 4 && operand.w.window <= size / 4;
+}
 
 // Floating-point operations of transforming one plane whose samples outside window_h rows are zero (or not
 // wanted), from the codelets' split-radix counts; fewer are executed where columns are zero too.
