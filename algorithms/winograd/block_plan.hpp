@@ -33,9 +33,11 @@ struct ScratchPart {
 };
 ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int lanes, int threads);
 
-// Strips a block so that the planes of a block (`strip_bytes` a strip) stay in the cache that the threads
-// share, and below what the workspace cap leaves; equal blocks.
-int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t fixed_bytes,
-                         const DeviceInfo& device, const PlanOptions& options);
+// Strips a block, from `strip_bytes` of planes a strip and the `stationary_bytes` that every block passes
+// through once (the transformed filters, or the products of backward-filter). A block is as large as those,
+// so that neither of the two streams outweighs the other, but stays between the private caches and the shared
+// one, and below what the workspace cap leaves beside `fixed_bytes`. The blocks are equal.
+int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t stationary_bytes,
+                         int64_t fixed_bytes, const DeviceInfo& device, const PlanOptions& options);
 
 }  // namespace convscope::winograd

@@ -64,8 +64,9 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
   tiles_.row = odd_lines((depth_ + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes);
   products_.row = odd_lines(panels_ * panel_columns_);
   const int64_t strip_floats = geometry_.planes() * geometry_.tile_columns() * (tiles_.row + products_.row);
-  block_strips_ = strips_per_block(geometry_, strip_floats * static_cast<int64_t>(sizeof(float)),
-                                   arena_.bytes(), device, options);
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  block_strips_ = strips_per_block(geometry_, strip_floats * kFloat, filter_floats_ * kFloat, arena_.bytes(),
+                                   device, options);
   const int64_t rows = block_strips_ * geometry_.tile_columns();
   tiles_.plane = odd_lines(rows * tiles_.row);
   products_.plane = odd_lines(rows * products_.row);
@@ -82,8 +83,9 @@ void ConvolutionPlan::prepare(const ConvArgs& args, Queue&) {
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t unit = 0; unit < groups_ * vectors * chunks; ++unit) {
     const int64_t group = unit / (vectors * chunks);
-    filter_transform_.transform(filter + group * group_filters, unit / chunks % vectors,
-                                unit % chunks * FilterTransform::kDepthChunk, filters_,
+    // The two vectors of a panel follow each other, as they lie side by side in every plane.
+    filter_transform_.transform(filter + group * group_filters, unit % vectors,
+                                unit / vectors % chunks * FilterTransform::kDepthChunk, filters_,
                                 workspace + filters_at_ + group * filter_floats_,
                                 scratch_.of_thread(workspace, omp_get_thread_num()));
   }

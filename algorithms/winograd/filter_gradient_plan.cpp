@@ -30,7 +30,7 @@ class FilterGradientPlan final : public Plan {
   const VectorKernels& kernels_;
   const FilterTransform filter_transform_;
   const int threads_;
-  const int64_t rows_, columns_, panel_columns_, panels_;
+  const int64_t rows_, columns_, panel_columns_, panels_, row_panels_;
   PlaneLayout gradients_, data_, products_;
   int64_t gradients_at_ = 0, data_at_ = 0, products_at_ = 0, block_strips_ = 1;
   ScratchPart scratch_;
@@ -46,34 +46,36 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
       rows_(geometry.signal.lanes()),
       columns_(geometry.image.lanes()),
       panel_columns_(gemm_shape().columns_per_panel),
-      panels_((columns_ + panel_columns_ - 1) / panel_columns_) {
+      panels_((columns_ + panel_columns_ - 1) / panel_columns_),
+      row_panels_((rows_ + panel_columns_ - 1) / panel_columns_) {
   products_.panel = 2 * kernels_.lanes;
   products_.row = odd_lines(panels_ * panel_columns_);
   products_.plane = odd_lines(rows_ * products_.row);
   products_at_ = arena_.take(products_.plane * geometry_.planes());
   scratch_ = take_scratch(arena_, geometry_, kernels_.lanes, threads_);
 
-  gradients_.panel = 2 * kernels_.lanes;
-  gradients_.row = odd_lines((rows_ + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes);
-  data_.row = panel_columns_;
+  data_.row = gradients_.row = panel_columns_;
   const int64_t strip_floats =
-      geometry_.planes() * geometry_.tile_columns() * (gradients_.row + panels_ * panel_columns_);
-  block_strips_ = strips_per_block(geometry_, strip_floats * static_cast<int64_t>(sizeof(float)),
-                                   arena_.bytes(), device, options);
+      geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  block_strips_ =
+      strips_per_block(geometry_, strip_floats * kFloat, products_.plane * geometry_.planes() * kFloat,
+                       arena_.bytes(), device, options);
   const int64_t tiles = block_strips_ * geometry_.tile_columns();
-  data_.panel = odd_lines(tiles * panel_columns_);
+  data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
   data_.plane = odd_lines(panels_ * data_.panel);
-  gradients_.plane = odd_lines(tiles * gradients_.row);
+  gradients_.plane = odd_lines(row_panels_ * gradients_.panel);
   gradients_at_ = arena_.take(gradients_.plane * geometry_.planes());
   data_at_ = arena_.take(data_.plane * geometry_.planes());
 }
 
-// One panel of columns in one plane, over the tiles of the block that have this point.
+// One panel of columns in one plane, over the tiles of the block that have this point. Both operands lie in
+// panels, so that a pair of them streams through the first cache level.
 void FilterGradientPlan::multiply(const Block& block, int64_t plane, int64_t panel, float* workspace) const {
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
-  const float* a = workspace + gradients_at_ + plane * gradients_.plane;
-  const float* b = workspace + data_at_ + plane * data_.plane + panel * data_.panel;
+  const float* const a = workspace + gradients_at_ + plane * gradients_.plane;
+  const float* const b = workspace + data_at_ + plane * data_.plane + panel * data_.panel;
   float* const c = workspace + products_at_ + plane * products_.plane + panel * panel_columns_;
 
   // The tallest tiles come first, so a plane that has tiles at all has some in the first block.
@@ -81,13 +83,13 @@ void FilterGradientPlan::multiply(const Block& block, int64_t plane, int64_t pan
   const bool whole = strips == block.strips;
   const int64_t depth = whole ? strips * tile_columns : strips;
   if (depth == 0) return;
-  GemmMode mode = block.first == 0 ? GemmMode::overwrite : GemmMode::add;
-  for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
-    gemm_columns(a, gradients_.row, b, c, products_.row, rows_, panel_columns_, depth, mode);
-    a += block.strips * gradients_.row;
-    b += block.strips * data_.row;
-    mode = GemmMode::add;
-  }
+  for (int64_t k = 0; k < rows_; k += panel_columns_)
+    for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
+      const int64_t tile = column * block.strips * panel_columns_;
+      gemm_columns(a + k / panel_columns_ * gradients_.panel + tile, panel_columns_, b + tile,
+                   c + k * products_.row, products_.row, std::min(panel_columns_, rows_ - k), panel_columns_,
+                   depth, block.first == 0 && column == 0 ? GemmMode::overwrite : GemmMode::add);
+    }
 }
 
 void FilterGradientPlan::run(const ConvArgs& args, Queue&) {

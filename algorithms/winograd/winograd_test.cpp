@@ -105,9 +105,9 @@ class Problems {
 TEST_F(Winograd, EveryFixedTileIsRightOnRandomProblems) {
   Problems problems(1);
   for (const char* name : {"f2x2_3x3", "f4x4_3x3", "f6x6_3x3"})
-    for (int i = 0; i < 40; ++i) expect_right(variant(name), problems.next({3, 3}, {1, 1}));
+    for (int i = 0; i < 20; ++i) expect_right(variant(name), problems.next({3, 3}, {1, 1}));
   for (const char* name : {"f2x2_5x5", "f3x3_5x5", "f4x4_5x5"})
-    for (int i = 0; i < 40; ++i) expect_right(variant(name), problems.next({5, 5}, {1, 1}));
+    for (int i = 0; i < 20; ++i) expect_right(variant(name), problems.next({5, 5}, {1, 1}));
 }
 
 TEST_F(Winograd, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
@@ -115,13 +115,13 @@ TEST_F(Winograd, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
   for (int64_t h = 1; h <= 7; ++h)
     for (int64_t w = 1; w <= 7; ++w) {
       if (h == 1 && w == 1) continue;
-      for (int i = 0; i < 5; ++i) expect_right(variant("mixed"), problems.next({h, w}, {1, 1}));
+      for (int i = 0; i < 3; ++i) expect_right(variant("mixed"), problems.next({h, w}, {1, 1}));
     }
 }
 
 TEST_F(Winograd, PolyphaseIsRightForEveryStride) {
   Problems problems(3);
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 80; ++i) {
     const Extent2 stride{problems.between(1, 4), problems.between(2, 4)};
     const Extent2 filter{problems.between(stride.h, 8 - stride.h % 2), problems.between(stride.w + 1, 11)};
     if ((filter.h + stride.h - 1) / stride.h > 7) continue;
@@ -137,9 +137,9 @@ TEST_F(Winograd, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
         expect_right(variant(variant_name), problem);
       }
   };
-  expect_all_passes({"polyphase"}, "n=1 c=3 hw=227x227 k=32 rs=11x11 stride=4x4");
-  expect_all_passes({"f2x2_5x5", "f3x3_5x5", "f4x4_5x5", "mixed"}, "n=2 c=96 hw=27x27 k=32 rs=5x5 pad=2x2");
-  expect_all_passes({"f2x2_3x3", "f4x4_3x3", "f6x6_3x3", "mixed"}, "n=2 c=384 hw=13x13 k=48 rs=3x3 pad=1x1");
+  expect_all_passes({"polyphase"}, "n=1 c=3 hw=227x227 k=16 rs=11x11 stride=4x4");
+  expect_all_passes({"f2x2_5x5", "f3x3_5x5", "f4x4_5x5", "mixed"}, "n=1 c=96 hw=27x27 k=16 rs=5x5 pad=2x2");
+  expect_all_passes({"f2x2_3x3", "f4x4_3x3", "f6x6_3x3", "mixed"}, "n=1 c=384 hw=13x13 k=32 rs=3x3 pad=1x1");
 }
 
 TEST_F(Winograd, EveryInstructionSetIsRight) {
