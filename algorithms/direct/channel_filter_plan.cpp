@@ -18,6 +18,7 @@ class ChannelFilterPlan final : public FilterPlan {
   std::string implementation() const override;
 
  private:
+  double multiply_adds() const override;
   // What one call of the inner loop covers: `images` from `first_image` on, output rows `rows`.
   struct Piece {
     int64_t first_image = 0, images = 0;
@@ -31,6 +32,11 @@ class ChannelFilterPlan final : public FilterPlan {
   void finish_part(int64_t part, const float* sums, float* filter) const override;
 
   void add_piece(int64_t part, const Images& images, const Piece& piece, float* sums) const;
+  // The outputs whose tap r (tap s) falls inside the input.
+  Range rows_inside(int64_t r) const {
+    return outputs_inside(out_.h, problem_.stride.h, r * problem_.dilation.h - problem_.pad.h,
+                          problem_.input.h);
+  }
   Range columns_inside(int64_t s) const {
     return outputs_inside(out_.w, problem_.stride.w, s * problem_.dilation.w - problem_.pad.w,
                           problem_.input.w);
@@ -75,6 +81,16 @@ ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& 
 std::string ChannelFilterPlan::implementation() const {
   return std::string(kernels_.instructions) + ", output channels in lanes, tile " +
          std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_);
+}
+
+double ChannelFilterPlan::multiply_adds() const {
+  int64_t rows = 0, columns = 0;
+  for (int64_t r = 0; r < problem_.filter.h; ++r) rows += std::max<int64_t>(0, rows_inside(r).size());
+  for (int64_t s = 0; s < problem_.filter.w; ++s)
+    columns += taps_in_tile_ ? out_.w : std::max<int64_t>(0, columns_inside(s).size());
+  const int64_t lanes = round_up(problem_.out_channels_per_group(), kernels_.lanes);
+  return static_cast<double>(rows * columns) *
+         static_cast<double>(problem_.batch * problem_.groups * problem_.in_channels_per_group() * lanes);
 }
 
 // To [group][input block][row][column][channel of the block].
@@ -127,8 +143,7 @@ void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piec
   const int64_t vectors = vectors_of(block), lanes = vectors * kernels_.lanes;
   const Range channels = input_blocks_[static_cast<size_t>(input_block)];
   const int64_t in_channels = problem_.in_channels_per_group();
-  const Range inside =
-      outputs_inside(out_.h, problem_.stride.h, r * problem_.dilation.h - problem_.pad.h, problem_.input.h);
+  const Range inside = rows_inside(r);
   const Range rows{std::max(piece.rows.begin, inside.begin), std::min(piece.rows.end, inside.end)};
   constexpr int64_t kNoOffset = 0;
 
@@ -204,8 +219,8 @@ void ChannelFilterPlan::finish_part(int64_t part, const float* sums, float* filt
 
 }  // namespace
 
-std::unique_ptr<Plan> make_channel_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                               const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_channel_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                     const PlanOptions& options) {
   return std::make_unique<ChannelFilterPlan>(problem, kernels, options);
 }
 

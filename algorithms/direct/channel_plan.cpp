@@ -30,6 +30,7 @@ class ChannelPlan final : public CorrelationPlan {
   std::string implementation() const override;
 
  private:
+  double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
 
@@ -88,6 +89,18 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, con
 std::string ChannelPlan::implementation() const {
   return std::string(kernels_.instructions) + ", channels in lanes, tile " +
          std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_);
+}
+
+double ChannelPlan::multiply_adds() const {
+  double pairs = 0;
+  for (size_t i = 0; i < correlations_.size(); ++i) {
+    int64_t columns = 0;
+    for (const Strip& strip : walks_[i].strips) columns += strip.pixels.size() * strip.taps.size();
+    pairs += static_cast<double>(correlations_[i].rows.taps_inside_all()) * static_cast<double>(columns);
+  }
+  const int64_t lanes = round_up(written_channels_, kernels_.lanes);
+  const int64_t rows_of_images = problem_.batch / staged_.shape.images * problem_.groups;
+  return pairs * static_cast<double>(rows_of_images * read_channels_ * lanes);
 }
 
 int64_t ChannelPlan::packed_floats(const Correlation& one) const {
@@ -217,7 +230,8 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
                                         correlation.rows.out_start + i * correlation.rows.out_step,
                                         correlation.columns.out_start);
     for (const Strip& strip : walk.strips) {
-      job.in_offset = i * correlation.rows.step * staged_.row_step + strip.pixels.begin * pixel_step;
+      job.in_offset =
+          (i * correlation.rows.step - task.first_row) * staged_.row_step + strip.pixels.begin * pixel_step;
       job.filter = filter + rows.begin * walk.row_step + strip.taps.begin * walk.column_step;
       job.rows = rows.size();
       job.columns = strip.taps.size();
@@ -231,8 +245,8 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
 
 }  // namespace
 
-std::unique_ptr<Plan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                        const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                              const PlanOptions& options) {
   return std::make_unique<ChannelPlan>(problem, kernels, options);
 }
 

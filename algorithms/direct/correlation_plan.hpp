@@ -1,36 +1,40 @@
-// Forward and backward-data: the frame that both ways of using the vector lanes share. It stages the read
-// tensor unit by unit (some images, some groups) and hands out tasks; the two plans below compute them. Start
-// at run().
+// Forward and backward-data: the frame that all ways of using the vector lanes share. It stages the read
+// tensor unit by unit (some images, some groups, a band of rows) and hands out tasks; the plans below compute
+// them. Start at run().
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "algorithms/direct/direct_plan.hpp"
 #include "algorithms/direct/geometry.hpp"
 #include "algorithms/direct/kernels.hpp"
 #include "algorithms/direct/staging.hpp"
-#include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::direct {
 
-class CorrelationPlan : public Plan {
+class CorrelationPlan : public DirectPlan {
  public:
   int64_t workspace_bytes() const final { return total_floats_ * static_cast<int64_t>(sizeof(float)); }
   bool has_prepare() const final { return true; }
   void prepare(const ConvArgs& args, Queue& queue) final;
   void run(const ConvArgs& args, Queue& queue) final;
+  OperationCount operations() const final;
 
  protected:
-  // A unit is `images` neighbouring images and `groups` neighbouring groups of the read tensor.
+  virtual double multiply_adds() const = 0;
+  // A unit is `images` neighbouring images and `groups` neighbouring groups of the read tensor, and of those
+  // the rows that a band of written rows needs.
   struct UnitSize {
     int64_t images = 1, groups = 1;
   };
   struct Task {
     int64_t first_image = 0, first_group = 0;
     const float* staged = nullptr;
+    int64_t first_row = 0;  // of the read tensor, the first one staged
     size_t correlation = 0;
     int64_t block = 0;  // of written channels
-    Range rows;
+    Range rows;         // of the correlation
   };
 
   CorrelationPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
@@ -43,7 +47,7 @@ class CorrelationPlan : public Plan {
   virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
 
   ConvProblem problem_;
-  const Kernels& kernels_;
+  Kernels kernels_;
   PlanOptions options_;
   std::vector<Correlation> correlations_;
   int64_t read_channels_ = 0, written_channels_ = 0;  // per group
@@ -51,10 +55,18 @@ class CorrelationPlan : public Plan {
   StagedInput staged_;
 
  private:
+  struct Unit {
+    int64_t first_image = 0, first_group = 0, band = 0;
+  };
+  Unit unit(int64_t index) const;
   Task task(int64_t index, int64_t first_unit, const float* staged) const;
-  const float* unit_source(const float* read, int64_t unit) const;
+  void stage_unit_row(const float* read, int64_t unit_index, int64_t row, float* staged) const;
+  void choose_bands();
+  Range band_of(const Axis& rows, int64_t band) const;  // written rows
+  Range rows_read(int64_t band) const;                  // read rows, by all correlations
 
   UnitSize unit_;
+  int64_t bands_ = 1, band_rows_ = 0;  // read rows of the largest band
   int64_t units_ = 0, units_at_once_ = 1;
   int64_t unit_floats_ = 0, thread_floats_ = 0;
   int64_t blocks_ = 1, row_parts_ = 1;
@@ -62,10 +74,13 @@ class CorrelationPlan : public Plan {
 };
 
 // Lanes over written channels: for 8 of them and more.
-std::unique_ptr<Plan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                        const PlanOptions& options);
-// Lanes over the columns of a written row: for few written channels per group, depthwise above all.
-std::unique_ptr<Plan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                      const PlanOptions& options);
+std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                              const PlanOptions& options);
+// Lanes over the channels, each with a filter of its own: depthwise, as many channels written as read.
+std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                const PlanOptions& options);
+// Lanes over the columns of a written row: for few written channels per group.
+std::unique_ptr<DirectPlan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options);
 
 }  // namespace convscope::direct

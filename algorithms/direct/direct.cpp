@@ -5,6 +5,7 @@
 
 #include "algorithms/direct/correlation_plan.hpp"
 #include "algorithms/direct/filter_plan.hpp"
+#include "algorithms/direct/kernels.hpp"
 
 namespace convscope {
 namespace direct {
@@ -19,14 +20,20 @@ bool prefers_pixels(int64_t channels, int64_t columns, int64_t lanes) {
 // Images of at most so many pixels are taken as one row where the filter allows it.
 constexpr int64_t kRowPixels = 256;
 
+// Each channel has a filter of its own, and there are enough of them to fill lanes.
+bool is_plain_depthwise(const ConvProblem& p) {
+  return p.groups >= kChannelBlock / 2 && p.in_channels == p.groups && p.out_channels == p.groups;
+}
+
 ConvProblem with_long_rows(const ConvProblem& problem) {
   const bool short_rows = is_pointwise(problem) && problem.input.h * problem.input.w <= kRowPixels;
   return short_rows ? with_images_as_rows(problem) : problem;
 }
 
-std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
-                                            const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                  const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem);
+  if (is_plain_depthwise(problem)) return make_depthwise_plan(used, kernels, options);
   const bool forward = used.pass == Pass::forward;
   const int64_t columns = forward ? used.output().w : ceil_div(used.input.w, used.stride.w);
   const int64_t channels = forward ? used.out_channels_per_group() : used.in_channels_per_group();
@@ -34,12 +41,19 @@ std::unique_ptr<Plan> make_correlation_plan(const ConvProblem& problem, const Ke
                                                           : make_channel_plan(used, kernels, options);
 }
 
-std::unique_ptr<Plan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                       const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                             const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem);
+  if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
   return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
              ? make_dot_filter_plan(used, kernels, options)
              : make_channel_filter_plan(used, kernels, options);
+}
+
+std::unique_ptr<DirectPlan> make_plan(const ConvProblem& problem, const PlanOptions& options) {
+  const Kernels kernels = best_kernels();
+  return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
+                                               : make_correlation_plan(problem, kernels, options);
 }
 
 class Direct final : public Algorithm {
@@ -66,16 +80,11 @@ class Direct final : public Algorithm {
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
-    const Kernels& kernels = best_kernels();
-    return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
-                                                 : make_correlation_plan(problem, kernels, options);
+    return make_plan(problem, options);
   }
 
   OperationCount operations(const ConvProblem& problem) const override {
-    OperationCount count;
-    count.product_flops = problem.nominal_flops();
-    count.bytes = static_cast<double>(problem.total_bytes());
-    return count;
+    return make_plan(problem, PlanOptions())->operations();
   }
 
  private:

@@ -52,6 +52,16 @@ void FilterPlan::stage_row(const ConvArgs& args, int64_t first_image, int64_t in
                      row - problem_.input.h, output + slot * sizes_.output);
 }
 
+OperationCount FilterPlan::operations() const {
+  OperationCount count;
+  count.product_flops = 2 * multiply_adds();
+  const double moved =
+      static_cast<double>(problem_.batch) * static_cast<double>(sizes_.input + sizes_.output) +
+      static_cast<double>(slices_) * static_cast<double>(sizes_.sums);
+  count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * moved;
+  return count;
+}
+
 void FilterPlan::run(const ConvArgs& args, Queue&) {
   auto* input = static_cast<float*>(args.workspace);
   float* output = input + output_at_;

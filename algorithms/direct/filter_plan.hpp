@@ -1,22 +1,24 @@
-// Backward-filter: the frame that both ways of using the vector lanes share. It stages the two read tensors
+// Backward-filter: the frame that all ways of using the vector lanes share. It stages the two read tensors
 // some images at a time and hands out parts of the filter gradient, so that every element has one owner and
 // the order of its sum is fixed for a thread count. Start at run().
 #pragma once
 
 #include <memory>
 
+#include "algorithms/direct/direct_plan.hpp"
 #include "algorithms/direct/geometry.hpp"
 #include "algorithms/direct/kernels.hpp"
-#include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::direct {
 
-class FilterPlan : public Plan {
+class FilterPlan : public DirectPlan {
  public:
   int64_t workspace_bytes() const final { return total_floats_ * static_cast<int64_t>(sizeof(float)); }
   void run(const ConvArgs& args, Queue& queue) final;
+  OperationCount operations() const final;
 
  protected:
+  virtual double multiply_adds() const = 0;
   // Sizes in floats of one staged image and of the gradient sums; `parts` of the gradient that can be
   // computed apart, `finish_parts` that can be written apart.
   struct Sizes {
@@ -41,7 +43,7 @@ class FilterPlan : public Plan {
   virtual void finish_part(int64_t part, const float* sums, float* filter) const = 0;
 
   ConvProblem problem_;
-  const Kernels& kernels_;
+  Kernels kernels_;
   PlanOptions options_;
   Extent2 out_;
   TensorShape input_shape_, output_shape_, filter_shape_;
@@ -56,10 +58,13 @@ class FilterPlan : public Plan {
 };
 
 // Lanes over output channels.
-std::unique_ptr<Plan> make_channel_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                               const PlanOptions& options);
-// Lanes over the columns of a row, as dot products: for few output channels per group, depthwise above all.
-std::unique_ptr<Plan> make_dot_filter_plan(const ConvProblem& problem, const Kernels& kernels,
-                                           const PlanOptions& options);
+std::unique_ptr<DirectPlan> make_channel_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                     const PlanOptions& options);
+// Lanes over the columns of a row, as dot products: for few output channels per group.
+std::unique_ptr<DirectPlan> make_dot_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                 const PlanOptions& options);
+// Lanes over channels that have a filter each: depthwise with as many output as input channels.
+std::unique_ptr<DirectPlan> make_depthwise_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                       const PlanOptions& options);
 
 }  // namespace convscope::direct

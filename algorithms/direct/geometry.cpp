@@ -43,6 +43,15 @@ Range Axis::taps_inside(int64_t begin, int64_t end) const {
   return range;
 }
 
+int64_t Axis::taps_inside_all() const {
+  int64_t pairs = 0;
+  for (const Tap& tap : taps) {
+    const Range inside = outputs_inside(count, step, tap.offset, extent);
+    pairs += std::max<int64_t>(0, inside.size());
+  }
+  return pairs;
+}
+
 std::vector<Correlation> correlations(const ConvProblem& p) {
   const Extent2 out = p.output();
   std::vector<Correlation> all;

@@ -40,6 +40,8 @@ struct Axis {
 
   // The taps that fall inside for some output of [begin, end): always consecutive ones.
   Range taps_inside(int64_t begin, int64_t end) const;
+  // Pairs of an output and a tap that falls inside.
+  int64_t taps_inside_all() const;
 };
 
 struct Correlation {

@@ -131,23 +131,44 @@ void row(const RowJob& job) {
   row_of<kChannels>(job, std::make_index_sequence<kVectors>());
 }
 
+template <size_t... kPixel>
+HWY_INLINE void depthwise_of(const TileJob& job, int64_t lane, std::index_sequence<kPixel...>) {
+  const Tag d;
+  Vector sum[sizeof...(kPixel)];
+  ((sum[kPixel] = hn::Zero(d)), ...);
+  for (int64_t r = 0; r < job.rows; ++r)
+    for (int64_t s = 0; s < job.columns; ++s) {
+      const float* x = job.in + (job.in_offset + job.row_offset[r] + job.column_offset[s] + lane);
+      const Vector filter =
+          hn::LoadU(d, job.filter + r * job.filter_row_step + s * job.filter_column_step + lane);
+      ((sum[kPixel] = hn::MulAdd(hn::LoadU(d, x + kPixel * kChannelBlock), filter, sum[kPixel])), ...);
+    }
+  (hn::StoreU(sum[kPixel], d, job.tile + kPixel * kChannelBlock + lane), ...);
+}
+
+template <size_t kPixels>
+void depthwise_tile(const TileJob& job) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  for (int64_t lane = 0; lane < kChannelBlock; lane += lanes)
+    depthwise_of(job, lane, std::make_index_sequence<kPixels>());
+}
+
 template <size_t... kColumn>
 HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kColumn...>) {
   const Tag d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const size_t lanes = hn::Lanes(d);
   Vector sum[sizeof...(kColumn)];
-  ((sum[kColumn] = hn::Zero(d)), ...);
+  ((sum[kColumn] = hn::LoadU(d, job.sum + kColumn * lanes)), ...);
   for (int64_t r = 0; r < job.rows; ++r) {
     const float* x = job.x + r * job.x_row_step;
     const float* y = job.y + r * job.y_row_step;
-    for (int64_t v = 0; v < job.vectors; ++v) {
-      const Vector gradient = hn::LoadU(d, y + v * lanes);
-      ((sum[kColumn] =
-            hn::MulAdd(hn::LoadU(d, x + job.column_offset[kColumn] + v * lanes), gradient, sum[kColumn])),
+    for (int64_t i = 0; i < job.steps; ++i, x += job.step, y += job.step) {
+      const Vector gradient = hn::LoadU(d, y);
+      ((sum[kColumn] = hn::MulAdd(hn::LoadU(d, x + job.column_offset[kColumn]), gradient, sum[kColumn])),
        ...);
     }
   }
-  ((job.sum[kColumn] += hn::GetLane(hn::SumOfLanes(d, sum[kColumn]))), ...);
+  (hn::StoreU(sum[kColumn], d, job.sum + kColumn * lanes), ...);
 }
 
 template <size_t kColumns>
@@ -197,6 +218,7 @@ template <size_t... kPixel>
 void fill_tiles(Kernels& table, std::index_sequence<kPixel...>) {
   ((table.planar_tile[0][kPixel] = tile<1, 1, kPixel + 1>), ...);
   ((table.planar_tile[1][kPixel] = tile<1, 2, kPixel + 1>), ...);
+  ((table.depthwise_tile[kPixel] = depthwise_tile<kPixel + 1>), ...);
   ((table.blocked_tile[0][kPixel] = tile<int{kChannelBlock}, 1, kPixel + 1>), ...);
   ((table.blocked_tile[1][kPixel] = tile<int{kChannelBlock}, 2, kPixel + 1>), ...);
 }
@@ -234,9 +256,8 @@ namespace convscope::direct {
 
 HWY_EXPORT(make_kernels);
 
-const Kernels& best_kernels() {
-  static const Kernels table = HWY_DYNAMIC_DISPATCH(make_kernels)();
-  return table;
+Kernels best_kernels() {
+  return HWY_DYNAMIC_DISPATCH(make_kernels)();
 }
 
 }  // namespace convscope::direct

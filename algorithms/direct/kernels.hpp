@@ -56,13 +56,14 @@ struct RowJob {
   int64_t columns = 0;
 };
 
-// sum[s] += sum over rows and pixels of x[row * x_row_step + column_offset[s] + pixel] * y[row * y_row_step +
-// pixel], `vectors` vectors of pixels a row.
+// sum[s * lanes + lane] += sum over rows and steps of
+//   x[row * x_row_step + column_offset[s] + i * step + lane] * y[row * y_row_step + i * step + lane].
 struct DotJob {
   const float* x = nullptr;
   const float* y = nullptr;
   int64_t rows = 0;
-  int64_t vectors = 0;
+  int64_t steps = 0;
+  int64_t step = 0;  // elements
   int64_t x_row_step = 0, y_row_step = 0;
   const int64_t* column_offset = nullptr;
   float* sum = nullptr;
@@ -82,12 +83,15 @@ struct Kernels {
   int max_row_vectors = 0;                                  // of a row, at most kMaxRowVectors
   TileFunction planar_tile[kMaxVectors][kMaxPixels] = {};   // [vectors - 1][pixels - 1], pixel step 1
   TileFunction blocked_tile[kMaxVectors][kMaxPixels] = {};  // pixel step kChannelBlock
-  RowFunction row[kMaxRowChannels][kMaxRowVectors] = {};    // [m - 1][vectors - 1]
-  DotFunction dot[kMaxDotColumns] = {};                     // [columns - 1]
+  // [pixels - 1]: tile[pixel][channel] of kChannelBlock channels, each with a filter of its own: lanes
+  // advance along `in` too, pixel_step is kChannelBlock. Blocks and channels of the job are not looked at.
+  TileFunction depthwise_tile[kMaxPixels] = {};
+  RowFunction row[kMaxRowChannels][kMaxRowVectors] = {};  // [m - 1][vectors - 1]
+  DotFunction dot[kMaxDotColumns] = {};                   // [columns - 1]
   TransposeFunction transpose = nullptr;
 };
 
-// The table for the best instruction set of this machine.
-const Kernels& best_kernels();
+// The table for the best instruction set that Highway may use on this machine.
+Kernels best_kernels();
 
 }  // namespace convscope::direct

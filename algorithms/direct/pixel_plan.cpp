@@ -24,6 +24,7 @@ class PixelPlan final : public CorrelationPlan {
   std::string implementation() const override;
 
  private:
+  double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
 
@@ -75,6 +76,15 @@ std::string PixelPlan::implementation() const {
          std::to_string(kernels_.max_row_vectors * kernels_.lanes);
 }
 
+double PixelPlan::multiply_adds() const {
+  double pairs = 0;
+  for (size_t i = 0; i < correlations_.size(); ++i)
+    pairs +=
+        static_cast<double>(correlations_[i].rows.taps_inside_all()) *
+        static_cast<double>(walks_[i].columns * static_cast<int64_t>(correlations_[i].columns.taps.size()));
+  return pairs * static_cast<double>(problem_.batch * problem_.groups * read_channels_ * written_channels_);
+}
+
 void PixelPlan::pack(const float* filter, float* packed) const {
   const auto& stride = filter_shape_.stride;
   const bool forward = problem_.pass == Pass::forward;
@@ -122,8 +132,8 @@ void PixelPlan::compute_row(const Task& task, int64_t i, const float* packed, fl
       const int64_t width = int64_t{kernels_.max_row_vectors} * kernels_.lanes;
       for (int64_t column = 0; column < walk.columns; column += width) {
         const int64_t vectors = std::min(width, walk.columns - column) / kernels_.lanes;
-        job.in_offset =
-            i * one.rows.step * staged_.row_step + group * read_channels_ * staged_.channel_step + column;
+        job.in_offset = (i * one.rows.step - task.first_row) * staged_.row_step +
+                        group * read_channels_ * staged_.channel_step + column;
         job.out = scratch + (group * written_channels_ + block.begin) * walk.columns + column;
         kernels_.row[block.size() - 1][vectors - 1](job);
       }
@@ -163,8 +173,8 @@ void PixelPlan::compute(const Task& task, const float* packed, float* scratch, f
 
 }  // namespace
 
-std::unique_ptr<Plan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
-                                      const PlanOptions& options) {
+std::unique_ptr<DirectPlan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options) {
   return std::make_unique<PixelPlan>(problem, kernels, options);
 }
 

@@ -56,16 +56,24 @@ void clear_planar_edges(const StagedInput& staged, Range inside, float* to) {
   }
 }
 
-// The same, blocked; the source's channels lie side by side.
-void stage_blocked(const StagedInput& staged, const float* source, int64_t column_stride, Range inside,
-                   float* to) {
+// The same, blocked.
+void stage_blocked(const Kernels& kernels, const StagedInput& staged, const float* source,
+                   int64_t channel_stride, int64_t column_stride, Range inside, float* to) {
   const int64_t pixel = staged.shape.images * kChannelBlock;
   for (int64_t b = 0; b < staged.blocks; ++b) {
     const int64_t channels = std::min(kChannelBlock, staged.shape.channels - b * kChannelBlock);
-    const float* from = source + b * kChannelBlock;
+    const float* from = source + b * kChannelBlock * channel_stride;
     float* block = to + b * staged.block_step + inside.begin * pixel;
-    for (int64_t i = 0; i < inside.size(); ++i)
-      std::copy_n(from + i * column_stride, channels, block + i * pixel);
+    if (column_stride == 1) {
+      kernels.transpose(from, channel_stride, block, pixel, channels, inside.size());
+      continue;
+    }
+    for (int64_t i = 0; i < inside.size(); ++i, from += column_stride, block += pixel) {
+      if (channel_stride == 1)
+        std::copy_n(from, channels, block);
+      else
+        for (int64_t c = 0; c < channels; ++c) block[c] = from[c * channel_stride];
+    }
   }
 }
 
@@ -123,22 +131,23 @@ int64_t StagedInput::column_offset(const Tap& tap) const {
 }
 
 void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
-               const std::array<int64_t, 4>& stride, int64_t h, float* to) {
-  if (!staged.row_is_read[static_cast<size_t>(h)]) return;
+               const std::array<int64_t, 4>& stride, float* to) {
   for (size_t i = 0; i < staged.residues.size(); ++i) {
     const Segment part = segment(staged, staged.residues[i]);
-    float* residue = to + h * staged.row_step + static_cast<int64_t>(i) * staged.residue_step;
+    float* residue = to + static_cast<int64_t>(i) * staged.residue_step;
     if (staged.shape.blocked)
       clear_blocked_edges(staged, part.columns, residue);
     else
       clear_planar_edges(staged, part.columns, residue);
     if (part.columns.empty()) continue;
     for (int64_t n = 0; n < staged.shape.images; ++n) {
-      const float* from = source + n * stride[0] + h * stride[2] + part.source_column * stride[3];
+      const float* from = source + n * stride[0] + part.source_column * stride[3];
+      const int64_t column_stride = staged.step * stride[3];
       if (staged.shape.blocked)
-        stage_blocked(staged, from, staged.step * stride[3], part.columns, residue + n * kChannelBlock);
+        stage_blocked(kernels, staged, from, stride[1], column_stride, part.columns,
+                      residue + n * kChannelBlock);
       else
-        stage_planar(kernels, staged, from, stride[1], staged.step * stride[3], part.columns, residue + n);
+        stage_planar(kernels, staged, from, stride[1], column_stride, part.columns, residue + n);
     }
   }
 }

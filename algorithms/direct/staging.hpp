@@ -44,9 +44,9 @@ struct StagedInput {
   int64_t last_block_channels() const { return shape.channels - (blocks - 1) * block_channels; }
 };
 
-// Fills row `h` of a staged tensor from `source`, which points at the first image and channel of the unit in
-// a tensor with strides (n, c, h, w) `stride`.
+// Fills one staged row at `to` from `source`, which points at the row in the unit's first image and channel
+// of a tensor with strides (n, c, h, w) `stride`.
 void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
-               const std::array<int64_t, 4>& stride, int64_t h, float* to);
+               const std::array<int64_t, 4>& stride, float* to);
 
 }  // namespace convscope::direct

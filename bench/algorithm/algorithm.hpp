@@ -1,6 +1,6 @@
 // The contract between the harness and every algorithm, hand-written or a library's: Support, Plan,
 // Algorithm. docs/adding_an_algorithm.md walks through one. The contract test
-// (bench/algorithm/contract_test.cpp) sweeps all.
+// (algorithms/contract_test.cpp) sweeps all.
 #pragma once
 
 #include <cstdint>

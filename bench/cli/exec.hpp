@@ -11,19 +11,24 @@
 
 namespace convscope {
 
-// The flags. Of the three files two are read and the one that the pass computes is written: forward writes output,
-// backward_data input, backward_filter filter. Axes are those of the problem's layout: (n, c, h, w) and (k, c, r, s)
-// for nchw, (n, h, w, c) and (k, r, s, c) for nhwc, (c, h, w, n) and (c, r, s, k) for chwn.
+// The flags. Of the three files two are read and the one that the pass computes is written: forward writes
+// output, backward_data input, backward_filter filter. Axes are those of the problem's layout: (n, c, h, w)
+// and (k, c, r, s) for nchw, (n, h, w, c) and (k, r, s, c) for nhwc, (c, h, w, n) and (c, r, s, k) for chwn.
 struct ExecOptions {
-  std::string problem;                                      // --case: a problem line or benchdnn descriptor
-  std::string algorithm;                                    // --algorithm: an id
-  std::string input, filter, output;                        // --input, --filter, --output
-  int threads = 1;                                          // --threads, those that the device is set to
+  std::string problem;                                        // --case: a problem line or benchdnn descriptor
+  std::string algorithm;                                      // --algorithm: an id
+  std::string input, filter, output;                          // --input, --filter, --output
+  int threads = 0;                                            // --threads; 0 is every core
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
 };
 
-// Returns the exit code: 0, or 1 when the algorithm refuses the problem or fails, which `errors` gets as one line.
-// Throws UsageError for a bad problem line, an unknown algorithm and files that do not fit.
-int exec_algorithm(const ExecOptions& options, const Registry& registry, Device& device, std::ostream& errors);
+// The verb, on this machine's CPU. Returns what exec_algorithm returns.
+int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors);
+
+// The same on a device that is set to `threads` threads. Returns the exit code: 0, or 1 when the algorithm
+// refuses the problem or fails, which `errors` gets as one line. Throws UsageError for a bad problem line, an
+// unknown algorithm and files that do not fit.
+int exec_algorithm(const ExecOptions& options, const Registry& registry, Device& device, int threads,
+                   std::ostream& errors);
 
 }  // namespace convscope

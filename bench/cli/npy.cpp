@@ -79,8 +79,9 @@ size_t element_bytes(const std::string& path, std::string_view dict) {
   if (type == "<f4") return 4;
   if (type == "<f8") return 8;
   const bool swapped = type == ">f4" || type == ">f8";
-  fail(path, fmt::format("its element type is '{}'{}; little-endian float32 ('<f4') and float64 ('<f8') can be read",
-                         type, swapped ? " (big-endian)" : ""));
+  fail(path, fmt::format(
+                 "its element type is '{}'{}; little-endian float32 ('<f4') and float64 ('<f8') can be read",
+                 type, swapped ? " (big-endian)" : ""));
 }
 
 void check_order(const std::string& path, std::string_view dict) {
@@ -142,9 +143,10 @@ NpyArray read_npy(const std::string& path) {
   const size_t data_bytes = file_size - header.data_begin;
   const auto count = elements(array.shape, data_bytes / bytes_each);
   if (!count || *count * bytes_each != data_bytes)
-    fail(path, fmt::format("its shape {} does not fit the {} bytes of data in it: it is cut short, or more is "
-                           "appended",
-                           shape_text(array.shape), data_bytes));
+    fail(path,
+         fmt::format("its shape {} does not fit the {} bytes of data in it: it is cut short, or more is "
+                     "appended",
+                     shape_text(array.shape), data_bytes));
 
   std::vector<char> data(data_bytes);
   file.read(data.data(), static_cast<std::streamsize>(data_bytes));
@@ -163,7 +165,8 @@ NpyArray read_npy(const std::string& path) {
 }
 
 void write_npy(const std::string& path, const NpyArray& array) {
-  std::string dict = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': {}, }}", shape_text(array.shape));
+  std::string dict =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': {}, }}", shape_text(array.shape));
   // The values start at a multiple of 64 bytes, as NumPy writes them.
   const size_t before_dict = kMagic.size() + 4;
   dict.append(63 - (before_dict + dict.size()) % 64, ' ').push_back('\n');

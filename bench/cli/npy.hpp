@@ -1,5 +1,5 @@
-// NumPy's .npy files of float32, for `exec`. Only what a convolution tensor needs: C order, little-endian, format
-// versions 1.0 and 2.0. Layout of the file: numpy.lib.format in NumPy's documentation.
+// NumPy's .npy files of float32, for `exec`. Only what a convolution tensor needs: C order, little-endian,
+// format versions 1.0 and 2.0. Layout of the file: numpy.lib.format in NumPy's documentation.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ struct NpyArray {
   std::vector<float> values;  // in C order: the last axis is contiguous
 };
 
-// Reads f4, and f8 rounded to f4. Throws UsageError that names the file, what was found and what is allowed: not a
-// .npy file, another version, element type, byte order or axis order, data shorter or longer than the shape says.
+// Reads f4, and f8 rounded to f4. Throws UsageError that names the file, what was found and what is allowed:
+// not a .npy file, another version, element type, byte order or axis order, data shorter or longer than the
+// shape says.
 NpyArray read_npy(const std::string& path);
 
 // Writes version 1.0, f4, atomically. Throws UsageError when the file cannot be written.

@@ -10,4 +10,7 @@ namespace convscope {
 // Takes about half a second. Leaves the device at `threads` threads.
 Ceilings measure_ceilings(CpuDevice& device, int threads);
 
+// Keeps every OpenMP thread's multiply-add units busy for `seconds`, to bring idle cores to their clock.
+void burn_in(double seconds);
+
 }  // namespace convscope

@@ -39,6 +39,7 @@ struct MeasureCandidate {
 struct MeasureResult {
   Measurement time;
   Health health;
+  std::string error;  // what() of an exception that ended this candidate; its samples so far are kept
 };
 
 // What is being done right now, for the progress line and for blame when the process dies: candidate index.

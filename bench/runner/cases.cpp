@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "bench/core/error.hpp"
 #include "bench/runner/config_text.hpp"
@@ -14,8 +15,14 @@
 namespace convscope {
 namespace {
 
-[[noreturn]] void refuse(const Suite& suite, std::string_view place, const std::string& what) {
-  throw UsageError(fmt::format("{}: at {}: {}", suite.file, place, what));
+// The place is a field of the config, and where there is one an entry of it; or the flag that replaced the
+// field.
+[[noreturn]] void refuse(const Suite& suite, std::string_view field, std::optional<size_t> entry,
+                         const std::string& what) {
+  const auto flag = suite.flag_of.find(field);
+  if (flag != suite.flag_of.end()) throw UsageError(fmt::format("{}: {}", flag->second, what));
+  throw UsageError(
+      fmt::format("{}: at /{}{}: {}", suite.file, field, entry ? fmt::format("/{}", *entry) : "", what));
 }
 
 std::vector<DeviceInfo> selected_devices(const Suite& suite, const std::vector<DeviceInfo>& present) {
@@ -29,7 +36,7 @@ std::vector<DeviceInfo> selected_devices(const Suite& suite, const std::vector<D
     const auto is_kind = [kind](const DeviceInfo& info) { return info.kind == kind; };
     const auto info = std::find_if(present.begin(), present.end(), is_kind);
     if (info == present.end())
-      refuse(suite, "/devices",
+      refuse(suite, "devices", std::nullopt,
              fmt::format("found the device {}, which this machine or build does not have; allowed are {}",
                          name(kind), join(names)));
     selected.push_back(*info);
@@ -39,7 +46,6 @@ std::vector<DeviceInfo> selected_devices(const Suite& suite, const std::vector<D
 
 void check_glob(const Suite& suite, size_t index, const Registry& registry) {
   const std::string& glob = suite.algorithms[index];
-  const std::string place = fmt::format("/algorithms/{}", index);
   std::vector<std::string> candidates, others;
   for (const Algorithm* algorithm : registry.all())
     (algorithm->info().candidate ? candidates : others).push_back(algorithm->info().id);
@@ -51,9 +57,9 @@ void check_glob(const Suite& suite, size_t index, const Registry& registry) {
           ? fmt::format("found \"{}\", which matches only {}, and that is never timed against others", glob,
                         *other)
           : fmt::format("found \"{}\", which matches no algorithm", glob);
-  refuse(suite, place,
-         fmt::format("{}{}; allowed are patterns over {}", found, did_you_mean(glob, candidates),
-                     join(candidates)));
+  refuse(suite, "algorithms", index,
+         fmt::format("{}; allowed are patterns over {}{}", found, join(candidates),
+                     did_you_mean(glob, candidates)));
 }
 
 // The candidates of one kind of device that any glob matches, in the registry's order.
@@ -74,7 +80,7 @@ std::vector<int> resolved_threads(const Suite& suite, const DeviceInfo& info) {
   std::vector<int> resolved;
   for (int threads : suite.threads) {
     if (threads > info.cores)
-      refuse(suite, "/threads",
+      refuse(suite, "threads", std::nullopt,
              fmt::format("found the number {}; allowed is 0 (every core) to {}, the cores of this machine",
                          threads, info.cores));
     const int actual = threads == 0 ? info.cores : threads;
@@ -102,7 +108,7 @@ std::vector<Target> targets_of(const Suite& suite, const Registry& registry,
   }
   if (targets.empty())
     refuse(
-        suite, "/algorithms",
+        suite, "algorithms", std::nullopt,
         fmt::format("found {}, which matches no algorithm of this run's devices ({}); nothing is left to run",
                     join(suite.algorithms), join(kinds)));
   return targets;
@@ -112,7 +118,7 @@ void check_memory(const Suite& suite, size_t layer, const ConvProblem& problem, 
   const bool is_known = info.memory_bytes > 0;
   if (!is_known || problem.total_bytes() <= info.memory_bytes) return;
   refuse(
-      suite, fmt::format("/layers/{}", layer),
+      suite, "layers", layer,
       fmt::format("layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
                   "the device {}",
                   suite.layers[layer].name, problem.batch,
@@ -178,7 +184,7 @@ std::vector<Group> expand(const Suite& suite, const Registry& registry,
       for (const Target& target : targets) add_problems(suite, index, pass, target, groups);
     }
   if (groups.empty())
-    refuse(suite, "/passes",
+    refuse(suite, "passes", std::nullopt,
            "found only backward_data, and every layer is a first layer, whose backward-data pass training "
            "never needs; allowed with first_backward_data (--first-backward-data)");
   return groups;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "bench/core/error.hpp"
+#include "bench/runner/overrides.hpp"
 
 namespace convscope {
 namespace {
@@ -210,6 +211,15 @@ TEST(Expand, RefusesAGlobThatMatchesNothing) {
       expand_error(suite),
       AllOf(HasSubstr("net.json: at /algorithms/1: found \"direkt.cpu\", which matches no algorithm"),
             HasSubstr("did you mean \"direct.cpu\"?"), HasSubstr("direct.cpu, fft16.cpu, fft32.cpu")));
+}
+
+TEST(Expand, NamesTheFlagInsteadOfTheFileWhereTheFlagIsAtFault) {
+  Suite suite = test_suite();
+  Overrides overrides;
+  overrides.algorithms = std::vector<std::string>{"direkt.cpu"};
+  apply(overrides, suite);
+  EXPECT_THAT(expand_error(suite),
+              testing::StartsWith("--algorithm: found \"direkt.cpu\", which matches no"));
 }
 
 TEST(Expand, RefusesTheReferenceAsACandidate) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -41,6 +42,8 @@ struct Suite {
   std::string name;
   std::string source;
   std::string file;  // where it was read from, for messages
+  // Fields that a flag has replaced, as in "algorithms" -> "--algorithm"; for messages.
+  std::map<std::string, std::string, std::less<>> flag_of;
   std::vector<Layer> layers;
   std::map<DeviceKind, std::vector<int64_t>> batch{
       {DeviceKind::cpu, {16}}, {DeviceKind::cuda, {256}}, {DeviceKind::emulator, {1}}};

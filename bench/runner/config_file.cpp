@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bench/core/error.hpp"
@@ -19,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLargestFile = size_t{16} << 20;
+constexpr size_t kDeepest = 32;  // a config has 5 levels; the JSON library prints nested values recursively
 
 // Follows the parser through the document: knows the place where it is and refuses a key that comes twice.
 class PlaceTracker {
@@ -28,10 +30,10 @@ class PlaceTracker {
   void on(json::parse_event_t event, const json& value) {
     switch (event) {
       case json::parse_event_t::object_start:
-        levels_.push_back({.is_array = false});
+        open({.is_array = false});
         break;
       case json::parse_event_t::array_start:
-        levels_.push_back({.is_array = true});
+        open({.is_array = true});
         break;
       case json::parse_event_t::key:
         enter(value.get_ref<const std::string&>());
@@ -60,6 +62,13 @@ class PlaceTracker {
     std::string key = {};
     std::set<std::string> keys = {};
   };
+
+  void open(Level level) {
+    if (levels_.size() == kDeepest)
+      throw UsageError(fmt::format("{}: at {}: found lists or objects nested more than {} deep", file_,
+                                   place(), kDeepest));
+    levels_.push_back(std::move(level));
+  }
 
   void enter(const std::string& key) {
     levels_.back().key = key;

@@ -8,7 +8,8 @@
 
 namespace convscope {
 
-// Throws UsageError: not found, not readable (a folder, say), larger than 16 MiB, or not JSON.
+// Throws UsageError: not found, not readable (a folder, say), larger than 16 MiB, nested absurdly deep, or
+// not JSON.
 nlohmann::json read_json_file(const std::string& path);
 
 // `file` is for messages, which give the line and column of a syntax fault and the JSON pointer of a key that

@@ -17,21 +17,22 @@ std::vector<std::string> strings(std::span<const std::string_view> views) {
   return {views.begin(), views.end()};
 }
 
-// A value as a message names it, cut short.
+// A value as JSON, cut short.
+std::string quoted(const json& value) {
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() <= kLongestQuote) return text;
+  size_t end = kLongestQuote;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
+  return text.substr(0, end) + "...";
+}
+
+// A value as a message names it.
 std::string described(const json& value) {
   if (value.is_object()) return value.empty() ? "an empty object" : "an object";
-  if (value.is_array() && value.empty()) return "an empty list";
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kLongestQuote) {
-    size_t end = kLongestQuote;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
-      --end;  // not inside a character
-    text = text.substr(0, end) + "...";
-  }
-  if (value.is_array()) return "the list " + text;
-  if (value.is_string()) return "the text " + text;
-  if (value.is_number()) return "the number " + text;
-  return text;
+  if (value.is_array()) return value.empty() ? "an empty list" : "the list " + quoted(value);
+  if (value.is_string()) return "the text " + quoted(value);
+  if (value.is_number()) return "the number " + quoted(value);
+  return quoted(value);
 }
 
 }  // namespace
@@ -51,8 +52,8 @@ void ConfigValue::check_object(std::span<const std::string_view> known,
   for (const auto& [key, value] : value_->items())
     if (std::find(known.begin(), known.end(), key) == known.end())
       ConfigValue(value, *file_, place_ / key)
-          .refuse(fmt::format("found the unknown key {}{}; allowed are {}", described(json(key)),
-                              did_you_mean(key, strings(known)), join(strings(known))));
+          .refuse(fmt::format("found the unknown key {}; allowed are {}{}", quoted(json(key)),
+                              join(strings(known)), did_you_mean(key, strings(known))));
   for (std::string_view key : required)
     if (!find(key))
       refuse(fmt::format("the key \"{}\" is missing; needed are {}", key, join(strings(required))));

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <iterator>
 
 #include "bench/core/error.hpp"
 #include "bench/runner/config_text.hpp"
@@ -143,11 +143,6 @@ constexpr OverrideFlag kFlags[] = {
      }},
 };
 
-template <typename T>
-void replace(const std::optional<T>& value, T& target) {
-  if (value) target = *value;
-}
-
 }  // namespace
 
 std::span<const OverrideFlag> override_flags() {
@@ -155,25 +150,31 @@ std::span<const OverrideFlag> override_flags() {
 }
 
 void apply(const Overrides& overrides, Suite& suite) {
-  replace(overrides.devices, suite.devices);
-  replace(overrides.algorithms, suite.algorithms);
-  replace(overrides.passes, suite.passes);
-  replace(overrides.math, suite.math);
-  replace(overrides.layouts, suite.layouts);
-  replace(overrides.threads, suite.threads);
-  replace(overrides.first_backward_data, suite.first_backward_data);
+  const auto replace = [&](std::string_view key, const auto& value, auto& target) {
+    if (!value) return;
+    target = *value;
+    const auto flag =
+        std::find_if(std::begin(kFlags), std::end(kFlags), [&](const auto& f) { return f.key == key; });
+    suite.flag_of[std::string(key)] = flag->flag;
+  };
+  replace("devices", overrides.devices, suite.devices);
+  replace("algorithms", overrides.algorithms, suite.algorithms);
+  replace("passes", overrides.passes, suite.passes);
+  replace("math", overrides.math, suite.math);
+  replace("layouts", overrides.layouts, suite.layouts);
+  replace("threads", overrides.threads, suite.threads);
+  replace("first_backward_data", overrides.first_backward_data, suite.first_backward_data);
   MeasuringSettings& measuring = suite.measuring;
-  replace(overrides.cache, measuring.cache);
-  replace(overrides.workspace_caps, measuring.workspace_caps);
-  replace(overrides.time_limit_seconds, measuring.time_limit_seconds);
-  replace(overrides.min_samples, measuring.min_samples);
-  replace(overrides.max_samples, measuring.max_samples);
-  replace(overrides.confidence_width, measuring.confidence_width);
-  replace(overrides.seed, measuring.seed);
-  if (overrides.batch) {
-    for (DeviceKind kind : kDeviceKinds) suite.batch[kind] = *overrides.batch;
+  replace("measuring.cache", overrides.cache, measuring.cache);
+  replace("measuring.workspace_cap", overrides.workspace_caps, measuring.workspace_caps);
+  replace("measuring.time_limit_s", overrides.time_limit_seconds, measuring.time_limit_seconds);
+  replace("measuring.min_samples", overrides.min_samples, measuring.min_samples);
+  replace("measuring.max_samples", overrides.max_samples, measuring.max_samples);
+  replace("measuring.confidence_width", overrides.confidence_width, measuring.confidence_width);
+  replace("measuring.seed", overrides.seed, measuring.seed);
+  for (DeviceKind kind : kDeviceKinds) replace("batch", overrides.batch, suite.batch[kind]);
+  if (overrides.batch)
     for (Layer& layer : suite.layers) layer.batch.reset();
-  }
   check_suite(suite);
 }
 

@@ -4,7 +4,7 @@ include(GoogleTest)
 
 add_library(convscope_flags INTERFACE)
 target_include_directories(convscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(convscope_flags INTERFACE -Wall -Wextra -Wshadow -fno-math-errno -g)
+target_compile_options(convscope_flags INTERFACE -Wall -Wextra -Wshadow -fno-math-errno -g1)
 target_link_libraries(convscope_flags INTERFACE OpenMP::OpenMP_CXX)
 # Targets that gain nothing over their neighbour on f32 multiply-adds and cost build time.
 target_compile_definitions(convscope_flags INTERFACE
@@ -60,9 +60,10 @@ function(convscope_algorithm name)
   set_property(GLOBAL APPEND PROPERTY CONVSCOPE_ALGORITHMS ${name})
 endfunction()
 
-# Writes catalog.cpp, which registers every algorithm folder, and makes the target convscope_catalog of it.
-function(convscope_catalog)
-  get_property(names GLOBAL PROPERTY CONVSCOPE_ALGORITHMS)
+# convscope_catalog(convscope_catalog direct fft): writes catalog.cpp, which registers the algorithms of these folders
+# in sorted order, and makes the target of it.
+function(convscope_catalog target)
+  set(names ${ARGN})
   list(SORT names)
   set(includes "")
   set(calls "")
@@ -83,6 +84,6 @@ ${calls}}
 
 }  // namespace convscope
 " @ONLY)
-  add_library(convscope_catalog STATIC ${CMAKE_CURRENT_BINARY_DIR}/catalog.cpp)
-  target_link_libraries(convscope_catalog PUBLIC convscope_algorithm ${libraries})
+  add_library(${target} STATIC ${CMAKE_CURRENT_BINARY_DIR}/catalog.cpp)
+  target_link_libraries(${target} PUBLIC convscope_algorithm ${libraries})
 endfunction()

@@ -59,8 +59,19 @@ struct Tensors {
   memory::desc input, filter, output;
 };
 
-memory::desc any_layout(const memory::desc& of) {
-  return {of.dims(), memory::data_type::f32, memory::format_tag::any};
+// (n, c, h, w), (k, c, r, s) or (g, k, c, r, s).
+memory::dims sizes(const ConvProblem& p, Role role) {
+  const TensorShape shape = p.shape(role);
+  memory::dims dims(shape.size.begin(), shape.size.end());
+  if (role == Role::filter && p.groups > 1) {
+    dims.insert(dims.begin(), p.groups);
+    dims[1] = p.out_channels_per_group();
+  }
+  return dims;
+}
+
+memory::desc any_layout(const ConvProblem& p, Role role) {
+  return {sizes(p, role), memory::data_type::f32, memory::format_tag::any};
 }
 
 Choice find(dnnl::algorithm algorithm, const ConvProblem& p, const Tensors& t, const dnnl::engine& engine,
@@ -113,14 +124,10 @@ dnnl::algorithm algorithm_of(Method method) {
 
 memory::desc user_descriptor(const ConvProblem& p, Role role) {
   const TensorShape shape = p.shape(role);
-  memory::dims dims(shape.size.begin(), shape.size.end());
   memory::dims strides(shape.stride.begin(), shape.stride.end());
-  if (role == Role::filter && p.groups > 1) {
-    dims.insert(dims.begin(), p.groups);
-    dims[1] = p.out_channels_per_group();
+  if (role == Role::filter && p.groups > 1)
     strides.insert(strides.begin(), p.out_channels_per_group() * shape.stride[0]);
-  }
-  return {dims, memory::data_type::f32, strides};
+  return {sizes(p, role), memory::data_type::f32, strides};
 }
 
 memory::desc own_descriptor(const dnnl::primitive_desc& chosen, Pass pass, Role role) {
@@ -154,9 +161,8 @@ dnnl::primitive_attr attributes() {
 }
 
 Choice choose(Method method, const ConvProblem& problem, const dnnl::engine& engine) {
-  const Tensors user{user_descriptor(problem, Role::input), user_descriptor(problem, Role::filter),
-                     user_descriptor(problem, Role::output)};
-  const Tensors any{any_layout(user.input), any_layout(user.filter), any_layout(user.output)};
+  const Tensors any{any_layout(problem, Role::input), any_layout(problem, Role::filter),
+                    any_layout(problem, Role::output)};
   std::string offered;
   const auto accept = [&](const dnnl::primitive_desc& candidate) {
     const std::string implementation = candidate.impl_info_str();

@@ -1,0 +1,139 @@
+// Depthwise forward and backward-data with the lanes over channels: each of 16 neighbouring channels has its
+// own filter, so one vector of input meets one vector of filter at every tap. For NCHW both tensors are
+// transposed on the way, which costs less than short rows in the lanes would. The filter is packed as
+// [block][r][s][channel].
+#include <algorithm>
+
+#include "algorithms/direct/correlation_plan.hpp"
+
+namespace convscope::direct {
+namespace {
+
+struct Walk {
+  int64_t packed_at = 0;
+  std::vector<int64_t> row_offset, column_offset;
+  std::vector<Range> strips;
+};
+
+class DepthwisePlan final : public CorrelationPlan {
+ public:
+  DepthwisePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
+  std::string implementation() const override;
+
+ private:
+  double multiply_adds() const override;
+  void pack(const float* filter, float* packed) const override;
+  void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
+  void store(const Correlation& correlation, Range pixels, int64_t channels, const float* tile,
+             float* to) const;
+
+  int64_t bundle_ = 1;  // channels of a unit
+  std::vector<Walk> walks_;
+};
+
+int64_t taps_of_row(const Correlation& one) {
+  return static_cast<int64_t>(one.columns.taps.size());
+}
+int64_t block_floats(const Correlation& one) {
+  return static_cast<int64_t>(one.rows.taps.size()) * taps_of_row(one) * kChannelBlock;
+}
+
+DepthwisePlan::DepthwisePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
+    : CorrelationPlan(problem, kernels, options),
+      bundle_(problem.groups % kChannelBlock == 0 ? kChannelBlock : problem.groups) {
+  const StagedInput::Shape shape{bundle_, 1, 1, true};
+  staged_ = StagedInput(correlations_, shape);
+  int64_t packed = 0;
+  for (const Correlation& one : correlations_) {
+    Walk walk{packed, {}, {}, balanced_parts(one.columns.count, kernels.max_pixels)};
+    for (const Tap& tap : one.rows.taps) walk.row_offset.push_back(tap.offset * staged_.row_step);
+    for (const Tap& tap : one.columns.taps) walk.column_offset.push_back(staged_.column_offset(tap));
+    packed += ceil_div(problem.groups, kChannelBlock) * block_floats(one);
+    walks_.push_back(std::move(walk));
+  }
+  lay_out({1, bundle_}, shape, packed, ceil_div(bundle_, kChannelBlock), kMaxPixels * kChannelBlock);
+}
+
+std::string DepthwisePlan::implementation() const {
+  return std::string(kernels_.instructions) + ", depthwise, channels in lanes, tile " +
+         std::to_string(kernels_.max_pixels) + "x" + std::to_string(kChannelBlock);
+}
+
+double DepthwisePlan::multiply_adds() const {
+  double pairs = 0;
+  for (const Correlation& one : correlations_)
+    pairs += static_cast<double>(one.rows.taps_inside_all()) *
+             static_cast<double>(one.columns.count * taps_of_row(one));
+  return pairs * static_cast<double>(problem_.batch * round_up(problem_.groups, kChannelBlock));
+}
+
+void DepthwisePlan::pack(const float* filter, float* packed) const {
+  const auto& stride = filter_shape_.stride;
+  for (size_t i = 0; i < correlations_.size(); ++i) {
+    const Correlation& one = correlations_[i];
+    for (int64_t channel = 0; channel < round_up(problem_.groups, kChannelBlock); ++channel) {
+      const float* from = filter + channel * stride[0];
+      float* to = packed + walks_[i].packed_at + channel / kChannelBlock * block_floats(one) +
+                  channel % kChannelBlock;
+      for (const Tap& r : one.rows.taps)
+        for (const Tap& s : one.columns.taps) {
+          *to = channel < problem_.groups ? from[r.index * stride[2] + s.index * stride[3]] : 0.0f;
+          to += kChannelBlock;
+        }
+    }
+  }
+}
+
+// `to` is the first pixel of the row in the block's first channel.
+void DepthwisePlan::store(const Correlation& correlation, Range pixels, int64_t channels, const float* tile,
+                          float* to) const {
+  const int64_t channel_stride = written_shape_.stride[1];
+  const int64_t pixel_stride = correlation.columns.out_step * written_shape_.stride[3];
+  to += pixels.begin * pixel_stride;
+  if (pixel_stride == 1) {
+    kernels_.transpose(tile, kChannelBlock, to, channel_stride, pixels.size(), channels);
+    return;
+  }
+  for (int64_t pixel = 0; pixel < pixels.size(); ++pixel)
+    for (int64_t c = 0; c < channels; ++c)
+      to[pixel * pixel_stride + c * channel_stride] = tile[pixel * kChannelBlock + c];
+}
+
+void DepthwisePlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
+  const Correlation& one = correlations_[task.correlation];
+  const Walk& walk = walks_[task.correlation];
+  const int64_t channel = task.first_group + task.block * kChannelBlock;
+  const int64_t channels = std::min(kChannelBlock, bundle_ - task.block * kChannelBlock);
+  TileJob job;
+  job.in = task.staged;
+  job.tile = scratch;
+  job.filter_column_step = kChannelBlock;
+  job.filter_row_step = taps_of_row(one) * kChannelBlock;
+  job.columns = taps_of_row(one);
+  job.column_offset = walk.column_offset.data();
+  const float* filter = packed + walk.packed_at + channel / kChannelBlock * block_floats(one);
+  for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
+    const Range rows = one.rows.taps_inside(i, i + 1);
+    job.filter = filter + rows.begin * job.filter_row_step;
+    job.rows = rows.size();
+    job.row_offset = walk.row_offset.data() + rows.begin;
+    float* to =
+        written + written_shape_.offset(task.first_image, channel, one.rows.out_start + i * one.rows.out_step,
+                                        one.columns.out_start);
+    for (const Range& pixels : walk.strips) {
+      job.in_offset = (i * one.rows.step - task.first_row) * staged_.row_step +
+                      task.block * staged_.block_step + pixels.begin * kChannelBlock;
+      kernels_.depthwise_tile[pixels.size() - 1](job);
+      store(one, pixels, channels, scratch, to);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                const PlanOptions& options) {
+  return std::make_unique<DepthwisePlan>(problem, kernels, options);
+}
+
+}  // namespace convscope::direct

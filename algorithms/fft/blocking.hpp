@@ -1,0 +1,16 @@
+// How the indices of the spectral product are cut into blocks that fit the caches and the workspace cap. Pure
+// arithmetic.
+#pragma once
+
+#include "algorithms/fft/spectral_plan.hpp"
+
+namespace convscope::fft {
+
+// forward, backward_data: all filter spectra are kept when they fit the cap, and rows (tiles) are blocked;
+// otherwise columns are blocked too, each block's filters transformed in run(). backward_filter: columns are
+// blocked, and depth (tiles) only when A does not fit. A cap that is too small for the smallest block is
+// exceeded by that block.
+Blocking choose_blocking(const Geometry& geometry, int size, int64_t groups, int64_t llc_bytes,
+                         const PlanOptions& options);
+
+}  // namespace convscope::fft

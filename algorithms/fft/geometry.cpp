@@ -1,0 +1,125 @@
+#include "algorithms/fft/geometry.hpp"
+
+#include <algorithm>
+
+namespace convscope::fft {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// One dimension of the problem, reduced to unit stride.
+struct Dimension {
+  int64_t input, filter, output, stride, pad;
+  int64_t taps, step;        // taps of the largest phase; results of a tile
+  int64_t phases;            // of the channels of input and filter
+  int64_t tiles;             // along this dimension
+  int64_t first_result = 0;  // backward_data: the first position of any phase inside the input
+};
+
+Dimension make_dimension(const ConvProblem& p, int size, int64_t Extent2::*of) {
+  Dimension d{};
+  d.input = p.input.*of;
+  d.filter = p.filter.*of;
+  d.output = p.output().*of;
+  d.stride = p.stride.*of;
+  d.pad = p.pad.*of;
+  d.taps = ceil_div(d.filter, d.stride);
+  d.step = size - d.taps + 1;
+  if (p.pass == Pass::backward_data) {
+    // Input position h is position j of phase a with h + pad = stride * j + a; phases without a tap are zero.
+    d.phases = d.stride;
+    d.first_result = d.pad / d.stride;
+    d.tiles = ceil_div((d.input - 1 + d.pad) / d.stride - d.first_result + 1, d.step);
+  } else {
+    d.phases = std::min(d.stride, d.filter);
+    d.tiles = ceil_div(d.output, d.step);
+  }
+  return d;
+}
+
+Axis whole_input(const Dimension& d, int64_t stride, int size) {
+  return {d.input, stride, d.stride, d.stride * d.step, -d.pad, size};
+}
+Axis filter(const Dimension& d, int64_t stride) {
+  return {d.filter, stride, d.stride, 0, 0, d.taps};
+}
+// Flipped, so that backward_data is a correlation too.
+Axis flipped_filter(const Dimension& d, int64_t stride) {
+  return {d.filter, stride, -d.stride, 0, d.stride * (d.taps - 1), d.taps};
+}
+Axis output_step(const Dimension& d, int64_t stride) {
+  return {d.output, stride, 1, d.step, 0, d.step};
+}
+Axis whole_output(const Dimension& d, int64_t stride, int size) {
+  return {d.output, stride, 1, d.step, d.first_result - (d.taps - 1), size};
+}
+Axis input_step(const Dimension& d, int64_t stride) {
+  return {d.input, stride, d.stride, d.stride * d.step, d.stride * d.first_result - d.pad, d.step};
+}
+
+std::vector<Item> channels(int64_t count, int64_t stride, int64_t phases_h, int64_t phases_w) {
+  std::vector<Item> items;
+  items.reserve(static_cast<size_t>(count * phases_h * phases_w));
+  for (int64_t a = 0; a < phases_h; ++a)
+    for (int64_t b = 0; b < phases_w; ++b)
+      for (int64_t c = 0; c < count; ++c) items.push_back({c * stride, {a, b}, {0, 0}});
+  return items;
+}
+
+std::vector<Item> tiles(int64_t batch, int64_t stride, int64_t tiles_h, int64_t tiles_w) {
+  std::vector<Item> items;
+  items.reserve(static_cast<size_t>(batch * tiles_h * tiles_w));
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t y = 0; y < tiles_h; ++y)
+      for (int64_t x = 0; x < tiles_w; ++x) items.push_back({n * stride, {0, 0}, {y, x}});
+  return items;
+}
+
+}  // namespace
+
+Extent2 taps_per_phase(const ConvProblem& p) {
+  return {ceil_div(p.filter.h, p.stride.h), ceil_div(p.filter.w, p.stride.w)};
+}
+
+Geometry make_geometry(const ConvProblem& p, int size) {
+  const Dimension h = make_dimension(p, size, &Extent2::h), w = make_dimension(p, size, &Extent2::w);
+  const auto x = p.shape(Role::input).stride, f = p.shape(Role::filter).stride,
+             y = p.shape(Role::output).stride;
+  const int64_t in = p.in_channels_per_group(), out = p.out_channels_per_group();
+  const auto tiles_of = [&](int64_t stride) { return tiles(p.batch, stride, h.tiles, w.tiles); };
+  const auto phased = [&](int64_t stride) { return channels(in, stride, h.phases, w.phases); };
+  const auto plain = [&](int64_t stride) { return channels(out, stride, 1, 1); };
+
+  Geometry g;
+  switch (p.pass) {
+    case Pass::forward:
+      g.a = {Role::input, whole_input(h, x[2], size), whole_input(w, x[3], size), phased(x[1]),
+             tiles_of(x[0])};
+      g.b = {Role::filter, filter(h, f[2]), filter(w, f[3]), plain(f[0]), phased(f[1])};
+      g.y = {Role::output, output_step(h, y[2]), output_step(w, y[3]), plain(y[1]), tiles_of(y[0])};
+      break;
+    case Pass::backward_data:
+      g.a = {Role::output, whole_output(h, y[2], size), whole_output(w, y[3], size), plain(y[1]),
+             tiles_of(y[0])};
+      g.b = {Role::filter, flipped_filter(h, f[2]), flipped_filter(w, f[3]), phased(f[1]), plain(f[0])};
+      g.y = {Role::input, input_step(h, x[2]), input_step(w, x[3]), phased(x[1]), tiles_of(x[0])};
+      break;
+    case Pass::backward_filter:
+      g.depth_is_tiles = true;
+      g.a = {Role::input, whole_input(h, x[2], size), whole_input(w, x[3], size), phased(x[1]),
+             tiles_of(x[0])};
+      g.b = {Role::output, output_step(h, y[2]), output_step(w, y[3]), plain(y[1]), tiles_of(y[0])};
+      g.y = {Role::filter, filter(h, f[2]), filter(w, f[3]), plain(f[0]), phased(f[1])};
+      break;
+  }
+  for (Operand* operand : {&g.a, &g.b, &g.y}) {
+    if (operand->role == Role::input) operand->group_offset = in * x[1];
+    if (operand->role == Role::filter) operand->group_offset = out * f[0];
+    if (operand->role == Role::output) operand->group_offset = out * y[1];
+  }
+  return g;
+}
+
+}  // namespace convscope::fft

@@ -1,0 +1,56 @@
+// Where the tiles of the three tensors lie: every pass, stride and padding is reduced to one form,
+//   Y[row][column] = sum over depth of A[row][depth] correlated with B[column][depth],
+// on planes of size x size samples. No transforms here. Start at struct Operand.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/core/problem.hpp"
+
+namespace convscope::fft {
+
+// One dimension of a tensor as a tile sees it. Sample i in [0, window) of a tile lies at the coordinate
+//   step * i + advance * tile + shift + phase
+// and is zero (or not written) when that is outside [0, extent). `stride` is in elements of the tensor.
+struct Axis {
+  int64_t extent = 1, stride = 1;
+  int64_t step = 1, advance = 0, shift = 0;
+  int64_t window = 1;
+};
+
+// One value of an index that selects planes: a channel with its polyphase part, or a tile of an image.
+struct Item {
+  int64_t offset = 0;  // elements from the start of the group's tensor
+  Extent2 phase{0, 0};
+  Extent2 tile{0, 0};
+};
+
+// The planes of one tensor are the pairs of a `lane` (the vectorised index, always channels) and an `other`.
+struct Operand {
+  Role role = Role::input;
+  Axis h, w;
+  std::vector<Item> lanes, others;
+  int64_t group_offset = 0;  // elements from one group to the next
+};
+
+// forward, backward_data: rows are tiles, columns result channels, depth the channels that are summed over.
+//   A [tile][channel], B [depth channel][column], Y [tile][column] as (other, lane).
+// backward_filter: rows are input channels, columns output channels, depth the tiles.
+//   A [tile][row], B [tile][column], Y [row][column] as (other, lane).
+// A stride of s splits channels into up to s.h * s.w unit-stride phases (polyphase), items of their own.
+struct Geometry {
+  Operand a, b, y;
+  bool depth_is_tiles = false;
+  int64_t rows() const { return static_cast<int64_t>(y.others.size()); }
+  int64_t columns() const { return static_cast<int64_t>(y.lanes.size()); }
+  int64_t depth() const { return static_cast<int64_t>(b.others.size()); }
+};
+
+// Taps of the largest phase, ceil(filter / stride); a tile of `size` yields size - taps + 1 results.
+Extent2 taps_per_phase(const ConvProblem& problem);
+
+// For taps_per_phase <= size and dilation 1.
+Geometry make_geometry(const ConvProblem& problem, int size);
+
+}  // namespace convscope::fft

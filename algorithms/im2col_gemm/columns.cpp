@@ -1,0 +1,218 @@
+// See columns.hpp.
+#include "algorithms/im2col_gemm/columns.hpp"
+
+#include <algorithm>
+
+namespace convscope::im2col_gemm {
+namespace {
+
+void copy_strided(const float* from, int64_t stride, float* to, int64_t count) {
+  if (stride == 1)
+    std::copy_n(from, count, to);
+  else
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+}
+
+void add_strided(const float* from, float* to, int64_t stride, int64_t count) {
+  if (stride == 1)
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+  else
+    for (int64_t i = 0; i < count; ++i) to[i * stride] += from[i];
+}
+
+}  // namespace
+
+Columns::Columns(const ConvProblem& problem) : problem_(problem), out_(problem.output()) {
+  run_ = problem.groups == 1 && problem.dilation.w == 1 ? Runs{problem.filter.w, problem.in_channels}
+                                                        : Runs{1, problem.in_channels_per_group()};
+  for (int64_t s = 0; s < problem.filter.w; ++s) inside_.push_back(inside(s));
+}
+
+Columns::Inside Columns::inside(int64_t s) const {
+  const int64_t offset = s * problem_.dilation.w - problem_.pad.w, stride = problem_.stride.w;
+  const int64_t last = problem_.input.w - 1 - offset;
+  const int64_t end = last < 0 ? 0 : std::min(out_.w, last / stride + 1);
+  const int64_t begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+  return {std::min(begin, end), end, offset};
+}
+
+Columns::InputRows Columns::input_rows(const Chunk& chunk) const {
+  const ConvProblem& p = problem_;
+  const auto reached = [&](int64_t rows) {
+    if (rows == 0) return int64_t{0};
+    if (rows == out_.h) return p.input.h;
+    const int64_t last = (rows - 1) * p.stride.h - p.pad.h + (p.filter.h - 1) * p.dilation.h;
+    return std::clamp<int64_t>(last + 1, 0, p.input.h);
+  };
+  const int64_t fresh = reached(chunk.row);
+  const int64_t touched = std::clamp<int64_t>(chunk.row * p.stride.h - p.pad.h, 0, fresh);
+  return {touched, fresh, reached(chunk.row + chunk.rows)};
+}
+
+int64_t Columns::reaching_row(const Chunk& chunk, int64_t h, int64_t r) const {
+  const int64_t position = h + problem_.pad.h - r * problem_.dilation.h, stride = problem_.stride.h;
+  const int64_t row = stride == 1 ? position : position / stride;
+  if (row * stride != position || row < chunk.row || row >= chunk.row + chunk.rows) return -1;
+  return row - chunk.row;
+}
+
+int64_t Columns::output_channel(const Chunk& chunk, int64_t group, int64_t k) const {
+  return chunk.image * problem_.out_channels + group * problem_.out_channels_per_group() + k;
+}
+
+void Columns::im2col_nchw(const Chunk& chunk, int64_t group, const float* input, float* columns,
+                          Range units) const {
+  const ConvProblem& p = problem_;
+  const int64_t plane = p.input.h * p.input.w, taps = p.filter.h * p.filter.w;
+  for (int64_t unit = units.begin; unit < units.end; ++unit) {
+    const int64_t c = group * p.in_channels_per_group() + unit / taps;
+    const int64_t r = unit % taps / p.filter.w, s = unit % p.filter.w;
+    const Inside q = inside_[static_cast<size_t>(s)];
+    float* to = columns + unit * chunk.images * chunk.rows * out_.w;
+    for (int64_t n = chunk.image; n < chunk.image + chunk.images; ++n)
+      for (int64_t row = chunk.row; row < chunk.row + chunk.rows; ++row, to += out_.w) {
+        const int64_t h = row * p.stride.h - p.pad.h + r * p.dilation.h;
+        if (h < 0 || h >= p.input.h) {
+          std::fill_n(to, out_.w, 0.0F);
+          continue;
+        }
+        const float* from = input + (n * p.in_channels + c) * plane + h * p.input.w;
+        std::fill_n(to, q.begin, 0.0F);
+        copy_strided(from + (q.offset + q.begin * p.stride.w), p.stride.w, to + q.begin, q.end - q.begin);
+        std::fill(to + q.end, to + out_.w, 0.0F);
+      }
+  }
+}
+
+void Columns::col2im_nchw(const Chunk& chunk, int64_t c, int64_t n, int64_t h, const float* columns,
+                          float* input_row) const {
+  const ConvProblem& p = problem_;
+  const int64_t pixels = chunk.images * chunk.rows * out_.w;
+  for (int64_t r = 0; r < p.filter.h; ++r) {
+    const int64_t row = reaching_row(chunk, h, r);
+    if (row < 0) continue;
+    const float* from = columns + (c * p.filter.h + r) * p.filter.w * pixels +
+                        ((n - chunk.image) * chunk.rows + row) * out_.w;
+    for (const Inside& q : inside_) {
+      add_strided(from + q.begin, input_row + (q.offset + q.begin * p.stride.w), p.stride.w, q.end - q.begin);
+      from += pixels;
+    }
+  }
+}
+
+// Calls visit(first tap of the run in the filter row, its w, its taps [begin, end) that lie inside the input
+// row) for each run of the pixel q.
+template <typename Visit>
+void Columns::for_each_run(int64_t q, Visit visit) const {
+  const ConvProblem& p = problem_;
+  for (int64_t s = 0; s < p.filter.w; s += run_.taps) {
+    const int64_t w = q * p.stride.w - p.pad.w + s * p.dilation.w;
+    const int64_t begin = std::clamp<int64_t>(-w, 0, run_.taps);
+    visit(s, w, Range{begin, std::clamp<int64_t>(p.input.w - w, begin, run_.taps)});
+  }
+}
+
+void Columns::im2col_nhwc(const Chunk& chunk, int64_t group, const float* input, float* columns,
+                          Range units) const {
+  const ConvProblem& p = problem_;
+  const int64_t channels = run_.channels, filter_row = p.filter.w * p.in_channels_per_group();
+  for (int64_t unit = units.begin; unit < units.end; ++unit) {
+    const int64_t n = chunk.image + unit / chunk.rows, row = chunk.row + unit % chunk.rows;
+    float* to = columns + unit * out_.w * p.filter.h * filter_row;
+    for (int64_t q = 0; q < out_.w; ++q)
+      for (int64_t r = 0; r < p.filter.h; ++r, to += filter_row) {
+        const int64_t h = row * p.stride.h - p.pad.h + r * p.dilation.h;
+        if (h < 0 || h >= p.input.h) {
+          std::fill_n(to, filter_row, 0.0F);
+          continue;
+        }
+        const float* from =
+            input + (n * p.input.h + h) * p.input.w * p.in_channels + group * p.in_channels_per_group();
+        for_each_run(q, [&](int64_t s, int64_t w, Range part) {
+          float* at = to + s * channels;
+          std::fill_n(at, part.begin * channels, 0.0F);
+          std::copy_n(from + (w + part.begin) * p.in_channels, (part.end - part.begin) * channels,
+                      at + part.begin * channels);
+          std::fill(at + part.end * channels, at + run_.taps * channels, 0.0F);
+        });
+      }
+  }
+}
+
+void Columns::col2im_nhwc(const Chunk& chunk, int64_t n, int64_t h, const float* columns,
+                          float* input_row) const {
+  const ConvProblem& p = problem_;
+  const int64_t channels = run_.channels, filter_row = p.filter.w * p.in_channels_per_group();
+  for (int64_t r = 0; r < p.filter.h; ++r) {
+    const int64_t row = reaching_row(chunk, h, r);
+    if (row < 0) continue;
+    for (int64_t q = 0; q < out_.w; ++q) {
+      const int64_t pixel = ((n - chunk.image) * chunk.rows + row) * out_.w + q;
+      const float* from = columns + (pixel * p.filter.h + r) * filter_row;
+      for_each_run(q, [&](int64_t s, int64_t w, Range part) {
+        add_strided(from + (s + part.begin) * channels, input_row + (w + part.begin) * p.in_channels, 1,
+                    (part.end - part.begin) * channels);
+      });
+    }
+  }
+}
+
+int64_t Columns::im2col_units(const Chunk& chunk) const {
+  return problem_.layout == Layout::nchw ? column_elements(problem_) : chunk.images * chunk.rows;
+}
+
+void Columns::im2col(const Chunk& chunk, int64_t group, const float* input, float* columns,
+                     Range units) const {
+  if (problem_.layout == Layout::nchw)
+    im2col_nchw(chunk, group, input, columns, units);
+  else
+    im2col_nhwc(chunk, group, input, columns, units);
+}
+
+int64_t Columns::col2im_units(const Chunk& chunk) const {
+  const InputRows rows = input_rows(chunk);
+  const int64_t channels = problem_.layout == Layout::nchw ? problem_.in_channels_per_group() : 1;
+  return chunk.images * (rows.end - rows.begin) * channels;
+}
+
+void Columns::col2im(const Chunk& chunk, int64_t group, const float* columns, float* input,
+                     Range units) const {
+  const ConvProblem& p = problem_;
+  const InputRows rows = input_rows(chunk);
+  const int64_t height = rows.end - rows.begin, channels = p.in_channels_per_group();
+  for (int64_t unit = units.begin; unit < units.end; ++unit) {
+    const int64_t h = rows.begin + unit % height;
+    if (p.layout == Layout::nchw) {
+      const int64_t c = unit / height % channels, n = chunk.image + unit / height / channels;
+      float* row = input + ((n * p.in_channels + group * channels + c) * p.input.h + h) * p.input.w;
+      if (h >= rows.fresh) std::fill_n(row, p.input.w, 0.0F);
+      col2im_nchw(chunk, c, n, h, columns, row);
+    } else {
+      const int64_t n = chunk.image + unit / height;
+      float* row = input + (n * p.input.h + h) * p.input.w * p.in_channels + group * channels;
+      if (h >= rows.fresh)
+        for (int64_t w = 0; w < p.input.w; ++w) std::fill_n(row + w * p.in_channels, channels, 0.0F);
+      col2im_nhwc(chunk, n, h, columns, row);
+    }
+  }
+}
+
+void Columns::gather_output(const Chunk& chunk, int64_t group, const float* output, float* matrix,
+                            Range units) const {
+  const int64_t pixels = out_.h * out_.w;
+  for (int64_t k = units.begin; k < units.end; ++k)
+    for (int64_t n = 0; n < chunk.images; ++n)
+      std::copy_n(output + (output_channel(chunk, group, k) + n * problem_.out_channels) * pixels, pixels,
+                  matrix + (k * chunk.images + n) * pixels);
+}
+
+void Columns::scatter_output(const Chunk& chunk, int64_t group, const float* matrix, float* output,
+                             Range units) const {
+  const int64_t pixels = out_.h * out_.w;
+  for (int64_t k = units.begin; k < units.end; ++k)
+    for (int64_t n = 0; n < chunk.images; ++n)
+      std::copy_n(matrix + (k * chunk.images + n) * pixels, pixels,
+                  output + (output_channel(chunk, group, k) + n * problem_.out_channels) * pixels);
+}
+
+}  // namespace convscope::im2col_gemm

@@ -1,0 +1,201 @@
+// See gemm_plan.hpp.
+#include "algorithms/im2col_gemm/gemm_plan.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "algorithms/im2col_gemm/blas.hpp"
+
+namespace convscope::im2col_gemm {
+namespace {
+
+// A column matrix of this size is written and read again from the cache.
+constexpr int64_t kColumnBytes = int64_t{4} << 20;
+// With fewer operations than this in one GEMM, threads gain more from a GEMM each than from sharing one.
+constexpr double kLargeGemm = 5e7;
+
+// Calls body(range) for [0, count): by all threads, or by the calling one alone.
+template <typename Body>
+void split(bool by_all, int64_t count, Body body) {
+  if (!by_all) return body(Range{0, count});
+#pragma omp parallel
+  {
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    body(Range{count * thread / threads, count * (thread + 1) / threads});
+  }
+}
+
+void mark(Queue* queue, Phase phase) {
+  if (queue != nullptr) queue->phase(phase);
+}
+
+int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
+  return chunk.images * chunk.rows * p.output().w;
+}
+
+}  // namespace
+
+GemmPlan::GemmPlan(const ConvProblem& problem, const PlanOptions& options)
+    : problem_(problem), movement_(problem), threads_(options.threads) {
+  // Gathered outputs take their part of the cap.
+  const int64_t column = column_elements(problem);
+  const int64_t bytes =
+      std::min(kColumnBytes, options.workspace_cap / (column + problem.out_channels_per_group()) * column);
+  chunks_ = cut(problem, bytes);
+  const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
+                       static_cast<double>(problem.groups);
+  const int64_t series = problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
+  workers_ = threads_ > 1 && series >= threads_ && flops < kLargeGemm;
+  if (workers_) chunks_ = cut(problem, bytes / threads_);
+}
+
+int64_t GemmPlan::chunks_in_series() const {
+  switch (problem_.pass) {
+    case Pass::forward:
+      return 1;
+    case Pass::backward_data:
+      return chunks_.per_image;
+    case Pass::backward_filter:
+      break;
+  }
+  return static_cast<int64_t>(chunks_.list.size());
+}
+
+int64_t GemmPlan::elements_per_worker() const {
+  const int64_t columns = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
+  const int64_t gathered = chunks_.gathers_output ? problem_.out_channels_per_group() * chunks_.pixels : 0;
+  return (columns + gathered + 15) / 16 * 16;
+}
+
+int64_t GemmPlan::workspace_bytes() const {
+  return elements_per_worker() * static_cast<int64_t>(sizeof(float)) * (workers_ ? threads_ : 1);
+}
+
+std::string GemmPlan::implementation() const {
+  return "sgemm " + blas_kernels() + ", " + std::to_string(chunks_.list.size()) + " x " +
+         std::to_string(chunks_.pixels) + " pixels" + (workers_ ? ", a chunk a thread" : "");
+}
+
+GemmPlan::Work GemmPlan::work(const ConvArgs& args, int64_t worker, Queue* queue) const {
+  auto* columns = static_cast<float*>(args.workspace) + worker * elements_per_worker();
+  const int64_t used = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
+  return {static_cast<float*>(args.input),
+          static_cast<float*>(args.filter),
+          static_cast<float*>(args.output),
+          columns,
+          columns + used,
+          queue};
+}
+
+void GemmPlan::run(const ConvArgs& args, Queue& queue) {
+  const int64_t count = static_cast<int64_t>(chunks_.list.size()) / chunks_in_series() * problem_.groups;
+  if (workers_) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+    for (int64_t series = 0; series < count; ++series)
+      run_series(work(args, omp_get_thread_num(), nullptr), series);
+  } else {
+    for (int64_t series = 0; series < count; ++series) run_series(work(args, 0, &queue), series);
+    queue.end_phase();
+  }
+}
+
+void GemmPlan::run_series(const Work& work, int64_t series) const {
+  const int64_t length = chunks_in_series(), first = series / problem_.groups * length;
+  const int64_t group = series % problem_.groups;
+  for (int64_t i = first; i < first + length; ++i) {
+    const Chunk& chunk = chunks_.list[static_cast<size_t>(i)];
+    switch (problem_.pass) {
+      case Pass::forward:
+        forward(work, chunk, group);
+        break;
+      case Pass::backward_data:
+        backward_data(work, chunk, group);
+        break;
+      case Pass::backward_filter:
+        backward_filter(work, chunk, group);
+        break;
+    }
+  }
+}
+
+void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) const {
+  const int64_t depth = column_elements(problem_), channels = problem_.out_channels_per_group();
+  const float* filter = work.filter + group * channels * depth;
+  build_columns(work, chunk, group);
+  const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
+  mark(work.queue, Phase::product);
+  if (problem_.layout == Layout::nchw)
+    multiply(channels, pixels(problem_, chunk), depth, {filter, depth}, {columns.data, columns.stride},
+             output.data, output.stride, false);
+  else
+    multiply(pixels(problem_, chunk), channels, depth, {columns.data, columns.stride}, {filter, depth, true},
+             output.data, output.stride, false);
+  if (!chunks_.gathers_output) return;
+  mark(work.queue, Phase::inverse);
+  split(work.queue != nullptr, channels,
+        [&](Range range) { movement_.scatter_output(chunk, group, work.gathered, work.output, range); });
+}
+
+void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group) const {
+  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+  const float* filter = work.filter + group * channels * width;
+  gather(work, chunk, group);
+  const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
+  mark(work.queue, Phase::product);
+  if (problem_.layout == Layout::nchw)
+    multiply(width, pixels(problem_, chunk), channels, {filter, width, true}, {output.data, output.stride},
+             columns.data, columns.stride, false);
+  else
+    multiply(pixels(problem_, chunk), width, channels, {output.data, output.stride}, {filter, width},
+             columns.data, columns.stride, false);
+  if (!chunks_.builds_columns) return;
+  mark(work.queue, Phase::inverse);
+  split(work.queue != nullptr, movement_.col2im_units(chunk),
+        [&](Range range) { movement_.col2im(chunk, group, work.columns, work.input, range); });
+}
+
+void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t group) const {
+  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+  float* filter = work.filter + group * channels * width;
+  const bool first = chunk.image == 0 && chunk.row == 0;
+  build_columns(work, chunk, group);
+  gather(work, chunk, group);
+  const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
+  mark(work.queue, Phase::product);
+  const bool nchw = problem_.layout == Layout::nchw;
+  multiply(channels, width, pixels(problem_, chunk), {output.data, output.stride, !nchw},
+           {columns.data, columns.stride, nchw}, filter, width, !first);
+}
+
+void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {
+  if (!chunks_.builds_columns) return;
+  mark(work.queue, Phase::transform);
+  split(work.queue != nullptr, movement_.im2col_units(chunk),
+        [&](Range range) { movement_.im2col(chunk, group, work.input, work.columns, range); });
+}
+
+void GemmPlan::gather(const Work& work, const Chunk& chunk, int64_t group) const {
+  if (!chunks_.gathers_output) return;
+  mark(work.queue, Phase::transform);
+  split(work.queue != nullptr, problem_.out_channels_per_group(),
+        [&](Range range) { movement_.gather_output(chunk, group, work.output, work.gathered, range); });
+}
+
+GemmPlan::Matrix GemmPlan::columns_of(const Work& work, const Chunk& chunk, int64_t group) const {
+  const bool nchw = problem_.layout == Layout::nchw;
+  if (chunks_.builds_columns)
+    return {work.columns, nchw ? pixels(problem_, chunk) : column_elements(problem_)};
+  const TensorShape x = problem_.shape(Role::input);
+  return {work.input + x.offset(chunk.image, group * problem_.in_channels_per_group(), chunk.row, 0),
+          nchw ? x.stride[1] : x.stride[3]};
+}
+
+GemmPlan::Matrix GemmPlan::output_of(const Work& work, const Chunk& chunk, int64_t group) const {
+  if (chunks_.gathers_output) return {work.gathered, pixels(problem_, chunk)};
+  const TensorShape y = problem_.shape(Role::output);
+  return {work.output + y.offset(chunk.image, group * problem_.out_channels_per_group(), chunk.row, 0),
+          problem_.layout == Layout::nchw ? y.stride[1] : y.stride[3]};
+}
+
+}  // namespace convscope::im2col_gemm

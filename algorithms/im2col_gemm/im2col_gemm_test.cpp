@@ -1,0 +1,205 @@
+// The row im2col_gemm.cpu against the f64 definition on random problems, its memory promise, and its
+// refusals. Where the build has no OpenBLAS the problems are skipped.
+#include "algorithms/im2col_gemm/im2col_gemm.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "algorithms/im2col_gemm/blas.hpp"
+#include "bench/device/buffer.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/verify/reference.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Im2colGemm : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!im2col_gemm::blas_defect().empty()) GTEST_SKIP() << im2col_gemm::blas_defect();
+    add_im2col_gemm(registry_);
+  }
+
+  const Algorithm& row() const { return *registry_.find("im2col_gemm.cpu"); }
+  Support supports(const ConvProblem& problem) const { return row().supports(problem, device_.info()); }
+
+  // Runs the problem twice on whole numbers, everything that may be written filled with NaN before, and
+  // expects every output to equal the f64 result.
+  void expect_exact(const ConvProblem& problem, const PlanOptions& options);
+
+  Registry registry_;
+  // Made before any test pins the main thread, which narrows what a new device sees.
+  inline static CpuDevice device_;
+};
+
+void fill(Buffer& buffer, std::mt19937& random) {
+  for (size_t i = 0; i < buffer.bytes() / sizeof(float); ++i)
+    buffer.as<float>()[i] = static_cast<float>(static_cast<int>(random() % 9) - 4);
+}
+
+void Im2colGemm::expect_exact(const ConvProblem& problem, const PlanOptions& options) {
+  SCOPED_TRACE(to_line(problem));
+  ASSERT_TRUE(supports(problem));
+  device_.set_threads(options.threads);
+  std::mt19937 random(7);
+  std::vector<Buffer> tensors;
+  for (Role role : kRoles) {
+    Buffer& buffer = tensors.emplace_back(device_, static_cast<size_t>(problem.bytes(role)));
+    if (role == written_role(problem.pass))
+      buffer.fill_with_nan();
+    else
+      fill(buffer, random);
+  }
+  const auto plan = row().plan(problem, device_, options);
+  Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
+  const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()};
+  const auto queue = device_.make_queue();
+  for (int run = 0; run < 2; ++run) {
+    workspace.fill_with_nan();
+    plan->run(args, *queue);
+  }
+
+  EXPECT_TRUE(workspace.guards_intact());
+  for (const Buffer& buffer : tensors) EXPECT_TRUE(buffer.guards_intact());
+  const Role written = written_role(problem.pass);
+  const TensorShape shape = problem.shape(written);
+  const float* result = tensors[static_cast<size_t>(written)].as<float>();
+  for (int64_t a = 0; a < shape.size[0]; ++a)
+    for (int64_t b = 0; b < shape.size[1]; ++b)
+      for (int64_t c = 0; c < shape.size[2]; ++c)
+        for (int64_t d = 0; d < shape.size[3]; ++d)
+          ASSERT_EQ(result[shape.offset(a, b, c, d)],
+                    reference_element(problem, tensors[0].as<float>(), tensors[1].as<float>(),
+                                      tensors[2].as<float>(), {a, b, c, d}))
+              << plan->implementation() << " at " << a << "," << b << "," << c << "," << d;
+}
+
+// Any small problem without a defect; some are grouped, some depthwise, some pointwise.
+ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
+  const auto between = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
+  };
+  for (;;) {
+    ConvProblem p;
+    p.pass = pass;
+    p.layout = layout;
+    p.batch = between(1, 4);
+    p.groups = between(0, 2) == 0 ? between(2, 4) : 1;
+    p.in_channels = p.groups * between(1, 9);
+    p.out_channels = p.groups * between(1, 9);
+    if (between(0, 5) == 0) p.groups = p.out_channels = p.in_channels;
+    p.input = {between(1, 20), between(1, 20)};
+    if (between(0, 4) == 0) return p;
+    p.filter = {between(1, 5), between(1, 5)};
+    p.stride = {between(1, 3), between(1, 3)};
+    p.dilation = {between(1, 2), between(1, 2)};
+    p.pad = {between(0, 3), between(0, 3)};
+    if (!defect(p)) return p;
+  }
+}
+
+TEST_F(Im2colGemm, EqualsTheDefinitionOnRandomProblems) {
+  std::mt19937 random(1);
+  for (Pass pass : kPasses)
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (int i = 0; i < 60; ++i) expect_exact(random_problem(random, pass, layout), {});
+}
+
+TEST_F(Im2colGemm, EqualsTheDefinitionOnTwoThreads) {
+  if (device_.info().cores < 2) GTEST_SKIP() << "this process may use one core only";
+  std::mt19937 random(2);
+  for (Pass pass : kPasses)
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (int i = 0; i < 30; ++i)
+        expect_exact(random_problem(random, pass, layout), {.workspace_cap = INT64_MAX, .threads = 2});
+}
+
+TEST_F(Im2colGemm, EqualsTheDefinitionInTheSmallestWorkspace) {
+  std::mt19937 random(3);
+  for (Pass pass : kPasses)
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (int i = 0; i < 40; ++i)
+        expect_exact(random_problem(random, pass, layout), {.workspace_cap = 0, .threads = 1});
+}
+
+TEST_F(Im2colGemm, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
+  for (Layout layout : {Layout::nchw, Layout::nhwc})
+    for (Pass pass : kPasses)
+      for (int threads : {1, 2}) {
+        ConvProblem p = parse_problem("forward fp32 nchw n=4 c=64 hw=56x56 k=64 rs=3x3 pad=1x1");
+        p.layout = layout;
+        p.pass = pass;
+        for (int64_t cap : {1 << 18, 1 << 20, 1 << 22})
+          EXPECT_LE(row().plan(p, device_, {.workspace_cap = cap, .threads = threads})->workspace_bytes(),
+                    cap);
+      }
+}
+
+TEST_F(Im2colGemm, NeedsNoWorkspaceForPointwiseConvolutions) {
+  for (Pass pass : kPasses)
+    for (Layout layout : {Layout::nchw, Layout::nhwc}) {
+      ConvProblem p = parse_problem("forward fp32 nchw n=2 c=8 hw=28x28 k=8 rs=1x1");
+      p.layout = layout;
+      p.pass = pass;
+      EXPECT_EQ(row().plan(p, device_, {})->workspace_bytes(), 0);
+    }
+}
+
+TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
+  ConvProblem p = parse_problem("backward_data fp32 nchw n=2 c=8 hw=13x13 k=16 rs=3x3 pad=1x1");
+  for (Pass pass : kPasses) {
+    p.pass = pass;
+    std::mt19937 random(5);
+    std::vector<Buffer> tensors;
+    for (Role role : kRoles) {
+      Buffer& buffer = tensors.emplace_back(device_, static_cast<size_t>(p.bytes(role)));
+      for (int64_t i = 0; i < p.elements(role); ++i)
+        buffer.as<float>()[i] = static_cast<float>(random()) / 4294967296.0F - 0.5F;
+    }
+    const auto plan = row().plan(p, device_, {});
+    Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
+    const auto queue = device_.make_queue();
+    const Buffer& result = tensors[static_cast<size_t>(written_role(pass))];
+    std::vector<std::byte> first(result.bytes()), second(result.bytes());
+    for (auto* bytes : {&first, &second}) {
+      plan->run({tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()}, *queue);
+      result.download(bytes->data(), bytes->size());
+    }
+    EXPECT_EQ(first, second);
+  }
+}
+
+TEST_F(Im2colGemm, NamesItsLibraryAndVersion) {
+  EXPECT_EQ(row().info().provider, "openblas");
+  EXPECT_THAT(row().info().version, HasSubstr("OpenMP"));
+}
+
+TEST_F(Im2colGemm, RefusesTheLayoutChwn) {
+  ConvProblem p;
+  p.layout = Layout::chwn;
+  EXPECT_EQ(supports(p).reason(), Reason::unsupported_layout);
+}
+
+TEST_F(Im2colGemm, RefusesReducedPrecision) {
+  for (MathMode math : {MathMode::tf32, MathMode::tf32x3, MathMode::bf16, MathMode::fp16}) {
+    ConvProblem p;
+    p.math = math;
+    EXPECT_EQ(supports(p).reason(), Reason::unsupported_math);
+  }
+}
+
+TEST_F(Im2colGemm, RefusesMatricesThatOpenBlasCannotCount) {
+  ConvProblem p;
+  p.input = {1 << 16, 1 << 16};
+  EXPECT_EQ(supports(p).reason(), Reason::unsupported_size);
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,142 @@
+#include "bench/cli/exec.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <array>
+#include <memory>
+#include <new>
+#include <ostream>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/cli/find_algorithm.hpp"
+#include "bench/cli/npy.hpp"
+#include "bench/core/error.hpp"
+#include "bench/device/buffer.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/report/words.hpp"
+
+namespace convscope {
+namespace {
+
+// The axes of a file, outermost first, as indices into the logical (n, c, h, w) or (k, c, r, s).
+std::array<size_t, 4> axes(Layout layout) {
+  switch (layout) {
+    case Layout::nchw:
+      return {0, 1, 2, 3};
+    case Layout::nhwc:
+      return {0, 2, 3, 1};
+    case Layout::chwn:
+      return {1, 2, 3, 0};
+  }
+  return {};
+}
+
+std::vector<int64_t> file_shape(const ConvProblem& problem, Role role) {
+  const TensorShape shape = problem.shape(role);
+  std::vector<int64_t> sizes;
+  for (size_t axis : axes(problem.layout)) sizes.push_back(shape.size[axis]);
+  return sizes;
+}
+
+const std::string& path_of(const ExecOptions& options, Role role) {
+  switch (role) {
+    case Role::input:
+      return options.input;
+    case Role::filter:
+      return options.filter;
+    case Role::output:
+      return options.output;
+  }
+  return options.output;
+}
+
+void check_paths(const ExecOptions& options, Pass pass) {
+  for (Role role : kRoles)
+    if (path_of(options, role).empty())
+      throw UsageError(fmt::format(
+          "exec: --{} is missing; it needs three files, and {} writes --{} and reads the other two",
+          name(role), name(pass), name(written_role(pass))));
+}
+
+// The tensor's buffer: the file's values, or NaN where the pass writes it.
+Buffer tensor(const ConvProblem& problem, Role role, const std::string& path, Device& device) {
+  Buffer buffer(device, static_cast<size_t>(problem.bytes(role)));
+  if (role == written_role(problem.pass)) {
+    buffer.fill_with_nan();
+    return buffer;
+  }
+  const NpyArray array = read_npy(path);
+  const std::vector<int64_t> expected = file_shape(problem, role);
+  if (array.shape != expected)
+    throw UsageError(fmt::format("{}: its shape is {}; the {} of this problem in {} is {}", path,
+                                 shape_text(array.shape), name(role), name(problem.layout),
+                                 shape_text(expected)));
+  buffer.upload(array.values.data(), buffer.bytes());
+  return buffer;
+}
+
+// Why the plan must not run, or nothing when it ran and its result is written.
+std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOptions& options,
+                                    const ConvProblem& problem, Device& device, int threads) {
+  Buffer tensors[] = {tensor(problem, Role::input, options.input, device),
+                      tensor(problem, Role::filter, options.filter, device),
+                      tensor(problem, Role::output, options.output, device)};
+  const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
+  const auto plan = algorithm.plan(problem, device, {cap, threads});
+  if (plan->workspace_bytes() > cap)
+    return fmt::format("it needs {} bytes of workspace, more than --workspace-cap {}",
+                       plan->workspace_bytes(), cap);
+  const Buffer workspace(device, static_cast<size_t>(plan->workspace_bytes()));
+  const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()};
+  const auto queue = device.make_queue();
+  if (plan->has_prepare()) plan->prepare(args, *queue);
+  plan->run(args, *queue);
+  queue->synchronize();
+  if (!workspace.guards_intact()) throw std::runtime_error("it wrote outside its workspace");
+  for (const Buffer& buffer : tensors)
+    if (!buffer.guards_intact()) throw std::runtime_error("it wrote outside the tensors");
+
+  const Role written = written_role(problem.pass);
+  const Buffer& result = tensors[static_cast<size_t>(written)];
+  NpyArray array{file_shape(problem, written),
+                 std::vector<float>(static_cast<size_t>(problem.elements(written)))};
+  result.download(array.values.data(), result.bytes());
+  write_npy(path_of(options, written), array);
+  return std::nullopt;
+}
+
+}  // namespace
+
+int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors) {
+  CpuDevice device;
+  const int threads = options.threads == 0 ? device.info().cores : options.threads;
+  device.set_threads(threads);
+  return exec_algorithm(options, registry, device, threads, errors);
+}
+
+int exec_algorithm(const ExecOptions& options, const Registry& registry, Device& device, int threads,
+                   std::ostream& errors) {
+  const ConvProblem problem = parse_problem(options.problem);
+  const Algorithm& algorithm = find_algorithm(registry, options.algorithm);
+  check_paths(options, problem.pass);
+  const auto refuse = [&](std::string_view code, std::string_view why) {
+    fmt::print(errors, "convscope: {}: {}: {}\n", options.algorithm, code, why);
+    return 1;
+  };
+  if (const Support support = algorithm.supports(problem, device.info()); !support)
+    return refuse(name(support.reason()), support.why());
+  try {
+    const auto over_cap = run_plan(algorithm, options, problem, device, threads);
+    return over_cap ? refuse(name(Reason::workspace_over_cap), *over_cap) : 0;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return refuse(name(Reason::out_of_memory), "there is not enough memory for its tensors and workspace");
+  } catch (const std::exception& error) {
+    return refuse(name(Reason::failed), error.what());
+  }
+}
+
+}  // namespace convscope

@@ -1,0 +1,33 @@
+// `convscope explain "<problem line>"`: for each algorithm, whether it can do the problem or why not, what it
+// would do (operations, bytes, workspace), and the best time that the measured ceilings allow it. Nothing is
+// run.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "bench/algorithm/registry.hpp"
+#include "bench/core/result.hpp"
+#include "bench/device/device.hpp"
+
+namespace convscope {
+
+struct ExplainOptions {
+  std::string problem;                  // the argument: a problem line or benchdnn descriptor
+  int threads = 0;                      // --threads; 0 is every core
+  CacheState cache = CacheState::cold;  // --cache
+  std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
+  bool json = false;                                          // --json: one JSON document and nothing else
+};
+
+// The verb: measures the ceilings first, which takes about half a second. Throws UsageError for a bad problem
+// line or thread count.
+void explain(std::ostream& out, const ExplainOptions& options, const Registry& registry);
+
+// What the verb prints once the ceilings are known. Plans are built on `device` to learn their workspace.
+void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
+                       const Registry& registry, Device& device, const Ceilings& ceilings);
+
+}  // namespace convscope

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <vector>
+
+#include "bench/cli/explain.hpp"
+#include "bench/report/bound.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/report/text_table.hpp"
+#include "bench/report/words.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What is known about one algorithm on the problem. `why` is set where it cannot do it.
+struct Explanation {
+  std::string algorithm;
+  Reason reason = Reason::none;
+  std::string why;
+  std::string implementation;
+  OperationCount operations;
+  int64_t workspace_bytes = 0;
+  std::optional<Bound> bound;
+};
+
+Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, const ExplainOptions& options,
+                        Device& device, const Ceilings& ceilings) {
+  Explanation result;
+  result.algorithm = algorithm.info().id;
+  if (algorithm.info().device != device.info().kind) {
+    result.reason = Reason::device_missing;
+    result.why = fmt::format("this machine has no {} device", name(algorithm.info().device));
+    return result;
+  }
+  const Support support = algorithm.supports(problem, device.info());
+  result.reason = support.reason();
+  result.why = support.why();
+  if (!support) return result;
+  result.operations = algorithm.operations(problem);
+  result.bound = bound(problem, result.operations, options.cache, device.info(), ceilings);
+  const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
+  try {
+    const auto plan = algorithm.plan(problem, device, {cap, ceilings.threads});
+    result.implementation = plan->implementation();
+    result.workspace_bytes = plan->workspace_bytes();
+  } catch (const std::bad_alloc&) {
+    result.reason = Reason::out_of_memory;
+    result.why = "there is not enough memory for its plan";
+  } catch (const std::exception& error) {
+    result.reason = Reason::failed;
+    result.why = error.what();
+  }
+  if (result.workspace_bytes > cap) {
+    result.reason = Reason::workspace_over_cap;
+    result.why = fmt::format("it needs {} of workspace, more than the cap of {}",
+                             bytes_text(static_cast<double>(result.workspace_bytes)),
+                             bytes_text(static_cast<double>(cap)));
+  }
+  return result;
+}
+
+double intensity(const Explanation& one, const ConvProblem& problem) {
+  return one.operations.executed_flops() / static_cast<double>(problem.total_bytes());
+}
+
+Json to_json(const Explanation& one, const ConvProblem& problem) {
+  Json json = {{"algorithm", one.algorithm}, {"supported", one.reason == Reason::none}};
+  json["reason"] = one.reason == Reason::none ? Json(nullptr) : Json(name(one.reason));
+  json["why"] = one.why.empty() ? Json(nullptr) : Json(one.why);
+  const OperationCount& count = one.operations;
+  if (count.executed_flops() == 0) return json;
+  json["implementation"] = one.implementation.empty() ? Json(nullptr) : Json(one.implementation);
+  json["product_flops"] = count.product_flops;
+  json["transform_flops"] = count.transform_flops;
+  json["flops_executed"] = count.executed_flops();
+  json["bytes_algo"] = count.bytes;
+  json["workspace_bytes"] = one.workspace_bytes;
+  json["arithmetic_intensity"] = intensity(one, problem);
+  json["bound"] = one.bound ? Json(one.bound->kind()) : Json(nullptr);
+  json["bound_seconds"] = one.bound ? Json(one.bound->seconds()) : Json(nullptr);
+  return json;
+}
+
+void print_json(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
+                const Ceilings& ceilings, const std::vector<Explanation>& all) {
+  Json document = {
+      {"problem", to_line(problem)},
+      {"benchdnn", to_benchdnn(problem)},
+      {"output", {problem.output().h, problem.output().w}},
+      {"flops_nominal", problem.nominal_flops()},
+      {"flops_effective", problem.effective_flops()},
+      {"bytes_min", problem.total_bytes()},
+      {"cache", name(options.cache)},
+      {"workspace_cap_bytes", options.workspace_cap ? Json(*options.workspace_cap) : Json(nullptr)},
+      {"ceilings", to_json(ceilings)},
+      {"algorithms", Json::array()}};
+  for (const Explanation& one : all) document["algorithms"].push_back(to_json(one, problem));
+  out << dump_json(document, 2) << '\n';
+}
+
+void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions& options,
+                   const Ceilings& c) {
+  fmt::print(out, "{}\n{}\n", to_line(p), to_benchdnn(p));
+  fmt::print(out, "output {}x{}; {} nominal, {} without the taps on padding; {} of tensors\n", p.output().h,
+             p.output().w, flops_text(p.nominal_flops()), flops_text(p.effective_flops()),
+             bytes_text(static_cast<double>(p.total_bytes())));
+  fmt::print(
+      out,
+      "measured with {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read, {:.1f} GB/s copied\n",
+      c.threads, c.threads == 1 ? "" : "s", c.fma_flops / 1e9, c.read_bytes / 1e9, c.copy_bytes / 1e9);
+  fmt::print(out,
+             "best ms: the longer of the arithmetic at that rate and the tensors moved once ({} cache)\n\n",
+             name(options.cache));
+}
+
+void print_table(std::ostream& out, const ConvProblem& problem, const std::vector<Explanation>& all) {
+  TextTable table({"<algorithm", ">products", ">transforms", ">of nominal", ">bytes", ">workspace",
+                   ">FLOP/byte", "<bound", ">best ms", "<chosen"});
+  for (const Explanation& one : all) {
+    if (one.reason != Reason::none) continue;
+    const OperationCount& count = one.operations;
+    table.add({one.algorithm, flops_text(count.product_flops), flops_text(count.transform_flops),
+               fmt::format("{:.0f}%", 100 * count.executed_flops() / problem.nominal_flops()),
+               bytes_text(count.bytes), bytes_text(static_cast<double>(one.workspace_bytes)),
+               fmt::format("{:.1f}", intensity(one, problem)),
+               std::string(one.bound ? one.bound->kind() : "-"),
+               one.bound ? milliseconds_text(one.bound->seconds()) : "-", one.implementation});
+  }
+  if (!table.empty()) table.print(out, false);
+  for (const Explanation& one : all)
+    if (one.reason != Reason::none)
+      fmt::print(out, "  {}: {}: {}\n", one.algorithm, name(one.reason), one.why);
+}
+
+}  // namespace
+
+void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
+                       const Registry& registry, Device& device, const Ceilings& ceilings) {
+  std::vector<Explanation> all;
+  for (const Algorithm* algorithm : registry.all())
+    all.push_back(explain_one(*algorithm, problem, options, device, ceilings));
+  if (options.json) {
+    print_json(out, problem, options, ceilings, all);
+    return;
+  }
+  print_problem(out, problem, options, ceilings);
+  print_table(out, problem, all);
+}
+
+}  // namespace convscope

@@ -1,0 +1,13 @@
+// Algorithms that misbehave, each in one way, for the tests of isolation: what they do to the process must
+// become a row. In the test program convscope_faulty only.
+#pragma once
+
+#include "bench/algorithm/registry.hpp"
+
+namespace convscope {
+
+// faulty.<how>.<when>.cpu: how is segfault, loop, memory, throw, abort or exit; when is the stage it happens
+// in: plan, verify or measure. Until then its results are right.
+void add_faulty(Registry& registry);
+
+}  // namespace convscope

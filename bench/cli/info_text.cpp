@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <ostream>
+
+#include "bench/cli/info.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/report/text_table.hpp"
+#include "bench/report/words.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A value as a person reads it; sizes by the name of their field.
+std::string value_text(const std::string& key, const Json& value) {
+  if (value.is_null()) return "not readable";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (key.ends_with("_bytes") && value.is_number()) return bytes_text(value.get<double>());
+  return dump_json(value);
+}
+
+// "l2_bytes" -> "l2", "build_type" -> "build type"
+std::string label(std::string key) {
+  if (key.ends_with("_bytes")) key.resize(key.size() - 6);
+  for (char& c : key)
+    if (c == '_') c = ' ';
+  return key;
+}
+
+void print_section(std::ostream& out, const std::string& title, const Json& section) {
+  fmt::print(out, "{}\n", title);
+  for (const auto& [key, value] : section.items())
+    fmt::print(out, "  {:22} {}\n", label(key), value_text(key, value));
+}
+
+void print_ceilings(std::ostream& out, const std::vector<Ceilings>& ceilings) {
+  TextTable table({">threads", ">FP32 GFLOP/s", ">copy GB/s", ">read GB/s", ">cache read GB/s"});
+  for (const Ceilings& c : ceilings)
+    table.add({std::to_string(c.threads), fmt::format("{:.1f}", c.fma_flops / 1e9),
+               fmt::format("{:.1f}", c.copy_bytes / 1e9), fmt::format("{:.1f}", c.read_bytes / 1e9),
+               fmt::format("{:.1f}", c.cache_read_bytes / 1e9)});
+  out << "ceilings, measured now (copy counts bytes read and written)\n";
+  table.print(out, false);
+}
+
+}  // namespace
+
+std::vector<int> ceiling_thread_counts(int cores) {
+  std::vector<int> counts;
+  for (int threads = 1; threads < cores; threads *= 2) counts.push_back(threads);
+  counts.push_back(cores);
+  return counts;
+}
+
+void print_info(std::ostream& out, const Json& environment, const std::vector<Ceilings>& ceilings,
+                const InfoOptions& options) {
+  if (options.json) {
+    Json document = environment;
+    document["ceilings"] = Json::array();
+    for (const Ceilings& measured : ceilings) document["ceilings"].push_back(to_json(measured));
+    out << dump_json(document, 2) << '\n';
+    return;
+  }
+  for (const auto& [title, section] : environment.items()) print_section(out, title, section);
+  print_ceilings(out, ceilings);
+}
+
+}  // namespace convscope

@@ -1,0 +1,185 @@
+// bench/runner/isolation with real child processes: convscope_faulty as the program, its algorithms as the
+// culprits. Here because that program needs the command line.
+#include "bench/runner/isolation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+
+#include "algorithms/catalog.hpp"
+#include "bench/cli/faulty/faulty_algorithms.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSanitized = true;  // its handler turns signals into exit code 1, and memory has no limit
+#else
+constexpr bool kSanitized = false;
+#endif
+
+class CollectingSink final : public GroupSink {
+ public:
+  explicit CollectingSink(std::function<void(Stage)> on_begin = nullptr) : on_begin_(std::move(on_begin)) {}
+  void begin(const std::string&, Stage stage) override {
+    if (on_begin_) on_begin_(stage);
+  }
+  void record(const ResultRecord& record) override {
+    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
+        << "two records of " << record.key.algorithm;
+  }
+  void benchmark(const std::string&) override {}
+
+  std::map<std::string, ResultRecord> records;
+
+ private:
+  std::function<void(Stage)> on_begin_;
+};
+
+class Isolation : public ::testing::Test {
+ protected:
+  Isolation() {
+    register_all(registry_);
+    add_faulty(registry_);
+    options_.executable = CONVSCOPE_FAULTY;
+    options_.limits = {60, 60};
+    task_.group.common.network = "net";
+    task_.group.common.layer = "layer";
+    task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
+    task_.group.common.workspace_cap = 1 << 20;
+    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
+    task_.protocol.time_limit_seconds = 0.1;
+    task_.protocol.min_samples = 3;
+    task_.protocol.max_samples = 5;
+  }
+
+  // With the well-behaved plain.cpu, which must not suffer.
+  const ResultRecord& run_beside_plain(const std::string& culprit) {
+    task_.group.algorithms = {"plain.cpu", culprit};
+    EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
+    EXPECT_THAT(sink_.records, SizeIs(2));
+    EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::measured) << sink_.records["plain.cpu"].note;
+    const ResultRecord& record = sink_.records[culprit];
+    EXPECT_EQ(record.key.algorithm, culprit);
+    EXPECT_EQ(record.key.network, "net");
+    EXPECT_EQ(record.algorithm.id, culprit);
+    EXPECT_FALSE(record.device.name.empty());
+    return record;
+  }
+
+  StopSignal stop_;
+  Registry registry_;
+  IsolationOptions options_;
+  GroupTask task_;
+  CollectingSink sink_;
+};
+
+TEST_F(Isolation, SurvivesASegmentationFaultInThePlan) {
+  const ResultRecord& record = run_beside_plain("faulty.segfault.plan.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.reason, Reason::crashed);
+  EXPECT_THAT(record.note, HasSubstr(kSanitized ? "exit code" : "SIGSEGV"));
+  EXPECT_THAT(record.note, HasSubstr("plan"));
+}
+
+TEST_F(Isolation, SurvivesASegmentationFaultWhileMeasuring) {
+  const ResultRecord& record = run_beside_plain("faulty.segfault.measure.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_THAT(record.note, HasSubstr("measure"));
+}
+
+TEST_F(Isolation, SurvivesAnAbort) {
+  const ResultRecord& record = run_beside_plain("faulty.abort.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_THAT(record.note, HasSubstr("SIGABRT"));
+  EXPECT_THAT(record.note, HasSubstr("verify"));
+}
+
+TEST_F(Isolation, SurvivesAnExitInTheMiddle) {
+  const ResultRecord& record = run_beside_plain("faulty.exit.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_THAT(record.note, HasSubstr("exit code"));
+}
+
+TEST_F(Isolation, KeepsTheTextOfAnException) {
+  const ResultRecord& record = run_beside_plain("faulty.throw.measure.cpu");
+  EXPECT_EQ(record.outcome, Outcome::failed);
+  EXPECT_THAT(record.note, HasSubstr("this algorithm always throws"));
+}
+
+TEST_F(Isolation, EndsAnEndlessLoop) {
+  options_.limits->prepare = kSanitized ? 10 : 4;
+  const ResultRecord& record = run_beside_plain("faulty.loop.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::timeout);
+  EXPECT_EQ(record.reason, Reason::timeout);
+  EXPECT_THAT(record.note, HasSubstr("verify"));
+}
+
+TEST_F(Isolation, EndsAnEndlessLoopWhileMeasuring) {
+  options_.limits->measure = kSanitized ? 10 : 4;
+  EXPECT_EQ(run_beside_plain("faulty.loop.measure.cpu").outcome, Outcome::timeout);
+}
+
+TEST_F(Isolation, RefusesATebibyteOfMemory) {
+  if (kSanitized) GTEST_SKIP() << "under AddressSanitizer workers have no memory limit";
+  const ResultRecord& record = run_beside_plain("faulty.memory.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::out_of_memory);
+  EXPECT_EQ(record.reason, Reason::out_of_memory);
+}
+
+TEST_F(Isolation, BlamesOneAfterTheOther) {
+  task_.group.algorithms = {"faulty.abort.plan.cpu", "plain.cpu", "faulty.exit.verify.cpu",
+                            "faulty.throw.plan.cpu"};
+  EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
+  EXPECT_THAT(sink_.records, SizeIs(4));
+  EXPECT_EQ(sink_.records["faulty.abort.plan.cpu"].outcome, Outcome::crashed);
+  EXPECT_EQ(sink_.records["faulty.exit.verify.cpu"].outcome, Outcome::crashed);
+  EXPECT_EQ(sink_.records["faulty.throw.plan.cpu"].outcome, Outcome::failed);
+  EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::measured);
+}
+
+TEST_F(Isolation, ReportsEveryoneWhenTheWorkerCannotRunAtAll) {
+  options_.executable = "/bin/false";
+  task_.group.algorithms = {"plain.cpu"};
+  EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
+  EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::crashed);
+}
+
+TEST_F(Isolation, StopsAtOnceWhenAskedTo) {
+  task_.group.algorithms = {"faulty.loop.verify.cpu"};
+  options_.limits = {1000, 1000};
+  CollectingSink sink([](Stage stage) {
+    if (stage == Stage::verify) raise(SIGINT);
+  });
+  EXPECT_FALSE(run_isolated(task_, registry_, {}, options_, stop_, sink));
+  EXPECT_THAT(sink.records, SizeIs(0));
+  EXPECT_TRUE(stop_.requested());
+}
+
+TEST_F(Isolation, TurnedOffGivesTheSameRows) {
+  options_.isolate = false;
+  options_.executable = "/bin/false";
+  EXPECT_EQ(run_beside_plain("faulty.throw.verify.cpu").outcome, Outcome::failed);
+}
+
+TEST_F(Isolation, MeasuresCeilingsInAWorker) {
+  const auto ceilings = measure_ceilings_isolated(1, registry_, options_, stop_);
+  ASSERT_TRUE(ceilings);
+  EXPECT_EQ(ceilings->threads, 1);
+  EXPECT_GT(ceilings->fma_flops, 0);
+}
+
+TEST(StageLimits, GrowWithTheTimeLimit) {
+  Protocol protocol;
+  protocol.time_limit_seconds = 10;
+  EXPECT_EQ(limits_of(protocol).prepare, 130);
+  EXPECT_EQ(limits_of(protocol).measure, 60);
+}
+
+}  // namespace
+}  // namespace convscope

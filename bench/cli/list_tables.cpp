@@ -1,0 +1,163 @@
+// What `list` prints: one table or one JSON document a listing.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "bench/cli/capability.hpp"
+#include "bench/cli/list.hpp"
+#include "bench/report/columns.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/report/results_format.hpp"
+#include "bench/report/text_table.hpp"
+#include "bench/report/words.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+std::vector<std::string> names_of(const std::vector<T>& values) {
+  std::vector<std::string> names;
+  for (T value : values) names.emplace_back(name(value));
+  return names;
+}
+
+// Null when this machine has no device of the algorithm's kind.
+const DeviceInfo* device_of(const Algorithm& algorithm, const std::vector<DeviceInfo>& devices) {
+  for (const DeviceInfo& device : devices)
+    if (device.kind == algorithm.info().device) return &device;
+  return nullptr;
+}
+
+Capability capability_here(const Algorithm& algorithm, const std::vector<DeviceInfo>& devices) {
+  if (const DeviceInfo* device = device_of(algorithm, devices)) return capability(algorithm, *device);
+  Capability none;
+  none.refusal = fmt::format("this machine has no {} device", name(algorithm.info().device));
+  return none;
+}
+
+Json algorithm_json(const Algorithm& algorithm, const Capability& can) {
+  const AlgorithmInfo& info = algorithm.info();
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"id", info.id},
+          {"family", info.family},
+          {"provider", info.provider},
+          {"version", text_or_null(info.version)},
+          {"device", name(info.device)},
+          {"summary", info.summary},
+          {"candidate", info.candidate},
+          {"exact_on_integers", info.exact_on_integers},
+          {"passes", names_of(can.passes)},
+          {"layouts", names_of(can.layouts)},
+          {"math", names_of(can.math)},
+          {"shapes", can.shapes},
+          {"refusal", text_or_null(can.refusal)}};
+}
+
+// "all", or those that can be done and, where fewer, those that cannot.
+std::string shapes_text(const std::vector<std::string>& can, const std::vector<std::string>& all) {
+  std::vector<std::string> cannot;
+  for (const std::string& shape : all)
+    if (std::find(can.begin(), can.end(), shape) == can.end()) cannot.push_back(shape);
+  if (cannot.empty()) return "all probed";
+  return cannot.size() < can.size() ? "all probed but " + comma_list(cannot) : comma_list(can);
+}
+
+void print_algorithm(std::ostream& out, const Algorithm& algorithm, const Capability& can) {
+  const AlgorithmInfo& info = algorithm.info();
+  fmt::print(out, "{}  ({}{}{}{})\n", info.id, info.provider, info.version.empty() ? "" : " ", info.version,
+             info.candidate ? "" : ", never timed");
+  if (!info.summary.empty()) fmt::print(out, "  {}\n", info.summary);
+  if (!can.refusal.empty()) {
+    fmt::print(out, "  not here: {}\n", can.refusal);
+    return;
+  }
+  fmt::print(out, "  passes {}; layouts {}; math {}\n", comma_list(names_of(can.passes)),
+             comma_list(names_of(can.layouts)), comma_list(names_of(can.math)));
+  fmt::print(out, "  filters {}\n",
+             can.shapes.empty() ? "not in the forward pass" : shapes_text(can.shapes, probe_names()));
+}
+
+}  // namespace
+
+void list_algorithms(std::ostream& out, const Registry& registry, const std::vector<DeviceInfo>& devices,
+                     bool json) {
+  Json all = Json::array();
+  for (const Algorithm* algorithm : registry.all()) {
+    const Capability can = capability_here(*algorithm, devices);
+    if (json)
+      all.push_back(algorithm_json(*algorithm, can));
+    else
+      print_algorithm(out, *algorithm, can);
+  }
+  if (json) out << dump_json(all, 2) << '\n';
+}
+
+void list_devices(std::ostream& out, const std::vector<DeviceInfo>& devices, bool json) {
+  if (json) {
+    Json all = Json::array();
+    for (const DeviceInfo& device : devices) all.push_back(to_json(device));
+    out << dump_json(all, 2) << '\n';
+    return;
+  }
+  const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  TextTable table(
+      {"<device", "<name", ">cores", "<vectors", ">L1", ">L2", ">last cache", ">memory", "<virtual"});
+  for (const DeviceInfo& device : devices)
+    table.add({std::string(name(device.kind)), device.name, std::to_string(device.cores), device.instructions,
+               size(device.l1_bytes), size(device.l2_bytes), size(device.llc_bytes),
+               size(device.memory_bytes), device.virtualised ? "yes" : "no"});
+  table.print(out, false);
+}
+
+void list_layers(std::ostream& out, const Suite& suite, bool json) {
+  if (json) {
+    Json layers = Json::array();
+    for (const Layer& layer : suite.layers)
+      layers.push_back({{"name", layer.name},
+                        {"count", layer.count},
+                        {"first", layer.first},
+                        {"batch", layer.batch ? Json(*layer.batch) : Json(nullptr)},
+                        {"problem", to_line(layer.shape)},
+                        {"benchdnn", to_benchdnn(layer.shape)},
+                        {"output", {layer.shape.output().h, layer.shape.output().w}},
+                        {"flops_nominal", layer.shape.nominal_flops()},
+                        {"bytes_min", layer.shape.total_bytes()}});
+    const Json document = {{"name", suite.name}, {"source", suite.source}, {"layers", layers}};
+    out << dump_json(document, 2) << '\n';
+    return;
+  }
+  TextTable table({"<layer", ">count", "<problem", ">output", ">work", ">tensors"});
+  for (const Layer& layer : suite.layers) {
+    const Extent2 output = layer.shape.output();
+    table.add({layer.name, std::to_string(layer.count), problem_words(layer.shape),
+               fmt::format("{}x{}", output.h, output.w), flops_text(layer.shape.nominal_flops()),
+               bytes_text(static_cast<double>(layer.shape.total_bytes()))});
+  }
+  fmt::print(out, "{}{}{}\n", suite.name, suite.source.empty() ? "" : ": ", suite.source);
+  table.print(out, false);
+}
+
+void list_columns(std::ostream& out, bool json, bool markdown) {
+  if (markdown) {
+    out << results_format_markdown();
+    return;
+  }
+  if (json) {
+    Json all = Json::array();
+    for (const Column& column : columns())
+      all.push_back({{"name", column.name}, {"unit", column.unit}, {"meaning", column.meaning}});
+    out << dump_json(all, 2) << '\n';
+    return;
+  }
+  TextTable table({"<column", "<unit", "<meaning"});
+  for (const Column& column : columns())
+    table.add({std::string(column.name), std::string(column.unit), std::string(column.meaning)});
+  table.print(out, false);
+}
+
+}  // namespace convscope

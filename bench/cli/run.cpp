@@ -1,0 +1,133 @@
+#include "bench/cli/run.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "bench/cli/noise_floor.hpp"
+#include "bench/cli/run_console.hpp"
+#include "bench/cli/terminal.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/report/console.hpp"
+#include "bench/runner/environment.hpp"
+#include "bench/runner/isolation.hpp"
+#include "bench/runner/run_suite.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr int kInterrupted = 130;
+
+// out/2026-01-31T12-34-56, or that with a number behind it when two runs start within one second.
+std::string default_folder() {
+  std::string time = utc_now();
+  for (char& c : time)
+    if (c == ':') c = '-';
+  const std::string folder = "out/" + time.substr(0, time.find('Z'));
+  if (!std::filesystem::exists(folder)) return folder;
+  for (int number = 2;; ++number)
+    if (const auto next = fmt::format("{}-{}", folder, number); !std::filesystem::exists(next)) return next;
+}
+
+void print_dry_run(const RunPlan& plan, const Registry& registry, const DeviceInfo& device) {
+  double seconds = 0;
+  size_t candidates = 0;
+  for (const GroupTask& task : plan.tasks) {
+    GroupTask supported = task;
+    std::string refused;
+    std::erase_if(supported.group.algorithms, [&](const std::string& id) {
+      const Support support = registry.find(id)->supports(task.group.common.problem, device);
+      if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
+      return !support;
+    });
+    const CaseKey& key = task.group.common;
+    std::cout << fmt::format("{} {}: {}, {} threads, {} cache\n", key.network, key.layer,
+                             to_line(key.problem), key.threads, name(key.cache));
+    for (const std::string& id : supported.group.algorithms) std::cout << fmt::format("    {}\n", id);
+    std::cout << fmt::format("{}{}", refused.empty() ? "" : refused.substr(1), refused.empty() ? "" : "\n");
+    candidates += task.group.algorithms.size();
+    seconds += estimated_seconds(supported);
+  }
+  std::cout << fmt::format("{} groups, {} candidates, roughly {:.0f} s\n", plan.tasks.size(), candidates,
+                           seconds);
+}
+
+// Which program a run is of, as its environment has it.
+std::string program_of(const nlohmann::ordered_json& environment) {
+  const auto& program = environment.at("program");
+  return program.at("version").dump() + " commit " + program.at("commit").dump();
+}
+
+// Notes in the log that the run goes on from here, and warns when another program began it.
+void note_resumption(RunLog& log, const Registry& registry, const DeviceInfo& device) {
+  if (log.tasks_left().empty()) return;
+  const auto environment = describe_environment(device, registry);
+  const auto& begun = log.plan().environment;
+  if (program_of(begun) != program_of(environment))
+    std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
+                             program_of(environment));
+  log.add_resumption(environment);
+}
+
+// Returns how many there are.
+size_t print_failures(const std::vector<ResultRecord>& records) {
+  std::vector<const ResultRecord*> failures;
+  for (const ResultRecord& record : records)
+    if (is_failure(record.outcome)) failures.push_back(&record);
+  if (!failures.empty())
+    std::cout << fmt::format("\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
+  for (const ResultRecord* record : failures)
+    std::cout << fmt::format("  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
+                             name(record->key.problem.pass), record->key.algorithm, name(record->outcome),
+                             record->note);
+  return failures.size();
+}
+
+std::vector<DeviceInfo> present_devices() {
+  return {describe_cpu()};
+}
+
+// The whole of a run that has its folder already.
+int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) {
+  StopSignal stop;
+  const Terminal terminal = describe_terminal();
+  RunConsole console(terminal, log);
+  IsolationOptions isolation;
+  isolation.isolate = options.isolate;
+  const bool finished = run_suite(log, registry, isolation, stop, console);
+  console.finish();
+
+  print_roll_up(std::cout, log.records(), {terminal.colour});
+  print_noise_floor(std::cout, log.records());
+  const size_t failures = print_failures(log.records());
+  std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(),
+                           log.folder());
+  std::cout.flush();
+  if (finished) return failures == 0 ? 0 : 1;
+  std::cerr << fmt::format("convscope: interrupted; go on with: convscope {} --resume {}\n",
+                           log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
+  if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
+  return kInterrupted;
+}
+
+}  // namespace
+
+int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
+  const std::vector<DeviceInfo> devices = present_devices();
+  if (!options.resume.empty()) {
+    RunLog log = RunLog::open(options.resume);
+    note_resumption(log, registry, devices.front());
+    return carry_out(log, options, registry);
+  }
+  RunPlan plan = make_plan(options, argv, registry, devices);
+  if (options.dry_run) {
+    print_dry_run(plan, registry, devices.front());
+    return 0;
+  }
+  RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));
+  return carry_out(log, options, registry);
+}
+
+}  // namespace convscope

@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "algorithms/catalog.hpp"
+#include "bench/cli/faulty/faulty_algorithms.hpp"
+#include "bench/cli/run.hpp"
+#include "bench/core/error.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+
+namespace convscope {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+
+class MakePlan : public ::testing::Test {
+ protected:
+  MakePlan() {
+    register_all(registry_);
+    add_faulty(registry_);
+    fs::create_directories(folder_);
+    options_.configs = {
+        config("net", R"([{"name": "one", "in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3},
+                                          {"name": "two", "in_channels": 2, "input": [8, 8], "out_channels": 2, "filter": 3}])")};
+    options_.overrides.algorithms = {"plain.cpu"};
+  }
+  ~MakePlan() override { fs::remove_all(folder_); }
+
+  std::string config(const std::string& name, const std::string& layers) const {
+    const fs::path path = folder_ / (name + ".json");
+    std::ofstream(path) << R"({"name": ")" << name << R"(", "layers": )" << layers << "}";
+    return path.string();
+  }
+
+  RunPlan plan() const { return make_plan(options_, {"convscope", "run"}, registry_, {describe_cpu()}); }
+
+  fs::path folder_ = fs::temp_directory_path() / ("make_plan_test_" + std::to_string(getpid()));
+  Registry registry_;
+  RunOptions options_;
+};
+
+TEST_F(MakePlan, HasEveryLayerAndPass) {
+  EXPECT_THAT(plan().tasks, SizeIs(6));
+  EXPECT_THAT(plan().argv, ElementsAre("convscope", "run"));
+  EXPECT_EQ(plan().config.at(0).at("name"), "net");
+  EXPECT_TRUE(plan().environment.contains("started"));
+}
+
+TEST_F(MakePlan, FollowsTheFlags) {
+  options_.overrides.passes = {Pass::forward};
+  options_.overrides.time_limit_seconds = 3;
+  options_.repeat = true;
+  const RunPlan made = plan();
+  ASSERT_THAT(made.tasks, SizeIs(2));
+  EXPECT_EQ(made.tasks[0].protocol.time_limit_seconds, 3);
+  EXPECT_TRUE(made.tasks[0].protocol.repeat);
+  EXPECT_TRUE(made.tasks[0].protocol.measure);
+}
+
+TEST_F(MakePlan, OfVerifyVisitsEachProblemOnce) {
+  options_.measure = false;
+  options_.overrides.cache = {CacheState::cold, CacheState::hot};
+  const RunPlan made = plan();
+  EXPECT_THAT(made.tasks, SizeIs(6));
+  EXPECT_FALSE(made.tasks[0].protocol.measure);
+}
+
+TEST_F(MakePlan, SplitsIntoShardsThatAreTheWhole) {
+  std::set<std::string> keys;
+  size_t groups = 0;
+  for (int64_t index : {1, 2, 3}) {
+    options_.shard = {index, 3};
+    for (const GroupTask& task : plan().tasks) {
+      keys.insert(candidate_key(task.group.common));
+      ++groups;
+    }
+  }
+  EXPECT_EQ(groups, 6u);
+  EXPECT_THAT(keys, SizeIs(6));
+}
+
+TEST_F(MakePlan, MakesOneGroupOfOneProblemLine) {
+  options_.configs.clear();
+  options_.problem = "backward_filter fp32 nhwc n=3 c=2 hw=6x5 k=3 rs=3x3 stride=2x1";
+  const RunPlan made = plan();
+  ASSERT_THAT(made.tasks, SizeIs(1));
+  EXPECT_EQ(made.tasks[0].group.common.problem, parse_problem(options_.problem));
+  EXPECT_THAT(made.tasks[0].group.algorithms, ElementsAre("plain.cpu"));
+}
+
+TEST_F(MakePlan, RefusesTheSameConfigTwice) {
+  options_.configs.push_back(options_.configs.front());
+  EXPECT_THAT([&] { plan(); }, ThrowsMessage<UsageError>(HasSubstr("in common")));
+}
+
+}  // namespace
+}  // namespace convscope

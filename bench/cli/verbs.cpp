@@ -1,0 +1,239 @@
+#include "bench/cli/verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/config.hpp"
+#include "bench/runner/config_text.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr std::string_view kExitCodes =
+    "Exit codes: 0 all good; 1 a row is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
+    "config;\n"
+    "130 interrupted.";
+
+// Lists are given with commas, repeated flags, or both.
+void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::string_view>& left_out) {
+  for (const OverrideFlag& flag : override_flags()) {
+    if (std::find(left_out.begin(), left_out.end(), flag.flag) != left_out.end()) continue;
+    const std::string name(flag.flag), meaning(flag.meaning);
+    if (flag.value.empty()) {
+      verb.add_flag_callback(
+          name, [&overrides, &flag] { flag.set(overrides, ""); }, meaning);
+      continue;
+    }
+    const auto set = [&overrides, &flag](const std::vector<std::string>& texts) {
+      flag.set(overrides, fmt::format("{}", fmt::join(texts, ",")));
+    };
+    verb.add_option_function<std::vector<std::string>>(name, set, meaning)
+        ->allow_extra_args(false)
+        ->type_name(std::string(flag.value));
+  }
+}
+
+void add_where(CLI::App& verb, RunOptions& options) {
+  verb.add_option("--out", options.out, "Folder for the results; out/<date-time> when left out.")
+      ->type_name("DIR");
+  verb.add_option(
+          "--resume", options.resume,
+          "Finish the interrupted run in this folder; what to do is taken from its journal, so no CONFIG "
+          "and no other flag but --isolate goes with it.")
+      ->type_name("DIR");
+  verb.add_option_function<std::string>(
+          "--shard", [&options](const std::string& text) { options.shard = parse_shard(text); },
+          "Run only the I-th of N parts of the sweep; `convscope merge` joins the parts.")
+      ->type_name("I/N");
+  verb.add_flag("--dry-run", options.dry_run,
+                "Print what would be run and an estimate of the time; run nothing.");
+  verb.add_option_function<std::string>(
+          "--isolate",
+          [&options](const std::string& text) {
+            if (text != "on" && text != "off")
+              throw UsageError("--isolate: found \"" + text + "\"; allowed is on, off");
+            options.isolate = text == "on";
+          },
+          "on (default): each group of candidates runs in a child process, so that a crash or a hang costs "
+          "one "
+          "row; off: in this process, as a debugger wants it, and without time limits.")
+      ->type_name("on|off");
+}
+
+void add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run =
+      app.add_subcommand("run", "Verify and time every algorithm on every layer and pass of a config.");
+  run->add_option("CONFIG", options.configs, "JSON config files (docs/configs.md)")->type_name("FILE");
+  run->add_option("--case", options.problem,
+                  "One problem, as rows of a result file have it, instead of a CONFIG; needs --algorithm.")
+      ->type_name("LINE");
+  add_overrides(*run, options.overrides, {});
+  add_where(*run, options);
+  run->add_flag("--aa", options.repeat, "Measure every candidate twice and print the noise floor.");
+  run->footer(fmt::format(
+      "Flags override the config. Lists take commas, repeated flags, or both. Ctrl-C ends the run with its "
+      "files\n"
+      "written; --resume goes on from there.\n"
+      "{}\n\n"
+      "Examples:\n"
+      "  convscope run configs/alexnet.json --pass forward --batch 1,16\n"
+      "  convscope run configs/alexnet.json --algorithm 'winograd.*,onednn.*' --out out/winograd\n"
+      "  convscope run --resume out/winograd\n"
+      "  convscope run --case \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2\" "
+      "--algorithm direct.cpu",
+      kExitCodes));
+}
+
+void add_verify(CLI::App& app, RunOptions& options) {
+  options.measure = false;
+  CLI::App* verify =
+      app.add_subcommand("verify", "Check every algorithm's results on every layer and pass; time nothing.");
+  verify->add_option("CONFIG", options.configs, "JSON config files (docs/configs.md)")->type_name("FILE");
+  add_overrides(*verify, options.overrides,
+                {"--cache", "--min-samples", "--max-samples", "--confidence-width"});
+  add_where(*verify, options);
+  verify->footer(
+      fmt::format("{}\n\nExample:\n  convscope verify configs/alexnet.json --batch 1", kExitCodes));
+}
+
+void add_merge(CLI::App& app, MergeOptions& options) {
+  CLI::App* merge =
+      app.add_subcommand("merge", "Join the result folders of several runs, such as shards, into one.");
+  merge->add_option("DIR", options.folders, "Result folders")->type_name("DIR")->required();
+  merge->add_option("--out", options.out, "Folder for the joined results")->type_name("DIR")->required();
+  merge->footer(
+      "Rows of different devices stay apart by device_name. A candidate that two folders have must have the "
+      "same\n"
+      "row in both. Exit codes: 0 joined; 2 bad usage or folders that contradict each other.\n\n"
+      "Example:\n  convscope merge out/part1 out/part2 --out out/all");
+}
+
+// Reads a size such as 256MiB into a field that one flag sets.
+void add_workspace_cap(CLI::App& verb, std::optional<int64_t>& cap) {
+  verb.add_option_function<std::string>(
+          "--workspace-cap",
+          [&cap](const std::string& text) {
+            const auto limit = parse_byte_limit(text);
+            if (!limit)
+              throw UsageError(
+                  fmt::format("--workspace-cap: found \"{}\"; allowed is {}", text, kByteLimitForms));
+            cap = limit->bytes;
+          },
+          "Workspace that an algorithm may use; inf is no cap. 256MiB when left out.")
+      ->type_name("SIZE");
+}
+
+void add_threads(CLI::App& verb, int& threads) {
+  verb.add_option("--threads", threads, "Threads on the CPU; 0 is every core, as when left out.")
+      ->type_name("N")
+      ->check(CLI::Range(0, static_cast<int>(kLargestThreads)));
+}
+
+void add_list(CLI::App& app, ListOptions& options) {
+  CLI::App* list = app.add_subcommand(
+      "list", "List the algorithms, the devices, a config's layers or the result columns.");
+  list->add_option("WHAT", options.what, "algorithms, devices, layers or columns")
+      ->type_name("WHAT")
+      ->required();
+  list->add_option("CONFIG", options.config, "The config whose layers are listed")->type_name("FILE");
+  list->add_flag("--json", options.json, "Print one JSON document and nothing else.");
+  list->add_flag("--markdown", options.markdown, "Of columns: print docs/results_format.md.");
+  list->footer("Examples:\n  convscope list algorithms\n  convscope list layers configs/alexnet.json --json");
+}
+
+void add_info(CLI::App& app, InfoOptions& options) {
+  CLI::App* info =
+      app.add_subcommand("info", "Show hardware, caches, library versions and the measured ceilings.");
+  info->add_flag("--json", options.json, "Print one JSON document and nothing else.");
+  info->footer(
+      "Measures the ceilings first, for about half a second a thread count.\n\nExample:\n  convscope info "
+      "--json");
+}
+
+void add_explain(CLI::App& app, ExplainOptions& options) {
+  CLI::App* explain = app.add_subcommand(
+      "explain",
+      "For each algorithm: supported or why not, operations, bytes, workspace, and the bound that binds.");
+  explain->add_option("PROBLEM", options.problem, "A problem line or a benchdnn descriptor")
+      ->type_name("LINE")
+      ->required();
+  add_threads(*explain, options.threads);
+  explain
+      ->add_option_function<std::string>(
+          "--cache",
+          [&options](const std::string& text) {
+            const auto cache = cache_state_from_name(text);
+            if (!cache)
+              throw UsageError("--cache: found \"" + text + "\"; allowed is " +
+                               join(all_names(kCacheStates)));
+            options.cache = *cache;
+          },
+          "Where the tensors are taken to be: cold, hot, weights-cold. cold when left out.")
+      ->type_name("NAME");
+  add_workspace_cap(*explain, options.workspace_cap);
+  explain->add_flag("--json", options.json, "Print one JSON document and nothing else.");
+  explain->footer(
+      "Runs no algorithm; measures the ceilings first, which takes about half a second.\n\n"
+      "Example:\n  convscope explain \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 pad=2x2\"");
+}
+
+void add_exec(CLI::App& app, ExecOptions& options) {
+  CLI::App* exec =
+      app.add_subcommand("exec", "Run one algorithm on your own tensors, NumPy .npy in and out.");
+  exec->add_option("--case", options.problem, "A problem line or a benchdnn descriptor")
+      ->type_name("LINE")
+      ->required();
+  exec->add_option("--algorithm", options.algorithm, "The algorithm's id")->type_name("ID")->required();
+  exec->add_option("--input", options.input, "The input, or its gradient")->type_name("FILE")->required();
+  exec->add_option("--filter", options.filter, "The filter, or its gradient")->type_name("FILE")->required();
+  exec->add_option("--output", options.output, "The output, or its gradient")->type_name("FILE")->required();
+  add_threads(*exec, options.threads);
+  add_workspace_cap(*exec, options.workspace_cap);
+  exec->footer(
+      "forward writes --output, backward_data --input, backward_filter --filter; the other two files are "
+      "read, as\n"
+      "float32 in the problem's layout: (n, c, h, w) and (k, c, r, s) for nchw, (n, h, w, c) and (k, r, s, "
+      "c) for nhwc.\n"
+      "Exit codes: 0 written; 1 the algorithm refuses the problem or fails; 2 bad usage or files that do not "
+      "fit.\n\n"
+      "Example:\n  convscope exec --case \"forward n=1 c=3 hw=8x8 k=4 rs=3x3\" --algorithm direct.cpu "
+      "--input x.npy --filter w.npy --output y.npy");
+}
+
+void add_worker(CLI::App& app, WorkerOptions& options) {
+  CLI::App* worker = app.add_subcommand("worker", "");
+  worker->group("");  // hidden
+  worker->add_option("PARENT", options.parent)->required();
+}
+
+}  // namespace
+
+void add_verbs(CLI::App& app, VerbOptions& options) {
+  add_run(app, options.run);
+  add_verify(app, options.verify);
+  add_list(app, options.list);
+  add_info(app, options.info);
+  add_explain(app, options.explain);
+  add_exec(app, options.exec);
+  add_merge(app, options.merge);
+  add_worker(app, options.worker);
+}
+
+Command VerbOptions::of(std::string_view verb) const {
+  if (verb == "run") return run;
+  if (verb == "verify") return verify;
+  if (verb == "list") return list;
+  if (verb == "info") return info;
+  if (verb == "explain") return explain;
+  if (verb == "exec") return exec;
+  if (verb == "merge") return merge;
+  return worker;
+}
+
+}  // namespace convscope

@@ -1,0 +1,113 @@
+#include "bench/measure/ceilings.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "bench/device/buffer.hpp"
+#include "bench/measure/ceiling_kernels.hpp"
+
+namespace convscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsEach = 0.1;  // for each of the four
+constexpr int64_t kBlock = 1024;      // floats; the read loop's unit
+constexpr int64_t kMostBytes = int64_t{1} << 30;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The shortest time of `work` on all threads, over at least three turns and kSecondsEach.
+double best_seconds(const std::function<void(int thread)>& work) {
+  double best = std::numeric_limits<double>::infinity();
+  const auto begin = Clock::now();
+  for (int turn = 0; turn < 3 || seconds_since(begin) < kSecondsEach; ++turn) {
+    const auto start = Clock::now();
+#pragma omp parallel
+    work(omp_get_thread_num());
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
+}
+
+// Keeps a result alive without a data race on a common place.
+void keep(float value) {
+  asm volatile("" : : "r"(value));
+}
+
+double fma_flops(int threads) {
+  constexpr int64_t rounds = 200'000;
+  const double seconds = best_seconds([&](int) { keep(multiply_add_chains(rounds)); });
+  return static_cast<double>(threads * rounds * operations_per_round()) / seconds;
+}
+
+int64_t in_blocks(int64_t bytes) {
+  return std::max<int64_t>(bytes / static_cast<int64_t>(sizeof(float)) / kBlock, 1) * kBlock;
+}
+
+// Two arrays of four times the last-level cache together, sliced among the threads, which touch them first.
+void measure_memory(CpuDevice& device, Ceilings& ceilings) {
+  const int64_t total =
+      std::min({std::max<int64_t>(4 * device.info().llc_bytes, int64_t{64} << 20), kMostBytes,
+                std::max<int64_t>(device.info().memory_bytes / 8, int64_t{1} << 20)});
+  const int64_t slice = in_blocks(total / 2 / ceilings.threads);
+  const int64_t bytes = slice * static_cast<int64_t>(sizeof(float)) * ceilings.threads;
+  Buffer from(device, static_cast<size_t>(bytes)), to(device, static_cast<size_t>(bytes));
+#pragma omp parallel
+  {
+    const int64_t start = omp_get_thread_num() * slice;
+    std::fill_n(from.as<float>() + start, slice, 1.0f);
+    std::fill_n(to.as<float>() + start, slice, 2.0f);
+  }
+  const double copied = best_seconds([&](int thread) {
+    std::memcpy(to.as<float>() + thread * slice, from.as<float>() + thread * slice,
+                static_cast<size_t>(slice) * sizeof(float));
+  });
+  const double read = best_seconds([&](int thread) {
+    keep(read_all(from.as<float>() + thread * slice, slice));
+    keep(read_all(to.as<float>() + thread * slice, slice));
+  });
+  ceilings.copy_bytes = 2.0 * static_cast<double>(bytes) / copied;
+  ceilings.read_bytes = 2.0 * static_cast<double>(bytes) / read;
+}
+
+// Half of the private cache, again and again.
+void measure_cache(CpuDevice& device, Ceilings& ceilings) {
+  const int64_t slice = in_blocks(std::max<int64_t>(device.info().l2_bytes, int64_t{64} << 10) / 2);
+  const int64_t bytes = slice * static_cast<int64_t>(sizeof(float));
+  const int64_t times = std::max<int64_t>((int64_t{64} << 20) / bytes, 1);
+  Buffer values(device, static_cast<size_t>(bytes * ceilings.threads));
+#pragma omp parallel
+  std::fill_n(values.as<float>() + omp_get_thread_num() * slice, slice, 1.0f);
+  const double seconds = best_seconds([&](int thread) {
+    for (int64_t i = 0; i < times; ++i) keep(read_all(values.as<float>() + thread * slice, slice));
+  });
+  ceilings.cache_read_bytes = static_cast<double>(times * bytes * ceilings.threads) / seconds;
+}
+
+}  // namespace
+
+void burn_in(double seconds) {
+  const auto begin = Clock::now();
+#pragma omp parallel
+  while (seconds_since(begin) < seconds) keep(multiply_add_chains(10'000));
+}
+
+Ceilings measure_ceilings(CpuDevice& device, int threads) {
+  device.set_threads(threads);
+  Ceilings ceilings;
+  ceilings.threads = threads;
+  ceilings.fma_flops = fma_flops(threads);
+  measure_memory(device, ceilings);
+  measure_cache(device, ceilings);
+  return ceilings;
+}
+
+}  // namespace convscope

@@ -1,0 +1,33 @@
+#include "bench/measure/ceilings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bench/measure/health.hpp"
+
+namespace convscope {
+namespace {
+
+TEST(Ceilings, ArePlausibleForThisProcessor) {
+  CpuDevice device;
+  const Ceilings ceilings = measure_ceilings(device, 1);
+  EXPECT_EQ(ceilings.threads, 1);
+  double clock = 0;  // the fastest of several readings; an interrupted one is too low
+  for (int reading = 0; reading < 50; ++reading) clock = std::max(clock, measured_clock_mhz() * 1e6);
+  // No core does more than two multiply-adds of 16 lanes a cycle; loops that the compiler folded do.
+  EXPECT_LT(ceilings.fma_flops, 1.3 * 64 * clock);
+  EXPECT_GT(ceilings.fma_flops, 1e8);
+  EXPECT_GT(ceilings.copy_bytes, 1e7);
+  EXPECT_GT(ceilings.read_bytes, 1e7);
+  EXPECT_GT(ceilings.cache_read_bytes, 1e7);
+  EXPECT_LT(ceilings.cache_read_bytes, 1.3 * 3 * 64 * clock);
+}
+
+TEST(Clock, IsThatOfAProcessor) {
+  EXPECT_GT(measured_clock_mhz(), 100);
+  EXPECT_LT(measured_clock_mhz(), 10'000);
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,74 @@
+#include "bench/measure/health.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+namespace convscope {
+namespace {
+
+constexpr int kAdditions = 1 << 14;
+
+// Additions that each wait for the one before. The empty assembly hides the values from the compiler, which
+// would multiply instead; adding a register, not a constant, keeps the processor from merging them.
+uint64_t dependent_additions(uint64_t x, uint64_t y) {
+  asm volatile("" : "+r"(y));
+  for (int i = 0; i < kAdditions; i += 8) {
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+    x += y;
+    asm volatile("" : "+r"(x));
+  }
+  return x;
+}
+
+}  // namespace
+
+std::string frequency_governor() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  std::string governor;
+  return file >> governor ? governor : "unknown";
+}
+
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+double measured_clock_mhz() {
+  using Clock = std::chrono::steady_clock;
+  double shortest = std::numeric_limits<double>::infinity();
+  uint64_t x = 0;
+  // The best of several: one may be interrupted.
+  for (int turn = 0; turn < 4; ++turn) {
+    const auto begin = Clock::now();
+    x = dependent_additions(x, 1);
+    shortest = std::min(shortest, std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  return kAdditions / shortest * 1e-6;
+}
+
+double involuntary_switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_nivcsw);
+}
+
+}  // namespace convscope

@@ -1,0 +1,277 @@
+// Measured with a clock of its own: plans say how long they take, so that every number is known.
+#include "bench/measure/measure_group.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "bench/device/cpu/cpu_device.hpp"
+
+namespace convscope {
+namespace {
+
+using nlohmann::json;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+// A queue whose clock only moves when a plan says so.
+class ScriptedQueue final : public Queue {
+ public:
+  void synchronize() override {}
+  void begin_timing() override {
+    timing_ = {};
+    current_.reset();
+  }
+  void phase(Phase phase) override { current_ = phase; }
+  void end_phase() override { current_.reset(); }
+  Timing end_timing() override { return timing_; }
+  void pass(double seconds) {
+    timing_.seconds += seconds;
+    if (!current_) return;
+    auto& total = timing_.phase_seconds[static_cast<size_t>(*current_)];
+    total = total.value_or(0) + seconds;
+  }
+
+ private:
+  Timing timing_;
+  std::optional<Phase> current_;
+};
+
+// Times that are sums of powers of two, so that differences come out exactly.
+struct ScriptedPlan final : Plan {
+  double product = 1.0 / 256;  // seconds
+  double layout = 0;
+  double preparing = 0;
+  int fails_at = 0;  // this run throws
+  int runs = 0, prepares = 0;
+  std::set<void*> inputs, filters, outputs;
+
+  bool has_prepare() const override { return preparing > 0; }
+  void prepare(const ConvArgs&, Queue& queue) override {
+    ++prepares;
+    static_cast<ScriptedQueue&>(queue).pass(preparing);
+  }
+  void run(const ConvArgs& args, Queue& queue) override {
+    if (++runs == fails_at) throw std::runtime_error("planted failure");
+    inputs.insert(args.input);
+    filters.insert(args.filter);
+    outputs.insert(args.output);
+    auto& clock = static_cast<ScriptedQueue&>(queue);
+    if (layout > 0) {
+      queue.phase(Phase::layout);
+      clock.pass(layout);
+      queue.end_phase();
+    }
+    clock.pass(product);
+  }
+};
+
+struct Bench {
+  CpuDevice device;
+  ScriptedQueue queue;
+  ConvProblem problem = parse_problem("n=1 c=2 hw=5 k=3 rs=3x3");
+  MeasureOptions options;
+  Buffer workspace{device, 64};
+
+  Bench() {
+    options.cache = CacheState::hot;
+    options.warmup_seconds = 0;
+  }
+  GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
+    std::vector<MeasureCandidate> candidates;
+    for (ScriptedPlan* plan : plans)
+      candidates.push_back({"plan" + std::to_string(candidates.size()), plan, &workspace});
+    return measure_group(problem, candidates, device, queue, options, observer);
+  }
+};
+
+TEST(MeasureGroup, StopsAtTheFewestSamplesWhenTimesAreEqual) {
+  Bench bench;
+  ScriptedPlan plan;
+  const MeasureResult result = bench.measure({&plan}).results.at(0);
+  EXPECT_EQ(result.time.stop_reason, "converged");
+  EXPECT_EQ(result.time.full.samples, std::vector<double>(10, 1.0 / 256));
+  EXPECT_EQ(result.time.full.statistics.median, 1.0 / 256);
+  EXPECT_EQ(result.time.warmup_runs, 3);
+  EXPECT_EQ(result.time.rounds, 1);
+  EXPECT_EQ(result.time.iterations_per_sample, 1);
+  EXPECT_EQ(plan.runs, 13);
+  EXPECT_EQ(result.time.inference, std::nullopt);
+  EXPECT_EQ(result.time.kernel, std::nullopt);
+  EXPECT_EQ(result.time.repeat, std::nullopt);
+  EXPECT_EQ(result.error, "");
+}
+
+TEST(MeasureGroup, TakesTheThreeTotalsApart) {
+  Bench bench;
+  ScriptedPlan plan;
+  plan.preparing = 1.0 / 512;
+  plan.layout = 1.0 / 1024;
+  const Measurement time = bench.measure({&plan}).results.at(0).time;
+  EXPECT_THAT(time.full.samples, Each(1.0 / 256 + 1.0 / 512 + 1.0 / 1024));
+  ASSERT_TRUE(time.inference && time.kernel);
+  EXPECT_THAT(time.inference->samples, Each(1.0 / 256 + 1.0 / 1024));
+  EXPECT_EQ(time.inference->samples.size(), 10);
+  EXPECT_THAT(time.kernel->samples, Each(1.0 / 256));
+  EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::prepare)], 1.0 / 512);
+  EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::layout)], 1.0 / 1024);
+  EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::product)], std::nullopt);
+  EXPECT_EQ(plan.prepares, 3 + 10 + 10);
+}
+
+TEST(MeasureGroup, BatchesShortRuns) {
+  Bench bench;
+  ScriptedPlan plan;
+  plan.product = 0x1p-17;  // 7.6 us; 131.07 of them make a millisecond
+  const Measurement time = bench.measure({&plan}).results.at(0).time;
+  EXPECT_EQ(time.iterations_per_sample, 132);
+  EXPECT_EQ(plan.runs, 3 + 10 * 132);
+  EXPECT_THAT(time.full.samples, Each(0x1p-17));
+}
+
+TEST(MeasureGroup, RotatesCopiesAsTheCacheStateSays) {
+  for (CacheState cache : kCacheStates) {
+    Bench bench;
+    bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
+    bench.options.cache = cache;
+    bench.options.min_samples = 3;
+    ScriptedPlan plan;
+    plan.product = 0x1p-13;  // nine iterations a sample
+    const Measurement time = bench.measure({&plan}).results.at(0).time;
+    const auto copies = static_cast<size_t>(time.tensor_copies);
+    const size_t seen = std::min<size_t>(copies, static_cast<size_t>(plan.runs));
+    EXPECT_EQ(copies > 1, cache != CacheState::hot) << name(cache);
+    EXPECT_EQ(plan.filters.size(), seen) << name(cache);
+    EXPECT_EQ(plan.inputs.size(), cache == CacheState::cold ? seen : 1) << name(cache);
+    EXPECT_EQ(plan.outputs.size(), cache == CacheState::cold ? seen : 1) << name(cache);
+  }
+}
+
+TEST(MeasureGroup, InterleavesCandidatesAndTellsTheObserver) {
+  Bench bench;
+  ScriptedPlan a, b, c;
+  std::vector<size_t> visits;
+  bench.measure({&a, &b, &c}, [&](size_t candidate) { visits.push_back(candidate); });
+  ASSERT_EQ(visits.size(), 3 + 30);
+  EXPECT_THAT(std::vector<size_t>(visits.begin(), visits.begin() + 3), ::testing::ElementsAre(0, 1, 2));
+  int changes = 0;
+  for (size_t i = 4; i < visits.size(); ++i) changes += visits[i] != visits[i - 1];
+  EXPECT_GT(changes, 5);  // 2 in blocks, about 19 at random
+}
+
+TEST(MeasureGroup, GoesOnForNoisyCandidatesOnly) {
+  struct Noisy final : Plan {
+    int runs = 0;
+    void run(const ConvArgs&, Queue& queue) override {
+      // Wide at first, then settling: the interval narrows from round to round.
+      static_cast<ScriptedQueue&>(queue).pass(0.01 * (1 + 0.5 * std::sin(runs * 2.0) / (1 + 0.05 * runs)));
+      ++runs;
+    }
+  } noisy;
+  Bench bench;
+  bench.options.max_samples = 40;
+  ScriptedPlan quiet;
+  const MeasureCandidate candidates[] = {{"noisy", &noisy, &bench.workspace},
+                                         {"quiet", &quiet, &bench.workspace}};
+  const auto results =
+      measure_group(bench.problem, candidates, bench.device, bench.queue, bench.options, nullptr).results;
+  EXPECT_GT(results[0].time.rounds, 1);
+  EXPECT_GT(results[0].time.full.samples.size(), 10);
+  EXPECT_LE(results[0].time.full.samples.size(), 40);
+  EXPECT_EQ(results[1].time.rounds, 1);
+}
+
+TEST(MeasureGroup, TakesASecondSeriesForTheNoiseFloor) {
+  Bench bench;
+  bench.options.repeat = true;
+  ScriptedPlan plan;
+  const Measurement time = bench.measure({&plan}).results.at(0).time;
+  ASSERT_TRUE(time.repeat);
+  EXPECT_EQ(time.repeat->samples.size(), 10);
+  EXPECT_EQ(plan.runs, 3 + 20);
+}
+
+TEST(MeasureGroup, EndsAtTheTimeLimitWithASample) {
+  struct Slow final : Plan {
+    void run(const ConvArgs&, Queue& queue) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      static_cast<ScriptedQueue&>(queue).pass(0.02);
+    }
+  } slow;
+  Bench bench;
+  bench.options.time_limit_seconds = 0.01;
+  const MeasureCandidate candidate{"slow", &slow, &bench.workspace};
+  const Measurement time =
+      measure_group(bench.problem, {&candidate, 1}, bench.device, bench.queue, bench.options, nullptr)
+          .results.at(0)
+          .time;
+  EXPECT_EQ(time.stop_reason, "time_limit");
+  EXPECT_EQ(time.warmup_runs, 1);
+  EXPECT_EQ(time.full.samples.size(), 1);
+}
+
+TEST(MeasureGroup, KeepsOneFailureToItsCandidate) {
+  for (int fails_at : {1, 6}) {
+    Bench bench;
+    ScriptedPlan good, bad;
+    bad.fails_at = fails_at;
+    const auto results = bench.measure({&bad, &good}).results;
+    EXPECT_EQ(results[0].error, "planted failure");
+    EXPECT_EQ(results[0].time.stop_reason, "failed");
+    EXPECT_LT(results[0].time.full.samples.size(), 10);
+    EXPECT_EQ(results[1].error, "");
+    EXPECT_EQ(results[1].time.full.samples.size(), 10);
+  }
+}
+
+TEST(MeasureGroup, RecordsHealth) {
+  Bench bench;
+  ScriptedPlan plan;
+  const Health health = bench.measure({&plan}).results.at(0).health;
+  EXPECT_NE(health.governor, "");
+  EXPECT_GE(health.load_before, 0);
+  EXPECT_GT(health.clock_mhz.value(), 100);
+  EXPECT_LT(health.clock_mhz.value(), 10'000);
+  EXPECT_GE(health.involuntary_switches.value(), 0);
+  EXPECT_EQ(health.discarded_samples, 0);
+}
+
+TEST(MeasureGroup, KeepsGoogleBenchmarksReport) {
+  Bench bench;
+  bench.options.repeat = true;
+  ScriptedPlan a, b;
+  b.layout = 1.0 / 1024;
+  const auto group = bench.measure({&a, &b});
+  const json report = json::parse(group.benchmark_json);
+  EXPECT_TRUE(report.at("context").contains("num_cpus"));
+  ASSERT_EQ(report.at("benchmarks").size(), 40);
+  std::set<double> order;
+  for (const json& run : report.at("benchmarks")) {
+    EXPECT_EQ(run.at("run_type"), "iteration");
+    EXPECT_EQ(run.at("repetitions"), 10);
+    EXPECT_EQ(run.at("time_unit"), "ms");
+    EXPECT_EQ(run.at("name"), run.at("run_name"));
+    order.insert(run.at("order").get<double>());
+    if (run.at("name") == "plan1/full/" + to_line(bench.problem)) {
+      EXPECT_DOUBLE_EQ(run.at("real_time").get<double>(), 1e3 * (1.0 / 256 + 1.0 / 1024));
+      EXPECT_DOUBLE_EQ(run.at("phase_layout_seconds").get<double>(), 1.0 / 1024);
+    }
+  }
+  EXPECT_EQ(order.size(), 40);
+  EXPECT_THAT(report.at("benchmarks")[0].at("name").get<std::string>(), HasSubstr("/forward fp32 nchw n=1"));
+}
+
+TEST(MeasureGroup, OfNothingIsEmpty) {
+  Bench bench;
+  const auto group = bench.measure({});
+  EXPECT_TRUE(group.results.empty());
+  EXPECT_TRUE(json::parse(group.benchmark_json).at("benchmarks").empty());
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,65 @@
+#include "bench/measure/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace convscope {
+namespace {
+
+// The value below which `share` of the sorted samples lie.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double position = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+// The largest k for which the k-th smallest and k-th largest of n samples enclose the median with at least
+// 95%: fewer than k of n fair coins fall on one side with at most 2.5%.
+size_t interval_rank(size_t n) {
+  const auto size = static_cast<double>(n);
+  double tail = 0;
+  size_t rank = 0;
+  while (rank < n) {
+    const auto k = static_cast<double>(rank);
+    tail +=
+        std::exp(std::lgamma(size + 1) - std::lgamma(k + 1) - std::lgamma(size - k + 1) - size * std::log(2));
+    if (tail > 0.025) break;
+    ++rank;
+  }
+  return std::max<size_t>(rank, 1);
+}
+
+}  // namespace
+
+Statistics summarise(std::span<const double> samples) {
+  Statistics result;
+  if (samples.empty()) return result;
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(sorted.size());
+  const size_t rank = interval_rank(sorted.size());
+
+  result.n = static_cast<int64_t>(sorted.size());
+  result.median = quantile(sorted, 0.5);
+  result.ci_low = sorted[rank - 1];
+  result.ci_high = sorted[sorted.size() - rank];
+  result.min = sorted.front();
+  result.q1 = quantile(sorted, 0.25);
+  result.q3 = quantile(sorted, 0.75);
+  result.iqr = result.q3 - result.q1;
+  result.mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / n;
+  double squares = 0;
+  for (double sample : sorted) squares += (sample - result.mean) * (sample - result.mean);
+  if (sorted.size() > 1) result.stddev = std::sqrt(squares / (n - 1));
+  return result;
+}
+
+double relative_half_width(const Statistics& s) {
+  if (s.median <= 0) return 0;
+  return std::max(s.ci_high - s.median, s.median - s.ci_low) / s.median;
+}
+
+}  // namespace convscope

@@ -1,0 +1,74 @@
+#include "bench/measure/stop_rule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "bench/core/random.hpp"
+
+namespace convscope {
+namespace {
+
+std::vector<double> noisy(int64_t n, double noise, uint64_t seed) {
+  std::vector<double> samples;
+  for (int64_t i = 0; i < n; ++i)
+    samples.push_back(1 + noise * random_uniform(seed, static_cast<uint64_t>(i)));
+  return samples;
+}
+
+TEST(StopRule, ConvergesOnQuietSamplesOnceThereAreEnough) {
+  const MeasureOptions options;
+  EXPECT_EQ(stop_reason(noisy(9, 0.001, 1), options, 10, 0.1), std::nullopt);
+  EXPECT_EQ(stop_reason(noisy(10, 0.001, 1), options, 10, 0.1), "converged");
+}
+
+TEST(StopRule, GoesOnWhileMoreSamplesHelp) {
+  // Ten wide samples, then five at the centre, which narrow the interval.
+  std::vector<double> samples{0.9, 1.1, 0.92, 1.08, 0.94, 1.06, 0.96, 1.04, 0.9, 1.1};
+  for (int i = 0; i < 5; ++i) samples.push_back(1.0 + 0.01 * i);
+  EXPECT_EQ(stop_reason(samples, {}, 10, 0.1), std::nullopt);
+}
+
+TEST(StopRule, SeesAPlateau) {
+  // Two clocks: the interval stays as wide as their distance.
+  std::vector<double> samples;
+  for (int i = 0; i < 15; ++i) samples.push_back(i % 2 == 0 ? 1.0 : 1.2);
+  EXPECT_EQ(stop_reason(samples, {}, 10, 0.1), "noise_plateau");
+}
+
+TEST(StopRule, StopsAtTheLimits) {
+  MeasureOptions options;
+  options.max_samples = 20;
+  EXPECT_EQ(stop_reason(noisy(20, 0.5, 2), options, 10, 0.1), "max_samples");
+  EXPECT_EQ(stop_reason(noisy(3, 0.5, 2), options, 0.05, 0.1), "time_limit");
+  EXPECT_EQ(stop_reason({}, options, 0, 0.1), std::nullopt) << "one sample is always taken";
+}
+
+TEST(StopRule, AlwaysEnds) {
+  const MeasureOptions options;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<double> endless = noisy(options.max_samples, 0.5, seed);
+    int64_t taken = 0;
+    double left = 15;
+    while (!stop_reason(std::span(endless).first(static_cast<size_t>(taken)), options, left, 0.07)) {
+      const int64_t next = next_round(taken, options, left, 0.07);
+      ASSERT_GE(next, 1);
+      taken += next;
+      left -= 0.07 * static_cast<double>(next);
+      ASSERT_LE(taken, options.max_samples);
+    }
+    EXPECT_GE(left, -0.07);
+  }
+}
+
+TEST(StopRule, RoundsGrowByHalfWithinTheLimits) {
+  MeasureOptions options;
+  EXPECT_EQ(next_round(0, options, 10, 0.1), 10);
+  EXPECT_EQ(next_round(10, options, 10, 0.1), 5);
+  EXPECT_EQ(next_round(150, options, 1000, 0.1), 50);
+  EXPECT_EQ(next_round(0, options, 0.35, 0.1), 3);
+  EXPECT_EQ(next_round(0, options, 0, 0.1), 1);
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,55 @@
+#include "bench/measure/tensor_copies.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "bench/core/random.hpp"
+
+namespace convscope {
+namespace {
+
+std::vector<Buffer> copies_of(const ConvProblem& problem, Role role, Device& device, int64_t count,
+                              uint64_t seed) {
+  std::vector<float> values(static_cast<size_t>(problem.elements(role)));
+  const auto elements = static_cast<int64_t>(values.size());
+  const uint64_t stream = random_bits(seed, static_cast<uint64_t>(role));
+#pragma omp parallel for if (elements > 4096)
+  for (int64_t i = 0; i < elements; ++i)
+    values[static_cast<size_t>(i)] = random_uniform(stream, static_cast<uint64_t>(i));
+  std::vector<Buffer> copies;
+  for (int64_t copy = 0; copy < count; ++copy) {
+    copies.emplace_back(device, values.size() * sizeof(float));
+    copies.back().upload(values.data(), values.size() * sizeof(float));
+  }
+  return copies;
+}
+
+}  // namespace
+
+int64_t cold_copies(int64_t bytes, const DeviceInfo& device) {
+  const int64_t wanted = std::max<int64_t>(2, (2 * device.llc_bytes + bytes - 1) / bytes);
+  return std::max<int64_t>(1, std::min(wanted, device.memory_bytes / 4 / bytes));
+}
+
+TensorCopies::TensorCopies(const ConvProblem& problem, Device& device, CacheState cache, uint64_t seed) {
+  if (storage_type(problem.math) != DataType::f32)
+    throw std::runtime_error("measuring has no data in " + std::string(name(problem.math)) + " storage");
+  if (cache == CacheState::cold) count_ = cold_copies(problem.total_bytes(), device.info());
+  if (cache == CacheState::weights_cold) count_ = cold_copies(problem.bytes(Role::filter), device.info());
+  for (Role role : kRoles) {
+    const bool fixed = cache == CacheState::weights_cold && role != Role::filter;
+    tensors_[static_cast<size_t>(role)] = copies_of(problem, role, device, fixed ? 1 : count_, seed);
+  }
+}
+
+ConvArgs TensorCopies::next(void* workspace) {
+  const auto at = [&](Role role) {
+    const auto& copies = tensors_[static_cast<size_t>(role)];
+    return copies[turn_ % copies.size()].data();
+  };
+  const ConvArgs args{at(Role::input), at(Role::filter), at(Role::output), workspace};
+  turn_ = (turn_ + 1) % static_cast<size_t>(count_);
+  return args;
+}
+
+}  // namespace convscope

@@ -1,0 +1,34 @@
+// The operands that all candidates of a group share, in as many copies as the cache state calls for. All
+// copies hold the same uniform random data, never zeros.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/algorithm/algorithm.hpp"
+#include "bench/core/problem.hpp"
+#include "bench/core/result.hpp"
+#include "bench/device/buffer.hpp"
+
+namespace convscope {
+
+class TensorCopies {
+ public:
+  TensorCopies(const ConvProblem& problem, Device& device, CacheState cache, uint64_t seed);
+
+  // The operands of the next run: every call moves on to the next copy.
+  ConvArgs next(void* workspace);
+  // Copies rotated through; 1 in the hot state.
+  int64_t count() const { return count_; }
+
+ private:
+  std::array<std::vector<Buffer>, 3> tensors_;  // by role; one buffer where the state holds it fixed
+  int64_t count_ = 1;
+  size_t turn_ = 0;
+};
+
+// How many copies of `bytes` make a cold cache: at least 2, and twice the last-level cache together, as far
+// as a quarter of the memory holds them (then down to 1).
+int64_t cold_copies(int64_t bytes, const DeviceInfo& device);
+
+}  // namespace convscope

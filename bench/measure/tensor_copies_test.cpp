@@ -1,0 +1,40 @@
+#include "bench/measure/tensor_copies.hpp"
+
+#include <gtest/gtest.h>
+
+#include "bench/device/cpu/cpu_device.hpp"
+
+namespace convscope {
+namespace {
+
+TEST(ColdCopies, AreTwiceTheLastLevelCacheAtLeastTwoAndAQuarterOfMemory) {
+  DeviceInfo device;
+  device.llc_bytes = 100;
+  device.memory_bytes = 4000;
+  EXPECT_EQ(cold_copies(10, device), 20);
+  EXPECT_EQ(cold_copies(30, device), 7);
+  EXPECT_EQ(cold_copies(400, device), 2);
+  EXPECT_EQ(cold_copies(600, device), 1);
+  EXPECT_EQ(cold_copies(5000, device), 1);
+}
+
+TEST(TensorCopies, HoldTheSameDataWithoutZeros) {
+  CpuDevice device;
+  const ConvProblem problem = parse_problem("n=1 c=16 hw=32 k=8 rs=3x3");
+  TensorCopies copies(problem, device, CacheState::cold, 3);
+  ASSERT_GT(copies.count(), 2);
+  const ConvArgs first = copies.next(nullptr), second = copies.next(nullptr);
+  const auto *a = static_cast<const float*>(first.input), *b = static_cast<const float*>(second.input);
+  ASSERT_NE(a, b);
+  int zeros = 0;
+  for (int64_t i = 0; i < problem.elements(Role::input); ++i) {
+    ASSERT_EQ(a[i], b[i]);
+    zeros += a[i] == 0;
+  }
+  EXPECT_LE(zeros, 1);
+  for (int64_t turn = 2; turn < copies.count(); ++turn) copies.next(nullptr);
+  EXPECT_EQ(copies.next(nullptr).input, first.input) << "starts over";
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,75 @@
+// docs/configs.md is true: its examples load, its messages are the program's, and it names every field and
+// flag.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/config.hpp"
+#include "bench/runner/config_file.hpp"
+#include "bench/runner/overrides.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string document() {
+  std::ifstream stream(std::string(CONVSCOPE_CONFIG_FOLDER) + "/../docs/configs.md");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<std::string> json_examples(const std::string& text) {
+  constexpr std::string_view open = "```json\n";
+  std::vector<std::string> examples;
+  for (size_t at = 0; (at = text.find(open, at)) != std::string::npos;) {
+    at += open.size();
+    examples.push_back(text.substr(at, text.find("```", at) - at));
+  }
+  return examples;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    suite_from_json(parse_json(text, "net.json"), "net.json");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ConfigDocument, HasExamplesThatLoad) {
+  const auto examples = json_examples(document());
+  EXPECT_EQ(examples.size(), 2u);
+  for (const std::string& example : examples) EXPECT_EQ(error_of(example), "");
+}
+
+TEST(ConfigDocument, ShowsMessagesAsTheProgramWritesThem) {
+  const std::string text = document();
+  const std::string sizes = R"("in_channels": 1, "input": 1, "out_channels": 1, "filter": 1)";
+  const std::string bad_texts[] = {
+      "{\n  \"name\": \"n\"\n  \"layers\": []\n}",
+      R"({"name": "n", "layers": [{"name": "a", )" + sizes + R"(}, {"name": "b", )" + sizes +
+          R"(}, {"name": "c", "stride": 0, )" + sizes + "}]}",
+      R"({"name": "n", "passes": ["foward"], "layers": [{"name": "a", )" + sizes + "}]}"};
+  for (const std::string& bad : bad_texts) {
+    const std::string error = error_of(bad);
+    EXPECT_NE(error, "");
+    EXPECT_THAT(text, HasSubstr("\n" + error + "\n"));
+  }
+}
+
+TEST(ConfigDocument, DescribesEveryFieldAndFlag) {
+  const std::string text = document();
+  const auto row = [](std::string_view key) { return "\n| `" + std::string(key) + "` | "; };
+  for (std::string_view key : kSuiteKeys) EXPECT_THAT(text, HasSubstr(row(key)));
+  for (std::string_view key : kLayerKeys) EXPECT_THAT(text, HasSubstr(row(key)));
+  for (std::string_view key : kMeasuringKeys) EXPECT_THAT(text, HasSubstr(row(key)));
+  for (const OverrideFlag& flag : override_flags())
+    EXPECT_THAT(text, HasSubstr("| `" + std::string(flag.flag) + "` | "));
+}
+
+}  // namespace
+}  // namespace convscope

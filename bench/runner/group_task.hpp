@@ -1,0 +1,38 @@
+// GroupTask: one group and the protocol it is run under, complete enough to be run in another process or, by
+// --resume, on another day. Plain data and its JSON; what is done with it is run_group.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/runner/cases.hpp"
+#include "bench/runner/config.hpp"
+
+namespace convscope {
+
+// How the candidates of a group are measured; cache state, seed and workspace cap are in the group's key.
+struct Protocol {
+  bool measure = true;             // false: correctness only, rows end as verified_only
+  bool repeat = false;             // --aa: a second series of every candidate
+  double time_limit_seconds = 15;  // per candidate
+  int64_t min_samples = 10;
+  int64_t max_samples = 200;
+  double confidence_width = 0.005;
+};
+
+struct GroupTask {
+  Group group;
+  Protocol protocol;
+};
+
+// The protocol that a suite's settings ask for.
+Protocol protocol_of(const MeasuringSettings& settings);
+
+// The group's key with `algorithm` in it: the key of that candidate's record.
+CaseKey candidate_of(const Group& group, const std::string& algorithm);
+
+nlohmann::ordered_json to_json(const GroupTask& task);
+GroupTask task_from_json(const nlohmann::ordered_json& json);  // throws UsageError on a foreign shape
+
+}  // namespace convscope

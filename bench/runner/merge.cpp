@@ -1,0 +1,96 @@
+#include "bench/runner/merge.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "bench/core/error.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/runner/benchmark_report.hpp"
+#include "bench/runner/cases.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+struct Origin {
+  std::string folder;
+  std::string text;  // the whole record
+};
+
+template <typename T>
+void add_once(std::vector<T>& list, const T& value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+class Merger {
+ public:
+  void add(const std::string& folder) {
+    ResultFile next = read_results(folder);
+    for (const ResultRecord& record : next.records) add(folder, record);
+    for (const Ceilings& ceilings : next.ceilings)
+      if (ceilings_seen_.insert(dump_json(to_json(ceilings))).second)
+        merged_.file.ceilings.push_back(ceilings);
+    add_once(configs_, next.config);
+    sources_.push_back(
+        {{"folder", folder}, {"argv", next.argv}, {"environment", std::move(next.environment)}});
+  }
+
+  Merged finish() {
+    merged_.file.config = configs_.size() == 1 ? configs_.front() : Json(configs_);
+    merged_.file.environment = {{"merged_from", sources_}};
+    if (devices_.size() > 1)
+      merged_.remarks.push_back("the folders come from " + std::to_string(devices_.size()) +
+                                " devices; their rows stay apart by device_name");
+    if (configs_.size() > 1) merged_.remarks.push_back("the folders were run with different configs");
+    return std::move(merged_);
+  }
+
+ private:
+  void add(const std::string& folder, const ResultRecord& record) {
+    devices_.insert(record.device.name);
+    const std::string key = candidate_key(record.key);
+    std::string text = dump_json(to_json(record));
+    const auto [known, is_new] = seen_.try_emplace({key, record.device.name}, Origin{folder, text});
+    if (is_new)
+      merged_.file.records.push_back(record);
+    else if (known->second.text != text)
+      throw UsageError(folder + ": has a result for \"" + key + "\", and so has " + known->second.folder +
+                       ", a different one; merge only folders that share no candidate");
+  }
+
+  Merged merged_;
+  std::map<std::pair<std::string, std::string>, Origin> seen_;  // by candidate and device
+  std::set<std::string> devices_, ceilings_seen_;
+  std::vector<Json> configs_;
+  Json sources_ = Json::array();
+};
+
+}  // namespace
+
+Merged merge_results(const std::vector<std::string>& folders) {
+  Merger merger;
+  for (const std::string& folder : folders) merger.add(folder);
+  return merger.finish();
+}
+
+std::string merge_benchmarks(const std::vector<std::string>& folders) {
+  std::vector<BenchmarkReport> reports;
+  for (const std::string& folder : folders) {
+    const fs::path path = fs::path(folder) / "benchmark.json";
+    if (!fs::exists(path)) continue;
+    std::ifstream file(path);
+    Json report = Json::parse(file, nullptr, false);
+    if (!report.is_object() || !report.contains("context") || !report.contains("benchmarks"))
+      throw UsageError(path.string() + ": is not a report of Google Benchmark");
+    reports.push_back({folder, std::move(report)});
+  }
+  return dump_json(join_benchmarks(reports), 1) + "\n";
+}
+
+}  // namespace convscope

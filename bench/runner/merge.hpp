@@ -1,0 +1,25 @@
+// merge_results(): several result folders, such as the shards of one sweep, as one. Measures nothing and
+// changes no row.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/report/result_files.hpp"
+
+namespace convscope {
+
+struct Merged {
+  ResultFile file;
+  std::vector<std::string> remarks;  // sentences for the user: what differs between the folders
+};
+
+// Reads every folder and joins the rows. Rows of different devices stay apart by the device's name. A row
+// that two folders have must be the same in both. Throws UsageError that names the candidate and both folders
+// otherwise, or the folder that cannot be read.
+Merged merge_results(const std::vector<std::string>& folders);
+
+// The folders' benchmark.json, those that have one, joined in the order given.
+std::string merge_benchmarks(const std::vector<std::string>& folders);
+
+}  // namespace convscope

@@ -1,0 +1,112 @@
+#include "bench/runner/merge.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "bench/core/error.hpp"
+
+namespace convscope {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+
+class Merge : public ::testing::Test {
+ protected:
+  Merge() { fs::remove_all(top_); }
+  ~Merge() override { fs::remove_all(top_); }
+
+  static ResultRecord record(const std::string& algorithm, const std::string& device,
+                             const std::string& note = "") {
+    ResultRecord record;
+    record.key.network = "net";
+    record.key.layer = "conv1";
+    record.key.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3");
+    record.key.algorithm = algorithm;
+    record.algorithm.id = algorithm;
+    record.device.name = device;
+    record.note = note;
+    return record;
+  }
+
+  std::string folder(const std::string& name, const std::vector<ResultRecord>& records,
+                     const std::string& config = "net") {
+    ResultFile file;
+    file.argv = {"convscope", "run", name};
+    file.config = {{"name", config}};
+    file.environment = {{"host", name}};
+    file.records = records;
+    const std::string path = (top_ / name).string();
+    write_results(path, file);
+    return path;
+  }
+
+  fs::path top_ = fs::temp_directory_path() / ("merge_test_" + std::to_string(getpid()));
+};
+
+TEST_F(Merge, JoinsRowsAndKeepsWhereTheyCameFrom) {
+  const Merged merged =
+      merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")})});
+  ASSERT_THAT(merged.file.records, SizeIs(2));
+  EXPECT_EQ(merged.file.records[0].key.algorithm, "a");
+  EXPECT_EQ(merged.file.config.at("name"), "net");
+  const auto& sources = merged.file.environment.at("merged_from");
+  ASSERT_EQ(sources.size(), 2u);
+  EXPECT_EQ(sources.at(1).at("environment").at("host"), "p2");
+  EXPECT_THAT(merged.remarks, IsEmpty());
+}
+
+TEST_F(Merge, TakesARowThatIsTheSameInTwoFoldersOnce) {
+  const Merged merged =
+      merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("a", "cpu1")})});
+  EXPECT_THAT(merged.file.records, SizeIs(1));
+}
+
+TEST_F(Merge, RefusesTwoDifferentRowsOfOneCandidateAndNamesBoth) {
+  const std::string p1 = folder("p1", {record("a", "cpu1", "one")}),
+                    p2 = folder("p2", {record("a", "cpu1", "two")});
+  EXPECT_THAT(
+      [&] {
+        merge_results({p1, p2});
+      },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("conv1"), HasSubstr(" a "))));
+}
+
+TEST_F(Merge, KeepsDevicesApartAndSaysSo) {
+  const Merged merged =
+      merge_results({folder("p1", {record("a", "cpu1", "one")}), folder("p2", {record("a", "cpu2", "two")})});
+  EXPECT_THAT(merged.file.records, SizeIs(2));
+  EXPECT_THAT(merged.remarks, Contains(HasSubstr("device_name")));
+}
+
+TEST_F(Merge, SaysWhenConfigsDiffer) {
+  const Merged merged =
+      merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")}, "other")});
+  EXPECT_THAT(merged.remarks, Contains(HasSubstr("different configs")));
+  EXPECT_EQ(merged.file.config.size(), 2u);
+}
+
+TEST_F(Merge, NamesAFolderWithoutResults) {
+  EXPECT_THAT([&] { merge_results({(top_ / "nowhere").string()}); },
+              ThrowsMessage<UsageError>(HasSubstr("nowhere")));
+}
+
+TEST_F(Merge, JoinsBenchmarkReportsAndRefusesAForeignOne) {
+  const std::string p1 = folder("p1", {}), p2 = folder("p2", {});
+  std::ofstream(fs::path(p1) / "benchmark.json") << R"({"context": {}, "benchmarks": [{"name": "x"}]})";
+  EXPECT_THAT(merge_benchmarks({p1, p2}), HasSubstr("\"x\""));
+  std::ofstream(fs::path(p2) / "benchmark.json") << "[]";
+  EXPECT_THAT([&] { merge_benchmarks({p1, p2}); }, ThrowsMessage<UsageError>(HasSubstr("p2")));
+}
+
+}  // namespace
+}  // namespace convscope

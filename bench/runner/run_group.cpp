@@ -1,0 +1,299 @@
+#include "bench/runner/run_group.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "bench/measure/measure_group.hpp"
+#include "bench/measure/tensor_copies.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+namespace {
+
+struct Candidate {
+  const Algorithm* algorithm = nullptr;
+  ResultRecord record;
+  std::unique_ptr<Plan> plan;
+  double plan_seconds = 0;
+  Buffer workspace;
+};
+using Candidates = std::vector<Candidate>;
+
+void settle(ResultRecord& record, Outcome outcome, Reason reason, std::string note) {
+  record.outcome = outcome;
+  record.reason = reason;
+  record.note = std::move(note);
+}
+
+// Sets the outcome that the exception in flight stands for.
+void settle_exception(ResultRecord& record, Stage stage) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    settle(record, Outcome::out_of_memory, Reason::out_of_memory,
+           fmt::format("memory ran out during {}", name(stage)));
+  } catch (const std::exception& error) {
+    settle(record, Outcome::failed, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
+  }
+}
+
+// Bytes that the tensors take, as many copies of them as the cache state needs.
+int64_t tensor_bytes(const ConvProblem& problem, const DeviceInfo& device, CacheState cache) {
+  const int64_t bytes = problem.total_bytes();
+  return cache == CacheState::hot ? bytes : bytes * cold_copies(bytes, device);
+}
+
+class GroupRun {
+ public:
+  GroupRun(const GroupTask& task, Device& device, const Ceilings& ceilings, GroupSink& sink)
+      : task_(task),
+        problem_(task.group.common.problem),
+        device_(device),
+        queue_(device.make_queue()),
+        ceilings_(ceilings),
+        sink_(sink) {}
+
+  // The candidates that are supported, planned and within cap and memory; the others are reported.
+  Candidates plan_all(const Registry& registry) {
+    Candidates planned;
+    for (const std::string& id : task_.group.algorithms) {
+      const Algorithm* algorithm = registry.find(id);
+      if (algorithm == nullptr) throw std::runtime_error("this build has no algorithm " + id);
+      Candidate candidate{
+          algorithm, blank_record(task_.group, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
+      if (plan(candidate))
+        planned.push_back(std::move(candidate));
+      else
+        sink_.record(candidate.record);
+    }
+    return planned;
+  }
+
+  // Leaves those that passed; only they may be measured. The expected values are computed once for all.
+  void verify_all(Candidates& candidates) {
+    VerifyOptions options;
+    options.seed = task_.group.common.seed;
+    keep_if(
+        candidates,
+        [&](Candidate& c) {
+          if (!verification_) verification_ = std::make_unique<Verification>(problem_, options);
+          const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
+          c.record.accuracy = verdict.accuracy;
+          if (verdict.passed()) return true;
+          settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
+          return false;
+        },
+        Stage::verify);
+  }
+
+  // Reports those that are never timed: all without `measure`, the reference and whatever an emulator ran.
+  void report_untimed(Candidates& candidates) {
+    const bool timed = task_.protocol.measure && device_.info().kind != DeviceKind::emulator;
+    std::erase_if(candidates, [&](Candidate& c) {
+      if (timed && c.algorithm->info().candidate) return false;
+      settle(c.record, Outcome::verified_only, Reason::none, "");
+      sink_.record(c.record);
+      return true;
+    });
+  }
+
+  // Side by side, in as few batches as their workspaces fit into memory at once: one, nearly always.
+  void measure_all(Candidates& candidates) {
+    const DeviceInfo& info = device_.info();
+    const int64_t tensors = tensor_bytes(problem_, info, task_.group.common.cache);
+    for (auto begin = candidates.begin(); begin != candidates.end();) {
+      int64_t bytes = tensors;
+      auto end = begin;
+      while (end != candidates.end() &&
+             (end == begin || bytes + end->plan->workspace_bytes() <= info.memory_bytes))
+        bytes += (end++)->plan->workspace_bytes();
+      measure_batch(std::span(begin, end));
+      for (Candidate& c : std::span(begin, end)) c.workspace = Buffer();
+      begin = end;
+    }
+    std::erase_if(candidates, [&](Candidate& c) {
+      if (c.record.outcome == Outcome::measured) return false;
+      sink_.record(c.record);
+      return true;
+    });
+  }
+
+  // A row that is right once and wrong later keeps its time and ends as wrong.
+  void verify_again(Candidates& candidates) {
+    keep_if(
+        candidates,
+        [&](Candidate& c) {
+          const Verdict verdict = verification_->check_again(*c.algorithm, *c.plan, device_, *queue_);
+          if (!verdict.passed())
+            settle(c.record, Outcome::wrong, verdict.reason, "after timing: " + verdict.note);
+          sink_.record(c.record);
+          return true;
+        },
+        Stage::verify_again);
+  }
+
+ private:
+  bool plan(Candidate& candidate) {
+    ResultRecord& record = candidate.record;
+    const Algorithm& algorithm = *candidate.algorithm;
+    sink_.begin(algorithm.info().id, Stage::plan);
+    try {
+      const Support support = algorithm.supports(problem_, device_.info());
+      if (!support) {
+        settle(record, Outcome::unsupported, support.reason(), support.why());
+        return false;
+      }
+      record.operations = algorithm.operations(problem_);
+      const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
+                                task_.group.common.threads};
+      const auto begin = std::chrono::steady_clock::now();
+      candidate.plan = algorithm.plan(problem_, device_, options);
+      candidate.plan_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      record.implementation = candidate.plan->implementation();
+      record.workspace_bytes = candidate.plan->workspace_bytes();
+      return within_limits(record, options.workspace_cap);
+    } catch (...) {
+      settle_exception(record, Stage::plan);
+      return false;
+    }
+  }
+
+  bool within_limits(ResultRecord& record, int64_t cap) const {
+    const DeviceInfo& info = device_.info();
+    if (record.workspace_bytes > cap) {
+      settle(record, Outcome::over_workspace, Reason::workspace_over_cap,
+             fmt::format("workspace of {} bytes: the cap is {}", record.workspace_bytes, cap));
+      return false;
+    }
+    const CacheState cache = task_.protocol.measure ? task_.group.common.cache : CacheState::hot;
+    const int64_t needed = tensor_bytes(problem_, info, cache) + record.workspace_bytes;
+    if (needed <= info.memory_bytes) return true;
+    settle(record, Outcome::out_of_memory, Reason::out_of_memory,
+           fmt::format("tensors and workspace take {} bytes: the device has {}", needed, info.memory_bytes));
+    return false;
+  }
+
+  // Runs `check` on each candidate; one that throws is reported and dropped, as is one whose check says
+  // false.
+  template <typename Check>
+  void keep_if(Candidates& candidates, Check check, Stage stage) {
+    std::erase_if(candidates, [&](Candidate& c) {
+      sink_.begin(c.record.key.algorithm, stage);
+      try {
+        if (check(c)) return false;
+      } catch (...) {
+        settle_exception(c.record, stage);
+      }
+      sink_.record(c.record);
+      return true;
+    });
+  }
+
+  void measure_batch(std::span<Candidate> batch) {
+    std::vector<Candidate*> ready;
+    for (Candidate& c : batch)
+      if (allocate_workspace(c)) ready.push_back(&c);
+    if (ready.empty()) return;
+    try {
+      measure_ready(ready);
+    } catch (...) {  // a candidate's own exceptions are caught below it: this is the tensors' memory
+      for (Candidate* c : ready) settle_exception(c->record, Stage::measure);
+    }
+  }
+
+  bool allocate_workspace(Candidate& c) {
+    try {
+      c.workspace = Buffer(device_, static_cast<size_t>(c.plan->workspace_bytes()));
+      return true;
+    } catch (...) {
+      settle_exception(c.record, Stage::measure);
+      return false;
+    }
+  }
+
+  void measure_ready(const std::vector<Candidate*>& candidates) {
+    std::vector<MeasureCandidate> inputs;
+    for (Candidate* c : candidates) inputs.push_back({c->record.key.algorithm, c->plan.get(), &c->workspace});
+    const GroupMeasurement measured =
+        measure_group(problem_, inputs, device_, *queue_, measure_options(),
+                      [&](size_t index) { sink_.begin(inputs[index].id, Stage::measure); });
+    for (size_t i = 0; i < candidates.size(); ++i) take(measured.results[i], *candidates[i]);
+    sink_.benchmark(measured.benchmark_json);
+  }
+
+  static void take(const MeasureResult& result, Candidate& candidate) {
+    ResultRecord& record = candidate.record;
+    record.health = result.health;
+    if (result.error == std::bad_alloc().what())
+      return settle(record, Outcome::out_of_memory, Reason::out_of_memory, "memory ran out during measure");
+    if (!result.error.empty())
+      return settle(record, Outcome::failed, Reason::failed, "measure: " + result.error);
+    record.time = result.time;
+    record.time->plan_seconds = candidate.plan_seconds;
+    settle(record, Outcome::measured, record.health.throttled ? Reason::throttled : Reason::none, "");
+  }
+
+  MeasureOptions measure_options() const {
+    MeasureOptions options;
+    options.cache = task_.group.common.cache;
+    options.seed = task_.group.common.seed;
+    options.min_samples = task_.protocol.min_samples;
+    options.max_samples = task_.protocol.max_samples;
+    options.confidence_width = task_.protocol.confidence_width;
+    options.time_limit_seconds = task_.protocol.time_limit_seconds;
+    options.repeat = task_.protocol.repeat;
+    return options;
+  }
+
+  const GroupTask& task_;
+  const ConvProblem& problem_;
+  Device& device_;
+  std::unique_ptr<Queue> queue_;
+  const Ceilings& ceilings_;
+  GroupSink& sink_;
+  std::unique_ptr<Verification> verification_;
+};
+
+}  // namespace
+
+std::string_view name(Stage stage) {
+  constexpr std::string_view names[] = {"plan", "verify", "measure", "verify_again"};
+  return names[static_cast<size_t>(stage)];
+}
+
+std::optional<Stage> stage_from_name(std::string_view text) {
+  for (Stage stage : kStages)
+    if (name(stage) == text) return stage;
+  return std::nullopt;
+}
+
+ResultRecord blank_record(const Group& group, const AlgorithmInfo& algorithm, const DeviceInfo& device,
+                          const Ceilings& ceilings) {
+  ResultRecord record;
+  record.key = candidate_of(group, algorithm.id);
+  record.algorithm = algorithm;
+  record.device = device;
+  record.ceilings = ceilings;
+  return record;
+}
+
+void run_group(const GroupTask& task, const Registry& registry, Device& device, const Ceilings& ceilings,
+               GroupSink& sink) {
+  GroupRun run(task, device, ceilings, sink);
+  Candidates candidates = run.plan_all(registry);
+  if (candidates.empty()) return;
+  run.verify_all(candidates);
+  run.report_untimed(candidates);
+  run.measure_all(candidates);
+  run.verify_again(candidates);
+}
+
+}  // namespace convscope

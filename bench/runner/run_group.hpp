@@ -1,0 +1,40 @@
+// run_group(): the whole of convscope for one problem, in one function: supports? -> plan -> workspace cap ->
+// memory -> verify -> measure side by side -> verify again -> ResultRecord. It runs in the caller's process;
+// surviving a candidate that crashes or hangs is bench/runner/isolation.
+#pragma once
+
+#include <string>
+
+#include "bench/algorithm/registry.hpp"
+#include "bench/core/result.hpp"
+#include "bench/device/device.hpp"
+#include "bench/runner/group_task.hpp"
+
+namespace convscope {
+
+// What is being done to a candidate; each has a time limit of its own.
+enum class Stage { plan, verify, measure, verify_again };
+inline constexpr std::array kStages{Stage::plan, Stage::verify, Stage::measure, Stage::verify_again};
+std::string_view name(Stage);  // as spelled above
+std::optional<Stage> stage_from_name(std::string_view);
+
+// Where the events of a group go. begin() comes before anything that could crash or hang, so that the last
+// one names the culprit. record() comes once per candidate, as soon as nothing can change it any more.
+class GroupSink {
+ public:
+  virtual ~GroupSink() = default;
+  virtual void begin(const std::string& algorithm, Stage stage) = 0;
+  virtual void record(const ResultRecord& record) = 0;
+  virtual void benchmark(const std::string& json) = 0;  // Google Benchmark's own JSON report
+};
+
+// Runs every candidate of the group on `device`, which must already have the group's number of threads. A
+// refusal, a wrong result, a thrown exception and a lack of memory are records, not errors.
+void run_group(const GroupTask& task, const Registry& registry, Device& device, const Ceilings& ceilings,
+               GroupSink& sink);
+
+// The record of a candidate before anything is known about its outcome.
+ResultRecord blank_record(const Group& group, const AlgorithmInfo& algorithm, const DeviceInfo& device,
+                          const Ceilings& ceilings);
+
+}  // namespace convscope

@@ -1,0 +1,222 @@
+#include "bench/runner/run_group.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <new>
+#include <stdexcept>
+
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/runner/test_algorithms.hpp"
+
+namespace convscope {
+namespace {
+
+using testing::Behaviour;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using testing::TestAlgorithm;
+
+class CollectingSink final : public GroupSink {
+ public:
+  void begin(const std::string& algorithm, Stage stage) override { begun.emplace_back(algorithm, stage); }
+  void record(const ResultRecord& record) override {
+    order.push_back(record.key.algorithm);
+    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
+        << "two records of " << record.key.algorithm;
+  }
+  void benchmark(const std::string& json) override { benchmarks.push_back(json); }
+
+  std::vector<std::pair<std::string, Stage>> begun;
+  std::vector<std::string> order;
+  std::map<std::string, ResultRecord> records;
+  std::vector<std::string> benchmarks;
+};
+
+class RunGroup : public ::testing::Test {
+ protected:
+  RunGroup() {
+    device_.set_threads(1);
+    task_.group.common.network = "net";
+    task_.group.common.layer = "layer";
+    task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
+    task_.group.common.workspace_cap = 1 << 20;
+    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
+    task_.protocol.time_limit_seconds = 0.05;
+    task_.protocol.min_samples = 3;
+    task_.protocol.max_samples = 5;
+  }
+
+  void add(const std::string& id, Behaviour behaviour = {}) {
+    registry_.add(std::make_unique<TestAlgorithm>(id, std::move(behaviour)));
+    task_.group.algorithms.push_back(id);
+  }
+
+  const ResultRecord& run_alone(Behaviour behaviour) {
+    add("one", std::move(behaviour));
+    run();
+    return sink_.records.at("one");
+  }
+
+  void run() {
+    run_group(task_, registry_, device_, ceilings_, sink_);
+    EXPECT_THAT(sink_.records, SizeIs(task_.group.algorithms.size()));
+  }
+
+  Registry registry_;
+  CpuDevice device_;
+  Ceilings ceilings_;
+  GroupTask task_;
+  CollectingSink sink_;
+};
+
+TEST_F(RunGroup, MeasuresARightCandidate) {
+  ceilings_.fma_flops = 5e9;
+  const ResultRecord& record = run_alone({});
+  EXPECT_EQ(record.outcome, Outcome::measured) << record.note;
+  EXPECT_EQ(record.reason, Reason::none);
+  ASSERT_TRUE(record.time);
+  EXPECT_GT(record.time->full.statistics.median, 0);
+  EXPECT_EQ(record.implementation, "loops");
+  EXPECT_EQ(record.ceilings.fma_flops, 5e9);
+  EXPECT_EQ(record.key.network, "net");
+  EXPECT_GT(record.operations.product_flops, 0);
+  EXPECT_LT(record.accuracy.relative_l2.value_or(1), 1e-5);
+  ASSERT_THAT(sink_.benchmarks, SizeIs(1));
+  EXPECT_THAT(sink_.benchmarks[0], HasSubstr("one"));
+}
+
+TEST_F(RunGroup, SaysWhatItBeginsBeforeDoingIt) {
+  run_alone({});
+  for (Stage stage : kStages) EXPECT_THAT(sink_.begun, Contains(Pair("one", stage))) << name(stage);
+  EXPECT_EQ(sink_.begun.front().second, Stage::plan);
+  EXPECT_EQ(sink_.begun.back().second, Stage::verify_again);
+}
+
+TEST_F(RunGroup, TurnsARefusalIntoARow) {
+  Behaviour refusing;
+  refusing.support = Support::no(Reason::unsupported_stride, "stride 2x2: one stride only");
+  const ResultRecord& record = run_alone(refusing);
+  EXPECT_EQ(record.outcome, Outcome::unsupported);
+  EXPECT_EQ(record.reason, Reason::unsupported_stride);
+  EXPECT_EQ(record.note, "stride 2x2: one stride only");
+  EXPECT_FALSE(record.time);
+}
+
+TEST_F(RunGroup, RefusesAWorkspaceOverTheCap) {
+  Behaviour large;
+  large.workspace_bytes = (1 << 20) + 1;
+  const ResultRecord& record = run_alone(large);
+  EXPECT_EQ(record.outcome, Outcome::over_workspace);
+  EXPECT_EQ(record.reason, Reason::workspace_over_cap);
+  EXPECT_EQ(record.workspace_bytes, (1 << 20) + 1);
+}
+
+TEST_F(RunGroup, AllowsAWorkspaceOfExactlyTheCap) {
+  Behaviour large;
+  large.workspace_bytes = 1 << 20;
+  EXPECT_EQ(run_alone(large).outcome, Outcome::measured);
+}
+
+TEST_F(RunGroup, ForeseesThatMemoryWillNotDo) {
+  task_.group.common.workspace_cap = std::nullopt;
+  Behaviour huge;
+  huge.workspace_bytes = device_.info().memory_bytes;
+  const ResultRecord& record = run_alone(huge);
+  EXPECT_EQ(record.outcome, Outcome::out_of_memory);
+  EXPECT_THAT(record.note, HasSubstr("the device has"));
+}
+
+TEST_F(RunGroup, CatchesALackOfMemory) {
+  Behaviour greedy;
+  greedy.in_plan = [] { throw std::bad_alloc(); };
+  EXPECT_EQ(run_alone(greedy).outcome, Outcome::out_of_memory);
+}
+
+TEST_F(RunGroup, CatchesExceptionsInEveryStageAndKeepsTheOthers) {
+  Behaviour in_plan, in_verify, in_measure;
+  in_plan.in_plan = [] { throw std::runtime_error("no plan today"); };
+  in_verify.in_run = [](int) { throw std::runtime_error("no run today"); };
+  in_measure.in_run = [](int run) {
+    if (run >= 12) throw std::runtime_error("no time today");
+  };
+  add("planner", in_plan);
+  add("first", {});
+  add("verifier", in_verify);
+  add("sampler", in_measure);
+  add("last", {});
+  run();
+  const auto expect_failed = [&](const std::string& id, const std::string& note) {
+    EXPECT_EQ(sink_.records.at(id).outcome, Outcome::failed) << id;
+    EXPECT_THAT(sink_.records.at(id).note, HasSubstr(note));
+  };
+  expect_failed("planner", "plan: no plan today");
+  expect_failed("verifier", "no run today");
+  expect_failed("sampler", "no time today");
+  EXPECT_EQ(sink_.records.at("first").outcome, Outcome::measured);
+  EXPECT_EQ(sink_.records.at("last").outcome, Outcome::measured);
+}
+
+TEST_F(RunGroup, NeverTimesAWrongCandidate) {
+  Behaviour wrong;
+  wrong.result = [](int, float value) { return value + 1; };
+  const ResultRecord& record = run_alone(wrong);
+  EXPECT_EQ(record.outcome, Outcome::wrong);
+  EXPECT_EQ(record.reason, Reason::accuracy);
+  EXPECT_FALSE(record.time);
+  EXPECT_FALSE(record.note.empty());
+}
+
+TEST_F(RunGroup, KeepsTheTimeOfACandidateThatTurnsWrong) {
+  Behaviour turning;
+  turning.result = [](int run, float value) { return run < 8 ? value : value + 1; };
+  const ResultRecord& record = run_alone(turning);
+  EXPECT_EQ(record.outcome, Outcome::wrong);
+  EXPECT_TRUE(record.time);
+  EXPECT_THAT(record.note, HasSubstr("after timing"));
+}
+
+TEST_F(RunGroup, OnlyVerifiesWhenNotAskedToMeasure) {
+  task_.protocol.measure = false;
+  const ResultRecord& record = run_alone({});
+  EXPECT_EQ(record.outcome, Outcome::verified_only);
+  EXPECT_FALSE(record.time);
+  EXPECT_THAT(sink_.benchmarks, SizeIs(0));
+}
+
+TEST_F(RunGroup, NeverTimesWhatIsNoCandidate) {
+  Behaviour reference;
+  reference.candidate = false;
+  add("reference", reference);
+  add("other");
+  run();
+  EXPECT_EQ(sink_.records.at("reference").outcome, Outcome::verified_only);
+  EXPECT_EQ(sink_.records.at("other").outcome, Outcome::measured);
+}
+
+TEST_F(RunGroup, ReportsRefusalsBeforeAnythingRuns) {
+  Behaviour refusing;
+  refusing.support = Support::no(Reason::unsupported_pass, "not this pass");
+  add("right");
+  add("refusing", refusing);
+  run();
+  EXPECT_EQ(sink_.order, (std::vector<std::string>{"refusing", "right"}));
+}
+
+TEST_F(RunGroup, MeasuresASecondSeriesForTheNoiseFloor) {
+  task_.protocol.repeat = true;
+  const ResultRecord& record = run_alone({});
+  ASSERT_TRUE(record.time);
+  EXPECT_TRUE(record.time->repeat);
+}
+
+TEST(Stages, HaveNamesThatReadBack) {
+  for (Stage stage : kStages) EXPECT_EQ(stage_from_name(name(stage)), stage);
+  EXPECT_EQ(stage_from_name("nap"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace convscope

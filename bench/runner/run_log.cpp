@@ -1,0 +1,134 @@
+#include "bench/runner/run_log.hpp"
+
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "bench/core/error.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/runner/environment.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+std::string new_folder(const std::string& folder) {
+  for (const char* file : {"journal.jsonl", "results.json"})
+    if (fs::exists(fs::path(folder) / file))
+      throw UsageError(
+          folder + " holds a run already (" + file + "); choose another --out" +
+          (std::string(file) == "journal.jsonl" ? ", or finish that run with --resume " + folder : ""));
+  return folder;
+}
+
+Json run_entry(const RunPlan& plan) {
+  Json tasks = Json::array();
+  for (const GroupTask& task : plan.tasks) tasks.push_back(to_json(task));
+  return {{"kind", "run"},         {"schema", kSchemaVersion},        {"argv", plan.argv},
+          {"config", plan.config}, {"environment", plan.environment}, {"tasks", tasks}};
+}
+
+RunPlan plan_from(const std::vector<Json>& entries) {
+  if (entries.empty() || entries.front().value("kind", "") != "run")
+    throw UsageError("its first line is not a run's: nothing was begun in it, or it is another program's");
+  const Json& run = entries.front();
+  if (run.at("schema") != kSchemaVersion)
+    throw UsageError("its schema is " + run.at("schema").dump() + "; this program continues schema " +
+                     std::to_string(kSchemaVersion) + " only");
+  RunPlan plan{run.at("argv").get<std::vector<std::string>>(), run.at("config"), run.at("environment"), {}};
+  for (const Json& task : run.at("tasks")) plan.tasks.push_back(task_from_json(task));
+  return plan;
+}
+
+}  // namespace
+
+RunLog::RunLog(const std::string& folder, RunPlan plan)
+    : folder_(new_folder(folder)), plan_(std::move(plan)), journal_(folder) {
+  journal_.append(run_entry(plan_));
+}
+
+RunLog::RunLog(const std::string& folder, const std::vector<Json>& entries)
+    : folder_(folder), plan_(plan_from(entries)), journal_(folder) {
+  for (size_t i = 1; i < entries.size(); ++i) take(entries[i]);
+}
+
+RunLog RunLog::open(const std::string& folder) {
+  const std::vector<Json> entries = Journal::read(folder);
+  try {
+    return RunLog(folder, entries);
+  } catch (const UsageError& error) {
+    throw UsageError(folder + "/journal.jsonl: " + error.what());
+  } catch (const Json::exception& error) {
+    throw UsageError(folder + "/journal.jsonl: " + error.what());
+  }
+}
+
+void RunLog::take(const Json& entry) {
+  const std::string kind = entry.value("kind", "");
+  if (kind == "record") take(record_from_json(entry.at("record")));
+  if (kind == "ceilings") ceilings_.push_back(ceilings_from_json(entry.at("ceilings")));
+  if (kind == "resumed") resumptions_.push_back(entry.at("environment"));
+  if (kind == "benchmark") benchmarks_.push_back({entry.at("group").get<std::string>(), entry.at("report")});
+}
+
+void RunLog::take(const ResultRecord& record) {
+  finished_.insert(candidate_key(record.key));
+  records_.push_back(record);
+}
+
+void RunLog::add(const Ceilings& ceilings) {
+  journal_.append({{"kind", "ceilings"}, {"ceilings", to_json(ceilings)}});
+  ceilings_.push_back(ceilings);
+}
+
+void RunLog::add(const ResultRecord& record) {
+  journal_.append({{"kind", "record"}, {"record", to_json(record)}});
+  take(record);
+}
+
+void RunLog::add(const BenchmarkReport& report) {
+  journal_.append({{"kind", "benchmark"}, {"group", report.group}, {"report", report.report}});
+  benchmarks_.push_back(report);
+}
+
+void RunLog::add_resumption(const Json& environment) {
+  journal_.append({{"kind", "resumed"}, {"environment", environment}});
+  resumptions_.push_back(environment);
+}
+
+std::vector<GroupTask> RunLog::tasks_left() const {
+  std::vector<GroupTask> left;
+  for (GroupTask task : plan_.tasks) {
+    std::erase_if(task.group.algorithms, [&](const std::string& algorithm) {
+      return finished_.contains(candidate_key(candidate_of(task.group, algorithm)));
+    });
+    if (!task.group.algorithms.empty()) left.push_back(std::move(task));
+  }
+  return left;
+}
+
+std::vector<ResultRecord> RunLog::records_of(const Group& group) const {
+  std::map<std::string, const ResultRecord*> by_key;
+  for (const ResultRecord& record : records_) by_key[candidate_key(record.key)] = &record;
+  std::vector<ResultRecord> found;
+  for (const std::string& algorithm : group.algorithms) {
+    const auto record = by_key.find(candidate_key(candidate_of(group, algorithm)));
+    if (record != by_key.end()) found.push_back(*record->second);
+  }
+  return found;
+}
+
+void RunLog::write_files() const {
+  ResultFile file{plan_.argv, plan_.config, plan_.environment, ceilings_, {}};
+  if (!resumptions_.empty()) file.environment["resumed"] = resumptions_;
+  file.environment["ended"] = utc_now();
+  for (const GroupTask& task : plan_.tasks)
+    for (ResultRecord& record : records_of(task.group)) file.records.push_back(std::move(record));
+  write_results(folder_, file);
+  write_file_atomically((fs::path(folder_) / "benchmark.json").string(),
+                        dump_json(join_benchmarks(benchmarks_), 1) + "\n");
+}
+
+}  // namespace convscope

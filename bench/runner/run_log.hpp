@@ -1,0 +1,72 @@
+// The journal of a run, read and written as what it means: what was to be done, and what is done already. It
+// is what makes --resume possible; the lines themselves are bench/report/result_files.
+//
+// Entries: "run" first (schema, argv, config, environment, tasks), then "ceilings", "record" and "benchmark"
+// as they become known, and "resumed" (environment) wherever an interrupted run goes on.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/core/result.hpp"
+#include "bench/report/result_files.hpp"
+#include "bench/runner/benchmark_report.hpp"
+#include "bench/runner/group_task.hpp"
+
+namespace convscope {
+
+// All that a run does. It can be carried out without the config and the command line that it came from.
+struct RunPlan {
+  std::vector<std::string> argv;
+  nlohmann::ordered_json config;
+  nlohmann::ordered_json environment;
+  std::vector<GroupTask> tasks;
+};
+
+class RunLog {
+ public:
+  // A new run: makes the folder and writes the plan. Throws UsageError when a run is in there already or the
+  // folder cannot be written.
+  RunLog(const std::string& folder, RunPlan plan);
+  // An interrupted run, as its journal has it. Throws UsageError when there is none or it is not whole.
+  static RunLog open(const std::string& folder);
+
+  // Each is on disk when the call returns.
+  void add(const Ceilings& ceilings);
+  void add(const ResultRecord& record);
+  void add(const BenchmarkReport& report);
+  // The circumstances under which the run goes on from here.
+  void add_resumption(const nlohmann::ordered_json& environment);
+
+  // What of the plan is left to do: tasks with the candidates that have no record yet.
+  std::vector<GroupTask> tasks_left() const;
+  // The records of one group, in the order of its candidates.
+  std::vector<ResultRecord> records_of(const Group& group) const;
+
+  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended" and,
+  // where there are any, "resumed" in it.
+  void write_files() const;
+
+  const RunPlan& plan() const { return plan_; }
+  const std::string& folder() const { return folder_; }
+  const std::vector<Ceilings>& ceilings() const { return ceilings_; }
+  const std::vector<ResultRecord>& records() const { return records_; }
+
+ private:
+  RunLog(const std::string& folder, const std::vector<nlohmann::ordered_json>& entries);
+  void take(const nlohmann::ordered_json& entry);
+  void take(const ResultRecord& record);
+
+  std::string folder_;
+  RunPlan plan_;
+  std::vector<Ceilings> ceilings_;
+  std::vector<ResultRecord> records_;
+  std::vector<BenchmarkReport> benchmarks_;
+  nlohmann::ordered_json resumptions_ = nlohmann::ordered_json::array();
+  std::set<std::string> finished_;  // candidate keys
+  Journal journal_;
+};
+
+}  // namespace convscope

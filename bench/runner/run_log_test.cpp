@@ -1,0 +1,142 @@
+#include "bench/runner/run_log.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/run_group.hpp"
+#include "bench/runner/run_suite.hpp"
+
+namespace convscope {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+
+class RunLogTest : public ::testing::Test {
+ protected:
+  RunLogTest() { fs::remove_all(folder_); }
+  ~RunLogTest() override { fs::remove_all(folder_); }
+
+  static GroupTask task(const std::string& layer) {
+    GroupTask task;
+    task.group.common.network = "net";
+    task.group.common.layer = layer;
+    task.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3");
+    task.group.common.workspace_cap = std::nullopt;
+    task.group.algorithms = {"a.cpu", "b.cpu"};
+    task.protocol.time_limit_seconds = 2.5;
+    return task;
+  }
+
+  static RunPlan plan() {
+    RunPlan plan;
+    plan.argv = {"convscope", "run", "net.json"};
+    plan.config = {{"name", "net"}};
+    plan.environment = {{"started", "now"}};
+    plan.tasks = {task("one"), task("two")};
+    return plan;
+  }
+
+  static ResultRecord record(const std::string& layer, const std::string& algorithm, Outcome outcome) {
+    AlgorithmInfo info;
+    info.id = algorithm;
+    ResultRecord record = blank_record(task(layer).group, info, {}, {});
+    record.outcome = outcome;
+    return record;
+  }
+
+  std::string folder_ = (fs::temp_directory_path() / ("run_log_test_" + std::to_string(getpid()))).string();
+};
+
+TEST_F(RunLogTest, OpenedAgainKnowsWhatIsLeft) {
+  {
+    RunLog log(folder_, plan());
+    log.add(record("one", "a.cpu", Outcome::measured));
+    log.add(record("one", "b.cpu", Outcome::unsupported));
+    log.add(record("two", "b.cpu", Outcome::crashed));
+    Ceilings ceilings;
+    ceilings.threads = 3;
+    log.add(ceilings);
+  }
+  const RunLog log = RunLog::open(folder_);
+  EXPECT_THAT(log.records(), SizeIs(3));
+  ASSERT_THAT(log.ceilings(), SizeIs(1));
+  EXPECT_EQ(log.ceilings()[0].threads, 3);
+  const std::vector<GroupTask> left = log.tasks_left();
+  ASSERT_THAT(left, SizeIs(1));
+  EXPECT_EQ(left[0].group.common.layer, "two");
+  EXPECT_THAT(left[0].group.algorithms, ElementsAre("a.cpu"));
+  EXPECT_EQ(left[0].protocol.time_limit_seconds, 2.5);
+  EXPECT_EQ(left[0].group.common.problem, task("two").group.common.problem);
+  EXPECT_EQ(left[0].group.common.workspace_cap, std::nullopt);
+}
+
+TEST_F(RunLogTest, CutShortByAKillLosesOnlyTheUnfinishedLine) {
+  {
+    RunLog log(folder_, plan());
+    log.add(record("one", "a.cpu", Outcome::measured));
+    log.add(record("one", "b.cpu", Outcome::measured));
+  }
+  const fs::path journal = fs::path(folder_) / "journal.jsonl";
+  fs::resize_file(journal, fs::file_size(journal) - 10);
+  {
+    RunLog log = RunLog::open(folder_);
+    EXPECT_THAT(log.records(), SizeIs(1));
+    log.add(record("one", "b.cpu", Outcome::wrong));
+  }
+  const RunLog log = RunLog::open(folder_);
+  ASSERT_THAT(log.records(), SizeIs(2));
+  EXPECT_EQ(log.records()[1].outcome, Outcome::wrong);
+}
+
+TEST_F(RunLogTest, RefusesAFolderThatHoldsARun) {
+  { RunLog log(folder_, plan()); }
+  EXPECT_THAT([&] { RunLog(folder_, plan()); }, ThrowsMessage<UsageError>(HasSubstr("--resume")));
+}
+
+TEST_F(RunLogTest, RefusesToOpenWhatIsNoRun) {
+  EXPECT_THROW(RunLog::open(folder_), UsageError);
+  fs::create_directories(folder_);
+  std::ofstream(fs::path(folder_) / "journal.jsonl") << "{\"kind\": \"shopping\"}\n";
+  EXPECT_THAT([&] { RunLog::open(folder_); }, ThrowsMessage<UsageError>(HasSubstr("journal.jsonl")));
+}
+
+TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
+  RunLog log(folder_, plan());
+  log.add(record("two", "b.cpu", Outcome::measured));
+  log.add(record("one", "b.cpu", Outcome::wrong));
+  log.add(record("one", "a.cpu", Outcome::measured));
+  log.add(BenchmarkReport{
+      "g", {{"context", {{"date", "today"}}}, {"benchmarks", nlohmann::ordered_json::array()}}});
+  log.add_resumption({{"started", "later"}});
+  log.write_files();
+  const ResultFile file = read_results(folder_);
+  ASSERT_THAT(file.records, SizeIs(3));
+  EXPECT_EQ(file.records[0].key.algorithm, "a.cpu");
+  EXPECT_EQ(file.records[1].key.algorithm, "b.cpu");
+  EXPECT_EQ(file.records[2].key.layer, "two");
+  EXPECT_EQ(file.argv, plan().argv);
+  EXPECT_EQ(file.environment.at("resumed").at(0).at("started"), "later");
+  EXPECT_TRUE(file.environment.contains("ended"));
+  EXPECT_TRUE(fs::exists(fs::path(folder_) / "results.csv"));
+  EXPECT_TRUE(fs::exists(fs::path(folder_) / "benchmark.json"));
+}
+
+TEST(Failures, AreWhatTheExitCodeIsAbout) {
+  for (Outcome outcome : {Outcome::wrong, Outcome::timeout, Outcome::crashed, Outcome::failed})
+    EXPECT_TRUE(is_failure(outcome)) << name(outcome);
+  for (Outcome outcome : {Outcome::measured, Outcome::verified_only, Outcome::unsupported,
+                          Outcome::over_workspace, Outcome::out_of_memory})
+    EXPECT_FALSE(is_failure(outcome)) << name(outcome);
+}
+
+}  // namespace
+}  // namespace convscope

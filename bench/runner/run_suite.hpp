@@ -1,0 +1,39 @@
+// run_suite(): a whole run: the ceilings, then group after group in a worker of its own, everything into the
+// journal as soon as it is known, the files at the end. One group is run_group; what the user sees of it is
+// the observer's business.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "bench/runner/isolation.hpp"
+#include "bench/runner/run_log.hpp"
+
+namespace convscope {
+
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  // `index` counts the groups of this call from 0; of a resumed run these are only the unfinished ones.
+  virtual void group_begins(size_t index, const GroupTask& task) = 0;
+  // Comes again and again for a candidate that is being measured.
+  virtual void candidate_begins(const std::string& algorithm, Stage stage) = 0;
+  virtual void candidate_ends(const ResultRecord& record) = 0;
+  // All records of the group, those of the interrupted run included.
+  virtual void group_ends(std::span<const ResultRecord> records) = 0;
+  virtual void warn(const std::string& sentence) = 0;
+};
+
+// Does what is left of the run and writes its files; true when nothing is left then, false when `stop` was
+// requested first. Throws UsageError when the plan names an algorithm that this build does not have.
+bool run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
+               RunObserver& observer);
+
+// Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run.
+double estimated_seconds(const GroupTask& task);
+
+// A row that makes the run end with exit code 1: wrong, timeout, crashed or failed. The others are measured,
+// verified, or refused for a reason that is no fault.
+bool is_failure(Outcome outcome);
+
+}  // namespace convscope

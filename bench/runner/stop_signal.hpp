@@ -1,0 +1,30 @@
+// StopSignal: Ctrl-C (SIGINT) and SIGTERM as something to wait for instead of something that strikes
+// anywhere, so that a run can write its files before it ends. Make one before the first thread or worker is
+// started.
+#pragma once
+
+#include <csignal>
+
+namespace convscope {
+
+// Holds both signals back from this process for as long as it lives, and from the workers it starts: a Ctrl-C
+// at a terminal reaches the whole process group, but only the parent shall answer it.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  // Readable by poll() once one of the signals has arrived.
+  int file() const { return file_; }
+  // True once one has arrived; stays true.
+  bool requested();
+
+ private:
+  sigset_t before_;
+  int file_ = -1;
+  bool requested_ = false;
+};
+
+}  // namespace convscope

@@ -1,0 +1,110 @@
+#include "bench/runner/worker.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <system_error>
+
+#include "bench/core/error.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/report/record_json.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class EventWriter final : public GroupSink {
+ public:
+  explicit EventWriter(int file) : file_(file) {}
+
+  void begin(const std::string& algorithm, Stage stage) override {
+    write({{"event", "begin"}, {"algorithm", algorithm}, {"stage", name(stage)}});
+  }
+  void record(const ResultRecord& record) override {
+    write({{"event", "record"}, {"record", to_json(record)}});
+  }
+  void benchmark(const std::string& json) override {
+    write({{"event", "benchmark"}, {"report", Json::parse(json)}});
+  }
+  // One line; a message with bytes that are not UTF-8 is mended rather than lost.
+  void write(const Json& event) {
+    const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    for (size_t done = 0; done < line.size();) {
+      const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
+      if (written < 0 && errno != EINTR)
+        throw std::system_error(errno, std::generic_category(), "event pipe");
+      if (written > 0) done += static_cast<size_t>(written);
+    }
+  }
+
+ private:
+  int file_;
+};
+
+std::string read_all(int file) {
+  std::string text;
+  char chunk[4096];
+  for (ssize_t got; (got = ::read(file, chunk, sizeof chunk)) != 0;) {
+    if (got < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "task pipe");
+    if (got > 0) text.append(chunk, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Not under
+// AddressSanitizer, whose shadow alone is larger.
+void limit_memory() {
+#ifndef __SANITIZE_ADDRESS__
+  const auto bytes = static_cast<rlim_t>(describe_cpu().memory_bytes);
+  const rlimit limit{bytes, bytes};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+}  // namespace
+
+Json group_task_message(const GroupTask& task, const Ceilings& ceilings) {
+  return {{"kind", "group"}, {"task", to_json(task)}, {"ceilings", to_json(ceilings)}};
+}
+
+Json ceilings_message(int threads) {
+  return {{"kind", "ceilings"}, {"threads", threads}};
+}
+
+void run_task(const Json& message, const Registry& registry, int events) {
+  EventWriter writer(events);
+  try {
+    CpuDevice device;
+    if (message.at("kind") == "ceilings") {
+      const Ceilings ceilings = measure_ceilings(device, message.at("threads").get<int>());
+      writer.write({{"event", "ceilings"}, {"ceilings", to_json(ceilings)}});
+    } else {
+      const GroupTask task = task_from_json(message.at("task"));
+      device.set_threads(task.group.common.threads);
+      run_group(task, registry, device, ceilings_from_json(message.at("ceilings")), writer);
+    }
+  } catch (const UsageError& error) {
+    writer.write({{"event", "error"}, {"what", error.what()}, {"usage", true}});
+  } catch (const std::exception& error) {
+    writer.write({{"event", "error"}, {"what", error.what()}, {"usage", false}});
+  }
+  writer.write({{"event", "end"}});
+}
+
+int worker_main(const Registry& registry, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) return 1;  // it died before the line above
+  fcntl(kEventFile, F_SETFD, FD_CLOEXEC);
+  limit_memory();
+  run_task(Json::parse(read_all(kTaskFile)), registry, kEventFile);
+  return 0;
+}
+
+}  // namespace convscope

@@ -1,0 +1,189 @@
+#include "bench/runner/worker_handle.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "bench/runner/worker.hpp"
+
+extern char** environ;
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kLingerMilliseconds = 5000;
+
+void check(bool good, const char* what) {
+  if (!good) throw std::system_error(errno, std::generic_category(), what);
+}
+
+// A file descriptor with an owner.
+class File {
+ public:
+  File() = default;
+  explicit File(int file) : file_(file) {}
+  File(File&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~File() {
+    if (file_ >= 0) close(file_);
+  }
+  int get() const { return file_; }
+
+ private:
+  int file_ = -1;
+};
+
+struct Pipe {
+  File read, write;
+};
+
+Pipe make_pipe() {
+  int ends[2];
+  check(pipe2(ends, O_CLOEXEC) == 0, "pipe");
+  return {File(ends[0]), File(ends[1])};
+}
+
+// The task as a file to read from: unlike a pipe it takes any length, and no harm comes from a worker that
+// dies before it has read it.
+File file_with(const std::string& text) {
+  File file(memfd_create("convscope-task", MFD_CLOEXEC));
+  check(file.get() >= 0, "memfd_create");
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t written = write(file.get(), text.data() + done, text.size() - done);
+    check(written > 0, "task file");
+    done += static_cast<size_t>(written);
+  }
+  check(lseek(file.get(), 0, SEEK_SET) == 0, "task file");
+  return file;
+}
+
+pid_t spawn(const std::string& executable, int task, int events) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, task, kTaskFile);
+  posix_spawn_file_actions_adddup2(&actions, events, kEventFile);
+  std::string program = "convscope", verb = "worker", parent = std::to_string(getpid());
+  std::array<char*, 4> argv{program.data(), verb.data(), parent.data(), nullptr};
+  pid_t pid = -1;
+  const int error = posix_spawn(&pid, executable.c_str(), &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::system_error(error, std::generic_category(), "starting " + executable);
+  return pid;
+}
+
+class ProcessWorker final : public WorkerHandle {
+ public:
+  ProcessWorker(const std::string& executable, const Json& message) {
+    const File task = file_with(message.dump());
+    Pipe pipe = make_pipe();
+    pid_ = spawn(executable, task.get(), pipe.write.get());
+    events_ = std::move(pipe.read);
+    // Readable once the process has ended (poll on it can wait with a limit; waitpid cannot).
+    ended_ = File(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  }
+  ~ProcessWorker() override {
+    if (pid_ < 0) return;
+    stop();
+    wait();
+  }
+
+  int events() const override { return events_.get(); }
+  void stop() override { kill(pid_, SIGKILL); }
+  WorkerEnd wait() override {
+    pollfd ended{ended_.get(), POLLIN, 0};
+    if (poll(&ended, 1, kLingerMilliseconds) == 0) stop();
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    if (WIFSIGNALED(status)) return {WTERMSIG(status), 0};
+    return {std::nullopt, WEXITSTATUS(status)};
+  }
+
+ private:
+  pid_t pid_ = -1;
+  File events_, ended_;
+};
+
+class ThreadWorker final : public WorkerHandle {
+ public:
+  ThreadWorker(const Registry& registry, const Json& message) {
+    Pipe pipe = make_pipe();
+    events_ = std::move(pipe.read);
+    thread_ = std::thread(
+        [&registry, message, file = std::move(pipe.write)] { run_task(message, registry, file.get()); });
+  }
+  ~ThreadWorker() override {
+    if (!thread_.joinable()) return;
+    char unread[4096];  // taken in so that the thread cannot wait for room in the pipe
+    while (poll_readable() && read(events_.get(), unread, sizeof unread) != 0) {
+    }
+    thread_.join();
+  }
+  int events() const override { return events_.get(); }
+  void stop() override { thread_.detach(); }
+  WorkerEnd wait() override {
+    if (thread_.joinable()) thread_.join();
+    return {};
+  }
+
+ private:
+  bool poll_readable() const {
+    pollfd file{events_.get(), POLLIN, 0};
+    return poll(&file, 1, -1) > 0;
+  }
+
+  File events_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkerHandle> start_process(const std::string& executable, const Json& message) {
+  return std::make_unique<ProcessWorker>(executable, message);
+}
+
+std::unique_ptr<WorkerHandle> start_thread(const Registry& registry, const Json& message) {
+  return std::make_unique<ThreadWorker>(registry, message);
+}
+
+EventReader::EventReader(int file) : file_(file) {
+  fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK);
+}
+
+bool EventReader::receive() {
+  char chunk[65536];
+  for (;;) {
+    const ssize_t got = read(file_, chunk, sizeof chunk);
+    if (got == 0) return false;
+    if (got < 0 && errno == EAGAIN) return true;
+    check(got > 0 || errno == EINTR, "event pipe");
+    if (got > 0) text_.append(chunk, static_cast<size_t>(got));
+  }
+}
+
+std::optional<Json> EventReader::next() {
+  const size_t end = text_.find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  Json event = Json::parse(text_.substr(0, end));
+  text_.erase(0, end + 1);
+  return event;
+}
+
+}  // namespace convscope
