@@ -18,7 +18,7 @@ int64_t even_block(int64_t whole, int64_t most, int64_t step) {
   return std::min(whole, ceil_div(steps, ceil_div(steps, most_steps)) * step);
 }
 
-// Bytes of one channel, or column, of one tile in all bins; what alignment adds is covered by kMargin.
+// Bytes of one channel, or column, of one tile in all bins; what alignment adds is covered by kPadding.
 int64_t spectrum_bytes(int size) {
   return bins(size) * 2 * static_cast<int64_t>(sizeof(float));
 }

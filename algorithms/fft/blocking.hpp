@@ -2,9 +2,19 @@
 // arithmetic.
 #pragma once
 
-#include "algorithms/fft/spectral_plan.hpp"
+#include <cstdint>
+
+#include "algorithms/fft/geometry.hpp"
+#include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::fft {
+
+// How much of each index of Y[row][column] = sum over depth is worked on at a time; whole or a part. Sizes of
+// workspace areas follow from it.
+struct Blocking {
+  int64_t rows = 0, columns = 0, depth = 0;
+  bool keep_filters = false;  // the spectra of all filters stay in the workspace: prepare() makes them
+};
 
 // forward, backward_data: all filter spectra are kept when they fit the cap, and rows (tiles) are blocked;
 // otherwise columns are blocked too, each block's filters transformed in run(). backward_filter: columns are

@@ -6,17 +6,11 @@
 #include <cstdint>
 #include <string>
 
+#include "algorithms/fft/blocking.hpp"
 #include "algorithms/fft/geometry.hpp"
 #include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::fft {
-
-// How much of each index of Y[row][column] = sum over depth is worked on at a time; whole or a part. Sizes of
-// workspace areas follow from it.
-struct Blocking {
-  int64_t rows = 0, columns = 0, depth = 0;
-  bool keep_filters = false;  // the spectra of all filters stay in the workspace: prepare() makes them
-};
 
 class SpectralPlan final : public Plan {
  public:

@@ -27,7 +27,7 @@ class Transforms : public testing::TestWithParam<std::pair<int, int>> {
     operand_.h = {window(), window(), 1, 0, 0, window()};
     operand_.w = {window(), 1, 1, 0, 0, window()};
     operand_.others.resize(1);
-    for (int64_t i = 0; i < vector_lanes(); ++i) operand_.lanes.push_back({i * area, {}, {}});
+    for (int64_t i = 0; i < vector_lanes(); ++i) operand_.lanes.push_back({i * area, {0, 0}, {0, 0}});
     tiles_.resize(static_cast<size_t>(area * vector_lanes()));
     std::mt19937 random(3);
     for (float& value : tiles_) value = std::uniform_real_distribution<float>(-1, 1)(random);
