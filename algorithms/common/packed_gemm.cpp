@@ -20,9 +20,9 @@ using Vector = hn::Vec<Tag>;
 
 // Rows times two vectors of accumulators, two of B and one broadcast must fit in the register file: 32
 // registers for AVX-512 and NEON, 16 for the others.
-constexpr int kRows = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 14 : 6;
-constexpr int kVectors = 2;
 constexpr int kLanes = HWY_LANES(float);
+constexpr int kRows = kLanes == 16 || HWY_ARCH_ARM_A64 ? 14 : 6;
+constexpr int kVectors = 2;
 constexpr int kColumns = kVectors * kLanes;
 
 struct Block {

@@ -32,7 +32,8 @@ class Support {
 };
 
 // The user's tensors in device memory, in the problem's layout, and the plan's scratch. The tensor that the
-// pass writes holds NaN or old results before run(); the other two must not be written. All are page-aligned.
+// pass writes holds NaN or old results before run(); the other two must not be written. They start on a
+// cache line (64 bytes), the workspace on a page.
 struct ConvArgs {
   void* input = nullptr;
   void* filter = nullptr;

@@ -99,8 +99,10 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) 
   const bool finished = run_suite(log, registry, isolation, stop, console);
   console.finish();
 
-  print_roll_up(std::cout, log.records(), {terminal.colour});
-  print_noise_floor(std::cout, log.records());
+  if (options.measure) {
+    print_roll_up(std::cout, log.records(), {terminal.colour});
+    print_noise_floor(std::cout, log.records());
+  }
   const size_t failures = print_failures(log.records());
   std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(),
                            log.folder());

@@ -8,20 +8,24 @@
 namespace convscope {
 namespace {
 
-std::vector<Buffer> copies_of(const ConvProblem& problem, Role role, Device& device, int64_t count,
-                              uint64_t seed) {
+// Copies of a tensor start on a cache line.
+size_t padded(int64_t bytes) {
+  constexpr size_t line = 64;
+  return (static_cast<size_t>(bytes) + line - 1) / line * line;
+}
+
+Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t count, uint64_t seed) {
   std::vector<float> values(static_cast<size_t>(problem.elements(role)));
   const auto elements = static_cast<int64_t>(values.size());
   const uint64_t stream = random_bits(seed, static_cast<uint64_t>(role));
 #pragma omp parallel for if (elements > 4096)
   for (int64_t i = 0; i < elements; ++i)
     values[static_cast<size_t>(i)] = random_uniform(stream, static_cast<uint64_t>(i));
-  std::vector<Buffer> copies;
-  for (int64_t copy = 0; copy < count; ++copy) {
-    copies.emplace_back(device, values.size() * sizeof(float));
-    copies.back().upload(values.data(), values.size() * sizeof(float));
-  }
-  return copies;
+  const size_t step = padded(problem.bytes(role));
+  Buffer slab(device, static_cast<size_t>(count) * step);
+  for (size_t copy = 0; copy < static_cast<size_t>(count); ++copy)
+    device.copy_to_device(slab.as<std::byte>() + copy * step, values.data(), values.size() * sizeof(float));
+  return slab;
 }
 
 }  // namespace
@@ -38,14 +42,17 @@ TensorCopies::TensorCopies(const ConvProblem& problem, Device& device, CacheStat
   if (cache == CacheState::weights_cold) count_ = cold_copies(problem.bytes(Role::filter), device.info());
   for (Role role : kRoles) {
     const bool fixed = cache == CacheState::weights_cold && role != Role::filter;
-    tensors_[static_cast<size_t>(role)] = copies_of(problem, role, device, fixed ? 1 : count_, seed);
+    Copies& copies = tensors_[static_cast<size_t>(role)];
+    copies.count = fixed ? 1 : static_cast<size_t>(count_);
+    copies.step = padded(problem.bytes(role));
+    copies.slab = copies_of(problem, role, device, fixed ? 1 : count_, seed);
   }
 }
 
 ConvArgs TensorCopies::next(void* workspace) {
-  const auto at = [&](Role role) {
-    const auto& copies = tensors_[static_cast<size_t>(role)];
-    return copies[turn_ % copies.size()].data();
+  const auto at = [&](Role role) -> void* {
+    const Copies& copies = tensors_[static_cast<size_t>(role)];
+    return copies.slab.as<std::byte>() + turn_ % copies.count * copies.step;
   };
   const ConvArgs args{at(Role::input), at(Role::filter), at(Role::output), workspace};
   turn_ = (turn_ + 1) % static_cast<size_t>(count_);

@@ -2,8 +2,9 @@
 // copies hold the same uniform random data, never zeros.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/problem.hpp"
@@ -22,7 +23,13 @@ class TensorCopies {
   int64_t count() const { return count_; }
 
  private:
-  std::array<std::vector<Buffer>, 3> tensors_;  // by role; one buffer where the state holds it fixed
+  // The copies of one tensor, one behind the other; one only where the state holds the tensor fixed.
+  struct Copies {
+    Buffer slab;
+    size_t step = 0;  // bytes from one copy to the next
+    size_t count = 1;
+  };
+  std::array<Copies, 3> tensors_;  // by role
   int64_t count_ = 1;
   size_t turn_ = 0;
 };

@@ -19,8 +19,8 @@ struct StageLimits {
 };
 
 // From the time limit per candidate, T: 30 s + 10 T for planning and verification, which run the candidate a
-// handful of times under no clock; 20 s + 4 T for a visit while measuring, which a well-behaved candidate ends
-// within T and one more run. The constants are for a machine that is busy with other things.
+// handful of times under no clock; 20 s + 4 T for a visit while measuring, which a well-behaved candidate
+// ends within T and one more run. The constants are for a machine that is busy with other things.
 StageLimits limits_of(const Protocol& protocol);
 
 struct IsolationOptions {

@@ -76,7 +76,8 @@ class GroupRun {
     return planned;
   }
 
-  // Leaves those that passed; only they may be measured. The expected values are computed once for all.
+  // Leaves those that may be measured: all but those that wrote where they must not. One whose values are
+  // wrong is settled as wrong and still timed. The expected values are computed once for all.
   void verify_all(Candidates& candidates) {
     VerifyOptions options;
     options.seed = task_.group.common.seed;
@@ -88,7 +89,7 @@ class GroupRun {
           c.record.accuracy = verdict.accuracy;
           if (verdict.passed()) return true;
           settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
-          return false;
+          return verdict.contained;
         },
         Stage::verify);
   }
@@ -98,7 +99,7 @@ class GroupRun {
     const bool timed = task_.protocol.measure && device_.info().kind != DeviceKind::emulator;
     std::erase_if(candidates, [&](Candidate& c) {
       if (timed && c.algorithm->info().candidate) return false;
-      settle(c.record, Outcome::verified_only, Reason::none, "");
+      if (!is_wrong(c)) settle(c.record, Outcome::verified_only, Reason::none, "");
       sink_.record(c.record);
       return true;
     });
@@ -140,6 +141,8 @@ class GroupRun {
   }
 
  private:
+  static bool is_wrong(const Candidate& candidate) { return candidate.record.outcome == Outcome::wrong; }
+
   bool plan(Candidate& candidate) {
     ResultRecord& record = candidate.record;
     const Algorithm& algorithm = *candidate.algorithm;
@@ -238,6 +241,7 @@ class GroupRun {
       return settle(record, Outcome::failed, Reason::failed, "measure: " + result.error);
     record.time = result.time;
     record.time->plan_seconds = candidate.plan_seconds;
+    if (is_wrong(candidate)) return;
     settle(record, Outcome::measured, record.health.throttled ? Reason::throttled : Reason::none, "");
   }
 

@@ -70,8 +70,12 @@ void Trial::execute(Before before) {
 
 std::optional<std::string> Trial::run(Before before) {
   execute(before);
-  if (auto fault = broken_guard()) return fault;
-  if (auto fault = changed_tensor()) return fault;
+  auto fault = broken_guard();
+  if (!fault) fault = changed_tensor();
+  if (fault) {
+    contained_ = false;
+    return fault;
+  }
   if (auto offset = first_not_finite()) return explain_not_finite(*offset);
   return std::nullopt;
 }

@@ -23,6 +23,8 @@ class Trial {
 
   // The first fault of a run that does not need expected values, or nothing.
   std::optional<std::string> run(Before before);
+  // False once a run wrote outside its output and workspace.
+  bool contained() const { return contained_; }
   // The tensor written by the last run, on the host.
   const std::vector<float>& result() const { return result_; }
   // Where two results differ by more than `tolerance`, as a sentence. Only for results without NaN.
@@ -50,6 +52,7 @@ class Trial {
   Queue& queue_;
   Operands operands_;
   std::vector<float> result_;
+  bool contained_ = true;
 };
 
 }  // namespace convscope

@@ -17,7 +17,7 @@ struct Verification::Impl {
   void record(DataKind kind, bool promises_exact, const Comparison& comparison, Accuracy& accuracy) const;
   std::optional<std::string> check_kind(DataKind kind, const Algorithm& algorithm, Plan& plan,
                                         Buffer& workspace, Device& device, Queue& queue, bool twice,
-                                        Accuracy& accuracy) const;
+                                        Verdict& verdict) const;
   std::optional<std::string> check_second_run(Trial& trial, DataKind kind, double error_growth,
                                               bool exact) const;
 };
@@ -49,18 +49,21 @@ void Verification::Impl::record(DataKind kind, bool promises_exact, const Compar
 
 std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const Algorithm& algorithm,
                                                           Plan& plan, Buffer& workspace, Device& device,
-                                                          Queue& queue, bool twice,
-                                                          Accuracy& accuracy) const {
+                                                          Queue& queue, bool twice, Verdict& verdict) const {
   const double error_growth = algorithm.error_growth(problem);
   const bool promises_exact = algorithm.info().exact_on_integers;
   const bool exact = promises_exact && kind == DataKind::integers;
   Trial trial(problem, kind, options.seed, plan, workspace, device, queue);
-  if (auto fault = trial.run(Before::nan)) return fault;
+  const auto misbehaved = trial.run(Before::nan);
+  verdict.contained = trial.contained();
+  if (misbehaved) return misbehaved;
   const Comparison comparison = expected(kind).compare(trial.result().data(), error_growth, exact);
-  record(kind, promises_exact, comparison, accuracy);
+  record(kind, promises_exact, comparison, verdict.accuracy);
   if (comparison.fault) return comparison.fault;
-  if (twice) return check_second_run(trial, kind, error_growth, exact);
-  return std::nullopt;
+  if (!twice) return std::nullopt;
+  const auto fault = check_second_run(trial, kind, error_growth, exact);
+  verdict.contained = trial.contained();
+  return fault;
 }
 
 // The second run follows without another prepare: over the first result on whole numbers, so that sums into
@@ -85,8 +88,7 @@ Verdict Verification::check(const Algorithm& algorithm, Plan& plan, Device& devi
   verdict.accuracy = impl_->unchecked();
   Buffer workspace(device, static_cast<size_t>(plan.workspace_bytes()));
   for (DataKind kind : {DataKind::integers, DataKind::uniform}) {
-    const auto fault =
-        impl_->check_kind(kind, algorithm, plan, workspace, device, queue, true, verdict.accuracy);
+    const auto fault = impl_->check_kind(kind, algorithm, plan, workspace, device, queue, true, verdict);
     if (!fault) continue;
     verdict.reason = Reason::accuracy;
     verdict.note =
@@ -100,8 +102,8 @@ Verdict Verification::check_again(const Algorithm& algorithm, Plan& plan, Device
   Verdict verdict;
   verdict.accuracy = impl_->unchecked();
   Buffer workspace(device, static_cast<size_t>(plan.workspace_bytes()));
-  const auto fault = impl_->check_kind(DataKind::uniform, algorithm, plan, workspace, device, queue, false,
-                                       verdict.accuracy);
+  const auto fault =
+      impl_->check_kind(DataKind::uniform, algorithm, plan, workspace, device, queue, false, verdict);
   if (fault) {
     verdict.reason = Reason::accuracy;
     verdict.note = *fault + " (checked again after timing)";

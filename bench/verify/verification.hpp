@@ -37,6 +37,8 @@ struct Verdict {
   Reason reason = Reason::none;
   std::string note;
   Accuracy accuracy;
+  // False where the plan wrote outside its output and workspace: it must not run beside others again.
+  bool contained = true;
   bool passed() const { return reason == Reason::none; }
 };
 

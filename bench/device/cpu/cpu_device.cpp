@@ -3,6 +3,7 @@
 #include <hwy/targets.h>
 #include <omp.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -109,14 +110,17 @@ void read_caches(DeviceInfo& info) {
   if (info.llc_bytes == info.l2_bytes) info.llc_bytes = info.l2_bytes * info.cores;
 }
 
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  // Process 0 is the caller; its main thread may be pinned already, so ask for the whole process.
-  if (sched_getaffinity(getpid(), sizeof set, &set) == 0)
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
+// Asked once: pinning narrows what the main thread is told later.
+const std::vector<int>& allowed_cores() {
+  static const std::vector<int> cores = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> allowed;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+      for (int core = 0; core < CPU_SETSIZE; ++core)
+        if (CPU_ISSET(core, &set)) allowed.push_back(core);
+    return allowed;
+  }();
   return cores;
 }
 
@@ -138,8 +142,7 @@ DeviceInfo describe_cpu() {
 CpuDevice::CpuDevice() : info_(describe_cpu()) {}
 
 void CpuDevice::set_threads(int threads) {
-  static const std::vector<int> cores =
-      allowed_cores();  // before the first pinning narrows the main thread's set
+  const std::vector<int>& cores = allowed_cores();
   if (threads < 1 || threads > static_cast<int>(cores.size()))
     throw UsageError("threads is " + std::to_string(threads) + "; this process may use 1 to " +
                      std::to_string(cores.size()) + " cores");
@@ -159,9 +162,13 @@ std::unique_ptr<Queue> CpuDevice::make_queue() {
 }
 
 void* CpuDevice::allocate(size_t bytes) {
-  constexpr size_t page = 4096;
-  void* data = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+  constexpr size_t page = 4096, huge_page = size_t{2} << 20;
+  const size_t rounded = (bytes + page - 1) / page * page;
+  void* data = std::aligned_alloc(page, rounded);
   if (data == nullptr) throw std::bad_alloc();
+  // Where the kernel follows the advice, TLB misses of tensors and workspaces do not depend on the heap's
+  // history.
+  if (rounded >= 2 * huge_page) madvise(data, rounded, MADV_HUGEPAGE);
   return data;
 }
 
