@@ -56,6 +56,7 @@ class ChannelFilterPlan final : public FilterPlan {
   int64_t width_ = 0;                     // staged input columns, padding included
   int64_t plane_ = 0;                     // floats of one staged input block
   std::vector<int64_t> row_offset_;       // of the input row under an output row, for the first tap
+  std::vector<Range> tap_strips_;         // taps_in_tile_: a filter row's (tap, channel) pairs, a tile each
 };
 
 ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& kernels,
@@ -67,6 +68,7 @@ ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& 
                  std::min<int64_t>(kMaxVectors, ceil_div(problem.out_channels_per_group(), kernels.lanes));
   blocks_ = ceil_div(problem.out_channels_per_group(), block_lanes_);
   input_blocks_ = balanced_parts(channels, kernels.max_pixels);
+  if (taps_in_tile_) tap_strips_ = balanced_parts(problem.filter.w * channels, kernels.max_pixels);
   for (const Range& block : input_blocks_) input_block_ = std::max(input_block_, block.size());
   width_ = (out_.w - 1) * problem.stride.w + (problem.filter.w - 1) * problem.dilation.w + 1;
   plane_ = problem.input.h * width_ * input_block_;
@@ -173,7 +175,7 @@ void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piec
   };
 
   if (taps_in_tile_) {
-    for (const Range& strip : balanced_parts(problem_.filter.w * in_channels, kernels_.max_pixels))
+    for (const Range& strip : tap_strips_)
       add_tile(strip.begin, {0, out_.w}, strip.begin, strip.size());
     return;
   }

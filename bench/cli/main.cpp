@@ -1,9 +1,11 @@
-// convscope with every algorithm of algorithms/.
+// convscope with every algorithm of algorithms/ and the reference.
 #include "algorithms/catalog.hpp"
 #include "bench/cli/convscope_main.hpp"
+#include "bench/verify/reference_algorithm.hpp"
 
 int main(int argc, char** argv) {
   convscope::Registry registry;
+  convscope::add_reference(registry);
   convscope::register_all(registry);
   return convscope::convscope_main(argc, argv, registry);
 }

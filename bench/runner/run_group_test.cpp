@@ -160,14 +160,23 @@ TEST_F(RunGroup, CatchesExceptionsInEveryStageAndKeepsTheOthers) {
   EXPECT_EQ(sink_.records.at("last").outcome, Outcome::measured);
 }
 
-TEST_F(RunGroup, NeverTimesAWrongCandidate) {
+TEST_F(RunGroup, KeepsTheTimeOfAWrongCandidate) {
   Behaviour wrong;
   wrong.result = [](int, float value) { return value + 1; };
   const ResultRecord& record = run_alone(wrong);
   EXPECT_EQ(record.outcome, Outcome::wrong);
   EXPECT_EQ(record.reason, Reason::accuracy);
-  EXPECT_FALSE(record.time);
+  EXPECT_TRUE(record.time);
   EXPECT_FALSE(record.note.empty());
+}
+
+TEST_F(RunGroup, NeverTimesACandidateThatWritesOutsideItsOutput) {
+  Behaviour overrunning;
+  overrunning.overruns = true;
+  const ResultRecord& record = run_alone(overrunning);
+  EXPECT_EQ(record.outcome, Outcome::wrong);
+  EXPECT_FALSE(record.time);
+  EXPECT_THAT(record.note, HasSubstr("writes outside"));
 }
 
 TEST_F(RunGroup, KeepsTheTimeOfACandidateThatTurnsWrong) {

@@ -19,6 +19,7 @@ struct Behaviour {
   std::function<void(int run)> in_run = [](int) {};  // runs are counted from 0
   std::function<float(int run, float value)> result = [](int, float value) { return value; };
   bool candidate = true;
+  bool overruns = false;  // writes one element past its output
 };
 
 class TestPlan final : public Plan {
@@ -39,6 +40,7 @@ class TestPlan final : public Plan {
           for (int64_t q = 0; q < shape.size[3]; ++q)
             static_cast<float*>(args.output)[shape.offset(n, k, p, q)] = behaviour_.result(
                 runs_, static_cast<float>(reference_element(problem_, x, w, nullptr, {n, k, p, q})));
+    if (behaviour_.overruns) static_cast<float*>(args.output)[problem_.elements(Role::output)] = 0;
     ++runs_;
   }
 
