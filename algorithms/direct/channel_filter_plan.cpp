@@ -175,8 +175,7 @@ void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piec
   };
 
   if (taps_in_tile_) {
-    for (const Range& strip : tap_strips_)
-      add_tile(strip.begin, {0, out_.w}, strip.begin, strip.size());
+    for (const Range& strip : tap_strips_) add_tile(strip.begin, {0, out_.w}, strip.begin, strip.size());
     return;
   }
   for (int64_t s = 0; s < problem_.filter.w; ++s) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "bench/verify/tensor_data.hpp"
 #include "bench/verify/tensor_index.hpp"
@@ -29,17 +30,27 @@ std::optional<int64_t> first_fault(int64_t count, const Fault& is_fault) {
 
 }  // namespace
 
-Trial::Trial(const ConvProblem& problem, DataKind kind, uint64_t seed, Plan& plan, Buffer& workspace,
+ReadTensors::ReadTensors(const ConvProblem& problem, DataKind kind, uint64_t seed) {
+  for (Role role : read_roles(problem.pass))
+    values[static_cast<size_t>(role)] = TensorData(problem, role, kind, seed).generate();
+}
+
+Trial::Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Buffer& workspace,
              Device& device, Queue& queue)
     : problem_(problem),
       written_(written_role(problem.pass)),
-      kind_(kind),
-      seed_(seed),
+      read_(read),
       plan_(plan),
       workspace_(workspace),
       queue_(queue),
-      operands_(make_operands(problem, device, kind, seed)),
+      operands_{Buffer(device, static_cast<size_t>(problem.bytes(Role::input))),
+                Buffer(device, static_cast<size_t>(problem.bytes(Role::filter))),
+                Buffer(device, static_cast<size_t>(problem.bytes(Role::output)))},
       result_(static_cast<size_t>(problem.elements(written_))) {
+  for (Role role : read_roles(problem.pass)) {
+    const std::vector<float>& values = read_.values[static_cast<size_t>(role)];
+    tensor(role).upload(values.data(), values.size() * sizeof(float));
+  }
   workspace_.fill_with_nan();
   prepare();
 }
@@ -90,16 +101,14 @@ std::optional<std::string> Trial::broken_guard() const {
 
 std::optional<std::string> Trial::changed_tensor() const {
   for (Role role : read_roles(problem_.pass)) {
-    const TensorData data(problem_, role, kind_, seed_);
-    std::vector<float> now(static_cast<size_t>(data.elements()));
+    const std::vector<float>& before = read_.values[static_cast<size_t>(role)];
+    std::vector<float> now(before.size());
     tensor(role).download(now.data(), now.size() * sizeof(float));
-    const auto changed = first_fault(data.elements(), [&](int64_t i) {
-      return !(now[static_cast<size_t>(i)] == data.at(i));  // true for NaN
-    });
-    if (changed)
-      return fmt::format("writes into its {}, which it may only read: {} was {} and is {}", name(role),
-                         element_name(role, index_of_offset(problem_.shape(role), *changed)),
-                         data.at(*changed), now[static_cast<size_t>(*changed)]);
+    if (std::memcmp(now.data(), before.data(), now.size() * sizeof(float)) == 0) continue;
+    const auto changed = std::mismatch(now.begin(), now.end(), before.begin()).first - now.begin();
+    return fmt::format("writes into its {}, which it may only read: {} was {} and is {}", name(role),
+                       element_name(role, index_of_offset(problem_.shape(role), changed)),
+                       before[static_cast<size_t>(changed)], now[static_cast<size_t>(changed)]);
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 // runs that disagree. Expectation judges the values.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,11 +16,18 @@ namespace convscope {
 // What the written tensor holds before a run.
 enum class Before { nan, old_result, constant };
 
+// The two tensors that the pass reads, by role, on the host; the written one is empty. Made once a problem.
+struct ReadTensors {
+  ReadTensors(const ConvProblem& problem, DataKind kind, uint64_t seed);
+  std::array<std::vector<float>, 3> values;
+};
+
 class Trial {
  public:
-  // NaN-fills the output and `workspace` (which outlives the trial) and prepares the plan.
-  Trial(const ConvProblem& problem, DataKind kind, uint64_t seed, Plan& plan, Buffer& workspace,
-        Device& device, Queue& queue);
+  // Uploads `read` (which outlives the trial, as `workspace` does), NaN-fills the output and the workspace
+  // and prepares the plan.
+  Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Buffer& workspace, Device& device,
+        Queue& queue);
 
   // The first fault of a run that does not need expected values, or nothing.
   std::optional<std::string> run(Before before);
@@ -45,8 +53,7 @@ class Trial {
 
   ConvProblem problem_;
   Role written_;
-  DataKind kind_;
-  uint64_t seed_;
+  const ReadTensors& read_;
   Plan& plan_;
   Buffer& workspace_;
   Queue& queue_;
