@@ -38,6 +38,7 @@ struct Track {
   SeriesKind kind;
   double seconds_left;
   double sample_cost = 0;  // wall seconds of one sample, untimed parts included
+  MeasureOptions limits;
   int64_t rounds = 0;
   std::vector<BenchmarkSample> samples;
   std::vector<double> seconds;  // per run
@@ -149,6 +150,11 @@ void Group::add_tracks(size_t candidate, double seconds_left, double run_seconds
     Track& track = tracks_.emplace_back();
     track.candidate = candidate;
     track.kind = kind;
+    track.limits = options_;
+    if (kind == SeriesKind::inference) {  // the lesser figure: half the samples
+      track.limits.min_samples = (options_.min_samples + 1) / 2;
+      track.limits.max_samples = (options_.max_samples + 1) / 2;
+    }
     track.seconds_left = seconds_left / static_cast<double>(kinds.size());
     track.sample_cost = run_seconds * static_cast<double>(watches_[candidate].iterations_per_sample);
   }
@@ -188,7 +194,7 @@ void Group::run_round(BenchmarkDriver& driver) {
     series.push_back(
         {candidates_[track.candidate].id + "/" + std::string(name(track.kind)) + "/" + to_line(problem_),
          watches_[track.candidate].iterations_per_sample,
-         next_round(static_cast<int64_t>(track.seconds.size()), options_, track.seconds_left,
+         next_round(static_cast<int64_t>(track.seconds.size()), track.limits, track.seconds_left,
                     track.sample_cost),
          [this, &track] { return take(track); }});
   }
@@ -209,7 +215,7 @@ void Group::run_round(BenchmarkDriver& driver) {
       track.stop_reason = "failed";
     else
       track.stop_reason =
-          stop_reason(track.seconds, options_, track.seconds_left, track.sample_cost).value_or("");
+          stop_reason(track.seconds, track.limits, track.seconds_left, track.sample_cost).value_or("");
   }
 }
 

@@ -42,12 +42,10 @@ BlockSums::BlockSums(const ConvProblem& problem, int64_t block, uint64_t seed)
       block_(block),
       per_group_(channels_per_group(problem)),
       folded_per_group_((per_group_ + block - 1) / block),
-      seed_(seed) {
+      signs_(static_cast<size_t>(std::max(problem.in_channels, problem.out_channels))) {
   folded_problem_ = fold(problem, folded_per_group_);
-}
-
-double BlockSums::sign(int64_t channel) const {
-  return random_bits(seed_, static_cast<uint64_t>(channel)) >> 63 ? -1.0 : 1.0;
+  for (size_t channel = 0; channel < signs_.size(); ++channel)
+    signs_[channel] = random_bits(seed, channel) >> 63 ? -1.0 : 1.0;
 }
 
 std::array<int64_t, 2> BlockSums::channels(int64_t folded_channel) const {
@@ -71,9 +69,10 @@ std::vector<double> BlockSums::folded(Role role, const T* tensor) const {
     const int64_t group_start = within_group ? index[0] / problem_.out_channels_per_group() * per_group_ : 0;
     index[axis] = first;
     const T* element = tensor + offset_of(from, index);
+    const double* signs = signs_.data() + group_start;
     double sum = 0;
     for (int64_t channel = first; channel <= last; ++channel, element += from.stride[axis])
-      sum += sign(group_start + channel) * static_cast<double>(*element);
+      sum += signs[channel] * static_cast<double>(*element);
     sums[static_cast<size_t>(i)] = sum;
   }
   return sums;

@@ -31,16 +31,15 @@ class BlockSums {
  private:
   template <typename T>
   std::vector<double> folded(Role role, const T* tensor) const;
-  double sign(int64_t channel) const;
   // First and last channel of block `folded_channel`, counted over all groups or within one group.
   std::array<int64_t, 2> channels(int64_t folded_channel) const;
 
   ConvProblem problem_;
   ConvProblem folded_problem_;  // with a block in place of a channel
   int64_t block_;
-  int64_t per_group_;         // channels of a group before,
-  int64_t folded_per_group_;  // and after
-  uint64_t seed_;
+  int64_t per_group_;          // channels of a group before,
+  int64_t folded_per_group_;   // and after
+  std::vector<double> signs_;  // +1 or -1 for each channel, at random
 };
 
 // The smallest power of two for which the expected sums take at most `multiply_adds`, or a whole group.
