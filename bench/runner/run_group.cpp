@@ -249,7 +249,7 @@ class GroupRun {
     MeasureOptions options;
     options.cache = task_.group.common.cache;
     options.seed = task_.group.common.seed;
-    options.warmup_runs = 1;  // besides the three of the verification
+    options.warmup_runs = 1;  // besides those of the verification
     options.min_samples = task_.protocol.min_samples;
     options.max_samples = task_.protocol.max_samples;
     options.confidence_width = task_.protocol.confidence_width;

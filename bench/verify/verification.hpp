@@ -50,7 +50,7 @@ class Verification {
   Verification(const ConvProblem& problem, const VerifyOptions& options);
   ~Verification();
 
-  // The whole check, before timing: integer data (exact where the algorithm promises it) and uniform data
+  // The whole check, before timing: integer data where the algorithm promises to be exact on it, uniform data
   // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run,
   // without prepare, agrees bit for bit or within the gate.
   Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
