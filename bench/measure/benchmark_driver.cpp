@@ -58,7 +58,7 @@ namespace {
 
 // Said in full, since the library takes what is left out from environment variables.
 void initialise_library() {
-  std::array<std::string, 7> flags{"convscope",
+  std::array<std::string, 7> flags{"",
                                    "--benchmark_enable_random_interleaving=true",
                                    "--benchmark_filter=.",
                                    "--benchmark_list_tests=false",
@@ -67,6 +67,8 @@ void initialise_library() {
                                    "--benchmark_perf_counters="};
   std::array<char*, 8> argv{};
   for (size_t i = 0; i < flags.size(); ++i) argv[i] = flags[i].data();
+  static char program[] = "convscope";  // the library keeps this pointer for its report
+  argv[0] = program;
   int argc = static_cast<int>(flags.size());
   benchmark::Initialize(&argc, argv.data());
 }
