@@ -15,6 +15,7 @@ namespace convscope {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -102,6 +103,35 @@ TEST_F(RunLogTest, RefusesAFolderThatHoldsARun) {
   EXPECT_THAT([&] { RunLog(folder_, plan()); }, ThrowsMessage<UsageError>(HasSubstr("--resume")));
 }
 
+TEST_F(RunLogTest, BeginsInAFolderWhereAKillCutTheFirstLineShort) {
+  { RunLog log(folder_, plan()); }
+  const fs::path journal = fs::path(folder_) / "journal.jsonl";
+  fs::resize_file(journal, fs::file_size(journal) - 1);
+  EXPECT_THAT([&] { RunLog::open(folder_); }, ThrowsMessage<UsageError>(HasSubstr("--out")));
+  { RunLog log(folder_, plan()); }
+  EXPECT_THAT(RunLog::open(folder_).plan().tasks, SizeIs(2));
+}
+
+TEST_F(RunLogTest, RefusesAFolderOfResultsWithoutAJournal) {
+  fs::create_directories(folder_);
+  std::ofstream(fs::path(folder_) / "results.json") << "{}";
+  EXPECT_THAT([&] { RunLog(folder_, plan()); }, ThrowsMessage<UsageError>(HasSubstr("holds results")));
+  EXPECT_FALSE(fs::exists(fs::path(folder_) / "journal.jsonl"));
+}
+
+TEST_F(RunLogTest, SaysThatTheJournalHasEverythingWhenAFileCannotBeWritten) {
+  RunLog log(folder_, plan());
+  fs::create_directories(fs::path(folder_) / "results.csv.writing");
+  try {
+    log.write_files();
+    FAIL() << "a folder was in the file's place";
+  } catch (const UsageError& error) {
+    FAIL() << "not the user's fault: " << error.what();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("results.csv"), HasSubstr("the journal has everything")));
+  }
+}
+
 TEST_F(RunLogTest, RefusesToOpenWhatIsNoRun) {
   EXPECT_THROW(RunLog::open(folder_), UsageError);
   fs::create_directories(folder_);
@@ -126,6 +156,10 @@ TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
   EXPECT_EQ(file.argv, plan().argv);
   EXPECT_EQ(file.environment.at("resumed").at(0).at("started"), "later");
   EXPECT_TRUE(file.environment.contains("ended"));
+  EXPECT_EQ(file.environment.at("complete"), false);
+  log.add(record("two", "a.cpu", Outcome::measured));
+  log.write_files();
+  EXPECT_EQ(read_results(folder_).environment.at("complete"), true);
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "results.csv"));
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "benchmark.json"));
 }
