@@ -106,6 +106,20 @@ TEST_F(Isolation, SurvivesAnExitInTheMiddle) {
   EXPECT_THAT(record.note, HasSubstr("exit code"));
 }
 
+TEST_F(Isolation, TakesAForeignKillForMemoryThatRanOut) {
+  const ResultRecord& record = run_beside_plain("faulty.kill.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.reason, Reason::out_of_memory);
+  EXPECT_THAT(record.note, HasSubstr("killed by SIGKILL during verify, probably because memory ran out"));
+}
+
+TEST_F(Isolation, KnowsItsOwnKillFromAForeignOne) {
+  const ResultRecord& record = run_beside_plain("faulty.linger.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.reason, Reason::crashed);
+  EXPECT_THAT(record.note, HasSubstr("had to be killed"));
+}
+
 TEST_F(Isolation, KeepsTheTextOfAnException) {
   const ResultRecord& record = run_beside_plain("faulty.throw.measure.cpu");
   EXPECT_EQ(record.outcome, Outcome::failed);

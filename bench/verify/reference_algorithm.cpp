@@ -16,9 +16,7 @@ class ReferencePlan final : public Plan {
                                static_cast<const float*>(args.output));
     const Role role = written_role(problem_.pass);
     const TensorShape shape = problem_.shape(role);
-    auto* written = static_cast<float*>(role == Role::input    ? args.input
-                                        : role == Role::filter ? args.filter
-                                                               : args.output);
+    auto* written = static_cast<float*>(args.tensor(role));
     const int64_t count = problem_.elements(role);
 #pragma omp parallel for schedule(dynamic, 64)
     for (int64_t i = 0; i < count; ++i)

@@ -1,5 +1,7 @@
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -30,8 +32,9 @@ class FaultyPlan final : public Plan {
 
   void run(const ConvArgs& args, Queue&) override {
     if (runs_++ >= from_run_) act_();
-    const TensorShape shape = problem_.shape(written_role(problem_.pass));
-    auto* written = static_cast<float*>(written_tensor(args));
+    const Role role = written_role(problem_.pass);
+    const TensorShape shape = problem_.shape(role);
+    auto* written = static_cast<float*>(args.tensor(role));
     for (int64_t a = 0; a < shape.size[0]; ++a)
       for (int64_t b = 0; b < shape.size[1]; ++b)
         for (int64_t c = 0; c < shape.size[2]; ++c)
@@ -42,17 +45,6 @@ class FaultyPlan final : public Plan {
   }
 
  private:
-  void* written_tensor(const ConvArgs& args) const {
-    switch (written_role(problem_.pass)) {
-      case Role::input:
-        return args.input;
-      case Role::filter:
-        return args.filter;
-      default:
-        return args.output;
-    }
-  }
-
   ConvProblem problem_;
   std::function<void()> act_;
   int from_run_;
@@ -88,6 +80,11 @@ class Faulty final : public Algorithm {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
+[[noreturn]] void close_pipes_and_hang() {
+  close_range(3, ~0u, 0);
+  hang();
+}
+
 void touch_a_tebibyte() {
   std::vector<char> memory(size_t{1} << 40, 1);
   if (memory.back() != 1) std::abort();
@@ -103,6 +100,8 @@ void add_faulty(Registry& registry) {
       {"throw", [] { throw std::runtime_error("this algorithm always throws"); }},
       {"abort", [] { std::abort(); }},
       {"exit", [] { std::exit(0); }},
+      {"kill", [] { std::raise(SIGKILL); }},
+      {"linger", [] { close_pipes_and_hang(); }},
   };
   constexpr int kRunWhileMeasured = 12;  // verification has fewer runs
   for (const Fault& fault : faults) {
