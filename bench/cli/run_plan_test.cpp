@@ -82,6 +82,8 @@ TEST_F(MakePlan, SplitsIntoShardsThatAreTheWhole) {
       keys.insert(candidate_key(task.group.common));
       ++groups;
     }
+    EXPECT_EQ(plan().environment.at("shard").at("index"), index);
+    EXPECT_EQ(plan().environment.at("shard").at("count"), 3);
   }
   EXPECT_EQ(groups, 6u);
   EXPECT_THAT(keys, SizeIs(6));

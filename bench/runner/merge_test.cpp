@@ -15,10 +15,12 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
+using ::testing::UnorderedElementsAre;
 
 class Merge : public ::testing::Test {
  protected:
@@ -93,6 +95,29 @@ TEST_F(Merge, SaysWhenConfigsDiffer) {
       merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")}, "other")});
   EXPECT_THAT(merged.remarks, Contains(HasSubstr("different configs")));
   EXPECT_EQ(merged.file.config.size(), 2u);
+}
+
+TEST_F(Merge, SaysWhichPartsAreUnfinishedOrMissing) {
+  const auto part = [&](const std::string& name, int index, bool complete) {
+    ResultFile file;
+    file.environment = {{"complete", complete}, {"shard", {{"index", index}, {"count", 3}}}};
+    file.records = {record(name, "cpu1")};
+    write_results((top_ / name).string(), file);
+    return (top_ / name).string();
+  };
+  const std::string first = part("p1", 1, true), second = part("p2", 2, false), third = part("p3", 3, true);
+  EXPECT_THAT(merge_results({first, second}).remarks,
+              UnorderedElementsAre(AllOf(HasSubstr(second), HasSubstr("unfinished")),
+                                   HasSubstr("shard 3/3 is missing")));
+  Merged merged = merge_results({first, third});
+  EXPECT_THAT(merged.remarks, ElementsAre(HasSubstr("shard 2/3 is missing")));
+  EXPECT_EQ(merged.file.environment.at("complete"), false);
+
+  const std::string two_thirds = (top_ / "two_thirds").string();
+  write_results(two_thirds, merged.file);
+  merged = merge_results({two_thirds, part("p2_finished", 2, true)});
+  EXPECT_THAT(merged.remarks, IsEmpty());
+  EXPECT_EQ(merged.file.environment.at("complete"), true);
 }
 
 TEST_F(Merge, NamesAFolderWithoutResults) {
