@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "bench/core/error.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -24,15 +24,10 @@ using ::testing::UnorderedElementsAre;
 
 class Merge : public ::testing::Test {
  protected:
-  Merge() { fs::remove_all(top_); }
-  ~Merge() override { fs::remove_all(top_); }
-
   static ResultRecord record(const std::string& algorithm, const std::string& device,
                              const std::string& note = "") {
     ResultRecord record;
-    record.key.network = "net";
-    record.key.layer = "conv1";
-    record.key.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3");
+    record.key = testing::small_task(1).group.common;
     record.key.algorithm = algorithm;
     record.algorithm.id = algorithm;
     record.device.name = device;
@@ -52,7 +47,8 @@ class Merge : public ::testing::Test {
     return path;
   }
 
-  fs::path top_ = fs::temp_directory_path() / ("merge_test_" + std::to_string(getpid()));
+  testing::TemporaryFolder temporary_;
+  fs::path top_ = temporary_.path();
 };
 
 TEST_F(Merge, JoinsRowsAndKeepsWhereTheyCameFrom) {
@@ -80,7 +76,7 @@ TEST_F(Merge, RefusesTwoDifferentRowsOfOneCandidateAndNamesBoth) {
       [&] {
         merge_results({p1, p2});
       },
-      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("conv1"), HasSubstr(" a "))));
+      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("layer"), HasSubstr(" a "))));
 }
 
 TEST_F(Merge, KeepsDevicesApartAndSaysSo) {

@@ -2,14 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "bench/core/error.hpp"
-#include "bench/runner/run_group.hpp"
 #include "bench/runner/run_suite.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -23,17 +22,11 @@ using ::testing::ThrowsMessage;
 
 class RunLogTest : public ::testing::Test {
  protected:
-  RunLogTest() { fs::remove_all(folder_); }
-  ~RunLogTest() override { fs::remove_all(folder_); }
-
   static GroupTask task(const std::string& layer) {
-    GroupTask task;
-    task.group.common.network = "net";
+    GroupTask task = testing::small_task(2.5);
     task.group.common.layer = layer;
-    task.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3");
     task.group.common.workspace_cap = std::nullopt;
     task.group.algorithms = {"a.cpu", "b.cpu"};
-    task.protocol.time_limit_seconds = 2.5;
     return task;
   }
 
@@ -54,7 +47,8 @@ class RunLogTest : public ::testing::Test {
     return record;
   }
 
-  std::string folder_ = (fs::temp_directory_path() / ("run_log_test_" + std::to_string(getpid()))).string();
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path().string();
 };
 
 TEST_F(RunLogTest, OpenedAgainKnowsWhatIsLeft) {
