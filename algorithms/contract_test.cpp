@@ -81,8 +81,9 @@ class SampleAlgorithm final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device&, const PlanOptions&) const override {
     return std::make_unique<SamplePlan>(p);
   }
-  OperationCount operations(const ConvProblem& p) const override {
-    return {p.effective_flops(), 0, static_cast<double>(p.total_bytes() + 2 * p.bytes(Role::filter))};
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    return OperationCount{p.effective_flops(), 0,
+                          static_cast<double>(p.total_bytes() + 2 * p.bytes(Role::filter))};
   }
 
  private:
@@ -199,11 +200,13 @@ TEST_P(Contract, RefusesWithAReasonAndASentenceAndCountsItsWork) {
         continue;
       }
       EXPECT_EQ(support.why(), "");
-      const OperationCount count = algorithm().operations(problem);
-      EXPECT_GT(count.product_flops, 0) << to_line(problem);
-      EXPECT_GE(count.transform_flops, 0) << to_line(problem);
-      EXPECT_GT(count.bytes, 0) << to_line(problem);
       EXPECT_GE(algorithm().error_growth(problem), 1) << to_line(problem);
+      const std::optional<OperationCount> count = algorithm().operations(problem);
+      EXPECT_TRUE(count || algorithm().info().family == "library") << to_line(problem);
+      if (!count) continue;
+      EXPECT_GT(count->product_flops, 0) << to_line(problem);
+      EXPECT_GE(count->transform_flops, 0) << to_line(problem);
+      EXPECT_GE(count->bytes, static_cast<double>(problem.total_bytes())) << to_line(problem);
     }
 }
 

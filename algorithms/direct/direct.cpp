@@ -83,7 +83,7 @@ class Direct final : public Algorithm {
     return make_plan(problem, options);
   }
 
-  OperationCount operations(const ConvProblem& problem) const override {
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
     return make_plan(problem, PlanOptions())->operations();
   }
 

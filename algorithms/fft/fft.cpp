@@ -56,7 +56,7 @@ class FftConvolution final : public Algorithm {
     return std::make_unique<fft::SpectralPlan>(p, size_, device.info().llc_bytes, options);
   }
 
-  OperationCount operations(const ConvProblem& p) const override {
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
     const fft::Geometry g = fft::make_geometry(p, size_);
     const auto planes = [&](const fft::Operand& operand) {
       return static_cast<double>(p.groups) * static_cast<double>(operand.lanes.size()) *

@@ -48,13 +48,14 @@ class Im2colGemm final : public Algorithm {
   }
 
   // The column matrix is written once and read once.
-  OperationCount operations(const ConvProblem& p) const override {
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
     const Extent2 out = p.output();
     const bool columns = im2col_gemm::cut(p, std::numeric_limits<int64_t>::max()).builds_columns;
     const double elements = static_cast<double>(im2col_gemm::column_elements(p) * p.groups) *
                             static_cast<double>(p.batch * out.h * out.w);
-    return {p.nominal_flops(), 0,
-            static_cast<double>(p.total_bytes()) + (columns ? 2 * sizeof(float) * elements : 0)};
+    return OperationCount{
+        p.nominal_flops(), 0,
+        static_cast<double>(p.total_bytes()) + (columns ? 2 * sizeof(float) * elements : 0)};
   }
 
  private:
