@@ -48,7 +48,7 @@ Blocking choose_blocking(const Geometry& g, int size, int64_t groups, int64_t ll
   }
 
   const int64_t filters = groups * columns * g.depth() * unit, row = (channels + columns) * unit;
-  const int64_t enough_rows = std::min<int64_t>(g.rows(), 2 * gemm_shape().rows_per_panel);
+  const int64_t enough_rows = std::min<int64_t>(g.rows(), 2 * gemm_shape().rows_per_block);
   if (filters + enough_rows * row <= cap) {
     const int64_t room = std::min(cap - filters, std::max(cache, filters));
     return {even_block(g.rows(), room / row, 1), g.columns(), g.depth(), true};
