@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algorithms/common/each_target.hpp"
+#include "algorithms/common/rounding.hpp"
 
 namespace convscope {
 namespace {
@@ -31,10 +32,6 @@ enum class AOrder { rows, columns };
 struct Sizes {
   int64_t rows, columns, depth;
 };
-
-int64_t round_up(int64_t value, int64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 struct Product {
   Product(const Sizes& s, AOrder order_of_a) : sizes(s), order(order_of_a) {

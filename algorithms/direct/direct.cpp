@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "algorithms/common/pointwise.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/kernels.hpp"

@@ -23,8 +23,8 @@ int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t 
   const int64_t wanted = std::max(stationary_bytes, 2 * device.l2_bytes * options.threads);
   const int64_t budget = std::min({shared, wanted, options.workspace_cap - fixed_bytes});
   const int64_t most = std::clamp<int64_t>(budget / strip_bytes, 1, geometry.strips());
-  const int64_t blocks = (geometry.strips() + most - 1) / most;
-  return (geometry.strips() + blocks - 1) / blocks;
+  const int64_t blocks = ceil_div(geometry.strips(), most);
+  return ceil_div(geometry.strips(), blocks);
 }
 
 }  // namespace convscope::winograd

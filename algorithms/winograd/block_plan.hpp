@@ -14,7 +14,7 @@ class Arena {
  public:
   int64_t take(int64_t floats) {
     const int64_t at = size_;
-    size_ += (floats + 15) / 16 * 16;
+    size_ += round_up(floats, 16);
     return at;
   }
   int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(float)); }
