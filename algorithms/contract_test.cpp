@@ -219,18 +219,24 @@ TEST_P(Contract, IsRightWhereItDoesNotRefuse) {
   }
 }
 
-TEST_P(Contract, IsRightUnderWorkspaceCapsAndNeverTakesMoreForThem) {
+TEST_P(Contract, IsRightUnderEveryWorkspaceCapThatItCanMeet) {
   use_threads(1);
   for (const ConvProblem& problem : problems()) {
     if (!algorithm().supports(problem, device_.info())) continue;
     const int64_t free_bytes = plan(problem)->workspace_bytes();
-    EXPECT_GE(free_bytes, 0);
-    for (int64_t cap : {int64_t{0}, int64_t{16} << 10}) {
-      const auto made = plan(problem, cap);
-      EXPECT_LE(made->workspace_bytes(), free_bytes) << to_line(problem) << " cap " << cap;
-      // A plan that already fits has no reason to be another one.
-      if (free_bytes > cap) expect_right(problem, *made, cap);
+    const auto least = plan(problem, 0);
+    const int64_t least_bytes = least->workspace_bytes(), range = free_bytes - least_bytes;
+    EXPECT_GE(least_bytes, 0);
+    EXPECT_GE(range, 0) << to_line(problem);
+    // A plan that takes the same anyway has no reason to be another one.
+    if (range <= 0) continue;
+    expect_right(problem, *least, 0);
+    for (int64_t part = 0; part <= 8; ++part) {
+      const int64_t cap = least_bytes + part * (range - 1) / 8;
+      EXPECT_LE(plan(problem, cap)->workspace_bytes(), cap) << to_line(problem) << " least " << least_bytes;
     }
+    const int64_t cap = least_bytes + range / 3;
+    expect_right(problem, *plan(problem, cap), cap);
   }
 }
 

@@ -144,12 +144,16 @@ TEST_F(Im2colGemm, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
 
 TEST_F(Im2colGemm, NeedsNoWorkspaceForPointwiseConvolutions) {
   for (Pass pass : kPasses)
-    for (Layout layout : {Layout::nchw, Layout::nhwc}) {
-      ConvProblem p = parse_problem("forward fp32 nchw n=2 c=8 hw=28x28 k=8 rs=1x1");
-      p.layout = layout;
-      p.pass = pass;
-      EXPECT_EQ(row().plan(p, device_, {})->workspace_bytes(), 0);
-    }
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (int64_t side : {7, 14, 28}) {
+        ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=1x1 k=8 rs=1x1");
+        p.input = {side, side};
+        p.layout = layout;
+        p.pass = pass;
+        EXPECT_EQ(row().plan(p, device_, {})->workspace_bytes(), 0) << to_line(p);
+        EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        expect_exact(p, {});
+      }
 }
 
 TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
@@ -176,6 +180,12 @@ TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
   }
 }
 
+TEST_F(Im2colGemm, CountsTheCopiesOfTheOutputOfSmallImages) {
+  const ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1");
+  const double columns = 4.0 * 49 * 8 * 9, gathered = 4.0 * 49 * 5;
+  EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * (columns + gathered));
+}
+
 TEST_F(Im2colGemm, NamesItsLibraryAndVersion) {
   EXPECT_EQ(row().info().provider, "openblas");
   EXPECT_THAT(row().info().version, HasSubstr("OpenMP"));
@@ -198,7 +208,19 @@ TEST_F(Im2colGemm, RefusesReducedPrecision) {
 TEST_F(Im2colGemm, RefusesMatricesThatOpenBlasCannotCount) {
   ConvProblem p;
   p.input = {1 << 16, 1 << 16};
+  for (Layout layout : {Layout::nchw, Layout::nhwc}) {
+    p.layout = layout;
+    EXPECT_EQ(supports(p).reason(), Reason::unsupported_size);
+    EXPECT_THAT(supports(p).why(), HasSubstr("4294967296"));
+  }
+  p.input = {1 << 8, 1 << 8};  // as many pixels in the batch
+  p.batch = 1 << 16;
   EXPECT_EQ(supports(p).reason(), Reason::unsupported_size);
+  p.layout = Layout::nchw;  // an image a matrix
+  EXPECT_TRUE(supports(p));
+  p.layout = Layout::nhwc;  // some rows a matrix
+  p.filter = {3, 3};
+  EXPECT_TRUE(supports(p));
 }
 
 }  // namespace

@@ -65,8 +65,9 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
   products_.row = odd_lines(panels_ * panel_columns_);
   const int64_t strip_floats = geometry_.planes() * geometry_.tile_columns() * (tiles_.row + products_.row);
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  const int64_t padding_floats = 2 * geometry_.planes() * kOddLinesPadding;
   block_strips_ = strips_per_block(geometry_, strip_floats * kFloat, filter_floats_ * kFloat, arena_.bytes(),
-                                   device, options);
+                                   padding_floats * kFloat, device, options);
   const int64_t rows = block_strips_ * geometry_.tile_columns();
   tiles_.plane = odd_lines(rows * tiles_.row);
   products_.plane = odd_lines(rows * products_.row);

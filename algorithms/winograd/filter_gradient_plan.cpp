@@ -58,9 +58,11 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   const int64_t strip_floats =
       geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  // Panels are rounded, and then the planes of them.
+  const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
   block_strips_ =
       strips_per_block(geometry_, strip_floats * kFloat, products_.plane * geometry_.planes() * kFloat,
-                       arena_.bytes(), device, options);
+                       arena_.bytes(), padding_floats * kFloat, device, options);
   const int64_t tiles = block_strips_ * geometry_.tile_columns();
   data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
   data_.plane = odd_lines(panels_ * data_.panel);
