@@ -223,6 +223,45 @@ TEST(Direct, TakesLessWorkspaceUnderACapAndStaysExact) {
   }
 }
 
+TEST(Direct, StagesOneImageAtATimeUnderTheSmallestCap) {
+  const PlanOptions least{.workspace_cap = 0};
+  for (const char* shape : {"c=20 hw=4x4 k=20 rs=3x3 pad=1x1", "c=18 hw=7x7 k=20 rs=1x1"})
+    for (const ConvProblem& problem : every_pass_and_layout(parse_problem(std::string("n=8 ") + shape))) {
+      SCOPED_TRACE(to_line(problem));
+      ConvProblem one = problem;
+      one.batch = 1;
+      EXPECT_EQ(Case(problem, Data::integers, least).plan().workspace_bytes(),
+                Case(one, Data::integers, least).plan().workspace_bytes());
+      expect_exact(problem, least);
+    }
+}
+
+TEST(Direct, StagesThinnerBandsOfRowsUnderACap) {
+  for (const char* pass : {"forward", "backward_data"}) {
+    const ConvProblem problem = parse_problem(std::string(pass) + " n=1 c=40 hw=40x30 k=20 rs=3x3 pad=1x1");
+    const int64_t image = problem.bytes(pass == std::string("forward") ? Role::input : Role::output);
+    const PlanOptions least{.workspace_cap = 0};
+    const int64_t least_bytes = Case(problem, Data::integers, least).plan().workspace_bytes();
+    EXPECT_LT(least_bytes, Case(problem, Data::integers).plan().workspace_bytes() - image / 2) << pass;
+    expect_exact(problem, least);
+  }
+}
+
+TEST(Direct, SlicesTheImagesOfSmallPointwiseLayersForTheThreads) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const ConvProblem problem =
+        parse_problem("backward_filter fp32 " + std::string(layout) + " n=5 c=16 hw=7x7 k=16 rs=1x1");
+    for (const int threads : {2, 3}) {
+      const PlanOptions options{.threads = threads};
+      EXPECT_THAT(Case(problem, Data::integers, options).plan().implementation(),
+                  HasSubstr("slices of images"));
+      expect_exact(problem, options);
+    }
+    EXPECT_EQ(Case(problem, Data::integers, {.workspace_cap = 0, .threads = 2}).plan().workspace_bytes(),
+              Case(problem, Data::integers, {.workspace_cap = 0, .threads = 1}).plan().workspace_bytes());
+  }
+}
+
 TEST(Direct, IsExactWithEveryInstructionSetOfThisMachine) {
   for_each_target([] {
     expect_exact_everywhere("n=2 c=18 hw=9x15 k=21 rs=3x3 pad=1x1");
