@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/common/expect_definition.hpp"
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/reference.hpp"
 
 namespace convscope {
 namespace {
@@ -30,56 +30,15 @@ class Im2colGemm : public ::testing::Test {
   const Algorithm& row() const { return *registry_.find("im2col_gemm.cpu"); }
   Support supports(const ConvProblem& problem) const { return row().supports(problem, device_.info()); }
 
-  // Runs the problem twice on whole numbers, everything that may be written filled with NaN before, and
-  // expects every output to equal the f64 result.
-  void expect_exact(const ConvProblem& problem, const PlanOptions& options);
+  void expect_exact(const ConvProblem& problem, const PlanOptions& options) const {
+    ASSERT_TRUE(supports(problem)) << to_line(problem);
+    expect_definition(row(), problem, device_, options, 0);
+  }
 
   Registry registry_;
   // Made before any test pins the main thread, which narrows what a new device sees.
   inline static CpuDevice device_;
 };
-
-void fill(Buffer& buffer, std::mt19937& random) {
-  for (size_t i = 0; i < buffer.bytes() / sizeof(float); ++i)
-    buffer.as<float>()[i] = static_cast<float>(static_cast<int>(random() % 9) - 4);
-}
-
-void Im2colGemm::expect_exact(const ConvProblem& problem, const PlanOptions& options) {
-  SCOPED_TRACE(to_line(problem));
-  ASSERT_TRUE(supports(problem));
-  device_.set_threads(options.threads);
-  std::mt19937 random(7);
-  std::vector<Buffer> tensors;
-  for (Role role : kRoles) {
-    Buffer& buffer = tensors.emplace_back(device_, static_cast<size_t>(problem.bytes(role)));
-    if (role == written_role(problem.pass))
-      buffer.fill_with_nan();
-    else
-      fill(buffer, random);
-  }
-  const auto plan = row().plan(problem, device_, options);
-  Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
-  const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()};
-  const auto queue = device_.make_queue();
-  for (int run = 0; run < 2; ++run) {
-    workspace.fill_with_nan();
-    plan->run(args, *queue);
-  }
-
-  EXPECT_TRUE(workspace.guards_intact());
-  for (const Buffer& buffer : tensors) EXPECT_TRUE(buffer.guards_intact());
-  const Role written = written_role(problem.pass);
-  const TensorShape shape = problem.shape(written);
-  const float* result = tensors[static_cast<size_t>(written)].as<float>();
-  for (int64_t a = 0; a < shape.size[0]; ++a)
-    for (int64_t b = 0; b < shape.size[1]; ++b)
-      for (int64_t c = 0; c < shape.size[2]; ++c)
-        for (int64_t d = 0; d < shape.size[3]; ++d)
-          ASSERT_EQ(result[shape.offset(a, b, c, d)],
-                    reference_element(problem, tensors[0].as<float>(), tensors[1].as<float>(),
-                                      tensors[2].as<float>(), {a, b, c, d}))
-              << plan->implementation() << " at " << a << "," << b << "," << c << "," << d;
-}
 
 // Any small problem without a defect; some are grouped, some depthwise, some pointwise.
 ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
