@@ -101,16 +101,17 @@ TEST_P(Transforms, LeaveLanesThatAreNotUsedAlone) {
   EXPECT_TRUE(std::all_of(back.begin() + window() * window(), back.end(), [](float v) { return v == 7; }));
 }
 
+std::string words(const testing::TestParamInfo<Transforms::ParamType>& one) {
+  const auto& [tile, target] = one.param;
+  return std::to_string(tile.first) + "_" + std::to_string(tile.second) + "_" + hwy::TargetName(target);
+}
+
 INSTANTIATE_TEST_SUITE_P(SizesAndWindows, Transforms,
                          testing::Combine(testing::Values(std::pair(16, 16), std::pair(16, 13),
                                                           std::pair(16, 3), std::pair(32, 32),
                                                           std::pair(32, 27), std::pair(32, 8)),
                                           testing::ValuesIn(hwy::SupportedAndGeneratedTargets())),
-                         [](const auto& one) {
-                           const auto [size, window] = std::get<0>(one.param);
-                           return std::to_string(size) + "_" + std::to_string(window) + "_" +
-                                  hwy::TargetName(std::get<1>(one.param));
-                         });
+                         words);
 
 }  // namespace
 }  // namespace convscope::fft
