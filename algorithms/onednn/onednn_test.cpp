@@ -91,7 +91,9 @@ TEST_F(OneDnn, ComputesTheThreePassesWithWinogradWhereItHasIt) {
         ++ran;
         expect_right("onednn.winograd.cpu", p, 0.05);
       }
-    if (has_it) EXPECT_GT(ran, 0) << name(pass) << " with oneDNN " << onednn::version();
+    if (has_it) {
+      EXPECT_GT(ran, 0) << name(pass) << " with oneDNN " << onednn::version();
+    }
   }
 }
 
