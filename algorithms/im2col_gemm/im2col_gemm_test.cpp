@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/common/expect_definition.hpp"
+#include "algorithms/common/expect_definition_test.hpp"
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "algorithms/common/expect_definition.hpp"
+#include "algorithms/common/expect_definition_test.hpp"
 #include "algorithms/onednn/library.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 
