@@ -94,8 +94,6 @@ std::string_view name(Reason);      // as spelled above
 std::string_view name(CacheState);  // "cold", "hot", "weights-cold"
 std::string_view name(Phase);       // as spelled above
 std::optional<DeviceKind> device_kind_from_name(std::string_view);
-std::optional<Outcome> outcome_from_name(std::string_view);
-std::optional<Reason> reason_from_name(std::string_view);
 std::optional<CacheState> cache_state_from_name(std::string_view);
 
 // What an algorithm is. `id` is unique and ends in the device kind: "winograd.f4x4_3x3.cpu".
