@@ -77,8 +77,7 @@ inline constexpr std::array<std::string_view, 12> kLayerKeys{"name",   "in_chann
 inline constexpr std::array<std::string_view, 7> kMeasuringKeys{
     "cache", "workspace_cap", "time_limit_s", "min_samples", "max_samples", "confidence_width", "seed"};
 
-// What a setting may be, here and in flags; both ends allowed. Sizes, as in defect(), may reach 2^31.
-inline constexpr int64_t kLargestSize = int64_t{1} << 31;
+// What a setting may be, here and in flags; both ends allowed. Sizes may reach kLargestSize.
 inline constexpr int64_t kLargestThreads = 4096;
 inline constexpr int64_t kLargestSamples = 1'000'000;
 inline constexpr double kLongestTimeLimit = 86'400;
