@@ -14,6 +14,7 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/core/result.hpp"
+#include "bench/core/sampling_rule.hpp"
 
 namespace convscope {
 
@@ -27,13 +28,9 @@ struct Layer {
 };
 
 // Measuring settings; each has a documented default and a flag.
-struct MeasuringSettings {
+struct MeasuringSettings : SamplingRule {
   std::vector<CacheState> cache{CacheState::cold};
   std::vector<std::optional<int64_t>> workspace_caps{int64_t{256} << 20};  // bytes; null is no cap
-  double time_limit_seconds = 15;                                          // per candidate
-  int64_t min_samples = 10;
-  int64_t max_samples = 200;
-  double confidence_width = 0.005;
   uint64_t seed = 1;
 };
 

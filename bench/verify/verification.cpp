@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bench/verify/expectation.hpp"
+#include "bench/verify/tensor_data.hpp"
 #include "bench/verify/trial.hpp"
 
 namespace convscope {
@@ -22,6 +25,19 @@ struct Verification::Impl {
   std::optional<std::string> check_second_run(Trial& trial, DataKind kind, double error_growth,
                                               bool exact) const;
 };
+
+VerificationMemory verification_memory(const ConvProblem& problem) {
+  constexpr int64_t float_bytes = sizeof(float);
+  int64_t read = 0, largest_read = 0;
+  for (Role role : read_roles(problem.pass)) {
+    read += problem.elements(role) * float_bytes;
+    largest_read = std::max(largest_read, problem.elements(role) * float_bytes);
+  }
+  const int64_t written = problem.elements(written_role(problem.pass)) * float_bytes;
+  // Held: what is read, in both kinds of data. In a check: the operands, the results of two runs, and one
+  // tensor that was read, to see whether it still is what it was.
+  return {2 * read, problem.total_bytes() + 2 * written + largest_read};
+}
 
 Verification::Verification(const ConvProblem& problem, const VerifyOptions& options)
     : impl_(new Impl{problem, options, Expectation(problem, options, DataKind::integers),

@@ -42,6 +42,13 @@ struct Verdict {
   bool passed() const { return reason == Reason::none; }
 };
 
+// Bytes that verifying a problem takes besides the workspace of the plan.
+struct VerificationMemory {
+  int64_t held = 0;      // by a Verification as long as it lives
+  int64_t in_check = 0;  // by one check, while it runs
+};
+VerificationMemory verification_memory(const ConvProblem& problem);
+
 // relative L2 error against f64 that a math mode allows: fp32 and 3xtf32 2e-5, tf32 and fp16 1e-3, bf16 8e-3.
 double accuracy_gate(MathMode math);
 
