@@ -122,8 +122,8 @@ double Expectation::bound(size_t i, double error_growth) const {
   return std::min(relative_bound(problem_) * magnitude, kOutlier * gate_ * typical_);
 }
 
-double Expectation::repeat_tolerance(bool exact) const {
-  return exact ? 0 : kOutlier * gate_ * typical_;
+double Expectation::repeat_tolerance() const {
+  return kOutlier * gate_ * typical_;
 }
 
 Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {

@@ -58,8 +58,8 @@ class Verification {
   ~Verification();
 
   // The whole check, before timing: integer data where the algorithm promises to be exact on it, uniform data
-  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run,
-  // without prepare, agrees bit for bit or within the gate.
+  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run
+  // on the uniform data, without prepare, agrees within the gate.
   Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
   // After timing: one more run of the same plan, on uniform data.
   Verdict check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
