@@ -129,8 +129,8 @@ double Expectation::expected_value(size_t i, bool exact) const {
   return exact ? rounded_to(storage_type(problem_.math), static_cast<float>(value_[i])) : value_[i];
 }
 
-double Expectation::repeat_tolerance(bool exact) const {
-  return exact ? 0 : kOutlier * gate_ * typical_;
+double Expectation::repeat_tolerance() const {
+  return kOutlier * gate_ * typical_;
 }
 
 Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {
