@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,8 +84,9 @@ const std::vector<WarpgroupProduct>& finish_products(unsigned keep_groups);
 void remember_unfenced(uint64_t* barrier);
 std::vector<uint64_t*> take_unfenced();
 
-// Runs body() once for each thread of the grid. Throws DeviceError.
+// Runs body() once for each thread of the grid. `pointers` are the kernel's pointer arguments. Throws
+// DeviceError.
 void run(const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue,
-         const std::function<void()>& body);
+         std::span<const void* const> pointers, const std::function<void()>& body);
 
 }  // namespace convscope::emulated::executor

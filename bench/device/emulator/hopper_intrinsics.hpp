@@ -12,7 +12,7 @@ namespace convscope::emulated {
 
 inline constexpr bool kHopperInstructions = true;
 
-struct alignas(64) TensorMap {
+struct TensorMap {
   TensorMapLayout layout;
 };
 TensorMap make_tensor_map(const TensorMapLayout& layout);

@@ -49,11 +49,22 @@ T* dynamic_smem() {
   return reinterpret_cast<T*>(executor::current_block->dynamic_smem);
 }
 
+namespace executor {
+template <typename T>
+const void* pointer_or_null(const T& argument) {
+  if constexpr (std::is_pointer_v<T>)
+    return argument;
+  else
+    return nullptr;
+}
+}  // namespace executor
+
 // Runs the kernel to its end. Throws DeviceError that names this call's file and line.
 template <typename... P>
 void launch(void (*kernel)(P...), LaunchGrid<dim3> grid, dim3 block, size_t smem_bytes, Queue& queue,
             std::type_identity_t<P>... arguments) {
-  executor::run(grid, block, smem_bytes, queue, [&] { kernel(arguments...); });
+  const void* const pointers[] = {nullptr, executor::pointer_or_null(arguments)...};
+  executor::run(grid, block, smem_bytes, queue, pointers, [&] { kernel(arguments...); });
 }
 
 }  // namespace convscope::emulated
