@@ -12,4 +12,11 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// After this one every further use of the device fails too (an illegal address in a kernel, as one example):
+// the process must end, and another one go on.
+class DeviceLost : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 }  // namespace convscope

@@ -4,17 +4,19 @@ include(GoogleTest)
 
 add_library(convscope_flags INTERFACE)
 target_include_directories(convscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(convscope_flags INTERFACE -Wall -Wextra -Wshadow -fno-math-errno -g1)
+target_compile_options(convscope_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-fno-math-errno;-g1>
+  $<$<COMPILE_LANGUAGE:CUDA>:${CONVSCOPE_CUDA_FLAGS}>)
 target_link_libraries(convscope_flags INTERFACE OpenMP::OpenMP_CXX)
 # Targets that gain nothing over their neighbour on f32 multiply-adds and cost build time.
 target_compile_definitions(convscope_flags INTERFACE
-  "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+  $<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=\(HWY_SSSE3|HWY_AVX3_DL\)>)
 # GCC 12 warns falsely about "literal" + std::string (its bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(convscope_flags INTERFACE -Wno-restrict)
+  target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(CONVSCOPE_WERROR)
-  target_compile_options(convscope_flags INTERFACE -Werror)
+  target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(CONVSCOPE_SANITIZE)
   target_compile_options(convscope_flags INTERFACE
@@ -30,6 +32,14 @@ function(convscope_tests name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endfunction()
+
+# convscope_kernels(algorithm_fft tiles.cu): compiles kernel sources into the target, with nvcc for the CUDA device where
+# there is nvcc.
+function(convscope_kernels target)
+  if(CONVSCOPE_HAS_CUDA)
+    target_sources(${target} PRIVATE ${ARGN})
+  endif()
 endfunction()
 
 # convscope_library(measure LIBRARIES convscope_core benchmark::benchmark): the target convscope_measure and, where
@@ -55,6 +65,8 @@ function(convscope_algorithm name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(algorithm_${name} STATIC ${sources})
   target_link_libraries(algorithm_${name} PUBLIC convscope_algorithm algorithms_common ${ARG_LIBRARIES})
+  file(GLOB kernels CONFIGURE_DEPENDS *.cu)
+  convscope_kernels(algorithm_${name} ${kernels})
   convscope_tests(${name} SOURCES ${tests}
     LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
   set_property(GLOBAL APPEND PROPERTY CONVSCOPE_ALGORITHMS ${name})
