@@ -1,11 +1,14 @@
-// What the emulated device words need of the executor: who runs, barriers, warp collectives, asynchronous work, and the
-// way out with an error. Not for kernels. The executor itself is block_runner.hpp; docs/emulator.md tells how it works.
+// What the emulated device words need of the executor: who runs, barriers, warp collectives, asynchronous
+// work, and the way out with an error. Not for kernels. The executor itself is block_runner.hpp;
+// docs/emulator.md tells how it works.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "bench/device/device.hpp"
 #include "bench/device/emulator/vector_types.hpp"
@@ -32,13 +35,14 @@ extern constinit thread_local BlockContext* current_block;
 // Ends the launch with a DeviceError that names the launch, `text`, the place, the block and the thread.
 [[noreturn]] void fail(const std::string& text, const CallSite& site);
 
-// All of the block, or `threads` of it, meet at barrier `id`. Barrier 0 also demands that they come from one place.
+// All of the block, or `threads` of it, meet at barrier `id`. Barrier 0 also demands that they come from one
+// place.
 void block_barrier(int id, unsigned threads, const char* operation, const CallSite& site);
 // Meets at barrier 0 and returns the sum of the values.
 unsigned block_sum(unsigned value, const char* operation, const CallSite& site);
 
-// The lanes of `mask` meet; the last one calls combine(arguments by lane, mask) for all. Only `orders_memory` makes
-// their earlier writes visible to the thread sanitizer.
+// The lanes of `mask` meet; the last one calls combine(arguments by lane, mask) for all. Only `orders_memory`
+// makes their earlier writes visible to the thread sanitizer.
 using Combine = void (*)(void* const* arguments, unsigned mask, const CallSite& site);
 void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                const CallSite& site);
@@ -52,21 +56,37 @@ void maybe_overtake();
 // Runs while some thread spins: the copy engine. The block must not end before.
 void run_later(std::function<void()> work);
 
-// A thread's own asynchronous operations: issued, closed into groups, done at the wait of their group.
-void issue_copy(std::function<void()> work);
+// A thread's own asynchronous operations: issued, closed into groups, handed back at the wait for the caller
+// to do. The result lives until the thread's next call of the same function.
+struct Copy {
+  unsigned char* to;
+  const unsigned char* from;
+  unsigned bytes, valid;
+};
+void issue_copy(const Copy&);
 void commit_copies();
-void wait_for_copies(unsigned keep);
-void issue_product(std::function<void()> work, const CallSite& site);
+const std::vector<Copy>& finish_copies(unsigned keep_groups);
+
+// A wgmma. A fence must precede the first one of each group.
+struct WarpgroupProduct {
+  void (*run)(const WarpgroupProduct&);
+  float* d;
+  uint64_t a, b;
+  bool accumulate;
+  CallSite site;
+};
 void fence_products();
+void issue_product(const WarpgroupProduct&);
 void commit_products();
-void wait_for_products(unsigned keep);
+const std::vector<WarpgroupProduct>& finish_products(unsigned keep_groups);
 
-// Barriers that this thread has set up and not fenced yet.
+// Barriers that this thread has set up and not fenced yet; take_unfenced() forgets them.
 void remember_unfenced(uint64_t* barrier);
-// Calls f for each of them and forgets them.
-void forget_unfenced(const std::function<void(uint64_t*)>& f);
+std::vector<uint64_t*> take_unfenced();
 
-// Runs body() once for each thread of the grid. Throws DeviceError.
-void run(const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue, const std::function<void()>& body);
+// Runs body() once for each thread of the grid. `pointers` are the kernel's pointer arguments. Throws
+// DeviceError.
+void run(const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue,
+         std::span<const void* const> pointers, const std::function<void()>& body);
 
 }  // namespace convscope::emulated::executor

@@ -1,5 +1,6 @@
-// The 16-bit floats of kernels as storage with conversions: __half (5 exponent bits) and __nv_bfloat16 (8), and pairs
-// of them. Conversions round to nearest even, as the GPU's _rn ones. Not here: arithmetic in 16 bits.
+// The 16-bit floats of kernels as storage with conversions: __half (5 exponent bits) and __nv_bfloat16 (8),
+// and pairs of them. Conversions round to nearest even, as the GPU's _rn ones. Not here: arithmetic in 16
+// bits.
 #pragma once
 
 #include <bit>
@@ -16,7 +17,8 @@ struct __nv_bfloat16 {
   __nv_bfloat16() = default;
   explicit __nv_bfloat16(float value) {
     const uint32_t word = std::bit_cast<uint32_t>(value);
-    bits = std::isnan(value) ? uint16_t{0x7fff} : static_cast<uint16_t>((word + 0x7fffu + (word >> 16 & 1)) >> 16);
+    bits = std::isnan(value) ? uint16_t{0x7fff}
+                             : static_cast<uint16_t>((word + 0x7fffu + (word >> 16 & 1)) >> 16);
   }
   operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
@@ -28,8 +30,8 @@ struct __half {
   operator float() const;
 };
 
-// Scaling puts f32's rounding where half's belongs: adding and subtracting a power of two rounds to the spacing of its
-// binade, 2^-24 for subnormals.
+// Scaling puts f32's rounding where half's belongs: adding and subtracting a power of two rounds to the
+// spacing of its binade, 2^-24 for subnormals.
 inline __half::__half(float value) {
   const uint32_t word = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(word >> 16 & 0x8000u);
@@ -39,7 +41,8 @@ inline __half::__half(float value) {
   } else if (magnitude >= 0x477ff000u) {  // 65520 and above round to infinity
     bits = static_cast<uint16_t>(sign | 0x7c00u);
   } else if (magnitude < 0x38800000u) {  // below 2^-14: a multiple of 2^-24
-    bits = static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(std::fabs(value), 24))));
+    bits =
+        static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(std::fabs(value), 24))));
   } else {
     const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1);
     bits = static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
@@ -63,24 +66,56 @@ struct alignas(4) __nv_bfloat162 {
 using half = __half;
 using half2 = __half2;
 
-inline __half __float2half(float x) { return __half(x); }
-inline __half __float2half_rn(float x) { return __half(x); }
-inline float __half2float(__half x) { return x; }
-inline __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
-inline __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
-inline float __bfloat162float(__nv_bfloat16 x) { return x; }
+inline __half __float2half(float x) {
+  return __half(x);
+}
+inline __half __float2half_rn(float x) {
+  return __half(x);
+}
+inline float __half2float(__half x) {
+  return x;
+}
+inline __nv_bfloat16 __float2bfloat16(float x) {
+  return __nv_bfloat16(x);
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float x) {
+  return __nv_bfloat16(x);
+}
+inline float __bfloat162float(__nv_bfloat16 x) {
+  return x;
+}
 
 // The first argument is the lower half of the register.
-inline __half2 __floats2half2_rn(float x, float y) { return {__half(x), __half(y)}; }
-inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__nv_bfloat16(x), __nv_bfloat16(y)}; }
-inline __half2 __halves2half2(__half x, __half y) { return {x, y}; }
-inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-inline float2 __half22float2(__half2 pair) { return {pair.x, pair.y}; }
-inline float2 __bfloat1622float2(__nv_bfloat162 pair) { return {pair.x, pair.y}; }
+inline __half2 __floats2half2_rn(float x, float y) {
+  return {__half(x), __half(y)};
+}
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return {__nv_bfloat16(x), __nv_bfloat16(y)};
+}
+inline __half2 __halves2half2(__half x, __half y) {
+  return {x, y};
+}
+inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
+  return {x, y};
+}
+inline float2 __half22float2(__half2 pair) {
+  return {pair.x, pair.y};
+}
+inline float2 __bfloat1622float2(__nv_bfloat162 pair) {
+  return {pair.x, pair.y};
+}
 
-inline unsigned short __half_as_ushort(__half x) { return x.bits; }
-inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) { return x.bits; }
-inline __half __ushort_as_half(unsigned short bits) { return std::bit_cast<__half>(uint16_t{bits}); }
-inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return std::bit_cast<__nv_bfloat16>(uint16_t{bits}); }
+inline unsigned short __half_as_ushort(__half x) {
+  return x.bits;
+}
+inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) {
+  return x.bits;
+}
+inline __half __ushort_as_half(unsigned short bits) {
+  return std::bit_cast<__half>(uint16_t{bits});
+}
+inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  return std::bit_cast<__nv_bfloat16>(uint16_t{bits});
+}
 
 }  // namespace convscope::emulated
