@@ -34,6 +34,7 @@ class Expectation {
 
  private:
   double bound(size_t i, double error_growth) const;
+  double expected_value(size_t i, bool exact) const;
   std::optional<std::string> sums_fault(const float* written, bool exact) const;
 
   ConvProblem problem_;
