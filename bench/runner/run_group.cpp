@@ -70,6 +70,7 @@ class GroupRun {
   void verify_all(Candidates& candidates) {
     VerifyOptions options;
     options.seed = task_.group.common.seed;
+    if (device_.info().kind == DeviceKind::cuda) options.reference_device = &device_;
     keep_if(
         candidates,
         [&](Candidate& c) {
