@@ -156,8 +156,8 @@ double Expectation::expected_value(size_t i, bool exact) const {
   return exact ? rounded_to(storage_type(problem_.math), static_cast<float>(value_[i])) : value_[i];
 }
 
-double Expectation::repeat_tolerance(bool exact) const {
-  return exact ? 0 : kOutlier * gate_ * typical_;
+double Expectation::repeat_tolerance() const {
+  return kOutlier * gate_ * typical_;
 }
 
 Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {
@@ -165,15 +165,15 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   const TensorShape shape = problem_.shape(role);
   Comparison result;
   double squares = 0, worst_excess = 0, max_abs = 0;
-  const auto excess = [&](size_t i) {
-    const double error = std::abs(static_cast<double>(written[offset_[i]]) - value_[i]);
-    return error - (exact ? 0 : bound(i, error_growth));
+  const auto error_at = [&](size_t i) {
+    return std::abs(static_cast<double>(written[offset_[i]]) - expected_value(i, exact));
   };
+  const auto excess = [&](size_t i) { return error_at(i) - (exact ? 0 : bound(i, error_growth)); };
   const auto count = static_cast<int64_t>(value_.size());
 #pragma omp parallel for if (count > (1 << 20)) reduction(+ : squares) reduction(max : max_abs, worst_excess)
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
-    const double error = std::abs(static_cast<double>(written[offset_[at]]) - value_[at]);
+    const double error = error_at(at);
     squares += error * error;
     max_abs = std::max(max_abs, error);
     worst_excess = std::max(worst_excess, excess(at));
