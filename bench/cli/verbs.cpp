@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/report/words.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 
@@ -193,7 +194,7 @@ void add_explain(CLI::App& app, ExplainOptions& options) {
             const auto cache = cache_state_from_name(text);
             if (!cache)
               throw UsageError("--cache: found \"" + text + "\"; allowed is " +
-                               join(all_names(kCacheStates)));
+                               comma_list(all_names(kCacheStates)));
             options.cache = *cache;
           },
           "Where the tensors are taken to be: cold, hot, weights-cold. cold when left out.")

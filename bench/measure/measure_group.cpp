@@ -327,8 +327,9 @@ GroupMeasurement Group::measure() {
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer) {
-  // The clock and the vector units of a core that was idle need a moment; once is enough.
-  static const bool burnt_in = (burn_in(device, 0.2), true);
+  // The clock and the vector units of a core that was idle need a moment; once is enough. No longer than a
+  // candidate may take, so that a quick check stays quick.
+  static const bool burnt_in = (burn_in(device, std::min(0.2, options.time_limit_seconds)), true);
   static_cast<void>(burnt_in);
   return Group(problem, candidates, device, queue, options, observer).measure();
 }

@@ -231,8 +231,5 @@ Ceilings ceilings_from_json(const Json& json) {
 Json to_json(const DeviceInfo& device) {
   return encode_object(device);
 }
-DeviceInfo device_from_json(const Json& json) {
-  return decoded<DeviceInfo>(json);
-}
 
 }  // namespace convscope

@@ -106,7 +106,9 @@ std::string json_section() {
   std::string text = fmt::format(R"(## results.json
 
 An object: `schema_version` ({}; a reader refuses any other), `argv`, `config` (the suites as run, flags applied),
-`environment` (program, libraries, system, device, state, times), `ceilings` (measured, one entry a thread count) and
+`environment` (program, libraries, system, device, state, times; `complete`: false where candidates are missing that a
+resumed run would still do; `shard`: the `index` and `count` of `--shard`, where it was given; `resumed`: the
+environments of later parts; of a merged folder `complete` and `merged_from` only), `ceilings` (measured, one entry a thread count) and
 `records`. Times are seconds, sizes bytes, rates per second. A record, which is the same in `journal.jsonl`:
 
 | field | type |

@@ -152,15 +152,18 @@ class Attempt {
   bool device_lost_ = false;
 };
 
+// A candidate that a SIGKILL ended is a crashed one, whatever it was that sent it: unlike a refusal for want
+// of memory it fails the run.
 void settle_died(ResultRecord& record, const WorkerEnd& end, std::string_view stage) {
   record.outcome = Outcome::crashed;
   record.reason = Reason::crashed;
-  if (!end.signal) {
+  if (end.lingered) {
+    record.note = fmt::format("the process closed its pipe during {} and had to be killed", stage);
+  } else if (!end.signal) {
     record.note = fmt::format("the process ended with exit code {} during {}", end.exit_code, stage);
   } else if (*end.signal == SIGKILL) {
-    record.outcome = Outcome::out_of_memory;
     record.reason = Reason::out_of_memory;
-    record.note = fmt::format("killed by SIGKILL during {}: the system had no memory left", stage);
+    record.note = fmt::format("killed by SIGKILL during {}, probably because memory ran out", stage);
   } else {
     const char* abbreviation = sigabbrev_np(*end.signal);
     record.note = fmt::format("SIG{} ({}) during {}", abbreviation == nullptr ? "?" : abbreviation,

@@ -11,6 +11,7 @@
 
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/runner/test_algorithms.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -22,35 +23,9 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::TestAlgorithm;
 
-class CollectingSink final : public GroupSink {
- public:
-  void begin(const std::string& algorithm, Stage stage) override { begun.emplace_back(algorithm, stage); }
-  void record(const ResultRecord& record) override {
-    order.push_back(record.key.algorithm);
-    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
-        << "two records of " << record.key.algorithm;
-  }
-  void benchmark(const std::string& json) override { benchmarks.push_back(json); }
-
-  std::vector<std::pair<std::string, Stage>> begun;
-  std::vector<std::string> order;
-  std::map<std::string, ResultRecord> records;
-  std::vector<std::string> benchmarks;
-};
-
 class RunGroup : public ::testing::Test {
  protected:
-  RunGroup() {
-    device_.set_threads(1);
-    task_.group.common.network = "net";
-    task_.group.common.layer = "layer";
-    task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
-    task_.group.common.workspace_cap = 1 << 20;
-    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
-    task_.protocol.time_limit_seconds = 0.05;
-    task_.protocol.min_samples = 3;
-    task_.protocol.max_samples = 5;
-  }
+  RunGroup() { device_.set_threads(1); }
 
   void add(const std::string& id, Behaviour behaviour = {}) {
     registry_.add(std::make_unique<TestAlgorithm>(id, std::move(behaviour)));
@@ -71,8 +46,8 @@ class RunGroup : public ::testing::Test {
   Registry registry_;
   CpuDevice device_;
   Ceilings ceilings_;
-  GroupTask task_;
-  CollectingSink sink_;
+  GroupTask task_ = testing::small_task(0.05);
+  testing::CollectingSink sink_;
 };
 
 TEST_F(RunGroup, MeasuresARightCandidate) {

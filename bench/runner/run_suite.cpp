@@ -75,7 +75,7 @@ bool run_tasks(RunLog& log, const Registry& registry, const IsolationOptions& op
   if (!measure_missing_ceilings(tasks, log, registry, options, stop, observer)) return false;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const GroupTask& task = tasks[i];
-    observer.group_begins(i, task);
+    observer.group_begins(task);
     Ceilings unknown;
     unknown.device = task.group.common.device;
     unknown.threads = task.group.common.threads;

@@ -11,8 +11,7 @@ class DeviceReferencePlan final : public Plan {
   DeviceReferencePlan(const ConvProblem& problem, Device& device) : problem_(problem), device_(device) {}
 
   void run(const ConvArgs& args, Queue& queue) override {
-    const Role role = written_role(problem_.pass);
-    void* const written = role == Role::input ? args.input : role == Role::filter ? args.filter : args.output;
+    void* const written = args.tensor(written_role(problem_.pass));
     enqueue_reference(problem_,
                       {static_cast<const float*>(args.input), static_cast<const float*>(args.filter),
                        static_cast<const float*>(args.output), static_cast<float*>(written), nullptr},
