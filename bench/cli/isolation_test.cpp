@@ -67,6 +67,15 @@ TEST_F(Isolation, SurvivesASegmentationFaultWhileMeasuring) {
   EXPECT_THAT(record.note, HasSubstr("measure"));
 }
 
+TEST_F(Isolation, GoesOnInAFreshProcessAfterALostDevice) {
+  for (const char* culprit : {"faulty.lost.plan.cpu", "faulty.lost.verify.cpu", "faulty.lost.measure.cpu"}) {
+    sink_ = {};
+    const ResultRecord& record = run_beside_plain(culprit);
+    EXPECT_EQ(record.outcome, Outcome::crashed);
+    EXPECT_THAT(record.note, HasSubstr("an illegal memory access was encountered"));
+  }
+}
+
 TEST_F(Isolation, SurvivesAnAbort) {
   const ResultRecord& record = run_beside_plain("faulty.abort.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::crashed);

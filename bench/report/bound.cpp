@@ -12,7 +12,8 @@ double memory_bytes(const ConvProblem& problem, CacheState cache, const DeviceIn
   return cache == CacheState::weights_cold ? static_cast<double>(problem.bytes(Role::filter)) : 0.0;
 }
 
-// Where there are no tensor cores, a reduced precision runs at the rate of FP32.
+}  // namespace
+
 double multiply_add_rate(MathMode math, const Ceilings& ceilings) {
   double tensor = 0;
   switch (math) {
@@ -33,8 +34,6 @@ double multiply_add_rate(MathMode math, const Ceilings& ceilings) {
   }
   return std::max(tensor, ceilings.fma_flops);
 }
-
-}  // namespace
 
 std::optional<Bound> bound(const ConvProblem& problem, const OperationCount& operations, CacheState cache,
                            const DeviceInfo& device, const Ceilings& ceilings) {

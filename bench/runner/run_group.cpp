@@ -279,6 +279,7 @@ class GroupRun {
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
                                         key.network, key.layer, key.threads, name(key.cache),
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
+    if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options, device_);
     return options;
   }
 
