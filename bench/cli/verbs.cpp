@@ -78,7 +78,8 @@ void add_run(CLI::App& app, RunOptions& options) {
   add_overrides(*run, options.overrides, {});
   add_where(*run, options);
   run->add_option_function<std::string>(
-         "--blocker", [&options](const std::string& text) { options.blocker = parse_switch("--blocker", text); },
+         "--blocker",
+         [&options](const std::string& text) { options.blocker = parse_switch("--blocker", text); },
          "on (default): on a GPU, all work of a sample is enqueued before any of it runs, so that the host's "
          "gaps are not timed; off: for profilers that run launches one by one.")
       ->type_name("on|off");

@@ -21,15 +21,15 @@ namespace convscope {
 
 struct MeasureOptions : SamplingRule {
   CacheState cache = CacheState::cold;
-  uint64_t seed = 1;                 // of the data and of the interleaving
-  int64_t warmup_runs = 3;           // at least (one less where a run takes over 50 ms), and
-  double warmup_seconds = 0.05;      // at least
+  uint64_t seed = 1;                  // of the data and of the interleaving
+  int64_t warmup_runs = 3;            // at least (one less where a run takes over 50 ms), and
+  double warmup_seconds = 0.05;       // at least
   double batch_below_seconds = 1e-3;  // shorter runs are batched (iterations_per_sample) into samples of
   double min_sample_seconds = 1e-3;   // at least this
   int64_t max_iterations = 1'000'000;
   bool single_series = false;  // of a batched candidate also a series of single runs: Measurement::single
   bool phases_apart = false;   // phases in a series of their own, where marking them costs time
-  std::string circumstances;         // what else the names in benchmark.json must tell apart
+  std::string circumstances;   // what else the names in benchmark.json must tell apart
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;  // another one in tests
 };
 

@@ -12,92 +12,16 @@
 #include <stdexcept>
 #include <thread>
 
-#include "bench/device/cpu/cpu_device.hpp"
-#include "bench/device/device_error.hpp"
+#include "bench/measure/scripted_plan.hpp"
 
 namespace convscope {
 namespace {
 
 using nlohmann::json;
+using testing::Bench;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-// A queue whose clock only moves when a plan says so.
-class ScriptedQueue final : public Queue {
- public:
-  void synchronize() override {}
-  void begin_timing() override {
-    timing_ = {};
-    current_.reset();
-  }
-  void mark_phases(bool on) override { marks_ = on; }
-  void phase(Phase phase) override {
-    if (marks_) current_ = phase;
-  }
-  void end_phase() override { current_.reset(); }
-  Timing end_timing() override { return timing_; }
-  void pass(double seconds) {
-    timing_.seconds += seconds;
-    if (!current_) return;
-    auto& total = timing_.phase_seconds[static_cast<size_t>(*current_)];
-    total = total.value_or(0) + seconds;
-  }
-
- private:
-  Timing timing_;
-  std::optional<Phase> current_;
-  bool marks_ = true;
-};
-
-// Times that are sums of powers of two, so that differences come out exactly.
-struct ScriptedPlan final : Plan {
-  double product = 1.0 / 256;  // seconds
-  double layout = 0;
-  double preparing = 0;
-  int fails_at = 0;  // this run throws
-  int loses_at = 0;  // this run loses the device
-  int runs = 0, prepares = 0;
-  std::set<void*> inputs, filters, outputs;
-
-  bool has_prepare() const override { return preparing > 0; }
-  void prepare(const ConvArgs&, Queue& queue) override {
-    ++prepares;
-    static_cast<ScriptedQueue&>(queue).pass(preparing);
-  }
-  void run(const ConvArgs& args, Queue& queue) override {
-    if (++runs == fails_at) throw std::runtime_error("planted failure");
-    if (runs == loses_at) throw DeviceLost("planted loss");
-    inputs.insert(args.input);
-    filters.insert(args.filter);
-    outputs.insert(args.output);
-    auto& clock = static_cast<ScriptedQueue&>(queue);
-    if (layout > 0) {
-      queue.phase(Phase::layout);
-      clock.pass(layout);
-      queue.end_phase();
-    }
-    clock.pass(product);
-  }
-};
-
-struct Bench {
-  CpuDevice device;
-  ScriptedQueue queue;
-  ConvProblem problem = parse_problem("n=1 c=2 hw=5 k=3 rs=3x3");
-  MeasureOptions options;
-  Buffer workspace{device, 64};
-
-  Bench() {
-    options.cache = CacheState::hot;
-    options.warmup_seconds = 0;
-  }
-  GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
-    std::vector<MeasureCandidate> candidates;
-    for (ScriptedPlan* plan : plans)
-      candidates.push_back({"plan" + std::to_string(candidates.size()), plan, &workspace});
-    return measure_group(problem, candidates, device, queue, options, observer);
-  }
-};
+using testing::ScriptedPlan;
 
 TEST(MeasureGroup, StopsAtTheFewestSamplesWhenTimesAreEqual) {
   Bench bench;
@@ -356,69 +280,6 @@ TEST(MeasureGroup, OfNothingIsEmpty) {
   const auto group = bench.measure({});
   EXPECT_TRUE(group.results.empty());
   EXPECT_TRUE(json::parse(group.benchmark_json).at("benchmarks").empty());
-}
-
-// The options of a GPU, less its clock.
-struct GpuBench : Bench {
-  GpuBench() {
-    adapt_to_gpu(options, device);
-  }
-};
-
-TEST(MeasureGroup, BatchesOnAGpuOnlyRunsUnder50MicrosecondsAndTimesTheirSingleLaunchesToo) {
-  GpuBench bench;
-  ScriptedPlan shorter, longer;
-  shorter.product = 1.0 / (1 << 16);  // 15 us
-  longer.product = 1.0 / (1 << 14);   // 61 us
-  const auto results = bench.measure({&shorter, &longer}).results;
-  EXPECT_EQ(results[0].time.iterations_per_sample, 66);
-  ASSERT_TRUE(results[0].time.single);
-  EXPECT_EQ(results[0].time.single->statistics.median, shorter.product);
-  EXPECT_EQ(results[1].time.iterations_per_sample, 1);
-  EXPECT_EQ(results[1].time.single, std::nullopt);
-}
-
-TEST(MeasureGroup, BatchesNoMoreThanAGpusQueueOfLaunchesHolds) {
-  GpuBench bench;
-  ScriptedPlan tiny;
-  tiny.product = 1e-6;
-  EXPECT_EQ(bench.measure({&tiny}).results.at(0).time.iterations_per_sample, 100);
-}
-
-TEST(MeasureGroup, TakesAGpusPhasesInASeriesOfTheirOwn) {
-  GpuBench bench;
-  ScriptedPlan plan, plain;
-  plan.layout = 1.0 / 512;
-  const auto result = bench.measure({&plan, &plain});
-  const Measurement& time = result.results[0].time;
-  EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::layout)], 1.0 / 512);
-  ASSERT_TRUE(time.kernel);
-  EXPECT_EQ(time.kernel->statistics.median, plan.product);
-  EXPECT_EQ(time.full.statistics.median, plan.product + plan.layout);
-  EXPECT_THAT(result.benchmark_json, HasSubstr("plan0/phases/"));
-  EXPECT_THAT(result.benchmark_json, ::testing::Not(HasSubstr("plan1/phases/")));
-}
-
-TEST(MeasureGroup, KnowsNoClockWhereTheDeviceTellsNone) {
-  GpuBench bench;
-  ScriptedPlan plan;
-  const Health health = bench.measure({&plan}).results.at(0).health;
-  EXPECT_EQ(health.clock_mhz, std::nullopt);
-  EXPECT_EQ(health.power_watts, std::nullopt);
-  EXPECT_EQ(health.throttle_reasons, "");
-  EXPECT_FALSE(health.throttled);
-}
-
-TEST(MeasureGroup, EndsAtOnceWhenACandidateLosesTheDevice) {
-  for (int run : {1, 8}) {  // in the warm-up, while sampling
-    Bench bench;
-    ScriptedPlan right, losing;
-    losing.loses_at = run;
-    size_t last = 0;
-    EXPECT_THROW(bench.measure({&right, &losing}, [&](size_t candidate) { last = candidate; }), DeviceLost);
-    EXPECT_EQ(last, 1u);
-    EXPECT_EQ(losing.runs, run);
-  }
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ std::optional<Bound> bound(const ConvProblem& problem, const OperationCount& ope
   const double flops = operations.executed_flops();
   const double from_memory = memory_bytes(problem, cache, device);
   const double from_cache = static_cast<double>(problem.total_bytes()) - from_memory;
-  const bool known = flops > 0 && rate > 0 && bandwidth > 0 &&
-                     (from_cache == 0 || ceilings.cache_read_bytes > 0);
+  const bool known =
+      flops > 0 && rate > 0 && bandwidth > 0 && (from_cache == 0 || ceilings.cache_read_bytes > 0);
   if (!known) return std::nullopt;
   Bound result{flops / rate, from_memory / bandwidth};
   if (from_cache > 0) result.memory_seconds += from_cache / ceilings.cache_read_bytes;

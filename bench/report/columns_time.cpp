@@ -79,7 +79,8 @@ std::span<const Column> time_columns() {
       {"kernel_ci_high_ms", "ms", "Upper end of that interval.",
        [](const R& r) { return milliseconds(kernel(r), &Statistics::ci_high); }},
       {"single_median_ms", "ms",
-       "Median of one launch alone, its overhead included, where full is the mean of a batch of short runs on a "
+       "Median of one launch alone, its overhead included, where full is the mean of a batch of short runs "
+       "on a "
        "GPU; null elsewhere.",
        [](const R& r) { return milliseconds(single(r), &Statistics::median); }},
       {"prepare_ms", "ms",

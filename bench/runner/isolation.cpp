@@ -208,8 +208,8 @@ bool run_isolated(const GroupTask& task, const Registry& registry, const Ceiling
             .run([&](const Json& event) { attempt.handle(event); }, [&] { return attempt.limit(limits); });
     if (end.ending == Ending::stopped) return false;
     for (const std::string& id : attempt.take_culprits()) {
-      ResultRecord record = blank_record(task, registry.find(id)->info(),
-                                         describe_device(task.group.common.device), ceilings);
+      ResultRecord record =
+          blank_record(task, registry.find(id)->info(), describe_device(task.group.common.device), ceilings);
       blame(record, end, attempt, limits);
       sink.record(record);
     }
@@ -230,7 +230,8 @@ std::optional<Ceilings> measure_ceilings_isolated(DeviceKind device, int threads
     return options.isolate ? kCeilingsLimitSeconds : kNoLimit.prepare;
   });
   if (end.ending == Ending::stopped) return std::nullopt;
-  if (!ceilings) throw std::runtime_error(fmt::format("the measuring of the ceilings of {} died or hung", name(device)));
+  if (!ceilings)
+    throw std::runtime_error(fmt::format("the measuring of the ceilings of {} died or hung", name(device)));
   return ceilings;
 }
 

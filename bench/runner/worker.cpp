@@ -102,8 +102,7 @@ void carry_out(const Task& task, const Registry& registry, EventWriter& writer) 
   if (task.group)
     run_group(*task.group, registry, *device, task.ceilings, writer);
   else
-    writer.write(
-        {{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(*device, task.threads))}});
+    writer.write({{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(*device, task.threads))}});
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace {
 
 // Beyond this many outputs even a cheap problem is sampled, to bound memory.
 constexpr int64_t kMostFullOutputs = int64_t{1} << 20;
-// The same where a GPU computes the reference: here the host's memory and its part of the comparison bound it.
+// The same where a GPU computes the reference: here the host's memory and its part of the comparison bound
+// it.
 constexpr int64_t kMostDeviceOutputs = int64_t{1} << 27;
 // What the reference may spend on one kind of data: on the sums, and on the sample (beyond kSmallestSample).
 constexpr double kSumMultiplyAdds = 1e8;
