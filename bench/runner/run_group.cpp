@@ -273,7 +273,8 @@ class GroupRun {
 
   MeasureOptions measure_options() const {
     const CaseKey& key = task_.group.common;
-    MeasureOptions options{task_.protocol};
+    MeasureOptions options;
+    static_cast<SamplingRule&>(options) = task_.protocol;
     options.cache = key.cache;
     options.seed = key.seed;
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
