@@ -67,6 +67,15 @@ TEST_F(Isolation, SurvivesASegmentationFaultWhileMeasuring) {
   EXPECT_THAT(record.note, HasSubstr("measure"));
 }
 
+TEST_F(Isolation, GoesOnInAFreshProcessAfterALostDevice) {
+  for (const char* culprit : {"faulty.lost.plan.cpu", "faulty.lost.verify.cpu", "faulty.lost.measure.cpu"}) {
+    sink_ = {};
+    const ResultRecord& record = run_beside_plain(culprit);
+    EXPECT_EQ(record.outcome, Outcome::crashed);
+    EXPECT_THAT(record.note, HasSubstr("an illegal memory access was encountered"));
+  }
+}
+
 TEST_F(Isolation, SurvivesAnAbort) {
   const ResultRecord& record = run_beside_plain("faulty.abort.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::crashed);
@@ -167,7 +176,7 @@ TEST_F(Isolation, TurnedOffGivesTheSameRows) {
 }
 
 TEST_F(Isolation, MeasuresCeilingsInAWorker) {
-  const auto ceilings = measure_ceilings_isolated(1, registry_, options_, stop_);
+  const auto ceilings = measure_ceilings_isolated(DeviceKind::cpu, 1, registry_, options_, stop_);
   ASSERT_TRUE(ceilings);
   EXPECT_EQ(ceilings->threads, 1);
   EXPECT_GT(ceilings->fma_flops, 0);

@@ -11,9 +11,9 @@
 #include "bench/cli/run_console.hpp"
 #include "bench/cli/terminal.hpp"
 #include "bench/core/error.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/report/console.hpp"
 #include "bench/report/record_json.hpp"
+#include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
 #include "bench/runner/run_suite.hpp"
@@ -36,12 +36,13 @@ std::string default_folder() {
       return next;
 }
 
-void print_dry_run(const RunPlan& plan, const Registry& registry, const DeviceInfo& device) {
+void print_dry_run(const RunPlan& plan, const Registry& registry) {
   double seconds = 0;
   size_t candidates = 0;
   for (const GroupTask& task : plan.tasks) {
     GroupTask supported = task;
     std::string refused;
+    const DeviceInfo device = describe_device(task.group.common.device);
     std::erase_if(supported.group.algorithms, [&](const std::string& id) {
       const Support support = registry.find(id)->supports(task.group.common.problem, device);
       if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
@@ -67,7 +68,7 @@ std::string program_of(const nlohmann::ordered_json& environment) {
 
 // A device without what may change from one boot to the next.
 nlohmann::ordered_json identity_of(nlohmann::ordered_json device) {
-  device.erase("memory_bytes");
+  if (device.is_object()) device.erase("memory_bytes");
   return device;
 }
 
@@ -82,11 +83,15 @@ void refuse_another_device(const std::string& folder, const nlohmann::ordered_js
 }
 
 // Notes in the log that the run goes on from here, and warns when another program began it.
-void note_resumption(RunLog& log, const Registry& registry, const DeviceInfo& device) {
+void note_resumption(RunLog& log, const Registry& registry, const std::vector<DeviceInfo>& devices) {
   if (log.tasks_left().empty()) return;
-  const auto environment = describe_environment(device, registry);
+  const auto environment = describe_environment(devices, registry);
   const auto& begun = log.plan().environment;
-  refuse_another_device(log.folder(), begun.at("device"), environment.at("device"));
+  for (const GroupTask& task : log.tasks_left()) {
+    const char* key = task.group.common.device == DeviceKind::cuda ? "gpu" : "device";
+    refuse_another_device(log.folder(), begun.value(key, nlohmann::ordered_json()),
+                          environment.value(key, nlohmann::ordered_json()));
+  }
   if (program_of(begun) != program_of(environment))
     std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
                              program_of(environment));
@@ -105,10 +110,6 @@ size_t print_failures(const std::vector<ResultRecord>& records) {
                              name(record->key.problem.pass), record->key.algorithm, name(record->outcome),
                              record->note);
   return failures.size();
-}
-
-std::vector<DeviceInfo> present_devices() {
-  return {describe_cpu()};
 }
 
 // The whole of a run that has its folder already.
@@ -138,16 +139,16 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
 }  // namespace
 
 int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
-  const std::vector<DeviceInfo> devices = present_devices();
+  const std::vector<DeviceInfo> devices = find_devices().present;
   if (!options.resume.empty()) {
     StopSignal stop;
     RunLog log = RunLog::open(options.resume);
-    note_resumption(log, registry, devices.front());
+    note_resumption(log, registry, devices);
     return carry_out(log, options, registry, stop);
   }
   RunPlan plan = make_plan(options, argv, registry, devices);
   if (options.dry_run) {
-    print_dry_run(plan, registry, devices.front());
+    print_dry_run(plan, registry);
     return 0;
   }
   StopSignal stop;  // before the journal is begun: a run that has one ends with its files written

@@ -60,9 +60,10 @@ ResultRecord complete_record() {
   record.accuracy.integers_exact = true;
   Measurement& time = record.time.emplace();
   time.full.samples = {0.5};
-  time.inference = time.kernel = time.repeat = time.full;
+  time.inference = time.kernel = time.single = time.repeat = time.full;
   time.phase_seconds.fill(0.5);
   record.health.clock_mhz = record.health.involuntary_switches = 0.5;
+  record.health.power_watts = record.health.temperature_celsius = 0.5;
   return record;
 }
 
@@ -79,7 +80,7 @@ bool may_be_null(const Json::json_pointer& place) {
   timed.time.emplace();
   Measurement& time = few_samples.time.emplace();
   time.full.statistics.ci_low = time.full.statistics.ci_high = std::numeric_limits<double>::quiet_NaN();
-  time.inference = time.kernel = time.repeat = time.full;
+  time.inference = time.kernel = time.single = time.repeat = time.full;
   for (const Json& sample : {to_json(ResultRecord{}), to_json(timed), to_json(few_samples)})
     if (sample.contains(place) && sample[place].is_null()) return true;
   return false;

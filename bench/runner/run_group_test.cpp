@@ -10,8 +10,11 @@
 #include <stdexcept>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/device_error.hpp"
+#include "bench/device/emulator/emulator_device.hpp"
 #include "bench/runner/test_algorithms.hpp"
 #include "bench/runner/test_runs.hpp"
+#include "bench/verify/reference_algorithm.hpp"
 
 namespace convscope {
 namespace {
@@ -239,6 +242,31 @@ TEST_F(RunGroup, MeasuresASecondSeriesForTheNoiseFloor) {
 TEST(Stages, HaveNamesThatReadBack) {
   for (Stage stage : kStages) EXPECT_EQ(stage_from_name(name(stage)), stage);
   EXPECT_EQ(stage_from_name("nap"), std::nullopt);
+}
+
+TEST_F(RunGroup, VerifiesOnTheEmulatorAndNeverTimesThere) {
+  add_device_reference(registry_);
+  task_.group.common.device = DeviceKind::emulator;
+  task_.group.algorithms = {"reference.cuda"};
+  EmulatorDevice emulator;
+  run_group(task_, registry_, emulator, ceilings_, sink_);
+  const ResultRecord& record = sink_.records.at("reference.cuda");
+  EXPECT_EQ(record.outcome, Outcome::verified_only) << record.note;
+  EXPECT_EQ(record.device.kind, DeviceKind::emulator);
+  EXPECT_EQ(record.time, std::nullopt);
+}
+
+TEST_F(RunGroup, ReportsWhoLostTheDeviceAndLeavesTheOthersToAFreshProcess) {
+  Behaviour losing;
+  losing.in_run = [](int) { throw DeviceLost("an illegal memory access was encountered"); };
+  add("right");
+  add("losing", losing);
+  add("later");
+  EXPECT_THROW(run_group(task_, registry_, device_, ceilings_, sink_), DeviceLost);
+  ASSERT_THAT(sink_.records, SizeIs(1));
+  const ResultRecord& record = sink_.records.at("losing");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.note, "verify: an illegal memory access was encountered");
 }
 
 }  // namespace

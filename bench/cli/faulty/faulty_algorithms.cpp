@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/device/device_error.hpp"
 #include "bench/verify/reference.hpp"
 
 namespace convscope {
@@ -104,6 +105,7 @@ void add_faulty(Registry& registry) {
       {"loop", [] { hang(); }},
       {"memory", [] { touch_a_tebibyte(); }},
       {"throw", [] { throw std::runtime_error("this algorithm always throws"); }},
+      {"lost", [] { throw DeviceLost("an illegal memory access was encountered"); }},
       {"abort", [] { std::abort(); }},
       {"exit", [] { std::exit(0); }},
       {"kill", [] { std::raise(SIGKILL); }},

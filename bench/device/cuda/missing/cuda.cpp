@@ -1,0 +1,46 @@
+// The functions of bench/device/cuda/cuda.hpp, blas.hpp and fft.hpp in a build without CUDA.
+#include "bench/device/cuda/cuda.hpp"
+
+#include "bench/device/blas.hpp"
+#include "bench/device/device_error.hpp"
+#include "bench/device/fft.hpp"
+
+namespace convscope::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw DeviceError("no CUDA device: " + device_defect());
+}
+
+}  // namespace
+
+std::string device_defect() {
+  return "this build is without CUDA (configure it with -DCONVSCOPE_CUDA=ON)";
+}
+DeviceInfo describe_device() {
+  refuse();
+}
+std::unique_ptr<Device> make_device(const Options&) {
+  refuse();
+}
+Ceilings measure_ceilings(Device&) {
+  refuse();
+}
+void burn_in(Device&, double) {
+  refuse();
+}
+
+std::string blas_defect() {
+  return device_defect();
+}
+std::unique_ptr<Blas> make_blas(Device&) {
+  refuse();
+}
+std::string fft_defect() {
+  return device_defect();
+}
+std::unique_ptr<Fft> make_fft(const FftSize&, Device&) {
+  refuse();
+}
+
+}  // namespace convscope::cuda
