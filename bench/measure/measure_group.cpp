@@ -7,7 +7,7 @@
 
 #include "bench/measure/benchmark_driver.hpp"
 #include "bench/measure/ceilings.hpp"
-#include "bench/measure/health.hpp"
+#include "bench/measure/clock_watch.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/measure/stop_rule.hpp"
 #include "bench/measure/tensor_copies.hpp"
@@ -17,8 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A clock below this share of the fastest seen in the group marks the row as throttled.
-constexpr double kThrottledClock = 0.75;
+// Clock readings before the first candidate: what is usual, when the first sample is judged.
+constexpr int kFirstClockReadings = 15;
+// Runs over this warm more with each, so that one less will do.
+constexpr double kLongRunSeconds = 0.05;
 // However short a run: so many iterations a sample at most.
 constexpr double kMostIterations = 1e6;
 
@@ -38,8 +40,8 @@ struct Track {
   SeriesKind kind;
   double seconds_left;
   double sample_cost = 0;  // wall seconds of one sample, untimed parts included
-  MeasureOptions limits;
   int64_t rounds = 0;
+  int64_t discarded = 0;  // samples taken again because the clock was throttled
   std::vector<BenchmarkSample> samples;
   std::vector<double> seconds;  // per run
   std::string stop_reason;      // empty while it goes on
@@ -79,12 +81,13 @@ class Group {
   void warm_up(size_t candidate);
   void add_tracks(size_t candidate, double seconds_left, double run_seconds);
   void run_round(BenchmarkDriver& driver);
+  std::string benchmark_name(const Track& track) const;
   BenchmarkSample take(Track& track);
+  BenchmarkSample time_one(const Track& track);
   Timing run_full(const MeasureCandidate& candidate, int64_t iterations);
   Timing run_inference(const MeasureCandidate& candidate, int64_t iterations);
   MeasureResult result(size_t candidate) const;
   void fill_kernel(const Track& full, Measurement& time) const;
-  double fastest_clock() const;
 
   const ConvProblem& problem_;
   std::span<const MeasureCandidate> candidates_;
@@ -94,6 +97,7 @@ class Group {
   TensorCopies copies_;
   std::vector<Watch> watches_;
   std::vector<Track> tracks_;
+  ClockWatch clocks_;
 };
 
 Timing Group::run_full(const MeasureCandidate& candidate, int64_t iterations) {
@@ -119,8 +123,8 @@ Timing Group::run_inference(const MeasureCandidate& candidate, int64_t iteration
   return queue_.end_timing();
 }
 
-// At least warmup_runs and warmup_seconds, unless that would take more than half of the limit. The last run
-// is the pilot that sizes the samples.
+// At least warmup_runs and warmup_seconds, unless that would take more than half of the limit; one run less
+// where a run is long. The last run is the pilot that sizes the samples.
 void Group::warm_up(size_t candidate) {
   if (observer_) observer_(candidate);
   Watch& watch = watches_[candidate];
@@ -130,7 +134,8 @@ void Group::warm_up(size_t candidate) {
     do {
       run_seconds = run_full(candidates_[candidate], 1).seconds;
       ++watch.warmup_runs;
-    } while ((watch.warmup_runs < options_.warmup_runs || seconds_since(begin) < options_.warmup_seconds) &&
+    } while ((watch.warmup_runs < options_.warmup_runs - (run_seconds > kLongRunSeconds ? 1 : 0) ||
+              seconds_since(begin) < options_.warmup_seconds) &&
              seconds_since(begin) + run_seconds <= options_.time_limit_seconds / 2);
   } catch (const std::exception& error) {
     watch.error = error.what();
@@ -150,32 +155,41 @@ void Group::add_tracks(size_t candidate, double seconds_left, double run_seconds
     Track& track = tracks_.emplace_back();
     track.candidate = candidate;
     track.kind = kind;
-    track.limits = options_;
-    if (kind == SeriesKind::inference) {  // the lesser figure: half the samples
-      track.limits.min_samples = (options_.min_samples + 1) / 2;
-      track.limits.max_samples = (options_.max_samples + 1) / 2;
-    }
     track.seconds_left = seconds_left / static_cast<double>(kinds.size());
     track.sample_cost = run_seconds * static_cast<double>(watches_[candidate].iterations_per_sample);
   }
 }
 
+BenchmarkSample Group::time_one(const Track& track) {
+  const MeasureCandidate& candidate = candidates_[track.candidate];
+  const int64_t iterations = watches_[track.candidate].iterations_per_sample;
+  BenchmarkSample sample;
+  sample.values["clock_mhz"] = options_.clock_mhz();
+  const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
+                                                            : run_full(candidate, iterations);
+  sample.seconds = timing.seconds;
+  for (Phase phase : kPhases)
+    if (const auto& seconds = timing.phase_seconds[static_cast<size_t>(phase)])
+      sample.values[phase_value(phase)] = *seconds / static_cast<double>(iterations);
+  return sample;
+}
+
+// Takes a throttled sample again, but in all no more often than min_samples times a series and while it has
+// time: a device that stays throttled ends with samples all the same, and with a mark.
 BenchmarkSample Group::take(Track& track) {
   Watch& watch = watches_[track.candidate];
-  const MeasureCandidate& candidate = candidates_[track.candidate];
   if (observer_) observer_(track.candidate);
   const auto begin = Clock::now();
   const double switches = involuntary_switches();
   BenchmarkSample sample;
-  sample.values["clock_mhz"] = measured_clock_mhz();
   try {
-    const int64_t iterations = watch.iterations_per_sample;
-    const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
-                                                              : run_full(candidate, iterations);
-    sample.seconds = timing.seconds;
-    for (Phase phase : kPhases)
-      if (const auto& seconds = timing.phase_seconds[static_cast<size_t>(phase)])
-        sample.values[phase_value(phase)] = *seconds / static_cast<double>(iterations);
+    for (bool again = true; again; track.discarded += again) {
+      sample = time_one(track);
+      const double clock = sample.values.at("clock_mhz");
+      again = clocks_.is_throttled(clock) && track.discarded < options_.min_samples &&
+              seconds_since(begin) < track.seconds_left;
+      clocks_.add(clock);
+    }
   } catch (const std::exception& error) {
     watch.error = error.what();
     throw;
@@ -185,18 +199,24 @@ BenchmarkSample Group::take(Track& track) {
   return sample;
 }
 
+// Google Benchmark's compare.py takes entries of one name for repetitions of one benchmark.
+std::string Group::benchmark_name(const Track& track) const {
+  std::string text = candidates_[track.candidate].id;
+  text.append("/").append(name(track.kind)).append("/").append(to_line(problem_));
+  if (!options_.circumstances.empty()) text.append(" ").append(options_.circumstances);
+  return text;
+}
+
 void Group::run_round(BenchmarkDriver& driver) {
   std::vector<Track*> going_on;
   std::vector<BenchmarkSeries> series;
   for (Track& track : tracks_) {
     if (!track.stop_reason.empty()) continue;
     going_on.push_back(&track);
-    series.push_back(
-        {candidates_[track.candidate].id + "/" + std::string(name(track.kind)) + "/" + to_line(problem_),
-         watches_[track.candidate].iterations_per_sample,
-         next_round(static_cast<int64_t>(track.seconds.size()), track.limits, track.seconds_left,
-                    track.sample_cost),
-         [this, &track] { return take(track); }});
+    series.push_back({benchmark_name(track), watches_[track.candidate].iterations_per_sample,
+                      next_round(static_cast<int64_t>(track.seconds.size()), options_, track.seconds_left,
+                                 track.sample_cost),
+                      [this, &track] { return take(track); }});
   }
   std::vector<double> left_before;
   for (const Track* track : going_on) left_before.push_back(track->seconds_left);
@@ -215,16 +235,8 @@ void Group::run_round(BenchmarkDriver& driver) {
       track.stop_reason = "failed";
     else
       track.stop_reason =
-          stop_reason(track.seconds, track.limits, track.seconds_left, track.sample_cost).value_or("");
+          stop_reason(track.seconds, options_, track.seconds_left, track.sample_cost).value_or("");
   }
-}
-
-double Group::fastest_clock() const {
-  double fastest = 0;
-  for (const Track& track : tracks_)
-    for (const BenchmarkSample& sample : track.samples)
-      fastest = std::max(fastest, sample.values.at("clock_mhz"));
-  return fastest;
 }
 
 // Per sample, so that the kernel's own spread shows: full less the filter preparation and the reorders.
@@ -257,6 +269,7 @@ MeasureResult Group::result(size_t candidate) const {
     if (track.candidate != candidate) continue;
     Series series{track.seconds, summarise(track.seconds)};
     for (const BenchmarkSample& sample : track.samples) clocks.push_back(sample.values.at("clock_mhz"));
+    result.health.discarded_samples += track.discarded;
     if (track.kind == SeriesKind::inference) time.inference = std::move(series);
     if (track.kind == SeriesKind::repeat) time.repeat = std::move(series);
     if (track.kind != SeriesKind::full) continue;
@@ -274,21 +287,22 @@ MeasureResult Group::result(size_t candidate) const {
   }
   if (!clocks.empty()) {
     result.health.clock_mhz = median(clocks);
-    result.health.throttled = *result.health.clock_mhz < kThrottledClock * fastest_clock();
+    result.health.throttled = clocks_.is_throttled(*result.health.clock_mhz);
   }
   return result;
 }
 
 GroupMeasurement Group::measure() {
-  const double load_before = load_average();
+  const double load_before = load_average().value_or(0);
+  for (int reading = 0; reading < kFirstClockReadings; ++reading) clocks_.add(options_.clock_mhz());
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) warm_up(candidate);
-  BenchmarkDriver driver;
+  BenchmarkDriver driver(options_.seed);
   const auto goes_on = [](const Track& track) { return track.stop_reason.empty(); };
   while (std::any_of(tracks_.begin(), tracks_.end(), goes_on)) run_round(driver);
 
   GroupMeasurement group;
-  const std::string governor = frequency_governor();
-  const double load_after = load_average();
+  const std::string governor = frequency_governor().value_or("unknown");
+  const double load_after = load_average().value_or(0);
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) {
     MeasureResult& one = group.results.emplace_back(result(candidate));
     one.health.governor = governor;

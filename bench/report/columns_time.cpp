@@ -43,7 +43,8 @@ std::span<const Column> time_columns() {
        "Median time of one run, everything included: from the user's tensors to the user's tensor. The "
        "headline.",
        [](const R& r) { return milliseconds(full(r), &Statistics::median); }},
-      {"full_ci_low_ms", "ms", "Lower end of the 95% confidence interval of that median (distribution-free).",
+      {"full_ci_low_ms", "ms",
+       "Lower end of the 95% confidence interval of that median (distribution-free); null below 6 samples.",
        [](const R& r) { return milliseconds(full(r), &Statistics::ci_low); }},
       {"full_ci_high_ms", "ms", "Upper end of that interval.",
        [](const R& r) { return milliseconds(full(r), &Statistics::ci_high); }},
@@ -90,7 +91,7 @@ std::span<const Column> time_columns() {
        [](const R& r) { return r.time ? known(1e3 * r.time->plan_seconds) : Cell{}; }},
       {"iterations_per_sample", "", "Runs that one sample is the mean of.",
        [](const R& r) { return measured_count(r, &Measurement::iterations_per_sample); }},
-      {"warmup_runs", "", "Untimed runs before the first sample.",
+      {"warmup_runs", "", "Untimed runs before the first sample, those of the verification not counted.",
        [](const R& r) { return measured_count(r, &Measurement::warmup_runs); }},
       {"rounds", "", "How often the group of candidates was visited until this one had converged.",
        [](const R& r) { return measured_count(r, &Measurement::rounds); }},
@@ -110,9 +111,10 @@ std::span<const Column> time_columns() {
        [](const R& r) { return known(r.health.clock_mhz); }},
       {"involuntary_switches", "", "Context switches forced on the program while it measured.",
        [](const R& r) { return known(r.health.involuntary_switches); }},
-      {"discarded_samples", "", "Samples thrown away as throttled.",
+      {"discarded_samples", "", "Samples thrown away, and taken again, because the clock was throttled.",
        [](const R& r) { return r.time ? Cell{r.health.discarded_samples} : Cell{}; }},
-      {"throttled", "", "Whether the device was throttled so much that the row is suspect.",
+      {"throttled", "",
+       "Whether the median clock of the samples kept is that of a throttled device: the row is suspect.",
        [](const R& r) { return r.time ? Cell{r.health.throttled} : Cell{}; }},
   };
   return table;

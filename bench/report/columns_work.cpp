@@ -100,7 +100,7 @@ std::span<const Column> work_columns() {
       {"gate", "", "The largest relative_l2 that passes.",
        [](const R& r) { return unless_zero(r.accuracy.gate); }},
       {"rerun", "", "The command that measures this row alone again.",
-       [](const R& r) { return text(rerun_command(r.key)); }},
+       [](const R& r) { return text(rerun_command(r)); }},
   };
   return table;
 }

@@ -195,7 +195,7 @@ std::string dump_json(const Json& json, int indent) {
 
 Json to_json(const ResultRecord& record) {
   Json json = encode_object(record);
-  json["rerun"] = rerun_command(record.key);  // for readers; record_from_json does not need it
+  json["rerun"] = rerun_command(record);  // for readers; record_from_json does not need it
   return json;
 }
 ResultRecord record_from_json(const Json& json) {
@@ -206,6 +206,12 @@ Json to_json(const CaseKey& key) {
 }
 CaseKey key_from_json(const Json& json) {
   return decoded<CaseKey>(json);
+}
+Json to_json(const SamplingRule& rule) {
+  return encode_object(rule);
+}
+SamplingRule sampling_from_json(const Json& json) {
+  return decoded<SamplingRule>(json);
 }
 Json to_json(const Ceilings& ceilings) {
   return encode_object(ceilings);

@@ -14,6 +14,8 @@ ResultRecord record_from_json(const nlohmann::ordered_json& json);  // throws Us
 
 nlohmann::ordered_json to_json(const CaseKey& key);
 CaseKey key_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const SamplingRule& rule);
+SamplingRule sampling_from_json(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const DeviceInfo& device);

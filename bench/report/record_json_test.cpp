@@ -49,6 +49,7 @@ TEST(RecordJson, RoundTripsACompleteRecord) {
   EXPECT_EQ(again.key.seed, 18446744073709551615u);
   EXPECT_EQ(again.key.workspace_cap, int64_t{256} << 20);
   EXPECT_EQ(again.key.cache, CacheState::weights_cold);
+  EXPECT_EQ(again.sampling, (SamplingRule{2.5, 20, 300, 0.02, true}));
   EXPECT_EQ(again.reason, Reason::throttled);
   EXPECT_EQ(again.note, record.note);
   EXPECT_EQ(again.time->full.samples, record.time->full.samples);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "bench/report/columns.hpp"
 #include "bench/report/record_json.hpp"
 #include "bench/report/result_files.hpp"
@@ -70,11 +72,15 @@ std::string type_name(const Json& value) {
   return value.is_number_float() ? "number" : "whole number";
 }
 
-// A field may be null where a record with nothing in it, or one with a time and nothing in that, has it null.
+// A field may be null where a record with nothing in it, one with a time and nothing in that, or one with too
+// few samples for an interval has it null.
 bool may_be_null(const Json::json_pointer& place) {
-  ResultRecord timed;
+  ResultRecord timed, few_samples;
   timed.time.emplace();
-  for (const Json& sample : {to_json(ResultRecord{}), to_json(timed)})
+  Measurement& time = few_samples.time.emplace();
+  time.full.statistics.ci_low = time.full.statistics.ci_high = std::numeric_limits<double>::quiet_NaN();
+  time.inference = time.kernel = time.repeat = time.full;
+  for (const Json& sample : {to_json(ResultRecord{}), to_json(timed), to_json(few_samples)})
     if (sample.contains(place) && sample[place].is_null()) return true;
   return false;
 }

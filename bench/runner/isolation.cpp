@@ -194,7 +194,7 @@ bool run_isolated(const GroupTask& task, const Registry& registry, const Ceiling
             .run([&](const Json& event) { attempt.handle(event); }, [&] { return attempt.limit(limits); });
     if (end.ending == Ending::stopped) return false;
     for (const std::string& id : attempt.take_culprits()) {
-      ResultRecord record = blank_record(task.group, registry.find(id)->info(), describe_cpu(), ceilings);
+      ResultRecord record = blank_record(task, registry.find(id)->info(), describe_cpu(), ceilings);
       blame(record, end, attempt, limits);
       sink.record(record);
     }

@@ -5,6 +5,8 @@
 
 #include <map>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "bench/device/cpu/cpu_device.hpp"
@@ -128,6 +130,43 @@ TEST_F(RunGroup, ForeseesThatMemoryWillNotDo) {
   const ResultRecord& record = run_alone(huge);
   EXPECT_EQ(record.outcome, Outcome::out_of_memory);
   EXPECT_THAT(record.note, HasSubstr("the device has"));
+}
+
+TEST_F(RunGroup, ForeseesTheCopiesThatVerificationMakes) {
+  task_.group.common.workspace_cap = std::nullopt;
+  Behaviour huge;  // beside the tensors there would be room for it
+  huge.workspace_bytes = device_.info().memory_bytes - task_.group.common.problem.total_bytes();
+  EXPECT_EQ(run_alone(huge).outcome, Outcome::out_of_memory);
+}
+
+TEST_F(RunGroup, NamesItsBenchmarksByAllThatASweepMayVary) {
+  add("one");
+  std::set<std::string> names;
+  const auto count_names = [&] {
+    sink_ = {};
+    run();
+    const auto report = nlohmann::json::parse(sink_.benchmarks.at(0));
+    for (const auto& entry : report.at("benchmarks")) names.insert(entry.at("name"));
+    return names.size();
+  };
+  CaseKey& key = task_.group.common;
+  EXPECT_EQ(count_names(), 1);
+  EXPECT_THAT(*names.begin(),
+              HasSubstr(" network=net layer=layer threads=1 cache=hot workspace_cap=1048576"));
+  key.threads = 2;
+  EXPECT_EQ(count_names(), 2);
+  key.layer = "other";
+  EXPECT_EQ(count_names(), 3);
+  key.network = "other";
+  EXPECT_EQ(count_names(), 4);
+  key.workspace_cap.reset();
+  EXPECT_EQ(count_names(), 5);
+  key.cache = CacheState::weights_cold;
+  EXPECT_EQ(count_names(), 6);
+}
+
+TEST_F(RunGroup, KeepsTheSamplingRuleInTheRecord) {
+  EXPECT_EQ(run_alone({}).sampling, task_.protocol);
 }
 
 TEST_F(RunGroup, CatchesALackOfMemory) {

@@ -58,11 +58,14 @@ std::string read_all(int file) {
   return text;
 }
 
-// An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Not under
+// An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Address
+// space that stacks and heaps of threads reserve and never touch is allowed besides. Not under
 // AddressSanitizer, whose shadow alone is larger.
 void limit_memory() {
 #ifndef __SANITIZE_ADDRESS__
-  const auto bytes = static_cast<rlim_t>(describe_cpu().memory_bytes);
+  constexpr int64_t reserved_by_a_thread = int64_t{128} << 20;
+  const DeviceInfo cpu = describe_cpu();
+  const auto bytes = static_cast<rlim_t>(cpu.memory_bytes + cpu.cores * reserved_by_a_thread);
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_AS, &limit);
 #endif

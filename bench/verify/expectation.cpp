@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bench/core/random.hpp"
+#include "bench/device/values.hpp"
 #include "bench/verify/reference_loops.hpp"
 #include "bench/verify/sample.hpp"
 #include "bench/verify/tensor_data.hpp"
@@ -28,7 +29,8 @@ constexpr double kSumOutlier = 10;
 // Operations of an algorithm's transforms that are charged like terms of the sum.
 constexpr double kTransformTerms = 64;
 
-// Relative error of reading one operand in the mode's format.
+// Relative error of one value in the mode's format: of an operand where the tensors are f32, of the result
+// where they are stored in 16 bits (their operands hold such values already).
 double operand_rounding(MathMode math) {
   switch (math) {
     case MathMode::fp32:
@@ -122,8 +124,13 @@ double Expectation::bound(size_t i, double error_growth) const {
   return std::min(relative_bound(problem_) * magnitude, kOutlier * gate_ * typical_);
 }
 
-double Expectation::repeat_tolerance(bool exact) const {
-  return exact ? 0 : kOutlier * gate_ * typical_;
+// An exact sum is rounded once, when it is stored.
+double Expectation::expected_value(size_t i, bool exact) const {
+  return exact ? rounded_to(storage_type(problem_.math), static_cast<float>(value_[i])) : value_[i];
+}
+
+double Expectation::repeat_tolerance() const {
+  return kOutlier * gate_ * typical_;
 }
 
 Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {
@@ -133,7 +140,7 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   double squares = 0, worst_excess = 0;
   size_t worst = 0;
   for (size_t i = 0; i < value_.size(); ++i) {
-    const double error = std::abs(static_cast<double>(written[offset_[i]]) - value_[i]);
+    const double error = std::abs(static_cast<double>(written[offset_[i]]) - expected_value(i, exact));
     squares += error * error;
     result.max_abs = std::max(result.max_abs, error);
     const double excess = error - (exact ? 0 : bound(i, error_growth));
@@ -150,7 +157,7 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   if (exact && worst_excess > 0)
     result.fault = fmt::format(
         "whole-number data must come out exactly, but {} is {} instead of {} (largest error {:.3g})", where,
-        written[offset_[worst]], value_[worst], result.max_abs);
+        written[offset_[worst]], expected_value(worst, exact), result.max_abs);
   else if (worst_excess > 0)
     result.fault = fmt::format(
         "{} is {:.9g} instead of {:.9g}: the error is {:.3g}, the bound {:.3g} (relative L2 error {:.3g})",
@@ -168,8 +175,10 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
 std::optional<std::string> Expectation::sums_fault(const float* written, bool exact) const {
   if (!sums_) return std::nullopt;
   const std::vector<double> sums = sums_->of_result(written);
+  // Stored in 16 bits, exact elements are rounded and their sums no longer exact.
+  const bool exact_sums = exact && storage_type(problem_.math) == DataType::f32;
   const double tolerance =
-      exact ? 0 : kSumOutlier * gate_ * typical_ * std::sqrt(static_cast<double>(sums_->block()));
+      exact_sums ? 0 : kSumOutlier * gate_ * typical_ * std::sqrt(static_cast<double>(sums_->block()));
   size_t worst = 0;
   double worst_error = 0;
   for (size_t i = 0; i < sums.size(); ++i) {

@@ -42,6 +42,13 @@ struct Verdict {
   bool passed() const { return reason == Reason::none; }
 };
 
+// Bytes that verifying a problem takes besides the workspace of the plan.
+struct VerificationMemory {
+  int64_t held = 0;      // by a Verification as long as it lives
+  int64_t in_check = 0;  // by one check, while it runs
+};
+VerificationMemory verification_memory(const ConvProblem& problem);
+
 // relative L2 error against f64 that a math mode allows: fp32 and 3xtf32 2e-5, tf32 and fp16 1e-3, bf16 8e-3.
 double accuracy_gate(MathMode math);
 
@@ -51,8 +58,8 @@ class Verification {
   ~Verification();
 
   // The whole check, before timing: integer data where the algorithm promises to be exact on it, uniform data
-  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run,
-  // without prepare, agrees bit for bit or within the gate.
+  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run
+  // on the uniform data, without prepare, agrees within the gate.
   Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
   // After timing: one more run of the same plan, on uniform data.
   Verdict check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
