@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <set>
 
+#include "bench/device/device_error.hpp"
 #include "bench/measure/benchmark_driver.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/clock_watch.hpp"
@@ -21,17 +23,16 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFirstClockReadings = 15;
 // Runs over this warm more with each, so that one less will do.
 constexpr double kLongRunSeconds = 0.05;
-// However short a run: so many iterations a sample at most.
-constexpr double kMostIterations = 1e6;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-enum class SeriesKind { full, inference, repeat };
+enum class SeriesKind { full, inference, repeat, single, phases };
 
 std::string_view name(SeriesKind kind) {
-  return kind == SeriesKind::full ? "full" : kind == SeriesKind::inference ? "inference" : "repeat";
+  constexpr std::string_view names[] = {"full", "inference", "repeat", "single", "phases"};
+  return names[static_cast<size_t>(kind)];
 }
 
 // One series of one candidate while it is being taken.
@@ -52,6 +53,9 @@ struct Watch {
   int64_t warmup_runs = 0;
   int64_t iterations_per_sample = 1;
   double switches = 0;
+  bool has_phases = false;
+  std::vector<double> watts, celsius;
+  std::set<std::string> throttle_reasons;
   std::string error;
 };
 
@@ -69,6 +73,7 @@ class Group {
         Queue& queue, const MeasureOptions& options, const MeasureObserver& observer)
       : problem_(problem),
         candidates_(candidates),
+        device_(device),
         queue_(queue),
         options_(options),
         observer_(observer),
@@ -86,11 +91,16 @@ class Group {
   BenchmarkSample time_one(const Track& track);
   Timing run_full(const MeasureCandidate& candidate, int64_t iterations);
   Timing run_inference(const MeasureCandidate& candidate, int64_t iterations);
+  int64_t iterations_of(const Track& track) const;
+  void watch_device(Watch& watch);
   MeasureResult result(size_t candidate) const;
-  void fill_kernel(const Track& full, Measurement& time) const;
+  static void fill_phases(const Track& track, Measurement& time);
+  static void fill_kernel(const Track& track, Measurement& time);
+  static void fill_health(const Watch& watch, Health& health);
 
   const ConvProblem& problem_;
   std::span<const MeasureCandidate> candidates_;
+  Device& device_;
   Queue& queue_;
   const MeasureOptions& options_;
   const MeasureObserver& observer_;
@@ -98,6 +108,7 @@ class Group {
   std::vector<Watch> watches_;
   std::vector<Track> tracks_;
   ClockWatch clocks_;
+  std::exception_ptr lost_;  // the DeviceLost that ended it
 };
 
 Timing Group::run_full(const MeasureCandidate& candidate, int64_t iterations) {
@@ -131,18 +142,25 @@ void Group::warm_up(size_t candidate) {
   const auto begin = Clock::now();
   double run_seconds = 0;
   try {
+    queue_.mark_phases(true);
     do {
-      run_seconds = run_full(candidates_[candidate], 1).seconds;
+      const Timing pilot = run_full(candidates_[candidate], 1);
+      run_seconds = pilot.seconds;
+      for (const auto& seconds : pilot.phase_seconds) watch.has_phases |= seconds.has_value();
       ++watch.warmup_runs;
     } while ((watch.warmup_runs < options_.warmup_runs - (run_seconds > kLongRunSeconds ? 1 : 0) ||
               seconds_since(begin) < options_.warmup_seconds) &&
              seconds_since(begin) + run_seconds <= options_.time_limit_seconds / 2);
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& error) {
     watch.error = error.what();
     return;
   }
   const double iterations = std::ceil(options_.min_sample_seconds / std::max(run_seconds, 1e-9));
-  watch.iterations_per_sample = static_cast<int64_t>(std::clamp(iterations, 1.0, kMostIterations));
+  if (run_seconds < options_.batch_below_seconds)
+    watch.iterations_per_sample =
+        static_cast<int64_t>(std::clamp(iterations, 1.0, static_cast<double>(options_.max_iterations)));
   add_tracks(candidate, options_.time_limit_seconds - seconds_since(begin), run_seconds);
 }
 
@@ -151,20 +169,35 @@ void Group::add_tracks(size_t candidate, double seconds_left, double run_seconds
   std::vector<SeriesKind> kinds{SeriesKind::full};
   if (candidates_[candidate].plan->has_prepare()) kinds.push_back(SeriesKind::inference);
   if (options_.repeat) kinds.push_back(SeriesKind::repeat);
+  const Watch& watch = watches_[candidate];
+  if (options_.single_series && watch.iterations_per_sample > 1) kinds.push_back(SeriesKind::single);
+  if (options_.phases_apart && watch.has_phases) kinds.push_back(SeriesKind::phases);
   for (SeriesKind kind : kinds) {
     Track& track = tracks_.emplace_back();
     track.candidate = candidate;
     track.kind = kind;
     track.seconds_left = seconds_left / static_cast<double>(kinds.size());
-    track.sample_cost = run_seconds * static_cast<double>(watches_[candidate].iterations_per_sample);
+    track.sample_cost = run_seconds * static_cast<double>(iterations_of(track));
   }
+}
+
+int64_t Group::iterations_of(const Track& track) const {
+  return track.kind == SeriesKind::single ? 1 : watches_[track.candidate].iterations_per_sample;
+}
+
+void Group::watch_device(Watch& watch) {
+  const DeviceState state = device_.state();
+  if (state.power_watts) watch.watts.push_back(*state.power_watts);
+  if (state.temperature_celsius) watch.celsius.push_back(*state.temperature_celsius);
+  if (!state.throttle_reasons.empty()) watch.throttle_reasons.insert(state.throttle_reasons);
 }
 
 BenchmarkSample Group::time_one(const Track& track) {
   const MeasureCandidate& candidate = candidates_[track.candidate];
-  const int64_t iterations = watches_[track.candidate].iterations_per_sample;
+  const int64_t iterations = iterations_of(track);
   BenchmarkSample sample;
-  sample.values["clock_mhz"] = options_.clock_mhz();
+  if (const auto clock = options_.clock_mhz()) sample.values["clock_mhz"] = *clock;
+  queue_.mark_phases(!options_.phases_apart || track.kind == SeriesKind::phases);
   const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
                                                             : run_full(candidate, iterations);
   sample.seconds = timing.seconds;
@@ -177,6 +210,7 @@ BenchmarkSample Group::time_one(const Track& track) {
 // Takes a throttled sample again, but in all no more often than min_samples times a series and while it has
 // time: a device that stays throttled ends with samples all the same, and with a mark.
 BenchmarkSample Group::take(Track& track) {
+  if (lost_) std::rethrow_exception(lost_);  // the driver goes on to the next series
   Watch& watch = watches_[track.candidate];
   if (observer_) observer_(track.candidate);
   const auto begin = Clock::now();
@@ -185,11 +219,16 @@ BenchmarkSample Group::take(Track& track) {
   try {
     for (bool again = true; again; track.discarded += again) {
       sample = time_one(track);
-      const double clock = sample.values.at("clock_mhz");
-      again = clocks_.is_throttled(clock) && track.discarded < options_.min_samples &&
+      watch_device(watch);
+      const auto clock = sample.values.find("clock_mhz");
+      if (clock == sample.values.end()) break;
+      again = clocks_.is_throttled(clock->second) && track.discarded < options_.min_samples &&
               seconds_since(begin) < track.seconds_left;
-      clocks_.add(clock);
+      clocks_.add(clock->second);
     }
+  } catch (const DeviceLost&) {
+    lost_ = std::current_exception();
+    throw;
   } catch (const std::exception& error) {
     watch.error = error.what();
     throw;
@@ -213,7 +252,7 @@ void Group::run_round(BenchmarkDriver& driver) {
   for (Track& track : tracks_) {
     if (!track.stop_reason.empty()) continue;
     going_on.push_back(&track);
-    series.push_back({benchmark_name(track), watches_[track.candidate].iterations_per_sample,
+    series.push_back({benchmark_name(track), iterations_of(track),
                       next_round(static_cast<int64_t>(track.seconds.size()), options_, track.seconds_left,
                                  track.sample_cost),
                       [this, &track] { return take(track); }});
@@ -221,9 +260,10 @@ void Group::run_round(BenchmarkDriver& driver) {
   std::vector<double> left_before;
   for (const Track* track : going_on) left_before.push_back(track->seconds_left);
   const auto samples = driver.run_round(series);
+  if (lost_) std::rethrow_exception(lost_);
   for (size_t i = 0; i < going_on.size(); ++i) {
     Track& track = *going_on[i];
-    const auto iterations = static_cast<double>(watches_[track.candidate].iterations_per_sample);
+    const auto iterations = static_cast<double>(iterations_of(track));
     ++track.rounds;
     for (const BenchmarkSample& sample : samples[i]) {
       track.samples.push_back(sample);
@@ -240,7 +280,7 @@ void Group::run_round(BenchmarkDriver& driver) {
 }
 
 // Per sample, so that the kernel's own spread shows: full less the filter preparation and the reorders.
-void Group::fill_kernel(const Track& full, Measurement& time) const {
+void Group::fill_kernel(const Track& full, Measurement& time) {
   const std::string layout = phase_value(Phase::layout), prepare = phase_value(Phase::prepare);
   Series kernel;
   for (size_t i = 0; i < full.samples.size(); ++i) {
@@ -254,11 +294,30 @@ void Group::fill_kernel(const Track& full, Measurement& time) const {
   time.kernel = std::move(kernel);
 }
 
+void Group::fill_phases(const Track& track, Measurement& time) {
+  fill_kernel(track, time);
+  for (Phase phase : kPhases) {
+    std::vector<double> seconds;
+    for (const BenchmarkSample& sample : track.samples)
+      if (auto found = sample.values.find(phase_value(phase)); found != sample.values.end())
+        seconds.push_back(found->second);
+    if (!seconds.empty()) time.phase_seconds[static_cast<size_t>(phase)] = median(seconds);
+  }
+}
+
+void Group::fill_health(const Watch& watch, Health& health) {
+  health.involuntary_switches = watch.switches;
+  if (!watch.watts.empty()) health.power_watts = median(watch.watts);
+  if (!watch.celsius.empty())
+    health.temperature_celsius = *std::max_element(watch.celsius.begin(), watch.celsius.end());
+  for (const std::string& reasons : watch.throttle_reasons)
+    health.throttle_reasons += (health.throttle_reasons.empty() ? "" : "; ") + reasons;
+}
+
 MeasureResult Group::result(size_t candidate) const {
   const Watch& watch = watches_[candidate];
   MeasureResult result;
   result.error = watch.error;
-  result.health.involuntary_switches = watch.switches;
   Measurement& time = result.time;
   time.iterations_per_sample = watch.iterations_per_sample;
   time.warmup_runs = watch.warmup_runs;
@@ -268,23 +327,21 @@ MeasureResult Group::result(size_t candidate) const {
   for (const Track& track : tracks_) {
     if (track.candidate != candidate) continue;
     Series series{track.seconds, summarise(track.seconds)};
-    for (const BenchmarkSample& sample : track.samples) clocks.push_back(sample.values.at("clock_mhz"));
+    for (const BenchmarkSample& sample : track.samples)
+      if (const auto clock = sample.values.find("clock_mhz"); clock != sample.values.end())
+        clocks.push_back(clock->second);
     result.health.discarded_samples += track.discarded;
     if (track.kind == SeriesKind::inference) time.inference = std::move(series);
     if (track.kind == SeriesKind::repeat) time.repeat = std::move(series);
+    if (track.kind == SeriesKind::single) time.single = std::move(series);
+    if (track.kind == (options_.phases_apart ? SeriesKind::phases : SeriesKind::full))
+      fill_phases(track, time);
     if (track.kind != SeriesKind::full) continue;
     time.full = std::move(series);
     time.rounds = track.rounds;
     time.stop_reason = track.stop_reason;
-    fill_kernel(track, time);
-    for (Phase phase : kPhases) {
-      std::vector<double> seconds;
-      for (const BenchmarkSample& sample : track.samples)
-        if (auto found = sample.values.find(phase_value(phase)); found != sample.values.end())
-          seconds.push_back(found->second);
-      if (!seconds.empty()) time.phase_seconds[static_cast<size_t>(phase)] = median(seconds);
-    }
   }
+  fill_health(watch, result.health);
   if (!clocks.empty()) {
     result.health.clock_mhz = median(clocks);
     result.health.throttled = clocks_.is_throttled(*result.health.clock_mhz);
@@ -294,7 +351,8 @@ MeasureResult Group::result(size_t candidate) const {
 
 GroupMeasurement Group::measure() {
   const double load_before = load_average().value_or(0);
-  for (int reading = 0; reading < kFirstClockReadings; ++reading) clocks_.add(options_.clock_mhz());
+  for (int reading = 0; reading < kFirstClockReadings; ++reading)
+    if (const auto clock = options_.clock_mhz()) clocks_.add(*clock);
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) warm_up(candidate);
   BenchmarkDriver driver(options_.seed);
   const auto goes_on = [](const Track& track) { return track.stop_reason.empty(); };
@@ -315,11 +373,20 @@ GroupMeasurement Group::measure() {
 
 }  // namespace
 
+void adapt_to_gpu(MeasureOptions& options, Device& device) {
+  options.batch_below_seconds = 50e-6;
+  options.max_iterations = 100;
+  options.single_series = true;
+  options.phases_apart = true;
+  options.clock_mhz = [&device] { return device.state().clock_mhz; };
+}
+
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer) {
-  // The clock and the vector units of a core that was idle need a moment; once is enough.
-  static const bool burnt_in = (burn_in(0.2), true);
+  // The clock and the vector units of a core that was idle need a moment; once is enough. No longer than a
+  // candidate may take, so that a quick check stays quick.
+  static const bool burnt_in = (burn_in(device, std::min(0.2, options.time_limit_seconds)), true);
   static_cast<void>(burnt_in);
   return Group(problem, candidates, device, queue, options, observer).measure();
 }

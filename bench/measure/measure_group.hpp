@@ -21,13 +21,21 @@ namespace convscope {
 
 struct MeasureOptions : SamplingRule {
   CacheState cache = CacheState::cold;
-  uint64_t seed = 1;                 // of the data and of the interleaving
-  int64_t warmup_runs = 3;           // at least (one less where a run takes over 50 ms), and
-  double warmup_seconds = 0.05;      // at least
-  double min_sample_seconds = 1e-3;  // shorter runs are batched: iterations_per_sample
-  std::string circumstances;         // what else the names in benchmark.json must tell apart
-  std::function<double()> clock_mhz = measured_clock_mhz;  // another one in tests
+  uint64_t seed = 1;                  // of the data and of the interleaving
+  int64_t warmup_runs = 3;            // at least (one less where a run takes over 50 ms), and
+  double warmup_seconds = 0.05;       // at least
+  double batch_below_seconds = 1e-3;  // shorter runs are batched (iterations_per_sample) into samples of
+  double min_sample_seconds = 1e-3;   // at least this
+  int64_t max_iterations = 1'000'000;
+  bool single_series = false;  // of a batched candidate also a series of single runs: Measurement::single
+  bool phases_apart = false;   // phases in a series of their own, where marking them costs time
+  std::string circumstances;   // what else the names in benchmark.json must tell apart
+  std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;  // another one in tests
 };
+
+// On a GPU: runs from 50 us on are timed one by one, since events are precise enough; shorter ones in batches
+// that its queue of launches holds. The clock is the driver's.
+void adapt_to_gpu(MeasureOptions& options, Device& device);
 
 struct MeasureCandidate {
   std::string id;  // the algorithm's
@@ -49,7 +57,8 @@ struct GroupMeasurement {
   std::string benchmark_json;          // Google Benchmark's own JSON report of the group
 };
 
-// plan_seconds of each Measurement is left 0: the caller built the plan.
+// plan_seconds of each Measurement is left 0: the caller built the plan. Throws DeviceLost when the device
+// became unusable, right after `observer` was told whose work that was.
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer);

@@ -12,85 +12,16 @@
 #include <stdexcept>
 #include <thread>
 
-#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/measure/scripted_plan.hpp"
 
 namespace convscope {
 namespace {
 
 using nlohmann::json;
+using testing::Bench;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-// A queue whose clock only moves when a plan says so.
-class ScriptedQueue final : public Queue {
- public:
-  void synchronize() override {}
-  void begin_timing() override {
-    timing_ = {};
-    current_.reset();
-  }
-  void phase(Phase phase) override { current_ = phase; }
-  void end_phase() override { current_.reset(); }
-  Timing end_timing() override { return timing_; }
-  void pass(double seconds) {
-    timing_.seconds += seconds;
-    if (!current_) return;
-    auto& total = timing_.phase_seconds[static_cast<size_t>(*current_)];
-    total = total.value_or(0) + seconds;
-  }
-
- private:
-  Timing timing_;
-  std::optional<Phase> current_;
-};
-
-// Times that are sums of powers of two, so that differences come out exactly.
-struct ScriptedPlan final : Plan {
-  double product = 1.0 / 256;  // seconds
-  double layout = 0;
-  double preparing = 0;
-  int fails_at = 0;  // this run throws
-  int runs = 0, prepares = 0;
-  std::set<void*> inputs, filters, outputs;
-
-  bool has_prepare() const override { return preparing > 0; }
-  void prepare(const ConvArgs&, Queue& queue) override {
-    ++prepares;
-    static_cast<ScriptedQueue&>(queue).pass(preparing);
-  }
-  void run(const ConvArgs& args, Queue& queue) override {
-    if (++runs == fails_at) throw std::runtime_error("planted failure");
-    inputs.insert(args.input);
-    filters.insert(args.filter);
-    outputs.insert(args.output);
-    auto& clock = static_cast<ScriptedQueue&>(queue);
-    if (layout > 0) {
-      queue.phase(Phase::layout);
-      clock.pass(layout);
-      queue.end_phase();
-    }
-    clock.pass(product);
-  }
-};
-
-struct Bench {
-  CpuDevice device;
-  ScriptedQueue queue;
-  ConvProblem problem = parse_problem("n=1 c=2 hw=5 k=3 rs=3x3");
-  MeasureOptions options;
-  Buffer workspace{device, 64};
-
-  Bench() {
-    options.cache = CacheState::hot;
-    options.warmup_seconds = 0;
-  }
-  GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
-    std::vector<MeasureCandidate> candidates;
-    for (ScriptedPlan* plan : plans)
-      candidates.push_back({"plan" + std::to_string(candidates.size()), plan, &workspace});
-    return measure_group(problem, candidates, device, queue, options, observer);
-  }
-};
+using testing::ScriptedPlan;
 
 TEST(MeasureGroup, StopsAtTheFewestSamplesWhenTimesAreEqual) {
   Bench bench;

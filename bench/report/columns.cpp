@@ -41,9 +41,9 @@ std::string rerun_command(const ResultRecord& record) {
   const CaseKey& key = record.key;
   const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
   return fmt::format(
-      "convscope run --case \"{}\" --algorithm {} --threads {} --cache {} --workspace-cap {} --seed {}{}",
-      to_line(key.problem), key.algorithm, key.threads, name(key.cache), cap, key.seed,
-      sampling_flags(record.sampling));
+      "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}",
+      to_line(key.problem), key.algorithm, key.device == DeviceKind::emulator ? " --device emulator" : "",
+      key.threads, name(key.cache), cap, key.seed, sampling_flags(record.sampling));
 }
 
 std::string cell_text(const Cell& cell) {

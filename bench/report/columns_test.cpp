@@ -187,6 +187,13 @@ TEST(RerunCommand, WritesNoCapAsInf) {
   EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--workspace-cap inf"));
 }
 
+TEST(RerunCommand, NamesTheEmulatorWhichNoRunTakesByItself) {
+  ResultRecord record = measured("direct.tiled.cuda", 1);
+  EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--device")));
+  record.key.device = DeviceKind::emulator;
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--algorithm direct.tiled.cuda --device emulator"));
+}
+
 TEST(RerunCommand, SaysInWhatTheSamplingDiffersFromTheDefaults) {
   ResultRecord record = measured("direct.cpu", 1);
   EXPECT_THAT(rerun_command(record), ::testing::EndsWith(" --seed 1"));

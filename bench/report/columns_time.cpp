@@ -15,6 +15,9 @@ const Series* full(const R& r) {
 const Series* inference(const R& r) {
   return r.time && r.time->inference ? &*r.time->inference : nullptr;
 }
+const Series* single(const R& r) {
+  return r.time && r.time->single ? &*r.time->single : nullptr;
+}
 const Series* kernel(const R& r) {
   return r.time && r.time->kernel ? &*r.time->kernel : nullptr;
 }
@@ -75,6 +78,11 @@ std::span<const Column> time_columns() {
        [](const R& r) { return milliseconds(kernel(r), &Statistics::ci_low); }},
       {"kernel_ci_high_ms", "ms", "Upper end of that interval.",
        [](const R& r) { return milliseconds(kernel(r), &Statistics::ci_high); }},
+      {"single_median_ms", "ms",
+       "Median of one launch alone, its overhead included, where full is the mean of a batch of short runs "
+       "on a "
+       "GPU; null elsewhere.",
+       [](const R& r) { return milliseconds(single(r), &Statistics::median); }},
       {"prepare_ms", "ms",
        "Median time inside full of preparing the filter; null where it cannot be told apart.",
        [](const R& r) { return phase_milliseconds(r, Phase::prepare); }},
@@ -109,6 +117,12 @@ std::span<const Column> time_columns() {
        [](const R& r) { return r.time ? known(r.health.load_after) : Cell{}; }},
       {"clock_mhz", "MHz", "Median processor clock over the samples, where it can be read.",
        [](const R& r) { return known(r.health.clock_mhz); }},
+      {"power_watts", "W", "Median power of a GPU over the samples, where it can be read.",
+       [](const R& r) { return known(r.health.power_watts); }},
+      {"temperature_celsius", "C", "Highest temperature of a GPU over the samples, where it can be read.",
+       [](const R& r) { return known(r.health.temperature_celsius); }},
+      {"throttle_reasons", "", "Why the driver held a GPU's clock down while it measured.",
+       [](const R& r) { return text(r.health.throttle_reasons); }},
       {"involuntary_switches", "", "Context switches forced on the program while it measured.",
        [](const R& r) { return known(r.health.involuntary_switches); }},
       {"discarded_samples", "", "Samples thrown away, and taken again, because the clock was throttled.",

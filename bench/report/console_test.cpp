@@ -257,6 +257,17 @@ TEST(PrintRollUp, KeepsDifferentCircumstancesApart) {
   EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 200.0 143.3 -");
 }
 
+TEST(PrintRollUp, AddsUpNoTimesOfTwoMachines) {
+  Records records;
+  for (const char* machine : {"one processor", "another processor"})
+    for (const char* layer : {"conv2", "conv3"}) {
+      records.push_back(in_layer(measured("a.cpu", 0.1), layer));
+      records.back().device.name = machine;
+    }
+  const std::string text = roll_up(records);
+  EXPECT_THAT(text, AllOf(HasSubstr("one processor"), HasSubstr("another processor")));
+}
+
 TEST(PrintRollUp, IsSilentAboutASingleLayer) {
   EXPECT_EQ(roll_up({measured("a.cpu", 0.1), measured("b.cpu", 0.1)}), "");
   EXPECT_EQ(roll_up({}), "");

@@ -58,6 +58,10 @@ struct Writer {
   void operator()(const char* key, const T& value) {
     object[key] = encode(value);
   }
+  template <typename T>
+  void added(const char* key, const T& value) {
+    (*this)(key, value);
+  }
 };
 
 template <typename T>
@@ -171,6 +175,11 @@ struct Reader {
     if (found == object.end()) throw UsageError("result record, at " + inner + ": missing");
     decode(*found, value, inner);
   }
+  // Keeps its initial value where it is missing.
+  template <typename T>
+  void added(const char* key, T& value) {
+    if (object.contains(key)) (*this)(key, value);
+  }
 };
 
 template <typename T>
@@ -221,9 +230,6 @@ Ceilings ceilings_from_json(const Json& json) {
 }
 Json to_json(const DeviceInfo& device) {
   return encode_object(device);
-}
-DeviceInfo device_from_json(const Json& json) {
-  return decoded<DeviceInfo>(json);
 }
 
 }  // namespace convscope

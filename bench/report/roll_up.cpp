@@ -29,9 +29,10 @@ struct Scope {
 };
 
 // What must agree for times to be added up, the pass aside.
-auto circumstances_of(const CaseKey& key) {
-  return std::tuple(key.network, key.device, key.problem.batch, key.problem.math, key.problem.layout,
-                    key.threads, key.cache, key.workspace_cap);
+auto circumstances_of(const ResultRecord& record) {
+  const CaseKey& key = record.key;
+  return std::tuple(key.network, key.device, record.device.name, key.problem.batch, key.problem.math,
+                    key.problem.layout, key.threads, key.cache, key.workspace_cap);
 }
 
 Unit& unit_of(Scope& scope, const CaseKey& key) {
@@ -45,7 +46,7 @@ std::vector<Scope> scopes_of(std::span<const ResultRecord> records) {
   std::vector<Scope> scopes;
   for (const ResultRecord& record : records) {
     auto scope = std::find_if(scopes.begin(), scopes.end(), [&](const Scope& s) {
-      return circumstances_of(s.first->key) == circumstances_of(record.key);
+      return circumstances_of(*s.first) == circumstances_of(record);
     });
     if (scope == scopes.end()) scope = scopes.insert(scopes.end(), Scope{&record, {}});
     Unit& unit = unit_of(*scope, record.key);

@@ -19,6 +19,7 @@ nlohmann::ordered_json to_json(const GroupTask& task) {
   return {{"key", to_json(task.group.common)},
           {"algorithms", task.group.algorithms},
           {"measure", task.protocol.measure},
+          {"blocker", task.protocol.blocker},
           {"sampling", to_json(static_cast<const SamplingRule&>(task.protocol))}};
 }
 
@@ -27,6 +28,7 @@ GroupTask task_from_json(const nlohmann::ordered_json& json) try {
   task.group.common = key_from_json(json.at("key"));
   json.at("algorithms").get_to(task.group.algorithms);
   json.at("measure").get_to(task.protocol.measure);
+  task.protocol.blocker = json.value("blocker", true);  // journals of the first version do not have it
   static_cast<SamplingRule&>(task.protocol) = sampling_from_json(json.at("sampling"));
   return task;
 } catch (const nlohmann::json::exception& error) {

@@ -14,6 +14,7 @@ namespace convscope {
 // How the candidates of a group are measured; cache state, seed and workspace cap are in the group's key.
 struct Protocol : SamplingRule {
   bool measure = true;  // false: correctness only, rows end as verified_only
+  bool blocker = true;  // of a GPU's queue: see bench/device/cuda/cuda.hpp
 };
 
 struct GroupTask {

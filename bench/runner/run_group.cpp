@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "bench/device/device_error.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/tensor_copies.hpp"
 #include "bench/verify/verification.hpp"
@@ -30,18 +31,6 @@ void settle(ResultRecord& record, Outcome outcome, Reason reason, std::string no
   record.outcome = outcome;
   record.reason = reason;
   record.note = std::move(note);
-}
-
-// Sets the outcome that the exception in flight stands for.
-void settle_exception(ResultRecord& record, Stage stage) {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    settle(record, Outcome::out_of_memory, Reason::out_of_memory,
-           fmt::format("memory ran out during {}", name(stage)));
-  } catch (const std::exception& error) {
-    settle(record, Outcome::failed, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
-  }
 }
 
 // Bytes of the device's memory that timing takes besides the workspaces: the tensors, in as many copies as
@@ -90,6 +79,7 @@ class GroupRun {
   void verify_all(Candidates& candidates) {
     VerifyOptions options;
     options.seed = task_.group.common.seed;
+    if (device_.info().kind == DeviceKind::cuda) options.reference_device = &device_;
     keep_if(
         candidates,
         [&](Candidate& c) {
@@ -150,6 +140,23 @@ class GroupRun {
   }
 
  private:
+  // Sets the outcome that the exception in flight stands for. A lost device is reported at once and passed
+  // on: nothing further can be done in this process.
+  void settle_exception(ResultRecord& record, Stage stage) {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      settle(record, Outcome::out_of_memory, Reason::out_of_memory,
+             fmt::format("memory ran out during {}", name(stage)));
+    } catch (const DeviceLost& error) {
+      settle(record, Outcome::crashed, Reason::crashed, fmt::format("{}: {}", name(stage), error.what()));
+      sink_.record(record);
+      throw;
+    } catch (const std::exception& error) {
+      settle(record, Outcome::failed, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
+    }
+  }
+
   static bool is_wrong(const Candidate& candidate) { return candidate.record.outcome == Outcome::wrong; }
 
   bool plan(Candidate& candidate) {
@@ -217,8 +224,11 @@ class GroupRun {
     for (Candidate& c : batch)
       if (allocate_workspace(c)) ready.push_back(&c);
     if (ready.empty()) return;
+    Candidate* current = ready.front();
     try {
-      measure_ready(ready);
+      measure_ready(ready, current);
+    } catch (const DeviceLost&) {
+      settle_exception(current->record, Stage::measure);
     } catch (...) {  // a candidate's own exceptions are caught below it: this is the tensors' memory
       for (Candidate* c : ready) settle_exception(c->record, Stage::measure);
     }
@@ -234,12 +244,15 @@ class GroupRun {
     }
   }
 
-  void measure_ready(const std::vector<Candidate*>& candidates) {
+  // `current` is kept at the candidate that is being measured.
+  void measure_ready(const std::vector<Candidate*>& candidates, Candidate*& current) {
     std::vector<MeasureCandidate> inputs;
     for (Candidate* c : candidates) inputs.push_back({c->record.key.algorithm, c->plan.get(), &c->workspace});
     const GroupMeasurement measured =
-        measure_group(problem_, inputs, device_, *queue_, measure_options(),
-                      [&](size_t index) { sink_.begin(inputs[index].id, Stage::measure); });
+        measure_group(problem_, inputs, device_, *queue_, measure_options(), [&](size_t index) {
+          current = candidates[index];
+          sink_.begin(inputs[index].id, Stage::measure);
+        });
     for (size_t i = 0; i < candidates.size(); ++i) take(measured.results[i], *candidates[i]);
     sink_.benchmark(measured.benchmark_json);
   }
@@ -267,6 +280,7 @@ class GroupRun {
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
                                         key.network, key.layer, key.threads, name(key.cache),
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
+    if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options, device_);
     return options;
   }
 

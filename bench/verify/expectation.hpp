@@ -3,6 +3,7 @@
 // docs/measuring.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,11 @@ class Expectation {
   int64_t checked_outputs() const { return static_cast<int64_t>(offset_.size()); }
 
  private:
+  using Tensors = std::array<std::vector<float>, 3>;  // by role; the written one is empty
+
+  bool expect_from_device(const Tensors& tensors, Device* device);
+  void expect_from_cpu(const Tensors& tensors, const VerifyOptions& options);
+  void summarise();
   double bound(size_t i, double error_growth) const;
   double expected_value(size_t i, bool exact) const;
   std::optional<std::string> sums_fault(const float* written, bool exact) const;

@@ -29,8 +29,7 @@ class ReferencePlan final : public Plan {
 #pragma omp parallel for schedule(dynamic, 64)
     for (int64_t i = 0; i < count; ++i)
       written[i] = static_cast<float>(loops.at(index_of_offset(shape, i)).value);
-    void* const stored = role == Role::input ? args.input : role == Role::filter ? args.filter : args.output;
-    if (storage_ != DataType::f32) store_values(stored, storage_, {written, elements(role)});
+    if (storage_ != DataType::f32) store_values(args.tensor(role), storage_, {written, elements(role)});
   }
 
  private:
