@@ -15,7 +15,7 @@ if(CONVSCOPE_SANITIZE)
   string(APPEND disabled_targets "|HWY_SSE4|HWY_AVX2")
 endif()
 target_compile_definitions(convscope_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=\(${disabled_targets}\)>)
+  "$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(${disabled_targets})>")
 # GCC 12 warns falsely about "literal" + std::string (its bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
