@@ -158,6 +158,7 @@ struct Measurement {
   Series full;                      // everything, from the user's tensors to the user's tensor; the headline
   std::optional<Series> inference;  // filters prepared once; null where it equals full
   std::optional<Series> kernel;     // without layout reorders; null where it equals inference (or full)
+  std::optional<Series> single;     // one launch alone, where `full` is the mean of a batch on a GPU
   std::array<std::optional<double>, kPhaseCount>
       phase_seconds;        // medians inside full; null where not separable
   double plan_seconds = 0;  // building the plan once, outside every total
@@ -174,18 +175,25 @@ struct Health {
   double load_before = 0;  // 1-minute load average
   double load_after = 0;
   std::optional<double> clock_mhz;             // median over the samples, where readable
+  std::optional<double> power_watts;           // likewise, of a GPU
+  std::optional<double> temperature_celsius;   // the highest over the samples, of a GPU
+  std::string throttle_reasons;                // all that the driver named while measuring, with commas
   std::optional<double> involuntary_switches;  // context switches forced on us while measuring
   int64_t discarded_samples = 0;
   bool throttled = false;
 };
 
-// The measured ceilings of one device and thread count; per second. See bench/measure/ceilings.
+// The measured ceilings of one device and thread count; per second, 0 where unknown. See
+// bench/measure/ceilings.
 struct Ceilings {
+  DeviceKind device = DeviceKind::cpu;
   int threads = 1;
   double fma_flops = 0;   // FP32 multiply-adds, 2 a multiply-add
   double copy_bytes = 0;  // read + written
   double read_bytes = 0;
-  double cache_read_bytes = 0;  // from the last private cache level
+  double cache_read_bytes = 0;  // from the last private cache level; of a GPU from L2
+  // Multiply-adds of the tensor cores by operand type, sums in FP32.
+  double tf32_flops = 0, bf16_flops = 0, fp16_flops = 0;
 };
 
 // What identifies a candidate inside one run of the program, besides the problem.

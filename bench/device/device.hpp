@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "bench/core/result.hpp"
 
@@ -18,12 +19,21 @@ struct Timing {
   std::array<std::optional<double>, kPhaseCount> phase_seconds;
 };
 
+// The device's condition right now; what cannot be read is null.
+struct DeviceState {
+  std::optional<double> clock_mhz, power_watts, temperature_celsius;
+  std::string throttle_reasons;  // the driver's, with commas: "power cap, hot"; empty where there are none
+};
+
 // Work is enqueued in order; on a CPU it is done when the call returns. Not thread-safe.
 class Queue {
  public:
   virtual ~Queue() = default;
   virtual void synchronize() = 0;
 
+  // Whether phase() counts in the timings from here on, as it does at first. On a GPU each mark costs time of
+  // its own; the CPU marks always.
+  virtual void mark_phases(bool) {}
   virtual void begin_timing() = 0;
   // Work enqueued from here to the next phase(), end_phase() or end_timing() counts as `phase`. Cheap (one
   // clock reading), allowed outside a timing (ignored), and to be called outside parallel regions only. An
@@ -41,10 +51,12 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual std::unique_ptr<Queue> make_queue() = 0;
 
-  virtual void* allocate(size_t bytes) = 0;  // aligned to a page
+  virtual void* allocate(size_t bytes) = 0;  // aligned to a page, on a GPU to 256 bytes
   virtual void release(void* data) noexcept = 0;
   virtual void copy_to_device(void* to, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
+
+  virtual DeviceState state() { return {}; }
 };
 
 }  // namespace convscope

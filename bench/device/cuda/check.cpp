@@ -1,0 +1,65 @@
+#include "bench/device/cuda/check.hpp"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "bench/device/device_error.hpp"
+
+namespace convscope::cuda {
+namespace {
+
+// After these the process must end: every further call of the runtime returns them again.
+bool ends_the_context(cudaError_t code) {
+  switch (code) {
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string kernel_name(const void* kernel) {
+  const char* mangled = nullptr;
+  if (cudaFuncGetName(&mangled, kernel) != cudaSuccess || mangled == nullptr) return "a kernel";
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
+  return status == 0 ? readable.get() : mangled;
+}
+
+[[noreturn]] void fail(cudaError_t code, const std::string& what, const CallSite& site) {
+  const std::string message = fmt::format("{}: {}: {} ({})", site.text(), what, cudaGetErrorString(code),
+                                          cudaGetErrorName(code));
+  cudaGetLastError();  // the runtime keeps an error until it is asked
+  if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
+  if (ends_the_context(code)) throw DeviceLost(message);
+  throw DeviceError(message);
+}
+
+}  // namespace
+
+void check(cudaError_t code, const char* call, CallSite site) {
+  if (code != cudaSuccess) fail(code, call, site);
+}
+
+void check_launch(cudaError_t code, const void* kernel, CallSite site) {
+  if (code != cudaSuccess) fail(code, "launch of " + kernel_name(kernel), site);
+}
+
+}  // namespace convscope::cuda

@@ -1,0 +1,35 @@
+// What the rest of the program may ask of CUDA, in builds with it and without (missing/cuda.cpp). Kernels are
+// not here: a .cu file includes bench/device/kernel/kernel.hpp.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bench/core/result.hpp"
+#include "bench/device/device.hpp"
+
+namespace convscope::cuda {
+
+// Why there is no CUDA device, in the runtime's words; empty where there is one.
+std::string device_defect();
+
+// The device that make_device() would make, without taking hold of it. Throws DeviceError where there is
+// none.
+DeviceInfo describe_device();
+
+struct Options {
+  // Holds a timing's work back until all of it is enqueued, so that the host's gaps are not in it. Off where
+  // every launch must end before the next, as under some profilers.
+  bool blocker = true;
+};
+
+// The first device that the runtime shows. Throws DeviceError where there is none.
+std::unique_ptr<Device> make_device(const Options& options);
+
+// The rates of a device that make_device() made; takes about a second. Throws DeviceError.
+Ceilings measure_ceilings(Device& device);
+
+// Keeps its multiply-add units busy for `seconds`, to bring an idle device to its clock.
+void burn_in(Device& device, double seconds);
+
+}  // namespace convscope::cuda

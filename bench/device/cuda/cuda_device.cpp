@@ -1,0 +1,91 @@
+#include "bench/device/cuda/cuda_device.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <new>
+
+#include "bench/device/cuda/check.hpp"
+#include "bench/device/cuda/cuda_queue.hpp"
+#include "bench/device/device_error.hpp"
+
+namespace convscope::cuda {
+namespace {
+
+constexpr int kDevice = 0;
+// Left to the runtime, which needs memory for kernels and stacks that it loads later.
+constexpr size_t kReservedBytes = size_t{64} << 20;
+
+std::string bus_id() {
+  std::array<char, 32> id{};
+  check(cudaDeviceGetPCIBusId(id.data(), id.size(), kDevice), "cudaDeviceGetPCIBusId");
+  return id.data();
+}
+
+}  // namespace
+
+std::string device_defect() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  if (code == cudaSuccess) return count > 0 ? "" : cudaGetErrorString(cudaErrorNoDevice);
+  return fmt::format("{} ({})", cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+DeviceInfo describe_device() {
+  if (const std::string defect = device_defect(); !defect.empty())
+    throw DeviceError("no CUDA device: " + defect);
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, kDevice), "cudaGetDeviceProperties");
+  DeviceInfo info;
+  info.kind = DeviceKind::cuda;
+  info.name = properties.name;
+  info.instructions = fmt::format("sm_{}{}", properties.major, properties.minor);
+  info.cores = properties.multiProcessorCount;
+  info.l1_bytes = static_cast<int64_t>(properties.sharedMemPerMultiprocessor);
+  info.l2_bytes = info.llc_bytes = properties.l2CacheSize;
+  info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  return info;
+}
+
+std::unique_ptr<Device> make_device(const Options& options) {
+  return std::make_unique<CudaDevice>(options);
+}
+
+CudaDevice::CudaDevice(const Options& options)
+    : options_(options), info_(describe_device()), nvml_(bus_id()) {
+  check(cudaSetDevice(kDevice), "cudaSetDevice");
+}
+
+std::unique_ptr<Queue> CudaDevice::make_queue() {
+  return std::make_unique<CudaQueue>(options_.blocker);
+}
+
+void* CudaDevice::allocate(size_t bytes) {
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  if (bytes + kReservedBytes > free) throw std::bad_alloc();
+  void* data = nullptr;
+  check(cudaMalloc(&data, bytes), "cudaMalloc");
+  return data;
+}
+
+void CudaDevice::release(void* data) noexcept {
+  cudaFree(data);  // after a lost device it fails, and the process ends anyway
+}
+
+void CudaDevice::copy_to_device(void* to, const void* from, size_t bytes) {
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  // It may return while the last part is still on its way, and the queues do not wait for this stream.
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
+void CudaDevice::copy_to_host(void* to, const void* from, size_t bytes) {
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+}
+
+DeviceState CudaDevice::state() {
+  return nvml_.state();
+}
+
+}  // namespace convscope::cuda

@@ -1,0 +1,137 @@
+// PTX of sm_90a behind small functions: mbarriers, TMA loads, register budgets. Other architectures compile
+// them to a trap. wgmma is in wgmma.cuh; the plain C++ twins in bench/device/emulator/hopper_intrinsics.hpp.
+// Reached through bench/device/kernel/hopper.hpp, which shows the usual kernel.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "bench/device/cuda/intrinsics.cuh"
+#include "bench/device/kernel/tensor_map_layout.hpp"
+
+namespace convscope::cuda {
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+inline constexpr bool kHopperInstructions = true;
+#else
+inline constexpr bool kHopperInstructions = false;
+#endif
+
+// A kernel takes it as `const __grid_constant__ TensorMap map`.
+using TensorMap = CUtensorMap;
+
+// Throws DeviceError when the driver refuses the layout.
+TensorMap make_tensor_map(const TensorMapLayout& layout);
+
+// Sets up a barrier in shared memory that a phase completes with `arrivals` arrivals. One thread does it,
+// then mbarrier_fence_init(), then a block barrier.
+__device__ __forceinline__ void mbarrier_init(uint64_t* barrier, int arrivals) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
+               : "memory");
+#else
+  __trap();
+#endif
+}
+
+__device__ __forceinline__ void mbarrier_fence_init() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+__device__ __forceinline__ void mbarrier_arrive(uint64_t* barrier) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+#else
+  __trap();
+#endif
+}
+
+// Arrives and says how many bytes of TMA loads the phase must still receive.
+__device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* barrier, int bytes) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+#else
+  __trap();
+#endif
+}
+
+// Waits until the phase of that parity (0 for the first) is complete.
+__device__ __forceinline__ void mbarrier_wait(uint64_t* barrier, int parity) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile(
+      "{\n.reg .pred done;\nWAIT_%=:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra WAIT_%=;\n}" ::"r"(
+          shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// Copies the box at (x, y) into shared memory (aligned to 128 bytes, to 1024 with swizzle); elements outside
+// the tensor become zero. The barrier receives the bytes of the whole box.
+__device__ __forceinline__ void tma_load_2d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
+                                            int y) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// The same for four dimensions: in an NHWC tensor x is the channel, y the column, z the row, w the image.
+__device__ __forceinline__ void tma_load_4d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
+                                            int y, int z, int w) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// Makes this thread's ordinary writes to shared memory visible to wgmma and TMA; a barrier must follow.
+__device__ __forceinline__ void fence_proxy_async() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
+// Changes the registers per thread of a warpgroup (all its warps call it): 24 to 256, a multiple of 8.
+template <int Registers>
+__device__ __forceinline__ void setmaxnreg_increase() {
+  static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+#else
+  __trap();
+#endif
+}
+template <int Registers>
+__device__ __forceinline__ void setmaxnreg_decrease() {
+  static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+#else
+  __trap();
+#endif
+}
+
+}  // namespace convscope::cuda

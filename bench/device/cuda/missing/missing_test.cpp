@@ -1,0 +1,26 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/device/cuda/cuda.hpp"
+#include "bench/device/device_error.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CudaInABuildWithoutIt, SaysSo) {
+  EXPECT_THAT(cuda::device_defect(), HasSubstr("without CUDA"));
+}
+
+TEST(CudaInABuildWithoutIt, RefusesEverythingWithThatSentence) {
+  for (const auto& ask : {+[] { cuda::describe_device(); }, +[] { cuda::make_device({}); }}) try {
+      ask();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const DeviceError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("no CUDA device: this build is without CUDA"));
+    }
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,121 @@
+// The 16-bit floats of kernels as storage with conversions: __half (5 exponent bits) and __nv_bfloat16 (8),
+// and pairs of them. Conversions round to nearest even, as the GPU's _rn ones. Not here: arithmetic in 16
+// bits.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "bench/device/emulator/vector_types.hpp"
+
+namespace convscope::emulated {
+
+struct __nv_bfloat16 {
+  uint16_t bits = 0;
+  __nv_bfloat16() = default;
+  explicit __nv_bfloat16(float value) {
+    const uint32_t word = std::bit_cast<uint32_t>(value);
+    bits = std::isnan(value) ? uint16_t{0x7fff}
+                             : static_cast<uint16_t>((word + 0x7fffu + (word >> 16 & 1)) >> 16);
+  }
+  operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
+};
+
+struct __half {
+  uint16_t bits = 0;
+  __half() = default;
+  explicit __half(float value);
+  operator float() const;
+};
+
+// Scaling puts f32's rounding where half's belongs: adding and subtracting a power of two rounds to the
+// spacing of its binade, 2^-24 for subnormals.
+inline __half::__half(float value) {
+  const uint32_t word = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(word >> 16 & 0x8000u);
+  const uint32_t magnitude = word & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) {
+    bits = 0x7fff;
+  } else if (magnitude >= 0x477ff000u) {  // 65520 and above round to infinity
+    bits = static_cast<uint16_t>(sign | 0x7c00u);
+  } else if (magnitude < 0x38800000u) {  // below 2^-14: a multiple of 2^-24
+    bits =
+        static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(std::fabs(value), 24))));
+  } else {
+    const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1);
+    bits = static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+  }
+}
+inline __half::operator float() const {
+  const int exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
+  const float sign = bits & 0x8000 ? -1.0f : 1.0f;
+  if (exponent == 31)
+    return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
+  return sign * std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25);
+}
+
+struct alignas(4) __half2 {
+  __half x, y;
+};
+struct alignas(4) __nv_bfloat162 {
+  __nv_bfloat16 x, y;
+};
+using half = __half;
+using half2 = __half2;
+
+inline __half __float2half(float x) {
+  return __half(x);
+}
+inline __half __float2half_rn(float x) {
+  return __half(x);
+}
+inline float __half2float(__half x) {
+  return x;
+}
+inline __nv_bfloat16 __float2bfloat16(float x) {
+  return __nv_bfloat16(x);
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float x) {
+  return __nv_bfloat16(x);
+}
+inline float __bfloat162float(__nv_bfloat16 x) {
+  return x;
+}
+
+// The first argument is the lower half of the register.
+inline __half2 __floats2half2_rn(float x, float y) {
+  return {__half(x), __half(y)};
+}
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return {__nv_bfloat16(x), __nv_bfloat16(y)};
+}
+inline __half2 __halves2half2(__half x, __half y) {
+  return {x, y};
+}
+inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
+  return {x, y};
+}
+inline float2 __half22float2(__half2 pair) {
+  return {pair.x, pair.y};
+}
+inline float2 __bfloat1622float2(__nv_bfloat162 pair) {
+  return {pair.x, pair.y};
+}
+
+inline unsigned short __half_as_ushort(__half x) {
+  return x.bits;
+}
+inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 x) {
+  return x.bits;
+}
+inline __half __ushort_as_half(unsigned short bits) {
+  return std::bit_cast<__half>(uint16_t{bits});
+}
+inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+  return std::bit_cast<__nv_bfloat16>(uint16_t{bits});
+}
+
+}  // namespace convscope::emulated

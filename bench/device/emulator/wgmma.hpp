@@ -1,0 +1,88 @@
+// Plain C++ twin of bench/device/cuda/wgmma.cuh, where each word is described. A product is computed at the
+// wait for its group, each thread its own part; a group without a fence before it is an error. Reached
+// through bench/device/kernel/hopper.hpp.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "bench/device/emulator/executor.hpp"
+#include "bench/device/emulator/half.hpp"
+#include "bench/device/emulator/hopper_intrinsics.hpp"
+
+namespace convscope::emulated {
+
+struct Tf32 {};
+
+namespace executor {
+
+// Element k of a row of the operand that the descriptor names.
+template <typename Element>
+float operand_element(uint64_t descriptor, int row, int k, const CallSite& site) {
+  constexpr uint32_t bytes = std::is_same_v<Element, Tf32> ? 4 : 2;
+  const uint32_t start = static_cast<uint32_t>(descriptor & 0x3fff) << 4;
+  const uint32_t group_stride = static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4;
+  const uint32_t offset =
+      swizzle_128(start + static_cast<uint32_t>(row / 8) * group_stride +
+                  static_cast<uint32_t>(row % 8) * 128 + static_cast<uint32_t>(k) * bytes);
+  if (offset + bytes > current_block->dynamic_smem_bytes)
+    fail("wgmma reads byte " + std::to_string(offset) + " of " +
+             std::to_string(current_block->dynamic_smem_bytes) + " of dynamic shared memory",
+         site);
+  const unsigned char* from = current_block->dynamic_smem + offset;
+  if constexpr (std::is_same_v<Element, Tf32>) {
+    return std::bit_cast<float>(*reinterpret_cast<const uint32_t*>(from) & 0xffffe000u);
+  } else {
+    return *reinterpret_cast<const Element*>(from);
+  }
+}
+
+template <typename Element, int N>
+void multiply_own_part(const WarpgroupProduct& product) {
+  constexpr int depth = std::is_same_v<Element, Tf32> ? 8 : 16;
+  const int thread = static_cast<int>(current_thread->linear % 128);
+  for (int half = 0; half < 2; ++half) {
+    const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * half;
+    float a[depth];
+    for (int k = 0; k < depth; ++k) a[k] = operand_element<Element>(product.a, row, k, product.site);
+    for (int i = 0; i < N / 4; ++i) {
+      const int column = i / 2 * 8 + thread % 4 * 2 + i % 2;
+      float sum = 0;
+      for (int k = 0; k < depth; ++k)
+        sum += a[k] * operand_element<Element>(product.b, column, k, product.site);
+      float& d = product.d[i / 2 * 4 + half * 2 + i % 2];
+      d = (product.accumulate ? d : 0.0f) + sum;
+    }
+  }
+}
+
+}  // namespace executor
+
+inline uint64_t wgmma_descriptor(const void* shared, CallSite site = CallSite::current()) {
+  const uint32_t offset = executor::dynamic_offset(shared);
+  if (offset % 1024) executor::fail("wgmma: the operand's address is not a multiple of 1024", site);
+  return uint64_t{offset >> 4 & 0x3fff} | uint64_t{1} << 16 | uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
+}
+inline void wgmma_fence() {
+  executor::fence_products();
+}
+inline void wgmma_commit_group() {
+  executor::commit_products();
+}
+template <int Keep>
+void wgmma_wait_group() {
+  executor::maybe_overtake();
+  for (const executor::WarpgroupProduct& product : executor::finish_products(Keep)) product.run(product);
+}
+template <typename Element, int N>
+void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b, int accumulate, CallSite site = CallSite::current()) {
+  static_assert(N == 64 || N == 128);
+  static_assert(std::is_same_v<Element, Tf32> || std::is_same_v<Element, __half> ||
+                std::is_same_v<Element, __nv_bfloat16>);
+  executor::issue_product({executor::multiply_own_part<Element, N>, d, a, b, accumulate != 0, site});
+}
+
+}  // namespace convscope::emulated

@@ -1,0 +1,27 @@
+// What make_tensor_map() of hopper.hpp is told: the tensor in global memory and the box that one TMA load
+// copies. Plain data, the same for the GPU and the emulator.
+#pragma once
+
+#include <cstdint>
+
+namespace convscope {
+
+enum class TmaElement { f32, f16, bf16 };
+enum class TmaSwizzle { none, bytes_128 };
+
+// Dimension 0 is the contiguous one. Base address and strides are multiples of 16 bytes. With 128-byte
+// swizzle a row of the box (box[0] elements) is at most 128 bytes. A step of s copies every s-th element of a
+// dimension (1 to 8; 1 in dimension 0); box counts elements of the tensor before that, so that ceil(box /
+// step) of them arrive.
+struct TensorMapLayout {
+  TmaElement element = TmaElement::f32;
+  TmaSwizzle swizzle = TmaSwizzle::bytes_128;
+  const void* base = nullptr;
+  int rank = 2;                     // 2 or 4
+  uint64_t size[4] = {1, 1, 1, 1};  // elements
+  uint64_t stride_bytes[3] = {};    // of dimensions 1, 2, 3
+  uint32_t box[4] = {1, 1, 1, 1};   // elements, at most 256
+  uint32_t step[4] = {1, 1, 1, 1};
+};
+
+}  // namespace convscope
