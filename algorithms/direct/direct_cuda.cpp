@@ -120,8 +120,8 @@ class Tiled final : public DirectCuda {
     return Support::yes();
   }
 
-  OperationCount operations(const ConvProblem& p) const override {
-    if (p.pass == Pass::backward_filter) return {gradient_flops(p), 0, gradient_bytes(p)};
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    if (p.pass == Pass::backward_filter) return OperationCount{gradient_flops(p), 0, gradient_bytes(p)};
     const PassChannels channels = pass_channels(p);
     const double rows = static_cast<double>(p.groups) * round_up_to(channels.written, TiledTile::kChannels);
     double flops = 0, packed = 0;
@@ -134,7 +134,7 @@ class Tiled final : public DirectCuda {
         flops += 2 * weights * tiles * TiledTile::kPixels * static_cast<double>(p.batch);
         packed += weights * sizeof(float);
       }
-    return {flops, 0, static_cast<double>(p.total_bytes()) + 2 * packed};
+    return OperationCount{flops, 0, static_cast<double>(p.total_bytes()) + 2 * packed};
   }
 
  protected:
@@ -158,14 +158,14 @@ class Chwn final : public DirectCuda {
   }
 
   // Taps on padding are no work; channels and images are rounded up to whole tiles.
-  OperationCount operations(const ConvProblem& p) const override {
-    if (p.pass == Pass::backward_filter) return {gradient_flops(p), 0, gradient_bytes(p)};
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    if (p.pass == Pass::backward_filter) return OperationCount{gradient_flops(p), 0, gradient_bytes(p)};
     const PassChannels channels = pass_channels(p);
     const double padded = round_up_to(channels.written, 64) / channels.written * round_up_to(p.batch, 128) /
                           static_cast<double>(p.batch);
     const double packed =
         round_up_to(channels.written, 64) / channels.written * static_cast<double>(p.bytes(Role::filter));
-    return {p.effective_flops() * padded, 0, static_cast<double>(p.total_bytes()) + 2 * packed};
+    return OperationCount{p.effective_flops() * padded, 0, static_cast<double>(p.total_bytes()) + 2 * packed};
   }
 
  protected:
@@ -191,8 +191,8 @@ class DepthwiseCuda final : public DirectCuda {
     return within_kernel_limits(p);
   }
 
-  OperationCount operations(const ConvProblem& p) const override {
-    return {p.effective_flops(), 0, static_cast<double>(p.total_bytes())};
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    return OperationCount{p.effective_flops(), 0, static_cast<double>(p.total_bytes())};
   }
 
  protected:
