@@ -1,10 +1,11 @@
-// The GPU's reference on the emulator, against the CPU's.
+// The GPU's reference on the emulator, and on a GPU where there is one, against the CPU's.
 #include "bench/verify/device_reference.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/cuda/cuda.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 #include "bench/verify/reference_loops.hpp"
@@ -32,14 +33,22 @@ std::vector<ConvProblem> problems() {
   return all;
 }
 
-TEST(DeviceReference, IsTheCpusInEveryOrderOfThreads) {
-  for (EmulatorOrder order : {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random}) {
-    EmulatorDevice device({.order = order});
+// The emulator in every order of threads, and the GPU where there is one.
+std::vector<std::unique_ptr<Device>> devices() {
+  std::vector<std::unique_ptr<Device>> all;
+  for (EmulatorOrder order : {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random})
+    all.push_back(std::make_unique<EmulatorDevice>(EmulatorOptions{.order = order}));
+  if (cuda::device_defect().empty()) all.push_back(cuda::make_device({}));
+  return all;
+}
+
+TEST(DeviceReference, IsTheCpusOnEveryDevice) {
+  for (const auto& device : devices()) {
     for (const ConvProblem& problem : problems()) {
       std::array<std::vector<float>, 3> tensors;
       for (Role role : read_roles(problem.pass))
         tensors[static_cast<size_t>(role)] = TensorData(problem, role, DataKind::uniform, 1).generate();
-      const ReferenceOutputs outputs = reference_outputs(problem, tensors, device);
+      const ReferenceOutputs outputs = reference_outputs(problem, tensors, *device);
       const ReferenceLoops loops(problem, tensors[0].data(), tensors[1].data(), tensors[2].data());
       const TensorShape shape = problem.shape(written_role(problem.pass));
       for (size_t i = 0; i < outputs.values.size(); ++i) {
