@@ -21,6 +21,8 @@ Buffer::Buffer(Device& device, size_t bytes) : device_(&device), bytes_(bytes) {
   const std::vector<uint16_t> guard = guard_pattern();
   device.copy_to_device(base_, guard.data(), kGuardBytes);
   device.copy_to_device(data_ + bytes, guard.data(), kGuardBytes);
+  device.protect(base_, kGuardBytes);
+  device.protect(data_ + bytes, kGuardBytes);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept {
