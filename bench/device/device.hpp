@@ -56,6 +56,10 @@ class Device {
   virtual void copy_to_device(void* to, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
 
+  // From here on nothing but copies may touch these bytes of an allocation. The emulator tells the address
+  // sanitizer so; other devices have no means.
+  virtual void protect(const void*, size_t) {}
+
   virtual DeviceState state() { return {}; }
 };
 

@@ -20,7 +20,7 @@ void* DeviceMemory::allocate(size_t bytes) {
   void* data = nullptr;
   if (posix_memalign(&data, page, bytes ? bytes : 1)) throw std::bad_alloc();
   std::memset(data, 0xff, bytes);
-  if (!open_) poison(data, bytes);
+  poison(data, bytes);
   sizes_[static_cast<unsigned char*>(data)] = bytes;
   return data;
 }
@@ -29,6 +29,8 @@ void DeviceMemory::release(void* data) noexcept {
   const auto found = sizes_.find(static_cast<unsigned char*>(data));
   if (found == sizes_.end()) return;
   unpoison(data, found->second);
+  protected_.erase(protected_.lower_bound(found->first),
+                   protected_.lower_bound(found->first + found->second));
   sizes_.erase(found);
   std::free(data);
 }
@@ -41,20 +43,18 @@ bool DeviceMemory::contains(const void* data, size_t bytes) const {
   return begin + bytes <= after->first + after->second;
 }
 
-void DeviceMemory::set_access(bool open) {
-  for (const auto& [data, bytes] : sizes_)
-    if (open)
-      unpoison(data, bytes);
-    else
-      poison(data, bytes);
+void DeviceMemory::protect(const void* data, size_t bytes) {
+  protected_[static_cast<const unsigned char*>(data)] = bytes;
 }
 
-DeviceMemory::Access::Access(DeviceMemory& memory) : memory_(memory) {
-  if (memory_.open_++ == 0) memory_.set_access(true);
+DeviceMemory::Access::Access(DeviceMemory& memory, For whom) : memory_(memory) {
+  for (const auto& [data, bytes] : memory_.sizes_) unpoison(data, bytes);
+  if (whom == For::copies) return;
+  for (const auto& [data, bytes] : memory_.protected_) poison(data, bytes);
 }
 
 DeviceMemory::Access::~Access() {
-  if (--memory_.open_ == 0) memory_.set_access(false);
+  for (const auto& [data, bytes] : memory_.sizes_) poison(data, bytes);
 }
 
 }  // namespace convscope::emulated

@@ -16,13 +16,17 @@ class DeviceMemory {
 
   void* allocate(size_t bytes);  // aligned to a page; throws std::bad_alloc
   void release(void* data) noexcept;
+  // Part of an allocation that is open for copies only.
+  void protect(const void* data, size_t bytes);
   // True where all of [data, data + bytes) is one allocation's, its end included.
   bool contains(const void* data, size_t bytes) const;
 
-  // Opens all of the memory for as long as it lives; may be nested.
+  // Opens the memory for as long as it lives, to kernels and libraries without its protected parts. One at a
+  // time.
   class Access {
    public:
-    explicit Access(DeviceMemory& memory);
+    enum class For { kernels, copies };
+    explicit Access(DeviceMemory& memory, For whom = For::kernels);
     Access(const Access&) = delete;
     Access& operator=(const Access&) = delete;
     ~Access();
@@ -32,10 +36,7 @@ class DeviceMemory {
   };
 
  private:
-  void set_access(bool open);
-
-  std::map<const unsigned char*, size_t> sizes_;
-  int open_ = 0;
+  std::map<const unsigned char*, size_t> sizes_, protected_;
 };
 
 }  // namespace convscope::emulated

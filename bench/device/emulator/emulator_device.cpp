@@ -33,16 +33,20 @@ void EmulatorDevice::release(void* data) noexcept {
   memory_->release(data);
 }
 
+void EmulatorDevice::protect(const void* data, size_t bytes) {
+  memory_->protect(data, bytes);
+}
+
 void EmulatorDevice::copy_to_device(void* to, const void* from, size_t bytes) {
   if (!memory_->contains(to, bytes)) throw DeviceError("emulator: copy to memory that is not the device's");
-  const DeviceMemory::Access access(*memory_);
+  const DeviceMemory::Access access(*memory_, DeviceMemory::Access::For::copies);
   std::memcpy(to, from, bytes);
 }
 
 void EmulatorDevice::copy_to_host(void* to, const void* from, size_t bytes) {
   if (!memory_->contains(from, bytes))
     throw DeviceError("emulator: copy from memory that is not the device's");
-  const DeviceMemory::Access access(*memory_);
+  const DeviceMemory::Access access(*memory_, DeviceMemory::Access::For::copies);
   std::memcpy(to, from, bytes);
 }
 

@@ -23,6 +23,7 @@ class EmulatorDevice final : public Device {
   std::unique_ptr<Queue> make_queue() override;
   void* allocate(size_t bytes) override;  // NaN until written
   void release(void* data) noexcept override;
+  void protect(const void* data, size_t bytes) override;
   // Throw DeviceError when the device's side of the copy is not device memory.
   void copy_to_device(void* to, const void* from, size_t bytes) override;
   void copy_to_host(void* to, const void* from, size_t bytes) override;

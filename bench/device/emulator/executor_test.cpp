@@ -268,6 +268,26 @@ TEST(EmulatorDeviceDeathTest, DiesWhereHostCodeTouchesDeviceMemory) {
 TEST(ExecutorDeathTest, DiesWhereAKernelLeavesItsStaticSharedMemory) {
   EXPECT_DEATH(run(kKernels.reads_past_static_smem), "diagnostics.cu");
 }
+
+TEST(ExecutorDeathTest, DiesWhereAKernelReadsPastABuffer) {
+  EXPECT_DEATH(run(kKernels.reads_past_the_buffer), "use-after-poison");
+}
+#else
+TEST(Executor, ShowsAReadPastABufferAsNan) {
+  const Outcome outcome = [] {
+    EmulatorDevice device;
+    const auto queue = device.make_queue();
+    const std::vector<float> ones(kThreads, 1.0f);
+    Buffer out(device, ones.size() * sizeof(float));
+    out.upload(ones.data(), out.bytes());
+    kKernels.reads_past_the_buffer(out.as<float>(), kThreads, *queue);
+    Outcome result{ones, ""};
+    out.download(result.out.data(), out.bytes());
+    return result;
+  }();
+  EXPECT_EQ(outcome.out[6], 2.0f);
+  EXPECT_TRUE(std::isnan(outcome.out[7]));
+}
 #endif
 
 }  // namespace

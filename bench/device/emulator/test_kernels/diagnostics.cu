@@ -57,6 +57,10 @@ __global__ void reads_past_static_smem(float* out) {
   out[threadIdx.x] = past[threadIdx.x + 1];
 }
 
+__global__ void reads_past_the_buffer(float* out) {
+  if (threadIdx.x < 8) out[threadIdx.x] = out[threadIdx.x + 57] + 1;
+}
+
 // Two halves of a warp with masks of their own at the same time.
 __global__ void half_warps(float* out) {
   float value = static_cast<float>(threadIdx.x);
@@ -152,6 +156,7 @@ DiagnosticKernels diagnostic_kernels() {
           .trap = on_one_block<trap>,
           .throws = on_one_block<throws>,
           .reads_past_static_smem = on_one_block<reads_past_static_smem>,
+          .reads_past_the_buffer = on_one_block<reads_past_the_buffer>,
           .half_warps = on_one_block<half_warps>,
           .votes = on_one_block<votes>,
           .block_sums = on_one_block<block_sums>,
