@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <new>
@@ -14,8 +15,8 @@
 #include "bench/cli/npy.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/report/words.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -110,10 +111,14 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
 }  // namespace
 
 int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors) {
-  CpuDevice device;
-  const int threads = options.threads == 0 ? device.info().cores : options.threads;
-  device.set_threads(threads);
-  return exec_algorithm(options, registry, device, threads, errors);
+  const AlgorithmInfo& algorithm = find_algorithm(registry, options.algorithm).info();
+  const DeviceKind kind = options.device.value_or(algorithm.device);
+  if (!runs_on(algorithm, kind))
+    throw UsageError(fmt::format("--device: found {}, which does not run {}", name(kind), algorithm.id));
+  const bool all_cores = kind == DeviceKind::cpu && options.threads == 0;
+  const int threads = all_cores ? describe_device(kind).cores : std::max(options.threads, 1);
+  const auto device = make_device(kind, {.threads = threads});
+  return exec_algorithm(options, registry, *device, threads, errors);
 }
 
 int exec_algorithm(const ExecOptions& options, const Registry& registry, Device& device, int threads,

@@ -18,11 +18,13 @@ struct ExecOptions {
   std::string problem;                                        // --case: a problem line or benchdnn descriptor
   std::string algorithm;                                      // --algorithm: an id
   std::string input, filter, output;                          // --input, --filter, --output
+  std::optional<DeviceKind> device;                           // --device; null is the algorithm's own
   int threads = 0;                                            // --threads; 0 is every core
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
 };
 
-// The verb, on this machine's CPU. Returns what exec_algorithm returns.
+// The verb, on the algorithm's own kind of device or the one asked for. Returns what exec_algorithm returns,
+// throws UsageError also when there is no such device or it does not run the algorithm.
 int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors);
 
 // The same on a device that is set to `threads` threads. Returns the exit code: 0, or 1 when the algorithm

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bench/algorithm/registry.hpp"
@@ -16,18 +17,25 @@ namespace convscope {
 
 struct ExplainOptions {
   std::string problem;                  // the argument: a problem line or benchdnn descriptor
+  std::optional<DeviceKind> device;     // --device; null is every device that can be timed
   int threads = 0;                      // --threads; 0 is every core
   CacheState cache = CacheState::cold;  // --cache
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
   bool json = false;                                          // --json: one JSON document and nothing else
 };
 
-// The verb: measures the ceilings first, which takes about half a second. Throws UsageError for a bad problem
-// line or thread count.
+// The verb: measures the ceilings first, which takes about half a second. Where there is no GPU, the CUDA
+// algorithms are asked about the emulator. Throws UsageError for a bad problem line, device or thread count.
 void explain(std::ostream& out, const ExplainOptions& options, const Registry& registry);
 
-// What the verb prints once the ceilings are known. Plans are built on `device` to learn their workspace.
+struct ExplainedDevice {
+  Device& device;
+  Ceilings ceilings;  // all 0 for an emulator, which is never timed
+};
+
+// What the verb prints once the ceilings are known. Plans are built on the first device that runs the
+// algorithm, to learn their workspace.
 void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
-                       const Registry& registry, Device& device, const Ceilings& ceilings);
+                       const Registry& registry, std::span<const ExplainedDevice> devices);
 
 }  // namespace convscope

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include "bench/report/record_json.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/report/words.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -20,6 +22,7 @@ using Json = nlohmann::ordered_json;
 // What is known about one algorithm on the problem. `why` is set where it cannot do it.
 struct Explanation {
   std::string algorithm;
+  std::optional<DeviceKind> device;
   Reason reason = Reason::none;
   std::string why;
   std::string implementation;
@@ -29,14 +32,20 @@ struct Explanation {
 };
 
 Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, const ExplainOptions& options,
-                        Device& device, const Ceilings& ceilings) {
+                        std::span<const ExplainedDevice> devices) {
   Explanation result;
   result.algorithm = algorithm.info().id;
-  if (algorithm.info().device != device.info().kind) {
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const ExplainedDevice& one) {
+    return runs_on(algorithm.info(), one.device.info().kind);
+  });
+  if (found == devices.end()) {
     result.reason = Reason::device_missing;
-    result.why = fmt::format("this machine has no {} device", name(algorithm.info().device));
+    result.why = fmt::format("no {} device was asked about", name(algorithm.info().device));
     return result;
   }
+  Device& device = found->device;
+  const Ceilings& ceilings = found->ceilings;
+  result.device = device.info().kind;
   const Support support = algorithm.supports(problem, device.info());
   result.reason = support.reason();
   result.why = support.why();
@@ -70,6 +79,7 @@ double intensity(const Explanation& one, const ConvProblem& problem) {
 
 Json to_json(const Explanation& one, const ConvProblem& problem) {
   Json json = {{"algorithm", one.algorithm}, {"supported", one.reason == Reason::none}};
+  json["device"] = one.device ? Json(name(*one.device)) : Json(nullptr);
   json["reason"] = one.reason == Reason::none ? Json(nullptr) : Json(name(one.reason));
   json["why"] = one.why.empty() ? Json(nullptr) : Json(one.why);
   const OperationCount& count = one.operations;
@@ -87,7 +97,7 @@ Json to_json(const Explanation& one, const ConvProblem& problem) {
 }
 
 void print_json(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
-                const Ceilings& ceilings, const std::vector<Explanation>& all) {
+                std::span<const ExplainedDevice> devices, const std::vector<Explanation>& all) {
   Json document = {
       {"problem", to_line(problem)},
       {"benchdnn", to_benchdnn(problem)},
@@ -97,22 +107,36 @@ void print_json(std::ostream& out, const ConvProblem& problem, const ExplainOpti
       {"bytes_min", problem.total_bytes()},
       {"cache", name(options.cache)},
       {"workspace_cap_bytes", options.workspace_cap ? Json(*options.workspace_cap) : Json(nullptr)},
-      {"ceilings", to_json(ceilings)},
+      {"ceilings", Json::array()},
       {"algorithms", Json::array()}};
+  for (const ExplainedDevice& one : devices) document["ceilings"].push_back(to_json(one.ceilings));
   for (const Explanation& one : all) document["algorithms"].push_back(to_json(one, problem));
   out << dump_json(document, 2) << '\n';
 }
 
+void print_ceilings(std::ostream& out, const DeviceInfo& device, const Ceilings& c) {
+  if (device.kind == DeviceKind::emulator)
+    fmt::print(out, "the CUDA algorithms as on the emulator, whose time means nothing: no best ms\n");
+  else if (device.kind == DeviceKind::cpu)
+    fmt::print(out,
+               "measured with {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read, {:.1f} GB/s "
+               "copied\n",
+               c.threads, c.threads == 1 ? "" : "s", c.fma_flops / 1e9, c.read_bytes / 1e9,
+               c.copy_bytes / 1e9);
+  else
+    fmt::print(out,
+               "measured on {}: {:.1f} TFLOP/s of multiply-adds, {:.1f} in TF32, {:.0f} GB/s read, {:.0f} "
+               "GB/s copied\n",
+               device.name, c.fma_flops / 1e12, c.tf32_flops / 1e12, c.read_bytes / 1e9, c.copy_bytes / 1e9);
+}
+
 void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions& options,
-                   const Ceilings& c) {
+                   std::span<const ExplainedDevice> devices) {
   fmt::print(out, "{}\n{}\n", to_line(p), to_benchdnn(p));
   fmt::print(out, "output {}x{}; {} nominal, {} without the taps on padding; {} of tensors\n", p.output().h,
              p.output().w, flops_text(p.nominal_flops()), flops_text(p.effective_flops()),
              bytes_text(static_cast<double>(p.total_bytes())));
-  fmt::print(
-      out,
-      "measured with {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read, {:.1f} GB/s copied\n",
-      c.threads, c.threads == 1 ? "" : "s", c.fma_flops / 1e9, c.read_bytes / 1e9, c.copy_bytes / 1e9);
+  for (const ExplainedDevice& one : devices) print_ceilings(out, one.device.info(), one.ceilings);
   fmt::print(out,
              "best ms: the longer of the arithmetic at that rate and the tensors moved once ({} cache)\n\n",
              name(options.cache));
@@ -140,15 +164,15 @@ void print_table(std::ostream& out, const ConvProblem& problem, const std::vecto
 }  // namespace
 
 void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
-                       const Registry& registry, Device& device, const Ceilings& ceilings) {
+                       const Registry& registry, std::span<const ExplainedDevice> devices) {
   std::vector<Explanation> all;
   for (const Algorithm* algorithm : registry.all())
-    all.push_back(explain_one(*algorithm, problem, options, device, ceilings));
+    all.push_back(explain_one(*algorithm, problem, options, devices));
   if (options.json) {
-    print_json(out, problem, options, ceilings, all);
+    print_json(out, problem, options, devices, all);
     return;
   }
-  print_problem(out, problem, options, ceilings);
+  print_problem(out, problem, options, devices);
   print_table(out, problem, all);
 }
 

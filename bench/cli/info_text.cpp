@@ -37,11 +37,13 @@ void print_section(std::ostream& out, const std::string& title, const Json& sect
 }
 
 void print_ceilings(std::ostream& out, const std::vector<Ceilings>& ceilings) {
-  TextTable table({">threads", ">FP32 GFLOP/s", ">copy GB/s", ">read GB/s", ">cache read GB/s"});
+  const auto rate = [](double value) { return value == 0 ? "-" : fmt::format("{:.1f}", value / 1e9); };
+  TextTable table({"<device", ">threads", ">FP32 GFLOP/s", ">TF32", ">BF16", ">FP16", ">copy GB/s",
+                   ">read GB/s", ">cache read GB/s"});
   for (const Ceilings& c : ceilings)
-    table.add({std::to_string(c.threads), fmt::format("{:.1f}", c.fma_flops / 1e9),
-               fmt::format("{:.1f}", c.copy_bytes / 1e9), fmt::format("{:.1f}", c.read_bytes / 1e9),
-               fmt::format("{:.1f}", c.cache_read_bytes / 1e9)});
+    table.add({std::string(name(c.device)), std::to_string(c.threads), rate(c.fma_flops), rate(c.tf32_flops),
+               rate(c.bf16_flops), rate(c.fp16_flops), rate(c.copy_bytes), rate(c.read_bytes),
+               rate(c.cache_read_bytes)});
   out << "ceilings, measured now (copy counts bytes read and written)\n";
   table.print(out, false);
 }

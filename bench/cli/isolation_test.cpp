@@ -168,7 +168,7 @@ TEST_F(Isolation, TurnedOffGivesTheSameRows) {
 }
 
 TEST_F(Isolation, MeasuresCeilingsInAWorker) {
-  const auto ceilings = measure_ceilings_isolated(1, registry_, options_, stop_);
+  const auto ceilings = measure_ceilings_isolated(DeviceKind::cpu, 1, registry_, options_, stop_);
   ASSERT_TRUE(ceilings);
   EXPECT_EQ(ceilings->threads, 1);
   EXPECT_GT(ceilings->fma_flops, 0);

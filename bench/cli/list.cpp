@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/core/error.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 
@@ -19,9 +19,9 @@ void list(std::ostream& out, const ListOptions& options, const Registry& registr
     throw UsageError("--markdown is for `list columns` only");
 
   if (options.what == "algorithms")
-    list_algorithms(out, registry, {describe_cpu()}, options.json);
+    list_algorithms(out, registry, find_devices(), options.json);
   else if (options.what == "devices")
-    list_devices(out, {describe_cpu()}, options.json);
+    list_devices(out, find_devices(), options.json);
   else if (options.what == "layers")
     list_layers(out, load_suite(options.config), options.json);
   else if (options.what == "columns")

@@ -9,6 +9,7 @@
 #include "bench/algorithm/registry.hpp"
 #include "bench/core/result.hpp"
 #include "bench/runner/config.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 
@@ -23,9 +24,8 @@ struct ListOptions {
 void list(std::ostream& out, const ListOptions& options, const Registry& registry);
 
 // Its parts, apart so that tests can fill in what they need.
-void list_algorithms(std::ostream& out, const Registry& registry, const std::vector<DeviceInfo>& devices,
-                     bool json);
-void list_devices(std::ostream& out, const std::vector<DeviceInfo>& devices, bool json);
+void list_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices, bool json);
+void list_devices(std::ostream& out, const DeviceList& devices, bool json);
 void list_layers(std::ostream& out, const Suite& suite, bool json);
 void list_columns(std::ostream& out, bool json, bool markdown);
 

@@ -26,14 +26,14 @@ std::vector<std::string> names_of(const std::vector<T>& values) {
   return names;
 }
 
-// Null when this machine has no device of the algorithm's kind.
-const DeviceInfo* device_of(const Algorithm& algorithm, const std::vector<DeviceInfo>& devices) {
-  for (const DeviceInfo& device : devices)
-    if (device.kind == algorithm.info().device) return &device;
+// The first that runs the algorithm: the GPU comes before the emulator. Null when there is none.
+const DeviceInfo* device_of(const Algorithm& algorithm, const DeviceList& devices) {
+  for (const DeviceInfo& device : devices.present)
+    if (runs_on(algorithm.info(), device.kind)) return &device;
   return nullptr;
 }
 
-Capability capability_here(const Algorithm& algorithm, const std::vector<DeviceInfo>& devices) {
+Capability capability_here(const Algorithm& algorithm, const DeviceList& devices) {
   if (const DeviceInfo* device = device_of(algorithm, devices)) return capability(algorithm, *device);
   Capability none;
   none.refusal = fmt::format("this machine has no {} device", name(algorithm.info().device));
@@ -84,8 +84,7 @@ void print_algorithm(std::ostream& out, const Algorithm& algorithm, const Capabi
 
 }  // namespace
 
-void list_algorithms(std::ostream& out, const Registry& registry, const std::vector<DeviceInfo>& devices,
-                     bool json) {
+void list_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices, bool json) {
   Json all = Json::array();
   for (const Algorithm* algorithm : registry.all()) {
     const Capability can = capability_here(*algorithm, devices);
@@ -97,21 +96,22 @@ void list_algorithms(std::ostream& out, const Registry& registry, const std::vec
   if (json) out << dump_json(all, 2) << '\n';
 }
 
-void list_devices(std::ostream& out, const std::vector<DeviceInfo>& devices, bool json) {
+void list_devices(std::ostream& out, const DeviceList& devices, bool json) {
   if (json) {
     Json all = Json::array();
-    for (const DeviceInfo& device : devices) all.push_back(to_json(device));
+    for (const DeviceInfo& device : devices.present) all.push_back(to_json(device));
     out << dump_json(all, 2) << '\n';
     return;
   }
   const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   TextTable table(
       {"<device", "<name", ">cores", "<vectors", ">L1", ">L2", ">last cache", ">memory", "<virtual"});
-  for (const DeviceInfo& device : devices)
+  for (const DeviceInfo& device : devices.present)
     table.add({std::string(name(device.kind)), device.name, std::to_string(device.cores), device.instructions,
                size(device.l1_bytes), size(device.l2_bytes), size(device.llc_bytes),
                size(device.memory_bytes), device.virtualised ? "yes" : "no"});
   table.print(out, false);
+  for (const MissingDevice& missing : devices.missing) fmt::print(out, "{}\n", missing.why);
 }
 
 void list_layers(std::ostream& out, const Suite& suite, bool json) {

@@ -72,7 +72,7 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
   if (!options.problem.empty()) {
     refuse_beside(
         "--case",
-        {"--algorithm", "--threads", "--cache", "--workspace-cap", "--time-limit", "--min-samples",
+        {"--algorithm", "--device", "--threads", "--blocker", "--cache", "--workspace-cap", "--time-limit", "--min-samples",
          "--max-samples", "--confidence-width", "--seed", "--out", "--aa", "--dry-run", "--isolate"},
         "says the whole problem");
     if (!options.overrides.algorithms)

@@ -29,6 +29,7 @@ struct RunOptions {
   bool repeat = false;  // --aa
   bool dry_run = false;
   bool isolate = true;
+  bool blocker = true;  // --blocker: see bench/device/cuda/cuda.hpp
 };
 
 struct MergeOptions {

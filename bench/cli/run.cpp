@@ -9,8 +9,8 @@
 #include "bench/cli/noise_floor.hpp"
 #include "bench/cli/run_console.hpp"
 #include "bench/cli/terminal.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/report/console.hpp"
+#include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
 #include "bench/runner/run_suite.hpp"
@@ -31,12 +31,13 @@ std::string default_folder() {
     if (const auto next = fmt::format("{}-{}", folder, number); !std::filesystem::exists(next)) return next;
 }
 
-void print_dry_run(const RunPlan& plan, const Registry& registry, const DeviceInfo& device) {
+void print_dry_run(const RunPlan& plan, const Registry& registry) {
   double seconds = 0;
   size_t candidates = 0;
   for (const GroupTask& task : plan.tasks) {
     GroupTask supported = task;
     std::string refused;
+    const DeviceInfo device = describe_device(task.group.common.device);
     std::erase_if(supported.group.algorithms, [&](const std::string& id) {
       const Support support = registry.find(id)->supports(task.group.common.problem, device);
       if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
@@ -61,9 +62,9 @@ std::string program_of(const nlohmann::ordered_json& environment) {
 }
 
 // Notes in the log that the run goes on from here, and warns when another program began it.
-void note_resumption(RunLog& log, const Registry& registry, const DeviceInfo& device) {
+void note_resumption(RunLog& log, const Registry& registry, const std::vector<DeviceInfo>& devices) {
   if (log.tasks_left().empty()) return;
-  const auto environment = describe_environment(device, registry);
+  const auto environment = describe_environment(devices, registry);
   const auto& begun = log.plan().environment;
   if (program_of(begun) != program_of(environment))
     std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
@@ -83,10 +84,6 @@ size_t print_failures(const std::vector<ResultRecord>& records) {
                              name(record->key.problem.pass), record->key.algorithm, name(record->outcome),
                              record->note);
   return failures.size();
-}
-
-std::vector<DeviceInfo> present_devices() {
-  return {describe_cpu()};
 }
 
 // The whole of a run that has its folder already.
@@ -117,15 +114,15 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) 
 }  // namespace
 
 int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
-  const std::vector<DeviceInfo> devices = present_devices();
+  const std::vector<DeviceInfo> devices = find_devices().present;
   if (!options.resume.empty()) {
     RunLog log = RunLog::open(options.resume);
-    note_resumption(log, registry, devices.front());
+    note_resumption(log, registry, devices);
     return carry_out(log, options, registry);
   }
   RunPlan plan = make_plan(options, argv, registry, devices);
   if (options.dry_run) {
-    print_dry_run(plan, registry, devices.front());
+    print_dry_run(plan, registry);
     return 0;
   }
   RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));

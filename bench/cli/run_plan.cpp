@@ -43,6 +43,7 @@ std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, c
   Protocol protocol = protocol_of(suite.measuring);
   protocol.measure = options.measure;
   protocol.repeat = options.repeat;
+  protocol.blocker = options.blocker;
   std::vector<GroupTask> tasks;
   for (Group& group : expand(suite, registry, devices)) tasks.push_back({std::move(group), protocol});
   return tasks;
@@ -77,7 +78,7 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
     }
   }
   keep_shard(options.shard, plan.tasks);
-  plan.environment = describe_environment(devices.front(), registry);
+  plan.environment = describe_environment(devices, registry);
   plan.environment["started"] = utc_now();
   return plan;
 }

@@ -39,6 +39,11 @@ void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::
   }
 }
 
+bool parse_switch(const std::string& flag, const std::string& text) {
+  if (text != "on" && text != "off") throw UsageError(flag + ": found \"" + text + "\"; allowed is on, off");
+  return text == "on";
+}
+
 void add_where(CLI::App& verb, RunOptions& options) {
   verb.add_option("--out", options.out, "Folder for the results; out/<date-time> when left out.")
       ->type_name("DIR");
@@ -55,11 +60,7 @@ void add_where(CLI::App& verb, RunOptions& options) {
                 "Print what would be run and an estimate of the time; run nothing.");
   verb.add_option_function<std::string>(
           "--isolate",
-          [&options](const std::string& text) {
-            if (text != "on" && text != "off")
-              throw UsageError("--isolate: found \"" + text + "\"; allowed is on, off");
-            options.isolate = text == "on";
-          },
+          [&options](const std::string& text) { options.isolate = parse_switch("--isolate", text); },
           "on (default): each group of candidates runs in a child process, so that a crash or a hang costs "
           "one "
           "row; off: in this process, as a debugger wants it, and without time limits.")
@@ -75,6 +76,11 @@ void add_run(CLI::App& app, RunOptions& options) {
       ->type_name("LINE");
   add_overrides(*run, options.overrides, {});
   add_where(*run, options);
+  run->add_option_function<std::string>(
+         "--blocker", [&options](const std::string& text) { options.blocker = parse_switch("--blocker", text); },
+         "on (default): on a GPU, all work of a sample is enqueued before any of it runs, so that the host's "
+         "gaps are not timed; off: for profilers that run launches one by one.")
+      ->type_name("on|off");
   run->add_flag("--aa", options.repeat, "Measure every candidate twice and print the noise floor.");
   run->footer(fmt::format(
       "Flags override the config. Lists take commas, repeated flags, or both. Ctrl-C ends the run with its "
@@ -135,6 +141,19 @@ void add_threads(CLI::App& verb, int& threads) {
       ->check(CLI::Range(0, static_cast<int>(kLargestThreads)));
 }
 
+void add_device(CLI::App& verb, std::optional<DeviceKind>& device, const std::string& meaning) {
+  verb.add_option_function<std::string>(
+          "--device",
+          [&device](const std::string& text) {
+            device = device_kind_from_name(text);
+            if (!device)
+              throw UsageError("--device: found \"" + text + "\"; allowed is " +
+                               join(all_names(kDeviceKinds)));
+          },
+          meaning)
+      ->type_name("NAME");
+}
+
 void add_list(CLI::App& app, ListOptions& options) {
   CLI::App* list = app.add_subcommand(
       "list", "List the algorithms, the devices, a config's layers or the result columns.");
@@ -163,6 +182,9 @@ void add_explain(CLI::App& app, ExplainOptions& options) {
   explain->add_option("PROBLEM", options.problem, "A problem line or a benchdnn descriptor")
       ->type_name("LINE")
       ->required();
+  add_device(*explain, options.device,
+             "The device to ask about: cpu, cuda, emulator. When left out, the CPU, and the GPU or, without "
+             "one, the emulator.");
   add_threads(*explain, options.threads);
   explain
       ->add_option_function<std::string>(
@@ -193,6 +215,8 @@ void add_exec(CLI::App& app, ExecOptions& options) {
   exec->add_option("--input", options.input, "The input, or its gradient")->type_name("FILE")->required();
   exec->add_option("--filter", options.filter, "The filter, or its gradient")->type_name("FILE")->required();
   exec->add_option("--output", options.output, "The output, or its gradient")->type_name("FILE")->required();
+  add_device(*exec, options.device,
+             "The device to run on: cpu, cuda, emulator. The algorithm's own when left out.");
   add_threads(*exec, options.threads);
   add_workspace_cap(*exec, options.workspace_cap);
   exec->footer(

@@ -87,7 +87,7 @@ std::string error_of(const Function& function) {
 }
 
 TEST(ListAlgorithms, AsksEachWhatItSupports) {
-  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {machine()}, false); });
+  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {{machine()}, {}}, false); });
   EXPECT_THAT(
       text,
       HasSubstr("picky.cpu  (somelib 1.2)\n  For this test.\n  passes forward; layouts nchw, nhwc, chwn; "
@@ -97,7 +97,7 @@ TEST(ListAlgorithms, AsksEachWhatItSupports) {
 }
 
 TEST(ListAlgorithms, WritesTheSameAsJson) {
-  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {machine()}, true); });
+  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {{machine()}, {}}, true); });
   const Json json = Json::parse(text);
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[1]["id"], "picky.cpu");
@@ -112,10 +112,10 @@ TEST(ListAlgorithms, SaysWhenTheDeviceIsMissing) {
 }
 
 TEST(ListDevices, ShowsTheMachine) {
-  const std::string text = output_of([](auto& out) { list_devices(out, {machine()}, false); });
+  const std::string text = output_of([](auto& out) { list_devices(out, {{machine()}, {}}, false); });
   EXPECT_THAT(text, AllOf(HasSubstr("Test processor"), HasSubstr("32.0 KiB"), HasSubstr("24.0 GiB"),
                           HasSubstr("yes")));
-  const Json json = Json::parse(output_of([](auto& out) { list_devices(out, {machine()}, true); }));
+  const Json json = Json::parse(output_of([](auto& out) { list_devices(out, {{machine()}, {}}, true); }));
   EXPECT_EQ(json[0]["cores"], 2);
 }
 
@@ -181,7 +181,8 @@ std::string explanation(const std::string& line, ExplainOptions options) {
   CpuDevice device;
   options.problem = line;
   return output_of([&](auto& out) {
-    print_explanation(out, parse_problem(line), options, registry(), device, kCeilings);
+    const ExplainedDevice devices[] = {{device, kCeilings}};
+    print_explanation(out, parse_problem(line), options, registry(), devices);
   });
 }
 

@@ -186,7 +186,6 @@ struct Health {
 // The measured ceilings of one device and thread count; per second, 0 where unknown. See
 // bench/measure/ceilings.
 struct Ceilings {
-  DeviceKind device = DeviceKind::cpu;
   int threads = 1;
   double fma_flops = 0;   // FP32 multiply-adds, 2 a multiply-add
   double copy_bytes = 0;  // read + written
@@ -194,6 +193,7 @@ struct Ceilings {
   double cache_read_bytes = 0;  // from the last private cache level; of a GPU from L2
   // Multiply-adds of the tensor cores by operand type, sums in FP32.
   double tf32_flops = 0, bf16_flops = 0, fp16_flops = 0;
+  DeviceKind device = DeviceKind::cpu;
 };
 
 // What identifies a candidate inside one run of the program, besides the problem.

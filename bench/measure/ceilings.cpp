@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "bench/device/buffer.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/cuda/cuda.hpp"
 #include "bench/measure/ceiling_kernels.hpp"
 
 namespace convscope {
@@ -92,15 +94,7 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
   ceilings.cache_read_bytes = static_cast<double>(times * bytes * ceilings.threads) / seconds;
 }
 
-}  // namespace
-
-void burn_in(double seconds) {
-  const auto begin = Clock::now();
-#pragma omp parallel
-  while (seconds_since(begin) < seconds) keep(multiply_add_chains(10'000));
-}
-
-Ceilings measure_ceilings(CpuDevice& device, int threads) {
+Ceilings cpu_ceilings(CpuDevice& device, int threads) {
   device.set_threads(threads);
   Ceilings ceilings;
   ceilings.threads = threads;
@@ -108,6 +102,33 @@ Ceilings measure_ceilings(CpuDevice& device, int threads) {
   measure_memory(device, ceilings);
   measure_cache(device, ceilings);
   return ceilings;
+}
+
+void burn_in_cpu(double seconds) {
+  const auto begin = Clock::now();
+#pragma omp parallel
+  while (seconds_since(begin) < seconds) keep(multiply_add_chains(10'000));
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(Device& device, int threads) {
+  switch (device.info().kind) {
+    case DeviceKind::cpu:
+      return cpu_ceilings(dynamic_cast<CpuDevice&>(device), threads);
+    case DeviceKind::cuda:
+      return cuda::measure_ceilings(device);
+    case DeviceKind::emulator:
+      break;
+  }
+  Ceilings unknown;
+  unknown.device = device.info().kind;
+  return unknown;
+}
+
+void burn_in(Device& device, double seconds) {
+  if (device.info().kind == DeviceKind::cpu) burn_in_cpu(seconds);
+  if (device.info().kind == DeviceKind::cuda) cuda::burn_in(device, seconds);
 }
 
 }  // namespace convscope

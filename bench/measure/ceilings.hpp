@@ -1,16 +1,18 @@
-// The machine's measured ceilings: FP32 multiply-add rate, copy, read and cache bandwidth, per thread count.
-// Measured with the same threads as the candidates; nothing comes from a data sheet.
+// A device's measured ceilings: FP32 multiply-add rate, copy, read and cache bandwidth, of a CPU per thread
+// count; those of a GPU come from bench/device/cuda. Measured with the same threads as the candidates; nothing comes from a data sheet.
 #pragma once
 
 #include "bench/core/result.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/device.hpp"
 
 namespace convscope {
 
-// Takes about half a second. Leaves the device at `threads` threads.
-Ceilings measure_ceilings(CpuDevice& device, int threads);
+// Takes about half a second. Leaves a CPU at `threads` threads, which other devices take no notice of. An
+// emulator has none: its rates mean nothing. Throws DeviceError.
+Ceilings measure_ceilings(Device& device, int threads);
 
-// Keeps every OpenMP thread's multiply-add units busy for `seconds`, to bring idle cores to their clock.
-void burn_in(double seconds);
+// Keeps the multiply-add units of a GPU or of every OpenMP thread busy for `seconds`, to bring idle ones to
+// their clock.
+void burn_in(Device& device, double seconds);
 
 }  // namespace convscope

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 
+#include "bench/device/device_error.hpp"
 #include "bench/measure/benchmark_driver.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/health.hpp"
@@ -94,6 +95,7 @@ class Group {
   TensorCopies copies_;
   std::vector<Watch> watches_;
   std::vector<Track> tracks_;
+  std::exception_ptr lost_;  // the DeviceLost that ended it
 };
 
 Timing Group::run_full(const MeasureCandidate& candidate, int64_t iterations) {
@@ -132,6 +134,8 @@ void Group::warm_up(size_t candidate) {
       ++watch.warmup_runs;
     } while ((watch.warmup_runs < options_.warmup_runs || seconds_since(begin) < options_.warmup_seconds) &&
              seconds_since(begin) + run_seconds <= options_.time_limit_seconds / 2);
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& error) {
     watch.error = error.what();
     return;
@@ -161,6 +165,7 @@ void Group::add_tracks(size_t candidate, double seconds_left, double run_seconds
 }
 
 BenchmarkSample Group::take(Track& track) {
+  if (lost_) std::rethrow_exception(lost_);  // the driver goes on to the next series
   Watch& watch = watches_[track.candidate];
   const MeasureCandidate& candidate = candidates_[track.candidate];
   if (observer_) observer_(track.candidate);
@@ -176,6 +181,9 @@ BenchmarkSample Group::take(Track& track) {
     for (Phase phase : kPhases)
       if (const auto& seconds = timing.phase_seconds[static_cast<size_t>(phase)])
         sample.values[phase_value(phase)] = *seconds / static_cast<double>(iterations);
+  } catch (const DeviceLost&) {
+    lost_ = std::current_exception();
+    throw;
   } catch (const std::exception& error) {
     watch.error = error.what();
     throw;
@@ -201,6 +209,7 @@ void Group::run_round(BenchmarkDriver& driver) {
   std::vector<double> left_before;
   for (const Track* track : going_on) left_before.push_back(track->seconds_left);
   const auto samples = driver.run_round(series);
+  if (lost_) std::rethrow_exception(lost_);
   for (size_t i = 0; i < going_on.size(); ++i) {
     Track& track = *going_on[i];
     const auto iterations = static_cast<double>(watches_[track.candidate].iterations_per_sample);
@@ -305,7 +314,7 @@ GroupMeasurement measure_group(const ConvProblem& problem, std::span<const Measu
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer) {
   // The clock and the vector units of a core that was idle need a moment; once is enough.
-  static const bool burnt_in = (burn_in(0.2), true);
+  static const bool burnt_in = (burn_in(device, 0.2), true);
   static_cast<void>(burnt_in);
   return Group(problem, candidates, device, queue, options, observer).measure();
 }

@@ -50,7 +50,8 @@ struct GroupMeasurement {
   std::string benchmark_json;          // Google Benchmark's own JSON report of the group
 };
 
-// plan_seconds of each Measurement is left 0: the caller built the plan.
+// plan_seconds of each Measurement is left 0: the caller built the plan. Throws DeviceLost when the device
+// became unusable, right after `observer` was told whose work that was.
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer);

@@ -11,7 +11,7 @@
 namespace convscope {
 
 struct Bound {
-  double compute_seconds = 0;  // executed flops over the FMA ceiling
+  double compute_seconds = 0;  // executed flops over the multiply-add ceiling of the math mode
   double memory_seconds = 0;   // each tensor once, from memory or (see below) from the cache
   double seconds() const { return compute_seconds > memory_seconds ? compute_seconds : memory_seconds; }
   std::string_view kind() const { return compute_seconds >= memory_seconds ? "compute" : "memory"; }

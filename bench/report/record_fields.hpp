@@ -1,5 +1,6 @@
 // The fields of each part of a ResultRecord with their names in JSON, written once: fields(visitor, part)
-// calls visitor(name, member) for each. record_json.cpp reads and writes through it, so that both sides
+// calls visitor(name, member) for each, and visitor.added(name, member) for one that files written before
+// it came do not have. record_json.cpp reads and writes through it, so that both sides
 // agree. Not here: how a value looks in JSON. Times are seconds, sizes bytes, rates per second.
 #pragma once
 
@@ -79,7 +80,7 @@ void fields(Visitor& field, Is<Measurement> auto& time) {
   field("full", time.full);
   field("inference", time.inference);
   field("kernel", time.kernel);
-  field("single", time.single);
+  field.added("single", time.single);
   field("phase_seconds", time.phase_seconds);
   field("plan_seconds", time.plan_seconds);
   field("iterations_per_sample", time.iterations_per_sample);
@@ -96,9 +97,9 @@ void fields(Visitor& field, Is<Health> auto& health) {
   field("load_before", health.load_before);
   field("load_after", health.load_after);
   field("clock_mhz", health.clock_mhz);
-  field("power_watts", health.power_watts);
-  field("temperature_celsius", health.temperature_celsius);
-  field("throttle_reasons", health.throttle_reasons);
+  field.added("power_watts", health.power_watts);
+  field.added("temperature_celsius", health.temperature_celsius);
+  field.added("throttle_reasons", health.throttle_reasons);
   field("involuntary_switches", health.involuntary_switches);
   field("discarded_samples", health.discarded_samples);
   field("throttled", health.throttled);
@@ -106,15 +107,15 @@ void fields(Visitor& field, Is<Health> auto& health) {
 
 template <typename Visitor>
 void fields(Visitor& field, Is<Ceilings> auto& ceilings) {
-  field("device", ceilings.device);
+  field.added("device", ceilings.device);
   field("threads", ceilings.threads);
   field("fma_flops", ceilings.fma_flops);
   field("copy_bytes", ceilings.copy_bytes);
   field("read_bytes", ceilings.read_bytes);
   field("cache_read_bytes", ceilings.cache_read_bytes);
-  field("tf32_flops", ceilings.tf32_flops);
-  field("bf16_flops", ceilings.bf16_flops);
-  field("fp16_flops", ceilings.fp16_flops);
+  field.added("tf32_flops", ceilings.tf32_flops);
+  field.added("bf16_flops", ceilings.bf16_flops);
+  field.added("fp16_flops", ceilings.fp16_flops);
 }
 
 template <typename Visitor>

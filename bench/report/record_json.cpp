@@ -58,6 +58,10 @@ struct Writer {
   void operator()(const char* key, const T& value) {
     object[key] = encode(value);
   }
+  template <typename T>
+  void added(const char* key, const T& value) {
+    (*this)(key, value);
+  }
 };
 
 template <typename T>
@@ -170,6 +174,11 @@ struct Reader {
     const auto found = object.find(key);
     if (found == object.end()) throw UsageError("result record, at " + inner + ": missing");
     decode(*found, value, inner);
+  }
+  // Keeps its initial value where it is missing.
+  template <typename T>
+  void added(const char* key, T& value) {
+    if (object.contains(key)) (*this)(key, value);
   }
 };
 

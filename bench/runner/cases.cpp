@@ -11,6 +11,7 @@
 
 #include "bench/core/error.hpp"
 #include "bench/runner/config_text.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -62,13 +63,13 @@ void check_glob(const Suite& suite, size_t index, const Registry& registry) {
                      did_you_mean(glob, candidates)));
 }
 
-// The candidates of one kind of device that any glob matches, in the registry's order.
+// The candidates for one kind of device that any glob matches, in the registry's order.
 std::vector<std::string> matching_algorithms(const Suite& suite, const Registry& registry, DeviceKind kind) {
   std::vector<std::string> ids;
   for (const Algorithm* algorithm : registry.all()) {
     const AlgorithmInfo& info = algorithm->info();
     const auto matches = [&](const std::string& glob) { return matches_glob(glob, info.id); };
-    if (info.candidate && info.device == kind &&
+    if (info.candidate && runs_on(info, kind) &&
         std::any_of(suite.algorithms.begin(), suite.algorithms.end(), matches))
       ids.push_back(info.id);
   }

@@ -83,13 +83,17 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
-Json describe_environment(const DeviceInfo& device, const Registry& registry) {
+Json describe_environment(const std::vector<DeviceInfo>& devices, const Registry& registry) {
   const BuildInfo build = build_info();
-  return {{"program", describe_program(build)},
-          {"libraries", describe_libraries(build, registry)},
-          {"system", describe_system()},
-          {"device", to_json(device)},
-          {"state", describe_state()}};
+  Json environment = {{"program", describe_program(build)},
+                      {"libraries", describe_libraries(build, registry)},
+                      {"system", describe_system()}};
+  for (const DeviceInfo& device : devices) {
+    if (device.kind == DeviceKind::cpu) environment["device"] = to_json(device);
+    if (device.kind == DeviceKind::cuda) environment["gpu"] = to_json(device);
+  }
+  environment["state"] = describe_state();
+  return environment;
 }
 
 }  // namespace convscope

@@ -5,15 +5,17 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/core/result.hpp"
 
 namespace convscope {
 
-// {"program", "libraries", "system", "device", "state"}. Library versions are those of this build and of the
-// providers in `registry`. What cannot be read is null.
-nlohmann::ordered_json describe_environment(const DeviceInfo& device, const Registry& registry);
+// {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" is there where a GPU
+// is. Library versions are those of this build and of the providers in `registry`. What cannot be read is
+// null.
+nlohmann::ordered_json describe_environment(const std::vector<DeviceInfo>& devices, const Registry& registry);
 
 // The time now as in 2026-01-31T12:34:56Z.
 std::string utc_now();

@@ -29,7 +29,7 @@ TEST(Environment, NamesBuildLibrariesSystemAndProcessor) {
   Registry registry;
   registry.add(std::make_unique<LibraryAlgorithm>());
   const DeviceInfo device = describe_cpu();
-  const auto json = describe_environment(device, registry);
+  const auto json = describe_environment({device}, registry);
   EXPECT_EQ(json["libraries"]["somelib"], "4.5.6");
   EXPECT_TRUE(json["libraries"]["fmt"].is_string());
   EXPECT_EQ(json["device"], to_json(device));

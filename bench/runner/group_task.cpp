@@ -26,6 +26,7 @@ nlohmann::ordered_json to_json(const GroupTask& task) {
           {"algorithms", task.group.algorithms},
           {"measure", protocol.measure},
           {"repeat", protocol.repeat},
+          {"blocker", protocol.blocker},
           {"time_limit_seconds", protocol.time_limit_seconds},
           {"min_samples", protocol.min_samples},
           {"max_samples", protocol.max_samples},
@@ -38,6 +39,7 @@ GroupTask task_from_json(const nlohmann::ordered_json& json) try {
   json.at("algorithms").get_to(task.group.algorithms);
   json.at("measure").get_to(task.protocol.measure);
   json.at("repeat").get_to(task.protocol.repeat);
+  task.protocol.blocker = json.value("blocker", true);  // journals of the first version do not have it
   json.at("time_limit_seconds").get_to(task.protocol.time_limit_seconds);
   json.at("min_samples").get_to(task.protocol.min_samples);
   json.at("max_samples").get_to(task.protocol.max_samples);

@@ -15,6 +15,7 @@ namespace convscope {
 struct Protocol {
   bool measure = true;             // false: correctness only, rows end as verified_only
   bool repeat = false;             // --aa: a second series of every candidate
+  bool blocker = true;             // of a GPU's queue: see bench/device/cuda/cuda.hpp
   double time_limit_seconds = 15;  // per candidate
   int64_t min_samples = 10;
   int64_t max_samples = 200;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/report/record_json.hpp"
+#include "bench/runner/devices.hpp"
 #include "bench/runner/worker.hpp"
 #include "bench/runner/worker_handle.hpp"
 
@@ -106,10 +106,12 @@ class Attempt {
       sink_.begin(current_, stage_);
     } else if (kind == "record") {
       const ResultRecord record = record_from_json(event.at("record"));
-      std::erase(left_, record.key.algorithm);
+      recorded_ += std::erase(left_, record.key.algorithm);
       sink_.record(record);
     } else if (kind == "benchmark") {
       sink_.benchmark(event.at("report").dump());
+    } else if (kind == "device_lost") {
+      device_lost_ = true;
     } else if (kind == "error") {
       if (event.at("usage").get<bool>()) throw_error(event);
       error_ = event.at("what").get<std::string>();
@@ -120,9 +122,11 @@ class Attempt {
     return stage_ == Stage::measure ? limits.measure : limits.prepare;
   }
 
-  // Takes those to blame for an ending out of what is left: the one last begun, or all when none was.
+  // Takes those to blame for an ending out of what is left: the one last begun, or all when none was. Whoever
+  // lost the device has its record already.
   std::vector<std::string> take_culprits() {
     std::vector<std::string> culprits;
+    if (device_lost_ && recorded_ > 0) return culprits;
     if (error_.empty() && std::find(left_.begin(), left_.end(), current_) != left_.end())
       culprits = {current_};
     else
@@ -136,6 +140,7 @@ class Attempt {
   const std::vector<std::string>& left() const { return left_; }
   Stage stage() const { return stage_; }
   const std::string& error() const { return error_; }
+  bool device_lost() const { return device_lost_; }
 
  private:
   std::vector<std::string> left_;
@@ -143,6 +148,8 @@ class Attempt {
   std::string current_;
   Stage stage_ = Stage::plan;
   std::string error_;
+  size_t recorded_ = 0;  // candidates that this worker reported
+  bool device_lost_ = false;
 };
 
 void settle_died(ResultRecord& record, const WorkerEnd& end, std::string_view stage) {
@@ -167,6 +174,10 @@ void blame(ResultRecord& record, const Supervised& end, const Attempt& attempt, 
     record.outcome = Outcome::failed;
     record.reason = Reason::failed;
     record.note = attempt.error();
+  } else if (attempt.device_lost()) {
+    record.outcome = Outcome::crashed;
+    record.reason = Reason::crashed;
+    record.note = "the device was lost before any candidate was run";
   } else if (end.ending == Ending::timed_out) {
     record.outcome = Outcome::timeout;
     record.reason = Reason::timeout;
@@ -194,7 +205,8 @@ bool run_isolated(const GroupTask& task, const Registry& registry, const Ceiling
             .run([&](const Json& event) { attempt.handle(event); }, [&] { return attempt.limit(limits); });
     if (end.ending == Ending::stopped) return false;
     for (const std::string& id : attempt.take_culprits()) {
-      ResultRecord record = blank_record(task.group, registry.find(id)->info(), describe_cpu(), ceilings);
+      ResultRecord record = blank_record(task.group, registry.find(id)->info(),
+                                         describe_device(task.group.common.device), ceilings);
       blame(record, end, attempt, limits);
       sink.record(record);
     }
@@ -203,19 +215,19 @@ bool run_isolated(const GroupTask& task, const Registry& registry, const Ceiling
   return true;
 }
 
-std::optional<Ceilings> measure_ceilings_isolated(int threads, const Registry& registry,
+std::optional<Ceilings> measure_ceilings_isolated(DeviceKind device, int threads, const Registry& registry,
                                                   const IsolationOptions& options, StopSignal& stop) {
   std::optional<Ceilings> ceilings;
   const auto handle = [&](const Json& event) {
     if (event.at("event") == "error") throw_error(event);
     if (event.at("event") == "ceilings") ceilings = ceilings_from_json(event.at("ceilings"));
   };
-  const auto worker = start(ceilings_message(threads), registry, options);
+  const auto worker = start(ceilings_message(device, threads), registry, options);
   const Supervised end = Supervisor(*worker, stop).run(handle, [&] {
     return options.isolate ? kCeilingsLimitSeconds : kNoLimit.prepare;
   });
   if (end.ending == Ending::stopped) return std::nullopt;
-  if (!ceilings) throw std::runtime_error("the measuring of the machine's ceilings died or hung");
+  if (!ceilings) throw std::runtime_error(fmt::format("the measuring of the ceilings of {} died or hung", name(device)));
   return ceilings;
 }
 

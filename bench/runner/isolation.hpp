@@ -35,8 +35,8 @@ struct IsolationOptions {
 bool run_isolated(const GroupTask& task, const Registry& registry, const Ceilings& ceilings,
                   const IsolationOptions& options, StopSignal& stop, GroupSink& sink);
 
-// The machine's ceilings, measured in a worker; null when `stop` was requested. Throws std::runtime_error.
-std::optional<Ceilings> measure_ceilings_isolated(int threads, const Registry& registry,
+// A device's ceilings, measured in a worker; null when `stop` was requested. Throws std::runtime_error.
+std::optional<Ceilings> measure_ceilings_isolated(DeviceKind device, int threads, const Registry& registry,
                                                   const IsolationOptions& options, StopSignal& stop);
 
 }  // namespace convscope

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "bench/device/device_error.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/tensor_copies.hpp"
 #include "bench/verify/verification.hpp"
@@ -30,18 +31,6 @@ void settle(ResultRecord& record, Outcome outcome, Reason reason, std::string no
   record.outcome = outcome;
   record.reason = reason;
   record.note = std::move(note);
-}
-
-// Sets the outcome that the exception in flight stands for.
-void settle_exception(ResultRecord& record, Stage stage) {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    settle(record, Outcome::out_of_memory, Reason::out_of_memory,
-           fmt::format("memory ran out during {}", name(stage)));
-  } catch (const std::exception& error) {
-    settle(record, Outcome::failed, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
-  }
 }
 
 // Bytes that the tensors take, as many copies of them as the cache state needs.
@@ -141,6 +130,23 @@ class GroupRun {
   }
 
  private:
+  // Sets the outcome that the exception in flight stands for. A lost device is reported at once and passed
+  // on: nothing further can be done in this process.
+  void settle_exception(ResultRecord& record, Stage stage) {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      settle(record, Outcome::out_of_memory, Reason::out_of_memory,
+             fmt::format("memory ran out during {}", name(stage)));
+    } catch (const DeviceLost& error) {
+      settle(record, Outcome::crashed, Reason::crashed, fmt::format("{}: {}", name(stage), error.what()));
+      sink_.record(record);
+      throw;
+    } catch (const std::exception& error) {
+      settle(record, Outcome::failed, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
+    }
+  }
+
   static bool is_wrong(const Candidate& candidate) { return candidate.record.outcome == Outcome::wrong; }
 
   bool plan(Candidate& candidate) {
@@ -205,8 +211,11 @@ class GroupRun {
     for (Candidate& c : batch)
       if (allocate_workspace(c)) ready.push_back(&c);
     if (ready.empty()) return;
+    Candidate* current = ready.front();
     try {
-      measure_ready(ready);
+      measure_ready(ready, current);
+    } catch (const DeviceLost&) {
+      settle_exception(current->record, Stage::measure);
     } catch (...) {  // a candidate's own exceptions are caught below it: this is the tensors' memory
       for (Candidate* c : ready) settle_exception(c->record, Stage::measure);
     }
@@ -222,12 +231,15 @@ class GroupRun {
     }
   }
 
-  void measure_ready(const std::vector<Candidate*>& candidates) {
+  // `current` is kept at the candidate that is being measured.
+  void measure_ready(const std::vector<Candidate*>& candidates, Candidate*& current) {
     std::vector<MeasureCandidate> inputs;
     for (Candidate* c : candidates) inputs.push_back({c->record.key.algorithm, c->plan.get(), &c->workspace});
     const GroupMeasurement measured =
-        measure_group(problem_, inputs, device_, *queue_, measure_options(),
-                      [&](size_t index) { sink_.begin(inputs[index].id, Stage::measure); });
+        measure_group(problem_, inputs, device_, *queue_, measure_options(), [&](size_t index) {
+          current = candidates[index];
+          sink_.begin(inputs[index].id, Stage::measure);
+        });
     for (size_t i = 0; i < candidates.size(); ++i) take(measured.results[i], *candidates[i]);
     sink_.benchmark(measured.benchmark_json);
   }

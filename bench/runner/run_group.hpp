@@ -29,7 +29,9 @@ class GroupSink {
 };
 
 // Runs every candidate of the group on `device`, which must already have the group's number of threads. A
-// refusal, a wrong result, a thrown exception and a lack of memory are records, not errors.
+// refusal, a wrong result, a thrown exception and a lack of memory are records, not errors. Throws DeviceLost
+// once the candidate that lost the device has its record: the others, which have none yet, need a fresh
+// process.
 void run_group(const GroupTask& task, const Registry& registry, Device& device, const Ceilings& ceilings,
                GroupSink& sink);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "bench/core/error.hpp"
 #include "bench/report/record_json.hpp"
@@ -37,22 +38,26 @@ void check_algorithms(const RunPlan& plan, const Registry& registry) {
         throw UsageError("the run has the algorithm " + id + ", which this build does not have");
 }
 
-const Ceilings* find_ceilings(const RunLog& log, int threads) {
-  const auto found = std::find_if(log.ceilings().begin(), log.ceilings().end(),
-                                  [&](const Ceilings& c) { return c.threads == threads; });
+const Ceilings* find_ceilings(const RunLog& log, DeviceKind device, int threads) {
+  const auto found = std::find_if(log.ceilings().begin(), log.ceilings().end(), [&](const Ceilings& c) {
+    return c.device == device && c.threads == threads;
+  });
   return found == log.ceilings().end() ? nullptr : &*found;
 }
 
-// Once per thread count that something is still to be measured with. False when stopped.
+// Once per device and thread count that something is still to be measured with. False when stopped.
 bool measure_missing_ceilings(const std::vector<GroupTask>& tasks, RunLog& log, const Registry& registry,
                               const IsolationOptions& options, StopSignal& stop, RunObserver& observer) {
-  std::set<int> counts;
-  for (const GroupTask& task : tasks)
-    if (task.protocol.measure) counts.insert(task.group.common.threads);
-  for (int threads : counts) {
-    if (find_ceilings(log, threads) != nullptr) continue;
+  std::set<std::pair<DeviceKind, int>> wanted;
+  for (const GroupTask& task : tasks) {
+    const CaseKey& key = task.group.common;
+    if (task.protocol.measure && key.device != DeviceKind::emulator)
+      wanted.emplace(key.device, key.threads);
+  }
+  for (const auto& [device, threads] : wanted) {
+    if (find_ceilings(log, device, threads) != nullptr) continue;
     try {
-      const auto ceilings = measure_ceilings_isolated(threads, registry, options, stop);
+      const auto ceilings = measure_ceilings_isolated(device, threads, registry, options, stop);
       if (!ceilings) return false;
       log.add(*ceilings);
     } catch (const UsageError&) {
@@ -72,8 +77,9 @@ bool run_tasks(RunLog& log, const Registry& registry, const IsolationOptions& op
     const GroupTask& task = tasks[i];
     observer.group_begins(i, task);
     Ceilings unknown;
+    unknown.device = task.group.common.device;
     unknown.threads = task.group.common.threads;
-    const Ceilings* known = find_ceilings(log, unknown.threads);
+    const Ceilings* known = find_ceilings(log, unknown.device, unknown.threads);
     LogSink sink(log, task.group, observer);
     if (!run_isolated(task, registry, known == nullptr ? unknown : *known, options, stop, sink)) return false;
     const auto whole =
@@ -97,15 +103,18 @@ bool run_suite(RunLog& log, const Registry& registry, const IsolationOptions& op
 }
 
 double estimated_seconds(const GroupTask& task) {
-  constexpr double kFlopsPerSecondAndThread = 1e10;
+  constexpr double kFlopsPerSecondAndThread = 1e10, kGpuFlopsPerSecond = 1e13, kEmulatorFlopsPerSecond = 1e8;
   constexpr double kVerifyRuns = 5;
   constexpr double kMeasureRuns = 40;
   constexpr double kStartSeconds = 0.1;
   const Protocol& protocol = task.protocol;
-  const double run =
-      task.group.common.problem.nominal_flops() / (kFlopsPerSecondAndThread * task.group.common.threads);
+  const CaseKey& key = task.group.common;
+  const double rate = key.device == DeviceKind::cuda       ? kGpuFlopsPerSecond
+                      : key.device == DeviceKind::emulator ? kEmulatorFlopsPerSecond
+                                                           : kFlopsPerSecondAndThread * key.threads;
+  const double run = key.problem.nominal_flops() / rate;
   const double measuring =
-      protocol.measure ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run) : 0;
+      protocol.measure && key.device != DeviceKind::emulator ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run) : 0;
   const double candidates = static_cast<double>(task.group.algorithms.size());
   return kStartSeconds + candidates * (kVerifyRuns * run + measuring * (protocol.repeat ? 2 : 1));
 }

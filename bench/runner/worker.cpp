@@ -12,8 +12,10 @@
 
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/report/record_json.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -59,13 +61,46 @@ std::string read_all(int file) {
 }
 
 // An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Not under
-// AddressSanitizer, whose shadow alone is larger.
-void limit_memory() {
+// AddressSanitizer, whose shadow alone is larger, and not with CUDA, which reserves addresses for the memory of
+// every GPU.
+void limit_memory(DeviceKind device) {
+  if (device == DeviceKind::cuda) return;
 #ifndef __SANITIZE_ADDRESS__
   const auto bytes = static_cast<rlim_t>(describe_cpu().memory_bytes);
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_AS, &limit);
 #endif
+}
+
+struct Task {
+  DeviceKind device = DeviceKind::cpu;
+  std::optional<GroupTask> group;  // null: measure the ceilings
+  Ceilings ceilings;               // of a group's device
+  int threads = 1;
+};
+
+Task parse_task(const Json& message) {
+  Task task;
+  if (message.at("kind") == "ceilings") {
+    task.device = device_kind_from_name(message.at("device").get<std::string>()).value();
+    task.threads = message.at("threads").get<int>();
+    return task;
+  }
+  task.group = task_from_json(message.at("task"));
+  task.device = task.group->group.common.device;
+  task.threads = task.group->group.common.threads;
+  task.ceilings = ceilings_from_json(message.at("ceilings"));
+  return task;
+}
+
+void carry_out(const Task& task, const Registry& registry, EventWriter& writer) {
+  const bool blocker = !task.group || task.group->protocol.blocker;
+  const auto device = make_device(task.device, {.threads = task.threads, .blocker = blocker});
+  if (task.group)
+    run_group(*task.group, registry, *device, task.ceilings, writer);
+  else
+    writer.write(
+        {{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(*device, task.threads))}});
 }
 
 }  // namespace
@@ -74,22 +109,16 @@ Json group_task_message(const GroupTask& task, const Ceilings& ceilings) {
   return {{"kind", "group"}, {"task", to_json(task)}, {"ceilings", to_json(ceilings)}};
 }
 
-Json ceilings_message(int threads) {
-  return {{"kind", "ceilings"}, {"threads", threads}};
+Json ceilings_message(DeviceKind device, int threads) {
+  return {{"kind", "ceilings"}, {"device", name(device)}, {"threads", threads}};
 }
 
 void run_task(const Json& message, const Registry& registry, int events) {
   EventWriter writer(events);
   try {
-    CpuDevice device;
-    if (message.at("kind") == "ceilings") {
-      const Ceilings ceilings = measure_ceilings(device, message.at("threads").get<int>());
-      writer.write({{"event", "ceilings"}, {"ceilings", to_json(ceilings)}});
-    } else {
-      const GroupTask task = task_from_json(message.at("task"));
-      device.set_threads(task.group.common.threads);
-      run_group(task, registry, device, ceilings_from_json(message.at("ceilings")), writer);
-    }
+    carry_out(parse_task(message), registry, writer);
+  } catch (const DeviceLost&) {
+    writer.write({{"event", "device_lost"}});
   } catch (const UsageError& error) {
     writer.write({{"event", "error"}, {"what", error.what()}, {"usage", true}});
   } catch (const std::exception& error) {
@@ -102,8 +131,9 @@ int worker_main(const Registry& registry, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return 1;  // it died before the line above
   fcntl(kEventFile, F_SETFD, FD_CLOEXEC);
-  limit_memory();
-  run_task(Json::parse(read_all(kTaskFile)), registry, kEventFile);
+  const Json message = Json::parse(read_all(kTaskFile));
+  limit_memory(parse_task(message).device);
+  run_task(message, registry, kEventFile);
   return 0;
 }
 

@@ -1,0 +1,40 @@
+// The devices of this machine: which there are, why others are not, and how one is made. The only place that
+// knows every kind; all others say Device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/core/result.hpp"
+#include "bench/device/device.hpp"
+
+namespace convscope {
+
+struct MissingDevice {
+  DeviceKind kind = DeviceKind::cuda;
+  std::string why;  // "no CUDA device: ..." with the runtime's words
+};
+
+struct DeviceList {
+  std::vector<DeviceInfo> present;  // the CPU first, the emulator last
+  std::vector<MissingDevice> missing;
+};
+
+// Takes hold of none of them.
+DeviceList find_devices();
+// Throws UsageError with the reason where this machine or build has none of that kind.
+DeviceInfo describe_device(DeviceKind kind);
+
+struct DeviceOptions {
+  int threads = 1;      // of the CPU; the others do not look at it
+  bool blocker = true;  // see bench/device/cuda/cuda.hpp
+};
+
+// Throws UsageError with the reason where this machine or build has none of that kind, or not as many cores.
+std::unique_ptr<Device> make_device(DeviceKind kind, const DeviceOptions& options);
+
+// The algorithms that a device runs are those of its own kind; the emulator runs CUDA's.
+bool runs_on(const AlgorithmInfo& algorithm, DeviceKind device);
+
+}  // namespace convscope
