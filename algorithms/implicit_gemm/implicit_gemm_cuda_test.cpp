@@ -1,0 +1,183 @@
+// The rows of this folder on the emulator, in the three orders of threads, against the f64 reference: odd
+// shapes in all passes and layouts, every tile, splits of the depth, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "algorithms/implicit_gemm/gemm_plan.hpp"
+#include "algorithms/implicit_gemm/implicit_gemm.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/emulator/emulator_device.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope::implicit_gemm {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Small, each odd in its own way.
+constexpr const char* kShapes[] = {
+    "n=1 c=1 hw=1x1 k=1 rs=1x1",
+    "n=3 c=8 hw=5x9 k=16 rs=1x1",
+    "n=3 c=7 hw=6x5 k=9 rs=1x1 stride=2x2",
+    "n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1",
+    "n=1 c=4 hw=27x27 k=7 rs=5x5 pad=2x2",
+    "n=1 c=3 hw=39x39 k=9 rs=11x11 stride=4x4",
+    "n=2 c=3 hw=23x31 k=8 rs=7x7 stride=2x2 pad=3x3",
+    "n=2 c=6 hw=12x15 k=10 rs=3x3 stride=2x1 pad=1x0",
+    "n=1 c=3 hw=10x9 k=4 rs=2x2 stride=3x3",
+    "n=2 c=5 hw=15x14 k=6 rs=3x3 pad=2x2 dilation=2x2",
+    "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
+    "n=1 c=4 hw=20x17 k=3 rs=3x4 stride=4x3 pad=1x2 dilation=2x3",
+    "n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
+    "n=2 c=9 hw=10x11 k=9 rs=3x3 pad=1x1 groups=9",
+    "n=1 c=6 hw=12x12 k=12 rs=5x5 stride=2x2 pad=2x2 groups=6",
+    "n=2 c=4 hw=5x6 k=3 rs=5x6",
+    "n=1 c=2 hw=3x3 k=3 rs=2x2 pad=4x4",
+    "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
+};
+
+// As in AlexNet, VGG and ResNet, with fewer images and channels.
+constexpr const char* kNetworkShapes[] = {
+    "n=1 c=3 hw=67x67 k=96 rs=11x11 stride=4x4", "n=1 c=24 hw=27x27 k=64 rs=5x5 pad=2x2",
+    "n=2 c=32 hw=13x13 k=96 rs=3x3 pad=1x1",     "n=1 c=16 hw=28x28 k=32 rs=3x3 pad=1x1",
+    "n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
+};
+
+struct Case {
+  EmulatorOrder order;
+  const char* name;
+};
+
+class ImplicitGemm : public ::testing::TestWithParam<Case> {
+ protected:
+  ImplicitGemm() : device_({.order = GetParam().order, .seed = 3}), queue_(device_.make_queue()) {
+    add_implicit_gemm(registry_);
+  }
+  const Algorithm& row(const char* id) const { return *registry_.find(id); }
+
+  void expect_right(const Algorithm& algorithm, const ConvProblem& problem, Plan& plan) {
+    const Verdict verdict = Verification(problem, {}).check(algorithm, plan, device_, *queue_);
+    EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
+                                  << verdict.note;
+  }
+  void expect_right(const char* id, const ConvProblem& problem) {
+    ASSERT_TRUE(row(id).supports(problem, device_.info())) << to_line(problem);
+    expect_right(row(id), problem, *row(id).plan(problem, device_, {}));
+  }
+
+  EmulatorDevice device_;
+  std::unique_ptr<Queue> queue_;
+  Registry registry_;
+};
+
+std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode math) {
+  std::vector<ConvProblem> all;
+  for (const char* shape : shapes)
+    for (Pass pass : kPasses)
+      for (Layout layout : {Layout::nchw, Layout::nhwc}) {
+        ConvProblem& problem = all.emplace_back(parse_problem(shape));
+        problem.pass = pass;
+        problem.layout = layout;
+        problem.math = math;
+      }
+  return all;
+}
+
+TEST_P(ImplicitGemm, SimtIsRightOnOddShapes) {
+  for (const ConvProblem& problem : problems(kShapes, MathMode::fp32))
+    expect_right("implicit_gemm.simt.cuda", problem);
+}
+
+TEST_P(ImplicitGemm, SimtIsRightOnShapesOfKnownNetworks) {
+  for (const ConvProblem& problem : problems(kNetworkShapes, MathMode::fp32))
+    expect_right("implicit_gemm.simt.cuda", problem);
+}
+
+// More than one tile each way, with a rest; one split with a part that gets nothing.
+TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
+  const Algorithm& simt = row("implicit_gemm.simt.cuda");
+  for (const Tile& tile : kSimtTiles)
+    for (int splits : {1, 3, 16})
+      for (const char* line : {"forward fp32 nchw n=2 c=5 hw=9x10 k=131 rs=3x3 pad=1x1",
+                               "backward_data fp32 nhwc n=1 c=70 hw=13x11 k=6 rs=3x3 stride=2x2 groups=2",
+                               "backward_filter fp32 nchw n=2 c=15 hw=9x10 k=40 rs=3x3 pad=1x1"}) {
+        const ConvProblem problem = parse_problem(line);
+        auto forced = products(problem, {std::span(&tile, 1), kSimtMachine, kSimtDepth}, 0);
+        for (Product& product : forced) product.cut.splits = splits;
+        GemmPlan plan(problem, forced, simt_launchers(DeviceKind::emulator));
+        expect_right(simt, problem, plan);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm,
+                         ::testing::Values(Case{EmulatorOrder::forward, "forward"},
+                                           Case{EmulatorOrder::reverse, "reverse"},
+                                           Case{EmulatorOrder::random, "random"}),
+                         [](const auto& suite) { return suite.param.name; });
+
+class ImplicitGemmRows : public ::testing::Test {
+ protected:
+  ImplicitGemmRows() { add_implicit_gemm(registry_); }
+  Support supports(const char* id, const ConvProblem& problem) const {
+    return registry_.find(id)->supports(problem, gpu_);
+  }
+  Registry registry_;
+  DeviceInfo gpu_{.kind = DeviceKind::cuda, .name = "GPU", .instructions = "sm_90"};
+};
+
+TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
+  const char* id = "implicit_gemm.simt.cuda";
+  ConvProblem problem = parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3");
+  EXPECT_TRUE(supports(id, problem));
+  problem.layout = Layout::chwn;
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_layout);
+  problem = parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3");
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_math);
+  problem = parse_problem("n=1 c=3 hw=16384x9 k=4 rs=3x3");
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_size);
+  EXPECT_THAT(supports(id, problem).why(), HasSubstr("16384 pixels"));
+  problem = parse_problem("n=1024 c=64 hw=256x256 k=4 rs=3x3");
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_size);
+  EXPECT_THAT(supports(id, problem).why(), HasSubstr("4294967296 elements"));
+  EXPECT_EQ(
+      registry_.find(id)->supports(parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3"), CpuDevice().info()).reason(),
+      Reason::device_missing);
+}
+
+TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) {
+  const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
+  ConvProblem deep = wide;
+  deep.pass = Pass::backward_filter;
+  const Choice choice{kSimtTiles, kSimtMachine, kSimtDepth};
+  EXPECT_EQ(products(wide, choice, INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
+  const GemmPlan free(deep, products(deep, choice, INT64_MAX), simt_launchers(DeviceKind::emulator));
+  EXPECT_GT(free.workspace_bytes(), 0);
+  for (int64_t cap : {int64_t{0}, int64_t{1} << 20, int64_t{5} << 20}) {
+    const GemmPlan capped(deep, products(deep, choice, cap), simt_launchers(DeviceKind::emulator));
+    EXPECT_LE(capped.workspace_bytes(), cap);
+  }
+}
+
+// Every input pixel belongs to one phase, and the phases together do the forward pass's work when nothing is
+// cut off at the edges.
+TEST(IndexMaps, PhasesOfTheStrideSkipTheZeros) {
+  const ConvProblem problem =
+      parse_problem("backward_data fp32 nchw n=2 c=3 hw=24x24 k=5 rs=4x4 stride=2x2 pad=1x1");
+  const auto maps = index_maps(problem);
+  ASSERT_EQ(maps.size(), 4u);
+  double multiply_adds = 0;
+  int rows = 0;
+  for (const IndexMap& map : maps) {
+    rows += map.rows;
+    multiply_adds += 1.0 * map.rows * map.columns * map.depth;
+  }
+  EXPECT_EQ(rows, 2 * 24 * 24);
+  EXPECT_EQ(2 * multiply_adds, problem.nominal_flops());
+}
+
+}  // namespace
+}  // namespace convscope::implicit_gemm
