@@ -16,6 +16,9 @@ struct Choice {
   int depth;  // that a block takes at a time
 };
 
+inline constexpr Choice kSimtChoice{kSimtTiles, kSimtMachine, kSimtDepth};
+inline constexpr Choice kTensorChoice{kTensorTiles, kTensorMachine, kTensorDepth};
+
 // The products of a problem, with partial sums that fit into `workspace_bytes`.
 std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes);
 

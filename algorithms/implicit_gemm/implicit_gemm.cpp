@@ -1,7 +1,10 @@
 // The rows of this folder: what they are and what they refuse. The work is in gemm_plan.cpp and the kernels.
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 
+#include <cstdio>
+#include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "algorithms/implicit_gemm/gemm_plan.hpp"
@@ -21,19 +24,43 @@ Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
   return Support::yes();
 }
 
-class Simt final : public Algorithm {
+// One row: its kernels, tiles and math modes.
+class Row : public Algorithm {
  public:
-  Simt() {
-    info_.id = "implicit_gemm.simt.cuda";
+  Row(std::string id, std::string summary, const Choice& choice, Launchers (*launchers)(DeviceKind))
+      : choice_(choice), launchers_(launchers) {
+    info_.id = std::move(id);
     info_.family = "implicit_gemm";
     info_.provider = "convscope";
     info_.device = DeviceKind::cuda;
-    info_.summary =
-        "implicit GEMM with FP32 multiply-adds, register tiles of 8x8, depth split where few tiles";
+    info_.summary = std::move(summary);
     info_.exact_on_integers = true;
   }
 
   const AlgorithmInfo& info() const override { return info_; }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return std::make_unique<GemmPlan>(problem, products(problem, choice_, options.workspace_cap),
+                                      launchers_(device.info().kind));
+  }
+
+  OperationCount operations(const ConvProblem& problem) const override {
+    return implicit_gemm::operations(problem, choice_);
+  }
+
+ private:
+  AlgorithmInfo info_;
+  Choice choice_;
+  Launchers (*launchers_)(DeviceKind);
+};
+
+class Simt final : public Row {
+ public:
+  Simt()
+      : Row("implicit_gemm.simt.cuda",
+            "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
+            kSimtChoice, simt_launchers) {}
 
   Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math != MathMode::fp32)
@@ -41,20 +68,30 @@ class Simt final : public Algorithm {
                                                        ": this row multiplies in fp32 without tensor cores");
     return common_support(problem, device);
   }
+};
 
-  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
-                             const PlanOptions& options) const override {
-    return std::make_unique<GemmPlan>(problem, products(problem, kChoice, options.workspace_cap),
-                                      simt_launchers(device.info().kind));
+// The compute capability times 10, as in "sm_90"; the emulator has no limits.
+int capability(const DeviceInfo& device) {
+  int number = std::numeric_limits<int>::max();
+  if (device.kind == DeviceKind::cuda) std::sscanf(device.instructions.c_str(), "sm_%d", &number);
+  return number;
+}
+
+class Tensor final : public Row {
+ public:
+  Tensor()
+      : Row("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
+            kTensorChoice, tensor_launchers) {}
+
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (problem.math != MathMode::tf32 && problem.math != MathMode::tf32x3)
+      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
+                                                       ": this row's tensor cores multiply tf32 and 3xtf32");
+    if (capability(device) < 80)
+      return Support::no(Reason::unsupported_math,
+                         "device " + device.instructions + ": tf32 needs the tensor cores of sm_80 or later");
+    return common_support(problem, device);
   }
-
-  OperationCount operations(const ConvProblem& problem) const override {
-    return implicit_gemm::operations(problem, kChoice);
-  }
-
- private:
-  static constexpr Choice kChoice{kSimtTiles, kSimtMachine, kSimtDepth};
-  AlgorithmInfo info_;
 };
 
 }  // namespace
@@ -62,6 +99,7 @@ class Simt final : public Algorithm {
 
 void add_implicit_gemm(Registry& registry) {
   registry.add(std::make_unique<implicit_gemm::Simt>());
+  registry.add(std::make_unique<implicit_gemm::Tensor>());
 }
 
 }  // namespace convscope

@@ -69,6 +69,14 @@ class ImplicitGemm : public ::testing::TestWithParam<Case> {
     expect_right(row(id), problem, *row(id).plan(problem, device_, {}));
   }
 
+  void expect_right_when_cut(const Algorithm& algorithm, const ConvProblem& problem, const Choice& choice,
+                             Launchers (*launchers)(DeviceKind), const Cut& cut) {
+    auto forced = products(problem, choice, 0);
+    for (Product& product : forced) product.cut = cut;
+    GemmPlan plan(problem, forced, launchers(DeviceKind::emulator));
+    expect_right(algorithm, problem, plan);
+  }
+
   EmulatorDevice device_;
   std::unique_ptr<Queue> queue_;
   Registry registry_;
@@ -77,8 +85,8 @@ class ImplicitGemm : public ::testing::TestWithParam<Case> {
 std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode math) {
   std::vector<ConvProblem> all;
   for (const char* shape : shapes)
-    for (Pass pass : kPasses)
-      for (Layout layout : {Layout::nchw, Layout::nhwc}) {
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (Pass pass : kPasses) {
         ConvProblem& problem = all.emplace_back(parse_problem(shape));
         problem.pass = pass;
         problem.layout = layout;
@@ -87,29 +95,68 @@ std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode 
   return all;
 }
 
+// The third of a list that is one order's: the three orders together run everything once. Layouts and passes
+// change places in it from shape to shape.
+template <typename Item>
+std::vector<Item> share(const std::vector<Item>& all, EmulatorOrder order) {
+  std::vector<Item> mine;
+  for (size_t i = 0; i < all.size(); ++i)
+    if ((i + i / 6) % 3 == static_cast<size_t>(order)) mine.push_back(all[i]);
+  return mine;
+}
+
 TEST_P(ImplicitGemm, SimtIsRightOnOddShapes) {
-  for (const ConvProblem& problem : problems(kShapes, MathMode::fp32))
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::fp32), GetParam().order))
     expect_right("implicit_gemm.simt.cuda", problem);
 }
 
 TEST_P(ImplicitGemm, SimtIsRightOnShapesOfKnownNetworks) {
-  for (const ConvProblem& problem : problems(kNetworkShapes, MathMode::fp32))
+  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::fp32), GetParam().order))
     expect_right("implicit_gemm.simt.cuda", problem);
 }
 
-// More than one tile each way, with a rest; one split with a part that gets nothing.
+TEST_P(ImplicitGemm, TensorIsRightOnOddShapesInTf32) {
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32), GetParam().order))
+    expect_right("implicit_gemm.tensor.cuda", problem);
+}
+
+TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32x3), GetParam().order))
+    expect_right("implicit_gemm.tensor.cuda", problem);
+}
+
+TEST_P(ImplicitGemm, TensorIsRightOnShapesOfKnownNetworks) {
+  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::tf32x3), GetParam().order))
+    expect_right("implicit_gemm.tensor.cuda", problem);
+}
+
+// More than one tile each way, with a rest; one split with parts that get nothing.
+constexpr const char* kForced[] = {"forward nchw n=1 c=5 hw=9x10 k=131 rs=3x3 pad=1x1",
+                                   "backward_data nhwc n=1 c=70 hw=13x11 k=6 rs=3x3 stride=2x2 groups=2",
+                                   "backward_filter nchw n=1 c=15 hw=9x10 k=40 rs=3x3 pad=1x1"};
+
+std::vector<Cut> every_cut(std::span<const Tile> tiles) {
+  std::vector<Cut> cuts;
+  for (const Tile& tile : tiles)
+    for (int splits : {1, 3, 16}) cuts.push_back({tile, splits});
+  return cuts;
+}
+
 TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
-  const Algorithm& simt = row("implicit_gemm.simt.cuda");
-  for (const Tile& tile : kSimtTiles)
-    for (int splits : {1, 3, 16})
-      for (const char* line : {"forward fp32 nchw n=2 c=5 hw=9x10 k=131 rs=3x3 pad=1x1",
-                               "backward_data fp32 nhwc n=1 c=70 hw=13x11 k=6 rs=3x3 stride=2x2 groups=2",
-                               "backward_filter fp32 nchw n=2 c=15 hw=9x10 k=40 rs=3x3 pad=1x1"}) {
-        const ConvProblem problem = parse_problem(line);
-        auto forced = products(problem, {std::span(&tile, 1), kSimtMachine, kSimtDepth}, 0);
-        for (Product& product : forced) product.cut.splits = splits;
-        GemmPlan plan(problem, forced, simt_launchers(DeviceKind::emulator));
-        expect_right(simt, problem, plan);
+  for (const Cut& cut : share(every_cut(kSimtTiles), GetParam().order))
+    for (const char* line : kForced)
+      expect_right_when_cut(row("implicit_gemm.simt.cuda"), parse_problem(line), kSimtChoice, simt_launchers,
+                            cut);
+}
+
+TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
+  for (const Cut& cut : share(every_cut(kTensorTiles), GetParam().order))
+    for (const char* line : kForced)
+      for (MathMode math : {MathMode::tf32, MathMode::tf32x3}) {
+        ConvProblem problem = parse_problem(line);
+        problem.math = math;
+        expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, kTensorChoice, tensor_launchers,
+                              cut);
       }
 }
 
@@ -148,16 +195,25 @@ TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
       Reason::device_missing);
 }
 
+TEST_F(ImplicitGemmRows, TensorRefusesOtherMathAndOlderGpusWithTheReason) {
+  const char* id = "implicit_gemm.tensor.cuda";
+  EXPECT_TRUE(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
+  EXPECT_TRUE(supports(id, parse_problem("3xtf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
+  EXPECT_EQ(supports(id, parse_problem("fp32 n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(), Reason::unsupported_math);
+  gpu_.instructions = "sm_75";
+  EXPECT_EQ(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(), Reason::unsupported_math);
+  EXPECT_THAT(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).why(), HasSubstr("sm_80"));
+}
+
 TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) {
   const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
   ConvProblem deep = wide;
   deep.pass = Pass::backward_filter;
-  const Choice choice{kSimtTiles, kSimtMachine, kSimtDepth};
-  EXPECT_EQ(products(wide, choice, INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
-  const GemmPlan free(deep, products(deep, choice, INT64_MAX), simt_launchers(DeviceKind::emulator));
+  EXPECT_EQ(products(wide, kSimtChoice, INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
+  const GemmPlan free(deep, products(deep, kSimtChoice, INT64_MAX), simt_launchers(DeviceKind::emulator));
   EXPECT_GT(free.workspace_bytes(), 0);
   for (int64_t cap : {int64_t{0}, int64_t{1} << 20, int64_t{5} << 20}) {
-    const GemmPlan capped(deep, products(deep, choice, cap), simt_launchers(DeviceKind::emulator));
+    const GemmPlan capped(deep, products(deep, kSimtChoice, cap), simt_launchers(DeviceKind::emulator));
     EXPECT_LE(capped.workspace_bytes(), cap);
   }
 }

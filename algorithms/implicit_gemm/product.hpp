@@ -24,13 +24,14 @@ struct Tensors {
 
 struct Launchers {
   // D, or with more than one split the partial sums.
-  void (*multiply)(const Product&, const Tensors&, Queue&);
+  void (*multiply)(const Product&, const Tensors&, Queue&) = nullptr;
   // D from the partial sums, added in the order of the splits.
-  void (*add_partials)(const Product&, const Tensors&, Queue&);
+  void (*add_partials)(const Product&, const Tensors&, Queue&) = nullptr;
 };
 
 // Of the device that the queue will be of: cuda or the emulator. Throws std::invalid_argument for others.
 Launchers simt_launchers(DeviceKind kind);
+Launchers tensor_launchers(DeviceKind kind);
 
 }  // namespace convscope::implicit_gemm
 

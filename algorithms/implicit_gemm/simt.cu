@@ -11,8 +11,8 @@ template <int Rows, int Columns, int Threads, int ThreadColumns>
 struct SimtShape : BlockShape<Rows, Columns, Threads, implicit_gemm::kSimtDepth, 4, 4> {
   static constexpr int kColumnQuads = ThreadColumns / 4;  // and two quads of rows
   static constexpr int kWarpsAcross = Columns / ThreadColumns / 8;
-  static constexpr int kSlice = Columns / kColumnQuads;  // columns of one quad of all threads
-  static constexpr int kBlocks = 512 / Threads;          // on a multiprocessor, for at most 128 registers
+  static constexpr int kSlice = Columns / kColumnQuads;   // columns of one quad of all threads
+  static constexpr int kBlocks = Threads == 256 ? 2 : 3;  // on a multiprocessor: 128 and 168 registers
   static_assert(Rows * Columns == Threads * 8 * ThreadColumns);
 };
 
@@ -29,7 +29,6 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   constexpr int kQuads = Shape::kColumnQuads;
   auto& shared = *dynamic_smem<Shared<Shape>>();
   const Part part = part_of_block<Shape>(map, splits);
-  const Writer<Shape> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, part, shared);
 
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int row = (warp / Shape::kWarpsAcross * 4 + lane / 8) * 4;
@@ -52,6 +51,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     }
   });
 
+  // Only now, so that the loop has its registers.
+  const Writer<Shape> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, part, shared);
   UNROLL
   for (int q = 0; q < kQuads; ++q) {
     UNROLL
