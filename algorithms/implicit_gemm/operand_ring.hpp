@@ -33,7 +33,7 @@ template <typename Shape>
 struct Shared {
   float ring[Shape::kStages * Shape::kStageFloats];
   int2 a_depth[2 * Shape::kThreads];  // offset, position
-  int2 b_depth[2 * Shape::kThreads];  // offset, bytes to copy: 4, or 0 behind the end
+  int2 b_depth[2 * Shape::kThreads];  // offset, 1 or, behind the end, 0
   int d_offset[Shape::kRows];         // -1 behind the last row
 };
 
@@ -75,8 +75,8 @@ class Loader {
                                     Shared<Shape>& shared)
       : map_(map),
         shared_(shared),
-        a_(a + int64_t{part.group} * map.a_group),
-        b_(b + int64_t{part.group} * map.b_group + map.b_base),
+        a_(a),
+        b_(b),
         begin_(part.begin),
         end_(part.end),
         a_lanes_(map.a_along_rows, static_cast<int>(threadIdx.x)),
@@ -86,14 +86,16 @@ class Loader {
       const int row = part.first_row + a_lanes_.first + i * RowLanes::kStep;
       const Counters at = decode(row, map.row_size);
       const bool inside = row < map.rows;
-      row_offset_[i] = inside ? map.a_base + sum(at, map.a_row) : 0;
+      row_offset_[i] = inside ? part.group * map.a_group + map.a_base + sum(at, map.a_row) : 0;
       row_position_[i] = inside ? map.base + sum(at, map.row_position)
                                 : implicit_gemm::kPositionBias + implicit_gemm::kOutside;
     }
     UNROLL
     for (int i = 0; i < ColumnLanes::kCount; ++i) {
       const int column = part.first_column + b_lanes_.first + i * ColumnLanes::kStep;
-      column_offset_[i] = column < map.columns ? column * map.b_column : 0;  // any: it is not stored
+      // Behind the last column any will do, as it is not stored.
+      column_offset_[i] = part.group * map.b_group + map.b_base +
+                          (column < map.columns ? column * map.b_column : 0);
     }
   }
 
@@ -104,7 +106,7 @@ class Loader {
     if (depth < end_) {
       const Counters at = decode(depth, map_.depth_size);
       a = make_int2(sum(at, map_.a_depth), static_cast<int>(sum(at, map_.depth_position)));
-      b = make_int2(sum(at, map_.b_depth), 4);
+      b = make_int2(sum(at, map_.b_depth), 1);
     }
     const int entry = (chunk & 1) * Shape::kThreads + thread;
     shared_.a_depth[entry] = a;
@@ -136,7 +138,7 @@ class Loader {
           stage + Shape::kDepth * Shape::kRowPitch + depth * Shape::kColumnPitch + b_lanes_.first;
       UNROLL
       for (int i = 0; i < ColumnLanes::kCount; ++i)
-        cp_async<4>(to + i * ColumnLanes::kStep, b_ + (column_offset_[i] + add.x), add.y);
+        cp_async<4>(to + i * ColumnLanes::kStep, b_ + (column_offset_[i] + add.x), add.y != 0 ? 4 : 0);
     }
   }
 
