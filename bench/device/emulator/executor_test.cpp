@@ -266,7 +266,7 @@ TEST(EmulatorDeviceDeathTest, DiesWhereHostCodeTouchesDeviceMemory) {
 }
 
 TEST(ExecutorDeathTest, DiesWhereAKernelLeavesItsStaticSharedMemory) {
-  EXPECT_DEATH(run(kKernels.reads_past_static_smem), "global-buffer-overflow");
+  EXPECT_DEATH(run(kKernels.reads_past_static_smem), "diagnostics.cu");
 }
 #endif
 
