@@ -10,26 +10,45 @@ double rounded_up(int size, int tile) {
   return static_cast<double>((size + tile - 1) / tile) * tile;
 }
 
+// Neighbouring depths are neighbouring channels in all three tensors' words.
+bool pairs_channels(const ConvProblem& p) {
+  return storage_type(p.math) != DataType::f32 && p.pass == Pass::forward && p.layout == Layout::nhwc &&
+         p.in_channels_per_group() % 2 == 0;
+}
+
 }  // namespace
 
+Choice choice_for(const ConvProblem& problem) {
+  if (problem.math == MathMode::fp32) return {kSimtTiles, kSimtMachine, kSimtDepth};
+  if (storage_type(problem.math) == DataType::f32) return {kTensorTiles, kTensorMachine, kTensorDepth};
+  if (pairs_channels(problem)) return {kPairedTiles, kTensorMachine, kTensorDepth, true};
+  return {kWidenedTiles, kTensorMachine, kTensorDepth};
+}
+
 std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes) {
+  ConvProblem words = problem;
+  if (choice.paired) words.in_channels /= 2;
   std::vector<Product> all;
-  for (const IndexMap& map : index_maps(problem))
-    all.push_back({map, choose_cut(map, choice.tiles, choice.machine, workspace_bytes), problem.math});
+  for (const IndexMap& map : index_maps(words))
+    all.push_back(
+        {map, choose_cut(map, choice.tiles, choice.machine, workspace_bytes), problem.math, choice.paired});
   return all;
 }
 
-OperationCount operations(const ConvProblem& problem, const Choice& choice) {
+OperationCount operations(const ConvProblem& problem) {
+  const Choice choice = choice_for(problem);
+  // Multiplications of one pair of elements of the ring.
+  const int times = choice.paired ? 2 : problem.math == MathMode::tf32x3 ? 3 : 1;
   OperationCount count;
   count.bytes = static_cast<double>(problem.total_bytes());
   for (const Product& product : products(problem, choice, INT64_MAX)) {
     const IndexMap& map = product.map;
     const Tile& tile = product.cut.tile;
-    count.product_flops += 2.0 * rounded_up(map.rows, tile.rows) * rounded_up(map.columns, tile.columns) *
-                           rounded_up(map.depth, choice.depth) * map.groups;
+    count.product_flops += 2.0 * times * rounded_up(map.rows, tile.rows) *
+                           rounded_up(map.columns, tile.columns) * rounded_up(map.depth, choice.depth) *
+                           map.groups;
     count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.cut.splits));
   }
-  if (problem.math == MathMode::tf32x3) count.product_flops *= 3;
   return count;
 }
 
@@ -55,12 +74,9 @@ std::string GemmPlan::implementation() const {
 }
 
 void GemmPlan::run(const ConvArgs& args, Queue& queue) {
-  auto* const input = static_cast<float*>(args.input);
-  auto* const filter = static_cast<float*>(args.filter);
-  auto* const output = static_cast<float*>(args.output);
-  Tensors tensors{input, filter, output, nullptr};
-  if (pass_ == Pass::backward_data) tensors = {output, filter, input, nullptr};
-  if (pass_ == Pass::backward_filter) tensors = {input, output, filter, nullptr};
+  Tensors tensors{args.input, args.filter, args.output, nullptr};
+  if (pass_ == Pass::backward_data) tensors = {args.output, args.filter, args.input, nullptr};
+  if (pass_ == Pass::backward_filter) tensors = {args.input, args.output, args.filter, nullptr};
   for (const Product& product : products_) {
     const bool split = product.cut.splits > 1;
     tensors.partials = split ? static_cast<float*>(args.workspace) : nullptr;

@@ -9,21 +9,22 @@
 
 namespace convscope::implicit_gemm {
 
-// The tiles that a row has kernels for and what to weigh when choosing.
+// The tiles that a kernel exists for and what to weigh when choosing.
 struct Choice {
   std::span<const Tile> tiles;
   Machine machine;
-  int depth;  // that a block takes at a time
+  int depth;            // that a block takes at a time
+  bool paired = false;  // 16-bit elements in pairs
 };
 
-inline constexpr Choice kSimtChoice{kSimtTiles, kSimtMachine, kSimtDepth};
-inline constexpr Choice kTensorChoice{kTensorTiles, kTensorMachine, kTensorDepth};
+// What the kernels offer for the math and layout of a problem.
+Choice choice_for(const ConvProblem& problem);
 
 // The products of a problem, with partial sums that fit into `workspace_bytes`.
 std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes);
 
 // Padding to whole tiles included.
-OperationCount operations(const ConvProblem& problem, const Choice& choice);
+OperationCount operations(const ConvProblem& problem);
 
 class GemmPlan final : public Plan {
  public:

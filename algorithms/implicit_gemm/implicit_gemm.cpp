@@ -27,8 +27,7 @@ Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
 // One row: its kernels, tiles and math modes.
 class Row : public Algorithm {
  public:
-  Row(std::string id, std::string summary, const Choice& choice, Launchers (*launchers)(DeviceKind))
-      : choice_(choice), launchers_(launchers) {
+  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind)) : launchers_(launchers) {
     info_.id = std::move(id);
     info_.family = "implicit_gemm";
     info_.provider = "convscope";
@@ -41,17 +40,16 @@ class Row : public Algorithm {
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    return std::make_unique<GemmPlan>(problem, products(problem, choice_, options.workspace_cap),
+    return std::make_unique<GemmPlan>(problem, products(problem, choice_for(problem), options.workspace_cap),
                                       launchers_(device.info().kind));
   }
 
   OperationCount operations(const ConvProblem& problem) const override {
-    return implicit_gemm::operations(problem, choice_);
+    return implicit_gemm::operations(problem);
   }
 
  private:
   AlgorithmInfo info_;
-  Choice choice_;
   Launchers (*launchers_)(DeviceKind);
 };
 
@@ -60,7 +58,7 @@ class Simt final : public Row {
   Simt()
       : Row("implicit_gemm.simt.cuda",
             "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
-            kSimtChoice, simt_launchers) {}
+            simt_launchers) {}
 
   Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math != MathMode::fp32)
@@ -81,15 +79,15 @@ class Tensor final : public Row {
  public:
   Tensor()
       : Row("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
-            kTensorChoice, tensor_launchers) {}
+            tensor_launchers) {}
 
   Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
-    if (problem.math != MathMode::tf32 && problem.math != MathMode::tf32x3)
+    if (problem.math == MathMode::fp32)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
-                                                       ": this row's tensor cores multiply tf32 and 3xtf32");
+                                                       ": tensor cores round; 3xtf32 is the closest");
     if (capability(device) < 80)
-      return Support::no(Reason::unsupported_math,
-                         "device " + device.instructions + ": tf32 needs the tensor cores of sm_80 or later");
+      return Support::no(Reason::unsupported_math, "device " + device.instructions +
+                                                       ": this row needs the tensor cores of sm_80 or later");
     return common_support(problem, device);
   }
 };

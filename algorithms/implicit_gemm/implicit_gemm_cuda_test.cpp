@@ -69,9 +69,9 @@ class ImplicitGemm : public ::testing::TestWithParam<Case> {
     expect_right(row(id), problem, *row(id).plan(problem, device_, {}));
   }
 
-  void expect_right_when_cut(const Algorithm& algorithm, const ConvProblem& problem, const Choice& choice,
+  void expect_right_when_cut(const Algorithm& algorithm, const ConvProblem& problem,
                              Launchers (*launchers)(DeviceKind), const Cut& cut) {
-    auto forced = products(problem, choice, 0);
+    auto forced = products(problem, choice_for(problem), 0);
     for (Product& product : forced) product.cut = cut;
     GemmPlan plan(problem, forced, launchers(DeviceKind::emulator));
     expect_right(algorithm, problem, plan);
@@ -126,6 +126,23 @@ TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
     expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
+// 16-bit tensors: NHWC forward with even channels in pairs, all else widened.
+TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
+  for (MathMode math : {MathMode::bf16, MathMode::fp16}) {
+    const size_t first = math == MathMode::bf16 ? 0 : 3;
+    for (const ConvProblem& problem : share(problems(kShapes, math), GetParam().order, 13, first))
+      expect_right("implicit_gemm.tensor.cuda", problem);
+    for (const char* shape : {"nhwc n=2 c=6 hw=9x10 k=7 rs=3x3 stride=2x1 pad=1x1",
+                              "nhwc n=1 c=12 hw=9x9 k=9 rs=3x2 pad=1x2 dilation=2x2 groups=3",
+                              "nhwc n=1 c=64 hw=5x5 k=70 rs=3x3 pad=1x1"}) {
+      ConvProblem problem = parse_problem(shape);
+      problem.math = math;
+      ASSERT_TRUE(choice_for(problem).paired);
+      expect_right("implicit_gemm.tensor.cuda", problem);
+    }
+  }
+}
+
 TEST_P(ImplicitGemm, TensorIsRightOnShapesOfKnownNetworks) {
   for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::tf32x3), GetParam().order, 6))
     expect_right("implicit_gemm.tensor.cuda", problem);
@@ -146,8 +163,7 @@ std::vector<Cut> every_cut(std::span<const Tile> tiles) {
 TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
   for (const Cut& cut : share(every_cut(kSimtTiles), GetParam().order))
     for (const char* line : kForced)
-      expect_right_when_cut(row("implicit_gemm.simt.cuda"), parse_problem(line), kSimtChoice, simt_launchers,
-                            cut);
+      expect_right_when_cut(row("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, cut);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
@@ -155,7 +171,7 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
     for (const char* line : kForced) {
       ConvProblem problem = parse_problem(line);
       problem.math = cut.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
-      expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, kTensorChoice, tensor_launchers, cut);
+      expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, cut);
     }
 }
 
@@ -208,11 +224,12 @@ TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) 
   const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
   ConvProblem deep = wide;
   deep.pass = Pass::backward_filter;
-  EXPECT_EQ(products(wide, kSimtChoice, INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
-  const GemmPlan free(deep, products(deep, kSimtChoice, INT64_MAX), simt_launchers(DeviceKind::emulator));
+  EXPECT_EQ(products(wide, choice_for(wide), INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
+  const GemmPlan free(deep, products(deep, choice_for(deep), INT64_MAX),
+                      simt_launchers(DeviceKind::emulator));
   EXPECT_GT(free.workspace_bytes(), 0);
   for (int64_t cap : {int64_t{0}, int64_t{1} << 20, int64_t{5} << 20}) {
-    const GemmPlan capped(deep, products(deep, kSimtChoice, cap), simt_launchers(DeviceKind::emulator));
+    const GemmPlan capped(deep, products(deep, choice_for(deep), cap), simt_launchers(DeviceKind::emulator));
     EXPECT_LE(capped.workspace_bytes(), cap);
   }
 }

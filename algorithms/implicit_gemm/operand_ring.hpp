@@ -29,12 +29,18 @@ struct BlockShape {
   static_assert(kDepth % 8 == 0 && kStages <= kTilesPerChunk / 2 && kRows <= kThreads);
 };
 
+// The depths [begin, end) of the rows and columns that a block computes.
+struct Part {
+  int first_row, first_column, group, begin, end;
+};
+
 template <typename Shape>
 struct Shared {
   float ring[Shape::kStages * Shape::kStageFloats];
   int2 a_depth[2 * Shape::kThreads];  // offset, position
   int2 b_depth[2 * Shape::kThreads];  // offset, 1 or, behind the end, 0
   int d_offset[Shape::kRows];         // -1 behind the last row
+  Part part;                          // here, not in registers, until the sums are stored
 };
 
 struct Counters {
@@ -63,24 +69,30 @@ struct Lanes {
       : depth(along ? thread / kStep : thread % 8), first(along ? thread % kStep : thread / 8) {}
 };
 
-// The depths [begin, end) of the rows and columns that a block computes.
-struct Part {
-  int first_row, first_column, group, begin, end;
-};
+// One element on its way to shared memory, 0 where it is not `inside`. 16-bit elements, which the copy engine
+// cannot move, go through a register and arrive as f32.
+template <typename Element>
+__device__ __forceinline__ void copy_element(float* to, const Element* from, bool inside) {
+  if constexpr (sizeof(Element) == 4)
+    cp_async<4>(to, from, inside ? 4 : 0);
+  else
+    *to = inside ? static_cast<float>(*from) : 0.0f;
+}
 
-template <typename Shape>
+template <typename Shape, typename Element>
 class Loader {
  public:
-  __device__ __forceinline__ Loader(const IndexMap& map, const float* a, const float* b, const Part& part,
+  __device__ __forceinline__ Loader(const IndexMap& map, const Element* a, const Element* b,
                                     Shared<Shape>& shared)
       : map_(map),
         shared_(shared),
         a_(a),
         b_(b),
-        begin_(part.begin),
-        end_(part.end),
+        begin_(shared.part.begin),
+        end_(shared.part.end),
         a_lanes_(map.a_along_rows, static_cast<int>(threadIdx.x)),
         b_lanes_(map.b_along_columns, static_cast<int>(threadIdx.x)) {
+    const Part part = shared.part;
     UNROLL
     for (int i = 0; i < RowLanes::kCount; ++i) {
       const int row = part.first_row + a_lanes_.first + i * RowLanes::kStep;
@@ -94,8 +106,8 @@ class Loader {
     for (int i = 0; i < ColumnLanes::kCount; ++i) {
       const int column = part.first_column + b_lanes_.first + i * ColumnLanes::kStep;
       // Behind the last column any will do, as it is not stored.
-      column_offset_[i] = part.group * map.b_group + map.b_base +
-                          (column < map.columns ? column * map.b_column : 0);
+      column_offset_[i] =
+          part.group * map.b_group + map.b_base + (column < map.columns ? column * map.b_column : 0);
     }
   }
 
@@ -127,7 +139,7 @@ class Loader {
         const Position at = row_position_[i] + static_cast<Position>(add.y);
         const bool inside =
             (at & (map_.last - at) & implicit_gemm::kPositionSigns) == implicit_gemm::kPositionSigns;
-        cp_async<4>(to + i * RowLanes::kStep, a_ + (row_offset_[i] + add.x), inside ? 4 : 0);
+        copy_element(to + i * RowLanes::kStep, a_ + (row_offset_[i] + add.x), inside);
       }
     }
     UNROLL
@@ -138,7 +150,7 @@ class Loader {
           stage + Shape::kDepth * Shape::kRowPitch + depth * Shape::kColumnPitch + b_lanes_.first;
       UNROLL
       for (int i = 0; i < ColumnLanes::kCount; ++i)
-        cp_async<4>(to + i * ColumnLanes::kStep, b_ + (column_offset_[i] + add.x), add.y != 0 ? 4 : 0);
+        copy_element(to + i * ColumnLanes::kStep, b_ + (column_offset_[i] + add.x), add.y != 0);
     }
   }
 
@@ -147,8 +159,8 @@ class Loader {
   using ColumnLanes = Lanes<Shape::kColumns, Shape::kThreads>;
   const IndexMap& map_;
   Shared<Shape>& shared_;
-  const float* a_;
-  const float* b_;
+  const Element* a_;
+  const Element* b_;
   int begin_, end_;
   RowLanes a_lanes_;
   ColumnLanes b_lanes_;
@@ -157,14 +169,29 @@ class Loader {
   int column_offset_[ColumnLanes::kCount];
 };
 
-// Calls multiply(tile of A, tile of B) for each tile of the part, in order, while kStages - 1 tiles are on
-// their way.
-template <typename Shape, typename Multiply>
-__device__ __forceinline__ void for_each_tile(const IndexMap& map, const float* a, const float* b,
-                                              const Part& part, Shared<Shape>& shared,
-                                              const Multiply& multiply) {
-  Loader<Shape> loader(map, a, b, part, shared);
-  const int tiles = (part.end - part.begin + Shape::kDepth - 1) / Shape::kDepth;
+// The part of block blockIdx: x counts the columns' tiles first, so that blocks that run at the same time
+// share rows of A; z counts the splits of a group first.
+template <typename Shape>
+__device__ __forceinline__ Part part_of_block(const IndexMap& map, int splits) {
+  const int across = (map.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const int block = static_cast<int>(blockIdx.x), down = block / across;
+  const int tiles = (map.depth + Shape::kDepth - 1) / Shape::kDepth;
+  const int length = (tiles + splits - 1) / splits * Shape::kDepth;
+  const int group = static_cast<int>(blockIdx.z) / splits;
+  const int begin = min((static_cast<int>(blockIdx.z) - group * splits) * length, map.depth);
+  return {down * Shape::kRows, (block - down * across) * Shape::kColumns, group, begin,
+          min(begin + length, map.depth)};
+}
+
+// Calls multiply(tile of A, tile of B) for each tile of the block's part, in order, while kStages - 1 tiles
+// are on their way.
+template <typename Shape, typename Element, typename Multiply>
+__device__ __forceinline__ void for_each_tile(const IndexMap& map, const Element* a, const Element* b,
+                                              int splits, Shared<Shape>& shared, const Multiply& multiply) {
+  if (threadIdx.x == 0) shared.part = part_of_block<Shape>(map, splits);
+  __syncthreads();
+  Loader<Shape, Element> loader(map, a, b, shared);
+  const int tiles = (shared.part.end - shared.part.begin + Shape::kDepth - 1) / Shape::kDepth;
   loader.decode_chunk(0);
   __syncthreads();
   UNROLL
@@ -189,19 +216,20 @@ __device__ __forceinline__ void for_each_tile(const IndexMap& map, const float* 
 }
 
 // Where a block's sums go: D, or its split's partial sums, ordered group, column, row.
-template <typename Shape>
+template <typename Shape, typename Output>
 class Writer {
  public:
-  __device__ __forceinline__ Writer(const IndexMap& map, float* d, float* partials, int split,
-                                    const Part& part, Shared<Shape>& shared)
+  __device__ __forceinline__ Writer(const IndexMap& map, Output* d, float* partials, int split,
+                                    Shared<Shape>& shared)
       : shared_(shared),
-        columns_(map.columns - part.first_column),
+        columns_(map.columns - shared.part.first_column),
         column_stride_(partials ? map.rows : map.d_column),
         along_rows_(partials || map.d_along_rows) {
+    const Part part = shared.part;
     const int64_t matrix = int64_t{map.rows} * map.columns;
-    d_ = partials ? partials + (int64_t{split} * map.groups + part.group) * matrix
-                  : d + int64_t{part.group} * map.d_group;
-    d_ += int64_t{part.first_column} * column_stride_;
+    const int64_t first = int64_t{part.first_column} * column_stride_;
+    d_ = d + int64_t{part.group} * map.d_group + first;
+    if (partials) partials_ = partials + (int64_t{split} * map.groups + part.group) * matrix + first;
     const int thread = static_cast<int>(threadIdx.x), row = part.first_row + thread;
     if (thread >= Shape::kRows) return;
     int offset = -1;
@@ -220,31 +248,23 @@ class Writer {
       const int in_slice = along_rows_ ? i / Shape::kRows : i % Columns;
       const int column = in_slice / Run * RunPitch + in_slice % Run + shift;
       const int offset = shared_.d_offset[row];
-      if (offset >= 0 && column < columns_)
-        d_[offset + column * column_stride_] = shared_.ring[in_slice * kSlicePitch + row];
+      if (offset < 0 || column >= columns_) continue;
+      const float value = shared_.ring[in_slice * kSlicePitch + row];
+      const int at = offset + column * column_stride_;
+      if (partials_)
+        partials_[at] = value;
+      else
+        d_[at] = static_cast<Output>(value);
     }
   }
 
  private:
   const Shared<Shape>& shared_;
-  float* d_;
+  Output* d_;
+  float* partials_ = nullptr;
   int columns_, column_stride_;
   bool along_rows_;
 };
-
-// The part of block blockIdx: x counts the columns' tiles first, so that blocks that run at the same time
-// share rows of A; z counts the splits of a group first.
-template <typename Shape>
-__device__ __forceinline__ Part part_of_block(const IndexMap& map, int splits) {
-  const int across = (map.columns + Shape::kColumns - 1) / Shape::kColumns;
-  const int block = static_cast<int>(blockIdx.x), down = block / across;
-  const int tiles = (map.depth + Shape::kDepth - 1) / Shape::kDepth;
-  const int length = (tiles + splits - 1) / splits * Shape::kDepth;
-  const int group = static_cast<int>(blockIdx.z) / splits;
-  const int begin = min((static_cast<int>(blockIdx.z) - group * splits) * length, map.depth);
-  return {down * Shape::kRows, (block - down * across) * Shape::kColumns, group, begin,
-          min(begin + length, map.depth)};
-}
 
 template <typename Shape>
 dim3 grid_of(const IndexMap& map, int splits) {

@@ -12,13 +12,15 @@ struct Product {
   IndexMap map;
   Cut cut;
   MathMode math = MathMode::fp32;
+  bool paired = false;  // a depth of A and B is two neighbouring 16-bit elements
 };
 
-// Device pointers. `partials` has partial_elements() floats, ordered split, group, column, row.
+// Device pointers, of the storage type of the math. `partials` has partial_elements() floats, ordered split,
+// group, column, row.
 struct Tensors {
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* d = nullptr;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
   float* partials = nullptr;
 };
 

@@ -28,14 +28,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
                  int splits) {
   constexpr int kQuads = Shape::kColumnQuads;
   auto& shared = *dynamic_smem<Shared<Shape>>();
-  const Part part = part_of_block<Shape>(map, splits);
 
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int row = (warp / Shape::kWarpsAcross * 4 + lane / 8) * 4;
   const int column = (warp % Shape::kWarpsAcross * 8 + lane % 8) * 4;
   float sums[8][4 * kQuads] = {};
 
-  for_each_tile<Shape>(map, a, b, part, shared, [&](const float* a_tile, const float* b_tile) {
+  for_each_tile<Shape>(map, a, b, splits, shared, [&](const float* a_tile, const float* b_tile) {
     UNROLL
     for (int depth = 0; depth < Shape::kDepth; ++depth) {
       float left[8], right[4 * kQuads];
@@ -52,7 +51,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   });
 
   // Only now, so that the loop has its registers.
-  const Writer<Shape> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, part, shared);
+  const Writer<Shape, float> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, shared);
   UNROLL
   for (int q = 0; q < kQuads; ++q) {
     UNROLL
@@ -60,7 +59,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     for (int h = 0; h < 2; ++h) {
       const int i = 4 * h, c = 4 * q + j;
       float* const to =
-          shared.ring + (column + j) * Writer<Shape>::kSlicePitch + h * (Shape::kRows / 2) + row;
+          shared.ring + (column + j) * Writer<Shape, float>::kSlicePitch + h * (Shape::kRows / 2) + row;
       *reinterpret_cast<float4*>(to) =
           make_float4(sums[i][c], sums[i + 1][c], sums[i + 2][c], sums[i + 3][c]);
     }
@@ -73,23 +72,9 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 template <typename Shape>
 void launch_simt(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
   launch(simt_product<Shape>, grid_of<Shape>(product.map, product.cut.splits), Shape::kThreads,
-         sizeof(Shared<Shape>), queue, product.map, tensors.a, tensors.b, tensors.d, tensors.partials,
+         sizeof(Shared<Shape>), queue, product.map, static_cast<const float*>(tensors.a),
+         static_cast<const float*>(tensors.b), static_cast<float*>(tensors.d), tensors.partials,
          product.cut.splits);
-}
-
-__global__ void __launch_bounds__(256)
-    add_partials(const __grid_constant__ IndexMap map, const float* __restrict__ partials,
-                 float* __restrict__ d, int splits) {
-  const int64_t matrix = int64_t{map.rows} * map.columns, split = matrix * map.groups;
-  const int64_t element = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (element >= split) return;
-  float total = 0;
-  for (int i = 0; i < splits; ++i) total += partials[i * split + element];
-  const int group = static_cast<int>(element / matrix);
-  const int in_matrix = static_cast<int>(element - group * matrix);
-  const int column = in_matrix / map.rows, row = in_matrix - column * map.rows;
-  const int offset = map.d_base + sum(decode(row, map.row_size), map.d_row) + column * map.d_column;
-  d[int64_t{group} * map.d_group + offset] = total;
 }
 
 }  // namespace
@@ -101,14 +86,6 @@ void implicit_gemm_simt(const implicit_gemm::Product& product, const implicit_ge
   if (tile.columns == 32) return launch_simt<SimtShape<128, 32, 128, 4>>(product, tensors, queue);
   if (tile.rows == 128) return launch_simt<SimtShape<128, 64, 128, 8>>(product, tensors, queue);
   launch_simt<SimtShape<64, 64, 128, 4>>(product, tensors, queue);
-}
-
-void implicit_gemm_add_partials(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
-                                Queue& queue) {
-  const IndexMap& map = product.map;
-  const int64_t elements = int64_t{map.rows} * map.columns * map.groups;
-  launch(add_partials, static_cast<unsigned>((elements + 255) / 256), 256, 0, queue, map, tensors.partials,
-         tensors.d, product.cut.splits);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

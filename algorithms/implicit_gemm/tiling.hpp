@@ -20,9 +20,13 @@ struct Tile {
 };
 
 // Instruction counts of the inner loops (README.md) are behind the efficiencies.
-inline constexpr std::array kSimtTiles{Tile{128, 128, 0.85}, Tile{128, 64, 0.82}, Tile{64, 64, 0.70},
-                                       Tile{128, 32, 0.68}};
-inline constexpr std::array kTensorTiles{Tile{128, 128, 0.34}, Tile{128, 64, 0.30}, Tile{64, 64, 0.22}};
+inline constexpr std::array kSimtTiles{Tile{128, 128, 0.82}, Tile{128, 64, 0.78}, Tile{64, 64, 0.71},
+                                       Tile{128, 32, 0.67}};
+inline constexpr std::array kTensorTiles{Tile{128, 128, 0.41}, Tile{128, 64, 0.35}, Tile{64, 64, 0.26}};
+
+// 16-bit tensors in pairs, and element by element.
+inline constexpr std::array kPairedTiles{kTensorTiles[0], kTensorTiles[2]};
+inline constexpr std::array kWidenedTiles{kTensorTiles[1]};
 
 // Depths that a block takes at a time; the depth is padded to a multiple.
 inline constexpr int kSimtDepth = 8, kTensorDepth = 16;
