@@ -1,0 +1,103 @@
+// The rows of this folder: what they are and what they refuse. The work is in gemm_plan.cpp and the kernels.
+#include "algorithms/implicit_gemm/implicit_gemm.hpp"
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "algorithms/implicit_gemm/gemm_plan.hpp"
+
+namespace convscope {
+namespace implicit_gemm {
+namespace {
+
+// What all rows refuse alike.
+Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
+  if (device.kind == DeviceKind::cpu)
+    return Support::no(Reason::device_missing,
+                       "device cpu: this row runs on a CUDA device or on the emulator");
+  if (problem.layout == Layout::chwn)
+    return Support::no(Reason::unsupported_layout, "layout chwn: implicit GEMM takes nchw and nhwc");
+  if (const auto defect = size_defect(problem)) return Support::no(Reason::unsupported_size, *defect);
+  return Support::yes();
+}
+
+// One row: its kernels, tiles and math modes.
+class Row : public Algorithm {
+ public:
+  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind)) : launchers_(launchers) {
+    info_.id = std::move(id);
+    info_.family = "implicit_gemm";
+    info_.provider = "convscope";
+    info_.device = DeviceKind::cuda;
+    info_.summary = std::move(summary);
+    info_.exact_on_integers = true;
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return std::make_unique<GemmPlan>(problem, products(problem, choice_for(problem), options.workspace_cap),
+                                      launchers_(device.info().kind));
+  }
+
+  OperationCount operations(const ConvProblem& problem) const override {
+    return implicit_gemm::operations(problem);
+  }
+
+ private:
+  AlgorithmInfo info_;
+  Launchers (*launchers_)(DeviceKind);
+};
+
+class Simt final : public Row {
+ public:
+  Simt()
+      : Row("implicit_gemm.simt.cuda",
+            "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
+            simt_launchers) {}
+
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (problem.math != MathMode::fp32)
+      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
+                                                       ": this row multiplies in fp32 without tensor cores");
+    return common_support(problem, device);
+  }
+};
+
+// The compute capability times 10, as in "sm_90"; the emulator has no limits.
+int capability(const DeviceInfo& device) {
+  int number = std::numeric_limits<int>::max();
+  if (device.kind == DeviceKind::cuda) std::sscanf(device.instructions.c_str(), "sm_%d", &number);
+  return number;
+}
+
+class Tensor final : public Row {
+ public:
+  Tensor()
+      : Row("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
+            tensor_launchers) {}
+
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (problem.math == MathMode::fp32)
+      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
+                                                       ": tensor cores round; 3xtf32 is the closest");
+    if (capability(device) < 80)
+      return Support::no(Reason::unsupported_math, "device " + device.instructions +
+                                                       ": this row needs the tensor cores of sm_80 or later");
+    return common_support(problem, device);
+  }
+};
+
+}  // namespace
+}  // namespace implicit_gemm
+
+void add_implicit_gemm(Registry& registry) {
+  registry.add(std::make_unique<implicit_gemm::Simt>());
+  registry.add(std::make_unique<implicit_gemm::Tensor>());
+}
+
+}  // namespace convscope

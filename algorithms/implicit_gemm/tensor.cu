@@ -1,0 +1,170 @@
+// Tensor cores by mma.sync. On f32 tensors tf32, whose operands are rounded to 11 bits, and 3xtf32, which
+// adds the products with the other bits, a_rest b + a b_rest + a b, and is as exact as FP32. 16-bit tensors
+// in pairs where neighbouring depths are neighbours in memory, else widened. Sums are FP32 always. Copies,
+// padding and stores are operand_ring.hpp's.
+#include "algorithms/implicit_gemm/operand_ring.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+// A warp computes kRowTiles x kColumnTiles products of 16x8. The padding of 8 spreads the 4 depths and 8 rows
+// that a warp reads at once over all 32 banks.
+template <int Rows, int Columns, int Threads, int WarpRows>
+struct TensorShape : BlockShape<Rows, Columns, Threads, implicit_gemm::kTensorDepth, 4, 8> {
+  static constexpr int kWarpColumns = 32;
+  static constexpr int kRowTiles = WarpRows / 16, kColumnTiles = kWarpColumns / 8;
+  static constexpr int kWarpsAcross = Columns / kWarpColumns;
+  static constexpr int kSlice = kWarpsAcross * 8;  // columns of one product of all warps
+  // On a multiprocessor, so that the registers suffice: 128, 168 and 255 of a thread.
+  template <bool Exact>
+  static constexpr int blocks() {
+    return Threads == 256 ? (Exact ? 1 : 2) : 3;
+  }
+  static_assert(Rows / WarpRows * kWarpsAcross * 32 == Threads);
+};
+
+// What a row of the table of math modes multiplies: Loaded is how the copies see an element of A and B.
+struct Tf32 {
+  using Loaded = float;
+  using Output = float;
+  static constexpr bool kExact = false, kPaired = false;
+};
+struct Tf32x3 : Tf32 {
+  static constexpr bool kExact = true;
+};
+// 16-bit elements one by one, widened to tf32, which holds them all.
+template <typename Element>
+struct Widened {
+  using Loaded = Element;
+  using Output = Element;
+  static constexpr bool kExact = false, kPaired = false;
+};
+// Two 16-bit elements of neighbouring depths in a word of the ring: what mma.m16n8k16 has in a register.
+template <typename Element>
+struct Paired {
+  using Loaded = float;
+  using Output = Element;
+  static constexpr bool kExact = false, kPaired = true;
+};
+
+// An operand of the tensor cores; in 3xtf32 also what rounding to tf32 left of it.
+template <int Count, typename Math>
+struct Fragment {
+  uint32_t high[Count];
+  uint32_t rest[Math::kExact ? Count : 1];
+  __device__ __forceinline__ void set(int i, float value) {
+    constexpr bool rounds = sizeof(typename Math::Output) == 4;
+    high[i] = rounds ? to_tf32(value) : __float_as_uint(value);
+    if constexpr (Math::kExact) rest[i] = to_tf32(value - __uint_as_float(high[i]));
+  }
+};
+
+template <typename Math>
+__device__ __forceinline__ void multiply_add(float (&sums)[4], const uint32_t (&a)[4],
+                                             const uint32_t (&b)[2]) {
+  if constexpr (Math::kPaired)
+    mma_m16n8k16<typename Math::Output>(sums, a, b, sums);
+  else
+    mma_m16n8k8_tf32(sums, a, b, sums);
+}
+
+template <typename Shape, typename Math>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::kExact>())
+    tensor_product(const __grid_constant__ IndexMap map, const typename Math::Loaded* __restrict__ a,
+                   const typename Math::Loaded* __restrict__ b, typename Math::Output* __restrict__ d,
+                   float* __restrict__ partials, int splits) {
+  auto& shared = *dynamic_smem<Shared<Shape>>();
+
+  // As in the description of mma: lane = 4 * g + t.
+  const int g = static_cast<int>(threadIdx.x) % 32 / 4, t = static_cast<int>(threadIdx.x) % 4;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int row = warp / Shape::kWarpsAcross * Shape::kRowTiles * 16 + g;
+  const int across = warp % Shape::kWarpsAcross;
+  float sums[Shape::kRowTiles][Shape::kColumnTiles][4] = {};
+
+  for_each_tile<Shape>(map, a, b, splits, shared, [&](const float* a_tile, const float* b_tile) {
+    UNROLL
+    for (int depth = 0; depth < Shape::kDepth; depth += 8) {
+      const float* const left = a_tile + (depth + t) * Shape::kRowPitch + row;
+      const float* const right =
+          b_tile + (depth + t) * Shape::kColumnPitch + across * Shape::kWarpColumns + g;
+      Fragment<2, Math> of_b[Shape::kColumnTiles];
+      UNROLL
+      for (int j = 0; j < Shape::kColumnTiles; ++j) UNROLL
+      for (int h = 0; h < 2; ++h) of_b[j].set(h, right[4 * h * Shape::kColumnPitch + 8 * j]);
+      UNROLL
+      for (int i = 0; i < Shape::kRowTiles; ++i) {
+        Fragment<4, Math> of_a;
+        UNROLL
+        for (int h = 0; h < 4; ++h) of_a.set(h, left[h / 2 * 4 * Shape::kRowPitch + 16 * i + h % 2 * 8]);
+        // The small products first, and no two in a row to the same sums.
+        if constexpr (Math::kExact) {
+          UNROLL
+          for (int j = 0; j < Shape::kColumnTiles; ++j)
+            multiply_add<Math>(sums[i][j], of_a.rest, of_b[j].high);
+          UNROLL
+          for (int j = 0; j < Shape::kColumnTiles; ++j)
+            multiply_add<Math>(sums[i][j], of_a.high, of_b[j].rest);
+        }
+        UNROLL
+        for (int j = 0; j < Shape::kColumnTiles; ++j) multiply_add<Math>(sums[i][j], of_a.high, of_b[j].high);
+      }
+    }
+  });
+
+  // Only now, so that the loop has its registers.
+  const Writer<Shape, typename Math::Output> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits,
+                                                    shared);
+  UNROLL
+  for (int j = 0; j < Shape::kColumnTiles; ++j) {
+    UNROLL
+    for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
+    for (int h = 0; h < 4; ++h)
+      shared.ring[(across * 8 + 2 * t + h % 2) * Writer<Shape, typename Math::Output>::kSlicePitch + row +
+                  16 * i + h / 2 * 8] = sums[i][j][h];
+    __syncthreads();
+    writer.template store<Shape::kSlice, 8, Shape::kWarpColumns>(8 * j);
+    __syncthreads();
+  }
+}
+
+template <typename Shape, typename Math>
+void launch_tensor(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
+                   Queue& queue) {
+  using Loaded = typename Math::Loaded;
+  launch(tensor_product<Shape, Math>, grid_of<Shape>(product.map, product.cut.splits), Shape::kThreads,
+         sizeof(Shared<Shape>), queue, product.map, static_cast<const Loaded*>(tensors.a),
+         static_cast<const Loaded*>(tensors.b), static_cast<typename Math::Output*>(tensors.d),
+         tensors.partials, product.cut.splits);
+}
+
+using Large = TensorShape<128, 128, 256, 64>;
+using Medium = TensorShape<128, 64, 128, 64>;
+using Small = TensorShape<64, 64, 128, 32>;
+
+template <typename Math>
+void launch_f32(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  const implicit_gemm::Tile& tile = product.cut.tile;
+  if (tile.columns == 128) return launch_tensor<Large, Math>(product, tensors, queue);
+  if (tile.rows == 128) return launch_tensor<Medium, Math>(product, tensors, queue);
+  launch_tensor<Small, Math>(product, tensors, queue);
+}
+
+template <typename Element>
+void launch_16(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  if (!product.paired) return launch_tensor<Medium, Widened<Element>>(product, tensors, queue);
+  if (product.cut.tile.columns == 128) return launch_tensor<Large, Paired<Element>>(product, tensors, queue);
+  launch_tensor<Small, Paired<Element>>(product, tensors, queue);
+}
+
+}  // namespace
+
+void implicit_gemm_tensor(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
+                          Queue& queue) {
+  if (product.math == MathMode::tf32) return launch_f32<Tf32>(product, tensors, queue);
+  if (product.math == MathMode::tf32x3) return launch_f32<Tf32x3>(product, tensors, queue);
+  if (product.math == MathMode::fp16) return launch_16<__half>(product, tensors, queue);
+  launch_16<__nv_bfloat16>(product, tensors, queue);
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS
