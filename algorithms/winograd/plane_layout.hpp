@@ -24,7 +24,8 @@ constexpr Integer align_plane(Integer count) {
 struct ClassAxis {
   int start = 0, count = 1, size = 1, alpha = 1;
 };
-// The tiles of one height and width. Tile (n, h, w) is number first + (n * h.count + h.row) * w.count + w.column.
+// The tiles of one height and width. Tile (n, h, w) is number first + (n * h.count + h.row) * w.count +
+// w.column.
 struct TileClass {
   ClassAxis h, w;
   int first = 0;        // a multiple of kPlaneAlign

@@ -1,0 +1,24 @@
+// The CUDA rows of this folder and the plans behind them; a plan of each kind exists for the GPU (where the
+// build has CUDA) and for the emulator.
+#pragma once
+
+#include <memory>
+
+#include "algorithms/winograd/geometry.hpp"
+#include "bench/algorithm/registry.hpp"
+
+namespace convscope {
+
+// After add_winograd's CPU rows, which say what the CUDA rows of the same tiles support.
+void add_winograd_cuda(Registry& registry);
+
+namespace cuda {
+std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
+                                         const PlanOptions& options);
+}
+namespace emulated {
+std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
+                                         const PlanOptions& options);
+}
+
+}  // namespace convscope
