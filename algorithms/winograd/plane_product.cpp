@@ -186,6 +186,22 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
   return best;
 }
 
+PlaneSet fused_filter_planes(const Geometry& geometry) {
+  return plane_set(geometry, geometry.problem.groups * align_plane(geometry.signal.lanes()),
+                   align_plane(geometry.image.lanes()), geometry.problem.pass == Pass::backward_data);
+}
+
+double executed_fused_products(const Geometry& geometry) {
+  const bool forward = geometry.problem.pass == Pass::forward;
+  const int64_t read = (forward ? geometry.image : geometry.signal).channels;
+  const int64_t written = (forward ? geometry.signal : geometry.image).channels;
+  const int64_t tiles =
+      geometry.problem.batch * static_cast<int64_t>(geometry.h.tiles.size() * geometry.w.tiles.size());
+  return static_cast<double>(geometry.problem.groups * geometry.planes() *
+                             round_up(written, kFusedChannels)) *
+         static_cast<double>(round_up(tiles, kFusedTiles) * round_up(read, kFusedDepth));
+}
+
 double executed_products(const Geometry& geometry) {
   const int64_t images = geometry.problem.batch;
   const TileClasses classes = tile_classes(geometry.h, geometry.w, images);

@@ -40,6 +40,12 @@ struct Chunking {
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 
+// The fused kernel: channels written and tiles of a block, channels read of a slab; and the planes of its
+// filters, [channel read][channel written] in any layout.
+inline constexpr int kFusedChannels = 64, kFusedTiles = 32, kFusedDepth = 8;
+PlaneSet fused_filter_planes(const Geometry& geometry);
+double executed_fused_products(const Geometry& geometry);
+
 // Multiply-adds that the GEMM executes for the whole batch in one chunk, padding to block tiles included.
 double executed_products(const Geometry& geometry);
 

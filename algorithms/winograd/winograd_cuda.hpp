@@ -1,5 +1,5 @@
 // The CUDA rows of this folder and the plans behind them; a plan of each kind exists for the GPU (where the
-// build has CUDA) and for the emulator.
+// build has CUDA) and for the emulator. fused: F(2x2, 3x3), forward and backward-data.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,12 @@ void add_winograd_cuda(Registry& registry);
 namespace cuda {
 std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
                                          const PlanOptions& options);
+std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
 }
 namespace emulated {
 std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
                                          const PlanOptions& options);
+std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
 }
 
 }  // namespace convscope
