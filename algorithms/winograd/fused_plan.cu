@@ -57,7 +57,9 @@ __device__ __forceinline__ TileAt tile_at(const TileClass& cls, int tile) {
   return {rest / cls.h.count, rest % cls.h.count * Fused::kSize, column * Fused::kSize};
 }
 
-// The tile and channel that a thread transforms, and the 16 pixels on their way.
+// The tile and channel that a thread transforms, and the 16 pixels on their way. Pixels of a row follow each
+// other, or channels do.
+template <bool ChannelsContiguous>
 struct TileLoader {
   const float* from;  // pixel (0, 0) of the channel in the current slab; perhaps outside the tensor
   unsigned inside;    // one bit a pixel
@@ -66,9 +68,8 @@ struct TileLoader {
 
   __device__ __forceinline__ TileLoader(const FusedArguments& a, int group, int n0) {
     const int t = static_cast<int>(threadIdx.x);
-    const bool channels_contiguous = a.from.stride_c == 1;
-    tile = channels_contiguous ? t / Fused::kDepth : t % Fused::kN;
-    k = channels_contiguous ? t % Fused::kDepth : t / Fused::kN;
+    tile = ChannelsContiguous ? t / Fused::kDepth : t % Fused::kN;
+    k = ChannelsContiguous ? t % Fused::kDepth : t / Fused::kN;
     const TileAt at = tile_at(a.tiles, n0 + tile);
     const int h = at.h - a.from.origin_h, w = at.w - a.from.origin_w;
     from = a.read + at.n * a.from.stride_n + (static_cast<int64_t>(group) * a.depth + k) * a.from.stride_c +
@@ -83,10 +84,15 @@ struct TileLoader {
   }
   __device__ __forceinline__ void load(const FusedArguments& a, int k0) {
     const unsigned mask = k0 + k < a.depth ? inside : 0;
-    const int row = static_cast<int>(a.from.stride_h), column = static_cast<int>(a.from.stride_w);
+    const float* row = from;
     UNROLL
-    for (int p = 0; p < Fused::kPlanes; ++p)
-      pixels[p] = mask >> p & 1 ? from[p / Fused::kAlpha * row + p % Fused::kAlpha * column] : 0.0f;
+    for (int i = 0; i < Fused::kAlpha; ++i, row += a.from.stride_h) {
+      UNROLL
+      for (int j = 0; j < Fused::kAlpha; ++j) {
+        const int p = i * Fused::kAlpha + j;
+        pixels[p] = mask & 1u << p ? row[ChannelsContiguous ? j * a.from.stride_w : j] : 0.0f;
+      }
+    }
     from += Fused::kDepth * a.from.stride_c;
   }
   __device__ __forceinline__ void transform_and_store(float* slab) const {
@@ -130,7 +136,8 @@ __device__ __forceinline__ void load_four(float* to, const float* from) {
   to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
 }
 
-// Two planes of one slab. The thread's rows are m, m + 1, 2, 3 and 32 behind, its columns n .. and 16 behind.
+// Two planes of one slab. The thread's rows are m, m + 1, 2, 3 and 32 behind, its columns n .. and 16 behind;
+// n is below 16, so swizzle() moves either four as a whole.
 __device__ __forceinline__ void multiply_slab(float (&sums)[2][8][8], const float* slab, int warp, int m,
                                               int n) {
   UNROLL
@@ -143,8 +150,9 @@ __device__ __forceinline__ void multiply_slab(float (&sums)[2][8][8], const floa
       float a[8], b[8];
       load_four(a, u);
       load_four(a + 4, u + Fused::kM / 2);
-      load_four(b, v + swizzle(k, n));
-      load_four(b + 4, v + swizzle(k, n + Fused::kN / 2));
+      const int column = swizzle(k % 4, n), low = k / 4 * (Fused::kN / 2);
+      load_four(b, v + column + low);
+      load_four(b + 4, v + column + (Fused::kN / 2 - low));
       UNROLL
       for (int i = 0; i < 8; ++i) {
         UNROLL
@@ -184,10 +192,10 @@ __device__ __forceinline__ void write_outputs(const FusedArguments& a, const flo
   }
 }
 
+template <bool ChannelsContiguous>
 __device__ __forceinline__ void invert(const FusedArguments& a, const float (&sums)[2][8][8], float* exchange,
                                        int group, int m0, int n0, int warp, int m, int n) {
   constexpr int kHalf = Fused::kM / 2, kRow = Fused::kExchangeRow;
-  const bool channels_contiguous = a.to.stride_c == 1;
   UNROLL
   for (int half = 0; half < 2; ++half) {
     UNROLL
@@ -203,7 +211,7 @@ __device__ __forceinline__ void invert(const FusedArguments& a, const float (&su
     __syncthreads();
     const int lane = static_cast<int>(threadIdx.x) % 32;
     for (int other = warp; other < 32; other += Fused::kWarps) {
-      const int row = channels_contiguous ? lane : other, column = channels_contiguous ? other : lane;
+      const int row = ChannelsContiguous ? lane : other, column = ChannelsContiguous ? other : lane;
       if (m0 + half * kHalf + row < a.to.channels && n0 + column < a.tiles.tiles)
         write_outputs(a, exchange + row * kRow + column, group, m0 + half * kHalf + row, n0 + column);
     }
@@ -212,6 +220,7 @@ __device__ __forceinline__ void invert(const FusedArguments& a, const float (&su
 }
 
 // Blocks in the order m (fastest), tiles, groups: neighbours read the same tiles.
+template <bool ChannelsContiguous>
 __global__ void __launch_bounds__(Fused::kThreads, 1)
     fused_kernel(const FusedArguments a, int m_blocks, int n_blocks) {
   float* const shared = dynamic_smem<float>();
@@ -224,7 +233,7 @@ __global__ void __launch_bounds__(Fused::kThreads, 1)
   const float* const filters = a.filters + group * a.filter_group;
   float sums[2][8][8] = {};
 
-  TileLoader loader(a, group, n0);
+  TileLoader<ChannelsContiguous> loader(a, group, n0);
   copy_filters(a, filters, m0, a.to.lanes_stored, 0, shared);
   loader.load(a, 0);
   loader.transform_and_store(shared + Fused::kFilterFloats);
@@ -241,7 +250,7 @@ __global__ void __launch_bounds__(Fused::kThreads, 1)
     __syncthreads();
     half ^= 1;
   }
-  invert(a, sums, shared, group, m0, n0, warp, m, n);
+  invert<ChannelsContiguous>(a, sums, shared, group, m0, n0, warp, m, n);
 }
 
 class FusedPlan final : public Plan {
@@ -278,7 +287,8 @@ class FusedPlan final : public Plan {
                            forward ? image.lanes : signal.lanes};
     const int m_blocks = (a.to.channels + Fused::kM - 1) / Fused::kM;
     const int n_blocks = (a.tiles.tiles + Fused::kN - 1) / Fused::kN;
-    launch(fused_kernel, static_cast<unsigned>(m_blocks * n_blocks * problem.groups), Fused::kThreads,
+    const auto kernel = problem.layout == Layout::nhwc ? fused_kernel<true> : fused_kernel<false>;
+    launch(kernel, static_cast<unsigned>(m_blocks * n_blocks * problem.groups), Fused::kThreads,
            Fused::kSharedBytes, queue, a, m_blocks, n_blocks);
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/winograd/vector_kernels.hpp"
+
 namespace convscope::winograd {
 namespace {
 
@@ -200,6 +202,22 @@ double executed_fused_products(const Geometry& geometry) {
   return static_cast<double>(geometry.problem.groups * geometry.planes() *
                              round_up(written, kFusedChannels)) *
          static_cast<double>(round_up(tiles, kFusedTiles) * round_up(read, kFusedDepth));
+}
+
+double count_fused_transforms(const Geometry& geometry, int64_t times) {
+  constexpr int kAlpha = 4, kSize = 2, kTaps = 3;
+  const LineCosts& costs = line_costs();
+  const bool forward = geometry.problem.pass == Pass::forward;
+  const double read = static_cast<double>((forward ? geometry.image : geometry.signal).channels);
+  const double written = static_cast<double>((forward ? geometry.signal : geometry.image).channels);
+  const double tiles = static_cast<double>(geometry.problem.batch) *
+                       static_cast<double>(geometry.h.tiles.size() * geometry.w.tiles.size());
+  const double of_data = 2.0 * kAlpha * costs.data[kAlpha];
+  const double of_inverse = (kAlpha + kSize) * costs.interpolate[kAlpha][kSize];
+  const double of_filter = (kTaps + kAlpha) * costs.evaluate[kAlpha][kTaps];
+  return static_cast<double>(geometry.problem.groups) *
+         (tiles * (read * of_data * static_cast<double>(times) + written * of_inverse) +
+          read * written * of_filter);
 }
 
 double executed_products(const Geometry& geometry) {

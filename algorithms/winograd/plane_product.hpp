@@ -45,6 +45,8 @@ int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 inline constexpr int kFusedChannels = 64, kFusedTiles = 32, kFusedDepth = 8;
 PlaneSet fused_filter_planes(const Geometry& geometry);
 double executed_fused_products(const Geometry& geometry);
+// Additions and multiplications of its transforms when the tiles read are transformed `times` times.
+double count_fused_transforms(const Geometry& geometry, int64_t times);
 
 // Multiply-adds that the GEMM executes for the whole batch in one chunk, padding to block tiles included.
 double executed_products(const Geometry& geometry);

@@ -30,7 +30,19 @@ Support small_enough(const ConvProblem& p) {
   return Support::yes();
 }
 
-class CudaWinograd final : public Algorithm {
+// The plans of one build: for the GPU or for the emulator.
+struct Plans {
+  std::unique_ptr<Plan> (*nonfused)(const Geometry&, const DeviceInfo&, const PlanOptions&);
+  std::unique_ptr<Plan> (*fused)(const Geometry&);
+};
+Plans plans_for([[maybe_unused]] const DeviceInfo& device) {
+#if defined(CONVSCOPE_HAS_CUDA)
+  if (device.kind == DeviceKind::cuda) return {cuda::make_nonfused_plan, cuda::make_fused_plan};
+#endif
+  return {emulated::make_nonfused_plan, emulated::make_fused_plan};
+}
+
+class CudaWinograd : public Algorithm {
  public:
   CudaWinograd(const Algorithm& on_cpu, const std::string& variant, TileRule rule)
       : on_cpu_(on_cpu), rule_(rule) {
@@ -44,8 +56,7 @@ class CudaWinograd final : public Algorithm {
     const Support support = on_cpu_.supports(problem, device);
     if (!support) return support;
     if (const Support small = small_enough(problem); !small) return small;
-    const Geometry geometry = make_geometry(problem, rule_);
-    const PassPlanes planes = pass_planes(geometry, 1);
+    const PassPlanes planes = pass_planes(geometry(problem), 1);
     constexpr int64_t kMost = int64_t{1} << 31;
     if (std::max({planes.image.strides.plane, planes.signal.strides.plane, planes.filters.strides.plane}) >=
         kMost)
@@ -54,27 +65,60 @@ class CudaWinograd final : public Algorithm {
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    const Geometry geometry = make_geometry(problem, rule_);
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.info().kind == DeviceKind::cuda)
-      return cuda::make_nonfused_plan(geometry, device.info(), options);
-#endif
-    return emulated::make_nonfused_plan(geometry, device.info(), options);
+    return plans_for(device.info()).nonfused(geometry(problem), device.info(), options);
   }
   OperationCount operations(const ConvProblem& problem) const override {
-    const Geometry geometry = make_geometry(problem, rule_);
-    OperationCount count = count_operations(geometry);
-    count.product_flops = 2 * executed_products(geometry);
+    OperationCount count = count_operations(geometry(problem));
+    count.product_flops = 2 * executed_products(geometry(problem));
     return count;
   }
-  double error_growth(const ConvProblem& problem) const override {
-    return on_cpu_.error_growth(problem);
-  }
+  double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
 
- private:
+ protected:
+  Geometry geometry(const ConvProblem& problem) const { return make_geometry(problem, rule_); }
+
   const Algorithm& on_cpu_;
   AlgorithmInfo info_;
   TileRule rule_;
+};
+
+class FusedWinograd final : public CudaWinograd {
+ public:
+  explicit FusedWinograd(const Algorithm& on_cpu) : CudaWinograd(on_cpu, "f2x2_3x3.fused", TileRule{2}) {
+    info_.summary += ", all in one kernel";
+  }
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (problem.pass == Pass::backward_filter)
+      return Support::no(
+          Reason::unsupported_pass,
+          "pass backward_filter: the fused kernel sums over channels, that pass over tiles (see "
+          "winograd.f4x4_3x3.cuda)");
+    const Support support = CudaWinograd::supports(problem, device);
+    if (!support) return support;
+    const Extent2 output = problem.output();
+    const double tiles =
+        static_cast<double>(problem.batch) * static_cast<double>(output.h) * static_cast<double>(output.w);
+    if (tiles >= 1e9)
+      return Support::no(
+          Reason::unsupported_size,
+          fmt::format("{:.0f} output pixels of a channel: tiles are counted in 32 bits", tiles));
+    return Support::yes();
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
+    return plans_for(device.info()).fused(geometry(problem));
+  }
+  // The tiles are transformed again for each block of channels written; only the filters' planes are stored.
+  OperationCount operations(const ConvProblem& problem) const override {
+    const Geometry shape = geometry(problem);
+    const int64_t written =
+        problem.pass == Pass::forward ? problem.out_channels_per_group() : problem.in_channels_per_group();
+    OperationCount count;
+    count.product_flops = 2 * executed_fused_products(shape);
+    count.transform_flops = count_fused_transforms(shape, (written + kFusedChannels - 1) / kFusedChannels);
+    count.bytes = static_cast<double>(problem.total_bytes()) +
+                  2.0 * sizeof(float) * static_cast<double>(fused_filter_planes(shape).floats);
+    return count;
+  }
 };
 
 }  // namespace
@@ -84,6 +128,7 @@ void add_winograd_cuda(Registry& registry) {
     const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
     registry.add(std::make_unique<CudaWinograd>(*on_cpu, variant, TileRule{size}));
   };
+  registry.add(std::make_unique<FusedWinograd>(*registry.find("winograd.f2x2_3x3.cpu")));
   add("f4x4_3x3", 4);
   add("f2x2_5x5", 2);
   add("f4x4_5x5", 4);

