@@ -39,6 +39,10 @@ struct ConvArgs {
   void* filter = nullptr;
   void* output = nullptr;
   void* workspace = nullptr;  // workspace_bytes(); prepare() and run() get the same one, untouched in between
+
+  void* tensor(Role role) const {
+    return role == Role::input ? input : role == Role::filter ? filter : output;
+  }
 };
 
 // What a plan may use. `workspace_cap` in bytes; a plan that can trade memory for time stays under it when

@@ -87,7 +87,9 @@ std::string error_of(const Function& function) {
 }
 
 TEST(ListAlgorithms, AsksEachWhatItSupports) {
-  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {{machine()}, {}}, false); });
+  const std::string text = output_of([](auto& out) {
+    list_algorithms(out, registry(), {{machine()}, {}}, false);
+  });
   EXPECT_THAT(
       text,
       HasSubstr("picky.cpu  (somelib 1.2)\n  For this test.\n  passes forward; layouts nchw, nhwc, chwn; "
@@ -97,7 +99,9 @@ TEST(ListAlgorithms, AsksEachWhatItSupports) {
 }
 
 TEST(ListAlgorithms, WritesTheSameAsJson) {
-  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {{machine()}, {}}, true); });
+  const std::string text = output_of([](auto& out) {
+    list_algorithms(out, registry(), {{machine()}, {}}, true);
+  });
   const Json json = Json::parse(text);
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[1]["id"], "picky.cpu");

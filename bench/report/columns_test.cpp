@@ -181,9 +181,25 @@ TEST(Bound, IsUnknownWithoutCeilingsOrOperations) {
 }
 
 TEST(RerunCommand, WritesNoCapAsInf) {
-  CaseKey key = measured("direct.cpu", 1).key;
-  key.workspace_cap.reset();
-  EXPECT_THAT(rerun_command(key), ::testing::HasSubstr("--workspace-cap inf"));
+  ResultRecord record = measured("direct.cpu", 1);
+  record.key.workspace_cap.reset();
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--workspace-cap inf"));
+}
+
+TEST(RerunCommand, NamesTheEmulatorWhichNoRunTakesByItself) {
+  ResultRecord record = measured("direct.tiled.cuda", 1);
+  EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--device")));
+  record.key.device = DeviceKind::emulator;
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--algorithm direct.tiled.cuda --device emulator"));
+}
+
+TEST(RerunCommand, SaysInWhatTheSamplingDiffersFromTheDefaults) {
+  ResultRecord record = measured("direct.cpu", 1);
+  EXPECT_THAT(rerun_command(record), ::testing::EndsWith(" --seed 1"));
+  record.sampling = {2.5, 20, 300, 0.02, true};
+  EXPECT_THAT(rerun_command(record),
+              ::testing::EndsWith(" --seed 1 --time-limit 2.5 --min-samples 20 --max-samples 300 "
+                                  "--confidence-width 0.02 --aa"));
 }
 
 }  // namespace

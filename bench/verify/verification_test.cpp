@@ -38,7 +38,7 @@ class TamperedPlan final : public Plan {
     auto* written = static_cast<float*>(role == Role::input    ? args.input
                                         : role == Role::filter ? args.filter
                                                                : args.output);
-    const int64_t elements = problem_.elements(role);
+    const int64_t elements = problem_.bytes(role) / static_cast<int64_t>(sizeof(float));
     const std::vector<float> before(written, written + elements);
     right_->run(args, queue);
     tamper_({problem_, args, written, elements, before, ++run_});
@@ -100,6 +100,34 @@ TEST(Verification, PassesTheReferenceOnEveryPassAndLayout) {
         EXPECT_LE(verdict.accuracy.checked_outputs, verdict.accuracy.total_outputs);
       }
     }
+}
+
+TEST(Verification, ReadsAndWritesTensorsInTheStorageTypeOfTheMathMode) {
+  Fixture fixture;
+  for (MathMode math : kMathModes)
+    for (Pass pass : kPasses)
+      for (const VerifyOptions& options : {VerifyOptions{}, kSampled}) {
+        ConvProblem problem = parse_problem("n=2 c=4 hw=9x8 k=6 rs=3x2 pad=1x1 groups=2");
+        problem.math = math;
+        problem.pass = pass;
+        const Verdict verdict = fixture.check(problem, options, kNothing);
+        EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;
+        EXPECT_EQ(verdict.accuracy.integers_exact, true);
+        // One rounding of the result.
+        const bool narrow = storage_type(math) != DataType::f32;
+        EXPECT_EQ(verdict.accuracy.relative_l2.value() > 1e-5, narrow) << to_line(problem);
+      }
+}
+
+TEST(Verification, CatchesOneWrongBitIn16BitTensors) {
+  Fixture fixture;
+  for (const char* math : {"bf16", "fp16"}) {
+    ConvProblem problem = small_problem();
+    problem.math = *math_from_name(math);
+    const std::string note =
+        fixture.fault(problem, [](const Tampering& t) { reinterpret_cast<uint16_t*>(t.written)[17] ^= 1; });
+    EXPECT_THAT(note, HasSubstr("whole-number data must come out exactly")) << math;
+  }
 }
 
 TEST(Verification, CatchesOneWrongTileEdge) {

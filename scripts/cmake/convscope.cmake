@@ -45,7 +45,8 @@ if(CONVSCOPE_SANITIZE MATCHES thread)
 endif()
 
 # convscope_kernels(algorithm_fft tiles.cu): compiles kernel sources into the target, twice where there is nvcc: with it
-# for the CUDA device, and with the C++ compiler, by a generated file that includes the source, for the emulator.
+# for the CUDA device, and with the C++ compiler, by a generated file that includes the source, for the emulator. Where
+# there is nvcc the target has the definition CONVSCOPE_HAS_CUDA.
 function(convscope_kernels target)
   foreach(kernel IN LISTS ARGN)
     get_filename_component(kernel ${kernel} ABSOLUTE)
@@ -59,6 +60,7 @@ function(convscope_kernels target)
     target_sources(${target} PRIVATE ${emulated})
     if(CONVSCOPE_HAS_CUDA)
       target_sources(${target} PRIVATE ${kernel})
+      target_compile_definitions(${target} PRIVATE CONVSCOPE_HAS_CUDA=1)
     endif()
   endforeach()
 endfunction()

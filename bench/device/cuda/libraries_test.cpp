@@ -4,13 +4,16 @@
 
 #include <filesystem>
 
+#include "bench/device/blas.hpp"
 #include "bench/device/cuda/nvml.hpp"
 #include "bench/device/cuda/shared_library.hpp"
+#include "bench/device/fft.hpp"
 
 namespace convscope::cuda {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -44,6 +47,14 @@ TEST(WheelFolders, AreThoseOfNvidiasPythonPackages) {
 
 TEST(WheelFolders, AreNoneWhereNoPythonIs) {
   EXPECT_THAT(wheel_folders({"/convscope/has/no/such/folder"}, "cublas"), IsEmpty());
+}
+
+TEST(Libraries, AreThereOrSayWhatWasLookedFor) {
+  const auto is_none_or_names = [](const char* name) {
+    return AnyOf(IsEmpty(), AllOf(HasSubstr(name), HasSubstr("not found")));
+  };
+  EXPECT_THAT(blas_defect(), is_none_or_names("libcublas.so"));
+  EXPECT_THAT(fft_defect(), is_none_or_names("libcufft.so"));
 }
 
 TEST(Nvml, KnowsNothingOfADeviceThatIsNotThere) {
