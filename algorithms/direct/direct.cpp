@@ -3,7 +3,9 @@
 
 #include <memory>
 
+#include "algorithms/common/pointwise.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
+#include "algorithms/direct/cuda_plans.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/kernels.hpp"
 
@@ -83,7 +85,7 @@ class Direct final : public Algorithm {
     return make_plan(problem, options);
   }
 
-  OperationCount operations(const ConvProblem& problem) const override {
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
     return make_plan(problem, PlanOptions())->operations();
   }
 
@@ -96,6 +98,7 @@ class Direct final : public Algorithm {
 
 void add_direct(Registry& registry) {
   registry.add(std::make_unique<direct::Direct>());
+  direct::add_direct_cuda(registry);
 }
 
 }  // namespace convscope

@@ -122,7 +122,8 @@ struct DeviceInfo {
   bool virtualised = false;
 };
 
-// Operations that an algorithm really does, padding to tile multiples included. A multiply-add counts 2.
+// Operations that an algorithm really does, padding to tile multiples included. A multiply-add counts 2. All
+// zero in the record of a library that does not say what it does; its columns are then null.
 struct OperationCount {
   double product_flops = 0;    // the multiply-adds of the convolution, GEMM or batched product
   double transform_flops = 0;  // transforms of input, filter and output; 0 for direct and GEMM

@@ -97,7 +97,8 @@ TEST(PrintGroup, ShowsADashForAnIntervalOfTooFewSamples) {
   few.time->full.statistics.ci_low = few.time->full.statistics.ci_high =
       std::numeric_limits<double>::quiet_NaN();
   const std::string text = group({few, measured("b.cpu", 0.1001)});
-  EXPECT_EQ(line_with(text, "few.cpu"), "~ few.cpu 100.0 - 143.3 71.7 3.0 MiB 1.2e-06 -");
+  EXPECT_EQ(line_with(text, "few.cpu"), "* few.cpu 100.0 - 143.3 71.7 3.0 MiB 1.2e-06 -");
+  EXPECT_EQ(line_with(text, "b.cpu")[0], ' ');
 }
 
 TEST(PrintGroup, NeverLetsAThrottledRowWinUnlessAllAre) {

@@ -29,7 +29,7 @@ class NamedAlgorithm final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }
-  OperationCount operations(const ConvProblem&) const override { return {}; }
+  std::optional<OperationCount> operations(const ConvProblem&) const override { return {}; }
 
  private:
   AlgorithmInfo info_;

@@ -169,7 +169,7 @@ class GroupRun {
         settle(record, Outcome::unsupported, support.reason(), support.why());
         return false;
       }
-      record.operations = algorithm.operations(problem_);
+      record.operations = algorithm.operations(problem_).value_or(OperationCount{});
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
                                 task_.group.common.threads};
       const auto begin = std::chrono::steady_clock::now();
@@ -273,7 +273,8 @@ class GroupRun {
 
   MeasureOptions measure_options() const {
     const CaseKey& key = task_.group.common;
-    MeasureOptions options{task_.protocol};
+    MeasureOptions options;
+    static_cast<SamplingRule&>(options) = task_.protocol;
     options.cache = key.cache;
     options.seed = key.seed;
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",

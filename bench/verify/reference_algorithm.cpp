@@ -68,8 +68,8 @@ class ReferenceAlgorithm final : public Algorithm {
     return std::make_unique<ReferencePlan>(problem);
   }
 
-  OperationCount operations(const ConvProblem& problem) const override {
-    return {problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return OperationCount{problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
   }
 
  private:

@@ -73,8 +73,8 @@ class Faulty final : public Algorithm {
     if (from_run_ < 0) fault_.act();
     return std::make_unique<FaultyPlan>(problem, fault_, from_run_ < 0 ? INT32_MAX : from_run_);
   }
-  OperationCount operations(const ConvProblem& problem) const override {
-    return {problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return OperationCount{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
   }
 
  private:
