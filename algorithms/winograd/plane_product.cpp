@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
 
 namespace convscope::winograd {
@@ -10,10 +11,6 @@ namespace {
 
 bool is_backward_filter(const Geometry& geometry) {
   return geometry.problem.pass == Pass::backward_filter;
-}
-
-int64_t round_up(int64_t count, int64_t to) {
-  return (count + to - 1) / to * to;
 }
 
 PlaneSet plane_set(const Geometry& geometry, int64_t tiles, int64_t lanes, bool lanes_contiguous) {
@@ -75,6 +72,20 @@ double seconds_of_chunk(const Geometry& geometry, const Chunking& chunk, const M
       is_backward_filter(geometry) ? 4.0 * static_cast<double>(planes.filters.floats) * chunk.splits : 0;
   return waves * block_seconds + 2 * bytes / (stays ? machine.cache : machine.memory) +
          2 * partial / machine.memory + machine.launches;
+}
+
+// Additions and multiplications of one tile of one lane.
+struct LineSums {
+  double data, evaluate, interpolate;
+};
+LineSums line_sums(const TileClass& cls) {
+  const LineCosts& costs = line_costs();
+  const ClassAxis &h = cls.h, &w = cls.w;
+  return {static_cast<double>(w.alpha * costs.data[h.alpha] + h.alpha * costs.data[w.alpha]),
+          static_cast<double>(w.size * costs.evaluate[h.alpha][h.size] +
+                              h.alpha * costs.evaluate[w.alpha][w.size]),
+          static_cast<double>(h.alpha * costs.interpolate[w.alpha][w.size] +
+                              w.size * costs.interpolate[h.alpha][h.size])};
 }
 
 }  // namespace
@@ -193,37 +204,61 @@ PlaneSet fused_filter_planes(const Geometry& geometry) {
                    align_plane(geometry.image.lanes()), geometry.problem.pass == Pass::backward_data);
 }
 
-double executed_fused_products(const Geometry& geometry) {
-  const bool forward = geometry.problem.pass == Pass::forward;
+OperationCount count_nonfused(const Geometry& geometry) {
+  const ConvProblem& p = geometry.problem;
+  const TileClasses classes = tile_classes(geometry.h, geometry.w, p.batch);
+  const PassPlanes planes = pass_planes(geometry, p.batch);
+  const double groups = static_cast<double>(p.groups);
+  const double image_lanes = groups * static_cast<double>(align_plane(geometry.image.lanes()));
+  const double signal_lanes = groups * static_cast<double>(align_plane(geometry.signal.lanes()));
+  const double filters = image_lanes * signal_lanes / groups;
+  const bool forward = p.pass == Pass::forward, gradient = p.pass == Pass::backward_filter;
+
+  OperationCount count;
+  count.product_flops = 2 * gemm_work(plane_products(geometry, planes, classes)).multiply_adds;
+  double points = 0;
+  for (int i = 0; i < classes.count; ++i) {
+    const TileClass& cls = classes.at[i];
+    const double tiles = align_plane(cls.tiles);
+    const LineSums lines = line_sums(cls);
+    points += tiles * cls.h.alpha * cls.w.alpha;
+    if (gradient)
+      count.transform_flops += tiles * (image_lanes * lines.data + signal_lanes * lines.evaluate);
+    else
+      count.transform_flops += tiles * ((forward ? image_lanes : signal_lanes) * lines.data +
+                                        (forward ? signal_lanes : image_lanes) * lines.interpolate);
+  }
+  const LineSums lines = line_sums(filter_class(geometry, 1).at[0]);
+  count.transform_flops += filters * (gradient ? lines.interpolate : lines.evaluate);
+  count.bytes = static_cast<double>(p.total_bytes()) +
+                2.0 * sizeof(float) *
+                    (points * (image_lanes + signal_lanes) + static_cast<double>(planes.filters.floats));
+  return count;
+}
+
+OperationCount count_fused(const Geometry& geometry) {
+  const ConvProblem& p = geometry.problem;
+  const bool forward = p.pass == Pass::forward;
   const int64_t read = (forward ? geometry.image : geometry.signal).channels;
   const int64_t written = (forward ? geometry.signal : geometry.image).channels;
-  const int64_t tiles =
-      geometry.problem.batch * static_cast<int64_t>(geometry.h.tiles.size() * geometry.w.tiles.size());
-  return static_cast<double>(geometry.problem.groups * geometry.planes() *
-                             round_up(written, kFusedChannels)) *
-         static_cast<double>(round_up(tiles, kFusedTiles) * round_up(read, kFusedDepth));
-}
+  const TileClass tiles = tile_classes(geometry.h, geometry.w, p.batch).at[0];
+  const double groups = static_cast<double>(p.groups);
+  const double in_blocks = static_cast<double>(round_up(tiles.tiles, kFusedTiles));
+  const double in_slabs = static_cast<double>(round_up(read, kFusedDepth));
+  const LineSums lines = line_sums(tiles), of_filter = line_sums(filter_class(geometry, 1).at[0]);
+  const PlaneSet filters = fused_filter_planes(geometry);
 
-double count_fused_transforms(const Geometry& geometry, int64_t times) {
-  constexpr int kAlpha = 4, kSize = 2, kTaps = 3;
-  const LineCosts& costs = line_costs();
-  const bool forward = geometry.problem.pass == Pass::forward;
-  const double read = static_cast<double>((forward ? geometry.image : geometry.signal).channels);
-  const double written = static_cast<double>((forward ? geometry.signal : geometry.image).channels);
-  const double tiles = static_cast<double>(geometry.problem.batch) *
-                       static_cast<double>(geometry.h.tiles.size() * geometry.w.tiles.size());
-  const double of_data = 2.0 * kAlpha * costs.data[kAlpha];
-  const double of_inverse = (kAlpha + kSize) * costs.interpolate[kAlpha][kSize];
-  const double of_filter = (kTaps + kAlpha) * costs.evaluate[kAlpha][kTaps];
-  return static_cast<double>(geometry.problem.groups) *
-         (tiles * (read * of_data * static_cast<double>(times) + written * of_inverse) +
-          read * written * of_filter);
-}
-
-double executed_products(const Geometry& geometry) {
-  const int64_t images = geometry.problem.batch;
-  const TileClasses classes = tile_classes(geometry.h, geometry.w, images);
-  return gemm_work(plane_products(geometry, pass_planes(geometry, images), classes)).multiply_adds;
+  OperationCount count;
+  count.product_flops = 2 * groups *
+                        static_cast<double>(geometry.planes() * round_up(written, kFusedChannels)) *
+                        in_blocks * in_slabs;
+  count.transform_flops =
+      groups * (in_blocks * in_slabs * static_cast<double>(ceil_div(written, kFusedChannels)) * lines.data +
+                tiles.tiles * static_cast<double>(written) * lines.interpolate) +
+      static_cast<double>(filters.floats / geometry.planes()) * of_filter.evaluate;
+  count.bytes =
+      static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * static_cast<double>(filters.floats);
+  return count;
 }
 
 }  // namespace convscope::winograd

@@ -40,15 +40,15 @@ struct Chunking {
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 
+// What the non-fused kernels execute for the whole batch in one chunk, with padding to stored lanes and tiles
+// and to block tiles.
+OperationCount count_nonfused(const Geometry& geometry);
+
 // The fused kernel: channels written and tiles of a block, channels read of a slab; and the planes of its
 // filters, [channel read][channel written] in any layout.
 inline constexpr int kFusedChannels = 64, kFusedTiles = 32, kFusedDepth = 8;
 PlaneSet fused_filter_planes(const Geometry& geometry);
-double executed_fused_products(const Geometry& geometry);
-// Additions and multiplications of its transforms when the tiles read are transformed `times` times.
-double count_fused_transforms(const Geometry& geometry, int64_t times);
-
-// Multiply-adds that the GEMM executes for the whole batch in one chunk, padding to block tiles included.
-double executed_products(const Geometry& geometry);
+// Its tiles are transformed again for each block of channels written; only the filters' planes are stored.
+OperationCount count_fused(const Geometry& geometry);
 
 }  // namespace convscope::winograd

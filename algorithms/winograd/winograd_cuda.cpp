@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "algorithms/winograd/operations.hpp"
 #include "algorithms/winograd/plane_product.hpp"
 
 namespace convscope {
@@ -67,10 +66,8 @@ class CudaWinograd : public Algorithm {
                              const PlanOptions& options) const override {
     return plans_for(device.info()).nonfused(geometry(problem), device.info(), options);
   }
-  OperationCount operations(const ConvProblem& problem) const override {
-    OperationCount count = count_operations(geometry(problem));
-    count.product_flops = 2 * executed_products(geometry(problem));
-    return count;
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return count_nonfused(geometry(problem));
   }
   double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
 
@@ -107,17 +104,8 @@ class FusedWinograd final : public CudaWinograd {
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
     return plans_for(device.info()).fused(geometry(problem));
   }
-  // The tiles are transformed again for each block of channels written; only the filters' planes are stored.
-  OperationCount operations(const ConvProblem& problem) const override {
-    const Geometry shape = geometry(problem);
-    const int64_t written =
-        problem.pass == Pass::forward ? problem.out_channels_per_group() : problem.in_channels_per_group();
-    OperationCount count;
-    count.product_flops = 2 * executed_fused_products(shape);
-    count.transform_flops = count_fused_transforms(shape, (written + kFusedChannels - 1) / kFusedChannels);
-    count.bytes = static_cast<double>(problem.total_bytes()) +
-                  2.0 * sizeof(float) * static_cast<double>(fused_filter_planes(shape).floats);
-    return count;
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return count_fused(geometry(problem));
   }
 };
 

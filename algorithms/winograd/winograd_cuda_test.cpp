@@ -155,9 +155,9 @@ TEST_F(WinogradCuda, TheFusedKernelCountsItsBlocksAndRepeatedTransforms) {
   // 2 * 49 tiles, padded to 128, 65 channels to 128, 5 to 8.
   const Algorithm& fused = variant(kFused);
   const ConvProblem wide = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=65 rs=3x3 pad=1x1");
-  EXPECT_EQ(fused.operations(wide).product_flops, 2.0 * 16 * 128 * 128 * 8);
+  EXPECT_EQ(fused.operations(wide)->product_flops, 2.0 * 16 * 128 * 128 * 8);
   const ConvProblem narrow = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=64 rs=3x3 pad=1x1");
-  EXPECT_GT(fused.operations(wide).transform_flops - fused.operations(narrow).transform_flops,
+  EXPECT_GT(fused.operations(wide)->transform_flops - fused.operations(narrow)->transform_flops,
             2.0 * 49 * 5 * 32);
 }
 
@@ -214,8 +214,8 @@ TEST_F(WinogradCuda, MarksTransformProductAndInverseAsPhases) {
 TEST_F(WinogradCuda, CountsThePaddingOfItsBlockTiles) {
   // 36 planes of 2 * 16 tiles, padded to 128, of 64 channels; a depth of 5 is padded to 8.
   const ConvProblem conv3 = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
-  EXPECT_EQ(variant("f4x4_3x3").operations(conv3).product_flops, 2.0 * 36 * 64 * 128 * 8);
-  EXPECT_GT(variant("f4x4_3x3").operations(conv3).transform_flops, 0);
+  EXPECT_EQ(variant("f4x4_3x3").operations(conv3)->product_flops, 2.0 * 36 * 64 * 128 * 8);
+  EXPECT_GT(variant("f4x4_3x3").operations(conv3)->transform_flops, 0);
 }
 
 TEST_F(WinogradCuda, RefusesWhatTheTilesCannotDo) {
