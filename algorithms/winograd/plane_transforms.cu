@@ -57,11 +57,12 @@ struct LaneAt {
   int h, w;
 };
 __device__ __forceinline__ LaneAt lane_at(const TensorMap& map, int lane) {
-  const int in_group = lane % map.lanes_stored;
+  // The usual case has one group and one phase, and no divisions.
+  const int group = map.total_lanes == map.lanes_stored ? 0 : lane / map.lanes_stored;
+  const int in_group = lane - group * map.lanes_stored;
   const bool inside = lane < map.total_lanes && in_group < map.lanes;
-  const int phase = inside ? in_group / map.channels : 0;
-  const int64_t channel =
-      static_cast<int64_t>(lane / map.lanes_stored) * map.channels + in_group % map.channels;
+  const int phase = inside && map.lanes != map.channels ? in_group / map.channels : 0;
+  const int64_t channel = static_cast<int64_t>(group) * map.channels + in_group - phase * map.channels;
   return {inside, channel * map.stride_c, map.phases[phase].h - map.origin_h,
           map.phases[phase].w - map.origin_w};
 }
