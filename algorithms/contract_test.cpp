@@ -259,7 +259,9 @@ TEST_P(Contract, AllocatesNothingInRun) {
 std::vector<std::string> ids() {
   const Registry registry = every_algorithm();
   std::vector<std::string> all;
-  for (const Algorithm* algorithm : registry.all()) all.push_back(algorithm->info().id);
+  // Those of the CUDA device have their tests on the emulator, with shapes that it has time for.
+  for (const Algorithm* algorithm : registry.all())
+    if (algorithm->info().device == DeviceKind::cpu) all.push_back(algorithm->info().id);
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include "algorithms/winograd/operations.hpp"
 #include "algorithms/winograd/plans.hpp"
 #include "algorithms/winograd/toom_cook.hpp"
+#include "algorithms/winograd/winograd_cuda.hpp"
 
 namespace convscope {
 namespace {
@@ -135,6 +136,7 @@ void add_winograd(Registry& registry) {
   registry.add(std::make_unique<Winograd>("polyphase",
                                           "strides split into unit-stride phases, added before the inverse",
                                           TileRule{}, 0, any_stride));
+  add_winograd_cuda(registry);
 }
 
 }  // namespace convscope

@@ -1,0 +1,102 @@
+// How the tiles of a chunk of images lie in the planes of the CUDA kernels, and the plain structs that those
+// kernels take. A plane is the matrix of one pair of interpolation points, tiles by lanes. Only arithmetic on
+// sizes; the kernels are in plane_transforms.cu and plane_gemm.cu. Start at TileClasses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "algorithms/winograd/geometry.hpp"
+
+namespace convscope::winograd {
+
+// Tiles, lanes and channels are stored in multiples of this, with zeros behind: the GEMM loads 16 bytes.
+inline constexpr int kPlaneAlign = 4;
+inline constexpr int kMostPhases = 64;
+inline constexpr int kMostPlanes = 64;
+
+template <typename Integer>
+constexpr Integer align_plane(Integer count) {
+  return (count + kPlaneAlign - 1) / kPlaneAlign * kPlaneAlign;
+}
+
+// The tiles of one size along one dimension: `count` of them, the first at output `start`.
+struct ClassAxis {
+  int start = 0, count = 1, size = 1, alpha = 1;
+};
+// The tiles of one height and width. Tile (n, h, w) is number first + (n * h.count + h.row) * w.count +
+// w.column.
+struct TileClass {
+  ClassAxis h, w;
+  int first = 0;        // a multiple of kPlaneAlign
+  int tiles = 0;        // those behind, up to a multiple of kPlaneAlign, are zero
+  int first_block = 0;  // of the transform kernels
+};
+
+struct Range {
+  int begin = 0, count = 0;
+};
+
+// All tiles of some images. Where tiles come in two sizes a dimension the order of the classes is low and
+// wide, high and wide, high and narrow, low and narrow: the tiles that have a pair of points are a range.
+struct TileClasses {
+  int count = 0;
+  int tiles = 0;  // padding included
+  TileClass at[4];
+
+  Range with(int point_h, int point_w) const;
+};
+TileClasses tile_classes(const Axis& h, const Axis& w, int64_t images);
+// One tile for each of `count` filters; its "outputs" are the taps.
+TileClasses filter_class(const Geometry& geometry, int64_t count);
+
+// How a kernel finds pixel (i, j) of a lane in a tensor: element (i * step + phase - origin) of channel
+// (group, lane % channels). Lanes and images are counted group by group, each padded to `stored`; an image of
+// an activation is in no group, a filter is.
+struct TensorMap {
+  int64_t stride_n = 0, stride_c = 0, stride_h = 0, stride_w = 0;
+  int h = 1, w = 1, step_h = 1, step_w = 1, origin_h = 0, origin_w = 0;
+  int channels = 1;
+  int lanes = 1, lanes_stored = 1, images = 1, images_stored = 1;  // of one group
+  int total_lanes = 1;                                             // groups * lanes_stored, or lanes_stored
+  bool reversed = false;                                           // taps counted from the last
+  struct {
+    uint8_t h, w;
+  } phases[kMostPhases] = {};
+};
+TensorMap activation_map(const TensorView& view, int64_t groups, int64_t images);
+TensorMap filter_map(const Geometry& geometry);
+
+// Where element (tile, lane) of a plane lies; one of the two strides is 1. Floats.
+struct PlaneStrides {
+  int64_t plane = 0;
+  int64_t tile = 0, lane = 0;
+};
+PlaneStrides plane_strides(int64_t tiles, int64_t lanes, bool lanes_contiguous);
+
+// The products of the planes: C[m][n] = sum over k of A[k][m] B[k][n] for each plane and group.
+struct PlaneProduct {
+  int m_begin = 0, m = 0, n_begin = 0, n = 0, k_begin = 0, k = 0;
+};
+struct GemmArguments {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+  int64_t a_plane = 0, b_plane = 0, c_plane = 0;  // floats
+  int64_t a_group = 0, b_group = 0, c_group = 0, c_split = 0;
+  int a_row = 0, b_row = 0, c_row = 0;  // between rows: of k, or with depth_contiguous of m and n
+  int planes = 1, groups = 1;
+  int splits = 1, split_depth = 0;  // k is cut into `splits` parts of this many, each with its own C
+  bool depth_contiguous = false;    // A[m][k] and B[n][k] instead
+  bool transposed = false;          // C[n][m] instead
+  bool accumulate = false;          // C += instead of C =
+  PlaneProduct products[kMostPlanes];
+};
+
+// The block tile of the GEMM: rows of `m`; columns and depth are fixed.
+inline constexpr int kGemmColumns = 128, kGemmDepth = 8;
+inline constexpr std::array kGemmRows{128, 96, 64};
+// The tile that computes least beyond the products, the largest of several.
+int gemm_rows_for(int64_t m);
+
+}  // namespace convscope::winograd

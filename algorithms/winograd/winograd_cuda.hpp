@@ -1,0 +1,26 @@
+// The CUDA rows of this folder and the plans behind them; a plan of each kind exists for the GPU (where the
+// build has CUDA) and for the emulator. fused: F(2x2, 3x3), forward and backward-data.
+#pragma once
+
+#include <memory>
+
+#include "algorithms/winograd/geometry.hpp"
+#include "bench/algorithm/registry.hpp"
+
+namespace convscope {
+
+// After add_winograd's CPU rows, which say what the CUDA rows of the same tiles support.
+void add_winograd_cuda(Registry& registry);
+
+namespace cuda {
+std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
+                                         const PlanOptions& options);
+std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
+}  // namespace cuda
+namespace emulated {
+std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
+                                         const PlanOptions& options);
+std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
+}  // namespace emulated
+
+}  // namespace convscope
