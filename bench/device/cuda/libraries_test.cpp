@@ -4,8 +4,10 @@
 
 #include <filesystem>
 
+#include "bench/device/blas.hpp"
 #include "bench/device/cuda/nvml.hpp"
 #include "bench/device/cuda/shared_library.hpp"
+#include "bench/device/fft.hpp"
 
 namespace convscope::cuda {
 namespace {
@@ -44,6 +46,13 @@ TEST(WheelFolders, AreThoseOfNvidiasPythonPackages) {
 
 TEST(WheelFolders, AreNoneWhereNoPythonIs) {
   EXPECT_THAT(wheel_folders({"/convscope/has/no/such/folder"}, "cublas"), IsEmpty());
+}
+
+TEST(Libraries, AreThereOrSayWhatWasLookedFor) {
+  if (const std::string defect = blas_defect(); !defect.empty())
+    EXPECT_THAT(defect, AllOf(HasSubstr("libcublas.so"), HasSubstr("not found")));
+  if (const std::string defect = fft_defect(); !defect.empty())
+    EXPECT_THAT(defect, AllOf(HasSubstr("libcufft.so"), HasSubstr("not found")));
 }
 
 TEST(Nvml, KnowsNothingOfADeviceThatIsNotThere) {

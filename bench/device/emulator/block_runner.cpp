@@ -130,14 +130,25 @@ void BlockRunner::close_block() {
   if (launch_->error.empty() && !later_.empty())
     launch_->error = "block " + triple(block_.index) + " ended before its TMA loads";
   later_.clear();
-  if constexpr (tsan::kActive) {
-    // A destroyed fiber's number is used again, which hides races between blocks; there are 8128 of them.
-    for (size_t i = 0; i < threads_; ++i)
-      if (fibers_[i]->state == State::done) launch_->tsan_fibers.push_back(fibers_[i]->tsan_fiber);
-    for (; launch_->tsan_fibers.size() > 5000; launch_->tsan_fibers.pop_front())
-      tsan::destroy_fiber(launch_->tsan_fibers.front());
-  }
+  if constexpr (tsan::kActive) close_tsan_fibers();
   if (done_ != threads_) fibers_.clear();  // some are stopped in the middle of the kernel
+}
+
+void BlockRunner::close_tsan_fibers() {
+  for (size_t i = 0; i < threads_; ++i) {
+    void* fiber = fibers_[i]->tsan_fiber;
+    if (fibers_[i]->state == State::done) {
+      launch_->tsan_fibers.push_back(fiber);
+      continue;
+    }
+    // What a stopped thread did is in the host's past. It cannot be destroyed, it is inside an Unwatched.
+    tsan::switch_to(fiber);
+    tsan::release(&launch_->finished);
+    tsan::switch_to(host_.tsan_fiber);
+  }
+  // A destroyed fiber's number is used again, which hides races between blocks; there are 8128 of them.
+  for (; launch_->tsan_fibers.size() > 5000; launch_->tsan_fibers.pop_front())
+    tsan::destroy_fiber(launch_->tsan_fibers.front());
 }
 
 std::string BlockRunner::deadlock_text() const {

@@ -102,6 +102,7 @@ class BlockRunner {
   void prepare_fibers();
   void start_threads();
   void close_block();
+  void close_tsan_fibers();
   std::string deadlock_text() const;
   unsigned lanes_in(unsigned warp) const;
   void make_ready(std::vector<Fiber*>& fibers);

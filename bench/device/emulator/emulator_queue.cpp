@@ -87,7 +87,7 @@ void EmulatorQueue::begin_timing() {
 }
 
 void EmulatorQueue::phase(Phase phase) {
-  if (timing_) timing_->phase_seconds[static_cast<size_t>(phase)] = 0;
+  if (timing_ && marks_phases_) timing_->phase_seconds[static_cast<size_t>(phase)] = 0;
 }
 
 Timing EmulatorQueue::end_timing() {

@@ -26,6 +26,7 @@ class EmulatorQueue final : public Queue {
   DeviceMemory& memory() { return memory_; }
 
   void synchronize() override {}
+  void mark_phases(bool on) override { marks_phases_ = on; }
   void begin_timing() override;
   void phase(Phase phase) override;
   void end_phase() override {}
@@ -38,6 +39,7 @@ class EmulatorQueue final : public Queue {
   EmulatorOptions options_;
   executor::BlockRunner runner_;
   std::optional<Timing> timing_;
+  bool marks_phases_ = true;
 };
 
 }  // namespace convscope::emulated

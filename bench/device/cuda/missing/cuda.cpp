@@ -1,7 +1,9 @@
 // The functions of bench/device/cuda/cuda.hpp, blas.hpp and fft.hpp in a build without CUDA.
 #include "bench/device/cuda/cuda.hpp"
 
+#include "bench/device/blas.hpp"
 #include "bench/device/device_error.hpp"
+#include "bench/device/fft.hpp"
 
 namespace convscope::cuda {
 namespace {
@@ -25,6 +27,19 @@ Ceilings measure_ceilings(Device&) {
   refuse();
 }
 void burn_in(Device&, double) {
+  refuse();
+}
+
+std::string blas_defect() {
+  return device_defect();
+}
+std::unique_ptr<Blas> make_blas(Device&) {
+  refuse();
+}
+std::string fft_defect() {
+  return device_defect();
+}
+std::unique_ptr<Fft> make_fft(const FftSize&, Device&) {
   refuse();
 }
 
