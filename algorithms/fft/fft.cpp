@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "algorithms/fft/fft_cuda.hpp"
 #include "algorithms/fft/spectral_plan.hpp"
 #include "algorithms/fft/transforms.hpp"
 
@@ -89,6 +90,7 @@ class FftConvolution final : public Algorithm {
 void add_fft(Registry& registry) {
   registry.add(std::make_unique<FftConvolution>(16));
   registry.add(std::make_unique<FftConvolution>(32));
+  add_fft_cuda(registry);
 }
 
 }  // namespace convscope

@@ -1,5 +1,5 @@
-// The product of spectra: for every frequency bin a complex matrix product with the second operand conjugated,
-// four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
+// The product of spectra: for every frequency bin a complex matrix product with the second operand
+// conjugated, four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
 #include "algorithms/fft/tiled_kernels.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -35,55 +35,50 @@ __device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
           block / row_tiles % column_tiles * ProductTile::columns};
 }
 
-// How many bytes of a copy of `bytes` at element `first` lie before `end`.
-__device__ __forceinline__ int valid_bytes(int first, int end, int bytes) {
-  return min(max((end - first) * static_cast<int>(sizeof(float2)), 0), bytes);
-}
-
-// Columns [first, first + Width) of steps [k, k + depth) of a matrix stored [depth][column], two at a time:
-// neighbouring threads read neighbouring columns. Zero outside the matrix.
-template <int Width, int Row>
-__device__ __forceinline__ void copy_slice(float2 (&slice)[ProductTile::depth][Row], const float2* matrix,
-                                           int64_t stride, int first, int columns, int k, int depth) {
-  static_assert(Width == 64);
-  UNROLL
-  for (int round = 0; round < ProductTile::depth * Width / 2 / ProductTile::threads; ++round) {
-    const int i = static_cast<int>(threadIdx.x) + round * ProductTile::threads;
-    const int step = i / (Width / 2), column = i % (Width / 2) * 2;
-    const int valid = k + step < depth ? valid_bytes(first + column, columns, 16) : 0;
-    const float2* from = valid > 0 ? matrix + (k + step) * stride + first + column : matrix;
-    cp_async<16>(&slice[step][column], from, valid);
+// Brings slice after slice of one operand to shared memory, [depth][Row] there. Stored [depth][position] it
+// is read two positions at a time by neighbouring threads; Turned, stored [position][depth], one at a time, 8
+// neighbouring threads reading the 8 steps of a position. Zero outside the matrix.
+template <bool Turned, int Row>
+class SliceCopy {
+ public:
+  __device__ SliceCopy(const float2* matrix, int64_t stride, int first, int count, int depth)
+      : stride_(stride),
+        step_(Turned ? thread() % ProductTile::depth : thread() / kPairs),
+        position_(Turned ? thread() / ProductTile::depth : thread() % kPairs * 2),
+        count_(count - first - position_),
+        steps_(depth - step_) {
+    const int64_t position = first + position_;
+    from_ = matrix + (Turned ? position * stride + step_ : step_ * stride + position);
   }
-}
 
-// The same of a matrix stored [row][depth], one at a time: 8 neighbouring threads read the 8 steps of a row.
-__device__ __forceinline__ void copy_slice_turned(float2 (&slice)[ProductTile::depth][ProductTile::a_row],
-                                                  const float2* matrix, int64_t stride, int first, int rows,
-                                                  int k, int depth) {
-  UNROLL
-  for (int round = 0; round < ProductTile::depth * ProductTile::rows / ProductTile::threads; ++round) {
-    const int i = static_cast<int>(threadIdx.x) + round * ProductTile::threads;
-    const int step = i % ProductTile::depth, row = i / ProductTile::depth;
-    const int valid = k + step < depth && first + row < rows ? 8 : 0;
-    const float2* from = valid > 0 ? matrix + (first + row) * stride + k + step : matrix;
-    cp_async<8>(&slice[step][row], from, valid);
+  __device__ __forceinline__ void next(float2 (&slice)[ProductTile::depth][Row]) {
+    UNROLL
+    for (int round = 0; round < kRounds; ++round) {
+      const float2* from = from_ + round * kRoundSpan * stride_;
+      const int wanted = count_ - (Turned ? round * kRoundSpan : 0);
+      const bool there = steps_ > (Turned ? 0 : round * kRoundSpan) && wanted > 0;
+      if constexpr (Turned)
+        cp_async<8>(&slice[step_][position_ + round * kRoundSpan], from, there ? 8 : 0);
+      else
+        cp_async<16>(&slice[step_ + round * kRoundSpan][position_], from, there ? wanted > 1 ? 16 : 8 : 0);
+    }
+    from_ += Turned ? ProductTile::depth : ProductTile::depth * stride_;
+    steps_ -= ProductTile::depth;
   }
-}
 
-template <bool AByDepth>
-__device__ __forceinline__ void copy_stage(ProductTile& tile, const SpectralProduct& p, const BlockTile& block,
-                                           int slice) {
-  const int stage = slice % ProductTile::stages, k = slice * ProductTile::depth;
-  if (k < p.depth) {
-    if constexpr (AByDepth)
-      copy_slice<ProductTile::rows>(tile.a[stage], block.a, p.a.other_stride, block.row, p.rows, k, p.depth);
-    else
-      copy_slice_turned(tile.a[stage], block.a, p.a.other_stride, block.row, p.rows, k, p.depth);
-    copy_slice<ProductTile::columns>(tile.b[stage], block.b, p.b.other_stride, block.column, p.columns, k,
-                                     p.depth);
-  }
-  cp_async_commit_group();
-}
+ private:
+  static constexpr int kPairs = ProductTile::rows / 2;  // of a step
+  // Positions or steps that all threads cover at once, and how often they do it for a slice.
+  static constexpr int kRoundSpan = ProductTile::threads / (Turned ? ProductTile::depth : kPairs);
+  static constexpr int kRounds = (Turned ? ProductTile::rows : ProductTile::depth) / kRoundSpan;
+  static_assert(ProductTile::rows == ProductTile::columns);
+  static __device__ int thread() { return static_cast<int>(threadIdx.x); }
+
+  const float2* from_;
+  int64_t stride_;
+  int step_, position_;  // of this thread in the slice
+  int count_, steps_;    // of positions and steps from there to the end of the matrix
+};
 
 // Two neighbours in shared memory with one load.
 __device__ __forceinline__ void load_pair(const float2* from, float2& first, float2& second) {
@@ -123,9 +118,8 @@ __device__ __forceinline__ void multiply_slice(const ProductTile& tile, int stag
     UNROLL
     for (int j = 0; j < 2; ++j) load_pair(&tile.b[stage][k][column + 32 * j], b[2 * j], b[2 * j + 1]);
     UNROLL
-    for (int i = 0; i < ProductTile::thread_rows; ++i)
-      UNROLL
-      for (int j = 0; j < ProductTile::thread_columns; ++j) multiply_add(sums[i][j], a[i], b[j]);
+    for (int i = 0; i < ProductTile::thread_rows; ++i) UNROLL
+    for (int j = 0; j < ProductTile::thread_columns; ++j) multiply_add(sums[i][j], a[i], b[j]);
   }
 }
 
@@ -152,23 +146,32 @@ __device__ __forceinline__ void store_sums(const SpectralProduct& p, const Block
 }
 
 template <bool AByDepth>
-__global__ void __launch_bounds__(ProductTile::threads) product_kernel(SpectralProduct p) {
+__global__ void __launch_bounds__(ProductTile::threads, 3) product_kernel(SpectralProduct p) {
   __shared__ __align__(16) ProductTile tile;
   const BlockTile block = block_tile(p);
   const int row = thread_row(), column = thread_column();
+  SliceCopy<!AByDepth, ProductTile::a_row> a(block.a, p.a.other_stride, block.row, p.rows, p.depth);
+  SliceCopy<false, ProductTile::columns> b(block.b, p.b.other_stride, block.column, p.columns, p.depth);
   Sums sums;
   UNROLL
-  for (auto& sums_of_row : sums)
-    UNROLL
-    for (float2& sum : sums_of_row) sum = make_float2(0, 0);
+  for (auto& sums_of_row : sums) UNROLL
+  for (float2& sum : sums_of_row) sum = make_float2(0, 0);
 
-  for (int slice = 0; slice < ProductTile::stages - 1; ++slice) copy_stage<AByDepth>(tile, p, block, slice);
-  const int slices = (p.depth + ProductTile::depth - 1) / ProductTile::depth;
-  for (int slice = 0; slice < slices; ++slice) {
+  // Slices behind the end come as zeros.
+  const auto copy_stage = [&](int stage) {
+    a.next(tile.a[stage]);
+    b.next(tile.b[stage]);
+    cp_async_commit_group();
+  };
+  for (int stage = 0; stage < ProductTile::stages - 1; ++stage) copy_stage(stage);
+  int stage = 0, free_stage = ProductTile::stages - 1;
+  for (int k = 0; k < p.depth; k += ProductTile::depth) {
     cp_async_wait_group<ProductTile::stages - 2>();
     __syncthreads();  // the slice has come for all, and nobody reads the stage that is filled next
-    copy_stage<AByDepth>(tile, p, block, slice + ProductTile::stages - 1);
-    multiply_slice(tile, slice % ProductTile::stages, row, column, sums);
+    copy_stage(free_stage);
+    multiply_slice(tile, stage, row, column, sums);
+    free_stage = stage;
+    stage = stage + 1 < ProductTile::stages ? stage + 1 : 0;
   }
   cp_async_wait_group<0>();
   store_sums(p, block, row, column, sums);

@@ -1,6 +1,6 @@
 // What the host code of the tiled transforms tells the kernels: where planes of a tensor lie, where their
-// spectra go, and one product of spectra. Plain data and the launching functions, for .cu files; the plan that
-// calls them is tiled_plan.cu.
+// spectra go, and one product of spectra. Plain data and the launching functions, for .cu files; the plan
+// that calls them is tiled_plan.cu.
 //
 // A plane is one tile of one channel. A block works on planes that are neighbours in `lane`, the index in
 // which spectra are contiguous, so that every bin is written and read in whole sectors.
@@ -41,18 +41,20 @@ struct Spectra {
   int64_t group_stride, bin_stride, other_stride;
 };
 
-// Complex bins of a real size x size tile that are independent of each other. Rows of frequency 0 and size / 2
-// come first, size / 2 + 1 bins each, then the rows between with `size` bins each.
+// Complex bins of a real size x size tile that are independent of each other. Rows of frequency 0 and size /
+// 2 come first, size / 2 + 1 bins each, then the rows between with `size` bins each.
 __host__ __device__ constexpr int tile_bins(int size) {
   return size * size / 2 + 2;
 }
 
 // size is 16 or 32.
-void transform_planes(int size, const float* tensor, const Planes& planes, const Spectra& spectra, Queue& queue);
+void transform_planes(int size, const float* tensor, const Planes& planes, const Spectra& spectra,
+                      Queue& queue);
 void invert_planes(int size, const Spectra& spectra, const Planes& planes, float* tensor, Queue& queue);
 
-// Y[row][column] = sum over depth of A[row][depth] * conj(B[depth][column]) for every bin of every group; added
-// to Y with `accumulate`. A is stored [row][depth], with a_by_depth [depth][row]; `other` is the first index.
+// Y[row][column] = sum over depth of A[row][depth] * conj(B[depth][column]) for every bin of every group;
+// added to Y with `accumulate`. A is stored [row][depth], with a_by_depth [depth][row]; `other` is the first
+// index.
 struct SpectralProduct {
   Spectra a, b, y;
   int rows, columns, depth, bins, groups;

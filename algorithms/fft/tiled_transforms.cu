@@ -7,8 +7,8 @@ namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 // Thread l of a plane holds its columns l and l + size / 2 as one complex column: two real transforms for the
-// price of a complex one. Then it holds row l of the spectrum, thread 0 the rows 0 and size / 2, which are the
-// spectra of real columns, again as one complex row. Nobody idles, nothing is computed twice.
+// price of a complex one. Then it holds row l of the spectrum, thread 0 the rows 0 and size / 2, which are
+// the spectra of real columns, again as one complex row. Nobody idles, nothing is computed twice.
 template <int Size>
 struct TileShape {
   static constexpr int half = Size / 2, plane_threads = half;
@@ -51,8 +51,8 @@ class PlaneView {
   // The element of sample (i, j), or -1 where there is none.
   __device__ __forceinline__ int64_t element(int i, int j) const {
     const int h = first_h_ + i * h_.step, w = first_w_ + j * w_.step;
-    const bool there = inside_ && i < h_.window && j < w_.window && h >= 0 && h < h_.extent && w >= 0 &&
-                       w < w_.extent;
+    const bool there =
+        inside_ && i < h_.window && j < w_.window && h >= 0 && h < h_.extent && w >= 0 && w < w_.extent;
     return there ? offset_ + h * h_.stride + w * w_.stride : -1;
   }
 
@@ -75,8 +75,8 @@ __device__ __forceinline__ void load_columns(const float* tensor, const PlaneVie
   }
 }
 
-// The same by way of shared memory, for planes that are neighbours in the tensor: the block reads sample after
-// sample of all its planes.
+// The same by way of shared memory, for planes that are neighbours in the tensor: the block reads sample
+// after sample of all its planes.
 template <int Size>
 __device__ __forceinline__ void load_columns_of_neighbours(const float* tensor, const Planes& planes,
                                                            const BlockPlanes& block, float2* shared, int l,
