@@ -107,9 +107,10 @@ class TiledFft final : public FftOnGpu {
     const fft::Geometry g = fft::make_geometry(p, size_);
     const double bins = size_ * size_ / 2 + 2;
     OperationCount count;
-    // The product's blocks are 64 x 64 over slices of 8; a complex multiply-add is four real ones.
+    // The product's blocks are 64 x 64 or 16 x 64, over slices of 8; a complex multiply-add is four real
+    // ones.
     count.product_flops = 8.0 * bins * static_cast<double>(p.groups) *
-                          static_cast<double>(ceil_multiple(g.rows(), 64)) *
+                          static_cast<double>(ceil_multiple(g.rows(), g.rows() <= 16 ? 16 : 64)) *
                           static_cast<double>(ceil_multiple(g.columns(), 64)) *
                           static_cast<double>(ceil_multiple(g.depth(), 8));
     count.bytes = static_cast<double>(p.total_bytes());
