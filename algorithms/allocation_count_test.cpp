@@ -42,7 +42,7 @@ int __wrap_posix_memalign(void** data, size_t alignment, size_t size) {
 }
 }
 
-// The forms for arrays and without exceptions call these two.
+// The other forms call these two in libstdc++, but not under the address sanitizer, which has its own.
 void* operator new(size_t size) {
   if (void* data = std::malloc(size == 0 ? 1 : size)) return data;
   throw std::bad_alloc();
@@ -51,6 +51,24 @@ void* operator new(size_t size, std::align_val_t alignment) {
   const auto step = static_cast<size_t>(alignment);
   if (void* data = std::aligned_alloc(step, (size + step - 1) / step * step)) return data;
   throw std::bad_alloc();
+}
+void* operator new[](size_t size) {
+  return operator new(size);
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return operator new(size, alignment);
+}
+void operator delete[](void* data) noexcept {
+  std::free(data);
+}
+void operator delete[](void* data, size_t) noexcept {
+  std::free(data);
+}
+void operator delete[](void* data, std::align_val_t) noexcept {
+  std::free(data);
+}
+void operator delete[](void* data, size_t, std::align_val_t) noexcept {
+  std::free(data);
 }
 void operator delete(void* data) noexcept {
   std::free(data);
@@ -97,6 +115,14 @@ TEST(AllocationCount, SeesEveryWayToAllocate) {
   int* volatile array = new int[100];
   EXPECT_EQ(allocation_count(), before + 1);
   delete[] array;
+  struct alignas(128) Wide {
+    char bytes[128];
+  };
+  Wide* volatile wide = new Wide[2];
+  Wide* volatile one = new Wide;
+  EXPECT_EQ(allocation_count(), before + 3);
+  delete[] wide;
+  delete one;
   EXPECT_EQ(counted([] { return static_cast<void*>(nullptr); }), 0);
 }
 

@@ -81,8 +81,9 @@ class SampleAlgorithm final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device&, const PlanOptions&) const override {
     return std::make_unique<SamplePlan>(p);
   }
-  OperationCount operations(const ConvProblem& p) const override {
-    return {p.effective_flops(), 0, static_cast<double>(p.total_bytes() + 2 * p.bytes(Role::filter))};
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    return OperationCount{p.effective_flops(), 0,
+                          static_cast<double>(p.total_bytes() + 2 * p.bytes(Role::filter))};
   }
 
  private:
@@ -199,11 +200,13 @@ TEST_P(Contract, RefusesWithAReasonAndASentenceAndCountsItsWork) {
         continue;
       }
       EXPECT_EQ(support.why(), "");
-      const OperationCount count = algorithm().operations(problem);
-      EXPECT_GT(count.product_flops, 0) << to_line(problem);
-      EXPECT_GE(count.transform_flops, 0) << to_line(problem);
-      EXPECT_GT(count.bytes, 0) << to_line(problem);
       EXPECT_GE(algorithm().error_growth(problem), 1) << to_line(problem);
+      const std::optional<OperationCount> count = algorithm().operations(problem);
+      EXPECT_TRUE(count || algorithm().info().family == "library") << to_line(problem);
+      if (!count) continue;
+      EXPECT_GT(count->product_flops, 0) << to_line(problem);
+      EXPECT_GE(count->transform_flops, 0) << to_line(problem);
+      EXPECT_GE(count->bytes, static_cast<double>(problem.total_bytes())) << to_line(problem);
     }
 }
 
@@ -216,23 +219,29 @@ TEST_P(Contract, IsRightWhereItDoesNotRefuse) {
   }
 }
 
-TEST_P(Contract, IsRightUnderWorkspaceCapsAndNeverTakesMoreForThem) {
+TEST_P(Contract, IsRightUnderEveryWorkspaceCapThatItCanMeet) {
   use_threads(1);
   for (const ConvProblem& problem : problems()) {
     if (!algorithm().supports(problem, device_.info())) continue;
     const int64_t free_bytes = plan(problem)->workspace_bytes();
-    EXPECT_GE(free_bytes, 0);
-    for (int64_t cap : {int64_t{0}, int64_t{16} << 10}) {
-      const auto made = plan(problem, cap);
-      EXPECT_LE(made->workspace_bytes(), free_bytes) << to_line(problem) << " cap " << cap;
-      // A plan that already fits has no reason to be another one.
-      if (free_bytes > cap) expect_right(problem, *made, cap);
+    const auto least = plan(problem, 0);
+    const int64_t least_bytes = least->workspace_bytes(), range = free_bytes - least_bytes;
+    EXPECT_GE(least_bytes, 0);
+    EXPECT_GE(range, 0) << to_line(problem);
+    // A plan that takes the same anyway has no reason to be another one.
+    if (range <= 0) continue;
+    expect_right(problem, *least, 0);
+    for (int64_t part = 0; part <= 8; ++part) {
+      const int64_t cap = least_bytes + part * (range - 1) / 8;
+      EXPECT_LE(plan(problem, cap)->workspace_bytes(), cap) << to_line(problem) << " least " << least_bytes;
     }
+    const int64_t cap = least_bytes + range / 3;
+    expect_right(problem, *plan(problem, cap), cap);
   }
 }
 
 TEST_P(Contract, AllocatesNothingInRun) {
-  if (algorithm().info().provider != "convscope") GTEST_SKIP() << "a library's own allocations are its own";
+  if (algorithm().info().family == "library") GTEST_SKIP() << "a library's own allocations are its own";
   use_threads(2);
   for (const ConvProblem& problem : problems()) {
     if (!algorithm().supports(problem, device_.info())) continue;
@@ -250,7 +259,9 @@ TEST_P(Contract, AllocatesNothingInRun) {
 std::vector<std::string> ids() {
   const Registry registry = every_algorithm();
   std::vector<std::string> all;
-  for (const Algorithm* algorithm : registry.all()) all.push_back(algorithm->info().id);
+  // Those of the CUDA device have their tests on the emulator, with shapes that it has time for.
+  for (const Algorithm* algorithm : registry.all())
+    if (algorithm->info().device == DeviceKind::cpu) all.push_back(algorithm->info().id);
   return all;
 }
 

@@ -100,17 +100,17 @@ GemmShape shape() {
   return {kRows, kColumns};
 }
 
-// Blocks of A that are not bound to panels are dealt out evenly: 16 rows as 8 + 8 rather than 14 + 2.
-void product(const float* a, int64_t a_stride, AOrder order, const float* b, float* c, int64_t c_stride,
+// A as rows a[row][k] or, transposed, a[k][row]. Its blocks are dealt out evenly: 16 rows as 8 + 8 rather
+// than 14 + 2.
+void product(const float* a, int64_t a_stride, bool transposed, const float* b, float* c, int64_t c_stride,
              int64_t rows, int64_t columns, int64_t depth, GemmMode mode) {
-  const Kernel* const kernel_of = order == AOrder::rows ? kStrided.of : kContiguous.of;
-  const int64_t row_step = order == AOrder::panels ? depth : order == AOrder::rows ? a_stride : 1;
+  const Kernel* const kernel_of = transposed ? kContiguous.of : kStrided.of;
+  const int64_t row_step = transposed ? 1 : a_stride;
   const int64_t blocks = (rows + kRows - 1) / kRows;
   for (int64_t j = 0; j < columns; j += kColumns) {
     const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j);
     for (int64_t n = 0; n < blocks; ++n) {
-      const int64_t begin = order == AOrder::panels ? n * kRows : n * rows / blocks;
-      const int64_t end = order == AOrder::panels ? HWY_MIN(begin + kRows, rows) : (n + 1) * rows / blocks;
+      const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
       const Kernel kernel_of_rows = kernel_of[end - begin - 1];
       const Block block{
           a + begin * row_step, b + j * depth, c + begin * c_stride + j, a_stride, c_stride, depth, mode};
@@ -136,27 +136,16 @@ GemmShape gemm_shape() {
   return HWY_DYNAMIC_DISPATCH(shape)();
 }
 
-void gemm_block(const float* a, const float* b, float* c, int64_t c_stride, int64_t rows, int64_t columns,
-                int64_t depth, GemmMode mode) {
-  gemm_packed(a, b, c, c_stride, rows, columns, depth, mode);
-}
-
-void gemm_packed(const float* a, const float* b, float* c, int64_t c_stride, int64_t rows, int64_t columns,
-                 int64_t depth, GemmMode mode) {
-  HWY_DYNAMIC_DISPATCH(product)
-  (a, gemm_shape().rows_per_panel, AOrder::panels, b, c, c_stride, rows, columns, depth, mode);
-}
-
 void gemm_rows(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
                int64_t columns, int64_t depth, GemmMode mode) {
   HWY_DYNAMIC_DISPATCH(product)
-  (a, a_stride, AOrder::rows, b, c, c_stride, rows, columns, depth, mode);
+  (a, a_stride, false, b, c, c_stride, rows, columns, depth, mode);
 }
 
 void gemm_columns(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
                   int64_t columns, int64_t depth, GemmMode mode) {
   HWY_DYNAMIC_DISPATCH(product)
-  (a, a_stride, AOrder::columns, b, c, c_stride, rows, columns, depth, mode);
+  (a, a_stride, true, b, c, c_stride, rows, columns, depth, mode);
 }
 
 }  // namespace convscope

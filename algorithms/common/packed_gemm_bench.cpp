@@ -1,5 +1,5 @@
-// How close the micro-kernel comes to the machine: GFLOP/s of gemm_packed and gemm_rows, of OpenBLAS on the
-// same product, and of bare multiply-adds in registers. Not a test; run it by hand on a quiet machine.
+// How close the micro-kernel comes to the machine: GFLOP/s of gemm_rows and gemm_columns, of OpenBLAS on the
+// same product, and of one register block that stays in L1. Not a test; run it by hand on a quiet machine.
 #include <benchmark/benchmark.h>
 #include <cblas.h>
 
@@ -14,8 +14,7 @@ namespace {
 struct Matrices {
   explicit Matrices(const benchmark::State& state)
       : rows(state.range(0)), columns(state.range(1)), depth(state.range(2)) {
-    const int64_t panel = gemm_shape().rows_per_panel;
-    a.assign((rows + panel) * depth, 0.5f);
+    a.assign(rows * depth, 0.5f);
     b_storage.assign((columns + 64) * depth + 16, 0.25f);
     void* start = b_storage.data();
     size_t room = b_storage.size() * sizeof(float);
@@ -31,26 +30,11 @@ struct Matrices {
   float* b;
 };
 
-void packed(benchmark::State& state) {
+void packed(benchmark::State& state, decltype(&gemm_rows) gemm, bool transposed) {
   Matrices m(state);
+  const int64_t a_stride = transposed ? m.rows : m.depth;
   for (auto _ : state)
-    gemm_packed(m.a.data(), m.b, m.c.data(), m.columns, m.rows, m.columns, m.depth, GemmMode::overwrite);
-  m.report(state);
-}
-
-void rows(benchmark::State& state) {
-  Matrices m(state);
-  for (auto _ : state)
-    gemm_rows(m.a.data(), m.depth, m.b, m.c.data(), m.columns, m.rows, m.columns, m.depth,
-              GemmMode::overwrite);
-  m.report(state);
-}
-
-void columns(benchmark::State& state) {
-  Matrices m(state);
-  for (auto _ : state)
-    gemm_columns(m.a.data(), m.rows, m.b, m.c.data(), m.columns, m.rows, m.columns, m.depth,
-                 GemmMode::overwrite);
+    gemm(m.a.data(), a_stride, m.b, m.c.data(), m.columns, m.rows, m.columns, m.depth, GemmMode::overwrite);
   m.report(state);
 }
 
@@ -63,14 +47,6 @@ void openblas(benchmark::State& state) {
   m.report(state);
 }
 
-// The kernel on operands that never leave L1: the practical peak of its instruction sequence.
-void peak(benchmark::State& state) {
-  Matrices m(state);
-  for (auto _ : state)
-    gemm_block(m.a.data(), m.b, m.c.data(), m.columns, m.rows, m.columns, m.depth, GemmMode::overwrite);
-  m.report(state);
-}
-
 void shapes(benchmark::internal::Benchmark* one) {
   one->ArgNames({"rows", "columns", "depth"})
       ->Args({56, 384, 256})
@@ -79,10 +55,10 @@ void shapes(benchmark::internal::Benchmark* one) {
       ->Args({64, 96, 48})
       ->Args({256, 256, 96});
 }
-BENCHMARK(peak)->Args({14, 32, 128})->Args({14, 32, 256});
-BENCHMARK(packed)->Apply(shapes);
-BENCHMARK(rows)->Apply(shapes);
-BENCHMARK(columns)->Apply(shapes);
+BENCHMARK_CAPTURE(packed, rows, gemm_rows, false)->Apply(shapes);
+BENCHMARK_CAPTURE(packed, columns, gemm_columns, true)->Apply(shapes);
+// Operands that never leave L1: the practical peak of the kernel's instruction sequence.
+BENCHMARK_CAPTURE(packed, block, gemm_columns, true)->Args({14, 32, 128})->Args({14, 32, 256});
 BENCHMARK(openblas)->Apply(shapes);
 
 }  // namespace

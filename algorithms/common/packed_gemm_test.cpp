@@ -1,9 +1,8 @@
-// The micro-kernel against f64 loops: odd sizes, the three modes, the three orders of A, every instruction
+// The micro-kernel against f64 loops: odd sizes, the three modes, both orders of A, every instruction
 // set that this machine has.
 #include "algorithms/common/packed_gemm.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +10,9 @@
 #include <memory>
 #include <random>
 #include <vector>
+
+#include "algorithms/common/each_target.hpp"
+#include "algorithms/common/rounding.hpp"
 
 namespace convscope {
 namespace {
@@ -25,26 +27,11 @@ std::unique_ptr<float, AlignedFree> aligned(int64_t count) {
   return std::unique_ptr<float, AlignedFree>(static_cast<float*>(std::aligned_alloc(64, bytes)));
 }
 
-// Runs `body` once for each instruction set, then goes back to the best one.
-template <typename Body>
-void for_each_target(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
+enum class AOrder { rows, columns };
 
 struct Sizes {
   int64_t rows, columns, depth;
 };
-
-int64_t round_up(int64_t value, int64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 struct Product {
   Product(const Sizes& s, AOrder order_of_a) : sizes(s), order(order_of_a) {
@@ -59,17 +46,15 @@ struct Product {
 
   // The parts of the panels that are not used hold NaN.
   void pack() {
-    const auto [mr, nr] = gemm_shape();
+    const int64_t nr = gemm_shape().columns_per_panel;
     const auto [rows, columns, depth] = sizes;
-    a_stride = order == AOrder::rows ? depth + 3 : order == AOrder::columns ? rows + 5 : mr;
-    a_ordered.assign(round_up(rows, mr) * depth + (rows + depth) * 8, kNan);
+    a_stride = order == AOrder::rows ? depth + 3 : rows + 5;
+    a_ordered.assign((order == AOrder::rows ? rows : depth) * a_stride, kNan);
     b_panels = aligned(round_up(columns, nr) * depth);
     std::fill_n(b_panels.get(), round_up(columns, nr) * depth, kNan);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t k = 0; k < depth; ++k) {
-        const int64_t at = order == AOrder::rows      ? i * a_stride + k
-                           : order == AOrder::columns ? k * a_stride + i
-                                                      : i / mr * mr * depth + k * mr + i % mr;
+        const int64_t at = order == AOrder::rows ? i * a_stride + k : k * a_stride + i;
         a_ordered[at] = a[i * depth + k];
       }
     for (int64_t j = 0; j < columns; ++j)
@@ -80,9 +65,7 @@ struct Product {
   void run(float* c, int64_t c_stride, GemmMode mode) const {
     const auto [rows, columns, depth] = sizes;
     const float* const x = a_ordered.data();
-    if (order == AOrder::panels)
-      gemm_packed(x, b_panels.get(), c, c_stride, rows, columns, depth, mode);
-    else if (order == AOrder::rows)
+    if (order == AOrder::rows)
       gemm_rows(x, a_stride, b_panels.get(), c, c_stride, rows, columns, depth, mode);
     else
       gemm_columns(x, a_stride, b_panels.get(), c, c_stride, rows, columns, depth, mode);
@@ -125,12 +108,12 @@ void expect_right(const Sizes& sizes, AOrder order, GemmMode mode) {
   }
 }
 
-constexpr AOrder kOrders[] = {AOrder::panels, AOrder::rows, AOrder::columns};
+constexpr AOrder kOrders[] = {AOrder::rows, AOrder::columns};
 constexpr GemmMode kModes[] = {GemmMode::overwrite, GemmMode::add, GemmMode::subtract};
 
 TEST(PackedGemm, MatchesDoubleLoopsAtEverySizeUpToTwoBlocks) {
   for_each_target([] {
-    const int64_t most_rows = 2 * gemm_shape().rows_per_panel + 1;
+    const int64_t most_rows = 2 * gemm_shape().rows_per_block + 1;
     const int64_t most_columns = 2 * gemm_shape().columns_per_panel + 1;
     for (int64_t rows = 1; rows <= most_rows; ++rows)
       for (const int64_t columns : {int64_t{1}, most_columns / 2 - 1, most_columns / 2, most_columns})
@@ -149,19 +132,6 @@ TEST(PackedGemm, AddsToAndSubtractsFromWhatIsThere) {
 TEST(PackedGemm, SumsOverALongDepth) {
   for_each_target([] {
     for (const AOrder order : kOrders) expect_right({17, 40, 700}, order, GemmMode::add);
-  });
-}
-
-TEST(PackedGemm, OneBlockIsOnePanelOfEach) {
-  for_each_target([] {
-    const auto [mr, nr] = gemm_shape();
-    const Product product({mr - 1, nr - 1, 9}, AOrder::panels);
-    std::vector<float> c(mr * nr, 0.0f);
-    gemm_block(product.a_ordered.data(), product.b_panels.get(), c.data(), nr, mr - 1, nr - 1, 9,
-               GemmMode::overwrite);
-    EXPECT_NEAR(c[0], product.exact(0, 0), 1e-5);
-    EXPECT_NEAR(c[(mr - 2) * nr + nr - 2], product.exact(mr - 2, nr - 2), 1e-5);
-    EXPECT_EQ(c[nr - 1], 0.0f);
   });
 }
 

@@ -82,7 +82,7 @@ ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& 
 
 std::string ChannelFilterPlan::implementation() const {
   return std::string(kernels_.instructions) + ", output channels in lanes, tile " +
-         std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_);
+         std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_) + slices_text();
 }
 
 double ChannelFilterPlan::multiply_adds() const {

@@ -26,7 +26,8 @@ struct Walk {
 
 class ChannelPlan final : public CorrelationPlan {
  public:
-  ChannelPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
+  // `images` side by side: a divisor of the batch.
+  ChannelPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options, int64_t images);
   std::string implementation() const override;
 
  private:
@@ -67,10 +68,9 @@ int64_t images_together(int64_t batch, int64_t columns, int64_t max_pixels) {
   return best;
 }
 
-ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
+ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options,
+                         int64_t images)
     : CorrelationPlan(problem, kernels, options) {
-  const int64_t columns = correlations_.front().columns.count;
-  const int64_t images = images_together(problem.batch, columns, kernels.max_pixels);
   const bool blocked = problem.layout == Layout::nhwc && read_channels_ >= kChannelBlock / 2;
   const StagedInput::Shape shape{read_channels_, images, 1, blocked};
   staged_ = StagedInput(correlations_, shape);
@@ -247,7 +247,13 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
 
 std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
                                               const PlanOptions& options) {
-  return std::make_unique<ChannelPlan>(problem, kernels, options);
+  const int64_t columns = correlations(problem).front().columns.count;
+  int64_t images = images_together(problem.batch, columns, kernels.max_pixels);
+  for (;; --images) {
+    if (problem.batch % images != 0) continue;
+    auto plan = std::make_unique<ChannelPlan>(problem, kernels, options, images);
+    if (images == 1 || plan->workspace_bytes() <= options.workspace_cap) return plan;
+  }
 }
 
 }  // namespace convscope::direct

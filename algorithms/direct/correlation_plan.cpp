@@ -20,16 +20,13 @@ Role read_role(Pass pass) {
 
 CorrelationPlan::CorrelationPlan(const ConvProblem& problem, const Kernels& kernels,
                                  const PlanOptions& options)
-    : problem_(problem),
-      kernels_(kernels),
-      options_(options),
+    : DirectPlan(problem, kernels, options),
       correlations_(correlations(problem)),
       read_channels_(problem.pass == Pass::forward ? problem.in_channels_per_group()
                                                    : problem.out_channels_per_group()),
       written_channels_(problem.pass == Pass::forward ? problem.out_channels_per_group()
                                                       : problem.in_channels_per_group()),
       read_shape_(problem.shape(read_role(problem.pass))),
-      filter_shape_(problem.shape(Role::filter)),
       written_shape_(problem.shape(written_role(problem.pass))) {}
 
 Range CorrelationPlan::band_of(const Axis& rows, int64_t band) const {
@@ -50,16 +47,21 @@ Range CorrelationPlan::rows_read(int64_t band) const {
 }
 
 // Bands of rows where a whole image would not stay in cache, but not so thin that they mostly read the same
-// rows.
-void CorrelationPlan::choose_bands() {
+// rows; thinner only where a unit would not fit under the workspace cap.
+void CorrelationPlan::choose_bands(int64_t most_floats) {
   int64_t span = 1;
   for (const Correlation& one : correlations_)
     if (!one.rows.taps.empty())
       span = std::max(span, std::abs(one.rows.taps.back().offset - one.rows.taps.front().offset) + 1);
   const int64_t thickest = std::max<int64_t>(1, staged_.rows / (3 * span));
   bands_ = std::clamp<int64_t>(ceil_div(staged_.elements(), kUnitFloats), 1, thickest);
-  band_rows_ = 0;
-  for (int64_t band = 0; band < bands_; ++band) band_rows_ = std::max(band_rows_, rows_read(band).size());
+  for (;; bands_ = std::min(2 * bands_, correlations_.front().rows.count)) {
+    band_rows_ = 0;
+    for (int64_t band = 0; band < bands_; ++band) band_rows_ = std::max(band_rows_, rows_read(band).size());
+    // Whole vectors may be read past the last column of the last row.
+    unit_floats_ = round_up(band_rows_ * staged_.row_step + kMaxRowVectors * kernels_.lanes, kAlignment);
+    if (unit_floats_ <= most_floats || bands_ >= correlations_.front().rows.count) return;
+  }
 }
 
 void CorrelationPlan::lay_out(UnitSize unit, const StagedInput::Shape& staged_shape, int64_t packed_floats,
@@ -67,16 +69,12 @@ void CorrelationPlan::lay_out(UnitSize unit, const StagedInput::Shape& staged_sh
   unit_ = unit;
   blocks_ = blocks;
   staged_ = StagedInput(correlations_, staged_shape);
-  choose_bands();
-  units_ = problem_.batch / unit.images * (problem_.groups / unit.groups) * bands_;
-  // Whole vectors may be read past the last column of the last row.
-  unit_floats_ = round_up(band_rows_ * staged_.row_step + kMaxRowVectors * kernels_.lanes, kAlignment);
   thread_floats_ = round_up(thread_floats, kAlignment);
-
   staged_at_ = round_up(packed_floats, kAlignment);
-  const int64_t fixed = staged_at_ + thread_floats_ * options_.threads;
-  const int64_t under_cap =
-      (options_.workspace_cap / static_cast<int64_t>(sizeof(float)) - fixed) / unit_floats_;
+  const int64_t left = cap_floats_ - staged_at_ - thread_floats_ * options_.threads;
+  choose_bands(left);
+  units_ = problem_.batch / unit.images * (problem_.groups / unit.groups) * bands_;
+  const int64_t under_cap = left / unit_floats_;
   const int64_t wanted = std::max<int64_t>(1, options_.threads * kUnitFloats / unit_floats_);
   const int64_t chunks = ceil_div(units_, std::clamp<int64_t>(under_cap, 1, wanted));
   units_at_once_ = ceil_div(units_, chunks);

@@ -15,7 +15,6 @@ namespace convscope::direct {
 
 class CorrelationPlan : public DirectPlan {
  public:
-  int64_t workspace_bytes() const final { return total_floats_ * static_cast<int64_t>(sizeof(float)); }
   bool has_prepare() const final { return true; }
   void prepare(const ConvArgs& args, Queue& queue) final;
   void run(const ConvArgs& args, Queue& queue) final;
@@ -46,12 +45,9 @@ class CorrelationPlan : public DirectPlan {
   // Writes the task's part of the output. `scratch` has thread_floats and is the thread's own.
   virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
 
-  ConvProblem problem_;
-  Kernels kernels_;
-  PlanOptions options_;
   std::vector<Correlation> correlations_;
   int64_t read_channels_ = 0, written_channels_ = 0;  // per group
-  TensorShape read_shape_, filter_shape_, written_shape_;
+  TensorShape read_shape_, written_shape_;
   StagedInput staged_;
 
  private:
@@ -61,7 +57,7 @@ class CorrelationPlan : public DirectPlan {
   Unit unit(int64_t index) const;
   Task task(int64_t index, int64_t first_unit, const float* staged) const;
   void stage_unit_row(const float* read, int64_t unit_index, int64_t row, float* staged) const;
-  void choose_bands();
+  void choose_bands(int64_t most_floats);               // of a unit
   Range band_of(const Axis& rows, int64_t band) const;  // written rows
   Range rows_read(int64_t band) const;                  // read rows, by all correlations
 
@@ -70,7 +66,7 @@ class CorrelationPlan : public DirectPlan {
   int64_t units_ = 0, units_at_once_ = 1;
   int64_t unit_floats_ = 0, thread_floats_ = 0;
   int64_t blocks_ = 1, row_parts_ = 1;
-  int64_t staged_at_ = 0, scratch_at_ = 0, total_floats_ = 0;  // in floats from the workspace's start
+  int64_t staged_at_ = 0, scratch_at_ = 0;  // in floats from the workspace's start
 };
 
 // Lanes over written channels: for 8 of them and more.

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "algorithms/common/pointwise.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/kernels.hpp"
@@ -83,7 +84,7 @@ class Direct final : public Algorithm {
     return make_plan(problem, options);
   }
 
-  OperationCount operations(const ConvProblem& problem) const override {
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
     return make_plan(problem, PlanOptions())->operations();
   }
 

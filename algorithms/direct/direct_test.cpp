@@ -4,11 +4,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <random>
 
+#include "algorithms/common/each_target.hpp"
 #include "algorithms/direct/geometry.hpp"
 #include "algorithms/direct/kernels.hpp"
 #include "bench/device/buffer.hpp"
@@ -223,31 +223,52 @@ TEST(Direct, TakesLessWorkspaceUnderACapAndStaysExact) {
   }
 }
 
-// Highway uses `target` alone until the end of the scope.
-class OnlyTarget {
- public:
-  explicit OnlyTarget(int64_t target) { use(target); }
-  ~OnlyTarget() { use(0); }  // 0: whatever the machine has
+TEST(Direct, StagesOneImageAtATimeUnderTheSmallestCap) {
+  const PlanOptions least{.workspace_cap = 0};
+  for (const char* shape : {"c=20 hw=4x4 k=20 rs=3x3 pad=1x1", "c=18 hw=7x7 k=20 rs=1x1"})
+    for (const ConvProblem& problem : every_pass_and_layout(parse_problem(std::string("n=8 ") + shape))) {
+      SCOPED_TRACE(to_line(problem));
+      ConvProblem one = problem;
+      one.batch = 1;
+      EXPECT_EQ(Case(problem, Data::integers, least).plan().workspace_bytes(),
+                Case(one, Data::integers, least).plan().workspace_bytes());
+      expect_exact(problem, least);
+    }
+}
 
- private:
-  static void use(int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+TEST(Direct, StagesThinnerBandsOfRowsUnderACap) {
+  for (const char* pass : {"forward", "backward_data"}) {
+    const ConvProblem problem = parse_problem(std::string(pass) + " n=1 c=40 hw=40x30 k=20 rs=3x3 pad=1x1");
+    const int64_t image = problem.bytes(pass == std::string("forward") ? Role::input : Role::output);
+    const PlanOptions least{.workspace_cap = 0};
+    const int64_t least_bytes = Case(problem, Data::integers, least).plan().workspace_bytes();
+    EXPECT_LT(least_bytes, Case(problem, Data::integers).plan().workspace_bytes() - image / 2) << pass;
+    expect_exact(problem, least);
   }
-};
+}
+
+TEST(Direct, SlicesTheImagesOfSmallPointwiseLayersForTheThreads) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const ConvProblem problem =
+        parse_problem("backward_filter fp32 " + std::string(layout) + " n=5 c=16 hw=7x7 k=16 rs=1x1");
+    for (const int threads : {2, 3}) {
+      const PlanOptions options{.threads = threads};
+      EXPECT_THAT(Case(problem, Data::integers, options).plan().implementation(),
+                  HasSubstr("slices of images"));
+      expect_exact(problem, options);
+    }
+    EXPECT_EQ(Case(problem, Data::integers, {.workspace_cap = 0, .threads = 2}).plan().workspace_bytes(),
+              Case(problem, Data::integers, {.workspace_cap = 0, .threads = 1}).plan().workspace_bytes());
+  }
+}
 
 TEST(Direct, IsExactWithEveryInstructionSetOfThisMachine) {
-  const int64_t compiled = HWY_TARGETS;
-  int64_t left = hwy::SupportedTargets() & compiled;
-  ASSERT_NE(left, 0);
-  for (; left != 0; left &= left - 1) {
-    const OnlyTarget target(left & -left);
-    SCOPED_TRACE(direct::best_kernels().instructions);
+  for_each_target([] {
     expect_exact_everywhere("n=2 c=18 hw=9x15 k=21 rs=3x3 pad=1x1");
     expect_exact_everywhere("n=2 c=5 hw=13x11 k=37 rs=3x2 stride=2x3 pad=1x1");
     expect_exact_everywhere("n=2 c=18 hw=9x15 k=18 rs=3x3 stride=2x1 pad=1x1 groups=18");
     expect_exact_everywhere("n=1 c=6 hw=9x19 k=6 rs=3x3 pad=1x1 groups=2");
-  }
+  });
 }
 
 TEST(Direct, RefusesBatchInnermostAndOtherArithmeticWithTheReason) {
@@ -260,19 +281,12 @@ TEST(Direct, RefusesBatchInnermostAndOtherArithmeticWithTheReason) {
   EXPECT_THAT(math.why(), HasSubstr("bf16"));
 }
 
-TEST(Direct, SupportsEveryStridePaddingDilationAndGroups) {
-  std::mt19937 random(3);
-  for (int i = 0; i < 50; ++i)
-    for (const ConvProblem& problem : every_pass_and_layout(random_problem(random)))
-      EXPECT_TRUE(direct_algorithm().supports(problem, DeviceInfo())) << to_line(problem);
-}
-
 TEST(Direct, CountsAtLeastTheMultiplyAddsThatMeetTheInput) {
   std::mt19937 random(4);
   for (int i = 0; i < 100; ++i)
     for (const ConvProblem& problem : every_pass_and_layout(random_problem(random))) {
       SCOPED_TRACE(to_line(problem));
-      const OperationCount count = direct_algorithm().operations(problem);
+      const OperationCount count = direct_algorithm().operations(problem).value();
       EXPECT_GE(count.product_flops, problem.effective_flops());
       EXPECT_EQ(count.transform_flops, 0);
       EXPECT_GE(count.bytes, static_cast<double>(problem.total_bytes()));
@@ -283,7 +297,7 @@ TEST(Direct, CountsNoMoreThanTheMultiplyAddsOfWholeVectors) {
   // 48 channels are whole vectors everywhere, and tiles leave out rows that fall on padding.
   for (const ConvProblem& problem :
        every_pass_and_layout(parse_problem("n=2 c=48 hw=9x9 k=48 rs=3x3 pad=1x1")))
-    EXPECT_LE(direct_algorithm().operations(problem).product_flops, problem.nominal_flops());
+    EXPECT_LE(direct_algorithm().operations(problem)->product_flops, problem.nominal_flops());
 }
 
 TEST(DirectGeometry, SplitsBackwardDataByResidueOfTheStride) {

@@ -61,7 +61,7 @@ DotFilterPlan::DotFilterPlan(const ConvProblem& problem, const Kernels& kernels,
 
 std::string DotFilterPlan::implementation() const {
   return std::string(kernels_.instructions) + (depthwise_ ? ", depthwise, channels" : ", columns") +
-         " in lanes";
+         " in lanes" + slices_text();
 }
 
 double DotFilterPlan::multiply_adds() const {

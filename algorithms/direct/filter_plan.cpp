@@ -12,31 +12,39 @@ constexpr int64_t kStagedFloats =
 }  // namespace
 
 FilterPlan::FilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
-    : problem_(problem),
-      kernels_(kernels),
-      options_(options),
+    : DirectPlan(problem, kernels, options),
       out_(problem.output()),
       input_shape_(problem.shape(Role::input)),
-      output_shape_(problem.shape(Role::output)),
-      filter_shape_(problem.shape(Role::filter)) {}
+      output_shape_(problem.shape(Role::output)) {}
+
+// Two parts for each thread, in slices if need be; one slice where the workspace cap has no room for the sums
+// of more.
+void FilterPlan::choose_slices() {
+  const int64_t wanted = ceil_div(2 * options_.threads, sizes_.parts);
+  const int64_t image = sizes_.input + sizes_.output;
+  const int64_t room = (cap_floats_ - kMaxRowVectors * kernels_.lanes - image) / sizes_.sums;
+  if (options_.threads == 1 || wanted <= 1 || room <= 1) return;
+  row_slices_ = std::min({out_.h, wanted, room});
+  image_slices_ = std::min({problem_.batch, ceil_div(wanted, row_slices_), room / row_slices_});
+}
 
 void FilterPlan::lay_out(const Sizes& sizes) {
   sizes_ = sizes;
   sizes_.input = round_up(sizes.input, kAlignment);
   sizes_.output = round_up(sizes.output, kAlignment);
   sizes_.sums = round_up(sizes.sums, kAlignment);
-  const int64_t parts_wanted = 2 * options_.threads;
-  if (options_.threads > 1 && sizes.parts < parts_wanted)
-    slices_ = std::min(out_.h, ceil_div(parts_wanted, sizes.parts));
-  const int64_t fixed = slices_ * sizes_.sums + kMaxRowVectors * kernels_.lanes;
+  choose_slices();
+  const int64_t fixed = slices() * sizes_.sums + kMaxRowVectors * kernels_.lanes;
   const int64_t image = sizes_.input + sizes_.output;
-  const int64_t under_cap = (options_.workspace_cap / static_cast<int64_t>(sizeof(float)) - fixed) / image;
+  const int64_t under_cap = (cap_floats_ - fixed) / image;
   const int64_t wanted = std::max<int64_t>(1, kStagedFloats / image);
   const int64_t chunks = ceil_div(problem_.batch, std::clamp<int64_t>(under_cap, 1, wanted));
   images_at_once_ = ceil_div(problem_.batch, chunks);
+  // The first images start the sums of every slice.
+  image_slices_ = std::min(image_slices_, images_at_once_);
   output_at_ = images_at_once_ * sizes_.input;
   sums_at_ = output_at_ + images_at_once_ * sizes_.output;
-  total_floats_ = sums_at_ + fixed;
+  total_floats_ = sums_at_ + slices() * sizes_.sums + kMaxRowVectors * kernels_.lanes;
 }
 
 void FilterPlan::stage_row(const ConvArgs& args, int64_t first_image, int64_t index, float* input,
@@ -52,12 +60,29 @@ void FilterPlan::stage_row(const ConvArgs& args, int64_t first_image, int64_t in
                      row - problem_.input.h, output + slot * sizes_.output);
 }
 
+std::string FilterPlan::slices_text() const {
+  const auto text = [](int64_t count, const char* what) {
+    return count > 1 ? ", " + std::to_string(count) + " slices of " + what : std::string();
+  };
+  return text(row_slices_, "rows") + text(image_slices_, "images");
+}
+
+// Slices count up through rows, then images.
+void FilterPlan::add_slice(int64_t part, const Images& images, int64_t slice, float* sums) const {
+  const int64_t of_images = slice / row_slices_, of_rows = slice % row_slices_;
+  const int64_t first = of_images * images.count / image_slices_;
+  const int64_t end = (of_images + 1) * images.count / image_slices_;
+  const Images some{images.input + first * sizes_.input, images.output + first * sizes_.output, end - first,
+                    images.first};
+  add_part(part, some, {of_rows * out_.h / row_slices_, (of_rows + 1) * out_.h / row_slices_}, sums);
+}
+
 OperationCount FilterPlan::operations() const {
   OperationCount count;
   count.product_flops = 2 * multiply_adds();
   const double moved =
       static_cast<double>(problem_.batch) * static_cast<double>(sizes_.input + sizes_.output) +
-      static_cast<double>(slices_) * static_cast<double>(sizes_.sums);
+      static_cast<double>(slices()) * static_cast<double>(sizes_.sums);
   count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * moved;
   return count;
 }
@@ -75,16 +100,15 @@ void FilterPlan::run(const ConvArgs& args, Queue&) {
       for (int64_t index = 0; index < images.count * rows; ++index)
         stage_row(args, first, index, input, output);
 #pragma omp for schedule(dynamic)
-      for (int64_t index = 0; index < slices_ * sizes_.parts; ++index) {
+      for (int64_t index = 0; index < slices() * sizes_.parts; ++index) {
         const int64_t slice = index / sizes_.parts;
-        add_part(index % sizes_.parts, images, {slice * out_.h / slices_, (slice + 1) * out_.h / slices_},
-                 sums + slice * sizes_.sums);
+        add_slice(index % sizes_.parts, images, slice, sums + slice * sizes_.sums);
       }
     }
-    if (slices_ > 1) {
+    if (slices() > 1) {
 #pragma omp for schedule(static)
       for (int64_t i = 0; i < sizes_.sums; ++i)
-        for (int64_t slice = 1; slice < slices_; ++slice) sums[i] += sums[slice * sizes_.sums + i];
+        for (int64_t slice = 1; slice < slices(); ++slice) sums[i] += sums[slice * sizes_.sums + i];
     }
 #pragma omp for schedule(static)
     for (int64_t part = 0; part < sizes_.finish_parts; ++part)

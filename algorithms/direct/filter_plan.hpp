@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "algorithms/direct/direct_plan.hpp"
 #include "algorithms/direct/geometry.hpp"
@@ -13,7 +14,6 @@ namespace convscope::direct {
 
 class FilterPlan : public DirectPlan {
  public:
-  int64_t workspace_bytes() const final { return total_floats_ * static_cast<int64_t>(sizeof(float)); }
   void run(const ConvArgs& args, Queue& queue) final;
   OperationCount operations() const final;
 
@@ -35,6 +35,8 @@ class FilterPlan : public DirectPlan {
   FilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
   void lay_out(const Sizes& sizes);  // to be called at the end of a derived constructor
   const Sizes& sizes() const { return sizes_; }
+  // For implementation(): ", 3 slices of rows", empty when nothing is sliced.
+  std::string slices_text() const;
 
   virtual void stage_input_row(const float* image, int64_t h, float* staged) const = 0;
   virtual void stage_output_row(const float* image, int64_t p, float* staged) const = 0;
@@ -42,19 +44,21 @@ class FilterPlan : public DirectPlan {
   virtual void add_part(int64_t part, const Images& images, Range rows, float* sums) const = 0;
   virtual void finish_part(int64_t part, const float* sums, float* filter) const = 0;
 
-  ConvProblem problem_;
-  Kernels kernels_;
-  PlanOptions options_;
   Extent2 out_;
-  TensorShape input_shape_, output_shape_, filter_shape_;
+  TensorShape input_shape_, output_shape_;
 
  private:
+  int64_t slices() const { return row_slices_ * image_slices_; }
+  void choose_slices();
+  void add_slice(int64_t part, const Images& images, int64_t slice, float* sums) const;
   void stage_row(const ConvArgs& args, int64_t first_image, int64_t index, float* input, float* output) const;
 
   Sizes sizes_;
   int64_t images_at_once_ = 1;
-  int64_t slices_ = 1;  // of the output rows, summed apart where there are few parts for many threads
-  int64_t output_at_ = 0, sums_at_ = 0, total_floats_ = 0;  // in floats from the workspace's start
+  // Summed apart where there are few parts for many threads: slices of the output rows, and of the images
+  // where those are too few.
+  int64_t row_slices_ = 1, image_slices_ = 1;
+  int64_t output_at_ = 0, sums_at_ = 0;  // in floats from the workspace's start
 };
 
 // Lanes over output channels.

@@ -77,10 +77,6 @@ Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent
   return {std::min(begin, count), std::min(end, count)};
 }
 
-bool is_pointwise(const ConvProblem& p) {
-  return p.filter == Extent2{1, 1} && p.stride == Extent2{1, 1} && p.pad == Extent2{0, 0};
-}
-
 ConvProblem with_images_as_rows(const ConvProblem& problem) {
   ConvProblem one_row = problem;
   one_row.input = {1, problem.input.h * problem.input.w};

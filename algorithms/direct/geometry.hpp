@@ -6,16 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "algorithms/common/rounding.hpp"
 #include "bench/core/problem.hpp"
 
 namespace convscope::direct {
-
-inline int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-inline int64_t round_up(int64_t a, int64_t b) {
-  return ceil_div(a, b) * b;
-}
 
 struct Range {
   int64_t begin = 0, end = 0;
@@ -54,10 +48,9 @@ std::vector<Correlation> correlations(const ConvProblem& problem);
 // The outputs i of [0, count) for which i * step + offset falls into [0, extent).
 Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent);
 
-// A 1x1 filter without stride and padding does not see rows: the same problem with each image as a single
+// A pointwise convolution does not see rows: the same problem with each image as a single
 // row. Tensors keep their memory order.
 ConvProblem with_images_as_rows(const ConvProblem& problem);
-bool is_pointwise(const ConvProblem& problem);
 
 // Splits `count` into ceil(count / most) parts that differ by at most one.
 std::vector<Range> balanced_parts(int64_t count, int64_t most);

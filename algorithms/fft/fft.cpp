@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/fft/fft_cuda.hpp"
 #include "algorithms/fft/spectral_plan.hpp"
 #include "algorithms/fft/transforms.hpp"
@@ -57,21 +59,25 @@ class FftConvolution final : public Algorithm {
     return std::make_unique<fft::SpectralPlan>(p, size_, device.info().llc_bytes, options);
   }
 
-  OperationCount operations(const ConvProblem& p) const override {
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
     const fft::Geometry g = fft::make_geometry(p, size_);
-    const auto planes = [&](const fft::Operand& operand) {
-      return static_cast<double>(p.groups) * static_cast<double>(operand.lanes.size()) *
+    // Whole vectors are transformed, and whole panels of B and of the result multiplied.
+    const int64_t panel = gemm_shape().columns_per_panel;
+    const auto planes = [&](const fft::Operand& operand, int64_t lanes) {
+      return static_cast<double>(p.groups) *
+             static_cast<double>(round_up(static_cast<int64_t>(operand.lanes.size()), lanes)) *
              static_cast<double>(operand.others.size());
     };
     const auto bins = static_cast<double>(fft::bins(size_));
     OperationCount count;
     // A complex multiply-add is four real ones.
     count.product_flops = 8.0 * bins * static_cast<double>(p.groups) * static_cast<double>(g.rows()) *
-                          static_cast<double>(g.columns()) * static_cast<double>(g.depth());
+                          static_cast<double>(round_up(g.columns(), panel)) * static_cast<double>(g.depth());
     count.bytes = static_cast<double>(p.total_bytes());
     for (const fft::Operand* operand : {&g.a, &g.b, &g.y}) {
-      count.transform_flops += planes(*operand) * fft::transform_flops(size_, operand->h.window);
-      count.bytes += 2 * 8.0 * bins * planes(*operand);  // each spectrum written once and read once
+      const double transformed = planes(*operand, operand == &g.b ? panel : fft::vector_lanes());
+      count.transform_flops += transformed * fft::transform_flops(size_, operand->h.window);
+      count.bytes += 2 * 8.0 * bins * transformed;  // each spectrum written once and read once
     }
     return count;
   }

@@ -10,6 +10,10 @@
 #include <random>
 #include <vector>
 
+#include "algorithms/common/each_target.hpp"
+#include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/fft/transforms.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/reference.hpp"
@@ -132,6 +136,15 @@ TEST_P(Fft, AgreesWithTheDefinitionWhenTheCapForcesBlocks) {
   }
 }
 
+TEST_P(Fft, AgreesWithTheDefinitionOnEveryInstructionSet) {
+  for_each_target([&] {
+    for (int i = 0; i < 30; ++i) {
+      const ConvProblem problem = random_problem(20, 20);
+      EXPECT_LT(error(problem), 2e-6) << to_line(problem);
+    }
+  });
+}
+
 TEST_P(Fft, StaysUnderTheWorkspaceCapByBlocking) {
   const int64_t cap = 256 << 20;
   for (const Pass pass : kPasses) {
@@ -178,7 +191,18 @@ TEST_P(Fft, ARunCanBeRepeatedWithoutPreparingAgain) {
 TEST_P(Fft, CountsEightOperationsForAComplexMultiplyAdd) {
   const bool small = algorithm().info().id == "fft16.cpu";
   const ConvProblem p = parse_problem("forward fp32 nchw n=3 c=5 hw=10x10 k=7 rs=3x3");
-  EXPECT_EQ(algorithm().operations(p).product_flops, 8.0 * (small ? 130 : 514) * 3 * 5 * 7);
+  EXPECT_EQ(algorithm().operations(p)->product_flops,
+            8.0 * (small ? 130 : 514) * 3 * 5 * round_up(7, gemm_shape().columns_per_panel));
+}
+
+TEST_P(Fft, CountsTheLanesAndColumnsThatItComputesAndDrops) {
+  ConvProblem whole = parse_problem("forward n=2 c=3 hw=13x13 k=1 rs=3x3 pad=1x1");
+  const OperationCount few = algorithm().operations(whole).value();
+  whole.out_channels = gemm_shape().columns_per_panel;
+  EXPECT_EQ(few.product_flops, algorithm().operations(whole)->product_flops);
+  EXPECT_LT(few.transform_flops, algorithm().operations(whole)->transform_flops);  // one vector to invert
+  whole.out_channels = fft::vector_lanes();
+  EXPECT_EQ(few.transform_flops, algorithm().operations(whole)->transform_flops);
 }
 
 TEST_P(Fft, RefusesDilationWithItsReason) {

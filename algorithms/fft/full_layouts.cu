@@ -12,24 +12,19 @@ struct Sample {
   int64_t dense, element;
 };
 __device__ __forceinline__ Sample sample(const TensorImages& shape, const PaddedImage& image) {
-  const int64_t samples = int64_t{image.rows} * image.columns;
-  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  // There are less than 2^31 samples in all.
+  const auto samples = static_cast<unsigned>(image.rows * image.columns);
+  const auto inner_count = static_cast<unsigned>(shape.inner);
+  const unsigned thread = blockIdx.x * kThreads + threadIdx.x;
   const bool neighbours = shape.inner_stride == 1;
-  int64_t inner = 0, outer = 0, in_image = 0;
-  if (neighbours) {
-    inner = thread % shape.inner;
-    in_image = thread / shape.inner % samples;
-    outer = thread / shape.inner / samples;
-  } else {
-    in_image = thread % samples;
-    inner = thread / samples % shape.inner;
-    outer = thread / samples / shape.inner;
-  }
-  if (outer >= shape.outer) return {-1, -1};
-  const int h = static_cast<int>(in_image / image.columns) - image.first_h;
-  const int w = static_cast<int>(in_image % image.columns) - image.first_w;
+  const unsigned in_image = neighbours ? thread / inner_count % samples : thread % samples;
+  const unsigned inner = neighbours ? thread % inner_count : thread / samples % inner_count;
+  const unsigned outer = thread / samples / inner_count;
+  if (outer >= static_cast<unsigned>(shape.outer)) return {-1, -1};
+  const int h = static_cast<int>(in_image) / image.columns - image.first_h;
+  const int w = static_cast<int>(in_image) % image.columns - image.first_w;
   const bool inside = h >= 0 && h < shape.h && w >= 0 && w < shape.w;
-  return {(outer * shape.inner + inner) * samples + in_image,
+  return {(int64_t{outer} * shape.inner + inner) * samples + in_image,
           inside ? outer * shape.outer_stride + inner * shape.inner_stride + h * shape.h_stride +
                        w * shape.w_stride
                  : -1};

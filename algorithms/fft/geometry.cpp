@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "algorithms/common/rounding.hpp"
+
 namespace convscope::fft {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // One dimension of the problem, reduced to unit stride.
 struct Dimension {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/fft/blocking.hpp"
 #include "algorithms/fft/transforms.hpp"
 
@@ -17,15 +18,6 @@ namespace {
 
 // Depth of one product on panels: real and imaginary panel of B stay in the first-level cache.
 constexpr int64_t kDepthBlock = 192;
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
-// Rounds up to a count of 64-byte lines that is odd, so that steps of it visit all cache sets.
-int64_t odd_lines(int64_t floats) {
-  return (ceil_div(floats, 16) | 1) * 16;
-}
 
 // Spectra larger than this do not stay in a second-level cache until the product reads them.
 constexpr int64_t kStreamBytes = 4 << 20;
@@ -54,7 +46,7 @@ SpectralPlan::SpectralPlan(const ConvProblem& problem, int size, int64_t llc_byt
       panel_columns_(gemm_shape().columns_per_panel) {
   blocking_ = choose_blocking(geometry_, size, problem.groups, llc_bytes, options);
   const int64_t tiles = geometry_.depth_is_tiles ? blocking_.depth : blocking_.rows;
-  const int64_t columns = ceil_div(blocking_.columns, panel_columns_) * panel_columns_;
+  const int64_t columns = round_up(blocking_.columns, panel_columns_);
   a_row_ = odd_lines(static_cast<int64_t>(geometry_.a.lanes.size()));
   a_part_ = tiles * a_row_;
   a_bin_ = odd_lines(2 * a_part_);

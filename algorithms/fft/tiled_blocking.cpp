@@ -48,6 +48,9 @@ TiledBlocking choose_tiled_blocking(const Geometry& g, int64_t bins, int64_t gro
     blocking.keep_filters = false;
     const int64_t most = workspace_cap / 2 / filter_column / kRowUnit * kRowUnit;
     blocking.columns = std::min(g.columns(), std::max(even_block(g.columns(), most, kTileStep), kRowUnit));
+    blocking.tiles = 1;
+    while (blocking.columns > kRowUnit && spectra_bytes(g, bins, groups, blocking) > workspace_cap)
+      blocking.columns = padded_row(blocking.columns) - kRowUnit;
   }
   const int64_t filter = padded_row(blocking.columns) * filter_column;
   const int64_t tile = tile_channels + padded_row(blocking.columns) * unit;

@@ -1,4 +1,5 @@
-// The tile transforms alone against a discrete Fourier transform by its definition in f64.
+// The tile transforms alone against a discrete Fourier transform by its definition in f64, on every
+// instruction set of this machine.
 #include "algorithms/fft/transforms.hpp"
 
 #include <gtest/gtest.h>
@@ -8,8 +9,11 @@
 #include <complex>
 #include <numbers>
 #include <random>
+#include <string>
+#include <tuple>
 #include <vector>
 
+#include "algorithms/common/each_target.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 
@@ -17,10 +21,10 @@ namespace convscope::fft {
 namespace {
 
 // `count` dense tiles of window x window samples in a row, and a place for their spectra.
-class Transforms : public testing::TestWithParam<std::pair<int, int>> {
+class Transforms : public testing::TestWithParam<std::tuple<std::pair<int, int>, int64_t>> {
  protected:
-  int size() const { return GetParam().first; }
-  int window() const { return GetParam().second; }
+  int size() const { return std::get<0>(GetParam()).first; }
+  int window() const { return std::get<0>(GetParam()).second; }
 
   Transforms() {
     const int64_t area = int64_t{window()} * window();
@@ -61,6 +65,7 @@ class Transforms : public testing::TestWithParam<std::pair<int, int>> {
     return sum;
   }
 
+  const OnlyTarget target_{std::get<1>(GetParam())};  // before all that depends on the number of lanes
   CpuDevice device_;
   Operand operand_;
   std::vector<float> tiles_;
@@ -96,9 +101,17 @@ TEST_P(Transforms, LeaveLanesThatAreNotUsedAlone) {
   EXPECT_TRUE(std::all_of(back.begin() + window() * window(), back.end(), [](float v) { return v == 7; }));
 }
 
+std::string words(const testing::TestParamInfo<Transforms::ParamType>& one) {
+  const auto& [tile, target] = one.param;
+  return std::to_string(tile.first) + "_" + std::to_string(tile.second) + "_" + hwy::TargetName(target);
+}
+
 INSTANTIATE_TEST_SUITE_P(SizesAndWindows, Transforms,
-                         testing::Values(std::pair(16, 16), std::pair(16, 13), std::pair(16, 3),
-                                         std::pair(32, 32), std::pair(32, 27), std::pair(32, 8)));
+                         testing::Combine(testing::Values(std::pair(16, 16), std::pair(16, 13),
+                                                          std::pair(16, 3), std::pair(32, 32),
+                                                          std::pair(32, 27), std::pair(32, 8)),
+                                          testing::ValuesIn(hwy::SupportedAndGeneratedTargets())),
+                         words);
 
 }  // namespace
 }  // namespace convscope::fft

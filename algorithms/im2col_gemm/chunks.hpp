@@ -17,14 +17,22 @@ struct Chunks {
   std::vector<Chunk> list;      // image by image, top to bottom
   int64_t pixels = 0;           // output pixels of the largest one
   int64_t per_image = 1;        // chunks of one image, 1 when a chunk has several images
-  bool builds_columns = true;   // false: the input itself is the column matrix (1x1, stride 1, no padding)
+  bool builds_columns = true;   // false: the input itself is the column matrix (pointwise)
   bool gathers_output = false;  // the output of a chunk is not one matrix in memory, so it is copied
 };
 
 // Elements of one column: one group's channels times the taps.
 int64_t column_elements(const ConvProblem& problem);
 
-// The column matrix of a chunk takes at most about `bytes`, and at least one output row.
+// A column matrix of this size is written and read again from the cache.
+inline constexpr int64_t kColumnBytes = int64_t{4} << 20;
+
+// The column matrix of a chunk takes at most about `bytes`, and at least one output row. Pointwise
+// convolutions have no column matrix: a chunk is an image in NCHW and the whole batch in NHWC.
 Chunks cut(const ConvProblem& problem, int64_t bytes);
+
+// The largest number of rows, columns or elements between rows of any matrix of the chunks that `bytes` or
+// less allow.
+int64_t largest_extent(const ConvProblem& problem, int64_t bytes);
 
 }  // namespace convscope::im2col_gemm

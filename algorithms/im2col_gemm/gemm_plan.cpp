@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/im2col_gemm/blas.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
 
-// A column matrix of this size is written and read again from the cache.
-constexpr int64_t kColumnBytes = int64_t{4} << 20;
+constexpr int64_t kLineBytes = 64;
 // With fewer operations than this in one GEMM, threads gain more from a GEMM each than from sharing one.
 constexpr double kLargeGemm = 5e7;
 
@@ -38,16 +38,22 @@ int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
 
 GemmPlan::GemmPlan(const ConvProblem& problem, const PlanOptions& options)
     : problem_(problem), movement_(problem), threads_(options.threads) {
-  // Gathered outputs take their part of the cap.
+  // Gathered outputs take their part of the cap, and so does rounding to whole lines.
   const int64_t column = column_elements(problem);
-  const int64_t bytes =
-      std::min(kColumnBytes, options.workspace_cap / (column + problem.out_channels_per_group()) * column);
-  chunks_ = cut(problem, bytes);
+  const auto bytes_for = [&](int64_t workers) {
+    const int64_t cap = std::max<int64_t>(0, options.workspace_cap / workers - kLineBytes);
+    return std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
+  };
+  chunks_ = cut(problem, bytes_for(1));
   const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
                        static_cast<double>(problem.groups);
   const int64_t series = problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
   workers_ = threads_ > 1 && series >= threads_ && flops < kLargeGemm;
-  if (workers_) chunks_ = cut(problem, bytes / threads_);
+  if (!workers_) return;
+  chunks_ = cut(problem, bytes_for(threads_));
+  if (workspace_bytes() <= options.workspace_cap) return;
+  workers_ = false;
+  chunks_ = cut(problem, bytes_for(1));
 }
 
 int64_t GemmPlan::chunks_in_series() const {
@@ -65,11 +71,22 @@ int64_t GemmPlan::chunks_in_series() const {
 int64_t GemmPlan::elements_per_worker() const {
   const int64_t columns = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
   const int64_t gathered = chunks_.gathers_output ? problem_.out_channels_per_group() * chunks_.pixels : 0;
-  return (columns + gathered + 15) / 16 * 16;
+  return round_up(columns + gathered, kLineBytes / static_cast<int64_t>(sizeof(float)));
 }
 
 int64_t GemmPlan::workspace_bytes() const {
   return elements_per_worker() * static_cast<int64_t>(sizeof(float)) * (workers_ ? threads_ : 1);
+}
+
+OperationCount GemmPlan::operations() const {
+  // The column matrix and the gathered output are written once and read once.
+  const int64_t copied = (chunks_.builds_columns ? column_elements(problem_) : 0) +
+                         (chunks_.gathers_output ? problem_.out_channels_per_group() : 0);
+  const double pixels_of_all =
+      static_cast<double>(problem_.batch * problem_.output().h * problem_.output().w);
+  return {problem_.nominal_flops(), 0,
+          static_cast<double>(problem_.total_bytes()) +
+              2.0 * sizeof(float) * pixels_of_all * static_cast<double>(problem_.groups * copied)};
 }
 
 std::string GemmPlan::implementation() const {

@@ -18,6 +18,8 @@ class GemmPlan final : public Plan {
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
   void run(const ConvArgs& args, Queue& queue) override;
+  // What run() does, copies to and from the workspace included.
+  OperationCount operations() const;
 
  private:
   // The user's tensors and this worker's part of the workspace.

@@ -1,9 +1,9 @@
 // The row im2col_gemm.cpu: what it is and what it refuses. The work is in gemm_plan.cpp.
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "algorithms/im2col_gemm/gemm_plan.hpp"
@@ -32,14 +32,13 @@ class Im2colGemm final : public Algorithm {
                          "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
     if (p.layout == Layout::chwn)
       return Support::no(Reason::unsupported_layout, "layout chwn: this row takes nchw and nhwc");
-    // OpenBLAS counts in 32 bits.
     constexpr int64_t limit = std::numeric_limits<int32_t>::max();
-    const Extent2 out = p.output();
-    for (int64_t size : {p.batch * out.h * out.w, p.input.h * p.input.w, im2col_gemm::column_elements(p)})
-      if (size > limit)
-        return Support::no(
-            Reason::unsupported_size,
-            "a matrix of " + std::to_string(size) + " rows: OpenBLAS takes up to " + std::to_string(limit));
+    if (const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes); extent > limit)
+      return Support::no(
+          Reason::unsupported_size,
+          "a matrix with " + std::to_string(extent) +
+              " rows, columns or elements between rows: OpenBLAS counts them in 32 bits, up to " +
+              std::to_string(limit));
     return Support::yes();
   }
 
@@ -47,14 +46,8 @@ class Im2colGemm final : public Algorithm {
     return std::make_unique<im2col_gemm::GemmPlan>(problem, options);
   }
 
-  // The column matrix is written once and read once.
-  OperationCount operations(const ConvProblem& p) const override {
-    const Extent2 out = p.output();
-    const bool columns = im2col_gemm::cut(p, std::numeric_limits<int64_t>::max()).builds_columns;
-    const double elements = static_cast<double>(im2col_gemm::column_elements(p) * p.groups) *
-                            static_cast<double>(p.batch * out.h * out.w);
-    return {p.nominal_flops(), 0,
-            static_cast<double>(p.total_bytes()) + (columns ? 2 * sizeof(float) * elements : 0)};
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    return im2col_gemm::GemmPlan(p, {}).operations();
   }
 
  private:

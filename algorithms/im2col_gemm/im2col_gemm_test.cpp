@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/common/expect_definition_test.hpp"
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/reference.hpp"
 
 namespace convscope {
 namespace {
@@ -30,56 +30,15 @@ class Im2colGemm : public ::testing::Test {
   const Algorithm& row() const { return *registry_.find("im2col_gemm.cpu"); }
   Support supports(const ConvProblem& problem) const { return row().supports(problem, device_.info()); }
 
-  // Runs the problem twice on whole numbers, everything that may be written filled with NaN before, and
-  // expects every output to equal the f64 result.
-  void expect_exact(const ConvProblem& problem, const PlanOptions& options);
+  void expect_exact(const ConvProblem& problem, const PlanOptions& options) const {
+    ASSERT_TRUE(supports(problem)) << to_line(problem);
+    expect_definition(row(), problem, device_, options, 0);
+  }
 
   Registry registry_;
   // Made before any test pins the main thread, which narrows what a new device sees.
   inline static CpuDevice device_;
 };
-
-void fill(Buffer& buffer, std::mt19937& random) {
-  for (size_t i = 0; i < buffer.bytes() / sizeof(float); ++i)
-    buffer.as<float>()[i] = static_cast<float>(static_cast<int>(random() % 9) - 4);
-}
-
-void Im2colGemm::expect_exact(const ConvProblem& problem, const PlanOptions& options) {
-  SCOPED_TRACE(to_line(problem));
-  ASSERT_TRUE(supports(problem));
-  device_.set_threads(options.threads);
-  std::mt19937 random(7);
-  std::vector<Buffer> tensors;
-  for (Role role : kRoles) {
-    Buffer& buffer = tensors.emplace_back(device_, static_cast<size_t>(problem.bytes(role)));
-    if (role == written_role(problem.pass))
-      buffer.fill_with_nan();
-    else
-      fill(buffer, random);
-  }
-  const auto plan = row().plan(problem, device_, options);
-  Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
-  const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()};
-  const auto queue = device_.make_queue();
-  for (int run = 0; run < 2; ++run) {
-    workspace.fill_with_nan();
-    plan->run(args, *queue);
-  }
-
-  EXPECT_TRUE(workspace.guards_intact());
-  for (const Buffer& buffer : tensors) EXPECT_TRUE(buffer.guards_intact());
-  const Role written = written_role(problem.pass);
-  const TensorShape shape = problem.shape(written);
-  const float* result = tensors[static_cast<size_t>(written)].as<float>();
-  for (int64_t a = 0; a < shape.size[0]; ++a)
-    for (int64_t b = 0; b < shape.size[1]; ++b)
-      for (int64_t c = 0; c < shape.size[2]; ++c)
-        for (int64_t d = 0; d < shape.size[3]; ++d)
-          ASSERT_EQ(result[shape.offset(a, b, c, d)],
-                    reference_element(problem, tensors[0].as<float>(), tensors[1].as<float>(),
-                                      tensors[2].as<float>(), {a, b, c, d}))
-              << plan->implementation() << " at " << a << "," << b << "," << c << "," << d;
-}
 
 // Any small problem without a defect; some are grouped, some depthwise, some pointwise.
 ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
@@ -144,12 +103,16 @@ TEST_F(Im2colGemm, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
 
 TEST_F(Im2colGemm, NeedsNoWorkspaceForPointwiseConvolutions) {
   for (Pass pass : kPasses)
-    for (Layout layout : {Layout::nchw, Layout::nhwc}) {
-      ConvProblem p = parse_problem("forward fp32 nchw n=2 c=8 hw=28x28 k=8 rs=1x1");
-      p.layout = layout;
-      p.pass = pass;
-      EXPECT_EQ(row().plan(p, device_, {})->workspace_bytes(), 0);
-    }
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (int64_t side : {7, 14, 28}) {
+        ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=1x1 k=8 rs=1x1");
+        p.input = {side, side};
+        p.layout = layout;
+        p.pass = pass;
+        EXPECT_EQ(row().plan(p, device_, {})->workspace_bytes(), 0) << to_line(p);
+        EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        expect_exact(p, {});
+      }
 }
 
 TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
@@ -176,6 +139,12 @@ TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
   }
 }
 
+TEST_F(Im2colGemm, CountsTheCopiesOfTheOutputOfSmallImages) {
+  const ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1");
+  const double columns = 4.0 * 49 * 8 * 9, gathered = 4.0 * 49 * 5;
+  EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * (columns + gathered));
+}
+
 TEST_F(Im2colGemm, NamesItsLibraryAndVersion) {
   EXPECT_EQ(row().info().provider, "openblas");
   EXPECT_THAT(row().info().version, HasSubstr("OpenMP"));
@@ -198,7 +167,19 @@ TEST_F(Im2colGemm, RefusesReducedPrecision) {
 TEST_F(Im2colGemm, RefusesMatricesThatOpenBlasCannotCount) {
   ConvProblem p;
   p.input = {1 << 16, 1 << 16};
+  for (Layout layout : {Layout::nchw, Layout::nhwc}) {
+    p.layout = layout;
+    EXPECT_EQ(supports(p).reason(), Reason::unsupported_size);
+    EXPECT_THAT(supports(p).why(), HasSubstr("4294967296"));
+  }
+  p.input = {1 << 8, 1 << 8};  // as many pixels in the batch
+  p.batch = 1 << 16;
   EXPECT_EQ(supports(p).reason(), Reason::unsupported_size);
+  p.layout = Layout::nchw;  // an image a matrix
+  EXPECT_TRUE(supports(p));
+  p.layout = Layout::nhwc;  // some rows a matrix
+  p.filter = {3, 3};
+  EXPECT_TRUE(supports(p));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // CMake picks one of them; nothing outside found/ includes a header of oneDNN.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,5 +22,9 @@ Support supports(Method method, const ConvProblem& problem);
 // Throws std::bad_alloc or std::runtime_error with oneDNN's own words. The plan is for the number of OpenMP
 // threads that is set when it is made.
 std::unique_ptr<Plan> make_plan(Method method, const ConvProblem& problem);
+
+// Bytes of the tensors in oneDNN's own layouts where those differ from the user's, each written once and read
+// once by the reorders and the convolution. Only for supported problems; throws as make_plan().
+int64_t reorder_bytes(Method method, const ConvProblem& problem);
 
 }  // namespace convscope::onednn

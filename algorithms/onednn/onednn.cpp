@@ -3,6 +3,7 @@
 #include "algorithms/onednn/onednn.hpp"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "algorithms/onednn/library.hpp"
@@ -31,8 +32,13 @@ class OneDnn final : public Algorithm {
     return onednn::make_plan(method_, problem);
   }
 
-  OperationCount operations(const ConvProblem& problem) const override {
-    return {problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  // oneDNN does not tell which tiles a Winograd implementation has, nor how often `auto` multiplies. The two
+  // others multiply what the definition does; what GEMM writes to its column buffers is not known.
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    if (method_ == Method::automatic || method_ == Method::winograd) return std::nullopt;
+    return OperationCount{
+        problem.nominal_flops(), 0,
+        static_cast<double>(problem.total_bytes() + onednn::reorder_bytes(method_, problem))};
   }
 
   // oneDNN's Winograd is F(4x4,3x3) or F(2x2,3x3); `automatic` may choose it.

@@ -14,7 +14,7 @@ class Arena {
  public:
   int64_t take(int64_t floats) {
     const int64_t at = size_;
-    size_ += (floats + 15) / 16 * 16;
+    size_ += round_up(floats, 16);
     return at;
   }
   int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(float)); }
@@ -36,8 +36,10 @@ ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int lanes, int 
 // Strips a block, from `strip_bytes` of planes a strip and the `stationary_bytes` that every block passes
 // through once (the transformed filters, or the products of backward-filter). A block is as large as those,
 // so that neither of the two streams outweighs the other, but stays between the private caches and the shared
-// one, and below what the workspace cap leaves beside `fixed_bytes`. The blocks are equal.
+// one, and below what the workspace cap leaves beside `fixed_bytes` and `padding_bytes`,
+// what rounding the planes' strides adds at most. The blocks are equal.
 int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t stationary_bytes,
-                         int64_t fixed_bytes, const DeviceInfo& device, const PlanOptions& options);
+                         int64_t fixed_bytes, int64_t padding_bytes, const DeviceInfo& device,
+                         const PlanOptions& options);
 
 }  // namespace convscope::winograd

@@ -52,7 +52,7 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
       depth_(read_view().lanes()),
       columns_(written_view().lanes()),
       panel_columns_(gemm_shape().columns_per_panel),
-      panels_((columns_ + panel_columns_ - 1) / panel_columns_) {
+      panels_(ceil_div(columns_, panel_columns_)) {
   filters_.row = panel_columns_;
   filters_.panel = depth_ * panel_columns_;
   filters_.plane = odd_lines(panels_ * filters_.panel);
@@ -61,12 +61,13 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
   scratch_ = take_scratch(arena_, geometry_, kernels_.lanes, threads_);
 
   tiles_.panel = products_.panel = 2 * kernels_.lanes;
-  tiles_.row = odd_lines((depth_ + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes);
+  tiles_.row = odd_lines(round_up(depth_, kernels_.lanes));
   products_.row = odd_lines(panels_ * panel_columns_);
   const int64_t strip_floats = geometry_.planes() * geometry_.tile_columns() * (tiles_.row + products_.row);
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  const int64_t padding_floats = 2 * geometry_.planes() * kOddLinesPadding;
   block_strips_ = strips_per_block(geometry_, strip_floats * kFloat, filter_floats_ * kFloat, arena_.bytes(),
-                                   device, options);
+                                   padding_floats * kFloat, device, options);
   const int64_t rows = block_strips_ * geometry_.tile_columns();
   tiles_.plane = odd_lines(rows * tiles_.row);
   products_.plane = odd_lines(rows * products_.row);
@@ -78,7 +79,7 @@ void ConvolutionPlan::prepare(const ConvArgs& args, Queue&) {
   float* const workspace = static_cast<float*>(args.workspace);
   const float* const filter = static_cast<const float*>(args.filter);
   const int64_t group_filters = geometry_.problem.elements(Role::filter) / groups_;
-  const int64_t vectors = (columns_ + kernels_.lanes - 1) / kernels_.lanes;
+  const int64_t vectors = ceil_div(columns_, kernels_.lanes);
   const int64_t chunks = (depth_ + FilterTransform::kDepthChunk - 1) / FilterTransform::kDepthChunk;
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t unit = 0; unit < groups_ * vectors * chunks; ++unit) {
@@ -120,8 +121,8 @@ void ConvolutionPlan::run(const ConvArgs& args, Queue&) {
   auto* const written = static_cast<float*>(forward_ ? args.output : args.input);
   const int64_t read_group = read_view().channels * read_view().shape.stride[1];
   const int64_t written_group = written_view().channels * written_view().shape.stride[1];
-  const int64_t read_vectors = (depth_ + kernels_.lanes - 1) / kernels_.lanes;
-  const int64_t written_vectors = (columns_ + kernels_.lanes - 1) / kernels_.lanes;
+  const int64_t read_vectors = ceil_div(depth_, kernels_.lanes);
+  const int64_t written_vectors = ceil_div(columns_, kernels_.lanes);
 #pragma omp parallel num_threads(threads_)
   {
     const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());

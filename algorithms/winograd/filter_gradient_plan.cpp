@@ -46,8 +46,8 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
       rows_(geometry.signal.lanes()),
       columns_(geometry.image.lanes()),
       panel_columns_(gemm_shape().columns_per_panel),
-      panels_((columns_ + panel_columns_ - 1) / panel_columns_),
-      row_panels_((rows_ + panel_columns_ - 1) / panel_columns_) {
+      panels_(ceil_div(columns_, panel_columns_)),
+      row_panels_(ceil_div(rows_, panel_columns_)) {
   products_.panel = 2 * kernels_.lanes;
   products_.row = odd_lines(panels_ * panel_columns_);
   products_.plane = odd_lines(rows_ * products_.row);
@@ -58,9 +58,11 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   const int64_t strip_floats =
       geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  // Panels are rounded, and then the planes of them.
+  const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
   block_strips_ =
       strips_per_block(geometry_, strip_floats * kFloat, products_.plane * geometry_.planes() * kFloat,
-                       arena_.bytes(), device, options);
+                       arena_.bytes(), padding_floats * kFloat, device, options);
   const int64_t tiles = block_strips_ * geometry_.tile_columns();
   data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
   data_.plane = odd_lines(panels_ * data_.panel);
@@ -101,8 +103,8 @@ void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
   const int64_t image_group = geometry_.image.channels * geometry_.image.shape.stride[1];
   const int64_t signal_group = geometry_.signal.channels * geometry_.signal.shape.stride[1];
   const int64_t filter_group = problem.elements(Role::filter) / problem.groups;
-  const int64_t image_vectors = (columns_ + kernels_.lanes - 1) / kernels_.lanes;
-  const int64_t signal_vectors = (rows_ + kernels_.lanes - 1) / kernels_.lanes;
+  const int64_t image_vectors = ceil_div(columns_, kernels_.lanes);
+  const int64_t signal_vectors = ceil_div(rows_, kernels_.lanes);
 #pragma omp parallel num_threads(threads_)
   {
     const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());

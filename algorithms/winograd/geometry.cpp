@@ -58,9 +58,4 @@ int64_t Block::strips_with(const Geometry& geometry, int point_h) const {
   return std::clamp<int64_t>(geometry.h.tiles_with(point_h) * geometry.problem.batch - first, 0, strips);
 }
 
-int64_t odd_lines(int64_t floats) {
-  const int64_t lines = (floats + 15) / 16;
-  return (lines | 1) * 16;
-}
-
 }  // namespace convscope::winograd

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/tensor_view.hpp"
 #include "algorithms/winograd/tiling.hpp"
 #include "bench/core/problem.hpp"
@@ -52,8 +53,5 @@ struct PlaneLayout {
   int64_t plane = 0, row = 0, panel = 0;
   int64_t offset(int64_t vector, int lanes) const { return vector / 2 * panel + vector % 2 * lanes; }
 };
-
-// Rounds a stride up to an odd number of 64-byte lines: powers of two would share cache sets.
-int64_t odd_lines(int64_t floats);
 
 }  // namespace convscope::winograd

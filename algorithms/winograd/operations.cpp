@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
 
 namespace convscope::winograd {
@@ -25,7 +27,16 @@ AxisSums sums(const Axis& axis) {
   return result;
 }
 
-// Products of one pair of channels summed over an image's tiles, phases that are zero left out.
+// Channels and phases as transforms and products see them: whole vectors, and columns in whole panels.
+struct Lanes {
+  explicit Lanes(int64_t lanes)
+      : used(static_cast<double>(lanes)),
+        in_vectors(static_cast<double>(round_up(lanes, vector_kernels().lanes))),
+        in_panels(static_cast<double>(round_up(lanes, gemm_shape().columns_per_panel))) {}
+  double used, in_vectors, in_panels;
+};
+
+// Forward: products of one pair of channels summed over an image's tiles, phases that are zero left out.
 double products(const Geometry& geometry) {
   double sum = 0;
   for (int i = 0; i < geometry.points_h(); ++i)
@@ -43,8 +54,7 @@ OperationCount count_operations(const Geometry& geometry) {
   const ConvProblem& p = geometry.problem;
   const LineCosts& costs = line_costs();
   const double groups = static_cast<double>(p.groups), images = static_cast<double>(p.batch) * groups;
-  const double image_lanes = static_cast<double>(geometry.image.lanes());
-  const double signal_lanes = static_cast<double>(geometry.signal.lanes());
+  const Lanes image(geometry.image.lanes()), signal(geometry.signal.lanes());
   const double points_h = geometry.points_h(), points_w = geometry.points_w();
   const AxisSums h = sums(geometry.h), w = sums(geometry.w);
 
@@ -56,24 +66,26 @@ OperationCount count_operations(const Geometry& geometry) {
     return geometry.h.taps * double(lines[geometry.points_w()][geometry.w.taps]) +
            points_w * double(lines[geometry.points_h()][geometry.h.taps]);
   };
-  const double filters = image_lanes * signal_lanes * groups;
-  const double image_tiles = images * h.points * w.points * image_lanes;
-  const double signal_tiles = images * h.points * w.points * signal_lanes;
+  // The filters' vectors run over the columns of the product: k in forward, image lanes otherwise.
+  const bool forward = p.pass == Pass::forward;
+  const double filters = groups * (forward ? image.used * signal.in_vectors : signal.used * image.in_vectors);
 
   OperationCount count;
-  count.product_flops =
-      2 * images * static_cast<double>(geometry.image.channels) * signal_lanes * products(geometry);
-  if (p.pass == Pass::backward_filter) {
-    count.transform_flops = images * (image_lanes * of_data + signal_lanes * of_gradient) +
+  if (forward)
+    count.product_flops =
+        2 * images * static_cast<double>(geometry.image.channels) * signal.in_panels * products(geometry);
+  else
+    count.product_flops = 2 * images * signal.used * image.in_panels * h.points * w.points;
+  if (p.pass == Pass::backward_filter)
+    count.transform_flops = images * (image.in_vectors * of_data + signal.in_vectors * of_gradient) +
                             filters * filter_lines(costs.interpolate);
-  } else {
-    const bool forward = p.pass == Pass::forward;
-    count.transform_flops = images * ((forward ? image_lanes : signal_lanes) * of_data +
-                                      (forward ? signal_lanes : image_lanes) * of_inverse) +
+  else
+    count.transform_flops = images * ((forward ? image : signal).in_vectors * of_data +
+                                      (forward ? signal : image).in_vectors * of_inverse) +
                             filters * filter_lines(costs.evaluate);
-  }
-  count.bytes = static_cast<double>(p.total_bytes()) +
-                2.0 * sizeof(float) * (image_tiles + signal_tiles + filters * points_h * points_w);
+  const double tiles = images * h.points * w.points * (image.in_vectors + signal.in_vectors);
+  count.bytes =
+      static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * (tiles + filters * points_h * points_w);
   return count;
 }
 

@@ -6,7 +6,7 @@
 
 namespace convscope::winograd {
 
-// Padding to tile multiples included, padding of channels to vectors not.
+// Padding to tile multiples included, and that of channels to whole vectors and panels.
 OperationCount count_operations(const Geometry& geometry);
 
 // The root-mean-square growth of the terms against the direct sum, both dimensions, of the largest tiles.

@@ -2,26 +2,15 @@
 #include "algorithms/winograd/vector_kernels.hpp"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <random>
 #include <vector>
 
+#include "algorithms/common/each_target.hpp"
+
 namespace convscope::winograd {
 namespace {
-
-template <typename Body>
-void for_each_target(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    body(vector_kernels());
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 struct alignas(64) Vectors {
   float at[4096];
@@ -76,12 +65,13 @@ void expect_all(const VectorKernels& kernels) {
 }
 
 TEST(VectorKernels, EveryTransformIsItsMatrix) {
-  for_each_target([](const VectorKernels& kernels) { expect_all(kernels); });
+  for_each_target([] { expect_all(vector_kernels()); });
 }
 
 TEST(VectorKernels, PackPlacesLanesBesideEachOtherAndZerosTheRest) {
   const Vectors tensor;
-  for_each_target([&](const VectorKernels& kernels) {
+  for_each_target([&] {
+    const VectorKernels& kernels = vector_kernels();
     const int64_t lanes = kernels.lanes;
     for (int64_t count = 1; count <= 13; ++count)
       for (const int64_t used : {lanes, (lanes + 1) / 2}) {
@@ -99,7 +89,8 @@ TEST(VectorKernels, PackPlacesLanesBesideEachOtherAndZerosTheRest) {
 
 TEST(VectorKernels, UnpackWritesTheUsedLanesAndNothingElse) {
   const Vectors staged;
-  for_each_target([&](const VectorKernels& kernels) {
+  for_each_target([&] {
+    const VectorKernels& kernels = vector_kernels();
     const int64_t lanes = kernels.lanes;
     for (int64_t count = 1; count <= 13; ++count)
       for (const int64_t used : {lanes, (lanes + 1) / 2}) {

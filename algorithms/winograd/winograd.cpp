@@ -78,7 +78,7 @@ class Winograd final : public Algorithm {
                              const PlanOptions& options) const override {
     return make_plan(make_geometry(problem, rule_), device.info(), options);
   }
-  OperationCount operations(const ConvProblem& problem) const override {
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
     return count_operations(make_geometry(problem, rule_));
   }
   double error_growth(const ConvProblem& problem) const override {

@@ -4,13 +4,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 #include <omp.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "algorithms/common/each_target.hpp"
+#include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/winograd/vector_kernels.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -143,18 +146,13 @@ TEST_F(Winograd, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
 }
 
 TEST_F(Winograd, EveryInstructionSetIsRight) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  for_each_target([&] {
     Problems problems(4);
     for (int i = 0; i < 15; ++i) {
       expect_right(variant("mixed"), problems.next({3, 5}, {1, 1}));
       expect_right(variant("polyphase"), problems.next({5, 3}, {2, 2}));
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
 }
 
 TEST_F(Winograd, StaysUnderAWorkspaceCapWithSmallerBlocks) {
@@ -198,13 +196,30 @@ TEST_F(Winograd, SaysHowItSplitsTheOutput) {
 
 TEST_F(Winograd, CountsTheMultipliesOfItsTiles) {
   const ConvProblem conv3 = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
-  const double pairs = 2.0 * 2 * 5 * 7;
-  EXPECT_EQ(variant("mixed").operations(conv3).product_flops, pairs * 19 * 19);
-  EXPECT_EQ(variant("f4x4_3x3").operations(conv3).product_flops, pairs * 24 * 24);
-  EXPECT_GT(variant("mixed").operations(conv3).transform_flops, 0);
+  const double pairs = 2.0 * 2 * 5 * static_cast<double>(round_up(7, gemm_shape().columns_per_panel));
+  EXPECT_EQ(variant("mixed").operations(conv3)->product_flops, pairs * 19 * 19);
+  EXPECT_EQ(variant("f4x4_3x3").operations(conv3)->product_flops, pairs * 24 * 24);
+  EXPECT_GT(variant("mixed").operations(conv3)->transform_flops, 0);
   // 55 = 5 tiles of 6 and 5 of 5; each phase of 3 taps has 75 points a dimension, the one of 2 taps 65.
   const ConvProblem conv1 = parse_problem("forward fp32 nchw n=2 c=5 hw=227x227 k=7 rs=11x11 stride=4x4");
-  EXPECT_EQ(variant("polyphase").operations(conv1).product_flops, pairs * 290 * 290);
+  EXPECT_EQ(variant("polyphase").operations(conv1)->product_flops, pairs * 290 * 290);
+}
+
+TEST_F(Winograd, CountsTheLanesAndColumnsThatItComputesAndDrops) {
+  const int64_t panel = gemm_shape().columns_per_panel, lanes = winograd::vector_kernels().lanes;
+  for (const Pass pass : kPasses) {
+    SCOPED_TRACE(name(pass));
+    ConvProblem few = parse_problem("forward fp32 nchw n=2 c=3 hw=13x13 k=1 rs=3x3 pad=1x1");
+    few.pass = pass;
+    ConvProblem whole = few;
+    int64_t& columns = pass == Pass::forward ? whole.out_channels : whole.in_channels;
+    columns = panel;
+    EXPECT_EQ(variant("mixed").operations(few)->product_flops,
+              variant("mixed").operations(whole)->product_flops);
+    columns = lanes;
+    EXPECT_EQ(variant("mixed").operations(few)->transform_flops,
+              variant("mixed").operations(whole)->transform_flops);
+  }
 }
 
 TEST_F(Winograd, ExpectsLargerErrorsOfLargerTiles) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,10 @@ struct ConvArgs {
   void* filter = nullptr;
   void* output = nullptr;
   void* workspace = nullptr;  // workspace_bytes(); prepare() and run() get the same one, untouched in between
+
+  void* tensor(Role role) const {
+    return role == Role::input ? input : role == Role::filter ? filter : output;
+  }
 };
 
 // What a plan may use. `workspace_cap` in bytes; a plan that can trade memory for time stays under it when
@@ -72,8 +77,8 @@ class Algorithm {
   virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
   // Only for supported problems. Throws std::bad_alloc or std::runtime_error.
   virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
-  // Only for supported problems. Libraries whose inner workings are unknown count as direct.
-  virtual OperationCount operations(const ConvProblem&) const = 0;
+  // Only for supported problems. Nothing where a library does not say what it does.
+  virtual std::optional<OperationCount> operations(const ConvProblem&) const = 0;
   // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
   // by the element-wise bound of bench/verify beside the gate on the relative L2 error.
   virtual double error_growth(const ConvProblem&) const { return 1.0; }

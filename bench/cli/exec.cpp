@@ -15,6 +15,7 @@
 #include "bench/cli/npy.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"
+#include "bench/device/values.hpp"
 #include "bench/report/words.hpp"
 #include "bench/runner/devices.hpp"
 
@@ -74,7 +75,7 @@ Buffer tensor(const ConvProblem& problem, Role role, const std::string& path, De
     throw UsageError(fmt::format("{}: its shape is {}; the {} of this problem in {} is {}", path,
                                  shape_text(array.shape), name(role), name(problem.layout),
                                  shape_text(expected)));
-  buffer.upload(array.values.data(), buffer.bytes());
+  upload_values(buffer, storage_type(problem.math), array.values);
   return buffer;
 }
 
@@ -103,7 +104,7 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
   const Buffer& result = tensors[static_cast<size_t>(written)];
   NpyArray array{file_shape(problem, written),
                  std::vector<float>(static_cast<size_t>(problem.elements(written)))};
-  result.download(array.values.data(), result.bytes());
+  download_values(result, storage_type(problem.math), array.values);
   write_npy(path_of(options, written), array);
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct Explanation {
   Reason reason = Reason::none;
   std::string why;
   std::string implementation;
-  OperationCount operations;
+  std::optional<OperationCount> operations;
   int64_t workspace_bytes = 0;
   std::optional<Bound> bound;
 };
@@ -51,7 +52,8 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
   result.why = support.why();
   if (!support) return result;
   result.operations = algorithm.operations(problem);
-  result.bound = bound(problem, result.operations, options.cache, device.info(), ceilings);
+  result.bound =
+      bound(problem, result.operations.value_or(OperationCount{}), options.cache, device.info(), ceilings);
   const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
   try {
     const auto plan = algorithm.plan(problem, device, {cap, ceilings.threads});
@@ -73,8 +75,8 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
   return result;
 }
 
-double intensity(const Explanation& one, const ConvProblem& problem) {
-  return one.operations.executed_flops() / static_cast<double>(problem.total_bytes());
+double intensity(const OperationCount& count, const ConvProblem& problem) {
+  return count.executed_flops() / static_cast<double>(problem.total_bytes());
 }
 
 Json to_json(const Explanation& one, const ConvProblem& problem) {
@@ -82,15 +84,16 @@ Json to_json(const Explanation& one, const ConvProblem& problem) {
   json["device"] = one.device ? Json(name(*one.device)) : Json(nullptr);
   json["reason"] = one.reason == Reason::none ? Json(nullptr) : Json(name(one.reason));
   json["why"] = one.why.empty() ? Json(nullptr) : Json(one.why);
-  const OperationCount& count = one.operations;
-  if (count.executed_flops() == 0) return json;
+  if (!one.operations && one.implementation.empty()) return json;
+  const OperationCount count = one.operations.value_or(OperationCount{});
+  const auto known = [&](double value) { return one.operations ? Json(value) : Json(nullptr); };
   json["implementation"] = one.implementation.empty() ? Json(nullptr) : Json(one.implementation);
-  json["product_flops"] = count.product_flops;
-  json["transform_flops"] = count.transform_flops;
-  json["flops_executed"] = count.executed_flops();
-  json["bytes_algo"] = count.bytes;
+  json["product_flops"] = known(count.product_flops);
+  json["transform_flops"] = known(count.transform_flops);
+  json["flops_executed"] = known(count.executed_flops());
+  json["bytes_algo"] = known(count.bytes);
   json["workspace_bytes"] = one.workspace_bytes;
-  json["arithmetic_intensity"] = intensity(one, problem);
+  json["arithmetic_intensity"] = known(intensity(count, problem));
   json["bound"] = one.bound ? Json(one.bound->kind()) : Json(nullptr);
   json["bound_seconds"] = one.bound ? Json(one.bound->seconds()) : Json(nullptr);
   return json;
@@ -147,11 +150,13 @@ void print_table(std::ostream& out, const ConvProblem& problem, const std::vecto
                    ">FLOP/byte", "<bound", ">best ms", "<chosen"});
   for (const Explanation& one : all) {
     if (one.reason != Reason::none) continue;
-    const OperationCount& count = one.operations;
-    table.add({one.algorithm, flops_text(count.product_flops), flops_text(count.transform_flops),
-               fmt::format("{:.0f}%", 100 * count.executed_flops() / problem.nominal_flops()),
-               bytes_text(count.bytes), bytes_text(static_cast<double>(one.workspace_bytes)),
-               fmt::format("{:.1f}", intensity(one, problem)),
+    const OperationCount count = one.operations.value_or(OperationCount{});
+    const auto known = [&](const std::string& text) { return one.operations ? text : std::string("-"); };
+    table.add({one.algorithm, known(flops_text(count.product_flops)),
+               known(flops_text(count.transform_flops)),
+               known(fmt::format("{:.0f}%", 100 * count.executed_flops() / problem.nominal_flops())),
+               known(bytes_text(count.bytes)), bytes_text(static_cast<double>(one.workspace_bytes)),
+               known(fmt::format("{:.1f}", intensity(count, problem))),
                std::string(one.bound ? one.bound->kind() : "-"),
                one.bound ? milliseconds_text(one.bound->seconds()) : "-", one.implementation});
   }

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <map>
 
 #include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -23,24 +23,6 @@ constexpr bool kSanitized = true;  // its handler turns signals into exit code 1
 constexpr bool kSanitized = false;
 #endif
 
-class CollectingSink final : public GroupSink {
- public:
-  explicit CollectingSink(std::function<void(Stage)> on_begin = nullptr) : on_begin_(std::move(on_begin)) {}
-  void begin(const std::string&, Stage stage) override {
-    if (on_begin_) on_begin_(stage);
-  }
-  void record(const ResultRecord& record) override {
-    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
-        << "two records of " << record.key.algorithm;
-  }
-  void benchmark(const std::string&) override {}
-
-  std::map<std::string, ResultRecord> records;
-
- private:
-  std::function<void(Stage)> on_begin_;
-};
-
 class Isolation : public ::testing::Test {
  protected:
   Isolation() {
@@ -48,14 +30,6 @@ class Isolation : public ::testing::Test {
     add_faulty(registry_);
     options_.executable = CONVSCOPE_FAULTY;
     options_.limits = {60, 60};
-    task_.group.common.network = "net";
-    task_.group.common.layer = "layer";
-    task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
-    task_.group.common.workspace_cap = 1 << 20;
-    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
-    task_.protocol.time_limit_seconds = 0.1;
-    task_.protocol.min_samples = 3;
-    task_.protocol.max_samples = 5;
   }
 
   // With the well-behaved plain.cpu, which must not suffer.
@@ -75,8 +49,8 @@ class Isolation : public ::testing::Test {
   StopSignal stop_;
   Registry registry_;
   IsolationOptions options_;
-  GroupTask task_;
-  CollectingSink sink_;
+  GroupTask task_ = testing::small_task(0.1);
+  testing::CollectingSink sink_;
 };
 
 TEST_F(Isolation, SurvivesASegmentationFaultInThePlan) {
@@ -93,6 +67,15 @@ TEST_F(Isolation, SurvivesASegmentationFaultWhileMeasuring) {
   EXPECT_THAT(record.note, HasSubstr("measure"));
 }
 
+TEST_F(Isolation, GoesOnInAFreshProcessAfterALostDevice) {
+  for (const char* culprit : {"faulty.lost.plan.cpu", "faulty.lost.verify.cpu", "faulty.lost.measure.cpu"}) {
+    sink_ = {};
+    const ResultRecord& record = run_beside_plain(culprit);
+    EXPECT_EQ(record.outcome, Outcome::crashed);
+    EXPECT_THAT(record.note, HasSubstr("an illegal memory access was encountered"));
+  }
+}
+
 TEST_F(Isolation, SurvivesAnAbort) {
   const ResultRecord& record = run_beside_plain("faulty.abort.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::crashed);
@@ -104,6 +87,20 @@ TEST_F(Isolation, SurvivesAnExitInTheMiddle) {
   const ResultRecord& record = run_beside_plain("faulty.exit.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::crashed);
   EXPECT_THAT(record.note, HasSubstr("exit code"));
+}
+
+TEST_F(Isolation, TakesAForeignKillForMemoryThatRanOut) {
+  const ResultRecord& record = run_beside_plain("faulty.kill.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.reason, Reason::out_of_memory);
+  EXPECT_THAT(record.note, HasSubstr("killed by SIGKILL during verify, probably because memory ran out"));
+}
+
+TEST_F(Isolation, KnowsItsOwnKillFromAForeignOne) {
+  const ResultRecord& record = run_beside_plain("faulty.linger.verify.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.reason, Reason::crashed);
+  EXPECT_THAT(record.note, HasSubstr("had to be killed"));
 }
 
 TEST_F(Isolation, KeepsTheTextOfAnException) {
@@ -153,12 +150,23 @@ TEST_F(Isolation, ReportsEveryoneWhenTheWorkerCannotRunAtAll) {
 TEST_F(Isolation, StopsAtOnceWhenAskedTo) {
   task_.group.algorithms = {"faulty.loop.verify.cpu"};
   options_.limits = {1000, 1000};
-  CollectingSink sink([](Stage stage) {
+  testing::CollectingSink sink([](Stage stage) {
     if (stage == Stage::verify) raise(SIGINT);
   });
   EXPECT_FALSE(run_isolated(task_, registry_, {}, options_, stop_, sink));
   EXPECT_THAT(sink.records, SizeIs(0));
   EXPECT_TRUE(stop_.requested());
+}
+
+TEST_F(Isolation, StopsAtOnceWhileACandidateIsMeasured) {
+  task_ = testing::small_task(1000);
+  task_.protocol.min_samples = task_.protocol.max_samples = 1'000'000'000;
+  task_.group.algorithms = {"plain.cpu"};
+  testing::CollectingSink sink([](Stage stage) {
+    if (stage == Stage::measure) raise(SIGINT);
+  });
+  EXPECT_FALSE(run_isolated(task_, registry_, {}, options_, stop_, sink));
+  EXPECT_THAT(sink.records, SizeIs(0));
 }
 
 TEST_F(Isolation, TurnedOffGivesTheSameRows) {

@@ -13,18 +13,12 @@
 #include "bench/report/results_format.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/report/words.hpp"
+#include "bench/runner/config_text.hpp"
 
 namespace convscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename T>
-std::vector<std::string> names_of(const std::vector<T>& values) {
-  std::vector<std::string> names;
-  for (T value : values) names.emplace_back(name(value));
-  return names;
-}
 
 // The first that runs the algorithm: the GPU comes before the emulator. Null when there is none.
 const DeviceInfo* device_of(const Algorithm& algorithm, const DeviceList& devices) {
@@ -51,9 +45,9 @@ Json algorithm_json(const Algorithm& algorithm, const Capability& can) {
           {"summary", info.summary},
           {"candidate", info.candidate},
           {"exact_on_integers", info.exact_on_integers},
-          {"passes", names_of(can.passes)},
-          {"layouts", names_of(can.layouts)},
-          {"math", names_of(can.math)},
+          {"passes", all_names(can.passes)},
+          {"layouts", all_names(can.layouts)},
+          {"math", all_names(can.math)},
           {"shapes", can.shapes},
           {"refusal", text_or_null(can.refusal)}};
 }
@@ -76,8 +70,8 @@ void print_algorithm(std::ostream& out, const Algorithm& algorithm, const Capabi
     fmt::print(out, "  not here: {}\n", can.refusal);
     return;
   }
-  fmt::print(out, "  passes {}; layouts {}; math {}\n", comma_list(names_of(can.passes)),
-             comma_list(names_of(can.layouts)), comma_list(names_of(can.math)));
+  fmt::print(out, "  passes {}; layouts {}; math {}\n", comma_list(all_names(can.passes)),
+             comma_list(all_names(can.layouts)), comma_list(all_names(can.math)));
   fmt::print(out, "  filters {}\n",
              can.shapes.empty() ? "not in the forward pass" : shapes_text(can.shapes, probe_names()));
 }

@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   convscope::Registry registry;
   convscope::add_reference(registry);
+  convscope::add_device_reference(registry);
   convscope::register_all(registry);
   return convscope::convscope_main(argc, argv, registry);
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "bench/core/error.hpp"
 #include "bench/runner/merge.hpp"
@@ -12,7 +13,8 @@ namespace convscope {
 
 int merge(const MergeOptions& options, const std::vector<std::string>& argv) {
   const std::filesystem::path out(options.out);
-  if (std::filesystem::exists(out / "results.json"))
+  std::error_code unknown;  // what is wrong with the folder, writing to it will say
+  if (std::filesystem::exists(out / "results.json", unknown))
     throw UsageError(options.out + " holds results already; choose another --out");
   Merged merged = merge_results(options.folders);
   const std::string benchmarks = merge_benchmarks(options.folders);

@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/report/ranking.hpp"
+
 namespace convscope {
 namespace {
 
 struct Floor {
+  std::string scope;  // network, batch and what else the times depend on
   std::string layer;  // and pass
   double difference = 0;
   std::string algorithm;
@@ -22,12 +26,16 @@ std::vector<Floor> floors_of(std::span<const ResultRecord> records) {
   for (const ResultRecord& record : records) {
     const auto difference = difference_of_series(record);
     if (!difference) continue;
-    const std::string layer =
-        fmt::format("{} {} {}", record.key.network, record.key.layer, name(record.key.problem.pass));
-    if (floors.empty() || floors.back().layer != layer) floors.push_back({layer, -1, ""});
-    if (*difference > floors.back().difference) {
-      floors.back().difference = *difference;
-      floors.back().algorithm = record.key.algorithm;
+    const CaseKey& key = record.key;
+    const std::string scope =
+        fmt::format("{}, batch {}, {}", key.network, key.problem.batch, circumstances(key, record.device));
+    const std::string layer = fmt::format("{} {}", key.layer, name(key.problem.pass));
+    auto floor = std::find_if(floors.begin(), floors.end(),
+                              [&](const Floor& f) { return f.scope == scope && f.layer == layer; });
+    if (floor == floors.end()) floor = floors.insert(floors.end(), {scope, layer, -1, ""});
+    if (*difference > floor->difference) {
+      floor->difference = *difference;
+      floor->algorithm = key.algorithm;
     }
   }
   return floors;
@@ -47,11 +55,14 @@ void print_noise_floor(std::ostream& out, std::span<const ResultRecord> records)
   if (floors.empty()) return;
   out << "\nNoise floor: the medians of two series of the same candidate differ by at most\n";
   double largest = 0;
+  std::string scope;
   for (const Floor& floor : floors) {
-    out << fmt::format("  {:6.2f} %  {} ({})\n", 100 * floor.difference, floor.layer, floor.algorithm);
+    if (floor.scope != scope) out << fmt::format("  {}\n", floor.scope);
+    scope = floor.scope;
+    out << fmt::format("  {:8.2f} %  {} ({})\n", 100 * floor.difference, floor.layer, floor.algorithm);
     largest = std::max(largest, floor.difference);
   }
-  out << fmt::format("  {:6.2f} %  over all\n", 100 * largest);
+  out << fmt::format("  {:8.2f} %  over all\n", 100 * largest);
 }
 
 }  // namespace convscope

@@ -13,7 +13,8 @@ namespace convscope {
 // |median of the second series / median of the first - 1|; null where there is no second series.
 std::optional<double> difference_of_series(const ResultRecord& record);
 
-// One line a layer and pass with the largest difference among its candidates, then the largest of all.
+// One line a layer and pass with the largest difference among its candidates, under a heading for all that
+// was run under the same circumstances; then the largest of all.
 void print_noise_floor(std::ostream& out, std::span<const ResultRecord> records);
 
 }  // namespace convscope

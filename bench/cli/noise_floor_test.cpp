@@ -43,8 +43,21 @@ TEST(NoiseFloor, NamesTheLargestOfEachLayer) {
                                              record("b", "x", 1, 1.005)};
   std::ostringstream out;
   print_noise_floor(out, records);
-  EXPECT_THAT(out.str(), AllOf(HasSubstr("2.00 %  net a forward (y)"), HasSubstr("0.50 %  net b forward (x)"),
+  EXPECT_THAT(out.str(), AllOf(HasSubstr("2.00 %  a forward (y)"), HasSubstr("0.50 %  b forward (x)"),
                                HasSubstr("2.00 %  over all")));
+}
+
+TEST(NoiseFloor, KeepsTheMembersOfASweepApart) {
+  std::vector<ResultRecord> records = {record("a", "x", 1, 1.01), record("a", "x", 1, 1.02),
+                                       record("a", "x", 1, 1.03), record("a", "x", 1, 1.04)};
+  records[1].key.threads = 2;
+  records[2].key.problem.batch = 7;
+  records[3].device.name = "another processor";
+  std::ostringstream out;
+  print_noise_floor(out, records);
+  EXPECT_THAT(out.str(), AllOf(HasSubstr("1.00 %  a forward"), HasSubstr("2.00 %  a forward"),
+                               HasSubstr("3.00 %  a forward"), HasSubstr("4.00 %  a forward"),
+                               HasSubstr("2 threads"), HasSubstr("batch 7"), HasSubstr("another processor")));
 }
 
 TEST(NoiseFloor, PrintsNothingWhereNothingWasMeasuredTwice) {

@@ -5,6 +5,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
+#include "bench/report/words.hpp"
 #include "bench/runner/build_info.hpp"
 #include "bench/runner/config_text.hpp"
 
@@ -42,7 +43,7 @@ void refuse_leftovers(const CLI::App& app) {
     const std::vector<std::string> verbs = verb_names(app);
     const std::string near = did_you_mean(word, verbs);
     throw UsageError("there is no verb \"" + word + "\"" +
-                     (near.empty() ? "; there are " + join(verbs) : near) + " (" + help + ")");
+                     (near.empty() ? "; there are " + comma_list(verbs) : near) + " (" + help + ")");
   }
   if (word.front() == '-')
     throw UsageError("there is no flag " + flag +
@@ -70,11 +71,11 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
   if (!options.resume.empty())
     return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
   if (!options.problem.empty()) {
-    refuse_beside(
-        "--case",
-        {"--algorithm", "--device", "--threads", "--blocker", "--cache", "--workspace-cap", "--time-limit", "--min-samples",
-         "--max-samples", "--confidence-width", "--seed", "--out", "--aa", "--dry-run", "--isolate"},
-        "says the whole problem");
+    refuse_beside("--case",
+                  {"--algorithm", "--device", "--threads", "--blocker", "--cache", "--workspace-cap",
+                   "--time-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed", "--out",
+                   "--aa", "--dry-run", "--isolate"},
+                  "says the whole problem");
     if (!options.overrides.algorithms)
       throw UsageError("--case needs --algorithm, the id of the algorithm to run");
     return;
@@ -109,7 +110,7 @@ Command parse_command(const std::vector<std::string>& argv) {
   refuse_leftovers(app);
   const CLI::App* verb = chosen_verb(app);
   if (verb == nullptr)
-    throw UsageError("a verb is missing: " + join(verb_names(app)) + " (convscope --help)");
+    throw UsageError("a verb is missing: " + comma_list(verb_names(app)) + " (convscope --help)");
   Command command = options.of(verb->get_name());
   if (const auto* run = std::get_if<RunOptions>(&command)) check_run(*verb, *run);
   return command;

@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "bench/cli/noise_floor.hpp"
 #include "bench/cli/run_console.hpp"
 #include "bench/cli/terminal.hpp"
+#include "bench/core/error.hpp"
 #include "bench/report/console.hpp"
+#include "bench/report/record_json.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
@@ -26,9 +29,11 @@ std::string default_folder() {
   for (char& c : time)
     if (c == ':') c = '-';
   const std::string folder = "out/" + time.substr(0, time.find('Z'));
-  if (!std::filesystem::exists(folder)) return folder;
+  std::error_code unknown;  // what is wrong with the folder, making it will say
+  if (!std::filesystem::exists(folder, unknown)) return folder;
   for (int number = 2;; ++number)
-    if (const auto next = fmt::format("{}-{}", folder, number); !std::filesystem::exists(next)) return next;
+    if (const auto next = fmt::format("{}-{}", folder, number); !std::filesystem::exists(next, unknown))
+      return next;
 }
 
 void print_dry_run(const RunPlan& plan, const Registry& registry) {
@@ -61,11 +66,32 @@ std::string program_of(const nlohmann::ordered_json& environment) {
   return program.at("version").dump() + " commit " + program.at("commit").dump();
 }
 
+// A device without what may change from one boot to the next.
+nlohmann::ordered_json identity_of(nlohmann::ordered_json device) {
+  if (device.is_object()) device.erase("memory_bytes");
+  return device;
+}
+
+// The times of two machines do not belong into one table, nor does one's ceiling beside the other's time.
+void refuse_another_device(const std::string& folder, const nlohmann::ordered_json& begun,
+                           const nlohmann::ordered_json& here) {
+  if (identity_of(begun) != identity_of(here))
+    throw UsageError(
+        fmt::format("{}: was begun on another device: {}; this is {}. Go on there, or begin anew "
+                    "with --out",
+                    folder, dump_json(begun), dump_json(here)));
+}
+
 // Notes in the log that the run goes on from here, and warns when another program began it.
 void note_resumption(RunLog& log, const Registry& registry, const std::vector<DeviceInfo>& devices) {
   if (log.tasks_left().empty()) return;
   const auto environment = describe_environment(devices, registry);
   const auto& begun = log.plan().environment;
+  for (const GroupTask& task : log.tasks_left()) {
+    const char* key = task.group.common.device == DeviceKind::cuda ? "gpu" : "device";
+    refuse_another_device(log.folder(), begun.value(key, nlohmann::ordered_json()),
+                          environment.value(key, nlohmann::ordered_json()));
+  }
   if (program_of(begun) != program_of(environment))
     std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
                              program_of(environment));
@@ -87,8 +113,7 @@ size_t print_failures(const std::vector<ResultRecord>& records) {
 }
 
 // The whole of a run that has its folder already.
-int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) {
-  StopSignal stop;
+int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, StopSignal& stop) {
   const Terminal terminal = describe_terminal();
   RunConsole console(terminal, log);
   IsolationOptions isolation;
@@ -116,17 +141,19 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry) 
 int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
   const std::vector<DeviceInfo> devices = find_devices().present;
   if (!options.resume.empty()) {
+    StopSignal stop;
     RunLog log = RunLog::open(options.resume);
     note_resumption(log, registry, devices);
-    return carry_out(log, options, registry);
+    return carry_out(log, options, registry, stop);
   }
   RunPlan plan = make_plan(options, argv, registry, devices);
   if (options.dry_run) {
     print_dry_run(plan, registry);
     return 0;
   }
+  StopSignal stop;  // before the journal is begun: a run that has one ends with its files written
   RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));
-  return carry_out(log, options, registry);
+  return carry_out(log, options, registry, stop);
 }
 
 }  // namespace convscope

@@ -11,7 +11,7 @@ RunConsole::RunConsole(const Terminal& terminal, const RunLog& log)
   for (const GroupTask& task : log.tasks_left()) state_.total += task.group.algorithms.size();
 }
 
-void RunConsole::group_begins(size_t /*index*/, const GroupTask& task) {
+void RunConsole::group_begins(const GroupTask& task) {
   state_.layer = task.group.common.network + " " + task.group.common.layer;
   state_.pass = name(task.group.common.problem.pass);
 }

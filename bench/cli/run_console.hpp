@@ -16,7 +16,7 @@ class RunConsole final : public RunObserver {
   // The log is looked at now only, for what is left to do.
   RunConsole(const Terminal& terminal, const RunLog& log);
 
-  void group_begins(size_t index, const GroupTask& task) override;
+  void group_begins(const GroupTask& task) override;
   void candidate_begins(const std::string& algorithm, Stage stage) override;
   void candidate_ends(const ResultRecord& record) override;
   void group_ends(std::span<const ResultRecord> records) override;

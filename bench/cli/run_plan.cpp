@@ -80,6 +80,8 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
   keep_shard(options.shard, plan.tasks);
   plan.environment = describe_environment(devices, registry);
   plan.environment["started"] = utc_now();
+  if (options.shard.count > 1)
+    plan.environment["shard"] = {{"index", options.shard.index}, {"count", options.shard.count}};
   return plan;
 }
 

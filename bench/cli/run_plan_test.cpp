@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include "bench/cli/run.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -32,7 +32,6 @@ class MakePlan : public ::testing::Test {
                                           {"name": "two", "in_channels": 2, "input": [8, 8], "out_channels": 2, "filter": 3}])")};
     options_.overrides.algorithms = {"plain.cpu"};
   }
-  ~MakePlan() override { fs::remove_all(folder_); }
 
   std::string config(const std::string& name, const std::string& layers) const {
     const fs::path path = folder_ / (name + ".json");
@@ -42,7 +41,8 @@ class MakePlan : public ::testing::Test {
 
   RunPlan plan() const { return make_plan(options_, {"convscope", "run"}, registry_, {describe_cpu()}); }
 
-  fs::path folder_ = fs::temp_directory_path() / ("make_plan_test_" + std::to_string(getpid()));
+  testing::TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   Registry registry_;
   RunOptions options_;
 };
@@ -82,6 +82,8 @@ TEST_F(MakePlan, SplitsIntoShardsThatAreTheWhole) {
       keys.insert(candidate_key(task.group.common));
       ++groups;
     }
+    EXPECT_EQ(plan().environment.at("shard").at("index"), index);
+    EXPECT_EQ(plan().environment.at("shard").at("count"), 3);
   }
   EXPECT_EQ(groups, 6u);
   EXPECT_THAT(keys, SizeIs(6));

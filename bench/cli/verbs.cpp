@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/report/words.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 
@@ -77,7 +78,8 @@ void add_run(CLI::App& app, RunOptions& options) {
   add_overrides(*run, options.overrides, {});
   add_where(*run, options);
   run->add_option_function<std::string>(
-         "--blocker", [&options](const std::string& text) { options.blocker = parse_switch("--blocker", text); },
+         "--blocker",
+         [&options](const std::string& text) { options.blocker = parse_switch("--blocker", text); },
          "on (default): on a GPU, all work of a sample is enqueued before any of it runs, so that the host's "
          "gaps are not timed; off: for profilers that run launches one by one.")
       ->type_name("on|off");
@@ -193,7 +195,7 @@ void add_explain(CLI::App& app, ExplainOptions& options) {
             const auto cache = cache_state_from_name(text);
             if (!cache)
               throw UsageError("--cache: found \"" + text + "\"; allowed is " +
-                               join(all_names(kCacheStates)));
+                               comma_list(all_names(kCacheStates)));
             options.cache = *cache;
           },
           "Where the tensors are taken to be: cold, hot, weights-cold. cold when left out.")

@@ -23,6 +23,7 @@ namespace convscope {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -43,7 +44,10 @@ class Picky final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return std::make_unique<PickyPlan>(work_);
   }
-  OperationCount operations(const ConvProblem& p) const override { return {p.nominal_flops() / 4, 1e6, 5e6}; }
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    if (p.layout == Layout::nhwc) return std::nullopt;  // as a library that does not say what it does
+    return OperationCount{p.nominal_flops() / 4, 1e6, 5e6};
+  }
 
  private:
   struct PickyPlan final : Plan {
@@ -87,7 +91,9 @@ std::string error_of(const Function& function) {
 }
 
 TEST(ListAlgorithms, AsksEachWhatItSupports) {
-  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {{machine()}, {}}, false); });
+  const std::string text = output_of([](auto& out) {
+    list_algorithms(out, registry(), {{machine()}, {}}, false);
+  });
   EXPECT_THAT(
       text,
       HasSubstr("picky.cpu  (somelib 1.2)\n  For this test.\n  passes forward; layouts nchw, nhwc, chwn; "
@@ -97,7 +103,9 @@ TEST(ListAlgorithms, AsksEachWhatItSupports) {
 }
 
 TEST(ListAlgorithms, WritesTheSameAsJson) {
-  const std::string text = output_of([](auto& out) { list_algorithms(out, registry(), {{machine()}, {}}, true); });
+  const std::string text = output_of([](auto& out) {
+    list_algorithms(out, registry(), {{machine()}, {}}, true);
+  });
   const Json json = Json::parse(text);
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[1]["id"], "picky.cpu");
@@ -202,6 +210,19 @@ TEST(Explain, ShowsCountsAndTheBindingBound) {
   EXPECT_EQ(picky["workspace_bytes"], 1 << 20);
   EXPECT_EQ(picky["bound"], "compute");
   EXPECT_DOUBLE_EQ(picky["bound_seconds"].get<double>(), flops / kCeilings.fma_flops);
+}
+
+TEST(Explain, LeavesOutTheCountsThatALibraryDoesNotTell) {
+  const std::string line = "nhwc n=16 c=64 hw=14 k=64 rs=3 pad=1";
+  EXPECT_THAT(explanation(line, {}), ContainsRegex("picky.cpu +- +- +- +- +1.0 MiB +- +- +- +5\\+4\\+4"));
+  ExplainOptions as_json;
+  as_json.json = true;
+  const Json picky = Json::parse(explanation(line, as_json))["algorithms"][1];
+  EXPECT_TRUE(picky["supported"].get<bool>());
+  EXPECT_EQ(picky["workspace_bytes"], 1 << 20);
+  for (const char* unknown : {"product_flops", "transform_flops", "flops_executed", "bytes_algo",
+                              "arithmetic_intensity", "bound", "bound_seconds"})
+    EXPECT_TRUE(picky.at(unknown).is_null()) << unknown;
 }
 
 TEST(Explain, SaysWhyNot) {

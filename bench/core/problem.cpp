@@ -1,32 +1,33 @@
 #include "bench/core/problem.hpp"
 
+#include <algorithm>
 #include <limits>
 
-#include "bench/core/error.hpp"
+#include "bench/core/names.hpp"
 
 namespace convscope {
 namespace {
-
-template <typename E, size_t N>
-std::optional<E> from_name(const std::array<E, N>& all, std::string_view text) {
-  for (E value : all)
-    if (name(value) == text) return value;
-  return std::nullopt;
-}
 
 int64_t output_size(int64_t input, int64_t filter, int64_t stride, int64_t pad, int64_t dilation) {
   return (input + 2 * pad - ((filter - 1) * dilation + 1)) / stride + 1;
 }
 
+// How many i below `count` have begin + i * step below `end`; step is at least 1.
+int64_t steps_below(int64_t end, int64_t begin, int64_t step, int64_t count) {
+  return begin >= end ? 0 : std::min((end - begin - 1) / step + 1, count);
+}
+
 // The number of (output, tap) pairs along one dimension whose input position lies inside the tensor.
 int64_t inside_pairs(int64_t input, int64_t output, int64_t filter, int64_t stride, int64_t pad,
                      int64_t dilation) {
+  if (pad == 0) return output * filter;
+  // Outputs and taps play the same part: walk along the fewer.
+  if (output < filter) return inside_pairs(input, filter, output, dilation, pad, stride);
   int64_t pairs = 0;
-  for (int64_t p = 0; p < output; ++p)
-    for (int64_t r = 0; r < filter; ++r) {
-      const int64_t h = p * stride - pad + r * dilation;
-      pairs += h >= 0 && h < input;
-    }
+  for (int64_t r = 0; r < filter; ++r) {
+    const int64_t begin = r * dilation - pad;
+    pairs += steps_below(input, begin, stride, output) - steps_below(0, begin, stride, output);
+  }
   return pairs;
 }
 
@@ -64,11 +65,9 @@ std::optional<int64_t> product(std::optional<int64_t> a, int64_t b) {
 }
 
 std::optional<std::string> out_of_range(std::string_view field, int64_t value, int64_t lowest) {
-  // Larger than this no field makes sense and sums of fields could overflow.
-  constexpr int64_t highest = int64_t{1} << 31;
-  if (value >= lowest && value <= highest) return std::nullopt;
+  if (value >= lowest && value <= kLargestSize) return std::nullopt;
   return std::string(field) + " is " + std::to_string(value) + "; allowed is " + std::to_string(lowest) +
-         " to " + std::to_string(highest);
+         " to " + std::to_string(kLargestSize);
 }
 
 }  // namespace

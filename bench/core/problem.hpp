@@ -93,6 +93,9 @@ struct ConvProblem {
   double effective_flops() const;
 };
 
+// No field may be larger: no such problem makes sense, and products of two fields still fit 64 bits.
+inline constexpr int64_t kLargestSize = int64_t{1} << 31;
+
 // What makes the problem meaningless (a zero size, a filter larger than the padded input, a 64-bit overflow),
 // or nothing. The sentence names the field, the value and what is allowed.
 std::optional<std::string> defect(const ConvProblem&);

@@ -46,6 +46,41 @@ TEST(ConvProblem, EffectiveFlopsLeaveOutTapsOnPadding) {
   EXPECT_EQ(p.nominal_flops(), 2.0 * 9 * 9);
 }
 
+TEST(ConvProblem, EffectiveFlopsAreThoseOfCountingEveryTap) {
+  int64_t problems = 0;
+  for (int64_t input : {1, 4, 9})
+    for (int64_t filter : {1, 2, 5, 11})
+      for (int64_t stride : {1, 2, 5})
+        for (int64_t pad : {0, 1, 4, 12})
+          for (int64_t dilation : {1, 3}) {
+            ConvProblem p;
+            p.input = {input, 1};
+            p.filter = {filter, 1};
+            p.stride = {stride, 1};
+            p.pad = {pad, 0};
+            p.dilation = {dilation, 1};
+            if (defect(p)) continue;
+            ++problems;
+            int64_t inside = 0;
+            for (int64_t out = 0; out < p.output().h; ++out)
+              for (int64_t tap = 0; tap < filter; ++tap) {
+                const int64_t at = out * stride - pad + tap * dilation;
+                inside += at >= 0 && at < input;
+              }
+            EXPECT_EQ(p.effective_flops(), 2.0 * static_cast<double>(inside)) << to_line(p);
+          }
+  EXPECT_GT(problems, 100);
+}
+
+TEST(ConvProblem, EffectiveFlopsOfAHugeFilterAreCountedInNoTime) {
+  // 2.5e15 (output, tap) pairs: counted one by one, this test would not end.
+  const ConvProblem p = parse_problem("n=1 c=1 hw=100000000x1 k=1 rs=50000000x1");
+  EXPECT_EQ(p.effective_flops(), p.nominal_flops());
+  const ConvProblem padded = parse_problem("n=1 c=1 hw=100000000x1 k=1 rs=99999999x1 pad=1x0");
+  // Four outputs: the first and the last have one tap on padding.
+  EXPECT_EQ(padded.effective_flops(), padded.nominal_flops() - 2 * 2);
+}
+
 TEST(ConvProblem, OutputFollowsStridePadAndDilation) {
   ConvProblem p;
   p.input = {227, 30};
@@ -135,6 +170,26 @@ TEST(Benchdnn, RoundTripsRectangles) {
   p.pad = {2, 0};
   p.dilation = {1, 3};
   EXPECT_EQ(parse_benchdnn(to_benchdnn(p)), p) << to_benchdnn(p);
+}
+
+TEST(Benchdnn, RefusesToDeriveAnOddPadding) {
+  // Five outputs at stride 2 of a 3-tap filter reach over 11 of 10: benchdnn puts the odd row at the bottom.
+  EXPECT_THAT(error_of("mb1ic2ih10oc2oh5kh3sh2"), HasSubstr("asymmetric padding is not supported"));
+  EXPECT_THAT(error_of("mb1ic2ih9iw10oc2oh5ow5kh3sh2"), HasSubstr("an output width of 5"));
+  EXPECT_EQ(parse_benchdnn("mb1ic2ih9oc2oh5kh3sh2").pad, (Extent2{1, 1}));
+  EXPECT_EQ(parse_benchdnn("mb1ic2ih8oc2oh4kh1sh2").pad, (Extent2{0, 0}));  // the last row is not read
+}
+
+TEST(Benchdnn, RefusesNumbersThatWouldOverflow) {
+  const std::string huge = "9223372036854775807";
+  for (const std::string field : {"mb", "ic", "ih", "oh", "kh", "sh", "ph", "dh", "g"})
+    EXPECT_THAT(error_of("mb1ic2ih9oc2oh9kh3" + field + huge),
+                HasSubstr(field + " is " + huge + "; allowed is at most 2147483648"));
+  EXPECT_THAT(error_of("mb1ic2ih9oc2oh2147483648kh2147483648sh2147483648dh2147483648ph0"),
+              HasSubstr("dilation height is 2147483649"));
+  EXPECT_THAT(error_of("mb1ic2ih9oc2oh2147483648kh2147483648sh2147483648dh2147483648"),
+              HasSubstr("9223372034707292151 rows"));
+  EXPECT_THAT(error_of("mb1ic2ih9oc2oh9kh99999999999999999999"), HasSubstr("does not start with"));
 }
 
 TEST(Benchdnn, RefusesAsymmetricPaddingAndNonsense) {

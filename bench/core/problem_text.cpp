@@ -178,6 +178,23 @@ std::string to_benchdnn(const ConvProblem& p) {
   return text;
 }
 
+namespace {
+
+// The padding on each side that gives `output`, as benchdnn derives it where the descriptor has none.
+int64_t derived_pad(std::string_view text, std::string_view axis, int64_t input, int64_t output,
+                    int64_t filter, int64_t stride, int64_t dilation) {
+  const int64_t both_sides = (output - 1) * stride + (filter - 1) * dilation + 1 - input;
+  if (both_sides <= 0) return 0;
+  if (both_sides % 2 != 0)
+    fail(text, "an output " + std::string(axis) + " of " + std::to_string(output) + " needs " +
+                   std::to_string(both_sides) +
+                   " rows or columns of padding, one more on one side than on the other; asymmetric padding "
+                   "is not supported");
+  return both_sides / 2;
+}
+
+}  // namespace
+
 ConvProblem parse_benchdnn(std::string_view text) {
   ConvProblem p;
   std::optional<int64_t> ih, iw, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw, ic, oc;
@@ -218,6 +235,9 @@ ConvProblem parse_benchdnn(std::string_view text) {
            "\"" + std::string(rest) +
                "\" does not start with a benchdnn field: g, mb, ic, ih, iw, oc, oh, ow, kh, kw, sh, sw, ph, "
                "pw, dh or dw with a number");
+    if (*value > kLargestSize)
+      fail(text, std::string(key) + " is " + std::to_string(*value) + "; allowed is at most " +
+                     std::to_string(kLargestSize));
     rest.remove_prefix(end);
   }
   if (!ic || !oc || (!ih && !iw) || (!kh && !kw)) fail(text, "a benchdnn descriptor needs ic, ih, oc and kh");
@@ -232,17 +252,12 @@ ConvProblem parse_benchdnn(std::string_view text) {
   const Extent2 counted_from_zero = both(dh, dw, 0);
   p.dilation = {counted_from_zero.h + 1, counted_from_zero.w + 1};
   p.pad = both(ph, pw, 0);
-  const auto reach = [](int64_t filter, int64_t dilation) { return (filter - 1) * dilation + 1; };
-  if (!ph && !pw && oh)  // benchdnn derives the padding from the output when it is not written
-    p.pad.h =
-        std::max<int64_t>(0, ((*oh - 1) * p.stride.h + reach(p.filter.h, p.dilation.h) - p.input.h + 1) / 2);
-  if (!ph && !pw && (ow || oh))
-    p.pad.w = std::max<int64_t>(0, ((ow.value_or(oh.value_or(1)) - 1) * p.stride.w +
-                                    reach(p.filter.w, p.dilation.w) - p.input.w + 1) /
-                                       2);
+  const Extent2 written = both(oh, ow, 0);
+  if (!ph && !pw && (oh || ow))
+    p.pad = {derived_pad(text, "height", p.input.h, written.h, p.filter.h, p.stride.h, p.dilation.h),
+             derived_pad(text, "width", p.input.w, written.w, p.filter.w, p.stride.w, p.dilation.w)};
   checked(text, p);
   const Extent2 out = p.output();
-  const Extent2 written = both(oh, ow, 0);
   if ((oh || ow) && written != out)
     fail(text, "the output is " + pair_text(out) + " with a symmetric padding of " + pair_text(p.pad) +
                    ", not " + pair_text(written) + "; asymmetric padding is not supported");

@@ -1,16 +1,8 @@
 #include "bench/core/result.hpp"
 
+#include "bench/core/names.hpp"
+
 namespace convscope {
-namespace {
-
-template <typename E, size_t N>
-std::optional<E> from_name(const std::array<E, N>& all, std::string_view text) {
-  for (E value : all)
-    if (name(value) == text) return value;
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::string_view name(DeviceKind kind) {
   constexpr std::string_view names[] = {"cpu", "cuda", "emulator"};
@@ -59,12 +51,6 @@ std::string_view name(Phase phase) {
 
 std::optional<DeviceKind> device_kind_from_name(std::string_view text) {
   return from_name(kDeviceKinds, text);
-}
-std::optional<Outcome> outcome_from_name(std::string_view text) {
-  return from_name(kOutcomes, text);
-}
-std::optional<Reason> reason_from_name(std::string_view text) {
-  return from_name(kReasons, text);
 }
 std::optional<CacheState> cache_state_from_name(std::string_view text) {
   return from_name(kCacheStates, text);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
+#include "bench/core/sampling_rule.hpp"
 
 namespace convscope {
 
@@ -94,8 +95,6 @@ std::string_view name(Reason);      // as spelled above
 std::string_view name(CacheState);  // "cold", "hot", "weights-cold"
 std::string_view name(Phase);       // as spelled above
 std::optional<DeviceKind> device_kind_from_name(std::string_view);
-std::optional<Outcome> outcome_from_name(std::string_view);
-std::optional<Reason> reason_from_name(std::string_view);
 std::optional<CacheState> cache_state_from_name(std::string_view);
 
 // What an algorithm is. `id` is unique and ends in the device kind: "winograd.f4x4_3x3.cpu".
@@ -118,12 +117,13 @@ struct DeviceInfo {
   int cores = 1;             // usable by this process
   int64_t l1_bytes = 0;      // data cache of one core
   int64_t l2_bytes = 0;      // of one core
-  int64_t llc_bytes = 0;     // last level, all that one run can occupy
+  int64_t llc_bytes = 0;     // last level, all of them that this process's cores have
   int64_t memory_bytes = 0;  // usable by this process
   bool virtualised = false;
 };
 
-// Operations that an algorithm really does, padding to tile multiples included. A multiply-add counts 2.
+// Operations that an algorithm really does, padding to tile multiples included. A multiply-add counts 2. All
+// zero in the record of a library that does not say what it does; its columns are then null.
 struct OperationCount {
   double product_flops = 0;    // the multiply-adds of the convolution, GEMM or batched product
   double transform_flops = 0;  // transforms of input, filter and output; 0 for direct and GEMM
@@ -141,7 +141,8 @@ struct Accuracy {
   double gate = 0;  // relative_l2 allowed
 };
 
-// Seconds, except n. The confidence interval is for the median, 95%, distribution-free.
+// Seconds, except n. The confidence interval is for the median, 95%, distribution-free; NaN where there are
+// too few samples for one.
 struct Statistics {
   int64_t n = 0;
   double median = 0, ci_low = 0, ci_high = 0;
@@ -163,7 +164,7 @@ struct Measurement {
       phase_seconds;        // medians inside full; null where not separable
   double plan_seconds = 0;  // building the plan once, outside every total
   int64_t iterations_per_sample = 1;
-  int64_t warmup_runs = 0;
+  int64_t warmup_runs = 0;       // those of the verification not counted
   int64_t rounds = 0;            // how often the group was visited until this candidate converged
   int64_t tensor_copies = 1;     // rotated through for a cold cache
   std::string stop_reason;       // "converged", "noise_plateau", "time_limit", "max_samples"
@@ -214,6 +215,7 @@ struct CaseKey {
 // `implementation`, not here).
 struct ResultRecord {
   CaseKey key;
+  SamplingRule sampling;
   AlgorithmInfo algorithm;
   DeviceInfo device;
   Outcome outcome = Outcome::failed;

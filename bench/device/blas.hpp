@@ -30,8 +30,8 @@ template <typename T>
 struct Product {
   int rows = 0, columns = 0, depth = 0;
   int batch = 1;
-  Matrix<const T> a, b;
-  Matrix<T> c;
+  Matrix<const T> a{}, b{};
+  Matrix<T> c{};
   T alpha = T(1), beta = T(0);
 };
 

@@ -22,6 +22,7 @@ class Buffer {
 
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
+  Device* device() const { return device_; }  // null in an empty buffer
   template <typename T>
   T* as() const {
     return static_cast<T*>(data());
@@ -29,7 +30,8 @@ class Buffer {
 
   void upload(const void* from, size_t bytes);
   void download(void* to, size_t bytes) const;
-  // Every f32 element becomes NaN (every byte 0xff): reading it before writing it shows in the result.
+  // Every element becomes NaN in any format (every byte 0xff): reading it before writing it shows in the
+  // result.
   void fill_with_nan();
   // True while nobody wrote outside the buffer.
   bool guards_intact() const;

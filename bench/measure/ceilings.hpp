@@ -1,5 +1,6 @@
 // A device's measured ceilings: FP32 multiply-add rate, copy, read and cache bandwidth, of a CPU per thread
-// count; those of a GPU come from bench/device/cuda. Measured with the same threads as the candidates; nothing comes from a data sheet.
+// count; those of a GPU come from bench/device/cuda. Measured with the same threads as the candidates;
+// nothing comes from a data sheet.
 #pragma once
 
 #include "bench/core/result.hpp"

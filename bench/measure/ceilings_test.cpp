@@ -20,6 +20,12 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   EXPECT_GT(ceilings.fma_flops, 1e8);
   EXPECT_GT(ceilings.copy_bytes, 1e7);
   EXPECT_GT(ceilings.read_bytes, 1e7);
+  // Memory is no faster than a private cache, and a copy, whose bytes count twice, no faster than reading;
+  // folded loops are by orders of magnitude.
+  EXPECT_LT(ceilings.read_bytes, 3 * ceilings.cache_read_bytes);
+  EXPECT_LT(ceilings.copy_bytes, 3 * ceilings.cache_read_bytes);
+  EXPECT_LT(ceilings.copy_bytes, 8 * ceilings.read_bytes);
+  EXPECT_LT(ceilings.read_bytes, 8 * ceilings.copy_bytes);
   EXPECT_GT(ceilings.cache_read_bytes, 1e7);
   EXPECT_LT(ceilings.cache_read_bytes, 1.3 * 3 * 64 * clock);
 }

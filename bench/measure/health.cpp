@@ -6,8 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
+
+#include "bench/device/cpu/system_files.hpp"
 
 namespace convscope {
 namespace {
@@ -18,21 +19,8 @@ constexpr int kAdditions = 1 << 14;
 // would multiply instead; adding a register, not a constant, keeps the processor from merging them.
 uint64_t dependent_additions(uint64_t x, uint64_t y) {
   asm volatile("" : "+r"(y));
-  for (int i = 0; i < kAdditions; i += 8) {
-    x += y;
-    asm volatile("" : "+r"(x));
-    x += y;
-    asm volatile("" : "+r"(x));
-    x += y;
-    asm volatile("" : "+r"(x));
-    x += y;
-    asm volatile("" : "+r"(x));
-    x += y;
-    asm volatile("" : "+r"(x));
-    x += y;
-    asm volatile("" : "+r"(x));
-    x += y;
-    asm volatile("" : "+r"(x));
+#pragma GCC unroll 16
+  for (int i = 0; i < kAdditions; ++i) {
     x += y;
     asm volatile("" : "+r"(x));
   }
@@ -41,15 +29,14 @@ uint64_t dependent_additions(uint64_t x, uint64_t y) {
 
 }  // namespace
 
-std::string frequency_governor() {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-  std::string governor;
-  return file >> governor ? governor : "unknown";
+std::optional<std::string> frequency_governor() {
+  const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  return governor.empty() ? std::nullopt : std::optional(governor);
 }
 
-double load_average() {
+std::optional<double> load_average() {
   double load = 0;
-  return getloadavg(&load, 1) == 1 ? load : 0;
+  return getloadavg(&load, 1) == 1 ? std::optional(load) : std::nullopt;
 }
 
 double measured_clock_mhz() {

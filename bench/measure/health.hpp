@@ -2,15 +2,16 @@
 // /proc, /sys and a clock; changes nothing.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace convscope {
 
-// CPU 0's frequency governor, "unknown" where the kernel shows none (most virtual machines).
-std::string frequency_governor();
+// CPU 0's frequency governor; nothing where the kernel shows none (most virtual machines).
+std::optional<std::string> frequency_governor();
 
-// The 1-minute load average; 0 when unknown.
-double load_average();
+// The 1-minute load average.
+std::optional<double> load_average();
 
 // The calling core's clock right now, from a chain of dependent additions of one cycle each: about 30 us.
 double measured_clock_mhz();

@@ -4,11 +4,12 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <set>
 
 #include "bench/device/device_error.hpp"
 #include "bench/measure/benchmark_driver.hpp"
 #include "bench/measure/ceilings.hpp"
-#include "bench/measure/health.hpp"
+#include "bench/measure/clock_watch.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/measure/stop_rule.hpp"
 #include "bench/measure/tensor_copies.hpp"
@@ -18,19 +19,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A clock below this share of the fastest seen in the group marks the row as throttled.
-constexpr double kThrottledClock = 0.75;
-// However short a run: so many iterations a sample at most.
-constexpr double kMostIterations = 1e6;
+// Clock readings before the first candidate: what is usual, when the first sample is judged.
+constexpr int kFirstClockReadings = 15;
+// Runs over this warm more with each, so that one less will do.
+constexpr double kLongRunSeconds = 0.05;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-enum class SeriesKind { full, inference, repeat };
+enum class SeriesKind { full, inference, repeat, single, phases };
 
 std::string_view name(SeriesKind kind) {
-  return kind == SeriesKind::full ? "full" : kind == SeriesKind::inference ? "inference" : "repeat";
+  constexpr std::string_view names[] = {"full", "inference", "repeat", "single", "phases"};
+  return names[static_cast<size_t>(kind)];
 }
 
 // One series of one candidate while it is being taken.
@@ -39,8 +41,8 @@ struct Track {
   SeriesKind kind;
   double seconds_left;
   double sample_cost = 0;  // wall seconds of one sample, untimed parts included
-  MeasureOptions limits;
   int64_t rounds = 0;
+  int64_t discarded = 0;  // samples taken again because the clock was throttled
   std::vector<BenchmarkSample> samples;
   std::vector<double> seconds;  // per run
   std::string stop_reason;      // empty while it goes on
@@ -51,6 +53,9 @@ struct Watch {
   int64_t warmup_runs = 0;
   int64_t iterations_per_sample = 1;
   double switches = 0;
+  bool has_phases = false;
+  std::vector<double> watts, celsius;
+  std::set<std::string> throttle_reasons;
   std::string error;
 };
 
@@ -68,6 +73,7 @@ class Group {
         Queue& queue, const MeasureOptions& options, const MeasureObserver& observer)
       : problem_(problem),
         candidates_(candidates),
+        device_(device),
         queue_(queue),
         options_(options),
         observer_(observer),
@@ -80,21 +86,28 @@ class Group {
   void warm_up(size_t candidate);
   void add_tracks(size_t candidate, double seconds_left, double run_seconds);
   void run_round(BenchmarkDriver& driver);
+  std::string benchmark_name(const Track& track) const;
   BenchmarkSample take(Track& track);
+  BenchmarkSample time_one(const Track& track);
   Timing run_full(const MeasureCandidate& candidate, int64_t iterations);
   Timing run_inference(const MeasureCandidate& candidate, int64_t iterations);
+  int64_t iterations_of(const Track& track) const;
+  void watch_device(Watch& watch);
   MeasureResult result(size_t candidate) const;
-  void fill_kernel(const Track& full, Measurement& time) const;
-  double fastest_clock() const;
+  static void fill_phases(const Track& track, Measurement& time);
+  static void fill_kernel(const Track& track, Measurement& time);
+  static void fill_health(const Watch& watch, Health& health);
 
   const ConvProblem& problem_;
   std::span<const MeasureCandidate> candidates_;
+  Device& device_;
   Queue& queue_;
   const MeasureOptions& options_;
   const MeasureObserver& observer_;
   TensorCopies copies_;
   std::vector<Watch> watches_;
   std::vector<Track> tracks_;
+  ClockWatch clocks_;
   std::exception_ptr lost_;  // the DeviceLost that ended it
 };
 
@@ -121,18 +134,22 @@ Timing Group::run_inference(const MeasureCandidate& candidate, int64_t iteration
   return queue_.end_timing();
 }
 
-// At least warmup_runs and warmup_seconds, unless that would take more than half of the limit. The last run
-// is the pilot that sizes the samples.
+// At least warmup_runs and warmup_seconds, unless that would take more than half of the limit; one run less
+// where a run is long. The last run is the pilot that sizes the samples.
 void Group::warm_up(size_t candidate) {
   if (observer_) observer_(candidate);
   Watch& watch = watches_[candidate];
   const auto begin = Clock::now();
   double run_seconds = 0;
   try {
+    queue_.mark_phases(true);
     do {
-      run_seconds = run_full(candidates_[candidate], 1).seconds;
+      const Timing pilot = run_full(candidates_[candidate], 1);
+      run_seconds = pilot.seconds;
+      for (const auto& seconds : pilot.phase_seconds) watch.has_phases |= seconds.has_value();
       ++watch.warmup_runs;
-    } while ((watch.warmup_runs < options_.warmup_runs || seconds_since(begin) < options_.warmup_seconds) &&
+    } while ((watch.warmup_runs < options_.warmup_runs - (run_seconds > kLongRunSeconds ? 1 : 0) ||
+              seconds_since(begin) < options_.warmup_seconds) &&
              seconds_since(begin) + run_seconds <= options_.time_limit_seconds / 2);
   } catch (const DeviceLost&) {
     throw;
@@ -141,7 +158,9 @@ void Group::warm_up(size_t candidate) {
     return;
   }
   const double iterations = std::ceil(options_.min_sample_seconds / std::max(run_seconds, 1e-9));
-  watch.iterations_per_sample = static_cast<int64_t>(std::clamp(iterations, 1.0, kMostIterations));
+  if (run_seconds < options_.batch_below_seconds)
+    watch.iterations_per_sample =
+        static_cast<int64_t>(std::clamp(iterations, 1.0, static_cast<double>(options_.max_iterations)));
   add_tracks(candidate, options_.time_limit_seconds - seconds_since(begin), run_seconds);
 }
 
@@ -150,37 +169,63 @@ void Group::add_tracks(size_t candidate, double seconds_left, double run_seconds
   std::vector<SeriesKind> kinds{SeriesKind::full};
   if (candidates_[candidate].plan->has_prepare()) kinds.push_back(SeriesKind::inference);
   if (options_.repeat) kinds.push_back(SeriesKind::repeat);
+  const Watch& watch = watches_[candidate];
+  if (options_.single_series && watch.iterations_per_sample > 1) kinds.push_back(SeriesKind::single);
+  if (options_.phases_apart && watch.has_phases) kinds.push_back(SeriesKind::phases);
   for (SeriesKind kind : kinds) {
     Track& track = tracks_.emplace_back();
     track.candidate = candidate;
     track.kind = kind;
-    track.limits = options_;
-    if (kind == SeriesKind::inference) {  // the lesser figure: half the samples
-      track.limits.min_samples = (options_.min_samples + 1) / 2;
-      track.limits.max_samples = (options_.max_samples + 1) / 2;
-    }
     track.seconds_left = seconds_left / static_cast<double>(kinds.size());
-    track.sample_cost = run_seconds * static_cast<double>(watches_[candidate].iterations_per_sample);
+    track.sample_cost = run_seconds * static_cast<double>(iterations_of(track));
   }
 }
 
+int64_t Group::iterations_of(const Track& track) const {
+  return track.kind == SeriesKind::single ? 1 : watches_[track.candidate].iterations_per_sample;
+}
+
+void Group::watch_device(Watch& watch) {
+  const DeviceState state = device_.state();
+  if (state.power_watts) watch.watts.push_back(*state.power_watts);
+  if (state.temperature_celsius) watch.celsius.push_back(*state.temperature_celsius);
+  if (!state.throttle_reasons.empty()) watch.throttle_reasons.insert(state.throttle_reasons);
+}
+
+BenchmarkSample Group::time_one(const Track& track) {
+  const MeasureCandidate& candidate = candidates_[track.candidate];
+  const int64_t iterations = iterations_of(track);
+  BenchmarkSample sample;
+  if (const auto clock = options_.clock_mhz()) sample.values["clock_mhz"] = *clock;
+  queue_.mark_phases(!options_.phases_apart || track.kind == SeriesKind::phases);
+  const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
+                                                            : run_full(candidate, iterations);
+  sample.seconds = timing.seconds;
+  for (Phase phase : kPhases)
+    if (const auto& seconds = timing.phase_seconds[static_cast<size_t>(phase)])
+      sample.values[phase_value(phase)] = *seconds / static_cast<double>(iterations);
+  return sample;
+}
+
+// Takes a throttled sample again, but in all no more often than min_samples times a series and while it has
+// time: a device that stays throttled ends with samples all the same, and with a mark.
 BenchmarkSample Group::take(Track& track) {
   if (lost_) std::rethrow_exception(lost_);  // the driver goes on to the next series
   Watch& watch = watches_[track.candidate];
-  const MeasureCandidate& candidate = candidates_[track.candidate];
   if (observer_) observer_(track.candidate);
   const auto begin = Clock::now();
   const double switches = involuntary_switches();
   BenchmarkSample sample;
-  sample.values["clock_mhz"] = measured_clock_mhz();
   try {
-    const int64_t iterations = watch.iterations_per_sample;
-    const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
-                                                              : run_full(candidate, iterations);
-    sample.seconds = timing.seconds;
-    for (Phase phase : kPhases)
-      if (const auto& seconds = timing.phase_seconds[static_cast<size_t>(phase)])
-        sample.values[phase_value(phase)] = *seconds / static_cast<double>(iterations);
+    for (bool again = true; again; track.discarded += again) {
+      sample = time_one(track);
+      watch_device(watch);
+      const auto clock = sample.values.find("clock_mhz");
+      if (clock == sample.values.end()) break;
+      again = clocks_.is_throttled(clock->second) && track.discarded < options_.min_samples &&
+              seconds_since(begin) < track.seconds_left;
+      clocks_.add(clock->second);
+    }
   } catch (const DeviceLost&) {
     lost_ = std::current_exception();
     throw;
@@ -193,18 +238,24 @@ BenchmarkSample Group::take(Track& track) {
   return sample;
 }
 
+// Google Benchmark's compare.py takes entries of one name for repetitions of one benchmark.
+std::string Group::benchmark_name(const Track& track) const {
+  std::string text = candidates_[track.candidate].id;
+  text.append("/").append(name(track.kind)).append("/").append(to_line(problem_));
+  if (!options_.circumstances.empty()) text.append(" ").append(options_.circumstances);
+  return text;
+}
+
 void Group::run_round(BenchmarkDriver& driver) {
   std::vector<Track*> going_on;
   std::vector<BenchmarkSeries> series;
   for (Track& track : tracks_) {
     if (!track.stop_reason.empty()) continue;
     going_on.push_back(&track);
-    series.push_back(
-        {candidates_[track.candidate].id + "/" + std::string(name(track.kind)) + "/" + to_line(problem_),
-         watches_[track.candidate].iterations_per_sample,
-         next_round(static_cast<int64_t>(track.seconds.size()), track.limits, track.seconds_left,
-                    track.sample_cost),
-         [this, &track] { return take(track); }});
+    series.push_back({benchmark_name(track), iterations_of(track),
+                      next_round(static_cast<int64_t>(track.seconds.size()), options_, track.seconds_left,
+                                 track.sample_cost),
+                      [this, &track] { return take(track); }});
   }
   std::vector<double> left_before;
   for (const Track* track : going_on) left_before.push_back(track->seconds_left);
@@ -212,7 +263,7 @@ void Group::run_round(BenchmarkDriver& driver) {
   if (lost_) std::rethrow_exception(lost_);
   for (size_t i = 0; i < going_on.size(); ++i) {
     Track& track = *going_on[i];
-    const auto iterations = static_cast<double>(watches_[track.candidate].iterations_per_sample);
+    const auto iterations = static_cast<double>(iterations_of(track));
     ++track.rounds;
     for (const BenchmarkSample& sample : samples[i]) {
       track.samples.push_back(sample);
@@ -224,20 +275,12 @@ void Group::run_round(BenchmarkDriver& driver) {
       track.stop_reason = "failed";
     else
       track.stop_reason =
-          stop_reason(track.seconds, track.limits, track.seconds_left, track.sample_cost).value_or("");
+          stop_reason(track.seconds, options_, track.seconds_left, track.sample_cost).value_or("");
   }
 }
 
-double Group::fastest_clock() const {
-  double fastest = 0;
-  for (const Track& track : tracks_)
-    for (const BenchmarkSample& sample : track.samples)
-      fastest = std::max(fastest, sample.values.at("clock_mhz"));
-  return fastest;
-}
-
 // Per sample, so that the kernel's own spread shows: full less the filter preparation and the reorders.
-void Group::fill_kernel(const Track& full, Measurement& time) const {
+void Group::fill_kernel(const Track& full, Measurement& time) {
   const std::string layout = phase_value(Phase::layout), prepare = phase_value(Phase::prepare);
   Series kernel;
   for (size_t i = 0; i < full.samples.size(); ++i) {
@@ -251,11 +294,30 @@ void Group::fill_kernel(const Track& full, Measurement& time) const {
   time.kernel = std::move(kernel);
 }
 
+void Group::fill_phases(const Track& track, Measurement& time) {
+  fill_kernel(track, time);
+  for (Phase phase : kPhases) {
+    std::vector<double> seconds;
+    for (const BenchmarkSample& sample : track.samples)
+      if (auto found = sample.values.find(phase_value(phase)); found != sample.values.end())
+        seconds.push_back(found->second);
+    if (!seconds.empty()) time.phase_seconds[static_cast<size_t>(phase)] = median(seconds);
+  }
+}
+
+void Group::fill_health(const Watch& watch, Health& health) {
+  health.involuntary_switches = watch.switches;
+  if (!watch.watts.empty()) health.power_watts = median(watch.watts);
+  if (!watch.celsius.empty())
+    health.temperature_celsius = *std::max_element(watch.celsius.begin(), watch.celsius.end());
+  for (const std::string& reasons : watch.throttle_reasons)
+    health.throttle_reasons += (health.throttle_reasons.empty() ? "" : "; ") + reasons;
+}
+
 MeasureResult Group::result(size_t candidate) const {
   const Watch& watch = watches_[candidate];
   MeasureResult result;
   result.error = watch.error;
-  result.health.involuntary_switches = watch.switches;
   Measurement& time = result.time;
   time.iterations_per_sample = watch.iterations_per_sample;
   time.warmup_runs = watch.warmup_runs;
@@ -265,39 +327,40 @@ MeasureResult Group::result(size_t candidate) const {
   for (const Track& track : tracks_) {
     if (track.candidate != candidate) continue;
     Series series{track.seconds, summarise(track.seconds)};
-    for (const BenchmarkSample& sample : track.samples) clocks.push_back(sample.values.at("clock_mhz"));
+    for (const BenchmarkSample& sample : track.samples)
+      if (const auto clock = sample.values.find("clock_mhz"); clock != sample.values.end())
+        clocks.push_back(clock->second);
+    result.health.discarded_samples += track.discarded;
     if (track.kind == SeriesKind::inference) time.inference = std::move(series);
     if (track.kind == SeriesKind::repeat) time.repeat = std::move(series);
+    if (track.kind == SeriesKind::single) time.single = std::move(series);
+    if (track.kind == (options_.phases_apart ? SeriesKind::phases : SeriesKind::full))
+      fill_phases(track, time);
     if (track.kind != SeriesKind::full) continue;
     time.full = std::move(series);
     time.rounds = track.rounds;
     time.stop_reason = track.stop_reason;
-    fill_kernel(track, time);
-    for (Phase phase : kPhases) {
-      std::vector<double> seconds;
-      for (const BenchmarkSample& sample : track.samples)
-        if (auto found = sample.values.find(phase_value(phase)); found != sample.values.end())
-          seconds.push_back(found->second);
-      if (!seconds.empty()) time.phase_seconds[static_cast<size_t>(phase)] = median(seconds);
-    }
   }
+  fill_health(watch, result.health);
   if (!clocks.empty()) {
     result.health.clock_mhz = median(clocks);
-    result.health.throttled = *result.health.clock_mhz < kThrottledClock * fastest_clock();
+    result.health.throttled = clocks_.is_throttled(*result.health.clock_mhz);
   }
   return result;
 }
 
 GroupMeasurement Group::measure() {
-  const double load_before = load_average();
+  const double load_before = load_average().value_or(0);
+  for (int reading = 0; reading < kFirstClockReadings; ++reading)
+    if (const auto clock = options_.clock_mhz()) clocks_.add(*clock);
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) warm_up(candidate);
-  BenchmarkDriver driver;
+  BenchmarkDriver driver(options_.seed);
   const auto goes_on = [](const Track& track) { return track.stop_reason.empty(); };
   while (std::any_of(tracks_.begin(), tracks_.end(), goes_on)) run_round(driver);
 
   GroupMeasurement group;
-  const std::string governor = frequency_governor();
-  const double load_after = load_average();
+  const std::string governor = frequency_governor().value_or("unknown");
+  const double load_after = load_average().value_or(0);
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) {
     MeasureResult& one = group.results.emplace_back(result(candidate));
     one.health.governor = governor;
@@ -310,11 +373,20 @@ GroupMeasurement Group::measure() {
 
 }  // namespace
 
+void adapt_to_gpu(MeasureOptions& options, Device& device) {
+  options.batch_below_seconds = 50e-6;
+  options.max_iterations = 100;
+  options.single_series = true;
+  options.phases_apart = true;
+  options.clock_mhz = [&device] { return device.state().clock_mhz; };
+}
+
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer) {
-  // The clock and the vector units of a core that was idle need a moment; once is enough.
-  static const bool burnt_in = (burn_in(device, 0.2), true);
+  // The clock and the vector units of a core that was idle need a moment; once is enough. No longer than a
+  // candidate may take, so that a quick check stays quick.
+  static const bool burnt_in = (burn_in(device, std::min(0.2, options.time_limit_seconds)), true);
   static_cast<void>(burnt_in);
   return Group(problem, candidates, device, queue, options, observer).measure();
 }

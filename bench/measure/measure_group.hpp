@@ -12,23 +12,30 @@
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/problem.hpp"
 #include "bench/core/result.hpp"
+#include "bench/core/sampling_rule.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/device.hpp"
+#include "bench/measure/health.hpp"
 
 namespace convscope {
 
-struct MeasureOptions {
+struct MeasureOptions : SamplingRule {
   CacheState cache = CacheState::cold;
-  uint64_t seed = 1;             // of the data and of the interleaving
-  int64_t warmup_runs = 3;       // at least, and
-  double warmup_seconds = 0.05;  // at least
-  int64_t min_samples = 10;
-  int64_t max_samples = 200;
-  double min_sample_seconds = 1e-3;  // shorter runs are batched: iterations_per_sample
-  double confidence_width = 0.005;   // stop when the median's 95% interval is within this share of it
-  double time_limit_seconds = 15;    // per candidate, warm-up included
-  bool repeat = false;               // --aa: a second series of every candidate
+  uint64_t seed = 1;                  // of the data and of the interleaving
+  int64_t warmup_runs = 3;            // at least (one less where a run takes over 50 ms), and
+  double warmup_seconds = 0.05;       // at least
+  double batch_below_seconds = 1e-3;  // shorter runs are batched (iterations_per_sample) into samples of
+  double min_sample_seconds = 1e-3;   // at least this
+  int64_t max_iterations = 1'000'000;
+  bool single_series = false;  // of a batched candidate also a series of single runs: Measurement::single
+  bool phases_apart = false;   // phases in a series of their own, where marking them costs time
+  std::string circumstances;   // what else the names in benchmark.json must tell apart
+  std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;  // another one in tests
 };
+
+// On a GPU: runs from 50 us on are timed one by one, since events are precise enough; shorter ones in batches
+// that its queue of launches holds. The clock is the driver's.
+void adapt_to_gpu(MeasureOptions& options, Device& device);
 
 struct MeasureCandidate {
   std::string id;  // the algorithm's
@@ -39,7 +46,7 @@ struct MeasureCandidate {
 struct MeasureResult {
   Measurement time;
   Health health;
-  std::string error;  // what() of an exception that ended this candidate; its samples so far are kept
+  std::string error;  // what() of an exception that ended this candidate; `time` holds the samples before it
 };
 
 // What is being done right now, for the progress line and for blame when the process dies: candidate index.

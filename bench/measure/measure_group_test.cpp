@@ -5,90 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
-#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/measure/scripted_plan.hpp"
 
 namespace convscope {
 namespace {
 
 using nlohmann::json;
+using testing::Bench;
 using ::testing::Each;
 using ::testing::HasSubstr;
-
-// A queue whose clock only moves when a plan says so.
-class ScriptedQueue final : public Queue {
- public:
-  void synchronize() override {}
-  void begin_timing() override {
-    timing_ = {};
-    current_.reset();
-  }
-  void phase(Phase phase) override { current_ = phase; }
-  void end_phase() override { current_.reset(); }
-  Timing end_timing() override { return timing_; }
-  void pass(double seconds) {
-    timing_.seconds += seconds;
-    if (!current_) return;
-    auto& total = timing_.phase_seconds[static_cast<size_t>(*current_)];
-    total = total.value_or(0) + seconds;
-  }
-
- private:
-  Timing timing_;
-  std::optional<Phase> current_;
-};
-
-// Times that are sums of powers of two, so that differences come out exactly.
-struct ScriptedPlan final : Plan {
-  double product = 1.0 / 256;  // seconds
-  double layout = 0;
-  double preparing = 0;
-  int fails_at = 0;  // this run throws
-  int runs = 0, prepares = 0;
-  std::set<void*> inputs, filters, outputs;
-
-  bool has_prepare() const override { return preparing > 0; }
-  void prepare(const ConvArgs&, Queue& queue) override {
-    ++prepares;
-    static_cast<ScriptedQueue&>(queue).pass(preparing);
-  }
-  void run(const ConvArgs& args, Queue& queue) override {
-    if (++runs == fails_at) throw std::runtime_error("planted failure");
-    inputs.insert(args.input);
-    filters.insert(args.filter);
-    outputs.insert(args.output);
-    auto& clock = static_cast<ScriptedQueue&>(queue);
-    if (layout > 0) {
-      queue.phase(Phase::layout);
-      clock.pass(layout);
-      queue.end_phase();
-    }
-    clock.pass(product);
-  }
-};
-
-struct Bench {
-  CpuDevice device;
-  ScriptedQueue queue;
-  ConvProblem problem = parse_problem("n=1 c=2 hw=5 k=3 rs=3x3");
-  MeasureOptions options;
-  Buffer workspace{device, 64};
-
-  Bench() {
-    options.cache = CacheState::hot;
-    options.warmup_seconds = 0;
-  }
-  GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
-    std::vector<MeasureCandidate> candidates;
-    for (ScriptedPlan* plan : plans)
-      candidates.push_back({"plan" + std::to_string(candidates.size()), plan, &workspace});
-    return measure_group(problem, candidates, device, queue, options, observer);
-  }
-};
+using testing::ScriptedPlan;
 
 TEST(MeasureGroup, StopsAtTheFewestSamplesWhenTimesAreEqual) {
   Bench bench;
@@ -116,7 +49,7 @@ TEST(MeasureGroup, TakesTheThreeTotalsApart) {
   EXPECT_THAT(time.full.samples, Each(1.0 / 256 + 1.0 / 512 + 1.0 / 1024));
   ASSERT_TRUE(time.inference && time.kernel);
   EXPECT_THAT(time.inference->samples, Each(1.0 / 256 + 1.0 / 1024));
-  EXPECT_EQ(time.inference->samples.size(), 5);
+  EXPECT_EQ(time.inference->samples.size(), 10);
   EXPECT_THAT(time.kernel->samples, Each(1.0 / 256));
   EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::prepare)], 1.0 / 512);
   EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::layout)], 1.0 / 1024);
@@ -162,6 +95,72 @@ TEST(MeasureGroup, InterleavesCandidatesAndTellsTheObserver) {
   int changes = 0;
   for (size_t i = 4; i < visits.size(); ++i) changes += visits[i] != visits[i - 1];
   EXPECT_GT(changes, 5);  // 2 in blocks, about 19 at random
+}
+
+// The candidates in the order that the round visits them.
+std::vector<size_t> visits_of(uint64_t seed) {
+  Bench bench;
+  bench.options.seed = seed;
+  ScriptedPlan a, b, c;
+  std::vector<size_t> visits;
+  bench.measure({&a, &b, &c}, [&](size_t candidate) { visits.push_back(candidate); });
+  return visits;
+}
+
+TEST(MeasureGroup, InterleavesAsTheSeedSays) {
+  EXPECT_EQ(visits_of(7), visits_of(7));
+  EXPECT_NE(visits_of(7), visits_of(8));
+}
+
+TEST(MeasureGroup, WarmsUpWithOneRunLessWhereRunsAreLong) {
+  Bench bench;
+  ScriptedPlan brief, slow;
+  slow.product = 1.0 / 16;
+  const auto results = bench.measure({&brief, &slow}).results;
+  EXPECT_EQ(results[0].time.warmup_runs, 3);
+  EXPECT_EQ(results[1].time.warmup_runs, 2);
+}
+
+// A clock at 3 GHz except for the readings from `first` up to `end`, counted from 0.
+std::function<double()> clock_that_drops(int first, int end, double low = 1500) {
+  return [=, reading = 0]() mutable {
+    const bool dropped = reading >= first && reading < end;
+    ++reading;
+    return dropped ? low : 3000.0;
+  };
+}
+
+TEST(MeasureGroup, TakesThrottledSamplesAgain) {
+  Bench bench;
+  bench.options.clock_mhz = clock_that_drops(17, 20);
+  ScriptedPlan plan;
+  const MeasureResult result = bench.measure({&plan}).results.at(0);
+  EXPECT_EQ(result.health.discarded_samples, 3);
+  EXPECT_FALSE(result.health.throttled);
+  EXPECT_EQ(result.time.full.samples.size(), 10);
+  EXPECT_EQ(plan.runs, 3 + 10 + 3);
+}
+
+TEST(MeasureGroup, EndsOnADeviceThatStaysThrottledAndMarksTheRow) {
+  Bench bench;
+  bench.options.clock_mhz = clock_that_drops(15, 1'000'000);
+  bench.options.max_samples = 10;
+  bench.options.min_samples = 3;  // so that the low readings do not become the usual ones
+  ScriptedPlan plan;
+  const MeasureResult result = bench.measure({&plan}).results.at(0);
+  EXPECT_EQ(result.health.discarded_samples, 3);
+  EXPECT_TRUE(result.health.throttled);
+  EXPECT_GE(result.time.full.samples.size(), 6);
+}
+
+TEST(MeasureGroup, MarksNobodyBecauseOfOneBoostedReading) {
+  Bench bench;
+  bench.options.clock_mhz = clock_that_drops(18, 19, 4500);
+  ScriptedPlan a, b;
+  for (const MeasureResult& result : bench.measure({&a, &b}).results) {
+    EXPECT_FALSE(result.health.throttled);
+    EXPECT_EQ(result.health.discarded_samples, 0);
+  }
 }
 
 TEST(MeasureGroup, GoesOnForNoisyCandidatesOnly) {
@@ -223,7 +222,8 @@ TEST(MeasureGroup, KeepsOneFailureToItsCandidate) {
     const auto results = bench.measure({&bad, &good}).results;
     EXPECT_EQ(results[0].error, "planted failure");
     EXPECT_EQ(results[0].time.stop_reason, "failed");
-    EXPECT_LT(results[0].time.full.samples.size(), 10);
+    EXPECT_EQ(bad.runs, fails_at) << "no run after the failure";
+    EXPECT_EQ(results[0].time.full.samples.size(), fails_at == 1 ? 0 : 2) << "the samples before it";
     EXPECT_EQ(results[1].error, "");
     EXPECT_EQ(results[1].time.full.samples.size(), 10);
   }
@@ -244,6 +244,7 @@ TEST(MeasureGroup, RecordsHealth) {
 TEST(MeasureGroup, KeepsGoogleBenchmarksReport) {
   Bench bench;
   bench.options.repeat = true;
+  bench.options.circumstances = "threads=2 cache=hot";
   ScriptedPlan a, b;
   b.layout = 1.0 / 1024;
   const auto group = bench.measure({&a, &b});
@@ -257,12 +258,20 @@ TEST(MeasureGroup, KeepsGoogleBenchmarksReport) {
     EXPECT_EQ(run.at("time_unit"), "ms");
     EXPECT_EQ(run.at("name"), run.at("run_name"));
     order.insert(run.at("order").get<double>());
-    if (run.at("name") == "plan1/full/" + to_line(bench.problem)) {
+    if (run.at("name") == "plan1/full/" + to_line(bench.problem) + " threads=2 cache=hot") {
       EXPECT_DOUBLE_EQ(run.at("real_time").get<double>(), 1e3 * (1.0 / 256 + 1.0 / 1024));
       EXPECT_DOUBLE_EQ(run.at("phase_layout_seconds").get<double>(), 1.0 / 1024);
     }
   }
   EXPECT_EQ(order.size(), 40);
+  std::map<std::string, std::set<int>> families, repetitions;
+  for (const json& run : report.at("benchmarks")) {
+    families[run.at("name")].insert(run.at("family_index").get<int>());
+    repetitions[run.at("name")].insert(run.at("repetition_index").get<int>());
+  }
+  ASSERT_EQ(families.size(), 4);
+  for (const auto& [name, indices] : families) EXPECT_EQ(indices.size(), 1) << name;
+  for (const auto& [name, indices] : repetitions) EXPECT_EQ(indices.size(), 10) << name;
   EXPECT_THAT(report.at("benchmarks")[0].at("name").get<std::string>(), HasSubstr("/forward fp32 nchw n=1"));
 }
 

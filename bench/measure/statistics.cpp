@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -17,7 +18,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 }
 
 // The largest k for which the k-th smallest and k-th largest of n samples enclose the median with at least
-// 95%: fewer than k of n fair coins fall on one side with at most 2.5%.
+// 95%: fewer than k of n fair coins fall on one side with at most 2.5%. 0 where there is no such pair.
 size_t interval_rank(size_t n) {
   const auto size = static_cast<double>(n);
   double tail = 0;
@@ -29,13 +30,14 @@ size_t interval_rank(size_t n) {
     if (tail > 0.025) break;
     ++rank;
   }
-  return std::max<size_t>(rank, 1);
+  return rank;
 }
 
 }  // namespace
 
 Statistics summarise(std::span<const double> samples) {
   Statistics result;
+  result.ci_low = result.ci_high = std::numeric_limits<double>::quiet_NaN();
   if (samples.empty()) return result;
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
@@ -44,8 +46,10 @@ Statistics summarise(std::span<const double> samples) {
 
   result.n = static_cast<int64_t>(sorted.size());
   result.median = quantile(sorted, 0.5);
-  result.ci_low = sorted[rank - 1];
-  result.ci_high = sorted[sorted.size() - rank];
+  if (rank > 0) {
+    result.ci_low = sorted[rank - 1];
+    result.ci_high = sorted[sorted.size() - rank];
+  }
   result.min = sorted.front();
   result.q1 = quantile(sorted, 0.25);
   result.q3 = quantile(sorted, 0.75);
@@ -58,6 +62,7 @@ Statistics summarise(std::span<const double> samples) {
 }
 
 double relative_half_width(const Statistics& s) {
+  if (std::isnan(s.ci_low)) return std::numeric_limits<double>::infinity();
   if (s.median <= 0) return 0;
   return std::max(s.ci_high - s.median, s.median - s.ci_low) / s.median;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "bench/core/random.hpp"
@@ -55,11 +56,17 @@ TEST(Statistics, IntervalCoversTheMedianAsOftenAsItSays) {
 TEST(Statistics, OfOneAndOfNone) {
   const Statistics one = summarise(std::vector<double>{3});
   EXPECT_EQ(one.median, 3);
-  EXPECT_EQ(one.ci_low, 3);
-  EXPECT_EQ(one.ci_high, 3);
   EXPECT_EQ(one.stddev, 0);
   EXPECT_EQ(summarise({}).n, 0);
-  EXPECT_EQ(relative_half_width(summarise({})), 0);
+}
+
+TEST(Statistics, HaveNoIntervalBelowSixSamples) {
+  for (size_t n = 0; n < 6; ++n) {
+    const Statistics s = summarise(std::vector<double>(n, 3.0));
+    EXPECT_TRUE(std::isnan(s.ci_low) && std::isnan(s.ci_high)) << n;
+    EXPECT_TRUE(std::isinf(relative_half_width(s))) << n;
+  }
+  EXPECT_EQ(relative_half_width(summarise(std::vector<double>(6, 3.0))), 0);
 }
 
 TEST(Statistics, HalfWidthIsTheLargerSide) {

@@ -6,26 +6,25 @@
 
 namespace convscope {
 
-std::optional<std::string> stop_reason(std::span<const double> samples, const MeasureOptions& options,
+std::optional<std::string> stop_reason(std::span<const double> samples, const SamplingRule& rule,
                                        double seconds_left, double sample_seconds) {
   const auto n = static_cast<int64_t>(samples.size());
-  if (n >= options.min_samples) {
+  if (n >= rule.min_samples) {
     const double width = relative_half_width(summarise(samples));
-    if (width <= options.confidence_width) return "converged";
-    if (n >= options.max_samples) return "max_samples";
+    if (width <= rule.confidence_width) return "converged";
+    if (n >= rule.max_samples) return "max_samples";
     const double earlier = relative_half_width(summarise(samples.first(samples.size() * 2 / 3)));
     // The first round has no earlier interval worth comparing with.
-    if (n > options.min_samples && width > (1 - kPlateauShrink) * earlier) return "noise_plateau";
+    if (n > rule.min_samples && width > (1 - kPlateauShrink) * earlier) return "noise_plateau";
   }
   if (n > 0 && seconds_left < sample_seconds) return "time_limit";
   return std::nullopt;
 }
 
-int64_t next_round(int64_t samples, const MeasureOptions& options, double seconds_left,
-                   double sample_seconds) {
-  const int64_t wanted = samples < options.min_samples ? options.min_samples - samples : (samples + 1) / 2;
+int64_t next_round(int64_t samples, const SamplingRule& rule, double seconds_left, double sample_seconds) {
+  const int64_t wanted = samples < rule.min_samples ? rule.min_samples - samples : (samples + 1) / 2;
   const auto affordable = static_cast<int64_t>(std::min(seconds_left / std::max(sample_seconds, 1e-9), 1e9));
-  return std::max<int64_t>(std::min({wanted, options.max_samples - samples, affordable}), 1);
+  return std::max<int64_t>(std::min({wanted, rule.max_samples - samples, affordable}), 1);
 }
 
 }  // namespace convscope

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "bench/measure/measure_group.hpp"
+#include "bench/core/sampling_rule.hpp"
 
 namespace convscope {
 
@@ -16,13 +16,12 @@ inline constexpr double kPlateauShrink = 0.10;
 
 // Why no more samples are needed, or nothing: "converged", "noise_plateau", "max_samples", "time_limit".
 // `seconds_left` is what the series may still spend, `sample_seconds` what one sample costs. The time limit
-// outranks min_samples.
-std::optional<std::string> stop_reason(std::span<const double> samples, const MeasureOptions& options,
+// outranks min_samples. Never "converged" with fewer samples than an interval needs (6).
+std::optional<std::string> stop_reason(std::span<const double> samples, const SamplingRule& rule,
                                        double seconds_left, double sample_seconds);
 
 // Samples of the next round: min_samples, then half as many again as there are, within the limits; at least
 // 1.
-int64_t next_round(int64_t samples, const MeasureOptions& options, double seconds_left,
-                   double sample_seconds);
+int64_t next_round(int64_t samples, const SamplingRule& rule, double seconds_left, double sample_seconds);
 
 }  // namespace convscope

@@ -17,7 +17,7 @@ std::vector<double> noisy(int64_t n, double noise, uint64_t seed) {
 }
 
 TEST(StopRule, ConvergesOnQuietSamplesOnceThereAreEnough) {
-  const MeasureOptions options;
+  const SamplingRule options;
   EXPECT_EQ(stop_reason(noisy(9, 0.001, 1), options, 10, 0.1), std::nullopt);
   EXPECT_EQ(stop_reason(noisy(10, 0.001, 1), options, 10, 0.1), "converged");
 }
@@ -37,15 +37,24 @@ TEST(StopRule, SeesAPlateau) {
 }
 
 TEST(StopRule, StopsAtTheLimits) {
-  MeasureOptions options;
+  SamplingRule options;
   options.max_samples = 20;
   EXPECT_EQ(stop_reason(noisy(20, 0.5, 2), options, 10, 0.1), "max_samples");
   EXPECT_EQ(stop_reason(noisy(3, 0.5, 2), options, 0.05, 0.1), "time_limit");
   EXPECT_EQ(stop_reason({}, options, 0, 0.1), std::nullopt) << "one sample is always taken";
 }
 
+TEST(StopRule, NeverConvergesWithoutAnInterval) {
+  SamplingRule rule;
+  rule.min_samples = 1;
+  for (int64_t n = 1; n < 6; ++n) EXPECT_EQ(stop_reason(noisy(n, 0, 1), rule, 10, 0.1), std::nullopt) << n;
+  EXPECT_EQ(stop_reason(noisy(6, 0, 1), rule, 10, 0.1), "converged");
+  rule.max_samples = 3;
+  EXPECT_EQ(stop_reason(noisy(3, 0, 1), rule, 10, 0.1), "max_samples");
+}
+
 TEST(StopRule, AlwaysEnds) {
-  const MeasureOptions options;
+  const SamplingRule options;
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const std::vector<double> endless = noisy(options.max_samples, 0.5, seed);
     int64_t taken = 0;
@@ -62,7 +71,7 @@ TEST(StopRule, AlwaysEnds) {
 }
 
 TEST(StopRule, RoundsGrowByHalfWithinTheLimits) {
-  MeasureOptions options;
+  SamplingRule options;
   EXPECT_EQ(next_round(0, options, 10, 0.1), 10);
   EXPECT_EQ(next_round(10, options, 10, 0.1), 5);
   EXPECT_EQ(next_round(150, options, 1000, 0.1), 50);

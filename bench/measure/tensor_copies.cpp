@@ -1,9 +1,9 @@
 #include "bench/measure/tensor_copies.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "bench/core/random.hpp"
+#include "bench/device/values.hpp"
 
 namespace convscope {
 namespace {
@@ -24,7 +24,7 @@ Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t 
   const size_t step = padded(problem.bytes(role));
   Buffer slab(device, static_cast<size_t>(count) * step);
   for (size_t copy = 0; copy < static_cast<size_t>(count); ++copy)
-    device.copy_to_device(slab.as<std::byte>() + copy * step, values.data(), values.size() * sizeof(float));
+    upload_values(device, slab.as<std::byte>() + copy * step, storage_type(problem.math), values);
   return slab;
 }
 
@@ -36,8 +36,6 @@ int64_t cold_copies(int64_t bytes, const DeviceInfo& device) {
 }
 
 TensorCopies::TensorCopies(const ConvProblem& problem, Device& device, CacheState cache, uint64_t seed) {
-  if (storage_type(problem.math) != DataType::f32)
-    throw std::runtime_error("measuring has no data in " + std::string(name(problem.math)) + " storage");
   if (cache == CacheState::cold) count_ = cold_copies(problem.total_bytes(), device.info());
   if (cache == CacheState::weights_cold) count_ = cold_copies(problem.bytes(Role::filter), device.info());
   for (Role role : kRoles) {

@@ -12,7 +12,8 @@ double memory_bytes(const ConvProblem& problem, CacheState cache, const DeviceIn
   return cache == CacheState::weights_cold ? static_cast<double>(problem.bytes(Role::filter)) : 0.0;
 }
 
-// Where there are no tensor cores, a reduced precision runs at the rate of FP32.
+}  // namespace
+
 double multiply_add_rate(MathMode math, const Ceilings& ceilings) {
   double tensor = 0;
   switch (math) {
@@ -34,8 +35,6 @@ double multiply_add_rate(MathMode math, const Ceilings& ceilings) {
   return std::max(tensor, ceilings.fma_flops);
 }
 
-}  // namespace
-
 std::optional<Bound> bound(const ConvProblem& problem, const OperationCount& operations, CacheState cache,
                            const DeviceInfo& device, const Ceilings& ceilings) {
   const double bandwidth = std::max(ceilings.read_bytes, ceilings.copy_bytes);
@@ -43,8 +42,8 @@ std::optional<Bound> bound(const ConvProblem& problem, const OperationCount& ope
   const double flops = operations.executed_flops();
   const double from_memory = memory_bytes(problem, cache, device);
   const double from_cache = static_cast<double>(problem.total_bytes()) - from_memory;
-  const bool known = flops > 0 && rate > 0 && bandwidth > 0 &&
-                     (from_cache == 0 || ceilings.cache_read_bytes > 0);
+  const bool known =
+      flops > 0 && rate > 0 && bandwidth > 0 && (from_cache == 0 || ceilings.cache_read_bytes > 0);
   if (!known) return std::nullopt;
   Bound result{flops / rate, from_memory / bandwidth};
   if (from_cache > 0) result.memory_seconds += from_cache / ceilings.cache_read_bytes;

@@ -17,6 +17,10 @@ struct Bound {
   std::string_view kind() const { return compute_seconds >= memory_seconds ? "compute" : "memory"; }
 };
 
+// The ceiling for a math mode: that of the tensor cores for its operands (a third of it for 3xtf32), or where
+// there are none, as for fp32, the one of FP32.
+double multiply_add_rate(MathMode math, const Ceilings& ceilings);
+
 // A cold tensor moves at the larger of the read and copy bandwidths. Where the cache state leaves tensors hot
 // and the three fit the last-level cache together, the hot ones move at the cache bandwidth: all of them in
 // `hot`, the activations in `weights_cold`. Null where the operations or a ceiling are not known.

@@ -18,11 +18,32 @@ std::span<const Column> columns() {
   return all;
 }
 
-std::string rerun_command(const CaseKey& key) {
+namespace {
+
+// The flags that say in what the rule differs from the defaults, a space before each.
+std::string sampling_flags(const SamplingRule& rule) {
+  const SamplingRule standard;
+  std::string flags;
+  const auto add = [&](std::string_view flag, auto SamplingRule::*value) {
+    if (rule.*value != standard.*value) flags += fmt::format(" {} {}", flag, rule.*value);
+  };
+  add("--time-limit", &SamplingRule::time_limit_seconds);
+  add("--min-samples", &SamplingRule::min_samples);
+  add("--max-samples", &SamplingRule::max_samples);
+  add("--confidence-width", &SamplingRule::confidence_width);
+  if (rule.repeat) flags += " --aa";
+  return flags;
+}
+
+}  // namespace
+
+std::string rerun_command(const ResultRecord& record) {
+  const CaseKey& key = record.key;
   const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
   return fmt::format(
-      "convscope run --case \"{}\" --algorithm {} --threads {} --cache {} --workspace-cap {} --seed {}",
-      to_line(key.problem), key.algorithm, key.threads, name(key.cache), cap, key.seed);
+      "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}",
+      to_line(key.problem), key.algorithm, key.device == DeviceKind::emulator ? " --device emulator" : "",
+      key.threads, name(key.cache), cap, key.seed, sampling_flags(record.sampling));
 }
 
 std::string cell_text(const Cell& cell) {

@@ -23,8 +23,8 @@ struct Column {
 
 std::span<const Column> columns();
 
-// The command line that measures one row alone again, without an output folder.
-std::string rerun_command(const CaseKey& key);
+// The command line that measures one row alone again under the same sampling rule, without an output folder.
+std::string rerun_command(const ResultRecord& record);
 
 // A cell as CSV and console write it, before any quoting: "" for null, true or false, the shortest digits
 // that read back to the same number.

@@ -96,10 +96,11 @@ TEST(Columns, DivideEachFlopCountByTheMedian) {
 TEST(Columns, AreNullWhereNothingIsKnown) {
   const ResultRecord record =
       refused("fft16.cpu", Outcome::unsupported, Reason::unsupported_stride, "stride 2x2: too large");
-  for (const char* name :
-       {"full_median_ms", "inference_median_ms", "plan_ms", "gflops_nominal", "gflops_executed",
-        "flops_executed", "workspace_bytes", "relative_l2", "integers_exact", "bound", "bound_ms",
-        "percent_of_ceiling", "aa_ratio", "rounds", "stop_reason", "throttled", "version", "gate"})
+  for (const char* name : {"full_median_ms",  "inference_median_ms", "plan_ms",        "gflops_nominal",
+                           "gflops_executed", "flops_executed",      "bytes_algo",     "arithmetic_intensity",
+                           "workspace_bytes", "relative_l2",         "integers_exact", "bound",
+                           "bound_ms",        "percent_of_ceiling",  "aa_ratio",       "rounds",
+                           "stop_reason",     "throttled",           "version",        "gate"})
     EXPECT_TRUE(is_null(record, name)) << name;
   EXPECT_EQ(cell_text(cell(record, "reason")), "unsupported_stride");
   EXPECT_TRUE(is_null(measured("direct.cpu", 1), "reason"));
@@ -181,9 +182,25 @@ TEST(Bound, IsUnknownWithoutCeilingsOrOperations) {
 }
 
 TEST(RerunCommand, WritesNoCapAsInf) {
-  CaseKey key = measured("direct.cpu", 1).key;
-  key.workspace_cap.reset();
-  EXPECT_THAT(rerun_command(key), ::testing::HasSubstr("--workspace-cap inf"));
+  ResultRecord record = measured("direct.cpu", 1);
+  record.key.workspace_cap.reset();
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--workspace-cap inf"));
+}
+
+TEST(RerunCommand, NamesTheEmulatorWhichNoRunTakesByItself) {
+  ResultRecord record = measured("direct.tiled.cuda", 1);
+  EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--device")));
+  record.key.device = DeviceKind::emulator;
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--algorithm direct.tiled.cuda --device emulator"));
+}
+
+TEST(RerunCommand, SaysInWhatTheSamplingDiffersFromTheDefaults) {
+  ResultRecord record = measured("direct.cpu", 1);
+  EXPECT_THAT(rerun_command(record), ::testing::EndsWith(" --seed 1"));
+  record.sampling = {2.5, 20, 300, 0.02, true};
+  EXPECT_THAT(rerun_command(record),
+              ::testing::EndsWith(" --seed 1 --time-limit 2.5 --min-samples 20 --max-samples 300 "
+                                  "--confidence-width 0.02 --aa"));
 }
 
 }  // namespace

@@ -15,6 +15,9 @@ const Series* full(const R& r) {
 const Series* inference(const R& r) {
   return r.time && r.time->inference ? &*r.time->inference : nullptr;
 }
+const Series* single(const R& r) {
+  return r.time && r.time->single ? &*r.time->single : nullptr;
+}
 const Series* kernel(const R& r) {
   return r.time && r.time->kernel ? &*r.time->kernel : nullptr;
 }
@@ -43,7 +46,8 @@ std::span<const Column> time_columns() {
        "Median time of one run, everything included: from the user's tensors to the user's tensor. The "
        "headline.",
        [](const R& r) { return milliseconds(full(r), &Statistics::median); }},
-      {"full_ci_low_ms", "ms", "Lower end of the 95% confidence interval of that median (distribution-free).",
+      {"full_ci_low_ms", "ms",
+       "Lower end of the 95% confidence interval of that median (distribution-free); null below 6 samples.",
        [](const R& r) { return milliseconds(full(r), &Statistics::ci_low); }},
       {"full_ci_high_ms", "ms", "Upper end of that interval.",
        [](const R& r) { return milliseconds(full(r), &Statistics::ci_high); }},
@@ -74,6 +78,11 @@ std::span<const Column> time_columns() {
        [](const R& r) { return milliseconds(kernel(r), &Statistics::ci_low); }},
       {"kernel_ci_high_ms", "ms", "Upper end of that interval.",
        [](const R& r) { return milliseconds(kernel(r), &Statistics::ci_high); }},
+      {"single_median_ms", "ms",
+       "Median of one launch alone, its overhead included, where full is the mean of a batch of short runs "
+       "on a "
+       "GPU; null elsewhere.",
+       [](const R& r) { return milliseconds(single(r), &Statistics::median); }},
       {"prepare_ms", "ms",
        "Median time inside full of preparing the filter; null where it cannot be told apart.",
        [](const R& r) { return phase_milliseconds(r, Phase::prepare); }},
@@ -90,7 +99,7 @@ std::span<const Column> time_columns() {
        [](const R& r) { return r.time ? known(1e3 * r.time->plan_seconds) : Cell{}; }},
       {"iterations_per_sample", "", "Runs that one sample is the mean of.",
        [](const R& r) { return measured_count(r, &Measurement::iterations_per_sample); }},
-      {"warmup_runs", "", "Untimed runs before the first sample.",
+      {"warmup_runs", "", "Untimed runs before the first sample, those of the verification not counted.",
        [](const R& r) { return measured_count(r, &Measurement::warmup_runs); }},
       {"rounds", "", "How often the group of candidates was visited until this one had converged.",
        [](const R& r) { return measured_count(r, &Measurement::rounds); }},
@@ -108,11 +117,18 @@ std::span<const Column> time_columns() {
        [](const R& r) { return r.time ? known(r.health.load_after) : Cell{}; }},
       {"clock_mhz", "MHz", "Median processor clock over the samples, where it can be read.",
        [](const R& r) { return known(r.health.clock_mhz); }},
+      {"power_watts", "W", "Median power of a GPU over the samples, where it can be read.",
+       [](const R& r) { return known(r.health.power_watts); }},
+      {"temperature_celsius", "C", "Highest temperature of a GPU over the samples, where it can be read.",
+       [](const R& r) { return known(r.health.temperature_celsius); }},
+      {"throttle_reasons", "", "Why the driver held a GPU's clock down while it measured.",
+       [](const R& r) { return text(r.health.throttle_reasons); }},
       {"involuntary_switches", "", "Context switches forced on the program while it measured.",
        [](const R& r) { return known(r.health.involuntary_switches); }},
-      {"discarded_samples", "", "Samples thrown away as throttled.",
+      {"discarded_samples", "", "Samples thrown away, and taken again, because the clock was throttled.",
        [](const R& r) { return r.time ? Cell{r.health.discarded_samples} : Cell{}; }},
-      {"throttled", "", "Whether the device was throttled so much that the row is suspect.",
+      {"throttled", "",
+       "Whether the median clock of the samples kept is that of a throttled device: the row is suspect.",
        [](const R& r) { return r.time ? Cell{r.health.throttled} : Cell{}; }},
   };
   return table;

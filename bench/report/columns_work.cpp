@@ -67,8 +67,10 @@ std::span<const Column> work_columns() {
       {"workspace_bytes", "bytes",
        "The plan's scratch memory, prepared filters included; null where no plan was built.",
        [](const R& r) { return workspace(r); }},
-      {"ceiling_gflops", "GFLOP/s", "Measured FP32 multiply-add rate of these threads.",
-       [](const R& r) { return unless_zero(r.ceilings.fma_flops / 1e9); }},
+      {"ceiling_gflops", "GFLOP/s",
+       "Measured multiply-add rate of these threads or this GPU: FP32, or the tensor cores' in the math "
+       "mode.",
+       [](const R& r) { return unless_zero(multiply_add_rate(r.key.problem.math, r.ceilings) / 1e9); }},
       {"ceiling_read_gbs", "GB/s", "Measured bandwidth of reading memory.",
        [](const R& r) { return unless_zero(r.ceilings.read_bytes / 1e9); }},
       {"ceiling_copy_gbs", "GB/s", "Measured bandwidth of copying memory, bytes read plus bytes written.",
@@ -100,7 +102,7 @@ std::span<const Column> work_columns() {
       {"gate", "", "The largest relative_l2 that passes.",
        [](const R& r) { return unless_zero(r.accuracy.gate); }},
       {"rerun", "", "The command that measures this row alone again.",
-       [](const R& r) { return text(rerun_command(r.key)); }},
+       [](const R& r) { return text(rerun_command(r)); }},
   };
   return table;
 }

@@ -5,6 +5,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -27,12 +28,13 @@ void print_heading(std::ostream& out, const CaseKey& key, const DeviceInfo& devi
 
 std::vector<std::string> cells(const ResultRecord& record, std::optional<double> baseline) {
   const std::string dash = "-";
-  std::vector<std::string> row{record.key.algorithm, dash, dash, dash, dash};
+  std::vector<std::string> row{marked_name(record), dash, dash, dash, dash};
   if (is_timed(record)) {
     const Statistics& s = record.time->full.statistics;
     row[1] = milliseconds_text(s.median);
-    row[2] = fmt::format("[{}, {}]", milliseconds_text(s.ci_low, s.median),
-                         milliseconds_text(s.ci_high, s.median));
+    if (std::isfinite(s.ci_low))
+      row[2] = fmt::format("[{}, {}]", milliseconds_text(s.ci_low, s.median),
+                           milliseconds_text(s.ci_high, s.median));
     row[3] = fmt::format("{:.1f}", record.key.problem.nominal_flops() / s.median / 1e9);
     if (const auto percent = percent_of_ceiling(record)) row[4] = fmt::format("{:.1f}", *percent);
   }
@@ -92,20 +94,25 @@ void print_group(std::ostream& out, std::span<const ResultRecord> records, const
     else
       refused.push_back(&record);
   }
-  std::stable_sort(good.begin(), good.end(), faster);
+  std::stable_sort(good.begin(), good.end(), ranks_before);
 
   TextTable table({"<algorithm", ">median ms", ">95% interval", ">nominal GFLOP/s", ">% ceiling",
                    ">workspace", ">error", ">vs onednn"});
   const auto baseline = baseline_seconds(good);
+  bool ties = false;
   for (const ResultRecord* record : good) {
-    const bool best = median_seconds(*record) == median_seconds(*good.front());
-    table.add(cells(*record, baseline), best ? '*' : ' ', best ? colour::good : colour::none);
+    const bool best = record == good.front();
+    const bool tie =
+        !best && is_tie(*record, *good.front()) && record->health.throttled == good.front()->health.throttled;
+    ties = ties || tie;
+    table.add(cells(*record, baseline), best ? '*' : tie ? '~' : ' ', best ? colour::good : colour::none);
   }
   for (const ResultRecord* record : untimed) table.add(cells(*record, std::nullopt));
   for (const ResultRecord* record : wrong) table.add(cells(*record, std::nullopt), '!', colour::bad);
   if (!table.empty()) table.print(out, style.colour);
   if (good.empty() && untimed.empty()) out << "  no correct row\n";
 
+  if (ties) out << "  ~ its interval overlaps that of *: not shown to be slower\n";
   print_doubts(out, good);
   print_reasons(out, wrong, style.colour ? colour::bad : colour::none);
   print_reasons(out, refused, style.colour ? colour::quiet : colour::none);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -80,12 +81,41 @@ TEST(PrintGroup, SortsByMedianAndMarksTheWinner) {
   EXPECT_THAT(line_with(text, "slow.cpu"), HasSubstr("0.50x"));
 }
 
-TEST(PrintGroup, MarksEveryWinnerOfATie) {
-  const std::string text = group({measured("b.cpu", 0.1), measured("a.cpu", 0.1), measured("c.cpu", 0.2)});
-  EXPECT_LT(text.find("a.cpu"), text.find("b.cpu"));
-  EXPECT_EQ(line_with(text, "a.cpu")[0], '*');
+TEST(PrintGroup, MarksRowsThatAreNotShownToBeSlower) {
+  // Intervals reach 10% to either side: [90, 110], [103.5, 126.5] and [112.5, 137.5].
+  const std::string text =
+      group({measured("b.cpu", 0.1), measured("c.cpu", 0.125), measured("d.cpu", 0.115)});
   EXPECT_EQ(line_with(text, "b.cpu")[0], '*');
+  EXPECT_EQ(line_with(text, "d.cpu")[0], '~');
   EXPECT_EQ(line_with(text, "c.cpu")[0], ' ');
+  EXPECT_THAT(text, HasSubstr("~ its interval overlaps that of *: not shown to be slower\n"));
+  EXPECT_THAT(group({measured("b.cpu", 0.1), measured("c.cpu", 0.125)}), Not(HasSubstr("~")));
+}
+
+TEST(PrintGroup, ShowsADashForAnIntervalOfTooFewSamples) {
+  ResultRecord few = measured("few.cpu", 0.1);
+  few.time->full.statistics.ci_low = few.time->full.statistics.ci_high =
+      std::numeric_limits<double>::quiet_NaN();
+  const std::string text = group({few, measured("b.cpu", 0.1001)});
+  EXPECT_EQ(line_with(text, "few.cpu"), "* few.cpu 100.0 - 143.3 71.7 3.0 MiB 1.2e-06 -");
+  EXPECT_EQ(line_with(text, "b.cpu")[0], ' ');
+}
+
+TEST(PrintGroup, NeverLetsAThrottledRowWinUnlessAllAre) {
+  ResultRecord throttled = measured("a.cpu", 0.1);
+  throttled.health.throttled = true;
+  const std::string text = group({throttled, measured("b.cpu", 0.105)});
+  EXPECT_LT(text.find("b.cpu"), text.find("a.cpu"));
+  EXPECT_EQ(line_with(text, "b.cpu")[0], '*');
+  EXPECT_THAT(line_with(text, "a.cpu"), ::testing::StartsWith(" a.cpu (throttled) 100.0"));
+  EXPECT_THAT(line_with(group({throttled}), "a.cpu"), ::testing::StartsWith("* a.cpu (throttled) 100.0"));
+}
+
+TEST(PrintGroup, PrefersABaselineThatWasNotThrottled) {
+  ResultRecord throttled = measured("onednn.auto.cpu", 0.1);
+  throttled.health.throttled = true;
+  const std::string text = group({throttled, measured("onednn.gemm.cpu", 0.4), measured("b.cpu", 0.2)});
+  EXPECT_THAT(line_with(text, "b.cpu"), HasSubstr("2.00x"));
 }
 
 TEST(PrintGroup, NeverLetsAWrongRowWinNorBeTheBaseline) {
@@ -189,6 +219,19 @@ TEST(PrintRollUp, SaysWhichLayersHaveNoMeasuredRow) {
   EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 100.0 143.3 -");
 }
 
+TEST(PrintRollUp, MarksThrottledRowsAndTakesOthersForTheBest) {
+  ResultRecord throttled = in_layer(measured("a.cpu", 0.1), "conv2");
+  throttled.health.throttled = true;
+  const std::string text = roll_up(
+      {throttled, in_layer(measured("b.cpu", 0.2), "conv2"), in_layer(measured("a.cpu", 0.3), "conv3")});
+  EXPECT_THAT(line_with(text, " conv2"), ::testing::StartsWith(" conv2 1 b.cpu 200.0"));
+  EXPECT_THAT(line_with(text, "best of each layer"), ::testing::StartsWith("* best of each layer 500.0"));
+  EXPECT_THAT(text, HasSubstr("  a.cpu (throttled rows in it)  400.0"));
+  const std::string alone = roll_up({throttled, in_layer(measured("a.cpu", 0.3), "conv3")});
+  EXPECT_THAT(line_with(alone, " conv2"), HasSubstr("a.cpu (throttled)"));
+  EXPECT_THAT(line_with(alone, "best of each"), HasSubstr("best of each layer (throttled rows in it)"));
+}
+
 TEST(PrintRollUp, AddsUpThePassesToo) {
   Records records;
   for (Pass pass : {Pass::forward, Pass::backward_filter})
@@ -212,6 +255,17 @@ TEST(PrintRollUp, KeepsDifferentCircumstancesApart) {
   const std::string text = roll_up(records);
   EXPECT_THAT(text, AllOf(HasSubstr("1 thread,"), HasSubstr("2 threads,")));
   EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 200.0 143.3 -");
+}
+
+TEST(PrintRollUp, AddsUpNoTimesOfTwoMachines) {
+  Records records;
+  for (const char* machine : {"one processor", "another processor"})
+    for (const char* layer : {"conv2", "conv3"}) {
+      records.push_back(in_layer(measured("a.cpu", 0.1), layer));
+      records.back().device.name = machine;
+    }
+  const std::string text = roll_up(records);
+  EXPECT_THAT(text, AllOf(HasSubstr("one processor"), HasSubstr("another processor")));
 }
 
 TEST(PrintRollUp, IsSilentAboutASingleLayer) {

@@ -18,9 +18,19 @@ double median_seconds(const ResultRecord& record) {
   return record.time->full.statistics.median;
 }
 
-bool faster(const ResultRecord* a, const ResultRecord* b) {
+bool ranks_before(const ResultRecord* a, const ResultRecord* b) {
+  if (a->health.throttled != b->health.throttled) return b->health.throttled;
   if (median_seconds(*a) != median_seconds(*b)) return median_seconds(*a) < median_seconds(*b);
   return a->key.algorithm < b->key.algorithm;
+}
+
+bool is_tie(const ResultRecord& a, const ResultRecord& b) {
+  const Statistics &x = a.time->full.statistics, &y = b.time->full.statistics;
+  return x.ci_low <= y.ci_high && y.ci_low <= x.ci_high;  // false with NaN
+}
+
+std::string marked_name(const ResultRecord& record) {
+  return record.key.algorithm + (record.health.throttled ? " (throttled)" : "");
 }
 
 bool is_baseline(const ResultRecord& record) {
@@ -28,11 +38,11 @@ bool is_baseline(const ResultRecord& record) {
 }
 
 std::optional<double> baseline_seconds(const std::vector<const ResultRecord*>& records) {
-  std::optional<double> best;
+  const ResultRecord* best = nullptr;
   for (const ResultRecord* record : records)
-    if (is_baseline(*record) && can_win(*record) && (!best || median_seconds(*record) < *best))
-      best = median_seconds(*record);
-  return best;
+    if (is_baseline(*record) && can_win(*record) && (best == nullptr || ranks_before(record, best)))
+      best = record;
+  return best == nullptr ? std::nullopt : std::optional(median_seconds(*best));
 }
 
 std::string circumstances(const CaseKey& key, const DeviceInfo& device) {

@@ -16,12 +16,17 @@ bool is_timed(const ResultRecord& record);
 bool can_win(const ResultRecord& record);
 // Of a timed record.
 double median_seconds(const ResultRecord& record);
-// By median, then by name.
-bool faster(const ResultRecord* a, const ResultRecord* b);
+// The best first: by median, then by name, but a throttled row after all that are not.
+bool ranks_before(const ResultRecord* a, const ResultRecord* b);
+// Of two rows that can win: whether the 95% intervals of their medians overlap, so that neither is shown to
+// be the faster. False where either has too few samples for an interval.
+bool is_tie(const ResultRecord& a, const ResultRecord& b);
+// The algorithm's id, with a word behind it where the row was throttled.
+std::string marked_name(const ResultRecord& record);
 
 // Whether the row is a oneDNN one, the baseline's family.
 bool is_baseline(const ResultRecord& record);
-// The median of the fastest oneDNN row that can win, among records that can win.
+// The median of the best oneDNN row, among records that can win.
 std::optional<double> baseline_seconds(const std::vector<const ResultRecord*>& records);
 
 // "fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, <processor>"

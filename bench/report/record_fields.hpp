@@ -133,8 +133,18 @@ void fields(Visitor& field, Is<CaseKey> auto& key) {
 }
 
 template <typename Visitor>
+void fields(Visitor& field, Is<SamplingRule> auto& rule) {
+  field("time_limit_seconds", rule.time_limit_seconds);
+  field("min_samples", rule.min_samples);
+  field("max_samples", rule.max_samples);
+  field("confidence_width", rule.confidence_width);
+  field("repeat", rule.repeat);
+}
+
+template <typename Visitor>
 void fields(Visitor& field, Is<ResultRecord> auto& record) {
   field("key", record.key);
+  field("sampling", record.sampling);
   field("algorithm", record.algorithm);
   field("device", record.device);
   field("outcome", record.outcome);

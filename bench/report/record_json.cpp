@@ -204,7 +204,7 @@ std::string dump_json(const Json& json, int indent) {
 
 Json to_json(const ResultRecord& record) {
   Json json = encode_object(record);
-  json["rerun"] = rerun_command(record.key);  // for readers; record_from_json does not need it
+  json["rerun"] = rerun_command(record);  // for readers; record_from_json does not need it
   return json;
 }
 ResultRecord record_from_json(const Json& json) {
@@ -216,6 +216,12 @@ Json to_json(const CaseKey& key) {
 CaseKey key_from_json(const Json& json) {
   return decoded<CaseKey>(json);
 }
+Json to_json(const SamplingRule& rule) {
+  return encode_object(rule);
+}
+SamplingRule sampling_from_json(const Json& json) {
+  return decoded<SamplingRule>(json);
+}
 Json to_json(const Ceilings& ceilings) {
   return encode_object(ceilings);
 }
@@ -224,9 +230,6 @@ Ceilings ceilings_from_json(const Json& json) {
 }
 Json to_json(const DeviceInfo& device) {
   return encode_object(device);
-}
-DeviceInfo device_from_json(const Json& json) {
-  return decoded<DeviceInfo>(json);
 }
 
 }  // namespace convscope

@@ -14,10 +14,11 @@ ResultRecord record_from_json(const nlohmann::ordered_json& json);  // throws Us
 
 nlohmann::ordered_json to_json(const CaseKey& key);
 CaseKey key_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const SamplingRule& rule);
+SamplingRule sampling_from_json(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const DeviceInfo& device);
-DeviceInfo device_from_json(const nlohmann::ordered_json& json);
 
 // The text of any JSON of ours: on one line, or indented. Bytes that are not UTF-8 (a library's message, a
 // file name) become the replacement character; a plain dump() would throw.

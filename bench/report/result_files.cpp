@@ -1,6 +1,7 @@
 #include "bench/report/result_files.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
 
 #include "bench/core/error.hpp"
@@ -27,21 +29,14 @@ namespace fs = std::filesystem;
   fail(path, what + ": " + std::generic_category().message(errno));
 }
 
-// Owns an open file.
-class OpenFile {
- public:
-  OpenFile(const std::string& path, int flags) : file_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~OpenFile() {
-    if (file_ >= 0) close(file_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int get() const { return file_; }
-  bool opened() const { return file_ >= 0; }
+// What the user cannot have foreseen: a full or broken disk.
+[[noreturn]] void fail_late(const std::string& path, const std::string& what) {
+  throw std::runtime_error(path + ": " + what + ": " + std::generic_category().message(errno));
+}
 
- private:
-  int file_;
-};
+FileDescriptor open_file(const std::string& path, int flags) {
+  return FileDescriptor(open(path.c_str(), flags | O_CLOEXEC, 0644));
+}
 
 // All of `text` in one write where the system allows it; false with errno set when it does not.
 bool write_all(int file, std::string_view text) {
@@ -63,8 +58,8 @@ void make_folder(const std::string& folder) {
 // A rename or a new file is safe only once its folder is on disk too. Some file systems refuse this; then the
 // content is on disk and only its name may be lost with the power.
 void sync_folder(const fs::path& folder) {
-  const OpenFile opened(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY);
-  if (opened.opened()) fsync(opened.get());
+  const FileDescriptor opened = open_file(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY);
+  if (opened.is_open()) fsync(opened.get());
 }
 
 std::string journal_path(const std::string& folder) {
@@ -147,13 +142,13 @@ ResultFile result_file_from_json(const Json& json) {
 void write_file_atomically(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".writing";
   {
-    const OpenFile file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file.opened()) fail_with_errno(temporary, "cannot create this file");
+    const FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file.is_open()) fail_with_errno(temporary, "cannot create this file");
     if (!write_all(file.get(), text) || fsync(file.get()) != 0)
-      fail_with_errno(temporary, "cannot write this file");
+      fail_late(temporary, "cannot write this file");
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0)
-    fail_with_errno(path, "cannot put the finished file in place");
+    fail_late(path, "cannot put the finished file in place");
   sync_folder(fs::path(path).parent_path());
 }
 
@@ -166,7 +161,9 @@ void write_results(const std::string& folder, const ResultFile& file) {
 }
 
 ResultFile read_results(const std::string& path) {
-  const std::string file = fs::is_directory(path) ? (fs::path(path) / "results.json").string() : path;
+  std::error_code unknown;  // then it is tried as a file, and that says what is wrong
+  const std::string file =
+      fs::is_directory(path, unknown) ? (fs::path(path) / "results.json").string() : path;
   const std::string text = read_file(file);
   try {
     return result_file_from_json(Json::parse(text));
@@ -177,31 +174,43 @@ ResultFile read_results(const std::string& path) {
   }
 }
 
-Journal::Journal(const std::string& folder) {
+Journal Journal::begin(const std::string& folder) {
   make_folder(folder);
-  const std::string path = journal_path(folder);
-  std::string existing;
-  if (fs::exists(path)) existing = read_file(path);
-  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) fail_with_errno(path, "cannot write to this file");
-  const size_t last_break = existing.rfind('\n');
-  const size_t whole = last_break == std::string::npos ? 0 : last_break + 1;
-  if (whole < existing.size() && ftruncate(file_, static_cast<off_t>(whole)) != 0) {
-    const int error = errno;
-    close(file_);
-    errno = error;
-    fail_with_errno(path, "cannot cut off its unfinished last line");
-  }
+  Journal journal(folder, O_CREAT);
+  if (journal.cut_off_unfinished_line() > 0)
+    fail(folder,
+         "holds a run already (journal.jsonl); choose another --out, or finish that run with --resume " +
+             folder);
   sync_folder(folder);
+  return journal;
 }
 
-Journal::~Journal() {
-  close(file_);
+Journal Journal::resume(const std::string& folder) {
+  Journal journal(folder, 0);
+  journal.cut_off_unfinished_line();
+  return journal;
+}
+
+Journal::Journal(const std::string& folder, int flags)
+    : path_(journal_path(folder)), file_(open_file(path_, O_RDWR | O_APPEND | flags)) {
+  if (!file_.is_open()) fail_with_errno(path_, "cannot write to this file");
+  // Where the file system knows no locks, two writers go unnoticed.
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail(path_, "is being written by another process");
+}
+
+size_t Journal::cut_off_unfinished_line() {
+  const std::string text = read_file(path_);
+  const size_t last_break = text.rfind('\n');
+  const size_t whole = last_break == std::string::npos ? 0 : last_break + 1;
+  if (whole < text.size() && ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
+    fail_with_errno(path_, "cannot cut off its unfinished last line");
+  return whole;
 }
 
 void Journal::append(const Json& entry) {
-  if (!write_all(file_, dump_json(entry) + "\n") || fsync(file_) != 0)
-    throw std::runtime_error("cannot write to the journal: " + std::generic_category().message(errno));
+  if (!write_all(file_.get(), dump_json(entry) + "\n") || fsync(file_.get()) != 0)
+    fail_late(path_, "cannot write to the journal");
 }
 
 std::vector<Json> Journal::read(const std::string& folder) {

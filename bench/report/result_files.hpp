@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/core/result.hpp"
+#include "bench/report/file_descriptor.hpp"
 
 namespace convscope {
 
@@ -23,28 +24,29 @@ struct ResultFile {
   std::vector<ResultRecord> records;
 };
 
-// Writes results.json and results.csv, each atomically; makes the folder. Throws UsageError with the path and
-// the system's words when it cannot.
+// Writes results.json and results.csv, each atomically; makes the folder. Throws as write_file_atomically.
 void write_results(const std::string& folder, const ResultFile& file);
 
 // Reads a folder's results.json, or the file itself. Throws UsageError that names the file and the place when
 // it is missing, is not JSON, has another schema version or a foreign shape.
 ResultFile read_results(const std::string& path);
 
-// Replaces the file by `text`: written beside it, fsynced, renamed. Throws UsageError as above.
+// Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's
+// words: UsageError where no file can be made, std::runtime_error where the disk does not take it.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // Append-only, one JSON object a line: {"kind": "run"|"record"|"benchmark", ...}. Every append is one write
-// and an fsync.
+// and an fsync. While it is open, no other process can open it.
 class Journal {
  public:
-  // Opens the folder's journal.jsonl to append, making both where they are missing. A last line that a kill
-  // cut short is cut off, so that the next entry has a line of its own. Throws UsageError when it cannot
-  // write.
-  explicit Journal(const std::string& folder);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
+  // The folder's journal.jsonl, new: makes both where they are missing. One without a whole line is as good
+  // as new. Throws UsageError when it holds a run, another process has it open, or it cannot be written.
+  static Journal begin(const std::string& folder);
+  // The journal that is there, to append to. A last line that a kill cut short is cut off, so that the next
+  // entry has a line of its own. Throws UsageError when there is none, another process has it open, or it
+  // cannot be written.
+  static Journal resume(const std::string& folder);
+
   // Throws std::runtime_error when the disk does not take it.
   void append(const nlohmann::ordered_json& entry);
 
@@ -53,7 +55,11 @@ class Journal {
   static std::vector<nlohmann::ordered_json> read(const std::string& folder);
 
  private:
-  int file_ = -1;
+  Journal(const std::string& folder, int flags);
+  size_t cut_off_unfinished_line();  // returns the bytes that are left
+
+  std::string path_;
+  FileDescriptor file_;
 };
 
 }  // namespace convscope

@@ -121,20 +121,33 @@ TEST_F(ResultFiles, NameTheFolderThatCannotBeWritten) {
   write("file", "in the way");
   EXPECT_THAT(error_of([&] { write_results(path("file/out"), sample()); }),
               AllOf(HasSubstr("file/out"), HasSubstr("Not a directory")));
-  EXPECT_THAT(error_of([&] { Journal journal(path("file/out")); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(error_of([&] { Journal::begin(path("file/out")); }), HasSubstr("Not a directory"));
+  const std::string long_name = path(std::string(300, 'x'));
+  EXPECT_THAT(error_of([&] { write_results(long_name, sample()); }), HasSubstr("name too long"));
+  EXPECT_THAT(error_of([&] { Journal::begin(long_name); }), HasSubstr("name too long"));
+  EXPECT_THAT(error_of([&] { read_results(long_name); }), HasSubstr("name too long"));
+}
+
+TEST_F(ResultFiles, ThatTheDiskDoesNotTakeAreNoUsageError) {
   fs::create_directories(path("out/results.json"));
-  EXPECT_THAT(error_of([&] { write_results(path("out"), sample()); }),
-              AllOf(HasSubstr("results.json"), HasSubstr("Is a directory")));
+  try {
+    write_results(path("out"), sample());
+    FAIL() << "a file took the place of a folder";
+  } catch (const UsageError& error) {
+    FAIL() << error.what();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("results.json"), HasSubstr("Is a directory")));
+  }
 }
 
 TEST_F(ResultFiles, JournalHoldsEveryEntryInOrder) {
   {
-    Journal journal(path("out"));
+    Journal journal = Journal::begin(path("out"));
     journal.append({{"kind", "run"}});
     journal.append({{"kind", "record"}, {"record", to_json(complete_record())}});
     EXPECT_EQ(Journal::read(path("out")).size(), 2u) << "entries are there before the journal is closed";
   }
-  Journal(path("out")).append({{"kind", "benchmark"}});
+  Journal::resume(path("out")).append({{"kind", "benchmark"}});
   const auto entries = Journal::read(path("out"));
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_EQ(entries[0]["kind"], "run");
@@ -144,7 +157,7 @@ TEST_F(ResultFiles, JournalHoldsEveryEntryInOrder) {
 
 TEST_F(ResultFiles, JournalCutShortAtAnyByteKeepsItsWholeLines) {
   {
-    Journal journal(path("out"));
+    Journal journal = Journal::begin(path("out"));
     journal.append({{"kind", "run"}, {"number", 1}});
     journal.append({{"kind", "record"}, {"number", 2}});
   }
@@ -154,11 +167,33 @@ TEST_F(ResultFiles, JournalCutShortAtAnyByteKeepsItsWholeLines) {
     write("out/journal.jsonl", whole.substr(0, size));
     const size_t kept = size == whole.size() ? 2 : size >= first_line ? 1 : 0;
     EXPECT_EQ(Journal::read(path("out")).size(), kept) << "cut after " << size << " bytes";
-    Journal(path("out")).append({{"kind", "record"}, {"number", 3}});
+    Journal::resume(path("out")).append({{"kind", "record"}, {"number", 3}});
     const auto entries = Journal::read(path("out"));
     ASSERT_EQ(entries.size(), kept + 1) << "cut after " << size << " bytes";
     EXPECT_EQ(entries.back()["number"], 3);
   }
+}
+
+TEST_F(ResultFiles, JournalIsBegunOnlyWhereNoWholeLineIs) {
+  write("journal.jsonl", "{\"kind\": \"ru");
+  Journal::begin(folder_.string()).append({{"kind", "run"}, {"number", 1}});
+  EXPECT_EQ(Journal::read(folder_.string()).size(), 1u);
+  EXPECT_THAT(error_of([&] { Journal::begin(folder_.string()); }), HasSubstr("--resume"));
+  EXPECT_EQ(Journal::read(folder_.string()).size(), 1u);
+}
+
+TEST_F(ResultFiles, JournalHasOneWriterAtATime) {
+  {
+    const Journal journal = Journal::begin(path("out"));
+    EXPECT_THAT(error_of([&] { Journal::begin(path("out")); }), HasSubstr("another process"));
+    EXPECT_THAT(error_of([&] { Journal::resume(path("out")); }), HasSubstr("another process"));
+  }
+  EXPECT_NO_THROW(Journal::resume(path("out")));
+}
+
+TEST_F(ResultFiles, JournalThatIsMissingIsNotMadeByResuming) {
+  EXPECT_THAT(error_of([&] { Journal::resume(folder_.string()); }), HasSubstr("No such file"));
+  EXPECT_FALSE(fs::exists(path("journal.jsonl")));
 }
 
 TEST_F(ResultFiles, JournalSaysWhatIsWrong) {

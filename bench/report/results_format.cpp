@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "bench/report/columns.hpp"
 #include "bench/report/record_json.hpp"
 #include "bench/report/result_files.hpp"
@@ -58,9 +60,10 @@ ResultRecord complete_record() {
   record.accuracy.integers_exact = true;
   Measurement& time = record.time.emplace();
   time.full.samples = {0.5};
-  time.inference = time.kernel = time.repeat = time.full;
+  time.inference = time.kernel = time.single = time.repeat = time.full;
   time.phase_seconds.fill(0.5);
   record.health.clock_mhz = record.health.involuntary_switches = 0.5;
+  record.health.power_watts = record.health.temperature_celsius = 0.5;
   return record;
 }
 
@@ -70,11 +73,15 @@ std::string type_name(const Json& value) {
   return value.is_number_float() ? "number" : "whole number";
 }
 
-// A field may be null where a record with nothing in it, or one with a time and nothing in that, has it null.
+// A field may be null where a record with nothing in it, one with a time and nothing in that, or one with too
+// few samples for an interval has it null.
 bool may_be_null(const Json::json_pointer& place) {
-  ResultRecord timed;
+  ResultRecord timed, few_samples;
   timed.time.emplace();
-  for (const Json& sample : {to_json(ResultRecord{}), to_json(timed)})
+  Measurement& time = few_samples.time.emplace();
+  time.full.statistics.ci_low = time.full.statistics.ci_high = std::numeric_limits<double>::quiet_NaN();
+  time.inference = time.kernel = time.single = time.repeat = time.full;
+  for (const Json& sample : {to_json(ResultRecord{}), to_json(timed), to_json(few_samples)})
     if (sample.contains(place) && sample[place].is_null()) return true;
   return false;
 }
@@ -100,7 +107,9 @@ std::string json_section() {
   std::string text = fmt::format(R"(## results.json
 
 An object: `schema_version` ({}; a reader refuses any other), `argv`, `config` (the suites as run, flags applied),
-`environment` (program, libraries, system, device, state, times), `ceilings` (measured, one entry a thread count) and
+`environment` (program, libraries, system, device, state, times; `complete`: false where candidates are missing that a
+resumed run would still do; `shard`: the `index` and `count` of `--shard`, where it was given; `resumed`: the
+environments of later parts; of a merged folder `complete` and `merged_from` only), `ceilings` (measured, one entry a thread count) and
 `records`. Times are seconds, sizes bytes, rates per second. A record, which is the same in `journal.jsonl`:
 
 | field | type |

@@ -36,6 +36,8 @@ TEST(ResultsFormat, SaysWhichFieldsMayBeNull) {
   EXPECT_THAT(text, HasSubstr("\n| `time` | object or null |\n"));
   EXPECT_THAT(text, HasSubstr("\n| `time.full.samples_seconds` | list of numbers |\n"));
   EXPECT_THAT(text, HasSubstr("\n| `time.inference` | object or null |\n"));
+  EXPECT_THAT(text, HasSubstr("\n| `time.kernel.ci_low_seconds` | number or null |\n"));
+  EXPECT_THAT(text, HasSubstr("\n| `time.full.median_seconds` | number |\n"));
   EXPECT_THAT(text, HasSubstr("\n| `time.phase_seconds.product` | number or null |\n"));
   EXPECT_THAT(text, HasSubstr("\n| `accuracy.integers_exact` | true or false or null |\n"));
 }

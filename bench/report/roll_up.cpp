@@ -20,7 +20,7 @@ namespace {
 struct Unit {
   std::string label;  // the layer, and its pass where several passes are added up
   const CaseKey* key = nullptr;
-  std::vector<const ResultRecord*> rows;  // those that can win, fastest first
+  std::vector<const ResultRecord*> rows;  // those that can win, the best first
 };
 
 struct Scope {
@@ -29,9 +29,10 @@ struct Scope {
 };
 
 // What must agree for times to be added up, the pass aside.
-auto circumstances_of(const CaseKey& key) {
-  return std::tuple(key.network, key.device, key.problem.batch, key.problem.math, key.problem.layout,
-                    key.threads, key.cache, key.workspace_cap);
+auto circumstances_of(const ResultRecord& record) {
+  const CaseKey& key = record.key;
+  return std::tuple(key.network, key.device, record.device.name, key.problem.batch, key.problem.math,
+                    key.problem.layout, key.threads, key.cache, key.workspace_cap);
 }
 
 Unit& unit_of(Scope& scope, const CaseKey& key) {
@@ -45,33 +46,39 @@ std::vector<Scope> scopes_of(std::span<const ResultRecord> records) {
   std::vector<Scope> scopes;
   for (const ResultRecord& record : records) {
     auto scope = std::find_if(scopes.begin(), scopes.end(), [&](const Scope& s) {
-      return circumstances_of(s.first->key) == circumstances_of(record.key);
+      return circumstances_of(*s.first) == circumstances_of(record);
     });
     if (scope == scopes.end()) scope = scopes.insert(scopes.end(), Scope{&record, {}});
     Unit& unit = unit_of(*scope, record.key);
     if (can_win(record)) unit.rows.push_back(&record);
   }
   for (Scope& scope : scopes)
-    for (Unit& unit : scope.units) std::stable_sort(unit.rows.begin(), unit.rows.end(), faster);
+    for (Unit& unit : scope.units) std::stable_sort(unit.rows.begin(), unit.rows.end(), ranks_before);
   return scopes;
 }
 
-// The fastest row of the unit that `accepts`; null when there is none.
+// The best row of the unit that `accepts`; null when there is none.
 template <typename Accepts>
-const ResultRecord* fastest(const Unit& unit, const Accepts& accepts) {
+const ResultRecord* best_row(const Unit& unit, const Accepts& accepts) {
   for (const ResultRecord* row : unit.rows)
     if (accepts(*row)) return row;
   return nullptr;
 }
 
-// Sum over the units, each times its count, of their fastest accepted row; null when a unit has none.
+struct Total {
+  double seconds = 0;
+  bool throttled = false;  // one of its rows was
+};
+
+// Sum over the units, each times its count, of their best accepted row; null when a unit has none.
 template <typename Accepts>
-std::optional<double> total_seconds(const std::vector<Unit>& units, const Accepts& accepts) {
-  double total = 0;
+std::optional<Total> total_of(const std::vector<Unit>& units, const Accepts& accepts) {
+  Total total;
   for (const Unit& unit : units) {
-    const ResultRecord* row = fastest(unit, accepts);
+    const ResultRecord* row = best_row(unit, accepts);
     if (row == nullptr) return std::nullopt;
-    total += median_seconds(*row) * static_cast<double>(unit.key->count);
+    total.seconds += median_seconds(*row) * static_cast<double>(unit.key->count);
+    total.throttled = total.throttled || row->health.throttled;
   }
   return total;
 }
@@ -82,7 +89,7 @@ std::vector<std::string> covering_algorithms(const std::vector<Unit>& units) {
   for (const ResultRecord* row : units.front().rows) {
     const auto same_id = [&](const ResultRecord& other) { return other.key.algorithm == row->key.algorithm; };
     const bool listed = std::find(ids.begin(), ids.end(), row->key.algorithm) != ids.end();
-    if (!listed && total_seconds(units, same_id)) ids.push_back(row->key.algorithm);
+    if (!listed && total_of(units, same_id)) ids.push_back(row->key.algorithm);
   }
   return ids;
 }
@@ -102,7 +109,7 @@ void print_best_rows(std::ostream& out, const std::vector<Unit>& units, double t
     const double seconds = median_seconds(best);
     const double share = 100 * seconds * static_cast<double>(unit.key->count) / total;
     const auto baseline = baseline_seconds(unit.rows);
-    table.add({unit.label, fmt::format("{}", unit.key->count), best.key.algorithm, milliseconds_text(seconds),
+    table.add({unit.label, fmt::format("{}", unit.key->count), marked_name(best), milliseconds_text(seconds),
                fmt::format("{:.0f}%", share),
                fmt::format("{:.1f}", unit.key->problem.nominal_flops() / seconds / 1e9),
                baseline ? fmt::format("{:.2f}x", *baseline / seconds) : "-"});
@@ -112,24 +119,27 @@ void print_best_rows(std::ostream& out, const std::vector<Unit>& units, double t
 
 void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, bool coloured) {
   const double flops = nominal_flops(units);
-  const auto baseline = total_seconds(units, is_baseline);
+  const auto baseline = total_of(units, is_baseline);
   TextTable table({"<sum over layers by count", ">ms", ">nominal GFLOP/s", ">vs onednn"});
-  const auto add = [&](const std::string& what, double seconds, char mark, std::string_view paint) {
-    table.add({what, milliseconds_text(seconds), fmt::format("{:.1f}", flops / seconds / 1e9),
-               baseline ? fmt::format("{:.2f}x", *baseline / seconds) : "-"},
+  const auto add = [&](const std::string& what, const Total& total, char mark, std::string_view paint) {
+    const double seconds = total.seconds;
+    table.add({what + (total.throttled ? " (throttled rows in it)" : ""), milliseconds_text(seconds),
+               fmt::format("{:.1f}", flops / seconds / 1e9),
+               baseline ? fmt::format("{:.2f}x", baseline->seconds / seconds) : "-"},
               mark, paint);
   };
   const auto any = [](const ResultRecord&) { return true; };
-  add("best of each layer", *total_seconds(units, any), '*', colour::good);
+  add("best of each layer", *total_of(units, any), '*', colour::good);
   if (baseline) add("best onednn of each layer", *baseline, ' ', colour::none);
-  std::vector<std::pair<double, std::string>> single;
+  std::vector<std::pair<std::string, Total>> single;
   // An algorithm does not cover a network of which a layer is missing.
   if (complete)
     for (const std::string& id : covering_algorithms(units))
-      single.emplace_back(*total_seconds(units, [&](const ResultRecord& r) { return r.key.algorithm == id; }),
-                          id);
-  std::sort(single.begin(), single.end());
-  for (const auto& [seconds, id] : single) add(id, seconds, ' ', colour::none);
+      single.emplace_back(id, *total_of(units, [&](const ResultRecord& r) { return r.key.algorithm == id; }));
+  std::sort(single.begin(), single.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.seconds, a.first) < std::pair(b.second.seconds, b.first);
+  });
+  for (const auto& [id, total] : single) add(id, total, ' ', colour::none);
   table.print(out, coloured);
   if (single.empty()) out << "  no single algorithm has a correct row for every layer\n";
 }
@@ -146,7 +156,7 @@ void print_part(std::ostream& out, const Scope& scope, std::string_view passes, 
     if (unit.rows.empty()) missing.push_back(unit.label);
   std::erase_if(units, [](const Unit& unit) { return unit.rows.empty(); });
   if (!units.empty()) {
-    const double total = *total_seconds(units, [](const ResultRecord&) { return true; });
+    const double total = total_of(units, [](const ResultRecord&) { return true; })->seconds;
     if (with_best_rows) print_best_rows(out, units, total, coloured);
     print_sums(out, units, missing.empty(), coloured);
   }

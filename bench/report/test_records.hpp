@@ -60,6 +60,7 @@ inline ResultRecord refused(const std::string& algorithm, Outcome outcome, Reaso
 inline ResultRecord complete_record() {
   ResultRecord r = measured("winograd.f4x4_5x5.cpu", 0.016);
   r.key.count = 2;
+  r.sampling = {2.5, 20, 300, 0.02, true};
   r.key.cache = CacheState::weights_cold;
   r.key.seed = 18446744073709551615u;
   r.reason = Reason::throttled;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "bench/core/error.hpp"
+#include "bench/report/words.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
 
@@ -39,7 +40,7 @@ std::vector<DeviceInfo> selected_devices(const Suite& suite, const std::vector<D
     if (info == present.end())
       refuse(suite, "devices", std::nullopt,
              fmt::format("found the device {}, which this machine or build does not have; allowed are {}",
-                         name(kind), join(names)));
+                         name(kind), comma_list(names)));
     selected.push_back(*info);
   }
   return selected;
@@ -59,7 +60,7 @@ void check_glob(const Suite& suite, size_t index, const Registry& registry) {
                         *other)
           : fmt::format("found \"{}\", which matches no algorithm", glob);
   refuse(suite, "algorithms", index,
-         fmt::format("{}; allowed are patterns over {}{}", found, join(candidates),
+         fmt::format("{}; allowed are patterns over {}{}", found, comma_list(candidates),
                      did_you_mean(glob, candidates)));
 }
 
@@ -111,20 +112,19 @@ std::vector<Target> targets_of(const Suite& suite, const Registry& registry,
     refuse(
         suite, "algorithms", std::nullopt,
         fmt::format("found {}, which matches no algorithm of this run's devices ({}); nothing is left to run",
-                    join(suite.algorithms), join(kinds)));
+                    comma_list(suite.algorithms), comma_list(kinds)));
   return targets;
 }
 
 void check_memory(const Suite& suite, size_t layer, const ConvProblem& problem, const DeviceInfo& info) {
   const bool is_known = info.memory_bytes > 0;
   if (!is_known || problem.total_bytes() <= info.memory_bytes) return;
-  refuse(
-      suite, "layers", layer,
-      fmt::format("layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
-                  "the device {}",
-                  suite.layers[layer].name, problem.batch,
-                  readable_bytes(static_cast<double>(problem.total_bytes())),
-                  readable_bytes(static_cast<double>(info.memory_bytes)), name(info.kind)));
+  refuse(suite, "layers", layer,
+         fmt::format(
+             "layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
+             "the device {}",
+             suite.layers[layer].name, problem.batch, bytes_text(static_cast<double>(problem.total_bytes())),
+             bytes_text(static_cast<double>(info.memory_bytes)), name(info.kind)));
 }
 
 // The protocols of one problem: threads, cache states, caps.

@@ -14,6 +14,7 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/core/result.hpp"
+#include "bench/core/sampling_rule.hpp"
 
 namespace convscope {
 
@@ -27,13 +28,9 @@ struct Layer {
 };
 
 // Measuring settings; each has a documented default and a flag.
-struct MeasuringSettings {
+struct MeasuringSettings : SamplingRule {
   std::vector<CacheState> cache{CacheState::cold};
   std::vector<std::optional<int64_t>> workspace_caps{int64_t{256} << 20};  // bytes; null is no cap
-  double time_limit_seconds = 15;                                          // per candidate
-  int64_t min_samples = 10;
-  int64_t max_samples = 200;
-  double confidence_width = 0.005;
   uint64_t seed = 1;
 };
 
@@ -77,8 +74,7 @@ inline constexpr std::array<std::string_view, 12> kLayerKeys{"name",   "in_chann
 inline constexpr std::array<std::string_view, 7> kMeasuringKeys{
     "cache", "workspace_cap", "time_limit_s", "min_samples", "max_samples", "confidence_width", "seed"};
 
-// What a setting may be, here and in flags; both ends allowed. Sizes, as in defect(), may reach 2^31.
-inline constexpr int64_t kLargestSize = int64_t{1} << 31;
+// What a setting may be, here and in flags; both ends allowed. Sizes may reach kLargestSize.
 inline constexpr int64_t kLargestThreads = 4096;
 inline constexpr int64_t kLargestSamples = 1'000'000;
 inline constexpr double kLongestTimeLimit = 86'400;

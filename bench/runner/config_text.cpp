@@ -2,7 +2,6 @@
 #include "bench/runner/config_text.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -65,17 +64,6 @@ std::string byte_limit_text(std::optional<int64_t> bytes) {
   for (const auto& [suffix, unit] : kByteUnits)
     if (unit > 1 && *bytes >= unit && *bytes % unit == 0) return fmt::format("{}{}", *bytes / unit, suffix);
   return std::to_string(*bytes);
-}
-
-std::string readable_bytes(double bytes) {
-  for (const auto& [suffix, unit] : kByteUnits)
-    if (unit > 1 && bytes >= static_cast<double>(unit))
-      return fmt::format("{:.1f} {}", bytes / static_cast<double>(unit), suffix);
-  return fmt::format("{:.0f} B", bytes);
-}
-
-std::string join(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates) {

@@ -1,4 +1,4 @@
-// Text forms that configs, flags and their error messages share: byte sizes, lists, "did you mean". Not here:
+// Text forms that configs, flags and their error messages share: byte sizes, names, "did you mean". Not here:
 // JSON (config_file, config_value) and the meaning of any field (config, overrides).
 #pragma once
 
@@ -26,12 +26,6 @@ std::optional<ByteLimit> parse_byte_limit(std::string_view text);
 // The shortest such form that is exact: "256MiB", "1000", "inf".
 std::string byte_limit_text(std::optional<int64_t> bytes);
 
-// For people: "1.5 GiB".
-std::string readable_bytes(double bytes);
-
-// "a, b, c".
-std::string join(const std::vector<std::string>& words);
-
 // The candidate that `text` was probably meant to be, by edit distance without regard to case; nothing when
 // none is near.
 std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates);
@@ -39,7 +33,7 @@ std::optional<std::string> closest(std::string_view text, const std::vector<std:
 // "; did you mean \"forward\"?", or nothing.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
 
-// The names of all values of an enumeration, as in all_names(kPasses).
+// The names of enumerators, as in all_names(kPasses).
 template <typename Values>
 std::vector<std::string> all_names(const Values& values) {
   std::vector<std::string> names;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bench/core/error.hpp"
+#include "bench/report/words.hpp"
 
 namespace convscope {
 namespace {
@@ -48,15 +49,15 @@ void ConfigValue::refuse_value(const std::string& allowed) const {
 
 void ConfigValue::check_object(std::span<const std::string_view> known,
                                std::span<const std::string_view> required) const {
-  if (!value_->is_object()) refuse_value("an object with the keys " + join(strings(known)));
+  if (!value_->is_object()) refuse_value("an object with the keys " + comma_list(strings(known)));
   for (const auto& [key, value] : value_->items())
     if (std::find(known.begin(), known.end(), key) == known.end())
       ConfigValue(value, *file_, place_ / key)
           .refuse(fmt::format("found the unknown key {}; allowed are {}{}", quoted(json(key)),
-                              join(strings(known)), did_you_mean(key, strings(known))));
+                              comma_list(strings(known)), did_you_mean(key, strings(known))));
   for (std::string_view key : required)
     if (!find(key))
-      refuse(fmt::format("the key \"{}\" is missing; needed are {}", key, join(strings(required))));
+      refuse(fmt::format("the key \"{}\" is missing; needed are {}", key, comma_list(strings(required))));
 }
 
 std::optional<ConfigValue> ConfigValue::find(std::string_view key) const {

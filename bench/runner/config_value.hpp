@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
+#include "bench/report/words.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
@@ -64,9 +65,9 @@ class ConfigValue {
   template <typename Values, typename FromName>
   auto one_of(const Values& values, FromName from_name) const {
     const auto names = all_names(values);
-    if (!is_text()) refuse_value(join(names));
+    if (!is_text()) refuse_value(comma_list(names));
     const auto value = from_name(text());
-    if (!value) refuse_value(join(names) + did_you_mean(text(), names));
+    if (!value) refuse_value(comma_list(names) + did_you_mean(text(), names));
     return *value;
   }
 

@@ -8,6 +8,8 @@
 #include <ctime>
 #include <fstream>
 
+#include "bench/device/cpu/system_files.hpp"
+#include "bench/measure/health.hpp"
 #include "bench/report/record_json.hpp"
 #include "bench/runner/build_info.hpp"
 
@@ -18,13 +20,6 @@ using Json = nlohmann::ordered_json;
 
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
-}
-
-Json first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return text_or_null(line);
 }
 
 // The value of the first `key<separator>value` line, surrounding spaces and quotes taken off.
@@ -67,14 +62,14 @@ Json available_memory() {
 }
 
 Json describe_state() {
-  double load = 0;
-  const bool known = getloadavg(&load, 1) == 1;
+  const std::optional<std::string> governor = frequency_governor();
+  const std::optional<double> load = load_average();
   return {{"time", utc_now()},
-          {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")},
-          {"load_1min", known ? Json(load) : Json(nullptr)},
+          {"governor", text_or_null(governor.value_or(""))},
+          {"load_1min", load ? Json(*load) : Json(nullptr)},
           {"available_memory_bytes", available_memory()},
-          {"transparent_hugepages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
-          {"smt_active", first_line("/sys/devices/system/cpu/smt/active")}};
+          {"transparent_hugepages", text_or_null(first_line("/sys/kernel/mm/transparent_hugepage/enabled"))},
+          {"smt_active", text_or_null(first_line("/sys/devices/system/cpu/smt/active"))}};
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace convscope {
 
-// {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" is there where a GPU
-// is. Library versions are those of this build and of the providers in `registry`. What cannot be read is
+// {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" is there where a
+// GPU is. Library versions are those of this build and of the providers in `registry`. What cannot be read is
 // null.
 nlohmann::ordered_json describe_environment(const std::vector<DeviceInfo>& devices, const Registry& registry);
 

@@ -6,12 +6,7 @@
 namespace convscope {
 
 Protocol protocol_of(const MeasuringSettings& settings) {
-  Protocol protocol;
-  protocol.time_limit_seconds = settings.time_limit_seconds;
-  protocol.min_samples = settings.min_samples;
-  protocol.max_samples = settings.max_samples;
-  protocol.confidence_width = settings.confidence_width;
-  return protocol;
+  return {settings};
 }
 
 CaseKey candidate_of(const Group& group, const std::string& algorithm) {
@@ -21,16 +16,11 @@ CaseKey candidate_of(const Group& group, const std::string& algorithm) {
 }
 
 nlohmann::ordered_json to_json(const GroupTask& task) {
-  const Protocol& protocol = task.protocol;
   return {{"key", to_json(task.group.common)},
           {"algorithms", task.group.algorithms},
-          {"measure", protocol.measure},
-          {"repeat", protocol.repeat},
-          {"blocker", protocol.blocker},
-          {"time_limit_seconds", protocol.time_limit_seconds},
-          {"min_samples", protocol.min_samples},
-          {"max_samples", protocol.max_samples},
-          {"confidence_width", protocol.confidence_width}};
+          {"measure", task.protocol.measure},
+          {"blocker", task.protocol.blocker},
+          {"sampling", to_json(static_cast<const SamplingRule&>(task.protocol))}};
 }
 
 GroupTask task_from_json(const nlohmann::ordered_json& json) try {
@@ -38,12 +28,8 @@ GroupTask task_from_json(const nlohmann::ordered_json& json) try {
   task.group.common = key_from_json(json.at("key"));
   json.at("algorithms").get_to(task.group.algorithms);
   json.at("measure").get_to(task.protocol.measure);
-  json.at("repeat").get_to(task.protocol.repeat);
   task.protocol.blocker = json.value("blocker", true);  // journals of the first version do not have it
-  json.at("time_limit_seconds").get_to(task.protocol.time_limit_seconds);
-  json.at("min_samples").get_to(task.protocol.min_samples);
-  json.at("max_samples").get_to(task.protocol.max_samples);
-  json.at("confidence_width").get_to(task.protocol.confidence_width);
+  static_cast<SamplingRule&>(task.protocol) = sampling_from_json(json.at("sampling"));
   return task;
 } catch (const nlohmann::json::exception& error) {
   throw UsageError(std::string("this is not a group of a convscope run: ") + error.what());

@@ -12,14 +12,9 @@
 namespace convscope {
 
 // How the candidates of a group are measured; cache state, seed and workspace cap are in the group's key.
-struct Protocol {
-  bool measure = true;             // false: correctness only, rows end as verified_only
-  bool repeat = false;             // --aa: a second series of every candidate
-  bool blocker = true;             // of a GPU's queue: see bench/device/cuda/cuda.hpp
-  double time_limit_seconds = 15;  // per candidate
-  int64_t min_samples = 10;
-  int64_t max_samples = 200;
-  double confidence_width = 0.005;
+struct Protocol : SamplingRule {
+  bool measure = true;  // false: correctness only, rows end as verified_only
+  bool blocker = true;  // of a GPU's queue: see bench/device/cuda/cuda.hpp
 };
 
 struct GroupTask {

@@ -152,15 +152,18 @@ class Attempt {
   bool device_lost_ = false;
 };
 
+// A candidate that a SIGKILL ended is a crashed one, whatever it was that sent it: unlike a refusal for want
+// of memory it fails the run.
 void settle_died(ResultRecord& record, const WorkerEnd& end, std::string_view stage) {
   record.outcome = Outcome::crashed;
   record.reason = Reason::crashed;
-  if (!end.signal) {
+  if (end.lingered) {
+    record.note = fmt::format("the process closed its pipe during {} and had to be killed", stage);
+  } else if (!end.signal) {
     record.note = fmt::format("the process ended with exit code {} during {}", end.exit_code, stage);
   } else if (*end.signal == SIGKILL) {
-    record.outcome = Outcome::out_of_memory;
     record.reason = Reason::out_of_memory;
-    record.note = fmt::format("killed by SIGKILL during {}: the system had no memory left", stage);
+    record.note = fmt::format("killed by SIGKILL during {}, probably because memory ran out", stage);
   } else {
     const char* abbreviation = sigabbrev_np(*end.signal);
     record.note = fmt::format("SIG{} ({}) during {}", abbreviation == nullptr ? "?" : abbreviation,
@@ -205,8 +208,8 @@ bool run_isolated(const GroupTask& task, const Registry& registry, const Ceiling
             .run([&](const Json& event) { attempt.handle(event); }, [&] { return attempt.limit(limits); });
     if (end.ending == Ending::stopped) return false;
     for (const std::string& id : attempt.take_culprits()) {
-      ResultRecord record = blank_record(task.group, registry.find(id)->info(),
-                                         describe_device(task.group.common.device), ceilings);
+      ResultRecord record =
+          blank_record(task, registry.find(id)->info(), describe_device(task.group.common.device), ceilings);
       blame(record, end, attempt, limits);
       sink.record(record);
     }
@@ -227,7 +230,8 @@ std::optional<Ceilings> measure_ceilings_isolated(DeviceKind device, int threads
     return options.isolate ? kCeilingsLimitSeconds : kNoLimit.prepare;
   });
   if (end.ending == Ending::stopped) return std::nullopt;
-  if (!ceilings) throw std::runtime_error(fmt::format("the measuring of the ceilings of {} died or hung", name(device)));
+  if (!ceilings)
+    throw std::runtime_error(fmt::format("the measuring of the ceilings of {} died or hung", name(device)));
   return ceilings;
 }
 

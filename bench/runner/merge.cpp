@@ -1,10 +1,13 @@
 #include "bench/runner/merge.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "bench/core/error.hpp"
@@ -23,11 +26,6 @@ struct Origin {
   std::string text;  // the whole record
 };
 
-template <typename T>
-void add_once(std::vector<T>& list, const T& value) {
-  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
-}
-
 class Merger {
  public:
   void add(const std::string& folder) {
@@ -36,14 +34,17 @@ class Merger {
     for (const Ceilings& ceilings : next.ceilings)
       if (ceilings_seen_.insert(dump_json(to_json(ceilings))).second)
         merged_.file.ceilings.push_back(ceilings);
-    add_once(configs_, next.config);
+    if (std::find(configs_.begin(), configs_.end(), next.config) == configs_.end())
+      configs_.push_back(next.config);
+    look_for_gaps(folder, next.environment);
     sources_.push_back(
         {{"folder", folder}, {"argv", next.argv}, {"environment", std::move(next.environment)}});
   }
 
   Merged finish() {
     merged_.file.config = configs_.size() == 1 ? configs_.front() : Json(configs_);
-    merged_.file.environment = {{"merged_from", sources_}};
+    add_missing_shards();
+    merged_.file.environment = {{"complete", !unfinished_}, {"merged_from", sources_}};
     if (devices_.size() > 1)
       merged_.remarks.push_back("the folders come from " + std::to_string(devices_.size()) +
                                 " devices; their rows stay apart by device_name");
@@ -64,7 +65,35 @@ class Merger {
                        ", a different one; merge only folders that share no candidate");
   }
 
+  // A folder that was merged itself is looked at by its own sources, whose shards may be others' missing
+  // ones.
+  void look_for_gaps(const std::string& folder, const Json& environment) {
+    if (environment.contains("merged_from")) {
+      for (const Json& source : environment.at("merged_from"))
+        look_for_gaps(source.value("folder", folder), source.value("environment", Json::object()));
+      return;
+    }
+    if (!environment.value("complete", true)) {
+      unfinished_ = true;
+      merged_.remarks.push_back(folder + " is unfinished; --resume goes on with it");
+    }
+    if (environment.contains("shard"))
+      shards_[environment.at("shard").at("count").get<int64_t>()].insert(
+          environment.at("shard").at("index").get<int64_t>());
+  }
+
+  void add_missing_shards() {
+    for (const auto& [count, present] : shards_)
+      for (int64_t index = 1; index <= count; ++index) {
+        if (present.contains(index)) continue;
+        unfinished_ = true;
+        merged_.remarks.push_back(fmt::format("shard {}/{} is missing", index, count));
+      }
+  }
+
   Merged merged_;
+  bool unfinished_ = false;
+  std::map<int64_t, std::set<int64_t>> shards_;                 // by their count, those that are here
   std::map<std::pair<std::string, std::string>, Origin> seen_;  // by candidate and device
   std::set<std::string> devices_, ceilings_seen_;
   std::vector<Json> configs_;
@@ -83,7 +112,8 @@ std::string merge_benchmarks(const std::vector<std::string>& folders) {
   std::vector<BenchmarkReport> reports;
   for (const std::string& folder : folders) {
     const fs::path path = fs::path(folder) / "benchmark.json";
-    if (!fs::exists(path)) continue;
+    std::error_code unknown;
+    if (!fs::exists(path, unknown)) continue;
     std::ifstream file(path);
     Json report = Json::parse(file, nullptr, false);
     if (!report.is_object() || !report.contains("context") || !report.contains("benchmarks"))

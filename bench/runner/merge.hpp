@@ -11,7 +11,8 @@ namespace convscope {
 
 struct Merged {
   ResultFile file;
-  std::vector<std::string> remarks;  // sentences for the user: what differs between the folders
+  std::vector<std::string>
+      remarks;  // sentences for the user: what differs between the folders, what is missing
 };
 
 // Reads every folder and joins the rows. Rows of different devices stay apart by the device's name. A row

@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "bench/core/error.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -15,22 +15,19 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
+using ::testing::UnorderedElementsAre;
 
 class Merge : public ::testing::Test {
  protected:
-  Merge() { fs::remove_all(top_); }
-  ~Merge() override { fs::remove_all(top_); }
-
   static ResultRecord record(const std::string& algorithm, const std::string& device,
                              const std::string& note = "") {
     ResultRecord record;
-    record.key.network = "net";
-    record.key.layer = "conv1";
-    record.key.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3");
+    record.key = testing::small_task(1).group.common;
     record.key.algorithm = algorithm;
     record.algorithm.id = algorithm;
     record.device.name = device;
@@ -50,7 +47,8 @@ class Merge : public ::testing::Test {
     return path;
   }
 
-  fs::path top_ = fs::temp_directory_path() / ("merge_test_" + std::to_string(getpid()));
+  testing::TemporaryFolder temporary_;
+  fs::path top_ = temporary_.path();
 };
 
 TEST_F(Merge, JoinsRowsAndKeepsWhereTheyCameFrom) {
@@ -78,7 +76,7 @@ TEST_F(Merge, RefusesTwoDifferentRowsOfOneCandidateAndNamesBoth) {
       [&] {
         merge_results({p1, p2});
       },
-      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("conv1"), HasSubstr(" a "))));
+      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("layer"), HasSubstr(" a "))));
 }
 
 TEST_F(Merge, KeepsDevicesApartAndSaysSo) {
@@ -93,6 +91,29 @@ TEST_F(Merge, SaysWhenConfigsDiffer) {
       merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")}, "other")});
   EXPECT_THAT(merged.remarks, Contains(HasSubstr("different configs")));
   EXPECT_EQ(merged.file.config.size(), 2u);
+}
+
+TEST_F(Merge, SaysWhichPartsAreUnfinishedOrMissing) {
+  const auto part = [&](const std::string& name, int index, bool complete) {
+    ResultFile file;
+    file.environment = {{"complete", complete}, {"shard", {{"index", index}, {"count", 3}}}};
+    file.records = {record(name, "cpu1")};
+    write_results((top_ / name).string(), file);
+    return (top_ / name).string();
+  };
+  const std::string first = part("p1", 1, true), second = part("p2", 2, false), third = part("p3", 3, true);
+  EXPECT_THAT(merge_results({first, second}).remarks,
+              UnorderedElementsAre(AllOf(HasSubstr(second), HasSubstr("unfinished")),
+                                   HasSubstr("shard 3/3 is missing")));
+  Merged merged = merge_results({first, third});
+  EXPECT_THAT(merged.remarks, ElementsAre(HasSubstr("shard 2/3 is missing")));
+  EXPECT_EQ(merged.file.environment.at("complete"), false);
+
+  const std::string two_thirds = (top_ / "two_thirds").string();
+  write_results(two_thirds, merged.file);
+  merged = merge_results({two_thirds, part("p2_finished", 2, true)});
+  EXPECT_THAT(merged.remarks, IsEmpty());
+  EXPECT_EQ(merged.file.environment.at("complete"), true);
 }
 
 TEST_F(Merge, NamesAFolderWithoutResults) {

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "bench/core/error.hpp"
+#include "bench/report/words.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
@@ -62,7 +63,7 @@ auto names_of(std::string_view flag, std::string_view text, const Values& values
   return list_of(flag, text, [&](std::string_view word) {
     const auto value = from_name(word);
     const auto names = all_names(values);
-    if (!value) refuse(flag, word, join(names) + did_you_mean(word, names));
+    if (!value) refuse(flag, word, comma_list(names) + did_you_mean(word, names));
     return *value;
   });
 }

@@ -200,11 +200,6 @@ TEST(ByteLimits, AreWrittenSoThatTheyReadBack) {
   EXPECT_EQ(byte_limit_text(std::nullopt), "inf");
 }
 
-TEST(ReadableBytes, GiveOneDecimal) {
-  EXPECT_EQ(readable_bytes(1.5 * (1 << 30)), "1.5 GiB");
-  EXPECT_EQ(readable_bytes(100), "100 B");
-}
-
 TEST(DidYouMean, FindsTheNearestNameAndNothingForADistantOne) {
   const std::vector<std::string> names{"forward", "backward_data", "backward_filter"};
   EXPECT_EQ(closest("foward", names), "forward");

@@ -33,10 +33,19 @@ void settle(ResultRecord& record, Outcome outcome, Reason reason, std::string no
   record.note = std::move(note);
 }
 
-// Bytes that the tensors take, as many copies of them as the cache state needs.
-int64_t tensor_bytes(const ConvProblem& problem, const DeviceInfo& device, CacheState cache) {
+// Bytes of the device's memory that timing takes besides the workspaces: the tensors, in as many copies as
+// the cache state needs, and, where the device's memory is the host's, what verification keeps for its second
+// check.
+int64_t measuring_bytes(const ConvProblem& problem, const DeviceInfo& device, CacheState cache) {
   const int64_t bytes = problem.total_bytes();
-  return cache == CacheState::hot ? bytes : bytes * cold_copies(bytes, device);
+  const int64_t tensors = cache == CacheState::hot ? bytes : bytes * cold_copies(bytes, device);
+  return device.kind == DeviceKind::cuda ? tensors : tensors + verification_memory(problem).held;
+}
+
+// The same of verifying.
+int64_t verifying_bytes(const ConvProblem& problem, const DeviceInfo& device) {
+  const VerificationMemory memory = verification_memory(problem);
+  return device.kind == DeviceKind::cuda ? problem.total_bytes() : memory.held + memory.in_check;
 }
 
 class GroupRun {
@@ -56,7 +65,7 @@ class GroupRun {
       const Algorithm* algorithm = registry.find(id);
       if (algorithm == nullptr) throw std::runtime_error("this build has no algorithm " + id);
       Candidate candidate{
-          algorithm, blank_record(task_.group, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
+          algorithm, blank_record(task_, algorithm->info(), device_.info(), ceilings_), {}, 0, {}};
       if (plan(candidate))
         planned.push_back(std::move(candidate));
       else
@@ -70,6 +79,7 @@ class GroupRun {
   void verify_all(Candidates& candidates) {
     VerifyOptions options;
     options.seed = task_.group.common.seed;
+    if (device_.info().kind == DeviceKind::cuda) options.reference_device = &device_;
     keep_if(
         candidates,
         [&](Candidate& c) {
@@ -97,7 +107,7 @@ class GroupRun {
   // Side by side, in as few batches as their workspaces fit into memory at once: one, nearly always.
   void measure_all(Candidates& candidates) {
     const DeviceInfo& info = device_.info();
-    const int64_t tensors = tensor_bytes(problem_, info, task_.group.common.cache);
+    const int64_t tensors = measuring_bytes(problem_, info, task_.group.common.cache);
     for (auto begin = candidates.begin(); begin != candidates.end();) {
       int64_t bytes = tensors;
       auto end = begin;
@@ -159,7 +169,7 @@ class GroupRun {
         settle(record, Outcome::unsupported, support.reason(), support.why());
         return false;
       }
-      record.operations = algorithm.operations(problem_);
+      record.operations = algorithm.operations(problem_).value_or(OperationCount{});
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
                                 task_.group.common.threads};
       const auto begin = std::chrono::steady_clock::now();
@@ -182,11 +192,14 @@ class GroupRun {
              fmt::format("workspace of {} bytes: the cap is {}", record.workspace_bytes, cap));
       return false;
     }
-    const CacheState cache = task_.protocol.measure ? task_.group.common.cache : CacheState::hot;
-    const int64_t needed = tensor_bytes(problem_, info, cache) + record.workspace_bytes;
+    int64_t needed = verifying_bytes(problem_, info);
+    if (task_.protocol.measure)
+      needed = std::max(needed, measuring_bytes(problem_, info, task_.group.common.cache));
+    needed += record.workspace_bytes;
     if (needed <= info.memory_bytes) return true;
     settle(record, Outcome::out_of_memory, Reason::out_of_memory,
-           fmt::format("tensors and workspace take {} bytes: the device has {}", needed, info.memory_bytes));
+           fmt::format("tensors, their copies and the workspace take {} bytes: the device has {}", needed,
+                       info.memory_bytes));
     return false;
   }
 
@@ -244,6 +257,7 @@ class GroupRun {
     sink_.benchmark(measured.benchmark_json);
   }
 
+  // A candidate that failed has no time: its few samples would look like a measurement.
   static void take(const MeasureResult& result, Candidate& candidate) {
     ResultRecord& record = candidate.record;
     record.health = result.health;
@@ -258,15 +272,15 @@ class GroupRun {
   }
 
   MeasureOptions measure_options() const {
+    const CaseKey& key = task_.group.common;
     MeasureOptions options;
-    options.cache = task_.group.common.cache;
-    options.seed = task_.group.common.seed;
-    options.warmup_runs = 1;  // besides those of the verification
-    options.min_samples = task_.protocol.min_samples;
-    options.max_samples = task_.protocol.max_samples;
-    options.confidence_width = task_.protocol.confidence_width;
-    options.time_limit_seconds = task_.protocol.time_limit_seconds;
-    options.repeat = task_.protocol.repeat;
+    static_cast<SamplingRule&>(options) = task_.protocol;
+    options.cache = key.cache;
+    options.seed = key.seed;
+    options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
+                                        key.network, key.layer, key.threads, name(key.cache),
+                                        key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
+    if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options, device_);
     return options;
   }
 
@@ -292,10 +306,11 @@ std::optional<Stage> stage_from_name(std::string_view text) {
   return std::nullopt;
 }
 
-ResultRecord blank_record(const Group& group, const AlgorithmInfo& algorithm, const DeviceInfo& device,
+ResultRecord blank_record(const GroupTask& task, const AlgorithmInfo& algorithm, const DeviceInfo& device,
                           const Ceilings& ceilings) {
   ResultRecord record;
-  record.key = candidate_of(group, algorithm.id);
+  record.key = candidate_of(task.group, algorithm.id);
+  record.sampling = task.protocol;
   record.algorithm = algorithm;
   record.device = device;
   record.ceilings = ceilings;

@@ -36,7 +36,7 @@ void run_group(const GroupTask& task, const Registry& registry, Device& device, 
                GroupSink& sink);
 
 // The record of a candidate before anything is known about its outcome.
-ResultRecord blank_record(const Group& group, const AlgorithmInfo& algorithm, const DeviceInfo& device,
+ResultRecord blank_record(const GroupTask& task, const AlgorithmInfo& algorithm, const DeviceInfo& device,
                           const Ceilings& ceilings);
 
 }  // namespace convscope

@@ -5,10 +5,16 @@
 
 #include <map>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/device_error.hpp"
+#include "bench/device/emulator/emulator_device.hpp"
 #include "bench/runner/test_algorithms.hpp"
+#include "bench/runner/test_runs.hpp"
+#include "bench/verify/reference_algorithm.hpp"
 
 namespace convscope {
 namespace {
@@ -20,35 +26,9 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::TestAlgorithm;
 
-class CollectingSink final : public GroupSink {
- public:
-  void begin(const std::string& algorithm, Stage stage) override { begun.emplace_back(algorithm, stage); }
-  void record(const ResultRecord& record) override {
-    order.push_back(record.key.algorithm);
-    EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
-        << "two records of " << record.key.algorithm;
-  }
-  void benchmark(const std::string& json) override { benchmarks.push_back(json); }
-
-  std::vector<std::pair<std::string, Stage>> begun;
-  std::vector<std::string> order;
-  std::map<std::string, ResultRecord> records;
-  std::vector<std::string> benchmarks;
-};
-
 class RunGroup : public ::testing::Test {
  protected:
-  RunGroup() {
-    device_.set_threads(1);
-    task_.group.common.network = "net";
-    task_.group.common.layer = "layer";
-    task_.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
-    task_.group.common.workspace_cap = 1 << 20;
-    task_.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
-    task_.protocol.time_limit_seconds = 0.05;
-    task_.protocol.min_samples = 3;
-    task_.protocol.max_samples = 5;
-  }
+  RunGroup() { device_.set_threads(1); }
 
   void add(const std::string& id, Behaviour behaviour = {}) {
     registry_.add(std::make_unique<TestAlgorithm>(id, std::move(behaviour)));
@@ -69,8 +49,8 @@ class RunGroup : public ::testing::Test {
   Registry registry_;
   CpuDevice device_;
   Ceilings ceilings_;
-  GroupTask task_;
-  CollectingSink sink_;
+  GroupTask task_ = testing::small_task(0.05);
+  testing::CollectingSink sink_;
 };
 
 TEST_F(RunGroup, MeasuresARightCandidate) {
@@ -128,6 +108,43 @@ TEST_F(RunGroup, ForeseesThatMemoryWillNotDo) {
   const ResultRecord& record = run_alone(huge);
   EXPECT_EQ(record.outcome, Outcome::out_of_memory);
   EXPECT_THAT(record.note, HasSubstr("the device has"));
+}
+
+TEST_F(RunGroup, ForeseesTheCopiesThatVerificationMakes) {
+  task_.group.common.workspace_cap = std::nullopt;
+  Behaviour huge;  // beside the tensors there would be room for it
+  huge.workspace_bytes = device_.info().memory_bytes - task_.group.common.problem.total_bytes();
+  EXPECT_EQ(run_alone(huge).outcome, Outcome::out_of_memory);
+}
+
+TEST_F(RunGroup, NamesItsBenchmarksByAllThatASweepMayVary) {
+  add("one");
+  std::set<std::string> names;
+  const auto count_names = [&] {
+    sink_ = {};
+    run();
+    const auto report = nlohmann::json::parse(sink_.benchmarks.at(0));
+    for (const auto& entry : report.at("benchmarks")) names.insert(entry.at("name"));
+    return names.size();
+  };
+  CaseKey& key = task_.group.common;
+  EXPECT_EQ(count_names(), 1);
+  EXPECT_THAT(*names.begin(),
+              HasSubstr(" network=net layer=layer threads=1 cache=hot workspace_cap=1048576"));
+  key.threads = 2;
+  EXPECT_EQ(count_names(), 2);
+  key.layer = "other";
+  EXPECT_EQ(count_names(), 3);
+  key.network = "other";
+  EXPECT_EQ(count_names(), 4);
+  key.workspace_cap.reset();
+  EXPECT_EQ(count_names(), 5);
+  key.cache = CacheState::weights_cold;
+  EXPECT_EQ(count_names(), 6);
+}
+
+TEST_F(RunGroup, KeepsTheSamplingRuleInTheRecord) {
+  EXPECT_EQ(run_alone({}).sampling, task_.protocol);
 }
 
 TEST_F(RunGroup, CatchesALackOfMemory) {
@@ -225,6 +242,31 @@ TEST_F(RunGroup, MeasuresASecondSeriesForTheNoiseFloor) {
 TEST(Stages, HaveNamesThatReadBack) {
   for (Stage stage : kStages) EXPECT_EQ(stage_from_name(name(stage)), stage);
   EXPECT_EQ(stage_from_name("nap"), std::nullopt);
+}
+
+TEST_F(RunGroup, VerifiesOnTheEmulatorAndNeverTimesThere) {
+  add_device_reference(registry_);
+  task_.group.common.device = DeviceKind::emulator;
+  task_.group.algorithms = {"reference.cuda"};
+  EmulatorDevice emulator;
+  run_group(task_, registry_, emulator, ceilings_, sink_);
+  const ResultRecord& record = sink_.records.at("reference.cuda");
+  EXPECT_EQ(record.outcome, Outcome::verified_only) << record.note;
+  EXPECT_EQ(record.device.kind, DeviceKind::emulator);
+  EXPECT_EQ(record.time, std::nullopt);
+}
+
+TEST_F(RunGroup, ReportsWhoLostTheDeviceAndLeavesTheOthersToAFreshProcess) {
+  Behaviour losing;
+  losing.in_run = [](int) { throw DeviceLost("an illegal memory access was encountered"); };
+  add("right");
+  add("losing", losing);
+  add("later");
+  EXPECT_THROW(run_group(task_, registry_, device_, ceilings_, sink_), DeviceLost);
+  ASSERT_THAT(sink_.records, SizeIs(1));
+  const ResultRecord& record = sink_.records.at("losing");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_EQ(record.note, "verify: an illegal memory access was encountered");
 }
 
 }  // namespace

@@ -14,13 +14,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-std::string new_folder(const std::string& folder) {
-  for (const char* file : {"journal.jsonl", "results.json"})
-    if (fs::exists(fs::path(folder) / file))
-      throw UsageError(
-          folder + " holds a run already (" + file + "); choose another --out" +
-          (std::string(file) == "journal.jsonl" ? ", or finish that run with --resume " + folder : ""));
-  return folder;
+// A folder with results and no journal is a merged one, or another program's.
+Journal begin_journal(const std::string& folder) {
+  std::error_code unknown;  // what is wrong with the folder, making the journal will say
+  const auto has = [&](const char* file) { return fs::exists(fs::path(folder) / file, unknown); };
+  if (has("results.json") && !has("journal.jsonl"))
+    throw UsageError(folder + " holds results already (results.json); choose another --out");
+  return Journal::begin(folder);
 }
 
 Json run_entry(const RunPlan& plan) {
@@ -32,7 +32,9 @@ Json run_entry(const RunPlan& plan) {
 
 RunPlan plan_from(const std::vector<Json>& entries) {
   if (entries.empty() || entries.front().value("kind", "") != "run")
-    throw UsageError("its first line is not a run's: nothing was begun in it, or it is another program's");
+    throw UsageError(
+        "its first line is not a run's: nothing was begun in it (start again with --out), or it is another "
+        "program's");
   const Json& run = entries.front();
   if (run.at("schema") != kSchemaVersion)
     throw UsageError("its schema is " + run.at("schema").dump() + "; this program continues schema " +
@@ -45,19 +47,20 @@ RunPlan plan_from(const std::vector<Json>& entries) {
 }  // namespace
 
 RunLog::RunLog(const std::string& folder, RunPlan plan)
-    : folder_(new_folder(folder)), plan_(std::move(plan)), journal_(folder) {
+    : folder_(folder), plan_(std::move(plan)), journal_(begin_journal(folder)) {
   journal_.append(run_entry(plan_));
 }
 
-RunLog::RunLog(const std::string& folder, const std::vector<Json>& entries)
-    : folder_(folder), plan_(plan_from(entries)), journal_(folder) {
+RunLog::RunLog(const std::string& folder, Journal journal, const std::vector<Json>& entries)
+    : folder_(folder), plan_(plan_from(entries)), journal_(std::move(journal)) {
   for (size_t i = 1; i < entries.size(); ++i) take(entries[i]);
 }
 
 RunLog RunLog::open(const std::string& folder) {
+  Journal journal = Journal::resume(folder);  // first, so that nobody appends to what is read
   const std::vector<Json> entries = Journal::read(folder);
   try {
-    return RunLog(folder, entries);
+    return RunLog(folder, std::move(journal), entries);
   } catch (const UsageError& error) {
     throw UsageError(folder + "/journal.jsonl: " + error.what());
   } catch (const Json::exception& error) {
@@ -120,15 +123,19 @@ std::vector<ResultRecord> RunLog::records_of(const Group& group) const {
   return found;
 }
 
-void RunLog::write_files() const {
+void RunLog::write_files() const try {
   ResultFile file{plan_.argv, plan_.config, plan_.environment, ceilings_, {}};
   if (!resumptions_.empty()) file.environment["resumed"] = resumptions_;
   file.environment["ended"] = utc_now();
+  file.environment["complete"] = tasks_left().empty();
   for (const GroupTask& task : plan_.tasks)
     for (ResultRecord& record : records_of(task.group)) file.records.push_back(std::move(record));
   write_results(folder_, file);
   write_file_atomically((fs::path(folder_) / "benchmark.json").string(),
                         dump_json(join_benchmarks(benchmarks_), 1) + "\n");
+} catch (const std::runtime_error& error) {
+  throw std::runtime_error(std::string(error.what()) + "; the journal has everything: --resume " + folder_ +
+                           " writes the files");
 }
 
 }  // namespace convscope

@@ -45,8 +45,9 @@ class RunLog {
   // The records of one group, in the order of its candidates.
   std::vector<ResultRecord> records_of(const Group& group) const;
 
-  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended" and,
-  // where there are any, "resumed" in it.
+  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended",
+  // "complete" and, where there are any, "resumed" in it. Throws std::runtime_error that names the file that
+  // could not be written.
   void write_files() const;
 
   const RunPlan& plan() const { return plan_; }
@@ -55,7 +56,7 @@ class RunLog {
   const std::vector<ResultRecord>& records() const { return records_; }
 
  private:
-  RunLog(const std::string& folder, const std::vector<nlohmann::ordered_json>& entries);
+  RunLog(const std::string& folder, Journal journal, const std::vector<nlohmann::ordered_json>& entries);
   void take(const nlohmann::ordered_json& entry);
   void take(const ResultRecord& record);
 

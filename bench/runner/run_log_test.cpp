@@ -2,19 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "bench/core/error.hpp"
-#include "bench/runner/run_group.hpp"
 #include "bench/runner/run_suite.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -22,17 +22,11 @@ using ::testing::ThrowsMessage;
 
 class RunLogTest : public ::testing::Test {
  protected:
-  RunLogTest() { fs::remove_all(folder_); }
-  ~RunLogTest() override { fs::remove_all(folder_); }
-
   static GroupTask task(const std::string& layer) {
-    GroupTask task;
-    task.group.common.network = "net";
+    GroupTask task = testing::small_task(2.5);
     task.group.common.layer = layer;
-    task.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3");
     task.group.common.workspace_cap = std::nullopt;
     task.group.algorithms = {"a.cpu", "b.cpu"};
-    task.protocol.time_limit_seconds = 2.5;
     return task;
   }
 
@@ -53,7 +47,8 @@ class RunLogTest : public ::testing::Test {
     return record;
   }
 
-  std::string folder_ = (fs::temp_directory_path() / ("run_log_test_" + std::to_string(getpid()))).string();
+  testing::TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path().string();
 };
 
 TEST_F(RunLogTest, OpenedAgainKnowsWhatIsLeft) {
@@ -102,6 +97,35 @@ TEST_F(RunLogTest, RefusesAFolderThatHoldsARun) {
   EXPECT_THAT([&] { RunLog(folder_, plan()); }, ThrowsMessage<UsageError>(HasSubstr("--resume")));
 }
 
+TEST_F(RunLogTest, BeginsInAFolderWhereAKillCutTheFirstLineShort) {
+  { RunLog log(folder_, plan()); }
+  const fs::path journal = fs::path(folder_) / "journal.jsonl";
+  fs::resize_file(journal, fs::file_size(journal) - 1);
+  EXPECT_THAT([&] { RunLog::open(folder_); }, ThrowsMessage<UsageError>(HasSubstr("--out")));
+  { RunLog log(folder_, plan()); }
+  EXPECT_THAT(RunLog::open(folder_).plan().tasks, SizeIs(2));
+}
+
+TEST_F(RunLogTest, RefusesAFolderOfResultsWithoutAJournal) {
+  fs::create_directories(folder_);
+  std::ofstream(fs::path(folder_) / "results.json") << "{}";
+  EXPECT_THAT([&] { RunLog(folder_, plan()); }, ThrowsMessage<UsageError>(HasSubstr("holds results")));
+  EXPECT_FALSE(fs::exists(fs::path(folder_) / "journal.jsonl"));
+}
+
+TEST_F(RunLogTest, SaysThatTheJournalHasEverythingWhenAFileCannotBeWritten) {
+  RunLog log(folder_, plan());
+  fs::create_directories(fs::path(folder_) / "results.csv.writing");
+  try {
+    log.write_files();
+    FAIL() << "a folder was in the file's place";
+  } catch (const UsageError& error) {
+    FAIL() << "not the user's fault: " << error.what();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("results.csv"), HasSubstr("the journal has everything")));
+  }
+}
+
 TEST_F(RunLogTest, RefusesToOpenWhatIsNoRun) {
   EXPECT_THROW(RunLog::open(folder_), UsageError);
   fs::create_directories(folder_);
@@ -126,6 +150,10 @@ TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
   EXPECT_EQ(file.argv, plan().argv);
   EXPECT_EQ(file.environment.at("resumed").at(0).at("started"), "later");
   EXPECT_TRUE(file.environment.contains("ended"));
+  EXPECT_EQ(file.environment.at("complete"), false);
+  log.add(record("two", "a.cpu", Outcome::measured));
+  log.write_files();
+  EXPECT_EQ(read_results(folder_).environment.at("complete"), true);
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "results.csv"));
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "benchmark.json"));
 }

@@ -51,8 +51,7 @@ bool measure_missing_ceilings(const std::vector<GroupTask>& tasks, RunLog& log, 
   std::set<std::pair<DeviceKind, int>> wanted;
   for (const GroupTask& task : tasks) {
     const CaseKey& key = task.group.common;
-    if (task.protocol.measure && key.device != DeviceKind::emulator)
-      wanted.emplace(key.device, key.threads);
+    if (task.protocol.measure && key.device != DeviceKind::emulator) wanted.emplace(key.device, key.threads);
   }
   for (const auto& [device, threads] : wanted) {
     if (find_ceilings(log, device, threads) != nullptr) continue;
@@ -75,7 +74,7 @@ bool run_tasks(RunLog& log, const Registry& registry, const IsolationOptions& op
   if (!measure_missing_ceilings(tasks, log, registry, options, stop, observer)) return false;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const GroupTask& task = tasks[i];
-    observer.group_begins(i, task);
+    observer.group_begins(task);
     Ceilings unknown;
     unknown.device = task.group.common.device;
     unknown.threads = task.group.common.threads;
@@ -113,8 +112,9 @@ double estimated_seconds(const GroupTask& task) {
                       : key.device == DeviceKind::emulator ? kEmulatorFlopsPerSecond
                                                            : kFlopsPerSecondAndThread * key.threads;
   const double run = key.problem.nominal_flops() / rate;
-  const double measuring =
-      protocol.measure && key.device != DeviceKind::emulator ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run) : 0;
+  const double measuring = protocol.measure && key.device != DeviceKind::emulator
+                               ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run)
+                               : 0;
   const double candidates = static_cast<double>(task.group.algorithms.size());
   return kStartSeconds + candidates * (kVerifyRuns * run + measuring * (protocol.repeat ? 2 : 1));
 }

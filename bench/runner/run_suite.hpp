@@ -14,8 +14,8 @@ namespace convscope {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  // `index` counts the groups of this call from 0; of a resumed run these are only the unfinished ones.
-  virtual void group_begins(size_t index, const GroupTask& task) = 0;
+  // Of a resumed run only the unfinished groups.
+  virtual void group_begins(const GroupTask& task) = 0;
   // Comes again and again for a candidate that is being measured.
   virtual void candidate_begins(const std::string& algorithm, Stage stage) = 0;
   virtual void candidate_ends(const ResultRecord& record) = 0;
@@ -32,8 +32,8 @@ bool run_suite(RunLog& log, const Registry& registry, const IsolationOptions& op
 // Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run.
 double estimated_seconds(const GroupTask& task);
 
-// A row that makes the run end with exit code 1: wrong, timeout, crashed or failed. The others are measured,
-// verified, or refused for a reason that is no fault.
+// A row that makes the run end with exit code 1: wrong, timeout, crashed (what the system killed among them)
+// or failed. The others are measured, verified, or refused for a reason that is no fault.
 bool is_failure(Outcome outcome);
 
 }  // namespace convscope

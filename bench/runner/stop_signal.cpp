@@ -15,19 +15,18 @@ StopSignal::StopSignal() {
   sigaddset(&stop, SIGINT);
   sigaddset(&stop, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &stop, &before_);
-  file_ = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (file_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  file_ = FileDescriptor(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!file_.is_open()) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 
 StopSignal::~StopSignal() {
   requested();  // one that arrived is answered; it shall not strike when the mask is lifted
-  close(file_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 bool StopSignal::requested() {
   signalfd_siginfo signal;
-  while (read(file_, &signal, sizeof signal) == sizeof signal) requested_ = true;
+  while (read(file_.get(), &signal, sizeof signal) == sizeof signal) requested_ = true;
   return requested_;
 }
 

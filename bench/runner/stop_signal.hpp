@@ -5,6 +5,8 @@
 
 #include <csignal>
 
+#include "bench/report/file_descriptor.hpp"
+
 namespace convscope {
 
 // Holds both signals back from this process for as long as it lives, and from the workers it starts: a Ctrl-C
@@ -17,13 +19,13 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   // Readable by poll() once one of the signals has arrived.
-  int file() const { return file_; }
+  int file() const { return file_.get(); }
   // True once one has arrived; stays true.
   bool requested();
 
  private:
   sigset_t before_;
-  int file_ = -1;
+  FileDescriptor file_;
   bool requested_ = false;
 };
 

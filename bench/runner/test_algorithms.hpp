@@ -64,8 +64,8 @@ class TestAlgorithm final : public Algorithm {
     behaviour_.in_plan();
     return std::make_unique<TestPlan>(problem, behaviour_);
   }
-  OperationCount operations(const ConvProblem& problem) const override {
-    return {problem.nominal_flops(), 0, 0};
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return OperationCount{problem.nominal_flops(), 0, 0};
   }
 
  private:

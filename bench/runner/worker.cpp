@@ -60,13 +60,16 @@ std::string read_all(int file) {
   return text;
 }
 
-// An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Not under
-// AddressSanitizer, whose shadow alone is larger, and not with CUDA, which reserves addresses for the memory of
-// every GPU.
+// An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Address
+// space that stacks and heaps of threads reserve and never touch is allowed besides. Not under
+// AddressSanitizer, whose shadow alone is larger, and not with CUDA, which reserves addresses for the memory
+// of every GPU.
 void limit_memory(DeviceKind device) {
   if (device == DeviceKind::cuda) return;
 #ifndef __SANITIZE_ADDRESS__
-  const auto bytes = static_cast<rlim_t>(describe_cpu().memory_bytes);
+  constexpr int64_t reserved_by_a_thread = int64_t{128} << 20;
+  const DeviceInfo cpu = describe_cpu();
+  const auto bytes = static_cast<rlim_t>(cpu.memory_bytes + cpu.cores * reserved_by_a_thread);
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_AS, &limit);
 #endif
@@ -99,8 +102,7 @@ void carry_out(const Task& task, const Registry& registry, EventWriter& writer) 
   if (task.group)
     run_group(*task.group, registry, *device, task.ceilings, writer);
   else
-    writer.write(
-        {{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(*device, task.threads))}});
+    writer.write({{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(*device, task.threads))}});
 }
 
 }  // namespace

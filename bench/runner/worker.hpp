@@ -1,8 +1,8 @@
 // The worker's side of isolation: takes a task as JSON, runs it, and writes what happens as JSON lines. The
 // other side, which starts workers and survives them, is bench/runner/isolation.
 //
-// A task is {"kind": "group", "task": GroupTask, "ceilings": Ceilings} or {"kind": "ceilings", "device": kind,
-// "threads": n}. An event is one line with "event": "begin" (algorithm, stage), "record" (record),
+// A task is {"kind": "group", "task": GroupTask, "ceilings": Ceilings} or {"kind": "ceilings", "device":
+// kind, "threads": n}. An event is one line with "event": "begin" (algorithm, stage), "record" (record),
 // "benchmark" (report), "ceilings" (ceilings), "error" (what; usage), "device_lost" (the candidates that have
 // no record yet need a fresh process), and last "end": a worker that closes the pipe without it died.
 #pragma once

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/report/file_descriptor.hpp"
 #include "bench/runner/worker.hpp"
 
 extern char** environ;
@@ -24,45 +25,26 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kLingerMilliseconds = 5000;
+constexpr int kLingerMilliseconds = 3000;
 
 void check(bool good, const char* what) {
   if (!good) throw std::system_error(errno, std::generic_category(), what);
 }
 
-// A file descriptor with an owner.
-class File {
- public:
-  File() = default;
-  explicit File(int file) : file_(file) {}
-  File(File&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(file_, other.file_);
-    return *this;
-  }
-  ~File() {
-    if (file_ >= 0) close(file_);
-  }
-  int get() const { return file_; }
-
- private:
-  int file_ = -1;
-};
-
 struct Pipe {
-  File read, write;
+  FileDescriptor read, write;
 };
 
 Pipe make_pipe() {
   int ends[2];
   check(pipe2(ends, O_CLOEXEC) == 0, "pipe");
-  return {File(ends[0]), File(ends[1])};
+  return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
 // The task as a file to read from: unlike a pipe it takes any length, and no harm comes from a worker that
 // dies before it has read it.
-File file_with(const std::string& text) {
-  File file(memfd_create("convscope-task", MFD_CLOEXEC));
+FileDescriptor file_with(const std::string& text) {
+  FileDescriptor file(memfd_create("convscope-task", MFD_CLOEXEC));
   check(file.get() >= 0, "memfd_create");
   for (size_t done = 0; done < text.size();) {
     const ssize_t written = write(file.get(), text.data() + done, text.size() - done);
@@ -90,12 +72,12 @@ pid_t spawn(const std::string& executable, int task, int events) {
 class ProcessWorker final : public WorkerHandle {
  public:
   ProcessWorker(const std::string& executable, const Json& message) {
-    const File task = file_with(message.dump());
+    const FileDescriptor task = file_with(message.dump());
     Pipe pipe = make_pipe();
     pid_ = spawn(executable, task.get(), pipe.write.get());
     events_ = std::move(pipe.read);
     // Readable once the process has ended (poll on it can wait with a limit; waitpid cannot).
-    ended_ = File(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+    ended_ = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   }
   ~ProcessWorker() override {
     if (pid_ < 0) return;
@@ -107,36 +89,40 @@ class ProcessWorker final : public WorkerHandle {
   void stop() override { kill(pid_, SIGKILL); }
   WorkerEnd wait() override {
     pollfd ended{ended_.get(), POLLIN, 0};
-    if (poll(&ended, 1, kLingerMilliseconds) == 0) stop();
+    const bool lingered = poll(&ended, 1, kLingerMilliseconds) == 0;
+    if (lingered) stop();
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    if (WIFSIGNALED(status)) return {WTERMSIG(status), 0};
-    return {std::nullopt, WEXITSTATUS(status)};
+    if (WIFSIGNALED(status)) return {WTERMSIG(status), 0, lingered};
+    return {std::nullopt, WEXITSTATUS(status), false};
   }
 
  private:
   pid_t pid_ = -1;
-  File events_, ended_;
+  FileDescriptor events_, ended_;
 };
 
+// The thread owns the reading end as well: writing to a pipe that nobody can read any more would end the
+// process by SIGPIPE, and a thread that was let go goes on writing.
 class ThreadWorker final : public WorkerHandle {
  public:
   ThreadWorker(const Registry& registry, const Json& message) {
     Pipe pipe = make_pipe();
-    events_ = std::move(pipe.read);
-    thread_ = std::thread(
-        [&registry, message, file = std::move(pipe.write)] { run_task(message, registry, file.get()); });
+    events_ = std::make_shared<FileDescriptor>(std::move(pipe.read));
+    thread_ = std::thread([&registry, message, kept = events_, file = std::move(pipe.write)] {
+      run_task(message, registry, file.get());
+    });
   }
   ~ThreadWorker() override {
     if (!thread_.joinable()) return;
     char unread[4096];  // taken in so that the thread cannot wait for room in the pipe
-    while (poll_readable() && read(events_.get(), unread, sizeof unread) != 0) {
+    while (poll_readable() && read(events_->get(), unread, sizeof unread) != 0) {
     }
     thread_.join();
   }
-  int events() const override { return events_.get(); }
+  int events() const override { return events_->get(); }
   void stop() override { thread_.detach(); }
   WorkerEnd wait() override {
     if (thread_.joinable()) thread_.join();
@@ -145,11 +131,11 @@ class ThreadWorker final : public WorkerHandle {
 
  private:
   bool poll_readable() const {
-    pollfd file{events_.get(), POLLIN, 0};
+    pollfd file{events_->get(), POLLIN, 0};
     return poll(&file, 1, -1) > 0;
   }
 
-  File events_;
+  std::shared_ptr<const FileDescriptor> events_;
   std::thread thread_;
 };
 

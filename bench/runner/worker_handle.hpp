@@ -18,6 +18,7 @@ namespace convscope {
 struct WorkerEnd {
   std::optional<int> signal;
   int exit_code = 0;
+  bool lingered = false;  // the signal was ours: it went on after it had closed its pipe
 };
 
 class WorkerHandle {

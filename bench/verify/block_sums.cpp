@@ -61,19 +61,22 @@ std::vector<double> BlockSums::folded(Role role, const T* tensor) const {
   // Backward-data's filter counts its channels within the group that its k belongs to.
   const bool within_group = role == Role::filter && axis == 1;
   std::vector<double> sums(static_cast<size_t>(folded_problem_.elements(role)));
-  const auto count = static_cast<int64_t>(sums.size());
-#pragma omp parallel for if (count > 4096)
-  for (int64_t i = 0; i < count; ++i) {
-    TensorIndex index = index_of_offset(to, i);
+  // So many elements of one channel, and of one group, lie one behind the other, in both tensors.
+  const int64_t step = from.stride[axis];
+  const int64_t run = within_group && from.stride[0] < step ? 1 : step;
+  const auto runs = static_cast<int64_t>(sums.size()) / run;
+#pragma omp parallel for if (runs * run > 4096)
+  for (int64_t i = 0; i < runs; ++i) {
+    TensorIndex index = index_of_offset(to, i * run);
     const auto [first, last] = channels(index[axis]);
     const int64_t group_start = within_group ? index[0] / problem_.out_channels_per_group() * per_group_ : 0;
     index[axis] = first;
-    const T* element = tensor + offset_of(from, index);
-    const double* signs = signs_.data() + group_start;
-    double sum = 0;
-    for (int64_t channel = first; channel <= last; ++channel, element += from.stride[axis])
-      sum += signs[channel] * static_cast<double>(*element);
-    sums[static_cast<size_t>(i)] = sum;
+    const T* elements = tensor + offset_of(from, index);
+    double* sum = sums.data() + i * run;
+    for (int64_t channel = first; channel <= last; ++channel, elements += step) {
+      const double sign = signs_[static_cast<size_t>(group_start + channel)];
+      for (int64_t j = 0; j < run; ++j) sum[j] += sign * static_cast<double>(elements[j]);
+    }
   }
   return sums;
 }

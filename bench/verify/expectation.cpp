@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
+#include <numeric>
 
 #include "bench/core/random.hpp"
+#include "bench/device/values.hpp"
+#include "bench/verify/device_reference.hpp"
 #include "bench/verify/reference_loops.hpp"
 #include "bench/verify/sample.hpp"
 #include "bench/verify/tensor_data.hpp"
@@ -15,6 +19,9 @@ namespace {
 
 // Beyond this many outputs even a cheap problem is sampled, to bound memory.
 constexpr int64_t kMostFullOutputs = int64_t{1} << 20;
+// The same where a GPU computes the reference: here the host's memory and its part of the comparison bound
+// it.
+constexpr int64_t kMostDeviceOutputs = int64_t{1} << 27;
 // What the reference may spend on one kind of data: on the sums, and on the sample (beyond kSmallestSample).
 constexpr double kSumMultiplyAdds = 1e8;
 constexpr double kSampleMultiplyAdds = 5e7;
@@ -28,7 +35,8 @@ constexpr double kSumOutlier = 10;
 // Operations of an algorithm's transforms that are charged like terms of the sum.
 constexpr double kTransformTerms = 64;
 
-// Relative error of reading one operand in the mode's format.
+// Relative error of one value in the mode's format: of an operand where the tensors are f32, of the result
+// where they are stored in 16 bits (their operands hold such values already).
 double operand_rounding(MathMode math) {
   switch (math) {
     case MathMode::fp32:
@@ -74,22 +82,42 @@ double accuracy_gate(MathMode math) {
 
 Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& options, DataKind kind)
     : problem_(problem), gate_(accuracy_gate(problem.math)) {
-  std::array<std::vector<float>, 3> tensors;
+  Tensors tensors;
   for (Role role : read_roles(problem.pass))
     tensors[static_cast<size_t>(role)] = TensorData(problem, role, kind, options.seed).generate();
-  const float *input = tensors[0].data(), *filter = tensors[1].data(), *output = tensors[2].data();
+  if (!expect_from_device(tensors, options.reference_device)) expect_from_cpu(tensors, options);
+  summarise();
+}
 
-  const Role written = written_role(problem.pass);
-  const TensorShape shape = problem.shape(written);
+// Every output, or false when the device is not to be asked or does not have the memory.
+bool Expectation::expect_from_device(const Tensors& tensors, Device* device) {
+  if (device == nullptr || problem_.elements(written_role(problem_.pass)) > kMostDeviceOutputs) return false;
+  try {
+    const ReferenceOutputs outputs = reference_outputs(problem_, tensors, *device);
+    offset_.resize(outputs.values.size());
+    std::iota(offset_.begin(), offset_.end(), int64_t{0});
+    value_.assign(outputs.values.begin(), outputs.values.end());
+    magnitude_.assign(outputs.magnitudes.begin(), outputs.magnitudes.end());
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// Every output, or a sample and sums over blocks of channels.
+void Expectation::expect_from_cpu(const Tensors& tensors, const VerifyOptions& options) {
+  const float *input = tensors[0].data(), *filter = tensors[1].data(), *output = tensors[2].data();
+  const Role written = written_role(problem_.pass);
+  const TensorShape shape = problem_.shape(written);
   const bool all =
-      problem.nominal_flops() <= options.full_check_flops && problem.elements(written) <= kMostFullOutputs;
+      problem_.nominal_flops() <= options.full_check_flops && problem_.elements(written) <= kMostFullOutputs;
   const std::vector<TensorIndex> indices =
-      all ? all_outputs(problem) : sample_outputs(problem, sample_size(problem, options), options.seed);
+      all ? all_outputs(problem_) : sample_outputs(problem_, sample_size(problem_, options), options.seed);
   const auto count = static_cast<int64_t>(indices.size());
   offset_.resize(indices.size());
   value_.resize(indices.size());
   magnitude_.resize(indices.size());
-  const ReferenceLoops loops(problem, input, filter, output);
+  const ReferenceLoops loops(problem_, input, filter, output);
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
@@ -99,10 +127,12 @@ Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& option
     magnitude_[at] = sum.magnitude;
   }
   if (!all) {
-    sums_.emplace(problem, block_for_cost(problem, kSumMultiplyAdds), random_bits(options.seed, 0xb1));
+    sums_.emplace(problem_, block_for_cost(problem_, kSumMultiplyAdds), random_bits(options.seed, 0xb1));
     expected_sums_ = sums_->expected(input, filter, output);
   }
+}
 
+void Expectation::summarise() {
   double squares = 0, magnitude_squares = 0;
   for (size_t i = 0; i < value_.size(); ++i) {
     squares += value_[i] * value_[i];
@@ -112,8 +142,8 @@ Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& option
   }
   // A sum of n terms of random sign is about its magnitude over sqrt(n). Less only by luck, which a problem
   // of few outputs can have.
-  const auto terms = static_cast<double>(reduction_length(problem));
-  typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(count));
+  const auto terms = static_cast<double>(reduction_length(problem_));
+  typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(value_.size()));
 }
 
 double Expectation::bound(size_t i, double error_growth) const {
@@ -122,26 +152,36 @@ double Expectation::bound(size_t i, double error_growth) const {
   return std::min(relative_bound(problem_) * magnitude, kOutlier * gate_ * typical_);
 }
 
-double Expectation::repeat_tolerance(bool exact) const {
-  return exact ? 0 : kOutlier * gate_ * typical_;
+// An exact sum is rounded once, when it is stored.
+double Expectation::expected_value(size_t i, bool exact) const {
+  return exact ? rounded_to(storage_type(problem_.math), static_cast<float>(value_[i])) : value_[i];
+}
+
+double Expectation::repeat_tolerance() const {
+  return kOutlier * gate_ * typical_;
 }
 
 Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {
   const Role role = written_role(problem_.pass);
   const TensorShape shape = problem_.shape(role);
   Comparison result;
-  double squares = 0, worst_excess = 0;
-  size_t worst = 0;
-  for (size_t i = 0; i < value_.size(); ++i) {
-    const double error = std::abs(static_cast<double>(written[offset_[i]]) - value_[i]);
+  double squares = 0, worst_excess = 0, max_abs = 0;
+  const auto error_at = [&](size_t i) {
+    return std::abs(static_cast<double>(written[offset_[i]]) - expected_value(i, exact));
+  };
+  const auto excess = [&](size_t i) { return error_at(i) - (exact ? 0 : bound(i, error_growth)); };
+  const auto count = static_cast<int64_t>(value_.size());
+#pragma omp parallel for if (count > (1 << 20)) reduction(+ : squares) reduction(max : max_abs, worst_excess)
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const double error = error_at(at);
     squares += error * error;
-    result.max_abs = std::max(result.max_abs, error);
-    const double excess = error - (exact ? 0 : bound(i, error_growth));
-    if (excess > worst_excess) {
-      worst_excess = excess;
-      worst = i;
-    }
+    max_abs = std::max(max_abs, error);
+    worst_excess = std::max(worst_excess, excess(at));
   }
+  size_t worst = 0;
+  while (worst_excess > 0 && excess(worst) < worst_excess) ++worst;
+  result.max_abs = max_abs;
   const double norm = typical_ * std::sqrt(static_cast<double>(value_.size()));
   result.relative_l2 = std::sqrt(squares) / (norm > 0 ? norm : 1);
   result.max_relative = result.max_abs / (largest_value_ > 0 ? largest_value_ : 1);
@@ -150,7 +190,7 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   if (exact && worst_excess > 0)
     result.fault = fmt::format(
         "whole-number data must come out exactly, but {} is {} instead of {} (largest error {:.3g})", where,
-        written[offset_[worst]], value_[worst], result.max_abs);
+        written[offset_[worst]], expected_value(worst, exact), result.max_abs);
   else if (worst_excess > 0)
     result.fault = fmt::format(
         "{} is {:.9g} instead of {:.9g}: the error is {:.3g}, the bound {:.3g} (relative L2 error {:.3g})",
@@ -168,8 +208,10 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
 std::optional<std::string> Expectation::sums_fault(const float* written, bool exact) const {
   if (!sums_) return std::nullopt;
   const std::vector<double> sums = sums_->of_result(written);
+  // Stored in 16 bits, exact elements are rounded and their sums no longer exact.
+  const bool exact_sums = exact && storage_type(problem_.math) == DataType::f32;
   const double tolerance =
-      exact ? 0 : kSumOutlier * gate_ * typical_ * std::sqrt(static_cast<double>(sums_->block()));
+      exact_sums ? 0 : kSumOutlier * gate_ * typical_ * std::sqrt(static_cast<double>(sums_->block()));
   size_t worst = 0;
   double worst_error = 0;
   for (size_t i = 0; i < sums.size(); ++i) {

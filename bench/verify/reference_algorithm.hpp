@@ -6,6 +6,9 @@
 
 namespace convscope {
 
+// Adds `reference.cuda`: the same on a GPU (device_reference.hpp), for tensors stored in FP32.
+void add_device_reference(Registry& registry);
+
 // Adds `reference.cpu`: every pass and layout, FP32, f64 sums.
 void add_reference(Registry& registry);
 

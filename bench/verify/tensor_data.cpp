@@ -1,8 +1,7 @@
 #include "bench/verify/tensor_data.hpp"
 
-#include <stdexcept>
-
 #include "bench/core/random.hpp"
+#include "bench/device/values.hpp"
 
 namespace convscope {
 namespace {
@@ -15,7 +14,7 @@ Buffer uploaded(const ConvProblem& problem, Device& device, Role role, DataKind 
     buffer.fill_with_nan();
   } else {
     const std::vector<float> values = TensorData(problem, role, kind, seed).generate();
-    buffer.upload(values.data(), values.size() * sizeof(float));
+    upload_values(buffer, storage_type(problem.math), values);
   }
   return buffer;
 }
@@ -50,9 +49,8 @@ std::array<Role, 2> read_roles(Pass pass) {
 TensorData::TensorData(const ConvProblem& problem, Role role, DataKind kind, uint64_t seed)
     : elements_(problem.elements(role)),
       kind_(kind),
+      storage_(storage_type(problem.math)),
       seed_(random_bits(seed, static_cast<uint64_t>(role) * 2 + static_cast<uint64_t>(kind))) {
-  if (storage_type(problem.math) != DataType::f32)
-    throw std::runtime_error("verification has no data in " + std::string(name(problem.math)) + " storage");
   const int64_t terms = reduction_length(problem);
   if (terms * 4 > kExact) half_range_ = 1;
   // Twice as sparse as the expected number of products calls for. One tensor of the two is enough.
@@ -61,7 +59,7 @@ TensorData::TensorData(const ConvProblem& problem, Role role, DataKind kind, uin
 
 float TensorData::at(int64_t offset) const {
   const auto index = static_cast<uint64_t>(offset);
-  if (kind_ == DataKind::uniform) return random_uniform(seed_, index);
+  if (kind_ == DataKind::uniform) return rounded_to(storage_, random_uniform(seed_, index));
   if (one_in_ > 1 && random_below(~seed_, index, one_in_) != 0) return 0;
   return static_cast<float>(random_below(seed_, index, 2 * half_range_ + 1) - half_range_);
 }

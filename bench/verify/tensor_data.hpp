@@ -21,14 +21,16 @@ class TensorData {
   TensorData(const ConvProblem& problem, Role role, DataKind kind, uint64_t seed);
 
   int64_t elements() const { return elements_; }
-  // The element at a memory offset. Whole numbers lie in [-2, 2], or fewer and sparser where the reduction is
-  // so long that a sum of magnitudes could leave f32's exact range of 2^24.
+  // The element at a memory offset, a value that the storage type of the math mode holds. Whole numbers lie
+  // in [-2, 2], or fewer and sparser where the reduction is so long that a sum of magnitudes could leave
+  // f32's exact range of 2^24.
   float at(int64_t offset) const;
   std::vector<float> generate() const;
 
  private:
   int64_t elements_;
   DataKind kind_;
+  DataType storage_;
   uint64_t seed_;
   int64_t half_range_ = 2;
   int64_t one_in_ = 1;  // of so many whole numbers one is kept, the others are 0

@@ -6,14 +6,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "bench/device/values.hpp"
 #include "bench/verify/tensor_data.hpp"
 #include "bench/verify/tensor_index.hpp"
 
 namespace convscope {
 namespace {
 
-// Unlikely as a result, exact in f32.
-constexpr float kConstant = 12345.5f;
+// Unlikely as a result, exact in every storage type.
+constexpr float kConstant = 12352.0f;
 
 constexpr int64_t kNone = INT64_MAX;
 
@@ -39,6 +40,7 @@ Trial::Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Bu
              Device& device, Queue& queue)
     : problem_(problem),
       written_(written_role(problem.pass)),
+      storage_(storage_type(problem.math)),
       read_(read),
       plan_(plan),
       workspace_(workspace),
@@ -48,8 +50,7 @@ Trial::Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Bu
                 Buffer(device, static_cast<size_t>(problem.bytes(Role::output)))},
       result_(static_cast<size_t>(problem.elements(written_))) {
   for (Role role : read_roles(problem.pass)) {
-    const std::vector<float>& values = read_.values[static_cast<size_t>(role)];
-    tensor(role).upload(values.data(), values.size() * sizeof(float));
+    upload_values(tensor(role), storage_, read_.values[static_cast<size_t>(role)]);
   }
   workspace_.fill_with_nan();
   prepare();
@@ -71,12 +72,11 @@ void Trial::execute(Before before) {
   Buffer& written = tensor(written_);
   if (before == Before::nan) written.fill_with_nan();
   if (before == Before::constant) {
-    const std::vector<float> constant(result_.size(), kConstant);
-    written.upload(constant.data(), written.bytes());
+    upload_values(written, storage_, std::vector<float>(result_.size(), kConstant));
   }
   plan_.run(operands_.args(workspace_.data()), queue_);
   queue_.synchronize();
-  written.download(result_.data(), written.bytes());
+  download_values(written, storage_, result_);
 }
 
 std::optional<std::string> Trial::run(Before before) {
@@ -103,7 +103,7 @@ std::optional<std::string> Trial::changed_tensor() const {
   for (Role role : read_roles(problem_.pass)) {
     const std::vector<float>& before = read_.values[static_cast<size_t>(role)];
     std::vector<float> now(before.size());
-    tensor(role).download(now.data(), now.size() * sizeof(float));
+    download_values(tensor(role), storage_, now);
     if (std::memcmp(now.data(), before.data(), now.size() * sizeof(float)) == 0) continue;
     const auto changed = std::mismatch(now.begin(), now.end(), before.begin()).first - now.begin();
     return fmt::format("writes into its {}, which it may only read: {} was {} and is {}", name(role),

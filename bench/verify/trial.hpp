@@ -53,6 +53,7 @@ class Trial {
 
   ConvProblem problem_;
   Role written_;
+  DataType storage_;
   const ReadTensors& read_;
   Plan& plan_;
   Buffer& workspace_;

@@ -28,6 +28,9 @@ struct VerifyOptions {
   // Problems with more nominal operations than this, or more than 2^20 outputs, are compared on a stratified
   // sample of their outputs, and on sums of channel blocks that cover every output.
   double full_check_flops = 2e8;
+  // The GPU (or the emulator) that computes every expected value of problems of up to 2^27 outputs, which
+  // then are all compared; null: the CPU does it. Where its memory does not suffice, the CPU does it too.
+  Device* reference_device = nullptr;
   int64_t sampled_outputs = 4096;  // at most; fewer, but 1024, where one costs more than 12,000 multiply-adds
 };
 
@@ -42,6 +45,13 @@ struct Verdict {
   bool passed() const { return reason == Reason::none; }
 };
 
+// Bytes that verifying a problem takes besides the workspace of the plan.
+struct VerificationMemory {
+  int64_t held = 0;      // by a Verification as long as it lives
+  int64_t in_check = 0;  // by one check, while it runs
+};
+VerificationMemory verification_memory(const ConvProblem& problem);
+
 // relative L2 error against f64 that a math mode allows: fp32 and 3xtf32 2e-5, tf32 and fp16 1e-3, bf16 8e-3.
 double accuracy_gate(MathMode math);
 
@@ -51,8 +61,8 @@ class Verification {
   ~Verification();
 
   // The whole check, before timing: integer data where the algorithm promises to be exact on it, uniform data
-  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run,
-  // without prepare, agrees bit for bit or within the gate.
+  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run
+  // on the uniform data, without prepare, agrees within the gate.
   Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
   // After timing: one more run of the same plan, on uniform data.
   Verdict check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);

@@ -38,7 +38,7 @@ class TamperedPlan final : public Plan {
     auto* written = static_cast<float*>(role == Role::input    ? args.input
                                         : role == Role::filter ? args.filter
                                                                : args.output);
-    const int64_t elements = problem_.elements(role);
+    const int64_t elements = problem_.bytes(role) / static_cast<int64_t>(sizeof(float));
     const std::vector<float> before(written, written + elements);
     right_->run(args, queue);
     tamper_({problem_, args, written, elements, before, ++run_});
@@ -102,6 +102,34 @@ TEST(Verification, PassesTheReferenceOnEveryPassAndLayout) {
     }
 }
 
+TEST(Verification, ReadsAndWritesTensorsInTheStorageTypeOfTheMathMode) {
+  Fixture fixture;
+  for (MathMode math : kMathModes)
+    for (Pass pass : kPasses)
+      for (const VerifyOptions& options : {VerifyOptions{}, kSampled}) {
+        ConvProblem problem = parse_problem("n=2 c=4 hw=9x8 k=6 rs=3x2 pad=1x1 groups=2");
+        problem.math = math;
+        problem.pass = pass;
+        const Verdict verdict = fixture.check(problem, options, kNothing);
+        EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;
+        EXPECT_EQ(verdict.accuracy.integers_exact, true);
+        // One rounding of the result.
+        const bool narrow = storage_type(math) != DataType::f32;
+        EXPECT_EQ(verdict.accuracy.relative_l2.value() > 1e-5, narrow) << to_line(problem);
+      }
+}
+
+TEST(Verification, CatchesOneWrongBitIn16BitTensors) {
+  Fixture fixture;
+  for (const char* math : {"bf16", "fp16"}) {
+    ConvProblem problem = small_problem();
+    problem.math = *math_from_name(math);
+    const std::string note =
+        fixture.fault(problem, [](const Tampering& t) { reinterpret_cast<uint16_t*>(t.written)[17] ^= 1; });
+    EXPECT_THAT(note, HasSubstr("whole-number data must come out exactly")) << math;
+  }
+}
+
 TEST(Verification, CatchesOneWrongTileEdge) {
   Fixture fixture;
   const std::string note = fixture.fault(small_problem(), [](const Tampering& t) {
@@ -148,7 +176,8 @@ TEST(Verification, CatchesRightOnceAndWrongTheSecondTime) {
   Fixture fixture;
   for (int period : {2, 100}) {
     const std::string note = fixture.fault(small_problem(), [&](const Tampering& t) {
-      if (t.run >= 2 && (period == 100 || t.run % period == 0)) t.written[50] += 1;
+      // The first run is on whole numbers, the second and third are on uniform data.
+      if (t.run >= 3 && (period == 100 || t.run % period == 1)) t.written[50] += 1;
     });
     EXPECT_THAT(note, HasSubstr("the second run differs from the first: output[n=0 k=0 p=4 q=6]"));
   }
@@ -223,7 +252,7 @@ TEST(Verification, CatchesOneSlightlyWrongElementAmongInexactOnes) {
     std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
       return nullptr;
     }
-    OperationCount operations(const ConvProblem&) const override { return {}; }
+    std::optional<OperationCount> operations(const ConvProblem&) const override { return {}; }
     double error_growth(const ConvProblem&) const override { return 10; }
   } inexact;
   Fixture fixture;

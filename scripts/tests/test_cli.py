@@ -65,9 +65,27 @@ def test_a_good_run_leaves_every_file_and_exits_with_0(faulty: Path, tmp_path: P
     benchmark = json.loads((out / "benchmark.json").read_text())
     assert benchmark["context"] and benchmark["benchmarks"]
     assert [entry["kind"] for entry in journal(out)].count("record") == 3
-    assert "NaN" not in (out / "results.json").read_text()
     assert str(out) in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def refuse_constant(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
+def test_what_is_not_finite_is_null_in_every_file(faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    only = ["--algorithm", "faulty.infinity.verify.cpu", "--pass", "forward", *QUICK]
+    assert run(faulty, "run", config(tmp_path, 1), *only, "--out", out).returncode == 1
+    (row,) = records(out)
+    assert row["outcome"] == "wrong"
+    assert row["accuracy"]["relative_l2"] is None
+    for file in ("results.json", "benchmark.json"):
+        json.loads((out / file).read_text(), parse_constant=refuse_constant)
+    for line in (out / "journal.jsonl").read_text().splitlines():
+        json.loads(line, parse_constant=refuse_constant)
+    fields = (out / "results.csv").read_text().lower().replace("\n", ",").split(",")
+    assert not {"nan", "-nan", "inf", "-inf"} & set(fields)
 
 
 def test_the_default_folder_is_named_after_the_time(faulty: Path, tmp_path: Path) -> None:
@@ -146,6 +164,10 @@ def test_two_series_give_a_noise_floor(faulty: Path, tmp_path: Path) -> None:
         (["run", "{config}", "--shard", "3/2"], "--shard"),
         (["run", "nowhere.json"], "nowhere.json"),
         (["run", "{config}", "--out", "/proc/nothing"], "/proc/nothing"),
+        (["run", "{config}", "--out", "x" * 300], "name too long"),
+        (["run", "--resume", "x" * 300], "name too long"),
+        (["merge", "x" * 300, "--out", "merged"], "name too long"),
+        (["merge", "{folder}", "--out", "x" * 300], "results.json"),
         (["run", "--resume", "{folder}"], "journal.jsonl"),
         (["run", "--resume", "{folder}", "--batch", "2"], "leave out --batch"),
         (["run", "--case", "sideways n=1", "--algorithm", "plain.cpu"], "sideways"),
@@ -180,17 +202,15 @@ def test_killed_at_any_moment_a_run_is_finished_by_resume(faulty: Path, tmp_path
     assert run(faulty, "run", path, *only, "--out", tmp_path / "whole").returncode == 1
     whole_seconds = time.monotonic() - begin
     moments = random.Random(5)
-    for attempt in range(5):
+    for attempt in range(6):
         out = tmp_path / f"killed{attempt}"
         words = [str(faulty), "run", str(path), *only, "--out", str(out)]
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not journal(out) and process.poll() is None:
-            time.sleep(0.002)
-        time.sleep(moments.uniform(0, 0.9) * whole_seconds)
+        time.sleep(moments.uniform(0, 0.9) * whole_seconds if attempt else 0)
         process.kill()
         process.wait()
         finished = [entry["record"] for entry in journal(out) if entry["kind"] == "record"]
-        resumed = run(faulty, "run", "--resume", out)
+        resumed = run(faulty, "run", "--resume", out) if journal(out) else run(faulty, *words[1:])
         assert resumed.returncode == 1, resumed.stderr
         assert keys(records(out)) == keys(records(tmp_path / "whole"))
         written = [entry["record"] for entry in journal(out) if entry["kind"] == "record"]
@@ -245,6 +265,56 @@ def test_ctrl_c_ends_at_once_with_the_files_written(faulty: Path, tmp_path: Path
     assert [row["outcome"] for row in records(out)] == ["failed"]
 
 
+@pytest.mark.parametrize("isolate", ["on", "off"])
+def test_ctrl_c_while_a_candidate_is_measured(faulty: Path, tmp_path: Path, isolate: str) -> None:
+    """What a thread that was let go still reports must not end the process before its files are written."""
+    out = tmp_path / "out"
+    words = [str(faulty), "run", str(config(tmp_path, 1)), "--algorithm", "plain.cpu", "--pass", "forward"]
+    words += ["--batch", "1", "--threads", "1", "--cache", "hot", "--isolate", isolate, "--out", str(out)]
+    words += ["--time-limit", "60", "--min-samples", "1000000", "--max-samples", "1000000"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not any(entry["kind"] == "ceilings" for entry in journal(out)):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(1)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 5  # a second on a quiet machine
+    assert process.returncode == 130, errors
+    assert f"--resume {out}" in errors
+    assert records(out) == []
+
+
+def test_one_folder_has_one_writer(faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    only = ["--algorithm", "faulty.loop.verify.cpu", "--pass", "forward", "--out", str(out)]
+    process = subprocess.Popen(
+        [str(faulty), "verify", str(config(tmp_path, 1)), *only], stdout=subprocess.DEVNULL
+    )
+    wait_for_child(process.pid)
+    for arguments in (["--resume", out], [config(tmp_path, 1), *only]):
+        second = run(faulty, "verify", *arguments)
+        assert second.returncode == 2
+        assert "is being written by another process" in second.stderr
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+
+
+def test_resume_on_another_machine_is_refused(faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert (
+        run(faulty, "verify", config(tmp_path, 1), "--algorithm", "plain.cpu", "--out", out).returncode == 0
+    )
+    lines = (out / "journal.jsonl").read_text().splitlines()
+    begun = json.loads(lines[0])
+    begun["environment"]["device"]["name"] = "Antikythera mechanism"
+    (out / "journal.jsonl").write_text("\n".join([json.dumps(begun), *lines[1:-1]]) + "\n")
+    resumed = run(faulty, "run", "--resume", out)
+    assert resumed.returncode == 2
+    assert "Antikythera mechanism" in resumed.stderr and "another device" in resumed.stderr
+
+
 def test_a_worker_dies_with_its_parent(faulty: Path, tmp_path: Path) -> None:
     only = ["--algorithm", "faulty.loop.verify.cpu", "--pass", "forward", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(
@@ -297,6 +367,10 @@ def test_shards_merge_into_the_whole(faulty: Path, tmp_path: Path) -> None:
     assert merged.returncode == 0, merged.stderr
     assert keys(records(tmp_path / "merged")) == keys(records(tmp_path / "whole"))
     assert json.loads((tmp_path / "merged" / "benchmark.json").read_text())["benchmarks"] == []
+    assert merged.stderr == ""
+    half = run(faulty, "merge", parts[0], "--out", tmp_path / "half")
+    assert half.returncode == 0
+    assert "shard 2/2 is missing" in half.stderr
 
 
 def test_folders_that_contradict_each_other_are_not_merged(faulty: Path, tmp_path: Path) -> None:

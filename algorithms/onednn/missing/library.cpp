@@ -25,4 +25,8 @@ std::unique_ptr<Plan> make_plan(Method, const ConvProblem&) {
   throw std::runtime_error(kMissing);
 }
 
+int64_t reorder_bytes(Method, const ConvProblem&) {
+  throw std::runtime_error(kMissing);
+}
+
 }  // namespace convscope::onednn

@@ -1,9 +1,12 @@
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/device/device_error.hpp"
 #include "bench/verify/reference.hpp"
 
 namespace convscope {
@@ -19,49 +23,44 @@ namespace {
 struct Fault {
   std::string name;
   std::function<void()> act;
+  float error = 0;  // added to each result
 };
 
 // Right until its fault comes: in run number `from_run`, counted from 0, and every later one; -1 is in
 // plan().
 class FaultyPlan final : public Plan {
  public:
-  FaultyPlan(const ConvProblem& problem, std::function<void()> act, int from_run)
-      : problem_(problem), act_(std::move(act)), from_run_(from_run) {}
+  FaultyPlan(const ConvProblem& problem, Fault fault, int from_run)
+      : problem_(problem), fault_(std::move(fault)), from_run_(from_run) {}
 
   void run(const ConvArgs& args, Queue&) override {
-    if (runs_++ >= from_run_) act_();
-    const TensorShape shape = problem_.shape(written_role(problem_.pass));
-    auto* written = static_cast<float*>(written_tensor(args));
+    const bool strikes = runs_++ >= from_run_;
+    if (strikes) fault_.act();
+    const float error = strikes ? fault_.error : 0;
+    const Role role = written_role(problem_.pass);
+    const TensorShape shape = problem_.shape(role);
+    auto* written = static_cast<float*>(args.tensor(role));
     for (int64_t a = 0; a < shape.size[0]; ++a)
       for (int64_t b = 0; b < shape.size[1]; ++b)
         for (int64_t c = 0; c < shape.size[2]; ++c)
           for (int64_t d = 0; d < shape.size[3]; ++d)
-            written[shape.offset(a, b, c, d)] = static_cast<float>(reference_element(
-                problem_, static_cast<const float*>(args.input), static_cast<const float*>(args.filter),
-                static_cast<const float*>(args.output), {a, b, c, d}));
+            written[shape.offset(a, b, c, d)] =
+                static_cast<float>(reference_element(problem_, static_cast<const float*>(args.input),
+                                                     static_cast<const float*>(args.filter),
+                                                     static_cast<const float*>(args.output), {a, b, c, d})) +
+                error;
   }
 
  private:
-  void* written_tensor(const ConvArgs& args) const {
-    switch (written_role(problem_.pass)) {
-      case Role::input:
-        return args.input;
-      case Role::filter:
-        return args.filter;
-      default:
-        return args.output;
-    }
-  }
-
   ConvProblem problem_;
-  std::function<void()> act_;
+  Fault fault_;
   int from_run_;
   int runs_ = 0;
 };
 
 class Faulty final : public Algorithm {
  public:
-  Faulty(const Fault& fault, const std::string& when, int from_run) : act_(fault.act), from_run_(from_run) {
+  Faulty(const Fault& fault, const std::string& when, int from_run) : fault_(fault), from_run_(from_run) {
     info_.id = "faulty." + fault.name + "." + when + ".cpu";
     info_.family = "direct";
     info_.provider = "convscope";
@@ -71,21 +70,26 @@ class Faulty final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
   Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
-    if (from_run_ < 0) act_();
-    return std::make_unique<FaultyPlan>(problem, act_, from_run_ < 0 ? INT32_MAX : from_run_);
+    if (from_run_ < 0) fault_.act();
+    return std::make_unique<FaultyPlan>(problem, fault_, from_run_ < 0 ? INT32_MAX : from_run_);
   }
-  OperationCount operations(const ConvProblem& problem) const override {
-    return {problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return OperationCount{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
   }
 
  private:
   AlgorithmInfo info_;
-  std::function<void()> act_;
+  Fault fault_;
   int from_run_;
 };
 
 [[noreturn]] void hang() {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+[[noreturn]] void close_pipes_and_hang() {
+  close_range(3, ~0u, 0);
+  hang();
 }
 
 void touch_a_tebibyte() {
@@ -101,8 +105,12 @@ void add_faulty(Registry& registry) {
       {"loop", [] { hang(); }},
       {"memory", [] { touch_a_tebibyte(); }},
       {"throw", [] { throw std::runtime_error("this algorithm always throws"); }},
+      {"lost", [] { throw DeviceLost("an illegal memory access was encountered"); }},
       {"abort", [] { std::abort(); }},
       {"exit", [] { std::exit(0); }},
+      {"kill", [] { std::raise(SIGKILL); }},
+      {"linger", [] { close_pipes_and_hang(); }},
+      {"infinity", [] {}, std::numeric_limits<float>::infinity()},
   };
   constexpr int kRunWhileMeasured = 12;  // verification has fewer runs
   for (const Fault& fault : faults) {

@@ -6,8 +6,9 @@
 
 namespace convscope {
 
-// faulty.<how>.<when>.cpu: how is segfault, loop, memory, throw, abort or exit; when is the stage it happens
-// in: plan, verify or measure. Until then its results are right.
+// faulty.<how>.<when>.cpu: how is segfault, loop, memory, throw, abort, exit, kill (by SIGKILL), linger
+// (closes its pipes and hangs) or infinity (its results); when is the stage it happens in: plan, verify or
+// measure. Until then its results are right.
 void add_faulty(Registry& registry);
 
 }  // namespace convscope

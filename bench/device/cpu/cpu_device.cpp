@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/device/cpu/system_files.hpp"
 
 namespace convscope {
 namespace {
@@ -68,13 +69,6 @@ class CpuQueue final : public Queue {
   Clock::time_point begin_, phase_begin_;
 };
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 // The value behind the first "key : value" line of /proc/cpuinfo.
 std::string cpuinfo(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
@@ -84,30 +78,6 @@ std::string cpuinfo(const std::string& key) {
       return colon == std::string::npos ? "" : line.substr(colon + 2);
     }
   return "";
-}
-
-// Bytes in a sysfs size such as "36608K".
-int64_t size_in_bytes(const std::string& text) {
-  char* end = nullptr;
-  const int64_t value = std::strtoll(text.c_str(), &end, 10);
-  if (*end == 'K') return value << 10;
-  if (*end == 'M') return value << 20;
-  return value;
-}
-
-void read_caches(DeviceInfo& info) {
-  const std::string base = "/sys/devices/system/cpu/cpu0/cache/index";
-  for (int index = 0;; ++index) {
-    const std::string folder = base + std::to_string(index) + "/";
-    const std::string level = first_line(folder + "level");
-    if (level.empty()) break;
-    if (first_line(folder + "type") == "Instruction") continue;
-    const int64_t bytes = size_in_bytes(first_line(folder + "size"));
-    if (level == "1") info.l1_bytes = bytes;
-    if (level == "2") info.l2_bytes = bytes;
-    info.llc_bytes = std::max(info.llc_bytes, bytes);
-  }
-  if (info.llc_bytes == info.l2_bytes) info.llc_bytes = info.l2_bytes * info.cores;
 }
 
 // Asked once: pinning narrows what the main thread is told later.
@@ -133,8 +103,12 @@ DeviceInfo describe_cpu() {
   if (info.name.empty()) info.name = "unnamed processor";
   info.instructions = hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets());
   info.cores = std::max<int>(1, static_cast<int>(allowed_cores().size()));
-  read_caches(info);
-  info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  const CacheSizes caches = cache_sizes("", allowed_cores());
+  info.l1_bytes = caches.l1;
+  info.l2_bytes = caches.l2;
+  info.llc_bytes = caches.last_level;
+  const int64_t physical = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  info.memory_bytes = std::min(physical, control_group_memory(""));
   info.virtualised = (" " + cpuinfo("flags") + " ").find(" hypervisor ") != std::string::npos;
   return info;
 }

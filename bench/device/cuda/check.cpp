@@ -44,8 +44,8 @@ std::string kernel_name(const void* kernel) {
 }
 
 [[noreturn]] void fail(cudaError_t code, const std::string& what, const CallSite& site) {
-  const std::string message = fmt::format("{}: {}: {} ({})", site.text(), what, cudaGetErrorString(code),
-                                          cudaGetErrorName(code));
+  const std::string message =
+      fmt::format("{}: {}: {} ({})", site.text(), what, cudaGetErrorString(code), cudaGetErrorName(code));
   cudaGetLastError();  // the runtime keeps an error until it is asked
   if (code == cudaErrorMemoryAllocation) throw std::bad_alloc();
   if (ends_the_context(code)) throw DeviceLost(message);

@@ -67,11 +67,11 @@ class CuBlas final : public Blas {
   void enqueue(const Product<T>& p, Gemm<T>* gemm, Queue& queue) {
     check_status(set_stream_(handle_, cuda_queue(queue).stream_for(kOperationsPerProduct)),
                  "cublasSetStream");
-    check_status(gemm(handle_, operation(p.b.op), operation(p.a.op), p.columns, p.rows, p.depth, &p.alpha,
-                      p.b.data, static_cast<int>(p.b.stride), p.b.batch_stride, p.a.data,
-                      static_cast<int>(p.a.stride), p.a.batch_stride, &p.beta, p.c.data,
-                      static_cast<int>(p.c.stride), p.c.batch_stride, p.batch),
-                 "cublasGemmStridedBatched");
+    check_status(
+        gemm(handle_, operation(p.b.op), operation(p.a.op), p.columns, p.rows, p.depth, &p.alpha, p.b.data,
+             static_cast<int>(p.b.stride), p.b.batch_stride, p.a.data, static_cast<int>(p.a.stride),
+             p.a.batch_stride, &p.beta, p.c.data, static_cast<int>(p.c.stride), p.c.batch_stride, p.batch),
+        "cublasGemmStridedBatched");
   }
 
   int (*destroy_)(Handle);

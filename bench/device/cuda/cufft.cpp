@@ -43,9 +43,10 @@ class Transform {
     check_status(function<int(PlanHandle*)>("cufftCreate")(&handle_), "cufftCreate");
     check_status(function<int(PlanHandle, int)>("cufftSetAutoAllocation")(handle_, 0),
                  "cufftSetAutoAllocation");
-    using MakePlan = int(PlanHandle, int rank, long long* sizes, long long* input_embed, long long input_stride,
-                         long long input_distance, long long* output_embed, long long output_stride,
-                         long long output_distance, int type, long long batch, size_t* workspace_bytes);
+    using MakePlan =
+        int(PlanHandle, int rank, long long* sizes, long long* input_embed, long long input_stride,
+            long long input_distance, long long* output_embed, long long output_stride,
+            long long output_distance, int type, long long batch, size_t* workspace_bytes);
     long long sizes[] = {size.rows, size.columns};
     // Without embeds the data is dense, as FftSize says, and strides and distances are not looked at.
     check_status(function<MakePlan>("cufftMakePlanMany64")(handle_, 2, sizes, nullptr, 1, 0, nullptr, 1, 0,

@@ -45,10 +45,9 @@ CUtensorMap make_tensor_map(const TensorMapLayout& layout) {
       layout.swizzle == TmaSwizzle::bytes_128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
-    throw DeviceError(
-        fmt::format("cuTensorMapEncodeTiled refuses a tensor of rank {} with the box {}x{}x{}x{} (error {})",
-                    layout.rank, layout.box[0], layout.box[1], layout.box[2], layout.box[3],
-                    static_cast<int>(result)));
+    throw DeviceError(fmt::format(
+        "cuTensorMapEncodeTiled refuses a tensor of rank {} with the box {}x{}x{}x{} (error {})", layout.rank,
+        layout.box[0], layout.box[1], layout.box[2], layout.box[3], static_cast<int>(result)));
   return map;
 }
 

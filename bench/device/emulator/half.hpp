@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "bench/device/emulator/vector_types.hpp"
 
@@ -49,12 +48,11 @@ inline __half::__half(float value) {
   }
 }
 inline __half::operator float() const {
-  const int exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-  const float sign = bits & 0x8000 ? -1.0f : 1.0f;
-  if (exponent == 31)
-    return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-  return sign * std::ldexp(static_cast<float>(fraction + 0x400), exponent - 25);
+  const uint32_t magnitude = bits & 0x7fffu, sign = (bits & 0x8000u) << 16;
+  // Half's exponent and fraction are those of an f32 that is 2^112 times smaller; subnormals too.
+  const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  const uint32_t word = magnitude < 0x7c00 ? std::bit_cast<uint32_t>(value) : 0x7f800000u | magnitude << 13;
+  return std::bit_cast<float>(word | sign);
 }
 
 struct alignas(4) __half2 {

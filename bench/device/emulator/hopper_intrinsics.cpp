@@ -132,6 +132,7 @@ void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (
     fail("TMA load for an mbarrier without mbarrier_fence_init() by the thread that set it up", site);
   std::memset(shared, 0xff, bytes);  // who reads before the barrier gets NaN
   unsigned char* smem = current_block->dynamic_smem;
+  const tsan::Unwatched unwatched;  // the copy itself is watched: it runs on a fiber of its own
   run_later([=, layout = map.layout, at = std::to_array(position)] {
     const int where[4] = {at[0], at[1], at[2], at[3]};
     copy_box(smem, offset, layout, where);

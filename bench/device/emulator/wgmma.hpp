@@ -19,24 +19,29 @@ struct Tf32 {};
 
 namespace executor {
 
-// Element k of a row of the operand that the descriptor names.
-template <typename Element>
-float operand_element(uint64_t descriptor, int row, int k, const CallSite& site) {
-  constexpr uint32_t bytes = std::is_same_v<Element, Tf32> ? 4 : 2;
+// The elements of one k step, of one row of the operand that the descriptor names: 32 bytes, two swizzled
+// chunks.
+template <typename Element, int Depth>
+void read_row(uint64_t descriptor, int row, float (&out)[Depth], const CallSite& site) {
+  constexpr int per_chunk = Depth / 2;
   const uint32_t start = static_cast<uint32_t>(descriptor & 0x3fff) << 4;
   const uint32_t group_stride = static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4;
-  const uint32_t offset =
-      swizzle_128(start + static_cast<uint32_t>(row / 8) * group_stride +
-                  static_cast<uint32_t>(row % 8) * 128 + static_cast<uint32_t>(k) * bytes);
-  if (offset + bytes > current_block->dynamic_smem_bytes)
-    fail("wgmma reads byte " + std::to_string(offset) + " of " +
-             std::to_string(current_block->dynamic_smem_bytes) + " of dynamic shared memory",
-         site);
-  const unsigned char* from = current_block->dynamic_smem + offset;
-  if constexpr (std::is_same_v<Element, Tf32>) {
-    return std::bit_cast<float>(*reinterpret_cast<const uint32_t*>(from) & 0xffffe000u);
-  } else {
-    return *reinterpret_cast<const Element*>(from);
+  const uint32_t first =
+      start + static_cast<uint32_t>(row / 8) * group_stride + static_cast<uint32_t>(row % 8) * 128;
+  for (uint32_t chunk = 0; chunk < 2; ++chunk) {
+    const uint32_t offset = swizzle_128(first + 16 * chunk);
+    if (offset + 16 > current_block->dynamic_smem_bytes)
+      fail("wgmma reads byte " + std::to_string(offset) + " of " +
+               std::to_string(current_block->dynamic_smem_bytes) + " of dynamic shared memory",
+           site);
+    const unsigned char* from = current_block->dynamic_smem + offset;
+    for (int k = 0; k < per_chunk; ++k) {
+      float& to = out[static_cast<int>(chunk) * per_chunk + k];
+      if constexpr (std::is_same_v<Element, Tf32>)
+        to = std::bit_cast<float>(reinterpret_cast<const uint32_t*>(from)[k] & 0xffffe000u);
+      else
+        to = reinterpret_cast<const Element*>(from)[k];
+    }
   }
 }
 
@@ -46,13 +51,13 @@ void multiply_own_part(const WarpgroupProduct& product) {
   const int thread = static_cast<int>(current_thread->linear % 128);
   for (int half = 0; half < 2; ++half) {
     const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * half;
-    float a[depth];
-    for (int k = 0; k < depth; ++k) a[k] = operand_element<Element>(product.a, row, k, product.site);
+    float a[depth], b[depth];
+    read_row<Element>(product.a, row, a, product.site);
     for (int i = 0; i < N / 4; ++i) {
       const int column = i / 2 * 8 + thread % 4 * 2 + i % 2;
+      read_row<Element>(product.b, column, b, product.site);
       float sum = 0;
-      for (int k = 0; k < depth; ++k)
-        sum += a[k] * operand_element<Element>(product.b, column, k, product.site);
+      for (int k = 0; k < depth; ++k) sum += a[k] * b[k];
       float& d = product.d[i / 2 * 4 + half * 2 + i % 2];
       d = (product.accumulate ? d : 0.0f) + sum;
     }

@@ -1,0 +1,26 @@
+// What Linux says about the machine in /proc and /sys: caches and memory limits. Every path starts with
+// `root`, "" for this machine, another folder in tests. Not here: what CpuDevice makes of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convscope {
+
+// The first line of a file; "" where there is none.
+std::string first_line(const std::string& path);
+
+// Bytes; 0 where the kernel shows none.
+struct CacheSizes {
+  int64_t l1 = 0;          // data cache of one core
+  int64_t l2 = 0;          // of one core
+  int64_t last_level = 0;  // of `cores` together: each cache of the highest level counted once
+};
+CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores);
+
+// Bytes that the process's control groups (version 1 or 2) and those above them allow; INT64_MAX without a
+// limit.
+int64_t control_group_memory(const std::string& root);
+
+}  // namespace convscope

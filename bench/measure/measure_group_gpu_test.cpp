@@ -1,0 +1,77 @@
+// What measure_group does otherwise on a GPU, and a lost device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/measure/measure_group.hpp"
+#include "bench/measure/scripted_plan.hpp"
+
+namespace convscope {
+namespace {
+
+using testing::Bench;
+using ::testing::HasSubstr;
+using testing::ScriptedPlan;
+
+// The options of a GPU, less its clock.
+struct GpuBench : Bench {
+  GpuBench() { adapt_to_gpu(options, device); }
+};
+
+TEST(MeasureGroup, BatchesOnAGpuOnlyRunsUnder50MicrosecondsAndTimesTheirSingleLaunchesToo) {
+  GpuBench bench;
+  ScriptedPlan shorter, longer;
+  shorter.product = 1.0 / (1 << 16);  // 15 us
+  longer.product = 1.0 / (1 << 14);   // 61 us
+  const auto results = bench.measure({&shorter, &longer}).results;
+  EXPECT_EQ(results[0].time.iterations_per_sample, 66);
+  ASSERT_TRUE(results[0].time.single);
+  EXPECT_EQ(results[0].time.single->statistics.median, shorter.product);
+  EXPECT_EQ(results[1].time.iterations_per_sample, 1);
+  EXPECT_EQ(results[1].time.single, std::nullopt);
+}
+
+TEST(MeasureGroup, BatchesNoMoreThanAGpusQueueOfLaunchesHolds) {
+  GpuBench bench;
+  ScriptedPlan tiny;
+  tiny.product = 1e-6;
+  EXPECT_EQ(bench.measure({&tiny}).results.at(0).time.iterations_per_sample, 100);
+}
+
+TEST(MeasureGroup, TakesAGpusPhasesInASeriesOfTheirOwn) {
+  GpuBench bench;
+  ScriptedPlan plan, plain;
+  plan.layout = 1.0 / 512;
+  const auto result = bench.measure({&plan, &plain});
+  const Measurement& time = result.results[0].time;
+  EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::layout)], 1.0 / 512);
+  ASSERT_TRUE(time.kernel);
+  EXPECT_EQ(time.kernel->statistics.median, plan.product);
+  EXPECT_EQ(time.full.statistics.median, plan.product + plan.layout);
+  EXPECT_THAT(result.benchmark_json, HasSubstr("plan0/phases/"));
+  EXPECT_THAT(result.benchmark_json, ::testing::Not(HasSubstr("plan1/phases/")));
+}
+
+TEST(MeasureGroup, KnowsNoClockWhereTheDeviceTellsNone) {
+  GpuBench bench;
+  ScriptedPlan plan;
+  const Health health = bench.measure({&plan}).results.at(0).health;
+  EXPECT_EQ(health.clock_mhz, std::nullopt);
+  EXPECT_EQ(health.power_watts, std::nullopt);
+  EXPECT_EQ(health.throttle_reasons, "");
+  EXPECT_FALSE(health.throttled);
+}
+
+TEST(MeasureGroup, EndsAtOnceWhenACandidateLosesTheDevice) {
+  for (int run : {1, 8}) {  // in the warm-up, while sampling
+    Bench bench;
+    ScriptedPlan right, losing;
+    losing.loses_at = run;
+    size_t last = 0;
+    EXPECT_THROW(bench.measure({&right, &losing}, [&](size_t candidate) { last = candidate; }), DeviceLost);
+    EXPECT_EQ(last, 1u);
+    EXPECT_EQ(losing.runs, run);
+  }
+}
+
+}  // namespace
+}  // namespace convscope

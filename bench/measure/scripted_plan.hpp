@@ -1,0 +1,94 @@
+// Plans and a queue with a clock of their own, for the tests of measure_group: a plan says how long it takes,
+// so that every number is known.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/device_error.hpp"
+#include "bench/measure/measure_group.hpp"
+
+namespace convscope::testing {
+
+// A queue whose clock only moves when a plan says so.
+class ScriptedQueue final : public Queue {
+ public:
+  void synchronize() override {}
+  void begin_timing() override {
+    timing_ = {};
+    current_.reset();
+  }
+  void mark_phases(bool on) override { marks_ = on; }
+  void phase(Phase phase) override {
+    if (marks_) current_ = phase;
+  }
+  void end_phase() override { current_.reset(); }
+  Timing end_timing() override { return timing_; }
+  void pass(double seconds) {
+    timing_.seconds += seconds;
+    if (!current_) return;
+    auto& total = timing_.phase_seconds[static_cast<size_t>(*current_)];
+    total = total.value_or(0) + seconds;
+  }
+
+ private:
+  Timing timing_;
+  std::optional<Phase> current_;
+  bool marks_ = true;
+};
+
+// Times that are sums of powers of two, so that differences come out exactly.
+struct ScriptedPlan final : Plan {
+  double product = 1.0 / 256;  // seconds
+  double layout = 0;
+  double preparing = 0;
+  int fails_at = 0;  // this run throws
+  int loses_at = 0;  // this run loses the device
+  int runs = 0, prepares = 0;
+  std::set<void*> inputs, filters, outputs;
+
+  bool has_prepare() const override { return preparing > 0; }
+  void prepare(const ConvArgs&, Queue& queue) override {
+    ++prepares;
+    static_cast<ScriptedQueue&>(queue).pass(preparing);
+  }
+  void run(const ConvArgs& args, Queue& queue) override {
+    if (++runs == fails_at) throw std::runtime_error("planted failure");
+    if (runs == loses_at) throw DeviceLost("planted loss");
+    inputs.insert(args.input);
+    filters.insert(args.filter);
+    outputs.insert(args.output);
+    auto& clock = static_cast<ScriptedQueue&>(queue);
+    if (layout > 0) {
+      queue.phase(Phase::layout);
+      clock.pass(layout);
+      queue.end_phase();
+    }
+    clock.pass(product);
+  }
+};
+
+struct Bench {
+  CpuDevice device;
+  ScriptedQueue queue;
+  ConvProblem problem = parse_problem("n=1 c=2 hw=5 k=3 rs=3x3");
+  MeasureOptions options;
+  Buffer workspace{device, 64};
+
+  Bench() {
+    options.cache = CacheState::hot;
+    options.warmup_seconds = 0;
+  }
+  GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
+    std::vector<MeasureCandidate> candidates;
+    for (ScriptedPlan* plan : plans)
+      candidates.push_back({"plan" + std::to_string(candidates.size()), plan, &workspace});
+    return measure_group(problem, candidates, device, queue, options, observer);
+  }
+};
+
+}  // namespace convscope::testing

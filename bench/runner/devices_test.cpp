@@ -1,0 +1,71 @@
+#include "bench/runner/devices.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/core/error.hpp"
+#include "bench/device/cuda/cuda.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Devices, AreTheCpuFirstAndTheEmulatorLast) {
+  const DeviceList list = find_devices();
+  ASSERT_GE(list.present.size(), 2u);
+  EXPECT_EQ(list.present.front().kind, DeviceKind::cpu);
+  EXPECT_EQ(list.present.back().kind, DeviceKind::emulator);
+}
+
+TEST(Devices, EachIsPresentOrMissingWithItsReason) {
+  const DeviceList list = find_devices();
+  EXPECT_EQ(list.present.size() + list.missing.size(), kDeviceKinds.size());
+  for (const MissingDevice& missing : list.missing) {
+    EXPECT_EQ(missing.kind, DeviceKind::cuda);
+    EXPECT_EQ(missing.why, "no CUDA device: " + cuda::device_defect());
+  }
+}
+
+TEST(Devices, AreMadeAsTheyAreDescribed) {
+  for (const DeviceInfo& info : find_devices().present) {
+    const auto device = make_device(info.kind, {});
+    EXPECT_EQ(device->info().kind, info.kind);
+    EXPECT_EQ(device->info().name, describe_device(info.kind).name);
+  }
+}
+
+TEST(Devices, OneThatIsNotThereIsRefusedWithTheRuntimesWords) {
+  if (cuda::device_defect().empty()) GTEST_SKIP() << "this machine has a GPU";
+  const auto says_why =
+      AllOf(HasSubstr("no CUDA device: " + cuda::device_defect()), HasSubstr("--device emulator"));
+  EXPECT_THAT(error_of([] { make_device(DeviceKind::cuda, {}); }), says_why);
+  EXPECT_THAT(error_of([] { describe_device(DeviceKind::cuda); }), says_why);
+}
+
+TEST(Devices, MoreThreadsThanCoresAreRefused) {
+  EXPECT_THAT(error_of([] { make_device(DeviceKind::cpu, {.threads = 100'000}); }), HasSubstr("cores"));
+}
+
+TEST(Devices, TheEmulatorRunsCudasAlgorithmsAndNoOthers) {
+  AlgorithmInfo algorithm;
+  algorithm.device = DeviceKind::cuda;
+  EXPECT_TRUE(runs_on(algorithm, DeviceKind::emulator));
+  EXPECT_TRUE(runs_on(algorithm, DeviceKind::cuda));
+  EXPECT_FALSE(runs_on(algorithm, DeviceKind::cpu));
+  algorithm.device = DeviceKind::cpu;
+  EXPECT_FALSE(runs_on(algorithm, DeviceKind::emulator));
+}
+
+}  // namespace
+}  // namespace convscope
