@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+#include <optional>
 #include <string>
 
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/fft/full_size.hpp"
 #include "algorithms/fft/geometry.hpp"
 #include "bench/device/blas.hpp"
@@ -17,10 +18,6 @@ namespace {
 
 std::string pair(Extent2 e) {
   return std::to_string(e.h) + "x" + std::to_string(e.w);
-}
-
-int64_t ceil_multiple(int64_t a, int64_t b) {
-  return (a + b - 1) / b * b;
 }
 
 // What no Fourier row on the GPU does.
@@ -59,7 +56,7 @@ Support size_limits(const ConvProblem& p) {
 // Planes of a tensor, its lanes padded to `unit`.
 double planes(const ConvProblem& p, const fft::Operand& operand, int64_t unit) {
   return static_cast<double>(p.groups) * static_cast<double>(operand.others.size()) *
-         static_cast<double>(ceil_multiple(static_cast<int64_t>(operand.lanes.size()), unit));
+         static_cast<double>(round_up(static_cast<int64_t>(operand.lanes.size()), unit));
 }
 
 class FftOnGpu : public Algorithm {
@@ -103,16 +100,16 @@ class TiledFft final : public FftOnGpu {
     return emulated::make_tiled_fft_plan(p, size_, device, options);
   }
 
-  OperationCount operations(const ConvProblem& p) const override {
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
     const fft::Geometry g = fft::make_geometry(p, size_);
     const double bins = size_ * size_ / 2 + 2;
     OperationCount count;
     // The product's blocks are 64 x 64 or 16 x 64, over slices of 8; a complex multiply-add is four real
     // ones.
     count.product_flops = 8.0 * bins * static_cast<double>(p.groups) *
-                          static_cast<double>(ceil_multiple(g.rows(), g.rows() <= 16 ? 16 : 64)) *
-                          static_cast<double>(ceil_multiple(g.columns(), 64)) *
-                          static_cast<double>(ceil_multiple(g.depth(), 8));
+                          static_cast<double>(round_up(g.rows(), g.rows() <= 16 ? 16 : 64)) *
+                          static_cast<double>(round_up(g.columns(), 64)) *
+                          static_cast<double>(round_up(g.depth(), 8));
     count.bytes = static_cast<double>(p.total_bytes());
     for (const fft::Operand* operand : {&g.a, &g.b, &g.y}) {
       count.transform_flops += planes(p, *operand, size_ == 32 ? 8 : 16) * plane_flops(operand == &g.y);
@@ -174,7 +171,7 @@ class FullFft final : public FftOnGpu {
     return emulated::make_full_fft_plan(p, device, options);
   }
 
-  OperationCount operations(const ConvProblem& p) const override {
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
     const fft::FullSize size = fft::full_size(p);
     const auto samples = static_cast<double>(size.h * size.w), bins = static_cast<double>(size.bins());
     const double images = static_cast<double>(p.batch * (p.in_channels + p.out_channels) +

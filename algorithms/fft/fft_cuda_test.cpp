@@ -113,7 +113,7 @@ TEST_P(FftCuda, CountsAtLeastTheComplexProductsOfTheDefinition) {
   const ConvProblem p = parse_problem("forward n=64 c=8 hw=10x10 k=64 rs=3x3");
   const std::string id = algorithm().info().id;
   const double bins = id == "fft16.cuda" ? 130 : id == "fft32.cuda" ? 514 : 10 * 6;
-  EXPECT_EQ(algorithm().operations(p).product_flops, 8.0 * bins * 64 * 8 * 64);
+  EXPECT_EQ(algorithm().operations(p)->product_flops, 8.0 * bins * 64 * 8 * 64);
 }
 
 TEST_P(FftCuda, RefusesDilationDepthwiseOtherMathAndChwnWithTheirReasons) {
@@ -214,6 +214,23 @@ TEST(TiledBlocking, BlocksColumnsWhenTheFilterSpectraDoNotFitTheCap) {
   EXPECT_FALSE(part.keep_filters);
   EXPECT_LT(part.columns, 512);
   EXPECT_LE(fft::spectra_bytes(g, 130, 1, part), 128 << 20);
+}
+
+// The smallest caps that can be met, and a few between.
+TEST(TiledBlocking, MeetsEveryCapAboveTheSmallestWorkspace) {
+  for (const char* line : {"n=3 c=5 hw=40x11 k=17 rs=3x3 pad=1x1", "n=2 c=1 hw=9x9 k=9 rs=3x3",
+                           "backward_filter n=3 c=5 hw=40x11 k=17 rs=3x3", "n=70 c=9 hw=3x3 k=150 rs=2x2"}) {
+    const fft::Geometry g = fft::make_geometry(parse_problem(line), 16);
+    const auto bytes = [&](int64_t cap) {
+      return fft::spectra_bytes(g, 130, 1, fft::choose_tiled_blocking(g, 130, 1, 0, cap));
+    };
+    const int64_t least = bytes(0), whole = bytes(INT64_MAX);
+    EXPECT_LT(least, whole) << line;
+    for (int64_t part = 0; part <= 64; ++part) {
+      const int64_t cap = least + (whole - least) * part / 64;
+      EXPECT_LE(bytes(cap), cap) << line;
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "algorithms/common/rounding.hpp"
+
 namespace convscope::fft {
 namespace {
 
@@ -25,8 +27,8 @@ int64_t filter_rows(const Geometry& g) {
 int64_t even_block(int64_t whole, int64_t most, int64_t step) {
   if (most >= whole) return whole;
   if (most < step) return std::max<int64_t>(most, 1);
-  const int64_t blocks = (whole + most / step * step - 1) / (most / step * step);
-  return std::min(most / step * step, ((whole + blocks - 1) / blocks + step - 1) / step * step);
+  const int64_t largest = most / step * step;
+  return std::min(largest, round_up(ceil_div(whole, ceil_div(whole, largest)), step));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/fft/geometry.hpp"
 
 namespace convscope::fft {
@@ -11,7 +12,7 @@ namespace convscope::fft {
 // Rows of spectra are padded to this many complex numbers, 16 bytes.
 inline constexpr int64_t kRowUnit = 2;
 constexpr int64_t padded_row(int64_t count) {
-  return (count + kRowUnit - 1) / kRowUnit * kRowUnit;
+  return round_up(count, kRowUnit);
 }
 
 struct TiledBlocking {
