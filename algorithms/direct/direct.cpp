@@ -5,6 +5,7 @@
 
 #include "algorithms/common/pointwise.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
+#include "algorithms/direct/cuda_plans.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/kernels.hpp"
 
@@ -97,6 +98,7 @@ class Direct final : public Algorithm {
 
 void add_direct(Registry& registry) {
   registry.add(std::make_unique<direct::Direct>());
+  direct::add_direct_cuda(registry);
 }
 
 }  // namespace convscope

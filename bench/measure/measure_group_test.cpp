@@ -22,6 +22,7 @@ using testing::Bench;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using testing::ScriptedPlan;
+using testing::ScriptedQueue;
 
 TEST(MeasureGroup, StopsAtTheFewestSamplesWhenTimesAreEqual) {
   Bench bench;

@@ -121,7 +121,7 @@ TEST_F(RunGroup, NamesItsBenchmarksByAllThatASweepMayVary) {
   add("one");
   std::set<std::string> names;
   const auto count_names = [&] {
-    sink_ = {};
+    sink_ = testing::CollectingSink();
     run();
     const auto report = nlohmann::json::parse(sink_.benchmarks.at(0));
     for (const auto& entry : report.at("benchmarks")) names.insert(entry.at("name"));

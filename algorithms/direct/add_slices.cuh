@@ -1,0 +1,12 @@
+// Adds the partial sums that the slices of a filter gradient leave behind each other, always in the same
+// order.
+#pragma once
+
+#include "bench/device/kernel/kernel.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+
+// dw[i] = the sum over slices of sums[slice * elements + i].
+void add_filter_slices(const float* sums, float* dw, int64_t elements, int slices, Queue& queue);
+
+}  // namespace convscope::CONVSCOPE_KERNELS
