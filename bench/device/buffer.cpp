@@ -7,14 +7,18 @@
 namespace convscope {
 namespace {
 
-constexpr std::byte kGuard{0xa5};
+// Every 16-bit and 32-bit float of it is a NaN, so that a value read outside the buffer shows in the result;
+// and not that of fill_with_nan().
+std::vector<uint16_t> guard_pattern() {
+  return std::vector<uint16_t>(Buffer::kGuardBytes / sizeof(uint16_t), 0x7fa5);
+}
 
 }  // namespace
 
 Buffer::Buffer(Device& device, size_t bytes) : device_(&device), bytes_(bytes) {
   base_ = static_cast<std::byte*>(device.allocate(bytes + 2 * kGuardBytes));
   data_ = base_ + kGuardBytes;
-  const std::vector<std::byte> guard(kGuardBytes, kGuard);
+  const std::vector<uint16_t> guard = guard_pattern();
   device.copy_to_device(base_, guard.data(), kGuardBytes);
   device.copy_to_device(data_ + bytes, guard.data(), kGuardBytes);
 }
@@ -54,11 +58,12 @@ void Buffer::fill_with_nan() {
 
 bool Buffer::guards_intact() const {
   if (base_ == nullptr) return true;
-  std::vector<std::byte> guard(kGuardBytes);
+  const std::vector<uint16_t> expected = guard_pattern();
+  std::vector<uint16_t> guard(expected.size());
   for (const std::byte* zone :
        {static_cast<const std::byte*>(base_), static_cast<const std::byte*>(data_ + bytes_)}) {
     device_->copy_to_host(guard.data(), zone, kGuardBytes);
-    if (std::any_of(guard.begin(), guard.end(), [](std::byte b) { return b != kGuard; })) return false;
+    if (guard != expected) return false;
   }
   return true;
 }
