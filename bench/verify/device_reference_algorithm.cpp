@@ -49,7 +49,7 @@ class DeviceReferenceAlgorithm final : public Algorithm {
     return std::make_unique<DeviceReferencePlan>(problem, device);
   }
 
-  OperationCount operations(const ConvProblem& problem) const override {
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
     return {problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
   }
 
