@@ -50,7 +50,7 @@ class DeviceReferenceAlgorithm final : public Algorithm {
   }
 
   std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return {problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
+    return OperationCount{problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
   }
 
  private:
