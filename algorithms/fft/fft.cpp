@@ -8,6 +8,7 @@
 
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/fft/fft_cuda.hpp"
 #include "algorithms/fft/spectral_plan.hpp"
 #include "algorithms/fft/transforms.hpp"
 
@@ -95,6 +96,7 @@ class FftConvolution final : public Algorithm {
 void add_fft(Registry& registry) {
   registry.add(std::make_unique<FftConvolution>(16));
   registry.add(std::make_unique<FftConvolution>(32));
+  add_fft_cuda(registry);
 }
 
 }  // namespace convscope

@@ -1,0 +1,65 @@
+// What the host code of the tiled transforms tells the kernels: where planes of a tensor lie, where their
+// spectra go, and one product of spectra. Plain data and the launching functions, for .cu files; the plan
+// that calls them is tiled_plan.cu.
+//
+// A plane is one tile of one channel. A block works on planes that are neighbours in `lane`, the index in
+// which spectra are contiguous, so that every bin is written and read in whole sectors.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/device/kernel/kernel.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+
+// What one value of an index adds: elements to the offset, and a shift of the plane's first coordinate.
+struct PlaneOrigin {
+  int64_t offset;
+  int h, w;
+};
+
+// Sample i of a plane lies at origin + step * i; it is zero (or not written) at i >= window and outside
+// [0, extent).
+struct PlaneAxis {
+  int64_t stride;  // elements
+  int extent, step, window;
+};
+
+// A plane is (group, other, lane). Counts are of this launch, tables start at its first index.
+struct Planes {
+  const PlaneOrigin *lanes, *others;
+  int lane_count, other_count, groups;
+  PlaneAxis h, w;
+  int64_t group_stride;  // elements of the tensor
+  bool lanes_contiguous;
+};
+
+// Bin b of a plane is data[group * group_stride + b * bin_stride + other * other_stride + lane]. Strides are
+// even.
+struct Spectra {
+  float2* data;
+  int64_t group_stride, bin_stride, other_stride;
+};
+
+// Complex bins of a real size x size tile that are independent of each other. Rows of frequency 0 and size /
+// 2 come first, size / 2 + 1 bins each, then the rows between with `size` bins each.
+__host__ __device__ constexpr int tile_bins(int size) {
+  return size * size / 2 + 2;
+}
+
+// size is 16 or 32.
+void transform_planes(int size, const float* tensor, const Planes& planes, const Spectra& spectra,
+                      Queue& queue);
+void invert_planes(int size, const Spectra& spectra, const Planes& planes, float* tensor, Queue& queue);
+
+// Y[row][column] = sum over depth of A[row][depth] * conj(B[depth][column]) for every bin of every group;
+// added to Y with `accumulate`. A is stored [row][depth], with a_by_depth [depth][row]; `other` is the first
+// index.
+struct SpectralProduct {
+  Spectra a, b, y;
+  int rows, columns, depth, bins, groups;
+  bool a_by_depth, accumulate;
+};
+void multiply_spectra(const SpectralProduct& product, Queue& queue);
+
+}  // namespace convscope::CONVSCOPE_KERNELS
