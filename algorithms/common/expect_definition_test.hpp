@@ -1,4 +1,5 @@
-// For tests of the folders: an algorithm on small whole-number data against the f64 definition, element by element.
+// For tests of the folders: an algorithm on small whole-number data against the f64 definition, element by
+// element.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/measure/health.hpp"
 
 namespace convscope {

@@ -38,7 +38,9 @@ inline ResultRecord measured(const std::string& algorithm, double seconds) {
   r.time->rounds = 2;
   r.time->tensor_copies = 4;
   r.time->stop_reason = "converged";
-  r.health = {"performance", 0.5, 1.5, std::nullopt, std::nullopt, 0, false};
+  r.health.governor = "performance";
+  r.health.load_before = 0.5;
+  r.health.load_after = 1.5;
   r.ceilings = {2, 2e11, 2e10, 2.5e10, 2e11};
   return r;
 }
@@ -73,7 +75,7 @@ inline ResultRecord complete_record() {
   r.time->repeat = series(0.020);
   r.time->phase_seconds = {0.001, 0.002, 0.003, 0.004, 0.005};
   r.time->iterations_per_sample = 7;
-  r.health = {"powersave", 0.25, 0.75, 3400.5, 12.0, 5, true};
+  r.health = {"powersave", 0.25, 0.75, 3400.5, 312.5, 65.0, "hw_slowdown", 12.0, 5, true};
   return r;
 }
 

@@ -42,7 +42,7 @@ class RunLogTest : public ::testing::Test {
   static ResultRecord record(const std::string& layer, const std::string& algorithm, Outcome outcome) {
     AlgorithmInfo info;
     info.id = algorithm;
-    ResultRecord record = blank_record(task(layer).group, info, {}, {});
+    ResultRecord record = blank_record(task(layer), info, {}, {});
     record.outcome = outcome;
     return record;
   }
