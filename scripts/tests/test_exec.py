@@ -215,9 +215,7 @@ def test_agrees_with_numpy(run_convscope, algorithms, exercised, tmp_path, kind,
         written.unlink()
         assert found.shape == expected.shape
         error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-        assert error <= GATE, (
-            f"{entry['id']}: relative L2 error {error:.1e} on {line}"
-        )
+        assert error <= GATE, f"{entry['id']}: relative L2 error {error:.1e} on {line}"
         exercised.add(entry["id"])
         computed += 1
     assert computed > 0, "no algorithm computed this problem"
