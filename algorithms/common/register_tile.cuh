@@ -35,8 +35,7 @@ __device__ __forceinline__ void load_eight(float (&to)[8], const float* from, in
 // Adds the products of one slab. Slabs are [k][row] and [k][column], at the thread's corner; pitches in
 // floats.
 template <int Rows, int Columns, int Depth, int APitch, int BPitch>
-__device__ __forceinline__ void multiply_slab(const float* a_slab, const float* b_slab,
-                                              float (&sums)[8][8]) {
+__device__ __forceinline__ void multiply_slab(const float* a_slab, const float* b_slab, float (&sums)[8][8]) {
   UNROLL
   for (int k = 0; k < Depth; ++k) {
     float a_values[8], b_values[8];
