@@ -96,11 +96,15 @@ std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode 
 }
 
 // The part of a list that is one order's: the three orders together run everything once, or with more parts
-// some of it. Layouts and passes change places in it from shape to shape.
+// some of it; under the address sanitizer, where the emulator takes ten times as long, a quarter of that.
+// Layouts and passes change places in it from shape to shape.
 template <typename Item>
 std::vector<Item> share(const std::vector<Item>& all, EmulatorOrder order, size_t parts = 3,
                         size_t first = 0) {
   std::vector<Item> mine;
+#if defined(__SANITIZE_ADDRESS__)
+  parts = 4 * parts + 1;
+#endif
   for (size_t i = 0; i < all.size(); ++i)
     if ((i + i / 6) % parts == static_cast<size_t>(order) + first) mine.push_back(all[i]);
   return mine;

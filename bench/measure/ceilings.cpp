@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -12,19 +11,14 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/measure/ceiling_kernels.hpp"
+#include "bench/measure/stopwatch.hpp"
 
 namespace convscope {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kSecondsEach = 0.1;  // for each of the four
 constexpr int64_t kBlock = 1024;      // floats; the read loop's unit
 constexpr int64_t kMostBytes = int64_t{1} << 30;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // The shortest time of `work` on all threads, over at least three turns and kSecondsEach.
 double best_seconds(const std::function<void(int thread)>& work) {

@@ -3,12 +3,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
 
 #include "bench/device/cpu/system_files.hpp"
+#include "bench/measure/stopwatch.hpp"
 
 namespace convscope {
 namespace {
@@ -40,14 +40,13 @@ std::optional<double> load_average() {
 }
 
 double measured_clock_mhz() {
-  using Clock = std::chrono::steady_clock;
   double shortest = std::numeric_limits<double>::infinity();
   uint64_t x = 0;
   // The best of several: one may be interrupted.
   for (int turn = 0; turn < 4; ++turn) {
     const auto begin = Clock::now();
     x = dependent_additions(x, 1);
-    shortest = std::min(shortest, std::chrono::duration<double>(Clock::now() - begin).count());
+    shortest = std::min(shortest, seconds_since(begin));
   }
   return kAdditions / shortest * 1e-6;
 }

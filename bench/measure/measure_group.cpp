@@ -1,7 +1,6 @@
 #include "bench/measure/measure_group.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <exception>
 #include <set>
@@ -12,21 +11,16 @@
 #include "bench/measure/clock_watch.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/measure/stop_rule.hpp"
+#include "bench/measure/stopwatch.hpp"
 #include "bench/measure/tensor_copies.hpp"
 
 namespace convscope {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Clock readings before the first candidate: what is usual, when the first sample is judged.
 constexpr int kFirstClockReadings = 15;
 // Runs over this warm more with each, so that one less will do.
 constexpr double kLongRunSeconds = 0.05;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 enum class SeriesKind { full, inference, repeat, single, phases };
 

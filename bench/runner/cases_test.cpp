@@ -7,9 +7,12 @@
 
 #include "bench/core/error.hpp"
 #include "bench/runner/overrides.hpp"
+#include "bench/runner/test_errors.hpp"
 
 namespace convscope {
 namespace {
+
+using testing::error_of;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -82,16 +85,6 @@ std::vector<std::string> lines(const std::vector<Group>& groups) {
   std::vector<std::string> result;
   for (const Group& group : groups) result.push_back(candidate_key(group.common));
   return result;
-}
-
-template <typename Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 std::string expand_error(const Suite& suite, const std::vector<DeviceInfo>& devices = kCpuOnly) {

@@ -5,21 +5,14 @@
 
 #include "bench/core/error.hpp"
 #include "bench/device/cuda/cuda.hpp"
+#include "bench/runner/test_errors.hpp"
 
 namespace convscope {
 namespace {
 
 using ::testing::AllOf;
+using testing::error_of;
 using ::testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Devices, AreTheCpuFirstAndTheEmulatorLast) {
   const DeviceList list = find_devices();

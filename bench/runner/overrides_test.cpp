@@ -7,9 +7,12 @@
 
 #include "bench/core/error.hpp"
 #include "bench/runner/config_text.hpp"
+#include "bench/runner/test_errors.hpp"
 
 namespace convscope {
 namespace {
+
+using testing::error_of;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -18,16 +21,6 @@ void set(Overrides& overrides, std::string_view flag, std::string_view text) {
   for (const OverrideFlag& known : override_flags())
     if (known.flag == flag) return known.set(overrides, text);
   FAIL() << "no flag " << flag;
-}
-
-template <typename Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 std::string error_of_flag(std::string_view flag, std::string_view text) {

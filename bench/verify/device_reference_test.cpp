@@ -21,7 +21,7 @@ constexpr const char* kShapes[] = {"n=2 c=3 hw=7x9 k=4 rs=3x3 pad=1x1",
                                    "n=2 c=3 hw=10x9 k=2 rs=3x2 pad=2x1 dilation=2x3",
                                    "n=1 c=5 hw=6x6 k=5 rs=3x3 groups=5", "n=1 c=2 hw=3x3 k=3 rs=2x2 pad=4x4"};
 
-std::vector<ConvProblem> problems() {
+std::vector<ConvProblem> reference_problems() {
   std::vector<ConvProblem> all;
   for (const char* shape : kShapes)
     for (Pass pass : kPasses)
@@ -44,7 +44,7 @@ std::vector<std::unique_ptr<Device>> devices() {
 
 TEST(DeviceReference, IsTheCpusOnEveryDevice) {
   for (const auto& device : devices()) {
-    for (const ConvProblem& problem : problems()) {
+    for (const ConvProblem& problem : reference_problems()) {
       std::array<std::vector<float>, 3> tensors;
       for (Role role : read_roles(problem.pass))
         tensors[static_cast<size_t>(role)] = TensorData(problem, role, DataKind::uniform, 1).generate();
@@ -66,7 +66,7 @@ TEST(DeviceReference, IsAnAlgorithmThatVerifies) {
   const Algorithm& algorithm = *registry.find("reference.cuda");
   EmulatorDevice device;
   const auto queue = device.make_queue();
-  for (const ConvProblem& problem : problems()) {
+  for (const ConvProblem& problem : reference_problems()) {
     const auto plan = algorithm.plan(problem, device, {});
     const Verdict verdict = Verification(problem, {}).check(algorithm, *plan, device, *queue);
     EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;

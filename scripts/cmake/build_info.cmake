@@ -40,6 +40,7 @@ function(convscope_build_info target)
       -P ${PROJECT_SOURCE_DIR}/scripts/cmake/build_info.cmake
     BYPRODUCTS ${output}
     COMMENT "" VERBATIM)
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${output})
   add_dependencies(${target} ${target}_build_info)
 endfunction()

@@ -63,6 +63,7 @@ function(convscope_kernels target)
 #include \"${path}\"
 " @ONLY)
     set_source_files_properties(${emulated} PROPERTIES COMPILE_OPTIONS "${CONVSCOPE_EMULATED_FLAGS}")
+    set_source_files_properties(${kernel} ${emulated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE ${emulated})
     if(CONVSCOPE_HAS_CUDA)
       target_sources(${target} PRIVATE ${kernel})
@@ -98,6 +99,11 @@ function(convscope_algorithm name)
   convscope_kernels(algorithm_${name} ${kernels})
   convscope_tests(${name} SOURCES ${tests}
     LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
+  # Highway compiles a file once for each instruction set.
+  set_target_properties(algorithm_${name} PROPERTIES UNITY_BUILD OFF)
+  if(TARGET ${name}_test)
+    set_target_properties(${name}_test PROPERTIES UNITY_BUILD OFF)
+  endif()
   set_property(GLOBAL APPEND PROPERTY CONVSCOPE_ALGORITHMS ${name})
 endfunction()
 

@@ -26,12 +26,18 @@ def convscope(request) -> Path:
 
 
 @pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
 def run_convscope(convscope):
     """Runs the program with the given arguments; returns its subprocess.CompletedProcess, output as text."""
 
     def run(*arguments):
         command = [str(convscope), *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
 
     return run
 
