@@ -69,7 +69,7 @@ TEST_F(Isolation, SurvivesASegmentationFaultWhileMeasuring) {
 
 TEST_F(Isolation, GoesOnInAFreshProcessAfterALostDevice) {
   for (const char* culprit : {"faulty.lost.plan.cpu", "faulty.lost.verify.cpu", "faulty.lost.measure.cpu"}) {
-    sink_ = {};
+    sink_ = testing::CollectingSink();
     const ResultRecord& record = run_beside_plain(culprit);
     EXPECT_EQ(record.outcome, Outcome::crashed);
     EXPECT_THAT(record.note, HasSubstr("an illegal memory access was encountered"));

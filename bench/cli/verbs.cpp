@@ -150,7 +150,7 @@ void add_device(CLI::App& verb, std::optional<DeviceKind>& device, const std::st
             device = device_kind_from_name(text);
             if (!device)
               throw UsageError("--device: found \"" + text + "\"; allowed is " +
-                               join(all_names(kDeviceKinds)));
+                               comma_list(all_names(kDeviceKinds)));
           },
           meaning)
       ->type_name("NAME");

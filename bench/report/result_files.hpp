@@ -13,7 +13,7 @@
 
 namespace convscope {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 // Everything in results.json.
 struct ResultFile {
