@@ -9,6 +9,9 @@ namespace convscope::implicit_gemm {
 namespace {
 
 constexpr int kMultiprocessors = 132;
+// How much worse a box one pixel wide may be than a row of pixels of the same size, whose memory is closer
+// together: a guess.
+constexpr double kNarrowness = 0.25;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -145,16 +148,16 @@ int64_t boxes(const BoxedProduct& product) {
 void set_tile(BoxedProduct& product, const HopperTile& tile) {
   product.tile = tile;
   BoxedProduct trial = product;
-  int64_t fewest = std::numeric_limits<int64_t>::max();
-  // Wide boxes first: of equals the one with the most neighbours in memory.
+  double lowest = std::numeric_limits<double>::infinity();
   const int widest = std::min({product.width, tile.rows, (kTmaLongestBox - 1) / product.step_x + 1});
   for (int width = widest; width >= 1; --width) {
     const int highest =
         std::min({product.height, tile.rows / width, (kTmaLongestBox - 1) / product.step_y + 1});
     for (int height = highest; height >= 1; --height) {
       trial.box = {width, height, std::min(product.images, tile.rows / (width * height))};
-      if (boxes(trial) >= fewest) continue;
-      fewest = boxes(trial);
+      const double now = static_cast<double>(boxes(trial)) * (1 + kNarrowness / width);
+      if (now >= lowest) continue;
+      lowest = now;
       product.box = trial.box;
     }
   }

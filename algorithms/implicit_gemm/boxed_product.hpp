@@ -78,7 +78,7 @@ struct HopperWork {
 // Forward and backward-data only.
 HopperWork hopper_work(const ConvProblem& problem);
 
-// Sets tile and the box that leaves the fewest rows of it empty.
+// Sets tile and the box that leaves few rows of it empty and is not too narrow.
 void set_tile(BoxedProduct& product, const HopperTile& tile);
 
 struct HopperOperands {
