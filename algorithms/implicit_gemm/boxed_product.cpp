@@ -149,10 +149,9 @@ void set_tile(BoxedProduct& product, const HopperTile& tile) {
   product.tile = tile;
   BoxedProduct trial = product;
   double lowest = std::numeric_limits<double>::infinity();
-  const int widest = std::min({product.width, tile.rows, (kTmaLongestBox - 1) / product.step_x + 1});
+  const int widest = std::min({product.width, tile.rows, kTmaLongestBox / product.step_x});
   for (int width = widest; width >= 1; --width) {
-    const int highest =
-        std::min({product.height, tile.rows / width, (kTmaLongestBox - 1) / product.step_y + 1});
+    const int highest = std::min({product.height, tile.rows / width, kTmaLongestBox / product.step_y});
     for (int height = highest; height >= 1; --height) {
       trial.box = {width, height, std::min(product.images, tile.rows / (width * height))};
       const double now = static_cast<double>(boxes(trial)) * (1 + kNarrowness / width);

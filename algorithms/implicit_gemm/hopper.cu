@@ -264,7 +264,7 @@ TensorMap dense_map(const void* base, int channel_pitch, const Dimension (&dimen
   for (int i = 0; i < Rank; ++i) {
     const Dimension& dimension = dimensions[i];
     layout.size[i] = static_cast<uint64_t>(dimension.size);
-    layout.box[i] = static_cast<uint32_t>((dimension.box - 1) * dimension.step + 1);
+    layout.box[i] = static_cast<uint32_t>(dimension.box * dimension.step);
     layout.step[i] = static_cast<uint32_t>(dimension.step);
     if (i == 0) continue;
     layout.stride_bytes[i - 1] = stride;
