@@ -45,6 +45,18 @@ ChunkSize chunk_size(const ConvProblem& p, int64_t bytes) {
 
 }  // namespace
 
+InputRows input_rows(const ConvProblem& p, const Chunk& chunk) {
+  const auto reached = [&](int64_t rows) {
+    if (rows == 0) return int64_t{0};
+    if (rows == p.output().h) return p.input.h;
+    const int64_t last = (rows - 1) * p.stride.h - p.pad.h + (p.filter.h - 1) * p.dilation.h;
+    return std::clamp<int64_t>(last + 1, 0, p.input.h);
+  };
+  const int64_t fresh = reached(chunk.row);
+  const int64_t touched = std::clamp<int64_t>(chunk.row * p.stride.h - p.pad.h, 0, fresh);
+  return {touched, fresh, reached(chunk.row + chunk.rows)};
+}
+
 int64_t column_elements(const ConvProblem& p) {
   return p.in_channels_per_group() * p.filter.h * p.filter.w;
 }

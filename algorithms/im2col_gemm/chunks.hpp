@@ -21,6 +21,13 @@ struct Chunks {
   bool gathers_output = false;  // the output of a chunk is not one matrix in memory, so it is copied
 };
 
+// The input rows that a chunk of backward-data completes or adds to, [begin, end); those from `fresh` on are
+// new, the others belong to earlier chunks of the image too.
+struct InputRows {
+  int64_t begin, fresh, end;
+};
+InputRows input_rows(const ConvProblem& problem, const Chunk& chunk);
+
 // Elements of one column: one group's channels times the taps.
 int64_t column_elements(const ConvProblem& problem);
 

@@ -36,19 +36,6 @@ Columns::Inside Columns::inside(int64_t s) const {
   return {std::min(begin, end), end, offset};
 }
 
-Columns::InputRows Columns::input_rows(const Chunk& chunk) const {
-  const ConvProblem& p = problem_;
-  const auto reached = [&](int64_t rows) {
-    if (rows == 0) return int64_t{0};
-    if (rows == out_.h) return p.input.h;
-    const int64_t last = (rows - 1) * p.stride.h - p.pad.h + (p.filter.h - 1) * p.dilation.h;
-    return std::clamp<int64_t>(last + 1, 0, p.input.h);
-  };
-  const int64_t fresh = reached(chunk.row);
-  const int64_t touched = std::clamp<int64_t>(chunk.row * p.stride.h - p.pad.h, 0, fresh);
-  return {touched, fresh, reached(chunk.row + chunk.rows)};
-}
-
 int64_t Columns::reaching_row(const Chunk& chunk, int64_t h, int64_t r) const {
   const int64_t position = h + problem_.pad.h - r * problem_.dilation.h, stride = problem_.stride.h;
   const int64_t row = stride == 1 ? position : position / stride;
@@ -170,7 +157,7 @@ void Columns::im2col(const Chunk& chunk, int64_t group, const float* input, floa
 }
 
 int64_t Columns::col2im_units(const Chunk& chunk) const {
-  const InputRows rows = input_rows(chunk);
+  const InputRows rows = input_rows(problem_, chunk);
   const int64_t channels = problem_.layout == Layout::nchw ? problem_.in_channels_per_group() : 1;
   return chunk.images * (rows.end - rows.begin) * channels;
 }
@@ -178,7 +165,7 @@ int64_t Columns::col2im_units(const Chunk& chunk) const {
 void Columns::col2im(const Chunk& chunk, int64_t group, const float* columns, float* input,
                      Range units) const {
   const ConvProblem& p = problem_;
-  const InputRows rows = input_rows(chunk);
+  const InputRows rows = input_rows(problem_, chunk);
   const int64_t height = rows.end - rows.begin, channels = p.in_channels_per_group();
   for (int64_t unit = units.begin; unit < units.end; ++unit) {
     const int64_t h = rows.begin + unit % height;

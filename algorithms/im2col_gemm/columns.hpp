@@ -44,13 +44,8 @@ class Columns {
   struct Runs {
     int64_t taps, channels;  // of one run
   };
-  // The input rows that a chunk completes or adds to, [begin, end); those from `fresh` on are new.
-  struct InputRows {
-    int64_t begin, fresh, end;
-  };
 
   Inside inside(int64_t s) const;
-  InputRows input_rows(const Chunk& chunk) const;
   // The output row of the chunk that reaches input row `h` by the tap row `r`, counted in the chunk, or -1.
   int64_t reaching_row(const Chunk& chunk, int64_t h, int64_t r) const;
   int64_t output_channel(const Chunk& chunk, int64_t group, int64_t k) const;

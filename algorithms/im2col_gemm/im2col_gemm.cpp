@@ -7,6 +7,7 @@
 
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "algorithms/im2col_gemm/gemm_plan.hpp"
+#include "algorithms/im2col_gemm/im2col_gemm_cuda.hpp"
 
 namespace convscope {
 namespace {
@@ -58,6 +59,7 @@ class Im2colGemm final : public Algorithm {
 
 void add_im2col_gemm(Registry& registry) {
   registry.add(std::make_unique<Im2colGemm>());
+  add_im2col_gemm_cuda(registry);
 }
 
 }  // namespace convscope

@@ -1,14 +1,14 @@
 // The batched product of the planes: for each plane and group C = A B in FP32 (GemmArguments). A block
-// computes kM x 128 of one C, a thread 8 x 8 of it as four 4 x 4 quarters, so that its operands are four
-// 16-byte loads from shared memory for 64 multiply-adds. Slabs of 8 along k are loaded from global memory
-// into registers while the previous one is multiplied, and stored to the other half of the shared memory; one
-// barrier a slab.
+// computes kM x 128 of one C, a thread 8 x 8 of it (register_tile.cuh). Slabs of 8 along k are loaded from
+// global memory into registers while the previous one is multiplied, and stored to the other half of the
+// shared memory; one barrier a slab.
 //
 // Planes have their own sizes (GemmArguments::products): a plane of the larger tiles alone has fewer blocks.
 // Slabs in shared memory are [k][row]. Where the operands are contiguous along k they are turned while they
 // are stored; rows of kM + 4 floats put the two halves of a warp on different banks then.
 #include <algorithm>
 
+#include "algorithms/common/register_tile.cuh"
 #include "algorithms/winograd/plane_kernels.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -74,14 +74,6 @@ struct SlabLoader {
   }
 };
 
-// Eight values, four at `from` and four `apart` behind.
-__device__ __forceinline__ void load_eight(float (&to)[8], const float* from, int apart) {
-  const float4 low = *reinterpret_cast<const float4*>(from),
-               high = *reinterpret_cast<const float4*>(from + apart);
-  to[0] = low.x, to[1] = low.y, to[2] = low.z, to[3] = low.w;
-  to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
-}
-
 __device__ __forceinline__ void store_four(float* to, float x, float y, float z, float w, bool accumulate) {
   float4 sum = make_float4(x, y, z, w);
   if (accumulate) {
@@ -89,18 +81,6 @@ __device__ __forceinline__ void store_four(float* to, float x, float y, float z,
     sum = make_float4(old.x + x, old.y + y, old.z + z, old.w + w);
   }
   *reinterpret_cast<float4*>(to) = sum;
-}
-
-// The thread's first row and column: a warp is 4 x 8 threads, so its loads from shared memory are broadcasts
-// of one row of 128 bytes.
-struct Corner {
-  int m, n;
-};
-template <typename T>
-__device__ __forceinline__ Corner corner() {
-  constexpr int warps_along_n = T::kN / 2 / 8 / kVector;
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  return {(warp / warps_along_n * 4 + lane / 8) * kVector, (warp % warps_along_n * 8 + lane % 8) * kVector};
 }
 
 // Where the block's results go. In shared memory while the loop needs the registers.
@@ -112,7 +92,7 @@ struct Target {
 template <typename T>
 __device__ __forceinline__ void store_tile(const GemmArguments& g, const Target& target,
                                            const float (&sums)[8][8]) {
-  const Corner at = corner<T>();
+  const Corner at = corner<T::kN>();
   UNROLL
   for (int i = 0; i < 8; ++i) {
     // Along the contiguous dimension in fours; the other dimension one by one.
@@ -144,7 +124,7 @@ __device__ __forceinline__ void multiply_tile(const GemmArguments& g, const floa
                                                                      depth);
   SlabLoader<T::kN, T::kBRow, T::kThreads, DepthContiguous> b_loader(b, g.b_row, where.n0, where.n_end,
                                                                      depth);
-  const Corner at = corner<T>();
+  const Corner at = corner<T::kN>();
   float sums[8][8] = {};
   if (threadIdx.x == 0) target = where;
 
@@ -159,17 +139,7 @@ __device__ __forceinline__ void multiply_tile(const GemmArguments& g, const floa
     const float* const b_slab = b_slabs + half * T::kDepth * T::kBRow + at.n;
     a_loader.load(k0 + T::kDepth, g.a_row);
     b_loader.load(k0 + T::kDepth, g.b_row);
-    UNROLL
-    for (int k = 0; k < T::kDepth; ++k) {
-      float a_values[8], b_values[8];
-      load_eight(a_values, a_slab + k * T::kARow, T::kM / 2);
-      load_eight(b_values, b_slab + k * T::kBRow, T::kN / 2);
-      UNROLL
-      for (int i = 0; i < 8; ++i) {
-        UNROLL
-        for (int j = 0; j < 8; ++j) sums[i][j] = fmaf(a_values[i], b_values[j], sums[i][j]);
-      }
-    }
+    multiply_slab<T::kM, T::kN, T::kDepth, T::kARow, T::kBRow>(a_slab, b_slab, sums);
     half ^= 1;
     a_loader.store(a_slabs + half * T::kDepth * T::kARow);
     b_loader.store(b_slabs + half * T::kDepth * T::kBRow);

@@ -225,7 +225,7 @@ void add_exec(CLI::App& app, ExecOptions& options) {
       "forward writes --output, backward_data --input, backward_filter --filter; the other two files are "
       "read, as\n"
       "float32 in the problem's layout: (n, c, h, w) and (k, c, r, s) for nchw, (n, h, w, c) and (k, r, s, "
-      "c) for nhwc.\n"
+      "c) for nhwc,\n(c, h, w, n) and (c, r, s, k) for chwn.\n"
       "Exit codes: 0 written; 1 the algorithm refuses the problem or fails; 2 bad usage or files that do not "
       "fit.\n\n"
       "Example:\n  convscope exec --case \"forward n=1 c=3 hw=8x8 k=4 rs=3x3\" --algorithm direct.cpu "

@@ -104,12 +104,12 @@ TEST_F(ResultFiles, SayWhatIsWrongWithAFile) {
               AllOf(HasSubstr("results.json"), HasSubstr("not JSON"), HasSubstr("line 2")));
   EXPECT_THAT(error("[]"), HasSubstr("expected an object"));
   EXPECT_THAT(error("{}"), HasSubstr("no schema_version"));
-  EXPECT_THAT(error("{\"schema_version\": 2}"), AllOf(HasSubstr("is 2"), HasSubstr("reads version 1 only")));
+  EXPECT_THAT(error("{\"schema_version\": 1}"), AllOf(HasSubstr("is 1"), HasSubstr("reads version 2 only")));
   EXPECT_THAT(error("{\"schema_version\": \"1\"}"), HasSubstr("/schema_version is \"1\""));
-  EXPECT_THAT(error("{\"schema_version\": 1}"), HasSubstr("/argv: expected a list"));
-  EXPECT_THAT(error("{\"schema_version\": 1, \"argv\": [1], \"ceilings\": [], \"records\": []}"),
+  EXPECT_THAT(error("{\"schema_version\": 2}"), HasSubstr("/argv: expected a list"));
+  EXPECT_THAT(error("{\"schema_version\": 2, \"argv\": [1], \"ceilings\": [], \"records\": []}"),
               HasSubstr("/argv/0: expected text"));
-  Json json = {{"schema_version", 1}, {"argv", Json::array()}, {"ceilings", Json::array()}};
+  Json json = {{"schema_version", 2}, {"argv", Json::array()}, {"ceilings", Json::array()}};
   json["records"] = {to_json(complete_record()), to_json(complete_record())};
   json["records"][1]["key"]["count"] = "x";
   EXPECT_THAT(error(json.dump()), AllOf(HasSubstr("/records/1: "), HasSubstr("/key/count")));

@@ -13,8 +13,10 @@ from scipy.signal import convolve
 
 PASSES = ["forward", "backward_data", "backward_filter"]
 # Axes of the files of each layout, outermost first: of (n, c, h, w) and likewise of (k, c, r, s).
-LAYOUTS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 2, 3, 1)}
-# The accuracy gate of fp32: relative L2 error against float64.
+LAYOUTS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 2, 3, 1), "chwn": (1, 2, 3, 0)}
+# Math modes with the accuracy of fp32, the first that an algorithm has is taken.
+MATHS = ("fp32", "3xtf32")
+# The accuracy gate of these: relative L2 error against float64.
 GATE = 2e-5
 READ = {
     "forward": ("input", "filter"),
@@ -38,7 +40,7 @@ class Problem:
     pad: tuple[int, int]
     dilation: tuple[int, int]
 
-    def line(self, pass_name, layout):
+    def line(self, pass_name, layout, math="fp32"):
         """The problem line that the program reads."""
         fields = {
             "hw": self.image,
@@ -48,7 +50,7 @@ class Problem:
             "dilation": self.dilation,
         }
         pairs = " ".join(f"{key}={h}x{w}" for key, (h, w) in fields.items())
-        return f"{pass_name} {layout} n={self.n} c={self.c} k={self.k} groups={self.groups} {pairs}"
+        return f"{pass_name} {math} {layout} n={self.n} c={self.c} k={self.k} groups={self.groups} {pairs}"
 
     def output_size(self):
         """(height, width) of the output."""
@@ -175,9 +177,9 @@ def load(path, layout):
     return np.load(path).transpose(np.argsort(LAYOUTS[layout]))
 
 
-def arguments(problem, pass_name, layout, algorithm, folder):
+def arguments(line, algorithm, folder):
     files = [word for role in WRITTEN.values() for word in (f"--{role}", folder / f"{role}.npy")]
-    return ["exec", "--case", problem.line(pass_name, layout), "--algorithm", algorithm, *files]
+    return ["exec", "--case", line, "--algorithm", algorithm, *files]
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +201,11 @@ def test_agrees_with_numpy(run_convscope, algorithms, exercised, tmp_path, kind,
     for entry in algorithms:
         if pass_name not in entry["passes"] or layout not in entry["layouts"]:
             continue
-        run = run_convscope(*arguments(problem, pass_name, layout, entry["id"], tmp_path))
+        math = next(math for math in MATHS if math in entry["math"])
+        line = problem.line(pass_name, layout, math)
+        # The kernels of a GPU run on the emulator, which every machine has.
+        device = "emulator" if entry["device"] == "cuda" else entry["device"]
+        run = run_convscope(*arguments(line, entry["id"], tmp_path), "--device", device)
         if run.returncode == 1 and f"{entry['id']}: unsupported_" in run.stderr:
             continue
         if run.returncode == 1 and f"{entry['id']}: library_refused" in run.stderr:
@@ -209,9 +215,7 @@ def test_agrees_with_numpy(run_convscope, algorithms, exercised, tmp_path, kind,
         written.unlink()
         assert found.shape == expected.shape
         error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-        assert error <= GATE, (
-            f"{entry['id']}: relative L2 error {error:.1e} on {problem.line(pass_name, layout)}"
-        )
+        assert error <= GATE, f"{entry['id']}: relative L2 error {error:.1e} on {line}"
         exercised.add(entry["id"])
         computed += 1
     assert computed > 0, "no algorithm computed this problem"
@@ -228,7 +232,7 @@ class TestBadInput:
     problem = PROBLEMS["3x3"]
 
     def run(self, run_convscope, folder, algorithm="reference.cpu"):
-        return run_convscope(*arguments(self.problem, "forward", "nchw", algorithm, folder))
+        return run_convscope(*arguments(self.problem.line("forward", "nchw"), algorithm, folder))
 
     def prepared(self, folder):
         tensors = random_tensors(self.problem, "forward")

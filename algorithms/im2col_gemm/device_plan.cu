@@ -1,0 +1,195 @@
+// See device_plan.hpp. Only host code that launches; how the chunks are cut is in device_chunks.hpp. Start at
+// ColumnPlan::run.
+#include <algorithm>
+#include <utility>
+
+#include "algorithms/im2col_gemm/device_columns.hpp"
+#include "algorithms/im2col_gemm/device_plan.hpp"
+#include "bench/device/kernel/kernel.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+using namespace im2col_gemm;
+
+// Who does the products.
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  virtual int64_t workspace_bytes(const SgemmProduct&) const { return 0; }
+  virtual std::string describe(const SgemmProduct&) const = 0;
+  virtual void multiply(const SgemmProduct&, float* workspace, Queue&) = 0;
+};
+
+class OwnGemm final : public Gemm {
+ public:
+  explicit OwnGemm(int64_t most_bytes) : most_bytes_(most_bytes) {}
+  int64_t workspace_bytes(const SgemmProduct& product) const override {
+    return partial_bytes(product, choose_cut(product, most_bytes_));
+  }
+  std::string describe(const SgemmProduct& product) const override {
+    const SgemmCut cut = choose_cut(product, most_bytes_);
+    return std::to_string(kSgemmRows) + "x" + std::to_string(cut.columns) + " tiles" +
+           (cut.splits > 1 ? ", depth in " + std::to_string(cut.splits) + " parts" : "");
+  }
+  void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
+    sgemm(product, choose_cut(product, most_bytes_), workspace, queue);
+  }
+
+ private:
+  int64_t most_bytes_;
+};
+
+class LibraryGemm final : public Gemm {
+ public:
+  explicit LibraryGemm(Device& device) : blas_(make_blas(device)) {}
+  std::string describe(const SgemmProduct&) const override { return "sgemm"; }
+  void multiply(const SgemmProduct& product, float*, Queue& queue) override {
+    blas_->multiply(product, queue);
+  }
+
+ private:
+  std::unique_ptr<Blas> blas_;
+};
+
+class ColumnPlan final : public Plan {
+ public:
+  ColumnPlan(const ConvProblem& problem, DeviceChunks chunks, std::unique_ptr<Gemm> gemm)
+      : p_(problem), chunks_(std::move(chunks)), gemm_(std::move(gemm)) {
+    for (const Chunk& chunk : chunks_.list)
+      gemm_bytes_ = std::max(gemm_bytes_, gemm_->workspace_bytes(product_of(p_, chunks_, chunk).product));
+  }
+
+  int64_t workspace_bytes() const override {
+    return chunks_.floats() * static_cast<int64_t>(sizeof(float)) + gemm_bytes_;
+  }
+  std::string implementation() const override {
+    const Chunk& chunk = chunks_.list.front();
+    const int64_t pixels = chunk.images * chunk.rows * p_.output().w;
+    return gemm_->describe(product_of(p_, chunks_, chunk).product) + ", " +
+           std::to_string(chunks_.list.size()) + " x " + std::to_string(pixels) + " pixels";
+  }
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  // The parts of the workspace in their order.
+  float* columns(const ConvArgs& args) const { return static_cast<float*>(args.workspace); }
+  float* gathered(const ConvArgs& args) const { return columns(args) + chunks_.column_floats; }
+  float* sums(const ConvArgs& args) const { return gathered(args) + chunks_.gathered_floats; }
+  float* partials(const ConvArgs& args) const { return sums(args) + chunks_.sum_floats; }
+
+  // The tensors from the chunk on.
+  float* input(const ConvArgs& args, const Chunk& chunk) const {
+    return static_cast<float*>(args.input) + chunk.image * p_.shape(Role::input).stride[0];
+  }
+  float* output(const ConvArgs& args, const Chunk& chunk) const {
+    return static_cast<float*>(args.output) + p_.shape(Role::output).offset(chunk.image, 0, chunk.row, 0);
+  }
+
+  float* matrix(MatrixRole role, const ConvArgs& args, const Chunk& chunk) const;
+  void read_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void read_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void multiply(const ConvArgs& args, const Chunk& chunk, bool accumulate, Queue& queue) const;
+  void write_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void write_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void write_filter(const ConvArgs& args, Queue& queue) const;
+
+  const ConvProblem p_;
+  const DeviceChunks chunks_;
+  const std::unique_ptr<Gemm> gemm_;
+  int64_t gemm_bytes_ = 0;
+};
+
+float* ColumnPlan::matrix(MatrixRole role, const ConvArgs& args, const Chunk& chunk) const {
+  switch (role) {
+    case MatrixRole::filter:
+      return chunks_.sum_floats > 0 ? sums(args) : static_cast<float*>(args.filter);
+    case MatrixRole::columns:
+      return chunks_.builds_columns ? columns(args) : input(args, chunk);
+    case MatrixRole::output:
+      break;
+  }
+  return chunks_.gathers_output ? gathered(args) : output(args, chunk);
+}
+
+void ColumnPlan::read_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.builds_columns) return;
+  queue.phase(Phase::transform);
+  im2col(column_map(p_, chunks_, chunk), input(args, chunk), columns(args), queue);
+}
+
+void ColumnPlan::read_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.gathers_output) return;
+  queue.phase(Phase::transform);
+  copy_planes(gather_map(p_, chunks_, chunk), output(args, chunk), gathered(args), queue);
+}
+
+void ColumnPlan::multiply(const ConvArgs& args, const Chunk& chunk, bool accumulate, Queue& queue) const {
+  ChunkProduct all = product_of(p_, chunks_, chunk);
+  SgemmProduct& product = all.product;
+  product.a.data = matrix(all.roles[0], args, chunk);
+  product.b.data = matrix(all.roles[1], args, chunk);
+  product.c.data = matrix(all.roles[2], args, chunk);
+  product.beta = accumulate ? 1.0f : 0.0f;
+  queue.phase(Phase::product);
+  for (int i = 0; i < all.repeats; ++i) {
+    gemm_->multiply(product, partials(args), queue);
+    product.a.data += all.step[0];
+    product.b.data += all.step[1];
+    product.c.data += all.step[2];
+  }
+}
+
+void ColumnPlan::write_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.builds_columns) return;
+  queue.phase(Phase::inverse);
+  col2im(column_map(p_, chunks_, chunk), columns(args), input(args, chunk), queue);
+}
+
+void ColumnPlan::write_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.gathers_output) return;
+  queue.phase(Phase::inverse);
+  copy_planes(scatter_map(p_, chunks_, chunk), gathered(args), output(args, chunk), queue);
+}
+
+// The gradients of all images of a chunk, to which every chunk has added.
+void ColumnPlan::write_filter(const ConvArgs& args, Queue& queue) const {
+  if (chunks_.sum_floats == 0) return;
+  SgemmProduct target;
+  target.rows = static_cast<int>(p_.out_channels);
+  target.columns = static_cast<int>(column_elements(p_));
+  target.c = {static_cast<float*>(args.filter), target.columns};
+  target.beta = 0;
+  queue.phase(Phase::inverse);
+  add_partials(target, sums(args), static_cast<int>(chunks_.list.front().images), queue);
+}
+
+void ColumnPlan::run(const ConvArgs& args, Queue& queue) {
+  for (size_t i = 0; i < chunks_.list.size(); ++i) {
+    const Chunk& chunk = chunks_.list[i];
+    if (p_.pass != Pass::backward_data) read_input(args, chunk, queue);
+    if (p_.pass != Pass::forward) read_output(args, chunk, queue);
+    multiply(args, chunk, p_.pass == Pass::backward_filter && i > 0, queue);
+    if (p_.pass == Pass::forward) write_output(args, chunk, queue);
+    if (p_.pass == Pass::backward_data) write_input(args, chunk, queue);
+  }
+  write_filter(args, queue);
+  queue.end_phase();
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_own_sgemm_plan(const ConvProblem& problem, Device&, const PlanOptions& options) {
+  DeviceChunks chunks = cut_for_device(problem, options.workspace_cap);
+  const int64_t left = options.workspace_cap - chunks.floats() * static_cast<int64_t>(sizeof(float));
+  auto gemm = std::make_unique<OwnGemm>(std::clamp<int64_t>(left, 0, kPartialBytes));
+  return std::make_unique<ColumnPlan>(problem, std::move(chunks), std::move(gemm));
+}
+
+std::unique_ptr<Plan> make_library_sgemm_plan(const ConvProblem& problem, Device& device,
+                                              const PlanOptions& options) {
+  return std::make_unique<ColumnPlan>(problem, cut_for_device(problem, options.workspace_cap),
+                                      std::make_unique<LibraryGemm>(device));
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS
