@@ -112,17 +112,17 @@ std::vector<ConvProblem> share(const std::vector<ConvProblem>& all, EmulatorOrde
 }
 
 TEST_P(Hopper, IsRightInBf16WhereTmaReadsTheTensorAsItLies) {
-  for (const ConvProblem& problem : share(problems(kAligned, MathMode::bf16), GetParam().order, 0))
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::bf16), GetParam().order, 0, 6))
     expect_right(problem);
 }
 
 TEST_P(Hopper, IsRightInFp16WhereTmaReadsTheTensorAsItLies) {
-  for (const ConvProblem& problem : share(problems(kAligned, MathMode::fp16), GetParam().order, 1))
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::fp16), GetParam().order, 1, 6))
     expect_right(problem);
 }
 
 TEST_P(Hopper, IsRightInTf32WhereTmaReadsTheTensorAsItLies) {
-  for (const ConvProblem& problem : share(problems(kAligned, MathMode::tf32), GetParam().order, 2))
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::tf32), GetParam().order, 2, 6))
     expect_right(problem);
 }
 
