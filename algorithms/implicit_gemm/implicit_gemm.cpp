@@ -1,6 +1,7 @@
 // The rows of this folder: what they are and what they refuse. The work is in gemm_plan.cpp and the kernels.
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "algorithms/implicit_gemm/gemm_plan.hpp"
+#include "algorithms/implicit_gemm/hopper_plan.hpp"
 
 namespace convscope {
 namespace implicit_gemm {
@@ -25,17 +27,22 @@ Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
   return Support::yes();
 }
 
+AlgorithmInfo row_info(std::string id, std::string summary) {
+  AlgorithmInfo info;
+  info.id = std::move(id);
+  info.family = "implicit_gemm";
+  info.provider = "convscope";
+  info.device = DeviceKind::cuda;
+  info.summary = std::move(summary);
+  info.exact_on_integers = true;
+  return info;
+}
+
 // One row: its kernels, tiles and math modes.
 class Row : public Algorithm {
  public:
-  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind)) : launchers_(launchers) {
-    info_.id = std::move(id);
-    info_.family = "implicit_gemm";
-    info_.provider = "convscope";
-    info_.device = DeviceKind::cuda;
-    info_.summary = std::move(summary);
-    info_.exact_on_integers = true;
-  }
+  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind))
+      : info_(row_info(std::move(id), std::move(summary))), launchers_(launchers) {}
 
   const AlgorithmInfo& info() const override { return info_; }
 
@@ -93,12 +100,55 @@ class Tensor final : public Row {
   }
 };
 
+class Hopper final : public Algorithm {
+ public:
+  const AlgorithmInfo& info() const override { return info_; }
+
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (problem.math == MathMode::fp32 || problem.math == MathMode::tf32x3)
+      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
+                                                       ": this row multiplies in tf32, bf16 and fp16");
+    if (device.kind == DeviceKind::cuda && capability(device) != 90)
+      return Support::no(Reason::device_missing, "device " + device.instructions +
+                                                     ": this row needs TMA and wgmma, which only sm_90 has");
+    if (problem.pass == Pass::backward_filter)
+      return Support::no(Reason::unsupported_pass,
+                         "pass backward_filter: its sums run over pixels, and this row's operands must have "
+                         "neighbours in memory along the sums");
+    const int64_t step = std::max(problem.stride.h, problem.stride.w);
+    if (problem.pass == Pass::forward && step > kTmaLongestStep)
+      return Support::no(Reason::unsupported_stride, "stride " + std::to_string(step) +
+                                                         ": TMA steps over at most " +
+                                                         std::to_string(kTmaLongestStep) + " pixels");
+    return common_support(problem, device);
+  }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
+    return std::make_unique<HopperPlan>(problem, hopper_work(problem), hopper_launchers(device.info().kind));
+  }
+
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return hopper_operations(problem);
+  }
+
+  // wgmma cuts the low bits of f32 operands off, where rounding would be half as wrong.
+  double error_growth(const ConvProblem& problem) const override {
+    return problem.math == MathMode::tf32 ? 2.0 : 1.0;
+  }
+
+ private:
+  AlgorithmInfo info_ =
+      row_info("implicit_gemm.hopper.cuda",
+               "implicit GEMM by TMA and wgmma (sm_90a): boxes of pixels, warp-specialised");
+};
+
 }  // namespace
 }  // namespace implicit_gemm
 
 void add_implicit_gemm(Registry& registry) {
   registry.add(std::make_unique<implicit_gemm::Simt>());
   registry.add(std::make_unique<implicit_gemm::Tensor>());
+  registry.add(std::make_unique<implicit_gemm::Hopper>());
 }
 
 }  // namespace convscope

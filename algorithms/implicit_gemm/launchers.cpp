@@ -1,12 +1,14 @@
 // Which build of the kernels a device gets: nvcc's or the emulator's.
 #include <stdexcept>
 
+#include "algorithms/implicit_gemm/boxed_product.hpp"
 #include "algorithms/implicit_gemm/product.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
 
-Launchers choose(DeviceKind kind, const Launchers& emulator, const Launchers& gpu) {
+template <typename Kernels>
+Kernels choose(DeviceKind kind, const Kernels& emulator, const Kernels& gpu) {
   if (kind == DeviceKind::emulator) return emulator;
   if (kind == DeviceKind::cuda && gpu.multiply) return gpu;
   throw std::invalid_argument("implicit GEMM: this build has no kernels for device " +
@@ -18,16 +20,25 @@ Launchers choose(DeviceKind kind, const Launchers& emulator, const Launchers& gp
 #if defined(CONVSCOPE_HAS_CUDA)
 constexpr Launchers kGpuSimt{cuda::implicit_gemm_simt, cuda::implicit_gemm_add_partials};
 constexpr Launchers kGpuTensor{cuda::implicit_gemm_tensor, cuda::implicit_gemm_add_partials};
+constexpr HopperLaunchers kGpuHopper{cuda::implicit_gemm_hopper, cuda::implicit_gemm_repack};
 #else
 constexpr Launchers kGpuSimt{}, kGpuTensor{};
+constexpr HopperLaunchers kGpuHopper{};
 #endif
 
 Launchers simt_launchers(DeviceKind kind) {
-  return choose(kind, {emulated::implicit_gemm_simt, emulated::implicit_gemm_add_partials}, kGpuSimt);
+  return choose<Launchers>(kind, {emulated::implicit_gemm_simt, emulated::implicit_gemm_add_partials},
+                           kGpuSimt);
 }
 
 Launchers tensor_launchers(DeviceKind kind) {
-  return choose(kind, {emulated::implicit_gemm_tensor, emulated::implicit_gemm_add_partials}, kGpuTensor);
+  return choose<Launchers>(kind, {emulated::implicit_gemm_tensor, emulated::implicit_gemm_add_partials},
+                           kGpuTensor);
+}
+
+HopperLaunchers hopper_launchers(DeviceKind kind) {
+  return choose<HopperLaunchers>(kind, {emulated::implicit_gemm_hopper, emulated::implicit_gemm_repack},
+                                 kGpuHopper);
 }
 
 }  // namespace convscope::implicit_gemm

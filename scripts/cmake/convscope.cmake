@@ -85,10 +85,11 @@ function(convscope_library name)
   convscope_tests(${name} SOURCES ${tests} LIBRARIES convscope_${name} ${ARG_TEST_LIBRARIES})
 endfunction()
 
-# convscope_algorithm(fft [LIBRARIES ...] [TEST_LIBRARIES ...]): the target algorithm_fft, its tests fft_test, and
-# add_fft(Registry&) of algorithms/fft/fft.hpp called by the generated catalog.
+# convscope_algorithm(fft [LIBRARIES ...] [TEST_LIBRARIES ...] [TESTS_APART slow_test.cpp ...]): the target algorithm_fft,
+# its tests fft_test and, of each file of TESTS_APART, a binary of their own (fft_slow_test), and add_fft(Registry&) of
+# algorithms/fft/fft.hpp called by the generated catalog.
 function(convscope_algorithm name)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES;TEST_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;TEST_LIBRARIES;TESTS_APART" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -97,6 +98,12 @@ function(convscope_algorithm name)
   target_link_libraries(algorithm_${name} PUBLIC convscope_algorithm algorithms_common ${ARG_LIBRARIES})
   file(GLOB kernels CONFIGURE_DEPENDS *.cu)
   convscope_kernels(algorithm_${name} ${kernels})
+  foreach(test IN LISTS ARG_TESTS_APART)
+    list(REMOVE_ITEM tests ${CMAKE_CURRENT_SOURCE_DIR}/${test})
+    string(REGEX REPLACE "_test\\.cpp$" "" apart ${test})
+    convscope_tests(${name}_${apart} SOURCES ${test}
+      LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
+  endforeach()
   convscope_tests(${name} SOURCES ${tests}
     LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
   # Highway compiles a file once for each instruction set.

@@ -105,6 +105,20 @@ __device__ __forceinline__ void tma_load_4d(void* shared, const TensorMap* map, 
 #endif
 }
 
+// The same for five dimensions, as in an NHWC tensor whose channels are in groups.
+__device__ __forceinline__ void tma_load_5d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
+                                            int y, int z, int w, int v) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
 // Makes this thread's ordinary writes to shared memory visible to wgmma and TMA; a barrier must follow.
 __device__ __forceinline__ void fence_proxy_async() {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)

@@ -46,8 +46,9 @@ CUtensorMap make_tensor_map(const TensorMapLayout& layout) {
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
     throw DeviceError(fmt::format(
-        "cuTensorMapEncodeTiled refuses a tensor of rank {} with the box {}x{}x{}x{} (error {})", layout.rank,
-        layout.box[0], layout.box[1], layout.box[2], layout.box[3], static_cast<int>(result)));
+        "cuTensorMapEncodeTiled refuses a tensor of rank {} with the box {}x{}x{}x{}x{} (error {})",
+        layout.rank, layout.box[0], layout.box[1], layout.box[2], layout.box[3], layout.box[4],
+        static_cast<int>(result)));
   return map;
 }
 

@@ -20,20 +20,20 @@ struct BarrierState {
 static_assert(sizeof(BarrierState) == sizeof(uint64_t));
 
 struct Box {
-  uint32_t count[4];  // elements that arrive, by dimension
+  uint32_t count[5];  // elements that arrive, by dimension
   uint32_t element_bytes;
-  uint32_t bytes() const { return count[0] * count[1] * count[2] * count[3] * element_bytes; }
+  uint32_t bytes() const { return count[0] * count[1] * count[2] * count[3] * count[4] * element_bytes; }
 };
 
 Box box_of(const TensorMapLayout& layout) {
-  Box box{{1, 1, 1, 1}, layout.element == TmaElement::f32 ? 4u : 2u};
+  Box box{{1, 1, 1, 1, 1}, layout.element == TmaElement::f32 ? 4u : 2u};
   for (int d = 0; d < layout.rank; ++d) box.count[d] = (layout.box[d] + layout.step[d] - 1) / layout.step[d];
   return box;
 }
 
 // Why the driver would refuse the layout, or an empty string.
 std::string layout_defect(const TensorMapLayout& layout) {
-  if (layout.rank != 2 && layout.rank != 4) return "rank " + std::to_string(layout.rank);
+  if (layout.rank != 2 && layout.rank != 4 && layout.rank != 5) return "rank " + std::to_string(layout.rank);
   if (reinterpret_cast<uintptr_t>(layout.base) % 16) return "the base address is not a multiple of 16";
   for (int d = 0; d < layout.rank; ++d) {
     const std::string dimension = " of dimension " + std::to_string(d);
@@ -51,28 +51,25 @@ std::string layout_defect(const TensorMapLayout& layout) {
 }
 
 void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layout,
-              const int (&position)[4]) {
+              const int (&position)[5]) {
   const Box box = box_of(layout);
   uint32_t at = to_offset;
-  for (uint32_t w = 0; w < box.count[3]; ++w)
-    for (uint32_t z = 0; z < box.count[2]; ++z)
-      for (uint32_t y = 0; y < box.count[1]; ++y)
-        for (uint32_t x = 0; x < box.count[0]; ++x, at += box.element_bytes) {
-          const uint32_t step[4] = {x, y, z, w};
-          const auto* from = static_cast<const unsigned char*>(layout.base);
-          bool inside = true;
-          for (int d = 0; d < layout.rank; ++d) {
-            const int64_t index = position[d] + int64_t{step[d]} * layout.step[d];
-            inside = inside && index >= 0 && static_cast<uint64_t>(index) < layout.size[d];
-            if (inside)
-              from += static_cast<uint64_t>(index) * (d ? layout.stride_bytes[d - 1] : box.element_bytes);
-          }
-          const uint32_t offset = layout.swizzle == TmaSwizzle::bytes_128 ? executor::swizzle_128(at) : at;
-          if (inside)
-            std::memcpy(to + offset, from, box.element_bytes);
-          else
-            std::memset(to + offset, 0, box.element_bytes);
-        }
+  const uint32_t end = to_offset + box.bytes();
+  for (uint32_t step[5] = {}; at < end; at += box.element_bytes) {
+    const auto* from = static_cast<const unsigned char*>(layout.base);
+    bool inside = true;
+    for (int d = 0; d < layout.rank; ++d) {
+      const int64_t index = position[d] + int64_t{step[d]} * layout.step[d];
+      inside = inside && index >= 0 && static_cast<uint64_t>(index) < layout.size[d];
+      if (inside) from += static_cast<uint64_t>(index) * (d ? layout.stride_bytes[d - 1] : box.element_bytes);
+    }
+    const uint32_t offset = layout.swizzle == TmaSwizzle::bytes_128 ? executor::swizzle_128(at) : at;
+    if (inside)
+      std::memcpy(to + offset, from, box.element_bytes);
+    else
+      std::memset(to + offset, 0, box.element_bytes);
+    for (int d = 0; d < 5 && ++step[d] == box.count[d]; ++d) step[d] = 0;
+  }
 }
 
 }  // namespace
@@ -119,7 +116,7 @@ CONVSCOPE_UNWATCHED void wait_for_phase(uint64_t* barrier, int parity, const Cal
   tsan::acquire(barrier);
 }
 
-void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[4],
+void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
               const CallSite& site) {
   const uint32_t offset = dynamic_offset(shared), bytes = box_of(map.layout).bytes();
   if (offset % (map.layout.swizzle == TmaSwizzle::bytes_128 ? 1024 : 128))
@@ -134,7 +131,7 @@ void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (
   unsigned char* smem = current_block->dynamic_smem;
   const tsan::Unwatched unwatched;  // the copy itself is watched: it runs on a fiber of its own
   run_later([=, layout = map.layout, at = std::to_array(position)] {
-    const int where[4] = {at[0], at[1], at[2], at[3]};
+    const int where[5] = {at[0], at[1], at[2], at[3], at[4]};
     copy_box(smem, offset, layout, where);
     update_barrier(barrier, 0, -static_cast<int>(bytes), site);
   });

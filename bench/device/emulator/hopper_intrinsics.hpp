@@ -32,7 +32,7 @@ void init_barrier(uint64_t* barrier, int arrivals, const CallSite& site);
 void fence_barriers();
 void update_barrier(uint64_t* barrier, int arrivals, int bytes, const CallSite& site);
 void wait_for_phase(uint64_t* barrier, int parity, const CallSite& site);
-void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[4],
+void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
               const CallSite& site);
 
 }  // namespace executor
@@ -54,11 +54,15 @@ inline void mbarrier_wait(uint64_t* barrier, int parity, CallSite site = CallSit
 }
 inline void tma_load_2d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y,
                         CallSite site = CallSite::current()) {
-  executor::load_box(shared, *map, barrier, {x, y, 0, 0}, site);
+  executor::load_box(shared, *map, barrier, {x, y, 0, 0, 0}, site);
 }
 inline void tma_load_4d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y, int z, int w,
                         CallSite site = CallSite::current()) {
-  executor::load_box(shared, *map, barrier, {x, y, z, w}, site);
+  executor::load_box(shared, *map, barrier, {x, y, z, w, 0}, site);
+}
+inline void tma_load_5d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y, int z, int w,
+                        int v, CallSite site = CallSite::current()) {
+  executor::load_box(shared, *map, barrier, {x, y, z, w, v}, site);
 }
 
 // Nothing to do here: one memory, no register file.

@@ -143,6 +143,37 @@ TEST_P(Hopper, LoadABoxOfFourDimensionsWithSteps) {
   EXPECT_EQ(to_host<float>(to), expected);
 }
 
+// The second of three groups of channels in a box that is wider than the group: zeros, not the next group.
+TEST_P(Hopper, LoadABoxOfFiveDimensions) {
+  constexpr int groups = 3, channels = 4, width = 2, height = 3, images = 2;
+  std::vector<float> tensor(size_t{images} * height * width * groups * channels);
+  for (size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<float>(i + 1);
+  TensorMapLayout layout;
+  const Buffer on_tensor = to_device(tensor), to = floats(2 * 2 * 2 * 8);
+  layout.swizzle = TmaSwizzle::none;
+  layout.base = on_tensor.data();
+  layout.rank = 5;
+  const uint64_t sizes[5] = {channels, groups, width, height, images};
+  const uint32_t box[5] = {8, 1, 2, 2, 2};
+  uint64_t stride = sizeof(float);
+  for (int d = 0; d < 5; ++d) {
+    layout.size[d] = sizes[d], layout.box[d] = box[d];
+    if (d > 0) layout.stride_bytes[d - 1] = stride;
+    stride *= sizes[d];
+  }
+  kernels_.load_box(layout, {0, 1, 1, 1, 1}, to.data(), to.bytes(), *queue_);
+  std::vector<float> expected;
+  for (int n = 1; n < 3; ++n)
+    for (int y = 1; y < 3; ++y)
+      for (int x = 1; x < 3; ++x)
+        for (int c = 0; c < 8; ++c)
+          expected.push_back(n >= images || x >= width || c >= channels
+                                 ? 0.0f
+                                 : tensor[static_cast<size_t>(
+                                       (((n * height + y) * width + x) * groups + 1) * channels + c)]);
+  EXPECT_EQ(to_host<float>(to), expected);
+}
+
 TEST_P(Hopper, RefuseLayoutsThatTheDriverRefuses) {
   const Buffer tensor = floats(1024), to = floats(1024);
   TensorMapLayout good;

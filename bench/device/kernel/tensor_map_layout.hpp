@@ -17,11 +17,11 @@ struct TensorMapLayout {
   TmaElement element = TmaElement::f32;
   TmaSwizzle swizzle = TmaSwizzle::bytes_128;
   const void* base = nullptr;
-  int rank = 2;                     // 2 or 4
-  uint64_t size[4] = {1, 1, 1, 1};  // elements
-  uint64_t stride_bytes[3] = {};    // of dimensions 1, 2, 3
-  uint32_t box[4] = {1, 1, 1, 1};   // elements, at most 256
-  uint32_t step[4] = {1, 1, 1, 1};
+  int rank = 2;                        // 2, 4 or 5
+  uint64_t size[5] = {1, 1, 1, 1, 1};  // elements
+  uint64_t stride_bytes[4] = {};       // of dimensions 1 to 4
+  uint32_t box[5] = {1, 1, 1, 1, 1};   // elements, at most 256
+  uint32_t step[5] = {1, 1, 1, 1, 1};
 };
 
 }  // namespace convscope

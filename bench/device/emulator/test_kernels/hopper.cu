@@ -9,8 +9,8 @@
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
-__global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, int rank, uint32_t* to,
-                         int bytes) {
+__global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, int fifth, int rank,
+                         uint32_t* to, int bytes) {
   if constexpr (kHopperInstructions) {
     unsigned char* smem = dynamic_smem<unsigned char>();
     auto* barrier = reinterpret_cast<uint64_t*>(smem + (bytes + 15) / 16 * 16);
@@ -23,8 +23,10 @@ __global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, i
       mbarrier_arrive_expect_tx(barrier, bytes);
       if (rank == 2)
         tma_load_2d(smem, &map, barrier, position.x, position.y);
-      else
+      else if (rank == 4)
         tma_load_4d(smem, &map, barrier, position.x, position.y, position.z, position.w);
+      else
+        tma_load_5d(smem, &map, barrier, position.x, position.y, position.z, position.w, fifth);
     }
     mbarrier_wait(barrier, 0);
     for (int i = static_cast<int>(threadIdx.x); i < bytes / 4; i += 32)
@@ -32,9 +34,9 @@ __global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, i
   }
 }
 
-void load_box(const TensorMapLayout& layout, const int (&position)[4], void* to, size_t bytes, Queue& queue) {
+void load_box(const TensorMapLayout& layout, const int (&position)[5], void* to, size_t bytes, Queue& queue) {
   launch(dump_box, 1, 32, (bytes + 15) / 16 * 16 + sizeof(uint64_t), queue, make_tensor_map(layout),
-         make_int4(position[0], position[1], position[2], position[3]), layout.rank,
+         make_int4(position[0], position[1], position[2], position[3]), position[4], layout.rank,
          static_cast<uint32_t*>(to), static_cast<int>(bytes));
 }
 

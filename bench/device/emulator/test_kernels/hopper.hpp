@@ -23,7 +23,7 @@ enum class HopperFault {
 
 struct HopperKernels {
   // The box at `position`, byte by byte as it lies in shared memory; bytes is a multiple of 4.
-  void (*load_box)(const TensorMapLayout&, const int (&position)[4], void* to, size_t bytes, Queue&);
+  void (*load_box)(const TensorMapLayout&, const int (&position)[5], void* to, size_t bytes, Queue&);
   // c (m x n) = a (m x k) b (n x k)^T: TMA into a ring of stages, one producer warp, one warpgroup with wgmma
   // of 64 x `columns` (64 or 128). a and b hold the element type; a row is a multiple of 16 bytes.
   void (*multiply)(TensorElement, int columns, HopperFault, const void* a, const void* b, float* c, int m,
