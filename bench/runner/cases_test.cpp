@@ -212,7 +212,7 @@ TEST(Expand, NamesTheFlagInsteadOfTheFileWhereTheFlagIsAtFault) {
   overrides.algorithms = std::vector<std::string>{"direkt.cpu"};
   apply(overrides, suite);
   EXPECT_THAT(expand_error(suite),
-              testing::StartsWith("--algorithm: found \"direkt.cpu\", which matches no"));
+              ::testing::StartsWith("--algorithm: found \"direkt.cpu\", which matches no"));
 }
 
 TEST(Expand, RefusesTheReferenceAsACandidate) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string_view text)
-      : path_(fmt::format("{}/config_errors_{}.json", testing::TempDir(), getpid())) {
+      : path_(fmt::format("{}/config_errors_{}.json", ::testing::TempDir(), getpid())) {
     std::ofstream(path_, std::ios::binary) << text;
   }
   ~TemporaryFile() { std::filesystem::remove(path_); }
@@ -48,12 +48,12 @@ void PrintTo(const BadText& bad, std::ostream* out) {
   *out << bad.name;
 }
 
-class BadConfig : public testing::TestWithParam<BadText> {};
+class BadConfig : public ::testing::TestWithParam<BadText> {};
 
 TEST_P(BadConfig, SaysWhichFileWhichPlaceWhatWasFoundAndWhatIsAllowed) {
   const TemporaryFile file(GetParam().text);
   const std::string error = error_of_file(file.path());
-  EXPECT_THAT(error, testing::StartsWith(file.path() + ": "));
+  EXPECT_THAT(error, ::testing::StartsWith(file.path() + ": "));
   for (const std::string& piece : GetParam().pieces) EXPECT_THAT(error, HasSubstr(piece));
   EXPECT_THAT(error, Not(HasSubstr("json.exception")));
   EXPECT_THAT(error, Not(HasSubstr("\n")));
@@ -268,7 +268,7 @@ const BadText kBadTexts[] = {
      {"at /measuring/seed", "found the number -4", "from 0"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryFault, BadConfig, testing::ValuesIn(kBadTexts),
+INSTANTIATE_TEST_SUITE_P(EveryFault, BadConfig, ::testing::ValuesIn(kBadTexts),
                          [](const auto& instance) { return instance.param.name; });
 
 TEST(BadConfigFile, ThatDoesNotExistIsNamed) {
@@ -277,7 +277,7 @@ TEST(BadConfigFile, ThatDoesNotExistIsNamed) {
 }
 
 TEST(BadConfigFile, ThatIsAFolderIsNamed) {
-  EXPECT_THAT(error_of_file(testing::TempDir()), HasSubstr("cannot be read: Is a directory"));
+  EXPECT_THAT(error_of_file(::testing::TempDir()), HasSubstr("cannot be read: Is a directory"));
 }
 
 TEST(BadConfigFile, WhoseReadingFailsIsNamed) {

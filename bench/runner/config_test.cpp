@@ -176,7 +176,7 @@ TEST(ShippedConfigs, SmokeReachesEveryKindOfShapeWithTinyTensors) {
     depthwise |= layer.shape.is_depthwise();
     EXPECT_LT(layer.shape.nominal_flops(), 1e6) << layer.name;
   }
-  EXPECT_THAT(filters, testing::IsSupersetOf({1, 3, 5, 11}));
+  EXPECT_THAT(filters, ::testing::IsSupersetOf({1, 3, 5, 11}));
   EXPECT_TRUE(strided && dilated && grouped && depthwise);
   EXPECT_THAT(suite.layouts, ElementsAre(Layout::nchw, Layout::nhwc));
 }

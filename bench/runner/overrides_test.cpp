@@ -149,7 +149,7 @@ TEST(OverrideFlags, SayWhatWasFoundAndWhatIsAllowed) {
   };
   for (const auto& [flag, text, pieces] : cases) {
     const std::string error = error_of_flag(flag, text);
-    EXPECT_THAT(error, testing::StartsWith(std::string(flag) + ": found ")) << text;
+    EXPECT_THAT(error, ::testing::StartsWith(std::string(flag) + ": found ")) << text;
     for (const std::string& piece : pieces) EXPECT_THAT(error, HasSubstr(piece)) << flag;
   }
 }
