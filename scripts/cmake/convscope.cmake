@@ -30,6 +30,14 @@ if(CONVSCOPE_SANITIZE)
   target_link_options(convscope_flags INTERFACE -fsanitize=${CONVSCOPE_SANITIZE})
 endif()
 
+# In a sanitized build, code that computes is optimised a little, for the time that it runs, and all else not at all, for
+# the time that it takes to compile. PRIVATE to the target, and after the flags of the build type.
+function(convscope_unoptimised_when_sanitized target)
+  if(CONVSCOPE_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 function(convscope_tests name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -37,12 +45,18 @@ function(convscope_tests name)
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+  convscope_unoptimised_when_sanitized(${name}_test)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()
 
-# Kernels that run on the emulator: optimised in every build, with red zones around static shared memory, and under the
-# thread sanitizer with an OS thread a block.
-set(CONVSCOPE_EMULATED_FLAGS -O2 -fno-strict-aliasing -Wno-unknown-pragmas)
+# Kernels that run on the emulator: optimised in every build (-O2 takes the sanitizers five times as long to compile as
+# -O1), with red zones around static shared memory, and under the thread sanitizer with an OS thread a block.
+set(CONVSCOPE_EMULATED_FLAGS -fno-strict-aliasing -Wno-unknown-pragmas)
+if(CONVSCOPE_SANITIZE)
+  list(APPEND CONVSCOPE_EMULATED_FLAGS -O1)
+else()
+  list(APPEND CONVSCOPE_EMULATED_FLAGS -O2)
+endif()
 if(CONVSCOPE_SANITIZE MATCHES address)
   list(APPEND CONVSCOPE_EMULATED_FLAGS -fsanitize-sections=convscope_shared)
 endif()
@@ -72,16 +86,19 @@ function(convscope_kernels target)
   endforeach()
 endfunction()
 
-# convscope_library(measure LIBRARIES convscope_core benchmark::benchmark): the target convscope_measure and, where
-# there are tests, measure_test.
+# convscope_library(measure [COMPUTES] LIBRARIES convscope_core benchmark::benchmark): the target convscope_measure and,
+# where there are tests, measure_test. COMPUTES: optimise it in a sanitized build too.
 function(convscope_library name)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES;TEST_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "" "LIBRARIES;TEST_LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp cpu/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
   add_library(convscope_${name} STATIC ${sources})
   target_link_libraries(convscope_${name} PUBLIC convscope_flags ${ARG_LIBRARIES})
+  if(NOT ARG_COMPUTES)
+    convscope_unoptimised_when_sanitized(convscope_${name})
+  endif()
   convscope_tests(${name} SOURCES ${tests} LIBRARIES convscope_${name} ${ARG_TEST_LIBRARIES})
 endfunction()
 
