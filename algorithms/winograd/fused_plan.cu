@@ -3,11 +3,11 @@
 // 2020) and openCNN. Only the transformed filters lie in global memory, as planes [channel read][channel
 // written].
 //
-// A block is 8 or 12 warps. For a slab a thread transforms one tile of one channel in registers and stores
-// its points; the filters' part of the slab comes by asynchronous copy. A warp multiplies two or three of the
-// planes, a thread 8 x 8 or 4 x 8 of each: 128 or 96 sums. The next slab is loaded while the current one is
-// multiplied: two halves of the shared memory, one barrier a slab. At the end the sums of a tile, which lie
-// in all warps, meet in shared memory, 32 channels at a time.
+// A block is 8 or 12 warps. The filters and the pixels of the next slab come by asynchronous copy while the
+// current one is multiplied: two halves of the shared memory, one barrier a slab. Each thread of the first 8
+// warps copies the pixels of one tile of one channel to where its points will be and transforms them in
+// place. A warp multiplies two or three planes, a thread 8 x 8 or 4 x 8 of each: 128 or 96 sums. At the end
+// the sums of a tile, which lie in all warps, meet in shared memory, 32 channels at a time.
 //
 // Columns of a slab of tiles are permuted by their row (swizzle), so that neither eight channels of a tile
 // (NHWC) nor 32 tiles of a channel (NCHW) are stored to one bank, without padding.
@@ -224,6 +224,7 @@ __device__ __forceinline__ void invert(const FusedArguments& a, const typename F
                                        int group, int m0, int n0, int warp, int m, int n) {
   UNROLL
   for (int part = 0; part < F::kM / F::kPart; ++part) {
+    __syncthreads();  // the slab, or the part before, has been read
     UNROLL
     for (int p = 0; p < F::kWarpPlanes; ++p) {
       UNROLL
@@ -242,7 +243,6 @@ __device__ __forceinline__ void invert(const FusedArguments& a, const typename F
       if (channel < a.to.channels && n0 + column < a.tiles.tiles)
         write_outputs<F>(a, exchange + row * F::kN + swizzle(row, column), group, channel, n0 + column);
     }
-    __syncthreads();
   }
 }
 
@@ -280,7 +280,6 @@ __global__ void __launch_bounds__(Fused<Size>::kThreads, 1)
     if (k0 + F::kDepth < a.depth) copy(k0 + F::kDepth, shared + half * F::kSlabFloats);
     multiply_slab<F>(sums, slab, warp, m, n);
   }
-  __syncthreads();
   invert<F, ChannelsContiguous>(a, sums, shared, group, m0, n0, warp, m, n);
 }
 
