@@ -185,7 +185,8 @@ __device__ __forceinline__ void multiply_slab(typename F::Sums& sums, const floa
   }
 }
 
-// The outputs of one channel and tile, from the exchange [plane][channel][tile].
+// The outputs of one channel and tile, from the exchange [plane][channel][tile]. With stride 1 the first tile
+// starts where the tensor does; the last ones may reach beyond.
 template <typename F>
 __device__ __forceinline__ void write_outputs(const FusedArguments& a, const float* points, int group, int m,
                                               int tile) {
@@ -199,7 +200,6 @@ __device__ __forceinline__ void write_outputs(const FusedArguments& a, const flo
     Line::apply(line, lines[i]);
   }
   const TileAt at = tile_at<F::kSize>(a.tiles, tile);
-  const int h = at.h - a.to.origin_h, w = at.w - a.to.origin_w;
   float* const to =
       a.written + at.n * a.to.stride_n + (static_cast<int64_t>(group) * a.to.channels + m) * a.to.stride_c;
   UNROLL
@@ -210,9 +210,8 @@ __device__ __forceinline__ void write_outputs(const FusedArguments& a, const flo
     Line::apply(column, outputs);
     UNROLL
     for (int i = 0; i < F::kSize; ++i) {
-      const int y = h + i, x = w + j;
-      if (y >= 0 && y < a.to.h && x >= 0 && x < a.to.w)
-        to[y * a.to.stride_h + x * a.to.stride_w] = outputs[i];
+      const int y = at.h + i, x = at.w + j;
+      if (y < a.to.h && x < a.to.w) to[y * a.to.stride_h + x * a.to.stride_w] = outputs[i];
     }
   }
 }
