@@ -14,8 +14,8 @@ from scipy.signal import convolve
 PASSES = ["forward", "backward_data", "backward_filter"]
 # Axes of the files of each layout, outermost first: of (n, c, h, w) and likewise of (k, c, r, s).
 LAYOUTS = {"nchw": (0, 1, 2, 3), "nhwc": (0, 2, 3, 1), "chwn": (1, 2, 3, 0)}
-# Math modes, the most accurate first, and the relative L2 error against float64 allowed in each (docs/measuring.md). An
-# algorithm computes in the first that it has.
+# Math modes, the most accurate first, and the relative L2 error against float64 allowed in each
+# (docs/measuring.md). An algorithm computes in the first that it has.
 GATES = {"fp32": 2e-5, "3xtf32": 2e-5, "tf32": 1e-3}
 READ = {
     "forward": ("input", "filter"),
