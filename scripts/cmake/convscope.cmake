@@ -49,8 +49,8 @@ function(convscope_tests name)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()
 
-# Kernels that run on the emulator: optimised in every build (-O2 takes the sanitizers five times as long to compile as
-# -O1), with red zones around static shared memory, and under the thread sanitizer with an OS thread a block.
+# Kernels that run on the emulator: optimised in every build (under the sanitizers with -O1, as -O2 takes
+# several times as long to compile), with red zones around static shared memory, and under the thread sanitizer with an OS thread a block.
 set(CONVSCOPE_EMULATED_FLAGS -fno-strict-aliasing -Wno-unknown-pragmas)
 if(CONVSCOPE_SANITIZE)
   list(APPEND CONVSCOPE_EMULATED_FLAGS -O1)

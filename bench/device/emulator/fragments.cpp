@@ -1,4 +1,4 @@
-// The arithmetic of mma.sync, on copies of the registers: apart, so that it is optimised in every build.
+// The arithmetic of mma.sync, on copies of the registers: apart, so that sanitized builds optimise it too.
 #include "bench/device/emulator/intrinsics.hpp"
 
 namespace convscope::emulated::executor {
