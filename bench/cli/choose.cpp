@@ -58,7 +58,7 @@ std::vector<PlannedAlgorithm> planned(const Group& group, const Registry& regist
   for (const std::string& id : group.algorithms) {
     const Algorithm& algorithm = *registry.find(id);
     const ConvProblem& problem = group.common.problem;
-    if (!algorithm.info().candidate || !algorithm.supports(problem, device.info())) continue;
+    if (!counts_are_known(algorithm.info()) || !algorithm.supports(problem, device.info())) continue;
     const auto operations = algorithm.operations(problem);
     if (operations && fits(algorithm, group.common, device)) algorithms.push_back({id, *operations});
   }
@@ -106,36 +106,48 @@ Json to_json(const PlannedGroup& group) {
   return json;
 }
 
+TextTable empty_table() {
+  return TextTable({"<layer and pass", ">count", "<chosen", ">at best ms", ">arithmetic", ">memory", "<next",
+                    ">at best ms"});
+}
+
+void add_group(TextTable& table, const PlannedGroup& group) {
+  const std::string layer = fmt::format("{} {}", group.key.layer, name(group.key.problem.pass));
+  const std::string count = fmt::format("{}", group.key.count);
+  const std::vector<Prediction>& all = group.predictions;
+  if (all.empty()) {
+    table.add({layer, count, "nothing that says what it does", "-", "-", "-", "-", "-"});
+    return;
+  }
+  const Prediction& best = all.front();
+  table.add({layer, count, best.algorithm, milliseconds_text(best.seconds()),
+             milliseconds_text(best.compute_seconds), milliseconds_text(best.memory_seconds),
+             all.size() > 1 ? all[1].algorithm : "-",
+             all.size() > 1 ? milliseconds_text(all[1].seconds()) : "-"});
+}
+
+std::string scope_of(const PlannedGroup& group) {
+  DeviceInfo device;
+  device.name = group.device_name;
+  return fmt::format("{}, batch {}\n  {}", group.key.network, group.key.problem.batch,
+                     circumstances(group.key, device));
+}
+
+// A table for each run of groups under the same circumstances.
 void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, bool coloured) {
   std::string scope;
-  TextTable table({"<layer and pass", ">count", "<chosen", ">at best ms", ">arithmetic", ">memory", "<next",
-                   ">at best ms"});
+  TextTable table = empty_table();
   const auto flush = [&] {
     if (!table.empty()) table.print(out, coloured);
-    table = TextTable({"<layer and pass", ">count", "<chosen", ">at best ms", ">arithmetic", ">memory",
-                       "<next", ">at best ms"});
+    table = empty_table();
   };
   for (const PlannedGroup& group : groups) {
-    const CaseKey& key = group.key;
-    DeviceInfo device;
-    device.name = group.device_name;
-    const std::string here =
-        fmt::format("{}, batch {}\n  {}", key.network, key.problem.batch, circumstances(key, device));
-    if (here != scope) {
+    if (scope_of(group) != scope) {
       flush();
-      fmt::print(out, "{}\n", here);
-      scope = here;
+      scope = scope_of(group);
+      fmt::print(out, "{}\n", scope);
     }
-    const std::string layer = fmt::format("{} {}", key.layer, name(key.problem.pass));
-    const auto& p = group.predictions;
-    if (p.empty()) {
-      table.add(
-          {layer, fmt::format("{}", key.count), "nothing that says what it does", "-", "-", "-", "-", "-"});
-      continue;
-    }
-    table.add({layer, fmt::format("{}", key.count), p[0].algorithm, milliseconds_text(p[0].seconds()),
-               milliseconds_text(p[0].compute_seconds), milliseconds_text(p[0].memory_seconds),
-               p.size() > 1 ? p[1].algorithm : "-", p.size() > 1 ? milliseconds_text(p[1].seconds()) : "-"});
+    add_group(table, group);
   }
   flush();
 }

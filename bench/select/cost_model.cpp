@@ -18,7 +18,7 @@ std::vector<PlannedAlgorithm> planned(const Contest& contest) {
   std::vector<PlannedAlgorithm> algorithms;
   std::set<std::string> seen;
   const auto add = [&](const ResultRecord* row) {
-    if (!is_refused(*row) && row->algorithm.candidate && seen.insert(row->key.algorithm).second)
+    if (!is_refused(*row) && counts_are_known(row->algorithm) && seen.insert(row->key.algorithm).second)
       algorithms.push_back({row->key.algorithm, row->operations});
   };
   for (const Entry& entry : contest.able) add(entry.row);
@@ -28,6 +28,10 @@ std::vector<PlannedAlgorithm> planned(const Contest& contest) {
 }
 
 }  // namespace
+
+bool counts_are_known(const AlgorithmInfo& algorithm) {
+  return algorithm.candidate && algorithm.family != "library";
+}
 
 std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm> algorithms,
                                 const Ceilings& ceilings) {

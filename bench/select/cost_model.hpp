@@ -18,6 +18,10 @@ struct PlannedAlgorithm {
   OperationCount operations;
 };
 
+// Whether an algorithm's counts are of what it really does. A library's are the direct method's: what buffers
+// it writes and reads inside, nobody says.
+bool counts_are_known(const AlgorithmInfo& algorithm);
+
 struct Prediction {
   std::string algorithm;
   double compute_seconds = 0;
@@ -31,7 +35,7 @@ std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm>
                                 const Ceilings& ceilings);
 
 // predict() for the rows of a contest: those that the algorithm or its plan refused are out, as the chooser
-// would know; of the others no outcome and no time is looked at.
+// would know, and those whose counts are not known; of the others no outcome and no time is looked at.
 std::vector<Prediction> predict(const Contest& contest);
 
 // The chooser's verdicts over a network's contests. `missing` of one whose choice is wrong or failed says so.

@@ -76,6 +76,14 @@ TEST(CostModel, NeverChoosesWhatRefusedButMayChooseWhatIsWrong) {
   EXPECT_EQ(verdicts[0].missing, "accuracy");
 }
 
+TEST(CostModel, NeverChoosesALibrarysRowWhoseCountIsTheDirectMethods) {
+  const Rows rows{does(library_row("onednn.gemm.cpu", 1, "gemm"), 100, 0), does(row("ours.cpu", 2), 200, 0)};
+  const auto all = contests(rows);
+  const auto predictions = predict(all[0]);
+  ASSERT_EQ(predictions.size(), 1u);
+  EXPECT_EQ(predictions[0].algorithm, "ours.cpu");
+}
+
 TEST(CostModel, SaysWhereItCannotChoose) {
   const Rows rows{does(row("library.cpu", 1), 0, 0)};
   const auto all = contests(rows);
