@@ -1,12 +1,13 @@
-// Winograd F(2x2, 3x3) in one kernel: 16 products (one a pair of points) of 64 channels written x 32 tiles,
-// summed over the channels read in slabs of 8, after Yan, Wang and Chu (PPoPP 2020) and openCNN. Only the
-// transformed filters lie in global memory, as planes [channel read][channel written].
+// Winograd F(2x2, 3x3) and F(4x4, 3x3) in one kernel: 16 or 36 products (one a pair of points) of 64 or 32
+// channels written x 32 tiles, summed over the channels read in slabs of 8, after Yan, Wang and Chu (PPoPP
+// 2020) and openCNN. Only the transformed filters lie in global memory, as planes [channel read][channel
+// written].
 //
-// A block is 8 warps. For a slab each thread transforms one tile of one channel in registers and stores its
-// 16 points; the filters' part of the slab comes by asynchronous copy. A warp multiplies two of the 16
-// planes, a thread 8 x 8 of each: 128 sums. The next slab is loaded while the current one is multiplied: two
-// halves of the shared memory, one barrier a slab. At the end the sums of a tile, which lie in 8 warps, meet
-// in shared memory, half of the channels at a time.
+// A block is 8 or 12 warps. The filters and the pixels of the next slab come by asynchronous copy while the
+// current one is multiplied: two halves of the shared memory, one barrier a slab. Each thread of the first 8
+// warps copies the pixels of one tile of one channel to where its points will be and transforms them in
+// place. A warp multiplies two or three planes, a thread 8 x 8 or 4 x 8 of each: 128 or 96 sums. At the end
+// the sums of a tile, which lie in all warps, meet in shared memory, 32 channels at a time.
 //
 // Columns of a slab of tiles are permuted by their row (swizzle), so that neither eight channels of a tile
 // (NHWC) nor 32 tiles of a channel (NCHW) are stored to one bank, without padding.
@@ -22,15 +23,22 @@ namespace {
 
 using namespace winograd;
 
+// What a block does for outputs in tiles of Size x Size: kM channels written by kN tiles, kWarpPlanes planes
+// a warp, kRows x kColumns sums of each a thread.
+template <int Size>
 struct Fused {
-  static constexpr int kAlpha = 4, kSize = 2, kPlanes = kAlpha * kAlpha;
-  static constexpr int kM = kFusedChannels, kN = kFusedTiles, kDepth = kFusedDepth;
-  static constexpr int kThreads = 256, kWarps = kThreads / 32;
+  static constexpr int kSize = Size, kAlpha = Size + 2, kPlanes = kAlpha * kAlpha;
+  static constexpr int kM = fused_channels(Size), kN = kFusedTiles, kDepth = kFusedDepth;
+  static constexpr int kThreads = Size == 2 ? 256 : 384, kWarps = kThreads / 32;
+  static constexpr int kWarpPlanes = kPlanes / kWarps, kRows = kM / 8, kColumns = kN / 4;
+  static constexpr int kLoaders = kN * kDepth;  // threads with a tile and channel of the slab
   static constexpr int kFilterFloats = kPlanes * kDepth * kM, kTileFloats = kPlanes * kDepth * kN;
   static constexpr int kSlabFloats = kFilterFloats + kTileFloats;
   static constexpr int kSharedBytes = 2 * kSlabFloats * static_cast<int>(sizeof(float));
-  static constexpr int kExchangeRow = kN + 4;  // four rows of 4 x 4 sums on different banks
-  static_assert(kPlanes * kM / 2 * kExchangeRow <= 2 * kSlabFloats);
+  static constexpr int kPart = 32;  // channels whose sums meet in shared memory at once
+  static_assert(kPlanes % kWarps == 0 && kLoaders <= kThreads && kSharedBytes == fused_shared_bytes(Size));
+  static_assert(kPlanes * kPart * kN <= 2 * kSlabFloats);
+  using Sums = float[kWarpPlanes][kRows][kColumns];
 };
 
 struct FusedArguments {
@@ -44,213 +52,234 @@ struct FusedArguments {
   int depth;  // channels read, of a group
 };
 
-__device__ __forceinline__ int swizzle(int k, int n) {
-  return n ^ (k % Fused::kDepth * 4);
+__device__ __forceinline__ int swizzle(int row, int n) {
+  return n ^ (row % 8 * 4);
 }
 
 // Image and first pixel (of the tile's outputs) of a tile.
 struct TileAt {
   int n, h, w;
 };
+template <int Size>
 __device__ __forceinline__ TileAt tile_at(const TileClass& cls, int tile) {
   const int column = tile % cls.w.count, rest = tile / cls.w.count;
-  return {rest / cls.h.count, rest % cls.h.count * Fused::kSize, column * Fused::kSize};
+  return {rest / cls.h.count, rest % cls.h.count * Size, column * Size};
 }
 
-// The tile and channel that a thread transforms, and the 16 pixels on their way. Pixels of a row follow each
-// other, or channels do.
-template <bool ChannelsContiguous>
+// The tile and channel that a thread transforms. Its pixels come by asynchronous copy to where its points
+// will be, so that none waits in a register. Pixels of a row follow each other, or channels do.
+template <int Size, bool ChannelsContiguous>
 struct TileLoader {
-  const float* from;  // pixel (0, 0) of the channel in the current slab; perhaps outside the tensor
-  unsigned inside;    // one bit a pixel
-  int tile, k;        // of the block, of the slab
-  float pixels[Fused::kPlanes];
+  using F = Fused<Size>;
+  const float* from;  // pixel (0, 0) of the channel in the next slab; perhaps outside the tensor
+  int rows, columns;  // inside the tensor: one bit each
+  int k;              // of the slab
+  int at;             // of its first point, in a slab
 
   __device__ __forceinline__ TileLoader(const FusedArguments& a, int group, int n0) {
     const int t = static_cast<int>(threadIdx.x);
-    tile = ChannelsContiguous ? t / Fused::kDepth : t % Fused::kN;
-    k = ChannelsContiguous ? t % Fused::kDepth : t / Fused::kN;
-    const TileAt at = tile_at(a.tiles, n0 + tile);
-    const int h = at.h - a.from.origin_h, w = at.w - a.from.origin_w;
-    from = a.read + at.n * a.from.stride_n + (static_cast<int64_t>(group) * a.depth + k) * a.from.stride_c +
-           h * a.from.stride_h + w * a.from.stride_w;
-    inside = 0;
+    const int tile = ChannelsContiguous ? t / F::kDepth : t % F::kN;
+    k = ChannelsContiguous ? t % F::kDepth : t / F::kN;
+    at = F::kFilterFloats + k * F::kN + swizzle(k, tile);
+    const TileAt pixel = tile_at<Size>(a.tiles, n0 + tile);
+    const int h = pixel.h - a.from.origin_h, w = pixel.w - a.from.origin_w;
+    from = a.read + pixel.n * a.from.stride_n +
+           (static_cast<int64_t>(group) * a.depth + k) * a.from.stride_c + h * a.from.stride_h +
+           w * a.from.stride_w;
+    rows = columns = 0;
     UNROLL
-    for (int p = 0; p < Fused::kPlanes; ++p) {
-      const int y = h + p / Fused::kAlpha, x = w + p % Fused::kAlpha;
-      if (y >= 0 && y < a.from.h && x >= 0 && x < a.from.w) inside |= 1u << p;
+    for (int i = 0; i < F::kAlpha; ++i) {
+      if (h + i >= 0 && h + i < a.from.h) rows |= 1 << i;
+      if (w + i >= 0 && w + i < a.from.w) columns |= 1 << i;
     }
-    if (n0 + tile >= a.tiles.tiles) inside = 0;
+    if (n0 + tile >= a.tiles.tiles) rows = 0;
   }
-  __device__ __forceinline__ void load(const FusedArguments& a, int k0) {
-    const unsigned mask = k0 + k < a.depth ? inside : 0;
+  __device__ __forceinline__ void copy(const FusedArguments& a, int k0, float* slab) {
+    const int rows_now = k0 + k < a.depth ? rows : 0;
     const float* row = from;
+    float* to = slab + at;
     UNROLL
-    for (int i = 0; i < Fused::kAlpha; ++i, row += a.from.stride_h) {
+    for (int i = 0; i < F::kAlpha; ++i, row += a.from.stride_h) {
+      const int inside = rows_now & 1 << i ? columns : 0;
       UNROLL
-      for (int j = 0; j < Fused::kAlpha; ++j) {
-        const int p = i * Fused::kAlpha + j;
-        pixels[p] = mask & 1u << p ? row[ChannelsContiguous ? j * a.from.stride_w : j] : 0.0f;
-      }
+      for (int j = 0; j < F::kAlpha; ++j, to += F::kDepth * F::kN)
+        cp_async<4>(to, row + (ChannelsContiguous ? j * a.from.stride_w : j), (inside >> j & 1) * 4);
     }
-    from += Fused::kDepth * a.from.stride_c;
+    from += F::kDepth * a.from.stride_c;
   }
-  __device__ __forceinline__ void transform_and_store(float* slab) const {
-    using Line = DataLine<Fused::kAlpha, Fused::kAlpha>;
-    float rows[Fused::kAlpha][Fused::kAlpha];
+  // After the thread has waited for its copies.
+  __device__ __forceinline__ void transform(float* slab) const {
+    using Line = DataLine<F::kAlpha, F::kAlpha>;
+    constexpr int kPlane = F::kDepth * F::kN;
+    float* const points = slab + at;
+    float lines[F::kAlpha][F::kAlpha];
     UNROLL
-    for (int i = 0; i < Fused::kAlpha; ++i) Line::apply(pixels + i * Fused::kAlpha, rows[i]);
-    float* const to = slab + k * Fused::kN + swizzle(k, tile);
-    UNROLL
-    for (int j = 0; j < Fused::kAlpha; ++j) {
-      const float column[4] = {rows[0][j], rows[1][j], rows[2][j], rows[3][j]};
-      float points[Fused::kAlpha];
-      Line::apply(column, points);
+    for (int i = 0; i < F::kAlpha; ++i) {
+      float pixels[F::kAlpha];
       UNROLL
-      for (int i = 0; i < Fused::kAlpha; ++i)
-        to[(i * Fused::kAlpha + j) * Fused::kDepth * Fused::kN] = points[i];
+      for (int j = 0; j < F::kAlpha; ++j) pixels[j] = points[(i * F::kAlpha + j) * kPlane];
+      Line::apply(pixels, lines[i]);
+    }
+    UNROLL
+    for (int j = 0; j < F::kAlpha; ++j) {
+      float in[F::kAlpha], out[F::kAlpha];
+      UNROLL
+      for (int i = 0; i < F::kAlpha; ++i) in[i] = lines[i][j];
+      Line::apply(in, out);
+      UNROLL
+      for (int i = 0; i < F::kAlpha; ++i) points[(i * F::kAlpha + j) * kPlane] = out[i];
     }
   }
 };
 
-// Starts the copy of 16 planes of 8 x 64 filters from channel k0 on: 16 threads a row, 128 rows.
+// Starts the copy of all planes of 8 channels read by kM filters from channel k0 on, 16 bytes a thread.
+template <typename F>
 __device__ __forceinline__ void copy_filters(const FusedArguments& a, const float* filters, int m0,
                                              int m_stored, int k0, float* slab) {
-  constexpr int kPerRow = Fused::kM / 4, kRowsAtOnce = Fused::kThreads / kPerRow;
+  constexpr int kPerRow = F::kM / 4, kRowsAtOnce = F::kThreads / kPerRow;
   const int m = static_cast<int>(threadIdx.x) % kPerRow * 4, first = static_cast<int>(threadIdx.x) / kPerRow;
-  const int k = first % Fused::kDepth, plane = first / Fused::kDepth;
+  const int k = first % F::kDepth, plane = first / F::kDepth;
   const bool inside = m0 + m < m_stored && k0 + k < a.depth;
   const float* from = inside ? filters + static_cast<int64_t>(k0 + k) * a.filter_row + m0 + m : a.filters;
   const int64_t next = inside ? a.filter_plane : 0;
   from += plane * next;
   UNROLL
-  for (int e = 0; e < Fused::kPlanes * Fused::kDepth / kRowsAtOnce; ++e) {
-    cp_async<16>(slab + (first + e * kRowsAtOnce) * Fused::kM + m, from, inside ? 16 : 0);
-    from += next * (kRowsAtOnce / Fused::kDepth);
+  for (int e = 0; e < F::kPlanes * F::kDepth / kRowsAtOnce; ++e) {
+    cp_async<16>(slab + (first + e * kRowsAtOnce) * F::kM + m, from, inside ? 16 : 0);
+    from += next * (kRowsAtOnce / F::kDepth);
   }
-  cp_async_commit_group();
 }
 
 __device__ __forceinline__ void load_four(float* to, const float* from) {
   const float4 four = *reinterpret_cast<const float4*>(from);
   to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
 }
+__device__ __forceinline__ void store_four(float* to, const float* from) {
+  *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+}
 
-// Two planes of one slab. The thread's rows are m, m + 1, 2, 3 and 32 behind, its columns n .. and 16 behind;
-// n is below 16, so swizzle() moves either four as a whole.
-__device__ __forceinline__ void multiply_slab(float (&sums)[2][8][8], const float* slab, int warp, int m,
+// The warp's planes of one slab. The thread's rows are m, m + 1, 2, 3 and (of 64) 32 behind, its columns n ..
+// and 16 behind; n is below 16, so swizzle() moves either four as a whole.
+template <typename F>
+__device__ __forceinline__ void multiply_slab(typename F::Sums& sums, const float* slab, int warp, int m,
                                               int n) {
   UNROLL
-  for (int k = 0; k < Fused::kDepth; ++k) {
+  for (int k = 0; k < F::kDepth; ++k) {
     UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int row = (2 * warp + half) * Fused::kDepth + k;
-      const float* const u = slab + row * Fused::kM + m;
-      const float* const v = slab + Fused::kFilterFloats + row * Fused::kN;
-      float a[8], b[8];
-      load_four(a, u);
-      load_four(a + 4, u + Fused::kM / 2);
-      const int column = swizzle(k % 4, n), low = k / 4 * (Fused::kN / 2);
-      load_four(b, v + column + low);
-      load_four(b + 4, v + column + (Fused::kN / 2 - low));
+    for (int p = 0; p < F::kWarpPlanes; ++p) {
+      const int row = (F::kWarpPlanes * warp + p) * F::kDepth + k;
+      const float* const u = slab + row * F::kM + m;
+      const float* const v = slab + F::kFilterFloats + row * F::kN;
+      float a[F::kRows], b[F::kColumns];
       UNROLL
-      for (int i = 0; i < 8; ++i) {
+      for (int i = 0; i < F::kRows; i += 4) load_four(a + i, u + i * 8);
+      const int column = swizzle(k % 4, n), low = k / 4 * (F::kN / 2);
+      load_four(b, v + column + low);
+      load_four(b + 4, v + column + (F::kN / 2 - low));
+      UNROLL
+      for (int i = 0; i < F::kRows; ++i) {
         UNROLL
-        for (int j = 0; j < 8; ++j) sums[half][i][j] = fmaf(a[i], b[j], sums[half][i][j]);
+        for (int j = 0; j < F::kColumns; ++j) sums[p][i][j] = fmaf(a[i], b[j], sums[p][i][j]);
       }
     }
   }
 }
 
-// The 2 x 2 outputs of one channel and tile, from the exchange [plane][channel][tile].
+// The outputs of one channel and tile, from the exchange [plane][channel][tile]. With stride 1 the first tile
+// starts where the tensor does; the last ones may reach beyond.
+template <typename F>
 __device__ __forceinline__ void write_outputs(const FusedArguments& a, const float* points, int group, int m,
                                               int tile) {
-  using Line = InterpolateLine<Fused::kAlpha, Fused::kSize>;
-  float rows[Fused::kAlpha][Fused::kSize];
+  using Line = InterpolateLine<F::kAlpha, F::kSize>;
+  float lines[F::kAlpha][F::kSize];
   UNROLL
-  for (int i = 0; i < Fused::kAlpha; ++i) {
-    float line[Fused::kAlpha];
+  for (int i = 0; i < F::kAlpha; ++i) {
+    float line[F::kAlpha];
     UNROLL
-    for (int j = 0; j < Fused::kAlpha; ++j)
-      line[j] = points[(i * Fused::kAlpha + j) * (Fused::kM / 2) * Fused::kExchangeRow];
-    Line::apply(line, rows[i]);
+    for (int j = 0; j < F::kAlpha; ++j) line[j] = points[(i * F::kAlpha + j) * F::kPart * F::kN];
+    Line::apply(line, lines[i]);
   }
-  const TileAt at = tile_at(a.tiles, tile);
-  const int h = at.h - a.to.origin_h, w = at.w - a.to.origin_w;
+  const TileAt at = tile_at<F::kSize>(a.tiles, tile);
   float* const to =
       a.written + at.n * a.to.stride_n + (static_cast<int64_t>(group) * a.to.channels + m) * a.to.stride_c;
   UNROLL
-  for (int j = 0; j < Fused::kSize; ++j) {
-    float column[4] = {rows[0][j], rows[1][j], rows[2][j], rows[3][j]}, outputs[Fused::kSize];
+  for (int j = 0; j < F::kSize; ++j) {
+    float column[F::kAlpha], outputs[F::kSize];
+    UNROLL
+    for (int i = 0; i < F::kAlpha; ++i) column[i] = lines[i][j];
     Line::apply(column, outputs);
     UNROLL
-    for (int i = 0; i < Fused::kSize; ++i) {
-      const int y = h + i, x = w + j;
-      if (y >= 0 && y < a.to.h && x >= 0 && x < a.to.w)
-        to[y * a.to.stride_h + x * a.to.stride_w] = outputs[i];
+    for (int i = 0; i < F::kSize; ++i) {
+      const int y = at.h + i, x = at.w + j;
+      if (y < a.to.h && x < a.to.w) to[y * a.to.stride_h + x * a.to.stride_w] = outputs[i];
     }
   }
 }
 
-template <bool ChannelsContiguous>
-__device__ __forceinline__ void invert(const FusedArguments& a, const float (&sums)[2][8][8], float* exchange,
+// A warp takes 32 tiles of a channel, or 4 tiles of 8 channels (32 bytes together): where tensors are
+// contiguous and no two lanes read one bank.
+template <typename F, bool ChannelsContiguous>
+__device__ __forceinline__ void invert(const FusedArguments& a, const typename F::Sums& sums, float* exchange,
                                        int group, int m0, int n0, int warp, int m, int n) {
-  constexpr int kHalf = Fused::kM / 2, kRow = Fused::kExchangeRow;
   UNROLL
-  for (int half = 0; half < 2; ++half) {
+  for (int part = 0; part < F::kM / F::kPart; ++part) {
+    __syncthreads();  // the slab, or the part before, has been read
     UNROLL
-    for (int p = 0; p < 2; ++p) {
+    for (int p = 0; p < F::kWarpPlanes; ++p) {
       UNROLL
       for (int i = 0; i < 4; ++i) {
-        const float* const from = sums[p][4 * half + i];
-        float* const to = exchange + ((2 * warp + p) * kHalf + m + i) * kRow + n;
-        *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
-        *reinterpret_cast<float4*>(to + Fused::kN / 2) = make_float4(from[4], from[5], from[6], from[7]);
+        const float* const from = sums[p][4 * part + i];
+        float* const to = exchange + ((F::kWarpPlanes * warp + p) * F::kPart + m + i) * F::kN;
+        store_four(to + swizzle(m + i, n), from);
+        store_four(to + swizzle(m + i, n + F::kN / 2), from + 4);
       }
     }
     __syncthreads();
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    for (int other = warp; other < 32; other += Fused::kWarps) {
-      const int row = ChannelsContiguous ? lane : other, column = ChannelsContiguous ? other : lane;
-      if (m0 + half * kHalf + row < a.to.channels && n0 + column < a.tiles.tiles)
-        write_outputs(a, exchange + row * kRow + column, group, m0 + half * kHalf + row, n0 + column);
+    for (int e = static_cast<int>(threadIdx.x); e < F::kPart * F::kN; e += F::kThreads) {
+      const int row = ChannelsContiguous ? e % 8 + e / 32 % 4 * 8 : e / F::kN;
+      const int column = ChannelsContiguous ? e / 8 % 4 + e / 128 * 4 : e % F::kN;
+      const int channel = m0 + part * F::kPart + row;
+      if (channel < a.to.channels && n0 + column < a.tiles.tiles)
+        write_outputs<F>(a, exchange + row * F::kN + swizzle(row, column), group, channel, n0 + column);
     }
-    __syncthreads();
   }
 }
 
-// Blocks in the order m (fastest), tiles, groups: neighbours read the same tiles.
-template <bool ChannelsContiguous>
-__global__ void __launch_bounds__(Fused::kThreads, 1)
+// Blocks in the order m (fastest), tiles, groups: neighbours read the same tiles. Half a warp reads its rows
+// and its columns of a plane in one go each: neighbours have the same rows, lanes two apart the same columns.
+template <int Size, bool ChannelsContiguous>
+__global__ void __launch_bounds__(Fused<Size>::kThreads, 1)
     fused_kernel(const FusedArguments a, int m_blocks, int n_blocks) {
+  using F = Fused<Size>;
   float* const shared = dynamic_smem<float>();
   int rest = static_cast<int>(blockIdx.x);
-  const int m0 = rest % m_blocks * Fused::kM;
+  const int m0 = rest % m_blocks * F::kM;
   rest /= m_blocks;
-  const int n0 = rest % n_blocks * Fused::kN, group = rest / n_blocks;
+  const int n0 = rest % n_blocks * F::kN, group = rest / n_blocks;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int m = lane / 4 * 4, n = lane % 4 * 4;
+  const int m = lane / 2 % 8 * 4, n = (lane % 2 + lane / 16 * 2) * 4;
   const float* const filters = a.filters + group * a.filter_group;
-  float sums[2][8][8] = {};
+  typename F::Sums sums = {};
 
-  TileLoader<ChannelsContiguous> loader(a, group, n0);
-  copy_filters(a, filters, m0, a.to.lanes_stored, 0, shared);
-  loader.load(a, 0);
-  loader.transform_and_store(shared + Fused::kFilterFloats);
-  cp_async_wait_group<0>();
-  __syncthreads();
+  TileLoader<Size, ChannelsContiguous> loader(a, group, n0);
+  const bool loads = F::kLoaders == F::kThreads || static_cast<int>(threadIdx.x) < F::kLoaders;
+  const auto copy = [&](int k0, float* slab) {
+    copy_filters<F>(a, filters, m0, a.to.lanes_stored, k0, slab);
+    if (loads) loader.copy(a, k0, slab);
+    cp_async_commit_group();
+  };
+  copy(0, shared);
   int half = 0;
-  for (int k0 = 0; k0 < a.depth; k0 += Fused::kDepth) {
-    float* const next = shared + (half ^ 1) * Fused::kSlabFloats;
-    copy_filters(a, filters, m0, a.to.lanes_stored, k0 + Fused::kDepth, next);
-    loader.load(a, k0 + Fused::kDepth);
-    multiply_slab(sums, shared + half * Fused::kSlabFloats, warp, m, n);
-    loader.transform_and_store(next + Fused::kFilterFloats);
-    cp_async_wait_group<0>();
-    __syncthreads();
+  for (int k0 = 0; k0 < a.depth; k0 += F::kDepth) {
+    float* const slab = shared + half * F::kSlabFloats;
     half ^= 1;
+    cp_async_wait_group<0>();
+    if (loads) loader.transform(slab);
+    __syncthreads();
+    if (k0 + F::kDepth < a.depth) copy(k0 + F::kDepth, shared + half * F::kSlabFloats);
+    multiply_slab<F>(sums, slab, warp, m, n);
   }
-  invert<ChannelsContiguous>(a, sums, shared, group, m0, n0, warp, m, n);
+  invert<F, ChannelsContiguous>(a, sums, shared, group, m0, n0, warp, m, n);
 }
 
 class FusedPlan final : public Plan {
@@ -285,14 +314,23 @@ class FusedPlan final : public Plan {
                            forward ? signal : image,
                            tile_classes(geometry_.h, geometry_.w, problem.batch).at[0],
                            forward ? image.lanes : signal.lanes};
-    const int m_blocks = (a.to.channels + Fused::kM - 1) / Fused::kM;
-    const int n_blocks = (a.tiles.tiles + Fused::kN - 1) / Fused::kN;
-    const auto kernel = problem.layout == Layout::nhwc ? fused_kernel<true> : fused_kernel<false>;
-    launch(kernel, static_cast<unsigned>(m_blocks * n_blocks * problem.groups), Fused::kThreads,
-           Fused::kSharedBytes, queue, a, m_blocks, n_blocks);
+    const bool nhwc = problem.layout == Layout::nhwc;
+    if (a.tiles.h.size == 2)
+      launch_kernel<2>(a, nhwc ? fused_kernel<2, true> : fused_kernel<2, false>, queue);
+    else
+      launch_kernel<4>(a, nhwc ? fused_kernel<4, true> : fused_kernel<4, false>, queue);
   }
 
  private:
+  template <int Size>
+  void launch_kernel(const FusedArguments& a, void (*kernel)(FusedArguments, int, int), Queue& queue) const {
+    using F = Fused<Size>;
+    const int m_blocks = (a.to.channels + F::kM - 1) / F::kM;
+    const int n_blocks = (a.tiles.tiles + F::kN - 1) / F::kN;
+    launch(kernel, static_cast<unsigned>(m_blocks * n_blocks * geometry_.problem.groups), F::kThreads,
+           F::kSharedBytes, queue, a, m_blocks, n_blocks);
+  }
+
   const Geometry geometry_;
   const PlaneSet filters_;
 };

@@ -242,6 +242,7 @@ OperationCount count_fused(const Geometry& geometry) {
   const int64_t read = (forward ? geometry.image : geometry.signal).channels;
   const int64_t written = (forward ? geometry.signal : geometry.image).channels;
   const TileClass tiles = tile_classes(geometry.h, geometry.w, p.batch).at[0];
+  const int channels = fused_channels(tiles.h.size);
   const double groups = static_cast<double>(p.groups);
   const double in_blocks = static_cast<double>(round_up(tiles.tiles, kFusedTiles));
   const double in_slabs = static_cast<double>(round_up(read, kFusedDepth));
@@ -249,11 +250,10 @@ OperationCount count_fused(const Geometry& geometry) {
   const PlaneSet filters = fused_filter_planes(geometry);
 
   OperationCount count;
-  count.product_flops = 2 * groups *
-                        static_cast<double>(geometry.planes() * round_up(written, kFusedChannels)) *
+  count.product_flops = 2 * groups * static_cast<double>(geometry.planes() * round_up(written, channels)) *
                         in_blocks * in_slabs;
   count.transform_flops =
-      groups * (in_blocks * in_slabs * static_cast<double>(ceil_div(written, kFusedChannels)) * lines.data +
+      groups * (in_blocks * in_slabs * static_cast<double>(ceil_div(written, channels)) * lines.data +
                 tiles.tiles * static_cast<double>(written) * lines.interpolate) +
       static_cast<double>(filters.floats / geometry.planes()) * of_filter.evaluate;
   count.bytes =

@@ -44,9 +44,16 @@ int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 // and to block tiles.
 OperationCount count_nonfused(const Geometry& geometry);
 
-// The fused kernel: channels written and tiles of a block, channels read of a slab; and the planes of its
-// filters, [channel read][channel written] in any layout.
-inline constexpr int kFusedChannels = 64, kFusedTiles = 32, kFusedDepth = 8;
+// The fused kernel for output tiles of `size`: channels written and tiles of a block, channels read of a
+// slab, shared memory (two slabs of filters and tiles); and the planes of its filters, [channel read][channel
+// written] in any layout.
+inline constexpr int kFusedTiles = 32, kFusedDepth = 8;
+constexpr int fused_channels(int size) {
+  return size == 2 ? 64 : 32;
+}
+constexpr int fused_shared_bytes(int size) {
+  return 2 * (size + 2) * (size + 2) * kFusedDepth * (fused_channels(size) + kFusedTiles) * 4;
+}
 PlaneSet fused_filter_planes(const Geometry& geometry);
 // Its tiles are transformed again for each block of channels written; only the filters' planes are stored.
 OperationCount count_fused(const Geometry& geometry);

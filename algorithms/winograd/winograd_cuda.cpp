@@ -81,7 +81,8 @@ class CudaWinograd : public Algorithm {
 
 class FusedWinograd final : public CudaWinograd {
  public:
-  explicit FusedWinograd(const Algorithm& on_cpu) : CudaWinograd(on_cpu, "f2x2_3x3.fused", TileRule{2}) {
+  FusedWinograd(const Algorithm& on_cpu, const std::string& variant, int size)
+      : CudaWinograd(on_cpu, variant + ".fused", TileRule{size}) {
     info_.summary += ", all in one kernel";
   }
   Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
@@ -92,6 +93,14 @@ class FusedWinograd final : public CudaWinograd {
           "winograd.f4x4_3x3.cuda)");
     const Support support = CudaWinograd::supports(problem, device);
     if (!support) return support;
+    constexpr int kReserved = 1024;  // of a multiprocessor's shared memory, for each block
+    const int needed = fused_shared_bytes(rule_.size) + kReserved;
+    if (device.kind == DeviceKind::cuda && device.l1_bytes < needed)
+      return Support::no(
+          Reason::device_missing,
+          fmt::format("device {}: a block takes {} KB of shared memory of a multiprocessor, which "
+                      "here has {}",
+                      device.instructions, needed / 1024, device.l1_bytes / 1024));
     const Extent2 output = problem.output();
     const double tiles =
         static_cast<double>(problem.batch) * static_cast<double>(output.h) * static_cast<double>(output.w);
@@ -116,7 +125,12 @@ void add_winograd_cuda(Registry& registry) {
     const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
     registry.add(std::make_unique<CudaWinograd>(*on_cpu, variant, TileRule{size}));
   };
-  registry.add(std::make_unique<FusedWinograd>(*registry.find("winograd.f2x2_3x3.cpu")));
+  const auto add_fused = [&](const std::string& variant, int size) {
+    const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
+    registry.add(std::make_unique<FusedWinograd>(*on_cpu, variant, size));
+  };
+  add_fused("f2x2_3x3", 2);
+  add_fused("f4x4_3x3", 4);
   add("f4x4_3x3", 4);
   add("f2x2_5x5", 2);
   add("f4x4_5x5", 4);

@@ -1,5 +1,5 @@
 // The CUDA rows of this folder and the plans behind them; a plan of each kind exists for the GPU (where the
-// build has CUDA) and for the emulator. fused: F(2x2, 3x3), forward and backward-data.
+// build has CUDA) and for the emulator. fused: F(2x2, 3x3) and F(4x4, 3x3), forward and backward-data.
 #pragma once
 
 #include <memory>

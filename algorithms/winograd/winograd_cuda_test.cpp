@@ -15,7 +15,8 @@
 namespace convscope {
 namespace {
 
-constexpr const char* kFused = "f2x2_3x3.fused";
+constexpr const char* kFused2 = "f2x2_3x3.fused";
+constexpr const char* kFused4 = "f4x4_3x3.fused";
 
 class WinogradCuda : public testing::Test {
  protected:
@@ -42,7 +43,7 @@ class WinogradCuda : public testing::Test {
   void expect_all_passes(const std::string& name, const std::string& shape, const PlanOptions& options = {},
                          EmulatorOptions order = {}) {
     for (const Pass pass : kPasses) {
-      if (name == kFused && pass == Pass::backward_filter) continue;
+      if (name.ends_with(".fused") && pass == Pass::backward_filter) continue;
       for (const char* layout : {"nchw", "nhwc"})
         expect_right(name,
                      parse_problem(std::string(convscope::name(pass)) + " fp32 " + layout + " " + shape),
@@ -126,39 +127,80 @@ TEST_F(WinogradCuda, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
   expect_all_passes("polyphase", "n=1 c=3 hw=227x227 k=8 rs=11x11 stride=4x4");
   for (const char* name : {"f2x2_5x5", "f4x4_5x5", "mixed"})
     expect_all_passes(name, "n=1 c=12 hw=27x27 k=16 rs=5x5 pad=2x2");
-  for (const char* name : {"f4x4_3x3", "mixed"})
+  for (const char* name : {"f4x4_3x3", "mixed", kFused4})
     expect_all_passes(name, "n=1 c=64 hw=13x13 k=48 rs=3x3 pad=1x1");
 }
 
-TEST_F(WinogradCuda, TheFusedKernelIsRightOnRandomProblems) {
-  Problems problems(4);
-  for (int i = 0; i < 24; ++i) {
-    ConvProblem problem = problems.next({3, 3}, {1, 1});
-    if (problem.pass == Pass::backward_filter) problem.pass = Pass::backward_data;
-    expect_right(kFused, problem);
+TEST_F(WinogradCuda, FusedKernelsAreRightOnRandomProblems) {
+  for (const char* name : {kFused2, kFused4}) {
+    Problems problems(4);
+    for (int i = 0; i < 24; ++i) {
+      ConvProblem problem = problems.next({3, 3}, {1, 1});
+      if (problem.pass == Pass::backward_filter) problem.pass = Pass::backward_data;
+      expect_right(name, problem);
+    }
   }
 }
 
-TEST_F(WinogradCuda, TheFusedKernelIsRightInAnyOrderOfThreadsAndOnLargerLayers) {
-  for (const EmulatorOrder order : {EmulatorOrder::reverse, EmulatorOrder::random})
-    expect_all_passes(kFused, "n=2 c=9 hw=9x10 k=17 rs=3x3 pad=1x1", {}, {order, 7});
-  expect_all_passes(kFused, "n=2 c=96 hw=13x13 k=72 rs=3x3 pad=1x1");
-  expect_all_passes(kFused, "n=1 c=12 hw=9x9 k=15 rs=3x3 pad=1x1 groups=3");
+TEST_F(WinogradCuda, FusedKernelsAreRightInAnyOrderOfThreads) {
+  for (const char* name : {kFused2, kFused4})
+    for (const EmulatorOrder order : {EmulatorOrder::reverse, EmulatorOrder::random})
+      expect_all_passes(name, "n=2 c=18 hw=9x10 k=17 rs=3x3 pad=1x1", {}, {order, 7});
 }
 
-TEST_F(WinogradCuda, TheFusedKernelRefusesBackwardFilterWithItsReason) {
-  expect_refusal(kFused, "backward_filter fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_pass,
-                 "over tiles");
+TEST_F(WinogradCuda, FusedKernelsAreRightForEveryRestOfATileAndPadding) {
+  for (const char* name : {kFused2, kFused4})
+    for (const char* shape : {"hw=8x8 k=5 rs=3x3 pad=1x1", "hw=3x11 k=5 rs=3x3", "hw=7x4 k=5 rs=3x3 pad=2x0",
+                              "hw=5x9 k=5 rs=3x3 pad=0x2", "hw=1x1 k=5 rs=3x3 pad=1x1"})
+      expect_all_passes(name, std::string("n=3 c=3 ") + shape);
 }
 
-TEST_F(WinogradCuda, TheFusedKernelCountsItsBlocksAndRepeatedTransforms) {
-  // 2 * 49 tiles, padded to 128, 65 channels to 128, 5 to 8.
-  const Algorithm& fused = variant(kFused);
+TEST_F(WinogradCuda, FusedKernelsAreRightWithGroupsAndManyBlocks) {
+  for (const char* name : {kFused2, kFused4}) {
+    expect_all_passes(name, "n=1 c=12 hw=9x9 k=15 rs=3x3 pad=1x1 groups=3");
+    expect_all_passes(name, "n=2 c=96 hw=13x13 k=72 rs=3x3 pad=1x1");
+  }
+}
+
+TEST_F(WinogradCuda, FusedKernelsRefuseBackwardFilterWithItsReason) {
+  for (const char* name : {kFused2, kFused4})
+    expect_refusal(name, "backward_filter fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_pass,
+                   "over tiles");
+}
+
+TEST_F(WinogradCuda, FusedKernelsRefuseAGpuWithTooLittleSharedMemory) {
+  const ConvProblem problem = parse_problem("forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3");
+  DeviceInfo gpu{.kind = DeviceKind::cuda, .name = "GPU", .instructions = "sm_89", .l1_bytes = 100 * 1024};
+  EXPECT_TRUE(variant(kFused2).supports(problem, gpu));
+  const Support small = variant(kFused4).supports(problem, gpu);
+  EXPECT_EQ(small.reason(), Reason::device_missing);
+  EXPECT_THAT(small.why(), testing::HasSubstr("145 KB of shared memory"));
+  gpu.l1_bytes = 164 * 1024;
+  EXPECT_TRUE(variant(kFused4).supports(problem, gpu));
+}
+
+TEST_F(WinogradCuda, FusedKernelsKeepOnlyTheFiltersInTheWorkspace) {
+  EmulatorDevice device;
+  for (const char* batch : {"n=1", "n=64"}) {
+    const ConvProblem problem =
+        parse_problem(std::string("forward fp32 nchw c=8 hw=9x9 k=12 rs=3x3 ") + batch);
+    EXPECT_EQ(variant(kFused2).plan(problem, device, {})->workspace_bytes(), 16 * 8 * 12 * 4);
+    EXPECT_EQ(variant(kFused4).plan(problem, device, {})->workspace_bytes(), 36 * 8 * 12 * 4);
+  }
+}
+
+TEST_F(WinogradCuda, FusedKernelsCountTheirBlocksAndRepeatedTransforms) {
+  // F(2x2): 2 * 49 tiles, padded to 128, 65 channels to 128, 5 to 8. F(4x4): 2 * 16 tiles, 65 channels to 96.
   const ConvProblem wide = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=65 rs=3x3 pad=1x1");
-  EXPECT_EQ(fused.operations(wide)->product_flops, 2.0 * 16 * 128 * 128 * 8);
+  EXPECT_EQ(variant(kFused2).operations(wide)->product_flops, 2.0 * 16 * 128 * 128 * 8);
+  EXPECT_EQ(variant(kFused4).operations(wide)->product_flops, 2.0 * 36 * 96 * 32 * 8);
   const ConvProblem narrow = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=64 rs=3x3 pad=1x1");
-  EXPECT_GT(fused.operations(wide)->transform_flops - fused.operations(narrow)->transform_flops,
+  EXPECT_GT(variant(kFused2).operations(wide)->transform_flops -
+                variant(kFused2).operations(narrow)->transform_flops,
             2.0 * 49 * 5 * 32);
+  EXPECT_GT(variant(kFused4).operations(wide)->transform_flops -
+                variant(kFused4).operations(narrow)->transform_flops,
+            2.0 * 16 * 5 * 144);
 }
 
 TEST_F(WinogradCuda, EveryBlockTileOfTheProductIsRight) {

@@ -104,6 +104,11 @@ class BlockRunner {
   void close_block();
   void close_tsan_fibers();
   std::string deadlock_text() const;
+  [[noreturn]] void fail_divergent(const Barrier& barrier, int id, unsigned threads, const char* operation,
+                                   const CallSite& site);
+  [[noreturn]] void fail_divergent(const WarpMeeting& meeting, unsigned mask, const char* operation,
+                                   const CallSite& site);
+  [[noreturn]] void fail_absent(const char* operation, const CallSite& site);
   unsigned lanes_in(unsigned warp) const;
   void make_ready(std::vector<Fiber*>& fibers);
   void push(Fiber* fiber);

@@ -32,6 +32,9 @@ inline float f16_element(uint32_t word, int index) {
   return std::bit_cast<__half>(static_cast<uint16_t>(index ? word >> 16 : word));
 }
 
+// sums = a b for a of 16 x depth and b of depth x 8, each sum in the order of the depth.
+void multiply_fragments(const float* a, const float* b, int depth, float (&sums)[16][8]);
+
 // Element gives the element of a register; PerWord elements lie in one register.
 template <int PerWord, float (*Element)(uint32_t, int)>
 CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, const CallSite& site) {
@@ -47,14 +50,11 @@ CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, con
     for (int word = 0; word < 2; ++word)
       for (int e = 0; e < PerWord; ++e) b[(t + 4 * word) * PerWord + e][g] = Element(part->b[word], e);
   }
+  float sums[16][8];
+  multiply_fragments(&a[0][0], &b[0][0], depth, sums);
   for (int lane = 0; lane < 32; ++lane) {
     auto* part = static_cast<Fragments*>(lanes[lane]);
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane / 4 + 8 * (i / 2), column = lane % 4 * 2 + i % 2;
-      float sum = 0;
-      for (int k = 0; k < depth; ++k) sum += a[row][k] * b[k][column];
-      part->d[i] = part->c[i] + sum;
-    }
+    for (int i = 0; i < 4; ++i) part->d[i] = part->c[i] + sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
   }
 }
 

@@ -17,6 +17,28 @@ std::string hexadecimal(unsigned mask) {
 
 }  // namespace
 
+// Apart from their callers, which run millions of times: the strings' stack is slow to enter under the
+// sanitizers.
+void BlockRunner::fail_divergent(const Barrier& barrier, int id, unsigned threads, const char* operation,
+                                 const CallSite& site) {
+  fail("divergent barrier " + std::to_string(id) + ": " + operation + " for " + std::to_string(threads) +
+           " threads meets " + barrier.operation + " for " + std::to_string(barrier.threads) +
+           " threads of " + barrier.site.text(),
+       site);
+}
+
+void BlockRunner::fail_divergent(const WarpMeeting& meeting, unsigned mask, const char* operation,
+                                 const CallSite& site) {
+  fail("divergent warp " + std::to_string(running_->warp) + ": lane " + std::to_string(running_->lane) +
+           " in " + operation + " with mask " + hexadecimal(mask) + " meets " + meeting.operation +
+           " with mask " + hexadecimal(meeting.mask) + " of " + meeting.site.text(),
+       site);
+}
+
+void BlockRunner::fail_absent(const char* operation, const CallSite& site) {
+  fail(std::string(operation) + ": the mask lacks the calling lane", site);
+}
+
 void BlockRunner::block_barrier(int id, unsigned threads, unsigned value, const char* operation,
                                 const CallSite& site) {
   const tsan::Unwatched unwatched;
@@ -31,10 +53,7 @@ void BlockRunner::block_barrier(int id, unsigned threads, unsigned value, const 
   }
   // Named barriers join producers and consumers, who come from different lines.
   if (barrier.threads != wanted || (id == 0 && !(barrier.site == site)))
-    fail("divergent barrier " + std::to_string(id) + ": " + operation + " for " + std::to_string(wanted) +
-             " threads meets " + barrier.operation + " for " + std::to_string(barrier.threads) +
-             " threads of " + barrier.site.text(),
-         site);
+    fail_divergent(barrier, id, wanted, operation, site);
   tsan::Phase* phase = tsan::arrive(barrier.phase);
   barrier.sum += value;
   Fiber& me = *running_;
@@ -63,16 +82,16 @@ void BlockRunner::meet_warp(unsigned mask, void* argument, Combine combine, bool
   auto& meetings = warps_[me.warp];
   const unsigned bit = 1u << me.lane;
   mask &= lanes_in(me.warp);  // the last, partial warp may use the full mask, as on the device
-  if (!(mask & bit)) fail(std::string(operation) + ": the mask lacks the calling lane", site);
+  if (!(mask & bit)) fail_absent(operation, site);
   auto meeting =
       std::find_if(meetings.begin(), meetings.end(), [&](const WarpMeeting& m) { return m.mask & bit; });
-  if (meeting == meetings.end())
-    meeting = meetings.insert(meetings.end(), WarpMeeting{mask, 0, {}, operation, site, nullptr});
-  if (meeting->mask != mask || !(meeting->site == site))
-    fail("divergent warp " + std::to_string(me.warp) + ": lane " + std::to_string(me.lane) + " in " +
-             operation + " with mask " + hexadecimal(mask) + " meets " + meeting->operation + " with mask " +
-             hexadecimal(meeting->mask) + " of " + meeting->site.text(),
-         site);
+  if (meeting == meetings.end()) {
+    meeting = meetings.emplace(meetings.end());
+    meeting->mask = mask;
+    meeting->operation = operation;
+    meeting->site = site;
+  }
+  if (meeting->mask != mask || !(meeting->site == site)) fail_divergent(*meeting, mask, operation, site);
   tsan::Phase* phase = orders_memory ? tsan::arrive(meeting->phase) : nullptr;
   meeting->arrived |= bit;
   meeting->arguments[me.lane] = argument;

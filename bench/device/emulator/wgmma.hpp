@@ -49,15 +49,15 @@ template <typename Element, int N>
 void multiply_own_part(const WarpgroupProduct& product) {
   constexpr int depth = std::is_same_v<Element, Tf32> ? 8 : 16;
   const int thread = static_cast<int>(current_thread->linear % 128);
-  for (int half = 0; half < 2; ++half) {
-    const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * half;
-    float a[depth], b[depth];
-    read_row<Element>(product.a, row, a, product.site);
-    for (int i = 0; i < N / 4; ++i) {
-      const int column = i / 2 * 8 + thread % 4 * 2 + i % 2;
-      read_row<Element>(product.b, column, b, product.site);
+  float a[2][depth], b[depth];
+  for (int half = 0; half < 2; ++half)
+    read_row<Element>(product.a, thread / 32 * 16 + thread % 32 / 4 + 8 * half, a[half], product.site);
+  for (int i = 0; i < N / 4; ++i) {
+    const int column = i / 2 * 8 + thread % 4 * 2 + i % 2;
+    read_row<Element>(product.b, column, b, product.site);
+    for (int half = 0; half < 2; ++half) {
       float sum = 0;
-      for (int k = 0; k < depth; ++k) sum += a[k] * b[k];
+      for (int k = 0; k < depth; ++k) sum += a[half][k] * b[k];
       float& d = product.d[i / 2 * 4 + half * 2 + i % 2];
       d = (product.accumulate ? d : 0.0f) + sum;
     }

@@ -16,7 +16,7 @@ struct CallSite {
   }
   // By text: one header included twice has two pointers to the same name.
   bool operator==(const CallSite& other) const {
-    return line == other.line && std::strcmp(file, other.file) == 0;
+    return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0);
   }
   std::string text() const { return std::string(file) + ":" + std::to_string(line); }
 };
