@@ -63,10 +63,10 @@ TEST(Select, JudgesOneDnnsChoiceOnTheCommittedResults) {
 
 TEST(Select, OfSeveralFilesCountsRepeats) {
   const std::string results = committed_results();
-  const Json verdict = selected({results, results})["networks"][0]["choosers"][0]["verdicts"][0];
-  EXPECT_EQ(verdict["repeats"], 2);
-  EXPECT_EQ(verdict["implementations"], 1);
-  EXPECT_EQ(verdict["spread"], 0);
+  const Json judgement = selected({results, results})["networks"][0]["choosers"][0]["judgements"][0];
+  EXPECT_EQ(judgement["repeats"], 2);
+  EXPECT_EQ(judgement["implementations"], 1);
+  EXPECT_EQ(judgement["spread"], 0);
 }
 
 TEST(Select, JudgesWhoeverIsNamed) {

@@ -53,19 +53,19 @@ std::vector<Prediction> predict(const Contest& contest) {
   return predict(contest.key().problem.math, planned(contest), contest.first->ceilings);
 }
 
-std::vector<Verdict> judge_predictions(const Network& network) {
-  std::vector<Verdict> verdicts;
+std::vector<Judgement> judge_predictions(const Network& network) {
+  std::vector<Judgement> judgements;
   for (const Contest* contest : network.contests) {
     const std::vector<Prediction> predictions = predict(*contest);
     if (!predictions.empty()) {
-      verdicts.push_back(judge(*contest, predictions.front().algorithm));
+      judgements.push_back(judge(*contest, predictions.front().algorithm));
       continue;
     }
-    verdicts.emplace_back();
-    verdicts.back().contest = contest;
-    verdicts.back().missing = "no row says what it does, or a ceiling is unknown";
+    judgements.emplace_back();
+    judgements.back().contest = contest;
+    judgements.back().missing = "no row says what it does, or a ceiling is unknown";
   }
-  return verdicts;
+  return judgements;
 }
 
 }  // namespace convscope

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/select/verdict.hpp"
+#include "bench/select/judgement.hpp"
 
 namespace convscope {
 
@@ -38,7 +38,8 @@ std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm>
 // would know, and those whose counts are not known; of the others no outcome and no time is looked at.
 std::vector<Prediction> predict(const Contest& contest);
 
-// The chooser's verdicts over a network's contests. `missing` of one whose choice is wrong or failed says so.
-std::vector<Verdict> judge_predictions(const Network& network);
+// The chooser's judgements over a network's contests. `missing` of one whose choice is wrong or failed says
+// so.
+std::vector<Judgement> judge_predictions(const Network& network);
 
 }  // namespace convscope

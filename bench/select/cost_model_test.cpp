@@ -59,10 +59,10 @@ TEST(CostModel, LooksAtNoTimeOfTheRows) {
   const Rows rows{does(row("cheap.cpu", 9), 100, 0), does(row("dear.cpu", 1), 200, 0)};
   const auto all = contests(rows);
   EXPECT_EQ(predict(all[0]).front().algorithm, "cheap.cpu");
-  const auto verdicts = judge_predictions(networks(all)[0]);
-  ASSERT_EQ(verdicts.size(), 1u);
-  EXPECT_DOUBLE_EQ(verdicts[0].regret, 8);
-  EXPECT_EQ(verdicts[0].rank, 2);
+  const auto judgements = judge_predictions(networks(all)[0]);
+  ASSERT_EQ(judgements.size(), 1u);
+  EXPECT_DOUBLE_EQ(judgements[0].regret, 8);
+  EXPECT_EQ(judgements[0].rank, 2);
 }
 
 TEST(CostModel, NeverChoosesWhatRefusedButMayChooseWhatIsWrong) {
@@ -71,9 +71,9 @@ TEST(CostModel, NeverChoosesWhatRefusedButMayChooseWhatIsWrong) {
                   does(refusal, 1, 0)};
   const auto all = contests(rows);
   EXPECT_EQ(predict(all[0]).size(), 2u);
-  const auto verdicts = judge_predictions(networks(all)[0]);
-  EXPECT_EQ(verdicts[0].choice, nullptr);
-  EXPECT_EQ(verdicts[0].missing, "accuracy");
+  const auto judgements = judge_predictions(networks(all)[0]);
+  EXPECT_EQ(judgements[0].choice, nullptr);
+  EXPECT_EQ(judgements[0].missing, "accuracy");
 }
 
 TEST(CostModel, NeverChoosesALibrarysRowWhoseCountIsTheDirectMethods) {
@@ -87,9 +87,9 @@ TEST(CostModel, NeverChoosesALibrarysRowWhoseCountIsTheDirectMethods) {
 TEST(CostModel, SaysWhereItCannotChoose) {
   const Rows rows{does(row("library.cpu", 1), 0, 0)};
   const auto all = contests(rows);
-  const auto verdicts = judge_predictions(networks(all)[0]);
-  EXPECT_EQ(verdicts[0].choice, nullptr);
-  EXPECT_THAT(verdicts[0].missing, ::testing::HasSubstr("no row says what it does"));
+  const auto judgements = judge_predictions(networks(all)[0]);
+  EXPECT_EQ(judgements[0].choice, nullptr);
+  EXPECT_THAT(judgements[0].missing, ::testing::HasSubstr("no row says what it does"));
 }
 
 TEST(PredictionReport, HasTheChooserBesideTheLibrarys) {

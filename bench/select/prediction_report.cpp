@@ -14,30 +14,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void print_choices(std::ostream& out, const std::vector<Verdict>& verdicts, bool coloured) {
+void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, bool coloured) {
   TextTable table({"<layer and pass", "<chosen", ">predicted ms", ">median ms", "<oracle", ">median ms",
                    ">regret", ">rank"});
-  for (const Verdict& verdict : verdicts) {
-    const auto predictions = predict(*verdict.contest);
-    const bool has_oracle = !verdict.contest->able.empty();
-    const ResultRecord* oracle = has_oracle ? verdict.contest->able.front().row : nullptr;
+  for (const Judgement& judgement : judgements) {
+    const auto predictions = predict(*judgement.contest);
+    const bool has_oracle = !judgement.contest->able.empty();
+    const ResultRecord* oracle = has_oracle ? judgement.contest->able.front().row : nullptr;
     const std::string chosen = predictions.empty() ? "-" : predictions.front().algorithm;
     const std::string predicted =
         predictions.empty() ? "-" : milliseconds_text(predictions.front().seconds());
     const std::string oracle_ms = has_oracle ? milliseconds_text(median_seconds(*oracle)) : "-";
     const std::string oracle_id = has_oracle ? marked_name(*oracle) : "-";
-    if (verdict.choice == nullptr) {
-      table.add({label(*verdict.contest), chosen + ": " + verdict.missing, predicted, "-", oracle_id,
+    if (judgement.choice == nullptr) {
+      table.add({label(*judgement.contest), chosen + ": " + judgement.missing, predicted, "-", oracle_id,
                  oracle_ms, "-", "-"},
                 ' ', colour::bad);
       continue;
     }
-    table.add(
-        {label(*verdict.contest), chosen, predicted, milliseconds_text(median_seconds(*verdict.choice->row)),
-         oracle_id, oracle_ms, percent_text(verdict.regret), fmt::format("{}", verdict.rank)},
-        verdict.rank == 1 ? '*'
-        : verdict.is_tie  ? '~'
-                          : ' ');
+    table.add({label(*judgement.contest), chosen, predicted,
+               milliseconds_text(median_seconds(*judgement.choice->row)), oracle_id, oracle_ms,
+               percent_text(judgement.regret), fmt::format("{}", judgement.rank)},
+              judgement.rank == 1 ? '*'
+              : judgement.is_tie  ? '~'
+                                  : ' ');
   }
   table.print(out, coloured);
 }
@@ -60,10 +60,10 @@ Json rates_json(const Score& score) {
   return json;
 }
 
-Json choice_json(const Verdict& verdict) {
-  const auto predictions = predict(*verdict.contest);
-  Json json{{"layer", verdict.contest->key().layer},
-            {"pass", name(verdict.contest->key().problem.pass)},
+Json choice_json(const Judgement& judgement) {
+  const auto predictions = predict(*judgement.contest);
+  Json json{{"layer", judgement.contest->key().layer},
+            {"pass", name(judgement.contest->key().problem.pass)},
             {"chosen", nullptr},
             {"predicted_seconds", nullptr},
             {"median_seconds", nullptr},
@@ -74,13 +74,13 @@ Json choice_json(const Verdict& verdict) {
     json["chosen"] = predictions.front().algorithm;
     json["predicted_seconds"] = predictions.front().seconds();
   }
-  if (verdict.choice == nullptr) {
-    json["missing"] = verdict.missing;
+  if (judgement.choice == nullptr) {
+    json["missing"] = judgement.missing;
     return json;
   }
-  json["median_seconds"] = median_seconds(*verdict.choice->row);
-  json["regret"] = verdict.regret;
-  json["rank"] = verdict.rank;
+  json["median_seconds"] = median_seconds(*judgement.choice->row);
+  json["regret"] = judgement.regret;
+  json["rank"] = judgement.rank;
   return json;
 }
 
@@ -94,13 +94,13 @@ void print_predictions(std::ostream& out, const Selection& selection, const Cons
     const Contest& front = network.front();
     fmt::print(out, "{}{}{}\n  {}\n", style.colour ? colour::heading : "", heading(front),
                style.colour ? colour::reset : "", circumstances(front.key(), front.first->device));
-    const std::vector<Verdict> own = judge_predictions(network);
+    const std::vector<Judgement> own = judge_predictions(network);
     print_choices(out, own, style.colour);
     TextTable table(
         {"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">top-1", ">top-3"});
     add_chooser(table, std::string(kOwn), score(own));
     for (const std::string& chooser : selection.choosers)
-      add_chooser(table, chooser, score(verdicts(network, chooser)));
+      add_chooser(table, chooser, score(judgements(network, chooser)));
     table.print(out, style.colour);
     out << '\n';
   }
@@ -115,11 +115,11 @@ nlohmann::ordered_json predictions_json(const Selection& selection) {
                {"batch", front.key().problem.batch},
                {"choices", Json::array()},
                {"scores", Json::object()}};
-    const std::vector<Verdict> own = judge_predictions(network);
-    for (const Verdict& verdict : own) entry["choices"].push_back(choice_json(verdict));
+    const std::vector<Judgement> own = judge_predictions(network);
+    for (const Judgement& judgement : own) entry["choices"].push_back(choice_json(judgement));
     entry["scores"]["own"] = rates_json(score(own));
     for (const std::string& chooser : selection.choosers)
-      entry["scores"][chooser] = rates_json(score(verdicts(network, chooser)));
+      entry["scores"][chooser] = rates_json(score(judgements(network, chooser)));
     json.push_back(std::move(entry));
   }
   return json;

@@ -15,8 +15,9 @@ Selection select(std::span<const ResultRecord> records, std::span<const std::str
   return selection;
 }
 
-std::vector<Verdict> verdicts(const Network& network, std::string_view algorithm, std::optional<Pass> pass) {
-  std::vector<Verdict> result;
+std::vector<Judgement> judgements(const Network& network, std::string_view algorithm,
+                                  std::optional<Pass> pass) {
+  std::vector<Judgement> result;
   for (const Contest* contest : network.contests)
     if (!pass || contest->key().problem.pass == *pass) result.push_back(judge(*contest, algorithm));
   return result;

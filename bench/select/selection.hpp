@@ -1,5 +1,5 @@
 // The selection of a whole result file as a person reads it and as JSON: oracles, what the library chose and
-// its regret, the workspace curve. What the figures are is in verdict.hpp and workspace_curve.hpp.
+// its regret, the workspace curve. What the figures are is in judgement.hpp and workspace_curve.hpp.
 #pragma once
 
 #include <iosfwd>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/report/console.hpp"
-#include "bench/select/verdict.hpp"
+#include "bench/select/judgement.hpp"
 #include "bench/select/workspace_curve.hpp"
 
 namespace convscope {
@@ -22,15 +22,15 @@ struct Selection {
   std::vector<std::string> choosers;  // the ids found
   std::vector<WorkspaceCurve> curves;
 };
-// `choosers` are ids or stems; see verdict.hpp.
+// `choosers` are ids or stems; see judgement.hpp.
 Selection select(std::span<const ResultRecord> records, std::span<const std::string> choosers);
 
 void print_selection(std::ostream& out, const Selection& selection, const ConsoleStyle& style);
 nlohmann::ordered_json to_json(const Selection& selection);
 
-// The verdicts of one chooser over a network's contests, those with a given pass only where there is one.
-std::vector<Verdict> verdicts(const Network& network, std::string_view algorithm,
-                              std::optional<Pass> pass = std::nullopt);
+// The judgements of one chooser over a network's contests, those with a given pass only where there is one.
+std::vector<Judgement> judgements(const Network& network, std::string_view algorithm,
+                                  std::optional<Pass> pass = std::nullopt);
 
 // "alexnet, batch 16"
 std::string heading(const Contest& contest);

@@ -22,22 +22,22 @@ Json cap_json(Cap cap) {
   return cap ? Json(*cap) : Json(nullptr);
 }
 
-Json verdict_json(const Verdict& verdict) {
-  const std::string pass(name(verdict.contest->key().problem.pass));
-  if (verdict.choice == nullptr)
-    return {{"layer", verdict.contest->key().layer},
+Json judgement_json(const Judgement& judgement) {
+  const std::string pass(name(judgement.contest->key().problem.pass));
+  if (judgement.choice == nullptr)
+    return {{"layer", judgement.contest->key().layer},
             {"pass", pass},
             {"choice", nullptr},
-            {"missing", verdict.missing}};
-  const Stability s = stability(*verdict.choice);
-  return {{"layer", verdict.contest->key().layer},
+            {"missing", judgement.missing}};
+  const Stability s = stability(*judgement.choice);
+  return {{"layer", judgement.contest->key().layer},
           {"pass", pass},
-          {"choice", row_json(verdict.choice->row)},
+          {"choice", row_json(judgement.choice->row)},
           {"missing", nullptr},
-          {"regret", verdict.regret},
-          {"regret_in_library", verdict.regret_in_library},
-          {"rank", verdict.rank},
-          {"tie", verdict.is_tie},
+          {"regret", judgement.regret},
+          {"regret_in_library", judgement.regret_in_library},
+          {"rank", judgement.rank},
+          {"tie", judgement.is_tie},
           {"repeats", s.repeats},
           {"implementations", s.implementations},
           {"agreement", s.agreement},
@@ -59,13 +59,14 @@ Json score_json(const Score& score) {
 }
 
 Json chooser_json(const Network& network, const std::string& chooser) {
-  Json json{{"algorithm", chooser}, {"verdicts", Json::array()}, {"scores", Json::object()}};
-  for (const Verdict& verdict : verdicts(network, chooser)) json["verdicts"].push_back(verdict_json(verdict));
+  Json json{{"algorithm", chooser}, {"judgements", Json::array()}, {"scores", Json::object()}};
+  for (const Judgement& judgement : judgements(network, chooser))
+    json["judgements"].push_back(judgement_json(judgement));
   for (Pass pass : kPasses) {
-    const auto of_pass = verdicts(network, chooser, pass);
+    const auto of_pass = judgements(network, chooser, pass);
     if (!of_pass.empty()) json["scores"][std::string(name(pass))] = score_json(score(of_pass));
   }
-  json["scores"]["all"] = score_json(score(verdicts(network, chooser)));
+  json["scores"]["all"] = score_json(score(judgements(network, chooser)));
   return json;
 }
 

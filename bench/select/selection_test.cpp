@@ -60,8 +60,8 @@ TEST(Selection, TheJsonHasTheSameFigures) {
   EXPECT_EQ(network["oracles"][0]["oracle"]["algorithm"], "ours.cpu");
   EXPECT_EQ(network["oracles"][0]["best_at_any_error"]["algorithm"], "wrong.cpu");
   const auto& chooser = network["choosers"][0];
-  EXPECT_NEAR(chooser["verdicts"][0]["regret"].get<double>(), 0.5, 1e-12);
-  EXPECT_EQ(chooser["verdicts"][1]["missing"], "unsupported_groups");
+  EXPECT_NEAR(chooser["judgements"][0]["regret"].get<double>(), 0.5, 1e-12);
+  EXPECT_EQ(chooser["judgements"][1]["missing"], "unsupported_groups");
   EXPECT_EQ(chooser["scores"]["all"]["judged"], 1);
   EXPECT_EQ(json["workspace_curves"].size(), 2u);
   EXPECT_EQ(json["workspace_curves"][0]["points"].size(), kCurveCaps.size());

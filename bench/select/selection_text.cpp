@@ -50,22 +50,22 @@ std::string stability_text(const Entry& entry) {
                      percent_text(s.spread));
 }
 
-void print_choice(std::ostream& out, const std::vector<Verdict>& verdicts, const std::string& chooser,
+void print_choice(std::ostream& out, const std::vector<Judgement>& judgements, const std::string& chooser,
                   bool coloured) {
   TextTable table({"<" + chooser, "<chose", ">median ms", ">regret", ">in library", ">rank", "<agreement"});
-  for (const Verdict& verdict : verdicts) {
-    if (verdict.choice == nullptr) {
-      table.add({label(*verdict.contest), verdict.missing, "-", "-", "-", "-", "-"}, ' ', colour::quiet);
+  for (const Judgement& judgement : judgements) {
+    if (judgement.choice == nullptr) {
+      table.add({label(*judgement.contest), judgement.missing, "-", "-", "-", "-", "-"}, ' ', colour::quiet);
       continue;
     }
-    const ResultRecord& row = *verdict.choice->row;
-    table.add({label(*verdict.contest), row.implementation.empty() ? "(does not say)" : row.implementation,
-               milliseconds_text(median_seconds(row)), percent_text(verdict.regret),
-               percent_text(verdict.regret_in_library), fmt::format("{}", verdict.rank),
-               stability_text(*verdict.choice)},
-              verdict.rank == 1 ? '*'
-              : verdict.is_tie  ? '~'
-                                : ' ');
+    const ResultRecord& row = *judgement.choice->row;
+    table.add({label(*judgement.contest), row.implementation.empty() ? "(does not say)" : row.implementation,
+               milliseconds_text(median_seconds(row)), percent_text(judgement.regret),
+               percent_text(judgement.regret_in_library), fmt::format("{}", judgement.rank),
+               stability_text(*judgement.choice)},
+              judgement.rank == 1 ? '*'
+              : judgement.is_tie  ? '~'
+                                  : ' ');
   }
   table.print(out, coloured);
 }
@@ -83,8 +83,8 @@ void add_score(TextTable& table, const std::string& what, const Score& score) {
 
 std::vector<std::string> labels_of_missing(const Score& score) {
   std::vector<std::string> labels;
-  for (const Verdict& verdict : score.missing)
-    labels.push_back(fmt::format("{} ({})", label(*verdict.contest), verdict.missing));
+  for (const Judgement& judgement : score.missing)
+    labels.push_back(fmt::format("{} ({})", label(*judgement.contest), judgement.missing));
   return labels;
 }
 
@@ -94,10 +94,10 @@ void print_scores(std::ostream& out, const Selection& selection, const Network& 
   std::vector<std::string> missing;
   for (const std::string& chooser : selection.choosers) {
     for (Pass pass : kPasses) {
-      const auto of_pass = verdicts(network, chooser, pass);
+      const auto of_pass = judgements(network, chooser, pass);
       if (!of_pass.empty()) add_score(table, fmt::format("{} {}", chooser, name(pass)), score(of_pass));
     }
-    const Score all = score(verdicts(network, chooser));
+    const Score all = score(judgements(network, chooser));
     add_score(table, chooser + " all passes", all);
     if (!all.missing.empty())
       missing.push_back(fmt::format("{}: {}", chooser, comma_list(labels_of_missing(all))));
@@ -112,7 +112,7 @@ void print_network(std::ostream& out, const Selection& selection, const Network&
              coloured ? colour::reset : "", circumstances(front.key(), front.first->device));
   print_oracles(out, network, coloured);
   for (const std::string& chooser : selection.choosers)
-    print_choice(out, verdicts(network, chooser), chooser, coloured);
+    print_choice(out, judgements(network, chooser), chooser, coloured);
   if (!selection.choosers.empty()) print_scores(out, selection, network, coloured);
   out << '\n';
 }

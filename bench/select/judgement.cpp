@@ -1,4 +1,4 @@
-#include "bench/select/verdict.hpp"
+#include "bench/select/judgement.hpp"
 
 #include <algorithm>
 #include <map>
@@ -62,37 +62,37 @@ Stability stability(const Entry& entry) {
           slowest / fastest - 1};
 }
 
-Verdict judge(const Contest& contest, std::string_view algorithm) {
-  Verdict verdict;
-  verdict.contest = &contest;
-  verdict.choice = contest.entry(algorithm);
-  if (verdict.choice == nullptr) {
-    verdict.missing = why_missing(contest, algorithm);
-    return verdict;
+Judgement judge(const Contest& contest, std::string_view algorithm) {
+  Judgement judgement;
+  judgement.contest = &contest;
+  judgement.choice = contest.entry(algorithm);
+  if (judgement.choice == nullptr) {
+    judgement.missing = why_missing(contest, algorithm);
+    return judgement;
   }
-  const Entry& choice = *verdict.choice;
+  const Entry& choice = *judgement.choice;
   const Entry& oracle = contest.able.front();
-  verdict.regret = ratio_less_1(choice, oracle);
-  verdict.regret_in_library = ratio_less_1(choice, best_of_provider(contest, choice));
-  verdict.rank = rank_of(contest, choice);
-  verdict.is_tie = &choice == &oracle || is_tie(*choice.row, *oracle.row);
-  return verdict;
+  judgement.regret = ratio_less_1(choice, oracle);
+  judgement.regret_in_library = ratio_less_1(choice, best_of_provider(contest, choice));
+  judgement.rank = rank_of(contest, choice);
+  judgement.is_tie = &choice == &oracle || is_tie(*choice.row, *oracle.row);
+  return judgement;
 }
 
-Score score(std::span<const Verdict> verdicts) {
+Score score(std::span<const Judgement> judgements) {
   Score score;
-  for (const Verdict& verdict : verdicts) {
-    if (verdict.choice == nullptr) {
-      score.missing.push_back(verdict);
+  for (const Judgement& judgement : judgements) {
+    if (judgement.choice == nullptr) {
+      score.missing.push_back(judgement);
       continue;
     }
-    const Contest& contest = *verdict.contest;
-    const Entry &choice = *verdict.choice, &oracle = contest.able.front();
+    const Contest& contest = *judgement.contest;
+    const Entry &choice = *judgement.choice, &oracle = contest.able.front();
     const Entry& library = best_of_provider(contest, choice);
     const auto count = static_cast<double>(contest.key().count);
     ++score.judged;
-    score.top1 += verdict.rank <= 1;
-    score.top3 += verdict.rank <= 3;
+    score.top1 += judgement.rank <= 1;
+    score.top3 += judgement.rank <= 3;
     score.choice_seconds += count * median_seconds(*choice.row);
     score.oracle_seconds += count * median_seconds(*oracle.row);
     score.library_seconds += count * median_seconds(*library.row);

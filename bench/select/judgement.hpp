@@ -1,5 +1,5 @@
 // What a choice cost. judge() compares one algorithm's row in a contest, as a library's own choice has it,
-// with the oracle (the best right row); score() adds the verdicts of many contests up. Nothing is printed
+// with the oracle (the best right row); score() adds the judgements of many contests up. Nothing is printed
 // here. An oracle is the least of many noisy medians, so regret is a little too large; is_tie says where it
 // means nothing.
 #pragma once
@@ -22,7 +22,7 @@ struct Stability {
 };
 Stability stability(const Entry& entry);
 
-struct Verdict {
+struct Judgement {
   const Contest* contest = nullptr;
   const Entry* choice = nullptr;  // null: it has no right, timed row, and `missing` says why
   std::string missing;
@@ -34,15 +34,15 @@ struct Verdict {
 
 // Ranks count things, not rows: rows of one library with the same implementation are one thing measured twice
 // (the library's choice, and the same algorithm forced), at the place of the faster one.
-Verdict judge(const Contest& contest, std::string_view algorithm);
+Judgement judge(const Contest& contest, std::string_view algorithm);
 
 // Sums are over layers by count; rates are over judged contests, each counting once.
 struct Score {
   size_t judged = 0;
   size_t top1 = 0, top3 = 0;
   double choice_seconds = 0, oracle_seconds = 0, library_seconds = 0;
-  bool throttled = false;        // one of its rows was
-  std::vector<Verdict> missing;  // contests that are in no sum
+  bool throttled = false;          // one of its rows was
+  std::vector<Judgement> missing;  // contests that are in no sum
 
   // Ratios of sums; only where `judged` is not 0.
   double regret() const { return choice_seconds / oracle_seconds - 1; }
@@ -50,7 +50,7 @@ struct Score {
   double top1_rate() const { return static_cast<double>(top1) / static_cast<double>(judged); }
   double top3_rate() const { return static_cast<double>(top3) / static_cast<double>(judged); }
 };
-Score score(std::span<const Verdict> verdicts);
+Score score(std::span<const Judgement> judgements);
 
 // The ids, in order of appearance, whose rows are a library's own choice: those named in `choosers` by id or
 // stem.

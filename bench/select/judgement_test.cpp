@@ -1,5 +1,5 @@
 // Regret, ranks, hit rates and stability on hand-made rows.
-#include "bench/select/verdict.hpp"
+#include "bench/select/judgement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,51 +9,51 @@
 namespace convscope {
 namespace {
 
-TEST(Verdict, RegretIsTheChoiceOverTheOracleLess1) {
+TEST(Judgement, RegretIsTheChoiceOverTheOracleLess1) {
   const Rows rows{row("ours.cpu", 2), library_row("onednn.auto.cpu", 5, "jit"),
                   library_row("onednn.gemm.cpu", 4, "gemm")};
   const auto all = contests(rows);
-  const Verdict verdict = judge(all[0], "onednn.auto.cpu");
-  ASSERT_NE(verdict.choice, nullptr);
-  EXPECT_DOUBLE_EQ(verdict.regret, 1.5);
-  EXPECT_DOUBLE_EQ(verdict.regret_in_library, 0.25);
-  EXPECT_EQ(verdict.rank, 3);
-  EXPECT_FALSE(verdict.is_tie);
+  const Judgement judgement = judge(all[0], "onednn.auto.cpu");
+  ASSERT_NE(judgement.choice, nullptr);
+  EXPECT_DOUBLE_EQ(judgement.regret, 1.5);
+  EXPECT_DOUBLE_EQ(judgement.regret_in_library, 0.25);
+  EXPECT_EQ(judgement.rank, 3);
+  EXPECT_FALSE(judgement.is_tie);
 }
 
-TEST(Verdict, TheOracleItselfHasNoRegret) {
+TEST(Judgement, TheOracleItselfHasNoRegret) {
   const Rows rows{library_row("onednn.auto.cpu", 1, "jit"), row("ours.cpu", 2)};
   const auto all = contests(rows);
-  const Verdict verdict = judge(all[0], "onednn.auto.cpu");
-  EXPECT_EQ(verdict.regret, 0);
-  EXPECT_EQ(verdict.rank, 1);
-  EXPECT_TRUE(verdict.is_tie);
+  const Judgement judgement = judge(all[0], "onednn.auto.cpu");
+  EXPECT_EQ(judgement.regret, 0);
+  EXPECT_EQ(judgement.rank, 1);
+  EXPECT_TRUE(judgement.is_tie);
 }
 
-TEST(Verdict, OverlappingIntervalsAreATie) {
+TEST(Judgement, OverlappingIntervalsAreATie) {
   const Rows rows{row("ours.cpu", 1.0), library_row("onednn.auto.cpu", 1.1, "jit")};
   const auto all = contests(rows);
-  const Verdict verdict = judge(all[0], "onednn.auto.cpu");
-  EXPECT_TRUE(verdict.is_tie);
-  EXPECT_EQ(verdict.rank, 2);
-  EXPECT_NEAR(verdict.regret, 0.1, 1e-12);
+  const Judgement judgement = judge(all[0], "onednn.auto.cpu");
+  EXPECT_TRUE(judgement.is_tie);
+  EXPECT_EQ(judgement.rank, 2);
+  EXPECT_NEAR(judgement.regret, 0.1, 1e-12);
 }
 
-TEST(Verdict, TheSameImplementationForcedIsNotARival) {
+TEST(Judgement, TheSameImplementationForcedIsNotARival) {
   const Rows rows{library_row("onednn.winograd.cpu", 1.0, "wino"), library_row("onednn.auto.cpu", 2, "wino"),
                   row("ours.cpu", 1.5)};
   const auto all = contests(rows);
   EXPECT_EQ(judge(all[0], "onednn.auto.cpu").rank, 1);
 }
 
-TEST(Verdict, OurOwnAlgorithmsAreRivalsThoughTheySplitTilesAlike) {
+TEST(Judgement, OurOwnAlgorithmsAreRivalsThoughTheySplitTilesAlike) {
   Rows rows{row("a.cpu", 1), row("b.cpu", 2), library_row("onednn.auto.cpu", 3, "wino")};
   rows[0].implementation = rows[1].implementation = "5+4+4";
   const auto all = contests(rows);
   EXPECT_EQ(judge(all[0], "onednn.auto.cpu").rank, 3);
 }
 
-TEST(Verdict, AChoiceWithoutARightRowSaysWhy) {
+TEST(Judgement, AChoiceWithoutARightRowSaysWhy) {
   const Rows rows{row("ours.cpu", 1), wrong_row("wrong.cpu", 1),
                   refused("no.cpu", Outcome::unsupported, Reason::unsupported_stride, "stride 2")};
   const auto all = contests(rows);
@@ -68,7 +68,7 @@ TEST(Score, IsARatioOfSumsWeightedByCount) {
   rows[3].key.layer = "conv3";
   for (size_t i : {0, 1}) rows[i].key.count = 3;
   const auto all = contests(rows);
-  const Score total = score(verdicts(networks(all)[0], "onednn.auto.cpu"));
+  const Score total = score(judgements(networks(all)[0], "onednn.auto.cpu"));
   EXPECT_EQ(total.judged, 2u);
   EXPECT_DOUBLE_EQ(total.choice_seconds, 17);
   EXPECT_DOUBLE_EQ(total.oracle_seconds, 13);
@@ -81,7 +81,7 @@ TEST(Score, IsARatioOfSumsWeightedByCount) {
 TEST(Score, LeavesAMissingChoiceOutOfBothSumsAndNamesIt) {
   Rows rows{row("ours.cpu", 1), library_row("onednn.auto.cpu", 2, "jit"), row("ours.cpu", 100, "conv3")};
   const auto all = contests(rows);
-  const Score total = score(verdicts(networks(all)[0], "onednn.auto.cpu"));
+  const Score total = score(judgements(networks(all)[0], "onednn.auto.cpu"));
   EXPECT_EQ(total.judged, 1u);
   EXPECT_DOUBLE_EQ(total.oracle_seconds, 1);
   ASSERT_EQ(total.missing.size(), 1u);
@@ -98,7 +98,7 @@ TEST(Score, SaysThatARowOfItWasThrottled) {
   Rows rows{row("ours.cpu", 1), library_row("onednn.auto.cpu", 2, "jit")};
   rows[1].health.throttled = true;
   const auto all = contests(rows);
-  EXPECT_TRUE(score(verdicts(networks(all)[0], "onednn.auto.cpu")).throttled);
+  EXPECT_TRUE(score(judgements(networks(all)[0], "onednn.auto.cpu")).throttled);
 }
 
 TEST(Stability, CountsTheImplementationsOverTheRepeats) {
