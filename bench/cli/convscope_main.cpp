@@ -38,6 +38,18 @@ struct Runner {
   }
   int operator()(const ExecOptions& options) const { return exec(options, registry, std::cerr); }
   int operator()(const MergeOptions& options) const { return merge(options, argv); }
+  int operator()(const SelectOptions& options) const {
+    select_results(std::cout, options);
+    return 0;
+  }
+  int operator()(const PoliciesOptions& options) const {
+    print_policy_times(std::cout, options);
+    return 0;
+  }
+  int operator()(const ChooseOptions& options) const {
+    choose(std::cout, options, registry);
+    return 0;
+  }
   int operator()(const WorkerOptions& options) const { return worker_main(registry, options.parent); }
 };
 

@@ -85,6 +85,17 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
                      " --help)");
 }
 
+void check_choose(const ChooseOptions& options, const CLI::App& verb) {
+  if (options.config.empty() && options.results.empty())
+    throw UsageError(
+        "convscope choose needs a CONFIG or --results, as in: convscope choose configs/alexnet.json "
+        "(convscope "
+        "choose --help)");
+  for (const std::string& flag : given_flags(verb))
+    if (!options.results.empty() && flag != "--results" && flag != "--json")
+      throw UsageError("--results says the whole problem; leave out " + flag);
+}
+
 }  // namespace
 
 Command parse_command(const std::vector<std::string>& argv) {
@@ -113,6 +124,7 @@ Command parse_command(const std::vector<std::string>& argv) {
     throw UsageError("a verb is missing: " + comma_list(verb_names(app)) + " (convscope --help)");
   Command command = options.of(verb->get_name());
   if (const auto* run = std::get_if<RunOptions>(&command)) check_run(*verb, *run);
+  if (const auto* choice = std::get_if<ChooseOptions>(&command)) check_choose(*choice, *verb);
   return command;
 }
 

@@ -9,10 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "bench/cli/choose.hpp"
 #include "bench/cli/exec.hpp"
 #include "bench/cli/explain.hpp"
 #include "bench/cli/info.hpp"
 #include "bench/cli/list.hpp"
+#include "bench/cli/policies.hpp"
+#include "bench/cli/select.hpp"
 #include "bench/runner/overrides.hpp"
 
 namespace convscope {
@@ -48,7 +51,7 @@ struct Notice {
 };
 
 using Command = std::variant<Notice, RunOptions, ListOptions, InfoOptions, ExplainOptions, ExecOptions,
-                             MergeOptions, WorkerOptions>;
+                             MergeOptions, SelectOptions, PoliciesOptions, ChooseOptions, WorkerOptions>;
 
 // Throws UsageError with one sentence; an unknown verb or flag comes with the nearest one there is.
 Command parse_command(const std::vector<std::string>& argv);

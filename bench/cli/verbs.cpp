@@ -122,6 +122,77 @@ void add_merge(CLI::App& app, MergeOptions& options) {
       "Example:\n  convscope merge out/part1 out/part2 --out out/all");
 }
 
+void add_results(CLI::App& verb, std::vector<std::string>& results) {
+  verb.add_option("RESULTS", results, "Result folders, or their results.json")->type_name("PATH")->required();
+}
+
+void add_select(CLI::App& app, SelectOptions& options) {
+  CLI::App* select = app.add_subcommand(
+      "select",
+      "What a library's own choice of algorithm costs against the best, and how much workspace is enough.");
+  add_results(*select, options.results);
+  select
+      ->add_option("--chooser", options.choosers,
+                   "Ids of the rows that are a library's own choice, with or without their device; when left "
+                   "out cudnn.get, cudnn.find, cudnn.heur_a, cudnn.heur_b, cudnn.heur_fallback, "
+                   "cudnn.autotune and onednn.auto.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("ID,...");
+  select->add_flag("--json", options.json, "Print one JSON document and nothing else.");
+  select->footer(
+      "Runs nothing. Several RESULTS are repeats of each other: a candidate's middle time counts, and the "
+      "table "
+      "says\nhow often a choice was the same. docs/selection.md explains every figure.\n\n"
+      "Examples:\n"
+      "  convscope select out/alexnet\n"
+      "  convscope run configs/alexnet.json --workspace-cap 0,8MiB,32MiB,64MiB,128MiB,256MiB,inf --out "
+      "out/caps\n"
+      "  convscope select out/caps --json");
+}
+
+void add_policies(CLI::App& app, PoliciesOptions& options) {
+  CLI::App* policies = app.add_subcommand(
+      "policies", "A network's convolution time under the choices of several frameworks: policy emulation.");
+  add_results(*policies, options.results);
+  policies
+      ->add_option("--policy", options.policies,
+                   "Policy files, or folders of them (docs/policies.md); configs/policies when left out.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PATH,...");
+  policies->add_flag("--json", options.json, "Print one JSON document and nothing else.");
+  policies->footer(
+      "Runs nothing, and no framework: it adds up the rows that each policy would take.\n\n"
+      "Examples:\n"
+      "  convscope policies out/alexnet\n"
+      "  convscope policies out/alexnet --policy configs/policies/cpu_onednn.json,my_policy.json");
+}
+
+void add_choose(CLI::App& app, ChooseOptions& options) {
+  CLI::App* choose = app.add_subcommand(
+      "choose", "Predict the fastest algorithm of each layer and pass from the measured ceilings alone.");
+  choose->add_option("CONFIG", options.config, "A JSON config file (docs/configs.md)")->type_name("FILE");
+  choose
+      ->add_option("--results", options.results,
+                   "Result folders, or their results.json, instead of a CONFIG: predict from their ceilings, "
+                   "and say what each choice cost.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PATH,...");
+  add_overrides(
+      *choose, options.overrides,
+      {"--cache", "--time-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed"});
+  choose->add_flag("--json", options.json, "Print one JSON document and nothing else.");
+  choose->footer(
+      "Runs no convolution; with a CONFIG it measures the ceilings first, for about half a second a thread "
+      "count.\nTimes are the least that the ceilings allow: they say who is faster, not how long it takes "
+      "(docs/selection.md).\n\n"
+      "Examples:\n"
+      "  convscope choose configs/alexnet.json --batch 16\n"
+      "  convscope choose --results out/alexnet");
+}
+
 // Reads a size such as 256MiB into a field that one flag sets.
 void add_workspace_cap(CLI::App& verb, std::optional<int64_t>& cap) {
   verb.add_option_function<std::string>(
@@ -248,6 +319,9 @@ void add_verbs(CLI::App& app, VerbOptions& options) {
   add_explain(app, options.explain);
   add_exec(app, options.exec);
   add_merge(app, options.merge);
+  add_select(app, options.select);
+  add_policies(app, options.policies);
+  add_choose(app, options.choose);
   add_worker(app, options.worker);
 }
 
@@ -259,6 +333,9 @@ Command VerbOptions::of(std::string_view verb) const {
   if (verb == "explain") return explain;
   if (verb == "exec") return exec;
   if (verb == "merge") return merge;
+  if (verb == "select") return select;
+  if (verb == "policies") return policies;
+  if (verb == "choose") return choose;
   return worker;
 }
 

@@ -17,6 +17,9 @@ struct VerbOptions {
   ExplainOptions explain;
   ExecOptions exec;
   MergeOptions merge;
+  SelectOptions select;
+  PoliciesOptions policies;
+  ChooseOptions choose;
   WorkerOptions worker;
 
   Command of(std::string_view verb) const;

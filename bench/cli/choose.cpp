@@ -1,0 +1,175 @@
+#include "bench/cli/choose.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/cli/select.hpp"
+#include "bench/cli/terminal.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/report/ranking.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/report/text_table.hpp"
+#include "bench/report/words.hpp"
+#include "bench/runner/cases.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/select/prediction_report.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ReadyDevice {
+  std::unique_ptr<Device> device;
+  Ceilings ceilings;
+};
+using ReadyDevices = std::map<std::pair<DeviceKind, int>, ReadyDevice>;
+
+// Made and measured once for each kind and thread count.
+ReadyDevice& ready(ReadyDevices& devices, DeviceKind kind, int threads) {
+  ReadyDevice& entry = devices[{kind, threads}];
+  if (!entry.device) {
+    entry.device = make_device(kind, {.threads = threads});
+    entry.ceilings = measure_ceilings(*entry.device, threads);
+  }
+  return entry;
+}
+
+// Whether a plan can be built within the cap; one that throws cannot.
+bool fits(const Algorithm& algorithm, const CaseKey& key, Device& device) {
+  const int64_t cap = key.workspace_cap.value_or(INT64_MAX);
+  try {
+    return algorithm.plan(key.problem, device, {cap, key.threads})->workspace_bytes() <= cap;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::vector<PlannedAlgorithm> planned(const Group& group, const Registry& registry, Device& device) {
+  std::vector<PlannedAlgorithm> algorithms;
+  for (const std::string& id : group.algorithms) {
+    const Algorithm& algorithm = *registry.find(id);
+    const ConvProblem& problem = group.common.problem;
+    if (!counts_are_known(algorithm.info()) || !algorithm.supports(problem, device.info())) continue;
+    const auto operations = algorithm.operations(problem);
+    if (operations && fits(algorithm, group.common, device)) algorithms.push_back({id, *operations});
+  }
+  return algorithms;
+}
+
+struct PlannedGroup {
+  CaseKey key;
+  std::string device_name;
+  std::vector<Prediction> predictions;  // the fastest first
+};
+
+std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Registry& registry) {
+  Suite suite = load_suite(options.config);
+  apply(options.overrides, suite);
+  std::vector<PlannedGroup> planned_groups;
+  ReadyDevices devices;
+  for (const Group& group : expand(suite, registry, find_devices().present)) {
+    const CaseKey& key = group.common;
+    if (key.device == DeviceKind::emulator) continue;  // it has no ceilings
+    const ReadyDevice& here = ready(devices, key.device, key.threads);
+    planned_groups.push_back(
+        {key, here.device->info().name,
+         predict(key.problem.math, planned(group, registry, *here.device), here.ceilings)});
+  }
+  return planned_groups;
+}
+
+Json to_json(const PlannedGroup& group) {
+  const CaseKey& key = group.key;
+  Json json{{"network", key.network},
+            {"layer", key.layer},
+            {"count", key.count},
+            {"problem", to_line(key.problem)},
+            {"device", name(key.device)},
+            {"threads", key.threads},
+            {"workspace_cap_bytes", key.workspace_cap ? Json(*key.workspace_cap) : Json(nullptr)},
+            {"chosen", group.predictions.empty() ? Json(nullptr) : Json(group.predictions.front().algorithm)},
+            {"predictions", Json::array()}};
+  for (const Prediction& one : group.predictions)
+    json["predictions"].push_back({{"algorithm", one.algorithm},
+                                   {"seconds", one.seconds()},
+                                   {"compute_seconds", one.compute_seconds},
+                                   {"memory_seconds", one.memory_seconds}});
+  return json;
+}
+
+TextTable empty_table() {
+  return TextTable({"<layer and pass", ">count", "<chosen", ">at best ms", ">arithmetic", ">memory", "<next",
+                    ">at best ms"});
+}
+
+void add_group(TextTable& table, const PlannedGroup& group) {
+  const std::string layer = fmt::format("{} {}", group.key.layer, name(group.key.problem.pass));
+  const std::string count = fmt::format("{}", group.key.count);
+  const std::vector<Prediction>& all = group.predictions;
+  if (all.empty()) {
+    table.add({layer, count, "nothing that says what it does", "-", "-", "-", "-", "-"});
+    return;
+  }
+  const Prediction& best = all.front();
+  table.add({layer, count, best.algorithm, milliseconds_text(best.seconds()),
+             milliseconds_text(best.compute_seconds), milliseconds_text(best.memory_seconds),
+             all.size() > 1 ? all[1].algorithm : "-",
+             all.size() > 1 ? milliseconds_text(all[1].seconds()) : "-"});
+}
+
+std::string scope_of(const PlannedGroup& group) {
+  DeviceInfo device;
+  device.name = group.device_name;
+  return fmt::format("{}, batch {}\n  {}", group.key.network, group.key.problem.batch,
+                     circumstances(group.key, device));
+}
+
+// A table for each run of groups under the same circumstances.
+void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, bool coloured) {
+  std::string scope;
+  TextTable table = empty_table();
+  const auto flush = [&] {
+    if (!table.empty()) table.print(out, coloured);
+    table = empty_table();
+  };
+  for (const PlannedGroup& group : groups) {
+    if (scope_of(group) != scope) {
+      flush();
+      scope = scope_of(group);
+      fmt::print(out, "{}\n", scope);
+    }
+    add_group(table, group);
+  }
+  flush();
+}
+
+void choose_for_config(std::ostream& out, const ChooseOptions& options, const Registry& registry) {
+  const std::vector<PlannedGroup> groups = predict_all(options, registry);
+  if (!options.json) return print_groups(out, groups, describe_terminal().colour);
+  Json json = Json::array();
+  for (const PlannedGroup& group : groups) json.push_back(to_json(group));
+  out << dump_json(json, 1) << '\n';
+}
+
+}  // namespace
+
+void choose(std::ostream& out, const ChooseOptions& options, const Registry& registry) {
+  if (options.results.empty()) return choose_for_config(out, options, registry);
+  const ResultFile file = read_all_results(options.results);
+  const Selection selection = select(file.records, default_choosers());
+  if (options.json)
+    out << dump_json(predictions_json(selection), 1) << '\n';
+  else
+    print_predictions(out, selection, {describe_terminal().colour});
+}
+
+}  // namespace convscope

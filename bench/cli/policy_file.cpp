@@ -1,0 +1,102 @@
+#include "bench/cli/policy_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/config_file.hpp"
+#include "bench/runner/config_value.hpp"
+
+namespace convscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOneFilter = "one_filter";
+
+void read_cap(const ConfigValue& value, Policy& policy) {
+  if (value.is_text() && value.text() == kOneFilter) {
+    policy.cap_is_one_filter = true;
+    return;
+  }
+  if (value.is_text() && !parse_byte_limit(value.text()))
+    value.refuse_value(fmt::format("{}, or {}", kByteLimitForms, kOneFilter));
+  policy.workspace_cap = value.byte_limit();
+}
+
+std::vector<std::string> read_names(const ConfigValue& value) {
+  return read_each(value.one_or_list(), [](const ConfigValue& entry) { return entry.short_name(); });
+}
+
+void read_algorithms(const ConfigValue& value, Policy& policy) {
+  std::vector<std::string> names = all_names(kPasses);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  value.check_object(known, {});
+  for (Pass pass : kPasses)
+    if (const auto list = value.find(name(pass))) policy.algorithms[pass] = read_names(*list);
+  if (policy.algorithms.empty()) value.refuse_value("an object with at least one of " + comma_list(names));
+}
+
+void read_optional_text(const ConfigValue& top, std::string_view key, std::string& target) {
+  if (const auto value = top.find(key)) target = value->text();
+}
+
+std::vector<std::string> files_of(const std::string& path) {
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown)) return {path};
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(path, unknown))
+    if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json")
+      files.push_back(entry.path().string());
+  if (files.empty()) throw UsageError(path + ": there is no policy (*.json) in this folder");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+Policy policy_from_json(const nlohmann::json& json, const std::string& file) {
+  constexpr std::array<std::string_view, 4> required{"name", "source", "library", "algorithms"};
+  const ConfigValue top(json, file);
+  top.check_object(kPolicyKeys, required);
+  Policy policy;
+  if (const auto schema = top.find("$schema")) schema->text();  // for editors
+  policy.name = top.at("name").short_name();
+  policy.source = top.at("source").text();
+  policy.library = top.at("library").short_name();
+  read_optional_text(top, "title", policy.title);
+  read_optional_text(top, "framework", policy.framework);
+  read_optional_text(top, "unverified", policy.unverified);
+  if (const auto value = top.find("default")) policy.is_default = value->boolean();
+  if (const auto value = top.find("workspace_cap")) read_cap(*value, policy);
+  if (const auto value = top.find("layout")) policy.layout = value->one_of(kLayouts, layout_from_name);
+  if (const auto value = top.find("math")) policy.math = value->one_of(kMathModes, math_from_name);
+  if (const auto value = top.find("take")) policy.take = value->one_of(kTakes, take_from_name);
+  read_algorithms(top.at("algorithms"), policy);
+  return policy;
+}
+
+Policy load_policy(const std::string& path) {
+  return policy_from_json(read_json_file(path), path);
+}
+
+std::vector<Policy> load_policies(const std::vector<std::string>& paths) {
+  std::vector<Policy> policies;
+  for (const std::string& path : paths)
+    for (const std::string& file : files_of(path)) {
+      Policy policy = load_policy(file);
+      for (const Policy& earlier : policies)
+        if (earlier.name == policy.name)
+          throw UsageError(
+              fmt::format("{}: at /name: found the text \"{}\"; allowed is every name once, and another file "
+                          "has this one",
+                          file, policy.name));
+      policies.push_back(std::move(policy));
+    }
+  return policies;
+}
+
+}  // namespace convscope

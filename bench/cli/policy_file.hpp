@@ -1,0 +1,31 @@
+// Policies from JSON (docs/policies.md, configs/policies/schema.json), checked as configs are. What a policy
+// means is bench/select/policy.
+#pragma once
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/select/policy.hpp"
+
+namespace convscope {
+
+// The keys that a policy may have; configs/policies/schema.json names the same (tested).
+inline constexpr std::array<std::string_view, 13> kPolicyKeys{
+    "$schema", "name",          "title",  "framework", "default", "source",    "unverified",
+    "library", "workspace_cap", "layout", "math",      "take",    "algorithms"};
+
+// Throws UsageError "FILE: at PLACE: found ...; allowed is ...".
+Policy policy_from_json(const nlohmann::json& json, const std::string& file);
+Policy load_policy(const std::string& path);
+
+// Files, and folders whose *.json (schema.json aside) are taken in the order of their names. Throws
+// UsageError for a path that is not there, a folder without policies, and two policies of one name.
+std::vector<Policy> load_policies(const std::vector<std::string>& paths);
+
+// Where `policies` looks when it is given no --policy: beneath the current folder, as in a checkout.
+inline constexpr std::string_view kPolicyFolder = "configs/policies";
+
+}  // namespace convscope

@@ -1,0 +1,71 @@
+#include "bench/select/cost_model.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "bench/report/bound.hpp"
+
+namespace convscope {
+namespace {
+
+bool is_refused(const ResultRecord& row) {
+  return row.outcome == Outcome::unsupported || row.outcome == Outcome::over_workspace;
+}
+
+// One of each algorithm, whatever became of it.
+std::vector<PlannedAlgorithm> planned(const Contest& contest) {
+  std::vector<PlannedAlgorithm> algorithms;
+  std::set<std::string> seen;
+  const auto add = [&](const ResultRecord* row) {
+    if (!is_refused(*row) && counts_are_known(row->algorithm) && seen.insert(row->key.algorithm).second)
+      algorithms.push_back({row->key.algorithm, row->operations});
+  };
+  for (const Entry& entry : contest.able) add(entry.row);
+  for (const ResultRecord* row : contest.wrong) add(row);
+  for (const ResultRecord* row : contest.without_time) add(row);
+  return algorithms;
+}
+
+}  // namespace
+
+bool counts_are_known(const AlgorithmInfo& algorithm) {
+  return algorithm.candidate && algorithm.family != "library";
+}
+
+std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm> algorithms,
+                                const Ceilings& ceilings) {
+  std::vector<Prediction> predictions;
+  const double rate = multiply_add_rate(math, ceilings);
+  if (!(rate > 0) || !(ceilings.copy_bytes > 0)) return predictions;
+  for (const PlannedAlgorithm& algorithm : algorithms) {
+    const OperationCount& count = algorithm.operations;
+    if (!(count.executed_flops() > 0)) continue;
+    predictions.push_back({algorithm.id, count.executed_flops() / rate, count.bytes / ceilings.copy_bytes});
+  }
+  std::sort(predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
+    return std::tuple(a.seconds(), a.algorithm) < std::tuple(b.seconds(), b.algorithm);
+  });
+  return predictions;
+}
+
+std::vector<Prediction> predict(const Contest& contest) {
+  return predict(contest.key().problem.math, planned(contest), contest.first->ceilings);
+}
+
+std::vector<Judgement> judge_predictions(const Network& network) {
+  std::vector<Judgement> judgements;
+  for (const Contest* contest : network.contests) {
+    const std::vector<Prediction> predictions = predict(*contest);
+    if (!predictions.empty()) {
+      judgements.push_back(judge(*contest, predictions.front().algorithm));
+      continue;
+    }
+    judgements.emplace_back();
+    judgements.back().contest = contest;
+    judgements.back().missing = "no row says what it does, or a ceiling is unknown";
+  }
+  return judgements;
+}
+
+}  // namespace convscope

@@ -1,0 +1,110 @@
+// Predictions from operations and ceilings, and their regret, on hand-made rows.
+#include "bench/select/cost_model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "bench/select/prediction_report.hpp"
+#include "bench/select/test_rows.hpp"
+
+namespace convscope {
+namespace {
+
+const Ceilings kCeilings{1, 100, 10, 20, 40};  // 100 flops and 10 copied bytes a second
+
+// A row that says it does `flops` and moves `bytes`.
+ResultRecord does(ResultRecord r, double flops, double bytes) {
+  r.operations = {flops, 0, bytes};
+  r.ceilings = kCeilings;
+  return r;
+}
+
+TEST(CostModel, AddsArithmeticAndMemoryUp) {
+  const std::vector<PlannedAlgorithm> algorithms{{"a", {200, 100, 50}}};
+  const auto predictions = predict(MathMode::fp32, algorithms, kCeilings);
+  ASSERT_EQ(predictions.size(), 1u);
+  EXPECT_DOUBLE_EQ(predictions[0].compute_seconds, 3);
+  EXPECT_DOUBLE_EQ(predictions[0].memory_seconds, 5);
+  EXPECT_DOUBLE_EQ(predictions[0].seconds(), 8);
+}
+
+TEST(CostModel, PutsTheFastestFirstAndEqualOnesByName) {
+  const std::vector<PlannedAlgorithm> algorithms{
+      {"slow", {900, 0, 0}}, {"b", {100, 0, 0}}, {"a", {100, 0, 0}}};
+  const auto predictions = predict(MathMode::fp32, algorithms, kCeilings);
+  ASSERT_EQ(predictions.size(), 3u);
+  EXPECT_EQ(predictions[0].algorithm, "a");
+  EXPECT_EQ(predictions[1].algorithm, "b");
+  EXPECT_EQ(predictions[2].algorithm, "slow");
+}
+
+TEST(CostModel, PredictsNothingWithoutOperationsOrCeilings) {
+  const std::vector<PlannedAlgorithm> algorithms{{"library", {}}};
+  EXPECT_TRUE(predict(MathMode::fp32, algorithms, kCeilings).empty());
+  const std::vector<PlannedAlgorithm> known{{"a", {100, 0, 0}}};
+  EXPECT_TRUE(predict(MathMode::fp32, known, {}).empty());
+}
+
+TEST(CostModel, TakesTheRateOfTheMathMode) {
+  Ceilings ceilings = kCeilings;
+  ceilings.tf32_flops = 1000;
+  const std::vector<PlannedAlgorithm> algorithms{{"a", {1000, 0, 0}}};
+  EXPECT_DOUBLE_EQ(predict(MathMode::tf32, algorithms, ceilings)[0].seconds(), 1);
+  EXPECT_DOUBLE_EQ(predict(MathMode::fp32, algorithms, ceilings)[0].seconds(), 10);
+}
+
+TEST(CostModel, LooksAtNoTimeOfTheRows) {
+  const Rows rows{does(row("cheap.cpu", 9), 100, 0), does(row("dear.cpu", 1), 200, 0)};
+  const auto all = contests(rows);
+  EXPECT_EQ(predict(all[0]).front().algorithm, "cheap.cpu");
+  const auto judgements = judge_predictions(networks(all)[0]);
+  ASSERT_EQ(judgements.size(), 1u);
+  EXPECT_DOUBLE_EQ(judgements[0].regret, 8);
+  EXPECT_EQ(judgements[0].rank, 2);
+}
+
+TEST(CostModel, NeverChoosesWhatRefusedButMayChooseWhatIsWrong) {
+  ResultRecord refusal = refused("no.cpu", Outcome::unsupported, Reason::unsupported_stride, "no");
+  const Rows rows{does(row("right.cpu", 1), 200, 0), does(wrong_row("wrong.cpu", 1), 100, 0),
+                  does(refusal, 1, 0)};
+  const auto all = contests(rows);
+  EXPECT_EQ(predict(all[0]).size(), 2u);
+  const auto judgements = judge_predictions(networks(all)[0]);
+  EXPECT_EQ(judgements[0].choice, nullptr);
+  EXPECT_EQ(judgements[0].missing, "accuracy");
+}
+
+TEST(CostModel, NeverChoosesALibrarysRowWhoseCountIsTheDirectMethods) {
+  const Rows rows{does(library_row("onednn.gemm.cpu", 1, "gemm"), 100, 0), does(row("ours.cpu", 2), 200, 0)};
+  const auto all = contests(rows);
+  const auto predictions = predict(all[0]);
+  ASSERT_EQ(predictions.size(), 1u);
+  EXPECT_EQ(predictions[0].algorithm, "ours.cpu");
+}
+
+TEST(CostModel, SaysWhereItCannotChoose) {
+  const Rows rows{does(row("library.cpu", 1), 0, 0)};
+  const auto all = contests(rows);
+  const auto judgements = judge_predictions(networks(all)[0]);
+  EXPECT_EQ(judgements[0].choice, nullptr);
+  EXPECT_THAT(judgements[0].missing, ::testing::HasSubstr("no row says what it does"));
+}
+
+TEST(PredictionReport, HasTheChooserBesideTheLibrarys) {
+  const Rows rows{does(row("ours.cpu", 0.010), 100, 0),
+                  does(library_row("onednn.auto.cpu", 0.015, "jit"), 0, 0)};
+  const Selection selection = select(rows, default_choosers());
+  std::ostringstream out;
+  print_predictions(out, selection, {});
+  EXPECT_THAT(out.str(), ::testing::HasSubstr("convscope's cost model"));
+  EXPECT_THAT(out.str(), ::testing::HasSubstr("50.0%"));
+  const auto json = predictions_json(selection);
+  EXPECT_EQ(json[0]["scores"]["own"]["regret"], 0.0);
+  EXPECT_NEAR(json[0]["scores"]["onednn.auto.cpu"]["regret"].get<double>(), 0.5, 1e-12);
+  EXPECT_EQ(json[0]["choices"][0]["chosen"], "ours.cpu");
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,177 @@
+#include "bench/select/policy_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "bench/report/ranking.hpp"
+#include "bench/report/text_table.hpp"
+#include "bench/report/words.hpp"
+#include "bench/select/selection.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct NamedPart {
+  Part part;
+  std::string_view key;
+};
+constexpr std::array kParts{NamedPart{Part::forward, "forward"}, NamedPart{Part::backward, "backward"},
+                            NamedPart{Part::backward_without_first, "backward_without_first_backward_data"},
+                            NamedPart{Part::step, "step"},
+                            NamedPart{Part::step_without_first, "step_without_first_backward_data"}};
+
+// "-" where the policy does not do it or a row is missing.
+std::string total_text(const PolicyResult& result, Part part) {
+  const PolicyTotal sum = total(result, part);
+  return sum.is_complete() ? milliseconds_text(sum.seconds) : "-";
+}
+
+bool has_rows(const PolicyResult& result) {
+  return total(result, Part::step).units > 0;
+}
+
+void add_policy(TextTable& table, const PolicyScope& scope, const PolicyResult& result) {
+  const Policy& policy = *result.policy;
+  const PolicyTotal all = total(result, Part::step);
+  const auto speed_up = speed_up_over_default(scope, result);
+  std::string what = policy.name;
+  if (policy.is_default) what += " (default)";
+  if (all.throttled) what += " (throttled rows in it)";
+  table.add({what, total_text(result, Part::forward), total_text(result, Part::backward_without_first),
+             total_text(result, Part::step_without_first), total_text(result, Part::backward),
+             total_text(result, Part::step), speed_up ? fmt::format("{:.2f}x", *speed_up) : "-",
+             all.other_caps == 0 ? "all" : fmt::format("{} of {}", all.units - all.other_caps, all.units)});
+}
+
+void print_missing(std::ostream& out, const PolicyScope& scope) {
+  std::map<std::string, std::vector<std::string>> without_any_row;  // by library
+  for (const PolicyResult& result : scope.results) {
+    if (!has_rows(result)) {
+      without_any_row[result.policy->library].push_back(result.policy->name);
+      continue;
+    }
+    const PolicyTotal all = total(result, Part::step);
+    for (const std::string& missing : all.missing)
+      fmt::print(out, "  {}: no sum with {}\n", result.policy->name, missing);
+  }
+  for (const auto& [library, policies] : without_any_row)
+    fmt::print(out, "  these results have no row for any layer (library: {}): {}\n", library,
+               comma_list(policies));
+}
+
+// The policies whose rows come from the same libraries together.
+void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
+  const Contest& front = *scope.contests.front();
+  const CaseKey& key = front.key();
+  const std::string device =
+      front.first->device.name.empty() ? std::string(name(key.device)) : front.first->device.name;
+  std::vector<std::string> labels;
+  for (const PolicyResult& result : scope.results) {
+    const std::string label = emulated_on(result);
+    if (has_rows(result) && std::find(labels.begin(), labels.end(), label) == labels.end())
+      labels.push_back(label);
+  }
+  fmt::print(out, "{}{}, convolutions of one step{}\n  {} thread{}, {} cache, {}\n",
+             coloured ? colour::heading : "", heading(front), coloured ? colour::reset : "", key.threads,
+             key.threads == 1 ? "" : "s", name(key.cache), device);
+  for (const std::string& label : labels) {
+    fmt::print(out, "policy emulation on {}\n", label);
+    TextTable table({"<policy", ">forward ms", ">backward ms", ">step ms", ">backward, all", ">step, all",
+                     ">options alone", ">rows at its cap"});
+    for (const PolicyResult& result : scope.results)
+      if (has_rows(result) && emulated_on(result) == label) add_policy(table, scope, result);
+    table.print(out, coloured);
+  }
+  print_missing(out, scope);
+  out << '\n';
+}
+
+Json total_json(const PolicyTotal& sum) {
+  return {{"seconds", sum.is_complete() ? Json(sum.seconds) : Json(nullptr)},
+          {"rows", sum.units},
+          {"rows_of_other_caps", sum.other_caps},
+          {"throttled", sum.throttled},
+          {"missing", sum.missing}};
+}
+
+Json unit_json(const PolicyUnit& unit) {
+  Json json{{"layer", unit.layer},        {"pass", name(unit.pass)},   {"count", unit.count},
+            {"algorithm", nullptr},       {"implementation", nullptr}, {"median_seconds", nullptr},
+            {"workspace_bytes", nullptr}, {"measured", nullptr},       {"missing", nullptr}};
+  if (unit.chosen.row == nullptr) {
+    json["missing"] = unit.missing;
+    return json;
+  }
+  const ResultRecord& row = *unit.chosen.row;
+  json["algorithm"] = row.key.algorithm;
+  json["implementation"] = row.implementation;
+  json["median_seconds"] = median_seconds(row);
+  json["workspace_bytes"] = row.workspace_bytes;
+  json["measured"] = name(unit.chosen.evidence);
+  return json;
+}
+
+Json result_json(const PolicyScope& scope, const PolicyResult& result) {
+  const Policy& policy = *result.policy;
+  Json json{{"policy", policy.name},        {"title", policy.title},   {"framework", policy.framework},
+            {"default", policy.is_default}, {"source", policy.source}, {"unverified", policy.unverified}};
+  json["label"] = has_rows(result) ? Json("policy emulation on " + emulated_on(result)) : Json(nullptr);
+  for (const auto& [part, key] : kParts) json[std::string(key)] = total_json(total(result, part));
+  const auto speed_up = speed_up_over_default(scope, result);
+  json["speed_up_over_default"] = speed_up ? Json(*speed_up) : Json(nullptr);
+  json["layers"] = Json::array();
+  for (const PolicyUnit& unit : result.units) json["layers"].push_back(unit_json(unit));
+  return json;
+}
+
+}  // namespace
+
+std::optional<double> speed_up_over_default(const PolicyScope& scope, const PolicyResult& result) {
+  const Policy& policy = *result.policy;
+  if (policy.framework.empty()) return std::nullopt;
+  for (const PolicyResult& other : scope.results) {
+    if (other.policy->framework != policy.framework || !other.policy->is_default) continue;
+    const Part part = does_backward(policy) ? Part::step_without_first : Part::forward;
+    const PolicyTotal before = total(other, part);
+    const PolicyTotal after = total(result, part);
+    if (!before.is_complete() || !after.is_complete()) return std::nullopt;
+    return before.seconds / after.seconds;
+  }
+  return std::nullopt;
+}
+
+void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const ConsoleStyle& style) {
+  if (scopes.empty()) {
+    out << "no rows\n";
+    return;
+  }
+  for (const PolicyScope& scope : scopes) print_scope(out, scope, style.colour);
+  out << "Policy emulation: what the choices of each policy cost on the library named, from its rows here; "
+         "never "
+         "the\nframework itself. backward and step leave out the backward-data of layers that read the "
+         "image; "
+         "\"all\" has it.\noptions alone: the framework's default over this policy.\n";
+}
+
+nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes) {
+  Json json = Json::array();
+  for (const PolicyScope& scope : scopes) {
+    const Contest& front = *scope.contests.front();
+    const CaseKey& key = front.key();
+    Json entry{{"network", key.network},     {"batch", key.problem.batch},
+               {"device", name(key.device)}, {"device_name", front.first->device.name},
+               {"threads", key.threads},     {"cache", name(key.cache)},
+               {"policies", Json::array()}};
+    for (const PolicyResult& result : scope.results) entry["policies"].push_back(result_json(scope, result));
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace convscope

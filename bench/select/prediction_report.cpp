@@ -1,0 +1,128 @@
+#include "bench/select/prediction_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <ostream>
+
+#include "bench/report/ranking.hpp"
+#include "bench/report/text_table.hpp"
+#include "bench/report/words.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, bool coloured) {
+  TextTable table({"<layer and pass", "<chosen", ">predicted ms", ">median ms", "<oracle", ">median ms",
+                   ">regret", ">rank"});
+  for (const Judgement& judgement : judgements) {
+    const auto predictions = predict(*judgement.contest);
+    const bool has_oracle = !judgement.contest->able.empty();
+    const ResultRecord* oracle = has_oracle ? judgement.contest->able.front().row : nullptr;
+    const std::string chosen = predictions.empty() ? "-" : predictions.front().algorithm;
+    const std::string predicted =
+        predictions.empty() ? "-" : milliseconds_text(predictions.front().seconds());
+    const std::string oracle_ms = has_oracle ? milliseconds_text(median_seconds(*oracle)) : "-";
+    const std::string oracle_id = has_oracle ? marked_name(*oracle) : "-";
+    if (judgement.choice == nullptr) {
+      table.add({label(*judgement.contest), chosen + ": " + judgement.missing, predicted, "-", oracle_id,
+                 oracle_ms, "-", "-"},
+                ' ', colour::bad);
+      continue;
+    }
+    table.add({label(*judgement.contest), chosen, predicted,
+               milliseconds_text(median_seconds(*judgement.choice->row)), oracle_id, oracle_ms,
+               percent_text(judgement.regret), fmt::format("{}", judgement.rank)},
+              judgement.rank == 1 ? '*'
+              : judgement.is_tie  ? '~'
+                                  : ' ');
+  }
+  table.print(out, coloured);
+}
+
+void add_chooser(TextTable& table, const std::string& who, const Score& score) {
+  if (score.judged == 0) {
+    table.add({who, "0", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
+    return;
+  }
+  table.add({who, fmt::format("{}", score.judged), milliseconds_text(score.choice_seconds),
+             milliseconds_text(score.oracle_seconds), percent_text(score.regret()),
+             percent_text(score.top1_rate()), percent_text(score.top3_rate())});
+}
+
+Json rates_json(const Score& score) {
+  Json json{{"judged", score.judged}, {"missing", score.missing.size()}};
+  json["regret"] = score.judged == 0 ? Json(nullptr) : Json(score.regret());
+  json["top1_rate"] = score.judged == 0 ? Json(nullptr) : Json(score.top1_rate());
+  json["top3_rate"] = score.judged == 0 ? Json(nullptr) : Json(score.top3_rate());
+  return json;
+}
+
+Json choice_json(const Judgement& judgement) {
+  const auto predictions = predict(*judgement.contest);
+  Json json{{"layer", judgement.contest->key().layer},
+            {"pass", name(judgement.contest->key().problem.pass)},
+            {"chosen", nullptr},
+            {"predicted_seconds", nullptr},
+            {"median_seconds", nullptr},
+            {"regret", nullptr},
+            {"rank", nullptr},
+            {"missing", nullptr}};
+  if (!predictions.empty()) {
+    json["chosen"] = predictions.front().algorithm;
+    json["predicted_seconds"] = predictions.front().seconds();
+  }
+  if (judgement.choice == nullptr) {
+    json["missing"] = judgement.missing;
+    return json;
+  }
+  json["median_seconds"] = median_seconds(*judgement.choice->row);
+  json["regret"] = judgement.regret;
+  json["rank"] = judgement.rank;
+  return json;
+}
+
+constexpr std::string_view kOwn = "convscope's cost model";
+
+}  // namespace
+
+void print_predictions(std::ostream& out, const Selection& selection, const ConsoleStyle& style) {
+  if (selection.networks.empty()) out << "no rows\n";
+  for (const Network& network : selection.networks) {
+    const Contest& front = network.front();
+    fmt::print(out, "{}{}{}\n  {}\n", style.colour ? colour::heading : "", heading(front),
+               style.colour ? colour::reset : "", circumstances(front.key(), front.first->device));
+    const std::vector<Judgement> own = judge_predictions(network);
+    print_choices(out, own, style.colour);
+    TextTable table(
+        {"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">top-1", ">top-3"});
+    add_chooser(table, std::string(kOwn), score(own));
+    for (const std::string& chooser : selection.choosers)
+      add_chooser(table, chooser, score(judgements(network, chooser)));
+    table.print(out, style.colour);
+    out << '\n';
+  }
+}
+
+nlohmann::ordered_json predictions_json(const Selection& selection) {
+  Json json = Json::array();
+  for (const Network& network : selection.networks) {
+    const Contest& front = network.front();
+    Json entry{{"network", front.key().network},
+               {"circumstances", circumstances(front.key(), front.first->device)},
+               {"batch", front.key().problem.batch},
+               {"choices", Json::array()},
+               {"scores", Json::object()}};
+    const std::vector<Judgement> own = judge_predictions(network);
+    for (const Judgement& judgement : own) entry["choices"].push_back(choice_json(judgement));
+    entry["scores"]["own"] = rates_json(score(own));
+    for (const std::string& chooser : selection.choosers)
+      entry["scores"][chooser] = rates_json(score(judgements(network, chooser)));
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace convscope

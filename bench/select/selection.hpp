@@ -1,0 +1,46 @@
+// The selection of a whole result file as a person reads it and as JSON: oracles, what the library chose and
+// its regret, the workspace curve. What the figures are is in judgement.hpp and workspace_curve.hpp.
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/report/console.hpp"
+#include "bench/select/judgement.hpp"
+#include "bench/select/workspace_curve.hpp"
+
+namespace convscope {
+
+// Everything computed; points into the records that it was made from.
+struct Selection {
+  std::vector<Contest> contests;
+  std::vector<Network> networks;
+  std::vector<std::string> choosers;  // the ids found
+  std::vector<WorkspaceCurve> curves;
+};
+// `choosers` are ids or stems; see judgement.hpp.
+Selection select(std::span<const ResultRecord> records, std::span<const std::string> choosers);
+
+void print_selection(std::ostream& out, const Selection& selection, const ConsoleStyle& style);
+nlohmann::ordered_json to_json(const Selection& selection);
+
+// The judgements of one chooser over a network's contests, those with a given pass only where there is one.
+std::vector<Judgement> judgements(const Network& network, std::string_view algorithm,
+                                  std::optional<Pass> pass = std::nullopt);
+
+// "alexnet, batch 16"
+std::string heading(const Contest& contest);
+// "fp32 nchw, 2 threads, cold cache, <processor>"
+std::string circumstances_but_cap(const Contest& contest);
+
+// "any workspace" of no cap, "0 B", "8.0 MiB".
+std::string cap_text(Cap cap);
+
+// "12.5%" of 0.125.
+std::string percent_text(double share);
+
+}  // namespace convscope

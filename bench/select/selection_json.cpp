@@ -1,0 +1,130 @@
+// The selection as JSON. Times are seconds, sizes bytes; what is not known is null.
+#include "bench/report/ranking.hpp"
+#include "bench/report/record_json.hpp"
+#include "bench/select/selection.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json row_json(const ResultRecord* row) {
+  if (row == nullptr) return nullptr;
+  Json json{{"algorithm", row->key.algorithm},         {"implementation", row->implementation},
+            {"outcome", name(row->outcome)},           {"median_seconds", median_seconds(*row)},
+            {"workspace_bytes", row->workspace_bytes}, {"relative_l2", nullptr},
+            {"throttled", row->health.throttled}};
+  if (row->accuracy.relative_l2) json["relative_l2"] = *row->accuracy.relative_l2;
+  return json;
+}
+
+Json cap_json(Cap cap) {
+  return cap ? Json(*cap) : Json(nullptr);
+}
+
+Json judgement_json(const Judgement& judgement) {
+  const std::string pass(name(judgement.contest->key().problem.pass));
+  if (judgement.choice == nullptr)
+    return {{"layer", judgement.contest->key().layer},
+            {"pass", pass},
+            {"choice", nullptr},
+            {"missing", judgement.missing}};
+  const Stability s = stability(*judgement.choice);
+  return {{"layer", judgement.contest->key().layer},
+          {"pass", pass},
+          {"choice", row_json(judgement.choice->row)},
+          {"missing", nullptr},
+          {"regret", judgement.regret},
+          {"regret_in_library", judgement.regret_in_library},
+          {"rank", judgement.rank},
+          {"tie", judgement.is_tie},
+          {"repeats", s.repeats},
+          {"implementations", s.implementations},
+          {"agreement", s.agreement},
+          {"spread", s.spread}};
+}
+
+Json score_json(const Score& score) {
+  Json json{{"judged", score.judged}, {"missing", score.missing.size()}};
+  if (score.judged == 0) return json;
+  json["seconds"] = score.choice_seconds;
+  json["oracle_seconds"] = score.oracle_seconds;
+  json["library_seconds"] = score.library_seconds;
+  json["regret"] = score.regret();
+  json["regret_in_library"] = score.regret_in_library();
+  json["top1_rate"] = score.top1_rate();
+  json["top3_rate"] = score.top3_rate();
+  json["throttled"] = score.throttled;
+  return json;
+}
+
+Json chooser_json(const Network& network, const std::string& chooser) {
+  Json json{{"algorithm", chooser}, {"judgements", Json::array()}, {"scores", Json::object()}};
+  for (const Judgement& judgement : judgements(network, chooser))
+    json["judgements"].push_back(judgement_json(judgement));
+  for (Pass pass : kPasses) {
+    const auto of_pass = judgements(network, chooser, pass);
+    if (!of_pass.empty()) json["scores"][std::string(name(pass))] = score_json(score(of_pass));
+  }
+  json["scores"]["all"] = score_json(score(judgements(network, chooser)));
+  return json;
+}
+
+// The cap is null where curves of several caps are one.
+Json circumstances_json(const Contest& contest, bool with_cap) {
+  const CaseKey& key = contest.key();
+  Json json{{"network", key.network},         {"batch", key.problem.batch},
+            {"math", name(key.problem.math)}, {"layout", name(key.problem.layout)},
+            {"device", name(key.device)},     {"device_name", contest.first->device.name},
+            {"threads", key.threads},         {"cache", name(key.cache)}};
+  if (with_cap) json["workspace_cap_bytes"] = cap_json(key.workspace_cap);
+  return json;
+}
+
+Json oracle_json(const Contest& contest) {
+  return {{"layer", contest.key().layer},
+          {"pass", name(contest.key().problem.pass)},
+          {"count", contest.key().count},
+          {"problem", to_line(contest.key().problem)},
+          {"oracle", row_json(contest.able.empty() ? nullptr : contest.able.front().row)},
+          {"best_at_any_error", row_json(best_at_any_error(contest))},
+          {"able", contest.able.size()},
+          {"wrong", contest.wrong.size()}};
+}
+
+Json curve_json(const WorkspaceCurve& curve) {
+  Json json = circumstances_json(*curve.contest, false);
+  json["layer"] = curve.contest->key().layer;
+  json["pass"] = name(curve.contest->key().problem.pass);
+  json["points"] = Json::array();
+  for (const CurvePoint& point : curve.points)
+    json["points"].push_back(
+        {{"workspace_cap_bytes", cap_json(point.cap)},
+         {"winner", row_json(point.winner.row)},
+         {"measured", point.winner.row == nullptr ? Json(nullptr) : Json(name(point.winner.evidence))}});
+  json["pareto_front"] = Json::array();
+  for (const ResultRecord* row : curve.front) json["pareto_front"].push_back(row_json(row));
+  json["knee_bytes"] = nullptr;
+  json["has_knee"] = curve.knee.has_value();
+  if (curve.knee) json["knee_bytes"] = cap_json(curve.points[*curve.knee].cap);
+  return json;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Selection& selection) {
+  Json json{{"networks", Json::array()}, {"workspace_curves", Json::array()}};
+  for (const Network& network : selection.networks) {
+    Json entry = circumstances_json(network.front(), true);
+    entry["oracles"] = Json::array();
+    for (const Contest* contest : network.contests) entry["oracles"].push_back(oracle_json(*contest));
+    entry["choosers"] = Json::array();
+    for (const std::string& chooser : selection.choosers)
+      entry["choosers"].push_back(chooser_json(network, chooser));
+    json["networks"].push_back(std::move(entry));
+  }
+  for (const WorkspaceCurve& curve : selection.curves) json["workspace_curves"].push_back(curve_json(curve));
+  return json;
+}
+
+}  // namespace convscope

@@ -1,0 +1,71 @@
+// What is printed, and the JSON.
+#include "bench/select/selection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "bench/select/test_rows.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<ResultRecord> two_layers() {
+  std::vector<ResultRecord> rows{row("ours.cpu", 0.010), library_row("onednn.auto.cpu", 0.015, "jit"),
+                                 wrong_row("wrong.cpu", 0.005), row("ours.cpu", 0.020, "conv3")};
+  rows.push_back(refused("onednn.auto.cpu", Outcome::unsupported, Reason::unsupported_groups, "no"));
+  rows.back().key.layer = "conv3";
+  return rows;
+}
+
+std::string printed(const std::vector<ResultRecord>& rows) {
+  std::ostringstream out;
+  print_selection(out, select(rows, default_choosers()), {});
+  return out.str();
+}
+
+TEST(Selection, OfNoRowsSaysSo) {
+  EXPECT_EQ(printed({}), "no rows\n");
+  EXPECT_TRUE(to_json(select({}, default_choosers()))["networks"].empty());
+}
+
+TEST(Selection, PrintsOracleRegretAndWhatIsInNoSum) {
+  const std::string text = printed(two_layers());
+  EXPECT_THAT(text, HasSubstr("conv2 forward       1  ours.cpu      10.00"));
+  EXPECT_THAT(text, HasSubstr("wrong.cpu 5.000 ms, error 1.2e-06"));
+  EXPECT_THAT(text, HasSubstr("50.0%"));
+  EXPECT_THAT(text, HasSubstr("in no sum of onednn.auto.cpu: conv3 forward (unsupported_groups)"));
+}
+
+TEST(Selection, WithoutAChooserThereIsNoRegretButACurve) {
+  const std::string text = printed({row("ours.cpu", 0.010)});
+  EXPECT_THAT(text, HasSubstr("no row is a library's own choice"));
+  EXPECT_THAT(text, HasSubstr("workspace curve of alexnet, batch 16"));
+  EXPECT_THAT(text, HasSubstr("Pareto front of conv2 forward: ours.cpu 10.00 ms 3.0 MiB"));
+  EXPECT_THAT(text, Not(HasSubstr("top-1")));
+}
+
+TEST(Selection, AContestWithoutARightRowIsPrintedToo) {
+  EXPECT_THAT(printed({wrong_row("wrong.cpu", 1)}), HasSubstr("no right, timed row"));
+}
+
+TEST(Selection, TheJsonHasTheSameFigures) {
+  const auto rows = two_layers();
+  const auto json = to_json(select(rows, default_choosers()));
+  const auto& network = json.at("networks").at(0);
+  EXPECT_EQ(network["oracles"][0]["oracle"]["algorithm"], "ours.cpu");
+  EXPECT_EQ(network["oracles"][0]["best_at_any_error"]["algorithm"], "wrong.cpu");
+  const auto& chooser = network["choosers"][0];
+  EXPECT_NEAR(chooser["judgements"][0]["regret"].get<double>(), 0.5, 1e-12);
+  EXPECT_EQ(chooser["judgements"][1]["missing"], "unsupported_groups");
+  EXPECT_EQ(chooser["scores"]["all"]["judged"], 1);
+  EXPECT_EQ(json["workspace_curves"].size(), 2u);
+  EXPECT_EQ(json["workspace_curves"][0]["points"].size(), kCurveCaps.size());
+}
+
+}  // namespace
+}  // namespace convscope

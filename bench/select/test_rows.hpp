@@ -1,0 +1,47 @@
+// Hand-made rows for the tests of this folder: bench/report/test_records.hpp with the fields that selection
+// looks at.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/report/test_records.hpp"
+
+namespace convscope {
+
+using Rows = std::vector<ResultRecord>;
+inline constexpr int64_t kMiB = int64_t{1} << 20;
+
+// A right row of a layer's pass; `seconds` is the median, its interval 10% to either side.
+inline ResultRecord row(const std::string& algorithm, double seconds, const std::string& layer = "conv2",
+                        Pass pass = Pass::forward) {
+  ResultRecord r = measured(algorithm, seconds);
+  r.key.layer = layer;
+  r.key.problem.pass = pass;
+  return r;
+}
+
+inline ResultRecord wrong_row(const std::string& algorithm, double seconds) {
+  ResultRecord r = row(algorithm, seconds);
+  r.outcome = Outcome::wrong;
+  r.reason = Reason::accuracy;
+  return r;
+}
+
+inline ResultRecord library_row(const std::string& algorithm, double seconds,
+                                const std::string& implementation) {
+  ResultRecord r = row(algorithm, seconds);
+  r.algorithm.provider = algorithm.substr(0, algorithm.find('.'));
+  r.algorithm.family = "library";
+  r.algorithm.version = "2.6.3";
+  r.implementation = implementation;
+  return r;
+}
+
+inline ResultRecord with_cap(ResultRecord r, std::optional<int64_t> cap, int64_t workspace) {
+  r.key.workspace_cap = cap;
+  r.workspace_bytes = workspace;
+  return r;
+}
+
+}  // namespace convscope
