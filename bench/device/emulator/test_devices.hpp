@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct TestDevice {
 
   // Null where there is no such GPU; the test then skips itself.
   std::unique_ptr<Device> make() const;
+
+  friend std::ostream& operator<<(std::ostream& out, const TestDevice& device) { return out << device.name; }
 };
 
 // emulator_forward, emulator_reverse, emulator_random, and cuda in builds with it.
