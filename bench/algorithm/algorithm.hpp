@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,17 @@ class Support {
   std::string why_;
 };
 
+// Thrown by plan() where only planning shows that the problem cannot be taken, as with a library that refuses
+// while it builds a plan. As good a refusal as Support's.
+class Refused : public std::runtime_error {
+ public:
+  Refused(Reason reason, const std::string& why) : std::runtime_error(why), reason_(reason) {}
+  Reason reason() const { return reason_; }
+
+ private:
+  Reason reason_;
+};
+
 // The user's tensors in device memory, in the problem's layout, and the plan's scratch. The tensor that the
 // pass writes holds NaN or old results before run(); the other two must not be written. They start on a
 // cache line (64 bytes), the workspace on a page.
@@ -51,6 +63,7 @@ struct ConvArgs {
 struct PlanOptions {
   int64_t workspace_cap = INT64_MAX;
   int threads = 1;  // OpenMP threads that prepare() and run() will have
+  int knobs = 0;  // of a library's engines: combinations of their knobs to try besides the defaults, at most
 };
 
 // One problem made ready to run any number of times. Built outside every timing; run() neither allocates nor
@@ -62,6 +75,8 @@ class Plan {
   virtual int64_t workspace_bytes() const { return 0; }
   // What was chosen, for the row: a library's kernel name, a tile split such as "5+4+4".
   virtual std::string implementation() const { return ""; }
+  // What a library said when it was asked to choose; null where none was.
+  virtual const LibraryAnswer* answer() const { return nullptr; }
   // Work that depends on the filter alone and can be done once for many runs (forward and backward-data).
   virtual bool has_prepare() const { return false; }
   virtual void prepare(const ConvArgs&, Queue&) {}
@@ -75,7 +90,7 @@ class Algorithm {
   virtual const AlgorithmInfo& info() const = 0;
   // Cheap and pure. A problem that is not `defect`ive is either supported or refused with a reason.
   virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
-  // Only for supported problems. Throws std::bad_alloc or std::runtime_error.
+  // Only for supported problems. Throws Refused, std::bad_alloc or another std::runtime_error.
   virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
   // Only for supported problems. Nothing where a library does not say what it does.
   virtual std::optional<OperationCount> operations(const ConvProblem&) const = 0;

@@ -138,6 +138,8 @@ int exec_algorithm(const ExecOptions& options, const Registry& registry, Device&
     return over_cap ? refuse(name(Reason::workspace_over_cap), *over_cap) : 0;
   } catch (const UsageError&) {
     throw;
+  } catch (const Refused& refusal) {
+    return refuse(name(refusal.reason()), refusal.what());
   } catch (const std::bad_alloc&) {
     return refuse(name(Reason::out_of_memory), "there is not enough memory for its tensors and workspace");
   } catch (const std::exception& error) {

@@ -59,6 +59,9 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
     const auto plan = algorithm.plan(problem, device, {cap, ceilings.threads});
     result.implementation = plan->implementation();
     result.workspace_bytes = plan->workspace_bytes();
+  } catch (const Refused& refusal) {
+    result.reason = refusal.reason();
+    result.why = refusal.what();
   } catch (const std::bad_alloc&) {
     result.reason = Reason::out_of_memory;
     result.why = "there is not enough memory for its plan";
@@ -145,6 +148,24 @@ void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions
              name(options.cache));
 }
 
+// One line for neighbours that are refused in the same words.
+void print_refusals(std::ostream& out, const std::vector<Explanation>& all) {
+  std::vector<std::string> ids;
+  std::string common;
+  const auto print = [&] {
+    if (!ids.empty()) fmt::print(out, "  {}: {}\n", comma_list(shortened(ids)), common);
+    ids.clear();
+  };
+  for (const Explanation& one : all) {
+    if (one.reason == Reason::none) continue;
+    const std::string words = fmt::format("{}: {}", name(one.reason), one.why);
+    if (words != common) print();
+    common = words;
+    ids.push_back(one.algorithm);
+  }
+  print();
+}
+
 void print_table(std::ostream& out, const ConvProblem& problem, const std::vector<Explanation>& all) {
   TextTable table({"<algorithm", ">products", ">transforms", ">of nominal", ">bytes", ">workspace",
                    ">FLOP/byte", "<bound", ">best ms", "<chosen"});
@@ -161,9 +182,7 @@ void print_table(std::ostream& out, const ConvProblem& problem, const std::vecto
                one.bound ? milliseconds_text(one.bound->seconds()) : "-", one.implementation});
   }
   if (!table.empty()) table.print(out, false);
-  for (const Explanation& one : all)
-    if (one.reason != Reason::none)
-      fmt::print(out, "  {}: {}: {}\n", one.algorithm, name(one.reason), one.why);
+  print_refusals(out, all);
 }
 
 }  // namespace

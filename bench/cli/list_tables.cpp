@@ -61,33 +61,43 @@ std::string shapes_text(const std::vector<std::string>& can, const std::vector<s
   return cannot.size() < can.size() ? "all probed but " + comma_list(cannot) : comma_list(can);
 }
 
-void print_algorithm(std::ostream& out, const Algorithm& algorithm, const Capability& can) {
-  const AlgorithmInfo& info = algorithm.info();
-  fmt::print(out, "{}  ({}{}{}{})\n", info.id, info.provider, info.version.empty() ? "" : " ", info.version,
-             info.candidate ? "" : ", never timed");
-  if (!info.summary.empty()) fmt::print(out, "  {}\n", info.summary);
-  if (!can.refusal.empty()) {
-    fmt::print(out, "  not here: {}\n", can.refusal);
-    return;
+// All that is printed of an algorithm behind its id.
+std::string description(const AlgorithmInfo& info, const Capability& can) {
+  std::string text = fmt::format("  ({}{}{}{})\n", info.provider, info.version.empty() ? "" : " ",
+                                 info.version, info.candidate ? "" : ", never timed");
+  if (!info.summary.empty()) text += fmt::format("  {}\n", info.summary);
+  if (!can.refusal.empty()) return text + fmt::format("  not here: {}\n", can.refusal);
+  text += fmt::format("  passes {}; layouts {}; math {}\n", comma_list(all_names(can.passes)),
+                      comma_list(all_names(can.layouts)), comma_list(all_names(can.math)));
+  return text + fmt::format("  filters {}\n", can.shapes.empty() ? "not in the forward pass"
+                                                                 : shapes_text(can.shapes, probe_names()));
+}
+
+// Neighbours of which the same is to be said share one entry.
+void print_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices) {
+  std::vector<std::string> ids;
+  std::string common;
+  const auto print = [&] {
+    if (!ids.empty()) fmt::print(out, "{}{}", comma_list(shortened(ids)), common);
+    ids.clear();
+  };
+  for (const Algorithm* algorithm : registry.all()) {
+    const std::string text = description(algorithm->info(), capability_here(*algorithm, devices));
+    if (text != common) print();
+    common = text;
+    ids.push_back(algorithm->info().id);
   }
-  fmt::print(out, "  passes {}; layouts {}; math {}\n", comma_list(all_names(can.passes)),
-             comma_list(all_names(can.layouts)), comma_list(all_names(can.math)));
-  fmt::print(out, "  filters {}\n",
-             can.shapes.empty() ? "not in the forward pass" : shapes_text(can.shapes, probe_names()));
+  print();
 }
 
 }  // namespace
 
 void list_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices, bool json) {
+  if (!json) return print_algorithms(out, registry, devices);
   Json all = Json::array();
-  for (const Algorithm* algorithm : registry.all()) {
-    const Capability can = capability_here(*algorithm, devices);
-    if (json)
-      all.push_back(algorithm_json(*algorithm, can));
-    else
-      print_algorithm(out, *algorithm, can);
-  }
-  if (json) out << dump_json(all, 2) << '\n';
+  for (const Algorithm* algorithm : registry.all())
+    all.push_back(algorithm_json(*algorithm, capability_here(*algorithm, devices)));
+  out << dump_json(all, 2) << '\n';
 }
 
 void list_devices(std::ostream& out, const DeviceList& devices, bool json) {

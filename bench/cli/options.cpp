@@ -72,9 +72,9 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
     return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
   if (!options.problem.empty()) {
     refuse_beside("--case",
-                  {"--algorithm", "--device", "--threads", "--blocker", "--cache", "--workspace-cap",
-                   "--time-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed", "--out",
-                   "--aa", "--dry-run", "--isolate"},
+                  {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache",
+                   "--workspace-cap", "--time-limit", "--min-samples", "--max-samples", "--confidence-width",
+                   "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
                   "says the whole problem");
     if (!options.overrides.algorithms)
       throw UsageError("--case needs --algorithm, the id of the algorithm to run");

@@ -33,6 +33,8 @@ struct RunOptions {
   bool dry_run = false;
   bool isolate = true;
   bool blocker = true;  // --blocker: see bench/device/cuda/cuda.hpp
+  int knobs = 0;        // --knobs: see PlanOptions
+  std::string record;   // --record: a file for what libraries answered
 };
 
 struct MergeOptions {

@@ -45,7 +45,10 @@ std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, c
   protocol.repeat = options.repeat;
   protocol.blocker = options.blocker;
   std::vector<GroupTask> tasks;
-  for (Group& group : expand(suite, registry, devices)) tasks.push_back({std::move(group), protocol});
+  for (Group& group : expand(suite, registry, devices)) {
+    group.common.knobs = options.knobs;
+    tasks.push_back({std::move(group), protocol});
+  }
   return tasks;
 }
 

@@ -83,6 +83,14 @@ void add_run(CLI::App& app, RunOptions& options) {
          "on (default): on a GPU, all work of a sample is enqueued before any of it runs, so that the host's "
          "gaps are not timed; off: for profilers that run launches one by one.")
       ->type_name("on|off");
+  run->add_option("--knobs", options.knobs,
+                  "For each engine of cuDNN, try up to N combinations of its knobs besides the defaults, and "
+                  "measure the fastest (0).")
+      ->type_name("N")
+      ->check(CLI::Range(0, 10000));
+  run->add_option("--record", options.record,
+                  "Write what libraries said when they were asked to choose to this JSON file too.")
+      ->type_name("FILE");
   run->add_flag("--aa", options.repeat, "Measure every candidate twice and print the noise floor.");
   run->footer(fmt::format(
       "Flags override the config. Lists take commas, repeated flags, or both. Ctrl-C ends the run with its "

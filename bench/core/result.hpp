@@ -107,6 +107,7 @@ struct AlgorithmInfo {
   std::string summary;             // one line for `list algorithms`
   bool exact_on_integers = false;  // direct and GEMM: small integers must come out exactly
   bool candidate = true;           // false: never timed against others (the reference)
+  bool emulated = true;            // of device kind cuda: whether the emulator can run it too
 };
 
 // One cache of the machine; `shared_by` counts the cores of it that share it.
@@ -129,6 +130,27 @@ struct OperationCount {
   double transform_flops = 0;  // transforms of input, filter and output; 0 for direct and GEMM
   double bytes = 0;  // `bytes_algo`: tensors and intermediate buffers read and written, reuse assumed perfect
   double executed_flops() const { return product_flops + transform_flops; }
+};
+
+// One thing that a library can run for a problem, as the library itself describes it.
+struct Offer {
+  std::string name;                // "WINOGRAD_NONFUSED", "engine 34 k2=5"
+  std::vector<std::string> notes;  // the library's words on it: "TENSOR_CORE", "RUNTIME_COMPILATION"
+  std::string refusal;             // why it cannot be run or may not be; empty where it may
+  int64_t workspace_bytes = 0;
+  std::optional<double> seconds;  // one run, where asking for the offers timed them; never a result
+};
+
+// What a library that chooses said of one problem, and what became the row. Times are host times of planning.
+struct LibraryAnswer {
+  std::string asked;                      // the function or mode: "cudnnGetConvolutionForwardAlgorithm_v7"
+  std::vector<Offer> offers;              // in the library's order, the last ones perhaps never looked at
+  std::optional<int64_t> chosen;          // index into offers; null where nothing could be run
+  std::vector<std::string> repeats;       // names chosen when asked again, the first time included
+  double descriptor_seconds = 0;          // describing the problem to the library
+  double heuristic_seconds = 0;           // asking: the heuristic, or the library's own profiling
+  double build_seconds = 0;               // building what was chosen, and what was tried before it
+  std::optional<double> compile_seconds;  // of that, plans whose kernels were compiled at run time
 };
 
 struct Accuracy {
@@ -209,6 +231,7 @@ struct CaseKey {
   CacheState cache = CacheState::cold;
   std::optional<int64_t> workspace_cap;  // bytes; null is no cap
   uint64_t seed = 1;
+  int knobs = 0;  // combinations of a library's knobs to try besides its defaults, at most
 };
 
 // One row. `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
@@ -223,6 +246,7 @@ struct ResultRecord {
   std::string note;
   std::string implementation;  // what the plan chose: a library's kernel name, a tile split such as "5+4+4"
   int64_t workspace_bytes = 0;
+  std::optional<LibraryAnswer> answer;  // of a library that was asked to choose; null elsewhere
   OperationCount operations;
   Accuracy accuracy;
   std::optional<Measurement> time;  // kept for wrong rows too

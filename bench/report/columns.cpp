@@ -11,7 +11,7 @@ namespace convscope {
 std::span<const Column> columns() {
   static const std::vector<Column> all = [] {
     std::vector<Column> joined;
-    for (auto part : {case_columns(), time_columns(), work_columns()})
+    for (auto part : {case_columns(), time_columns(), work_columns(), answer_columns()})
       joined.insert(joined.end(), part.begin(), part.end());
     return joined;
   }();
@@ -41,9 +41,10 @@ std::string rerun_command(const ResultRecord& record) {
   const CaseKey& key = record.key;
   const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
   return fmt::format(
-      "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}",
+      "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}{}",
       to_line(key.problem), key.algorithm, key.device == DeviceKind::emulator ? " --device emulator" : "",
-      key.threads, name(key.cache), cap, key.seed, sampling_flags(record.sampling));
+      key.threads, name(key.cache), cap, key.seed,
+      key.knobs == 0 ? "" : fmt::format(" --knobs {}", key.knobs), sampling_flags(record.sampling));
 }
 
 std::string cell_text(const Cell& cell) {

@@ -56,6 +56,8 @@ std::span<const Column> case_columns() {
        [](const R& r) { return known(r.key.workspace_cap); }},
       {"seed", "", "Of the random data and of the interleaving.",
        [](const R& r) { return text(std::to_string(r.key.seed)); }},
+      {"knobs", "", "Combinations of a library's knobs that may be tried besides its defaults.",
+       [](const R& r) -> Cell { return int64_t{r.key.knobs}; }},
       {"algorithm", "", "The algorithm's id.", [](const R& r) { return text(r.key.algorithm); }},
       {"family", "", "The algorithm's family: direct, gemm, fft, winograd, library.",
        [](const R& r) { return text(r.algorithm.family); }},

@@ -60,7 +60,7 @@ void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& re
     same->second.push_back(record->key.algorithm);
   }
   for (const auto& [what, algorithms] : lines) {
-    fmt::print(out, "{}  {}: {}{}\n", paint, comma_list(algorithms), what,
+    fmt::print(out, "{}  {}: {}{}\n", paint, comma_list(shortened(algorithms)), what,
                paint.empty() ? "" : colour::reset);
   }
 }
@@ -74,7 +74,8 @@ void print_doubts(std::ostream& out, const std::vector<const ResultRecord*>& tim
     if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(record->key.algorithm);
   }
   if (!throttled.empty()) fmt::print(out, "  throttled while measured: {}\n", comma_list(throttled));
-  if (!unconverged.empty()) fmt::print(out, "  stopped before converging: {}\n", comma_list(unconverged));
+  if (!unconverged.empty())
+    fmt::print(out, "  stopped before converging: {}\n", comma_list(shortened(unconverged)));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ void fields(Visitor& field, Is<AlgorithmInfo> auto& info) {
   field("summary", info.summary);
   field("exact_on_integers", info.exact_on_integers);
   field("candidate", info.candidate);
+  field.added("emulated", info.emulated);
 }
 
 template <typename Visitor>
@@ -38,6 +39,27 @@ void fields(Visitor& field, Is<DeviceInfo> auto& device) {
   field("llc_bytes", device.llc_bytes);
   field("memory_bytes", device.memory_bytes);
   field("virtualised", device.virtualised);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<Offer> auto& offer) {
+  field("name", offer.name);
+  field("notes", offer.notes);
+  field("refusal", offer.refusal);
+  field("workspace_bytes", offer.workspace_bytes);
+  field("seconds", offer.seconds);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<LibraryAnswer> auto& answer) {
+  field("asked", answer.asked);
+  field("offers", answer.offers);
+  field("chosen", answer.chosen);
+  field("repeats", answer.repeats);
+  field("descriptor_seconds", answer.descriptor_seconds);
+  field("heuristic_seconds", answer.heuristic_seconds);
+  field("build_seconds", answer.build_seconds);
+  field("compile_seconds", answer.compile_seconds);
 }
 
 template <typename Visitor>
@@ -130,6 +152,7 @@ void fields(Visitor& field, Is<CaseKey> auto& key) {
   field("cache", key.cache);
   field("workspace_cap_bytes", key.workspace_cap);
   field("seed", key.seed);
+  field.added("knobs", key.knobs);
 }
 
 template <typename Visitor>
@@ -152,6 +175,7 @@ void fields(Visitor& field, Is<ResultRecord> auto& record) {
   field("note", record.note);
   field("implementation", record.implementation);
   field("workspace_bytes", record.workspace_bytes);
+  field.added("answer", record.answer);
   field("operations", record.operations);
   field("accuracy", record.accuracy);
   field("time", record.time);

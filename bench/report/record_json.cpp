@@ -28,11 +28,6 @@ Json encode(double value) {
 Json encode(const ConvProblem& problem) {
   return to_line(problem);
 }
-Json encode(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (double value : values) list.push_back(encode(value));
-  return list;
-}
 template <typename T>
 Json encode(const T& value) {
   if constexpr (std::is_enum_v<T>)
@@ -45,6 +40,12 @@ Json encode(const T& value) {
 template <typename T>
 Json encode(const std::optional<T>& value) {
   return value ? encode(*value) : Json(nullptr);
+}
+template <typename T>
+Json encode(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(encode(value));
+  return list;
 }
 Json encode(const std::array<std::optional<double>, kPhaseCount>& phases) {
   Json object = Json::object();
@@ -114,11 +115,6 @@ void decode(const Json& json, ConvProblem& problem, const std::string& place) {
     throw UsageError("result record, at " + place + ": " + error.what());
   }
 }
-void decode(const Json& json, std::vector<double>& values, const std::string& place) {
-  if (!json.is_array()) foreign(json, place, "a list of numbers");
-  values.assign(json.size(), 0);
-  for (size_t i = 0; i < json.size(); ++i) decode(json[i], values[i], place + "/" + std::to_string(i));
-}
 
 template <typename E, size_t N>
 void decode_name(const Json& json, E& value, const std::array<E, N>& all, const std::string& place) {
@@ -154,6 +150,12 @@ template <typename T>
 void decode(const Json& json, std::optional<T>& value, const std::string& place) {
   value.reset();
   if (!json.is_null()) decode(json, value.emplace(), place);
+}
+template <typename T>
+void decode(const Json& json, std::vector<T>& values, const std::string& place) {
+  if (!json.is_array()) foreign(json, place, "a list");
+  values.assign(json.size(), T());
+  for (size_t i = 0; i < json.size(); ++i) decode(json[i], values[i], place + "/" + std::to_string(i));
 }
 void decode(const Json& json, std::array<std::optional<double>, kPhaseCount>& phases,
             const std::string& place) {
@@ -209,6 +211,18 @@ Json to_json(const ResultRecord& record) {
 }
 ResultRecord record_from_json(const Json& json) {
   return decoded<ResultRecord>(json);
+}
+Json recorded_answers(std::span<const ResultRecord> records) {
+  Json answers = Json::array();
+  for (const ResultRecord& record : records)
+    if (record.answer)
+      answers.push_back({{"library", record.algorithm.provider + " " + record.algorithm.version},
+                         {"device", record.device.name},
+                         {"problem", encode(record.key.problem)},
+                         {"algorithm", record.key.algorithm},
+                         {"workspace_cap_bytes", encode(record.key.workspace_cap)},
+                         {"answer", encode(*record.answer)}});
+  return {{"answers", std::move(answers)}};
 }
 Json to_json(const CaseKey& key) {
   return encode_object(key);

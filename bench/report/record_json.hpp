@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "bench/core/result.hpp"
@@ -11,6 +12,10 @@ namespace convscope {
 
 nlohmann::ordered_json to_json(const ResultRecord& record);
 ResultRecord record_from_json(const nlohmann::ordered_json& json);  // throws UsageError on a foreign shape
+
+// What libraries said when they were asked to choose, without the measuring: problem, algorithm, cap and
+// answer of each record that has one. Tests of the choosing read such files (algorithms/cudnn/recorded).
+nlohmann::ordered_json recorded_answers(std::span<const ResultRecord> records);
 
 nlohmann::ordered_json to_json(const CaseKey& key);
 CaseKey key_from_json(const nlohmann::ordered_json& json);

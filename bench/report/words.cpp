@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <string_view>
 
 namespace convscope {
 namespace {
@@ -22,6 +24,23 @@ std::string in_units(double value, double step, const char* const (&units)[N]) {
 // "5", or "5x3" where height and width differ.
 std::string extent_text(Extent2 extent) {
   return extent.h == extent.w ? fmt::format("{}", extent.h) : fmt::format("{}x{}", extent.h, extent.w);
+}
+
+// An id with a part between two dots that is a number: before it, the number, and behind.
+struct NumberedId {
+  std::string_view before, behind;
+  int64_t number = -1;  // -1: it has none
+};
+
+NumberedId numbered(std::string_view id) {
+  for (size_t begin = id.find('.'); begin != std::string_view::npos; begin = id.find('.', begin + 1)) {
+    const size_t end = std::min(id.find('.', begin + 1), id.size());
+    int64_t number = -1;
+    const auto read = std::from_chars(id.data() + begin + 1, id.data() + end, number);
+    if (read.ec == std::errc() && read.ptr == id.data() + end)
+      return {id.substr(0, begin + 1), id.substr(end), number};
+  }
+  return {};
 }
 
 }  // namespace
@@ -65,6 +84,28 @@ std::string problem_words(const ConvProblem& p) {
 
 std::string comma_list(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::vector<std::string> shortened(const std::vector<std::string>& ids) {
+  std::vector<std::string> result;
+  for (size_t begin = 0, end; begin < ids.size(); begin = end) {
+    const NumberedId first = numbered(ids[begin]);
+    const auto follows = [&](size_t i) {
+      const NumberedId next = numbered(ids[i]);
+      return first.number >= 0 && next.before == first.before && next.behind == first.behind &&
+             next.number == first.number + static_cast<int64_t>(i - begin);
+    };
+    end = begin + 1;
+    while (end < ids.size() && follows(end)) ++end;
+    if (end - begin < 3) {
+      result.insert(result.end(), ids.begin() + static_cast<ptrdiff_t>(begin),
+                    ids.begin() + static_cast<ptrdiff_t>(end));
+      continue;
+    }
+    result.push_back(fmt::format("{}{{{}..{}}}{}", first.before, first.number, numbered(ids[end - 1]).number,
+                                 first.behind));
+  }
+  return result;
 }
 
 }  // namespace convscope

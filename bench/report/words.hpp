@@ -27,4 +27,8 @@ std::string problem_words(const ConvProblem& problem);
 // "a, b, c"
 std::string comma_list(const std::vector<std::string>& words);
 
+// Ids as a person reads many of them: three or more neighbours that differ in a part that is a number, which
+// counts up by 1, become one, as "cudnn.engine.{0..127}.cuda".
+std::vector<std::string> shortened(const std::vector<std::string>& ids);
+
 }  // namespace convscope

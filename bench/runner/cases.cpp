@@ -60,7 +60,7 @@ void check_glob(const Suite& suite, size_t index, const Registry& registry) {
                         *other)
           : fmt::format("found \"{}\", which matches no algorithm", glob);
   refuse(suite, "algorithms", index,
-         fmt::format("{}; allowed are patterns over {}{}", found, comma_list(candidates),
+         fmt::format("{}; allowed are patterns over {}{}", found, comma_list(shortened(candidates)),
                      did_you_mean(glob, candidates)));
 }
 
@@ -169,9 +169,10 @@ std::string candidate_key(const CaseKey& key) {
   const auto quoted = [](const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  return fmt::format("{} {} {} {} {} threads={} cache={} cap={}", quoted(key.network), quoted(key.layer),
+  return fmt::format("{} {} {} {} {} threads={} cache={} cap={}{}", quoted(key.network), quoted(key.layer),
                      to_line(key.problem), key.algorithm, name(key.device), key.threads, name(key.cache),
-                     byte_limit_text(key.workspace_cap));
+                     byte_limit_text(key.workspace_cap),
+                     key.knobs == 0 ? "" : fmt::format(" knobs={}", key.knobs));
 }
 
 std::vector<Group> expand(const Suite& suite, const Registry& registry,

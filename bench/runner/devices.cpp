@@ -59,7 +59,8 @@ std::unique_ptr<Device> make_device(DeviceKind kind, const DeviceOptions& option
 }
 
 bool runs_on(const AlgorithmInfo& algorithm, DeviceKind device) {
-  return algorithm.device == (device == DeviceKind::emulator ? DeviceKind::cuda : device);
+  if (device == DeviceKind::emulator) return algorithm.device == DeviceKind::cuda && algorithm.emulated;
+  return algorithm.device == device;
 }
 
 }  // namespace convscope

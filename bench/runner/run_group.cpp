@@ -148,6 +148,10 @@ class GroupRun {
     } catch (const std::bad_alloc&) {
       settle(record, Outcome::out_of_memory, Reason::out_of_memory,
              fmt::format("memory ran out during {}", name(stage)));
+    } catch (const Refused& refusal) {
+      const bool over_cap = refusal.reason() == Reason::workspace_over_cap;
+      settle(record, over_cap ? Outcome::over_workspace : Outcome::unsupported, refusal.reason(),
+             refusal.what());
     } catch (const DeviceLost& error) {
       settle(record, Outcome::crashed, Reason::crashed, fmt::format("{}: {}", name(stage), error.what()));
       sink_.record(record);
@@ -171,13 +175,14 @@ class GroupRun {
       }
       record.operations = algorithm.operations(problem_).value_or(OperationCount{});
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
-                                task_.group.common.threads};
+                                task_.group.common.threads, task_.group.common.knobs};
       const auto begin = std::chrono::steady_clock::now();
       candidate.plan = algorithm.plan(problem_, device_, options);
       candidate.plan_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       record.implementation = candidate.plan->implementation();
       record.workspace_bytes = candidate.plan->workspace_bytes();
+      if (const LibraryAnswer* answer = candidate.plan->answer()) record.answer = *answer;
       return within_limits(record, options.workspace_cap);
     } catch (...) {
       settle_exception(record, Stage::plan);

@@ -52,12 +52,19 @@ Stability stability(const Entry& entry) {
   std::map<std::string, size_t> times;
   size_t most = 0;
   double fastest = median_seconds(*entry.repeats.front()), slowest = fastest;
+  size_t repeats = 0;
+  const auto count = [&](const std::string& implementation) {
+    ++repeats;
+    most = std::max(most, ++times[implementation]);
+  };
   for (const ResultRecord* row : entry.repeats) {
-    most = std::max(most, ++times[row->implementation]);
+    if (row->answer && !row->answer->repeats.empty())
+      std::for_each(row->answer->repeats.begin(), row->answer->repeats.end(), count);
+    else
+      count(row->implementation);
     fastest = std::min(fastest, median_seconds(*row));
     slowest = std::max(slowest, median_seconds(*row));
   }
-  const size_t repeats = entry.repeats.size();
   return {repeats, times.size(), static_cast<double>(most) / static_cast<double>(repeats),
           slowest / fastest - 1};
 }

@@ -1,0 +1,140 @@
+// The rows: what they are and what they refuse before cuDNN is asked. The library itself is behind
+// library.hpp; start at add_cudnn.
+#include "algorithms/cudnn/cudnn.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "algorithms/cudnn/library.hpp"
+#include "algorithms/cudnn/rows.hpp"
+
+namespace convscope {
+namespace cudnn {
+
+std::span<const std::string_view> legacy_algorithms(Pass pass) {
+  static constexpr std::string_view forward[] = {
+      "IMPLICIT_GEMM", "IMPLICIT_PRECOMP_GEMM", "GEMM", "DIRECT", "FFT", "FFT_TILING",
+      "WINOGRAD",      "WINOGRAD_NONFUSED"};
+  static constexpr std::string_view backward_data[] = {"ALGO_0",     "ALGO_1",   "FFT",
+                                                       "FFT_TILING", "WINOGRAD", "WINOGRAD_NONFUSED"};
+  static constexpr std::string_view backward_filter[] = {
+      "ALGO_0", "ALGO_1", "FFT", "ALGO_3", "WINOGRAD", "WINOGRAD_NONFUSED", "FFT_TILING"};
+  if (pass == Pass::forward) return forward;
+  if (pass == Pass::backward_data) return backward_data;
+  return backward_filter;
+}
+
+std::optional<int> legacy_index(Pass pass, std::string_view algorithm) {
+  const auto all = legacy_algorithms(pass);
+  const auto found = std::find(all.begin(), all.end(), algorithm);
+  if (found == all.end()) return std::nullopt;
+  return static_cast<int>(found - all.begin());
+}
+
+namespace {
+
+// Those that multiply as the definition does; what the others do cuDNN does not say.
+bool is_gemm(const Row& row) {
+  return row.choice == Choice::forced && row.algorithm.ends_with("GEMM");
+}
+
+class CudnnRow final : public Algorithm {
+ public:
+  CudnnRow(const Row& row, AlgorithmInfo info) : row_(row), info_(std::move(info)) {}
+
+  const AlgorithmInfo& info() const override { return info_; }
+
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (device.kind != DeviceKind::cuda)
+      return Support::no(Reason::device_missing,
+                         "device " + std::string(name(device.kind)) + ": cuDNN needs a CUDA device");
+    if (problem.layout == Layout::chwn)
+      return Support::no(Reason::unsupported_layout, "layout chwn: cuDNN takes nchw and nhwc");
+    if (problem.math == MathMode::tf32x3)
+      return Support::no(Reason::unsupported_math, "math 3xtf32: cuDNN has no such mode");
+    if (row_.choice == Choice::forced && !legacy_index(problem.pass, row_.algorithm))
+      return Support::no(Reason::unsupported_pass, "pass " + std::string(name(problem.pass)) +
+                                                       ": cuDNN has no algorithm " +
+                                                       std::string(row_.algorithm) + " in it");
+    if (const std::string defect = cudnn::defect(); !defect.empty())
+      return Support::no(Reason::library_missing, defect);
+    return Support::yes();
+  }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return make_plan(row_, problem, device, options);
+  }
+
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    if (!is_gemm(row_)) return std::nullopt;
+    return OperationCount{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  }
+
+  // Whatever is not a GEMM may be Winograd, of which the largest tile of cuDNN is 13x13.
+  double error_growth(const ConvProblem&) const override { return is_gemm(row_) ? 1.0 : 16.0; }
+
+ private:
+  Row row_;
+  AlgorithmInfo info_;
+};
+
+void add(Registry& registry, const Row& row, const std::string& word, const std::string& summary,
+         const std::string& version) {
+  AlgorithmInfo info;
+  info.id = "cudnn." + word + ".cuda";
+  info.family = "library";
+  info.provider = "cudnn";
+  info.version = version;
+  info.device = DeviceKind::cuda;
+  info.summary = summary;
+  info.exact_on_integers = is_gemm(row);
+  info.emulated = false;
+  registry.add(std::make_unique<CudnnRow>(row, std::move(info)));
+}
+
+struct NamedRow {
+  Row row;
+  const char* word;
+  const char* summary;
+};
+
+constexpr NamedRow kRows[] = {
+    {{Choice::forced, "IMPLICIT_GEMM"}, "implicit_gemm", "its IMPLICIT_GEMM, forced"},
+    {{Choice::forced, "IMPLICIT_PRECOMP_GEMM"}, "implicit_precomp_gemm", "its IMPLICIT_PRECOMP_GEMM, forced"},
+    {{Choice::forced, "GEMM"}, "gemm", "its GEMM, forced"},
+    {{Choice::forced, "DIRECT"}, "direct", "its DIRECT, forced"},
+    {{Choice::forced, "FFT"}, "fft", "its FFT, forced"},
+    {{Choice::forced, "FFT_TILING"}, "fft_tiling", "its FFT_TILING, forced"},
+    {{Choice::forced, "WINOGRAD"}, "winograd", "its WINOGRAD, forced"},
+    {{Choice::forced, "WINOGRAD_NONFUSED"}, "winograd_nonfused", "its WINOGRAD_NONFUSED, forced"},
+    {{Choice::forced, "ALGO_0"}, "algo_0", "its backward ALGO_0, forced; not deterministic"},
+    {{Choice::forced, "ALGO_1"}, "algo_1", "its backward ALGO_1, forced"},
+    {{Choice::forced, "ALGO_3"}, "algo_3", "its backward-filter ALGO_3, forced; not deterministic"},
+    {{Choice::get, ""}, "get", "what its legacy heuristic (Get_v7) ranks first under the cap"},
+    {{Choice::find, ""}, "find", "what its legacy profiling (Find) finds fastest under the cap"},
+    {{Choice::find, "", 0, true},
+     "find_transposed",
+     "Find's choice in the other layout, with transforms there and back"},
+    {{Choice::heur_a, ""}, "heur_a", "the first plan of graph heuristic A that can be run"},
+    {{Choice::heur_b, ""}, "heur_b", "the first plan of graph heuristic B that can be run"},
+    {{Choice::heur_fallback, ""}, "heur_fallback", "the first plan of the graph API's fallback list"},
+    {{Choice::autotune, ""}, "autotune", "the fastest plan of heuristics A, B and fallback, each timed"},
+};
+
+}  // namespace
+}  // namespace cudnn
+
+void add_cudnn(Registry& registry) {
+  const std::string version = cudnn::version();
+  for (const cudnn::NamedRow& named : cudnn::kRows)
+    cudnn::add(registry, named.row, named.word, named.summary, version);
+  for (int engine = 0; engine < cudnn::kEngineRows; ++engine)
+    cudnn::add(registry, {cudnn::Choice::engine, "", engine}, "engine." + std::to_string(engine),
+               "one engine of its operation graph", version);
+}
+
+}  // namespace convscope

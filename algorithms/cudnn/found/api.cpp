@@ -1,0 +1,104 @@
+#include "algorithms/cudnn/found/api.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "bench/algorithm/algorithm.hpp"
+#include "bench/device/device_error.hpp"
+
+namespace convscope::cudnn {
+namespace {
+
+template <typename Function>
+void load(Api& api, Function*& function, const char* name) {
+  function = api.library.function<Function>(name);
+  if (function == nullptr && api.defect.empty())
+    api.defect = fmt::format("the cuDNN that was found has no function {}: it must be cuDNN 9", name);
+}
+
+Api load_api() {
+  Api a{cuda::SharedLibrary({"libcudnn.so.9"}, "cudnn"), ""};
+  a.defect = a.library.defect();
+  load(a, a.version, "cudnnGetVersion");
+  load(a, a.error_string, "cudnnGetErrorString");
+  load(a, a.last_error_string, "cudnnGetLastErrorString");
+  load(a, a.create, "cudnnCreate");
+  load(a, a.destroy, "cudnnDestroy");
+  load(a, a.set_stream, "cudnnSetStream");
+  load(a, a.create_tensor, "cudnnCreateTensorDescriptor");
+  load(a, a.destroy_tensor, "cudnnDestroyTensorDescriptor");
+  load(a, a.set_tensor, "cudnnSetTensor4dDescriptor");
+  load(a, a.transform_tensor, "cudnnTransformTensor");
+  load(a, a.create_filter, "cudnnCreateFilterDescriptor");
+  load(a, a.destroy_filter, "cudnnDestroyFilterDescriptor");
+  load(a, a.set_filter, "cudnnSetFilter4dDescriptor");
+  load(a, a.create_convolution, "cudnnCreateConvolutionDescriptor");
+  load(a, a.destroy_convolution, "cudnnDestroyConvolutionDescriptor");
+  load(a, a.set_convolution, "cudnnSetConvolution2dDescriptor");
+  load(a, a.set_group_count, "cudnnSetConvolutionGroupCount");
+  load(a, a.set_math_type, "cudnnSetConvolutionMathType");
+  load(a, a.get_forward, "cudnnGetConvolutionForwardAlgorithm_v7");
+  load(a, a.get_backward_data, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+  load(a, a.get_backward_filter, "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
+  load(a, a.find_forward, "cudnnFindConvolutionForwardAlgorithm");
+  load(a, a.find_backward_data, "cudnnFindConvolutionBackwardDataAlgorithm");
+  load(a, a.find_backward_filter, "cudnnFindConvolutionBackwardFilterAlgorithm");
+  load(a, a.workspace_forward, "cudnnGetConvolutionForwardWorkspaceSize");
+  load(a, a.workspace_backward_data, "cudnnGetConvolutionBackwardDataWorkspaceSize");
+  load(a, a.workspace_backward_filter, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+  load(a, a.forward, "cudnnConvolutionForward");
+  load(a, a.backward_data, "cudnnConvolutionBackwardData");
+  load(a, a.backward_filter, "cudnnConvolutionBackwardFilter");
+  load(a, a.create_descriptor, "cudnnBackendCreateDescriptor");
+  load(a, a.destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  load(a, a.set_attribute, "cudnnBackendSetAttribute");
+  load(a, a.get_attribute, "cudnnBackendGetAttribute");
+  load(a, a.finalize, "cudnnBackendFinalize");
+  load(a, a.execute, "cudnnBackendExecute");
+  return a;
+}
+
+// What went wrong last on this thread, on one line.
+std::string last_words() {
+  char buffer[2048] = "";
+  api().last_error_string(buffer, sizeof(buffer));
+  std::string words = buffer;
+  while (!words.empty() && words.back() == '\n') words.pop_back();
+  for (char& c : words)
+    if (c == '\n') c = ' ';
+  return words;
+}
+
+}  // namespace
+
+const Api& api() {
+  static const Api loaded = load_api();
+  return loaded;
+}
+
+void check(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  std::string message = fmt::format("{}: {}", call, api().error_string(status));
+  if (const std::string words = last_words(); !words.empty()) message += ": " + words;
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+    throw std::bad_alloc();
+  if (CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED)
+    throw Refused(Reason::library_refused, message);
+  throw DeviceError(message);
+}
+
+Handle shared_handle() {
+  static std::weak_ptr<cudnnContext> current;
+  Handle handle = current.lock();
+  if (handle) return handle;
+  if (!api().defect.empty()) throw DeviceError("no cuDNN: " + api().defect);
+  cudnnHandle_t made = nullptr;
+  check(api().create(&made), "cudnnCreate");
+  handle = Handle(made, api().destroy);
+  current = handle;
+  return handle;
+}
+
+}  // namespace convscope::cudnn

@@ -1,0 +1,74 @@
+// cuDNN's C functions, loaded at run time, and what becomes of its status codes. The functions are those of
+// the library's own headers, so a call with wrong types does not compile.
+//
+// NVIDIA's header library cudnn-frontend is not used: loaded dynamically it brings a second CUDA runtime into
+// the program, and it hides the numerical notes of engines, which decide here what may be a row of strict
+// FP32.
+#pragma once
+
+#include <cudnn.h>
+
+#include <memory>
+#include <string>
+
+#include "bench/device/cuda/shared_library.hpp"
+
+namespace convscope::cudnn {
+
+struct Api {
+  cuda::SharedLibrary library;
+  std::string defect;  // why it cannot be used; empty where it can, and then no function is null
+
+  decltype(&cudnnGetVersion) version = nullptr;
+  decltype(&cudnnGetErrorString) error_string = nullptr;
+  decltype(&cudnnGetLastErrorString) last_error_string = nullptr;
+  decltype(&cudnnCreate) create = nullptr;
+  decltype(&cudnnDestroy) destroy = nullptr;
+  decltype(&cudnnSetStream) set_stream = nullptr;
+
+  decltype(&cudnnCreateTensorDescriptor) create_tensor = nullptr;
+  decltype(&cudnnDestroyTensorDescriptor) destroy_tensor = nullptr;
+  decltype(&cudnnSetTensor4dDescriptor) set_tensor = nullptr;
+  decltype(&cudnnTransformTensor) transform_tensor = nullptr;
+  decltype(&cudnnCreateFilterDescriptor) create_filter = nullptr;
+  decltype(&cudnnDestroyFilterDescriptor) destroy_filter = nullptr;
+  decltype(&cudnnSetFilter4dDescriptor) set_filter = nullptr;
+  decltype(&cudnnCreateConvolutionDescriptor) create_convolution = nullptr;
+  decltype(&cudnnDestroyConvolutionDescriptor) destroy_convolution = nullptr;
+  decltype(&cudnnSetConvolution2dDescriptor) set_convolution = nullptr;
+  decltype(&cudnnSetConvolutionGroupCount) set_group_count = nullptr;
+  decltype(&cudnnSetConvolutionMathType) set_math_type = nullptr;
+
+  decltype(&cudnnGetConvolutionForwardAlgorithm_v7) get_forward = nullptr;
+  decltype(&cudnnGetConvolutionBackwardDataAlgorithm_v7) get_backward_data = nullptr;
+  decltype(&cudnnGetConvolutionBackwardFilterAlgorithm_v7) get_backward_filter = nullptr;
+  decltype(&cudnnFindConvolutionForwardAlgorithm) find_forward = nullptr;
+  decltype(&cudnnFindConvolutionBackwardDataAlgorithm) find_backward_data = nullptr;
+  decltype(&cudnnFindConvolutionBackwardFilterAlgorithm) find_backward_filter = nullptr;
+  decltype(&cudnnGetConvolutionForwardWorkspaceSize) workspace_forward = nullptr;
+  decltype(&cudnnGetConvolutionBackwardDataWorkspaceSize) workspace_backward_data = nullptr;
+  decltype(&cudnnGetConvolutionBackwardFilterWorkspaceSize) workspace_backward_filter = nullptr;
+  decltype(&cudnnConvolutionForward) forward = nullptr;
+  decltype(&cudnnConvolutionBackwardData) backward_data = nullptr;
+  decltype(&cudnnConvolutionBackwardFilter) backward_filter = nullptr;
+
+  decltype(&cudnnBackendCreateDescriptor) create_descriptor = nullptr;
+  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor = nullptr;
+  decltype(&cudnnBackendSetAttribute) set_attribute = nullptr;
+  decltype(&cudnnBackendGetAttribute) get_attribute = nullptr;
+  decltype(&cudnnBackendFinalize) finalize = nullptr;
+  decltype(&cudnnBackendExecute) execute = nullptr;
+};
+
+// Loaded on first use.
+const Api& api();
+
+// Throws for all but success: Refused where cuDNN says that it does not support this, std::bad_alloc where it
+// had no memory, DeviceError otherwise. `call` is the function's name; the message has cuDNN's own words.
+void check(cudnnStatus_t status, const char* call);
+
+// cuDNN's context. One for all plans of the process, as long as any of them lives.
+using Handle = std::shared_ptr<cudnnContext>;
+Handle shared_handle();
+
+}  // namespace convscope::cudnn

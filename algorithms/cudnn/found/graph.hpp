@@ -1,0 +1,54 @@
+// One problem in cuDNN's graph API, whose unit is the engine: an operation graph of one convolution, its
+// engines with their notes and knobs, what the heuristics rank, and execution plans.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/cudnn/found/backend_descriptor.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::cudnn {
+
+// An engine with the values of its knobs, and what cuDNN says of it: name and notes.
+struct EngineConfig {
+  BackendDescriptor config;
+  Offer offer;
+};
+
+// The parts of the graph that need no device. UIDs are 'x', 'w' and 'y', whatever the pass.
+BackendDescriptor tensor(const ConvProblem& problem, Role role);
+BackendDescriptor convolution(const ConvProblem& problem);
+BackendDescriptor operation(const ConvProblem& problem);
+
+class ConvolutionGraph {
+ public:
+  ConvolutionGraph(const ConvProblem& problem, cudnnHandle_t handle);
+
+  int64_t engine_count() const;
+  // In the heuristic's order.
+  std::vector<EngineConfig> ranked(cudnnBackendHeurMode_t mode) const;
+  // Throws Refused where this graph has no such engine, or it does not run here.
+  EngineConfig engine(int64_t index) const;
+  // The same engine with other values of its knobs, the defaults not among them on purpose: `limit` at most.
+  std::vector<EngineConfig> knob_variants(int64_t index, size_t limit) const;
+
+ private:
+  BackendDescriptor engine_descriptor(int64_t index) const;
+
+  BackendDescriptor graph_;
+};
+
+// An engine config made ready to run; throws Refused where cuDNN cannot.
+class ExecutionPlan {
+ public:
+  ExecutionPlan(const EngineConfig& config, cudnnHandle_t handle);
+  int64_t workspace_bytes() const { return plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE); }
+  void run(cudnnHandle_t handle, const ConvArgs& args) const;
+
+ private:
+  BackendDescriptor plan_;
+};
+
+}  // namespace convscope::cudnn

@@ -1,0 +1,50 @@
+// One problem in cuDNN's legacy API, which names algorithms: descriptors, the heuristic (Get_v7), the
+// profiling (Find), workspaces, the convolution. Deprecated since cuDNN 9 and still what frameworks of 2017
+// did.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "algorithms/cudnn/found/api.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::cudnn {
+
+// Owner of a descriptor.
+template <typename T>
+using Descriptor = std::unique_ptr<T, cudnnStatus_t (*)(T*)>;
+using TensorDescriptor = Descriptor<cudnnTensorStruct>;
+using FilterDescriptor = Descriptor<cudnnFilterStruct>;
+using ConvolutionDescriptor = Descriptor<cudnnConvolutionStruct>;
+
+cudnnDataType_t data_type(MathMode math);
+
+// Of a tensor of the problem, dense, in its layout; the filter as a tensor too, for transforms.
+TensorDescriptor tensor_descriptor(const ConvProblem& problem, Role role);
+
+class LegacyConvolution {
+ public:
+  explicit LegacyConvolution(const ConvProblem& problem);
+
+  // In cuDNN's order, its best first. Get does not time; Find runs each on tensors of its own.
+  std::vector<Offer> get(cudnnHandle_t handle) const;
+  std::vector<Offer> find(cudnnHandle_t handle) const;
+
+  // Makes the offer what run() runs. fp32 stays strict whatever math type the offer has.
+  void choose(const Offer& offer);
+  // Of what was chosen; throws Refused where cuDNN cannot run it.
+  size_t workspace_bytes(cudnnHandle_t handle) const;
+  void run(cudnnHandle_t handle, const ConvArgs& args, size_t workspace_bytes) const;
+
+ private:
+  void set_math(cudnnMathType_t math) const;
+
+  ConvProblem problem_;
+  TensorDescriptor input_, output_;
+  FilterDescriptor filter_;
+  ConvolutionDescriptor convolution_;
+  int algorithm_ = 0;
+};
+
+}  // namespace convscope::cudnn

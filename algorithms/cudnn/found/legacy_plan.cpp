@@ -1,0 +1,94 @@
+// Plans of the legacy API: an algorithm that was forced, or chosen by Get or Find.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/cudnn/found/legacy.hpp"
+#include "algorithms/cudnn/found/plans.hpp"
+#include "algorithms/cudnn/offers.hpp"
+
+namespace convscope::cudnn {
+namespace {
+
+class LegacyPlan final : public Plan {
+ public:
+  LegacyPlan(Handle handle, LegacyConvolution convolution, LibraryAnswer answer)
+      : handle_(std::move(handle)), convolution_(std::move(convolution)), answer_(std::move(answer)) {}
+
+  int64_t workspace_bytes() const override { return chosen().workspace_bytes; }
+  std::string implementation() const override { return chosen().name; }
+  const LibraryAnswer* answer() const override { return &answer_; }
+
+  void run(const ConvArgs& args, Queue& queue) override {
+    use_queue(handle_, queue);
+    convolution_.run(handle_.get(), args, static_cast<size_t>(workspace_bytes()));
+  }
+
+ private:
+  const Offer& chosen() const { return answer_.offers[static_cast<size_t>(*answer_.chosen)]; }
+
+  Handle handle_;
+  LegacyConvolution convolution_;
+  LibraryAnswer answer_;
+};
+
+// cuDNN's own words on what it was asked, for the row.
+std::string question(Choice choice, Pass pass) {
+  const char* middle = pass == Pass::forward         ? "Forward"
+                       : pass == Pass::backward_data ? "BackwardData"
+                                                     : "BackwardFilter";
+  const std::string convolution = std::string("Convolution") + middle;
+  if (choice == Choice::get) return "cudnnGet" + convolution + "Algorithm_v7";
+  if (choice == Choice::find) return "cudnnFind" + convolution + "Algorithm";
+  return "cudnnGet" + convolution + "WorkspaceSize";
+}
+
+// Index of the offer that fits first, which is the best by cuDNN's own order; throws Refused where none does.
+size_t best_offer(std::vector<Offer>& offers, const ConvProblem& problem, int64_t cap) {
+  const auto best = first_that_fits(offers, problem.math, cap, [](size_t) {});
+  if (best) return *best;
+  const Nothing nothing = why_nothing_fits(offers, cap);
+  throw Refused(nothing.reason, nothing.why);
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& problem,
+                                       const PlanOptions& options) {
+  const Handle handle = shared_handle();
+  LibraryAnswer answer;
+  answer.asked = question(row.choice, problem.pass);
+  Stopwatch watch;
+  LegacyConvolution convolution(problem);
+  answer.descriptor_seconds = watch.lap();
+  if (row.choice == Choice::forced) {
+    answer.offers.emplace_back().name = row.algorithm;
+    answer.chosen = 0;
+  } else if (row.choice == Choice::get) {
+    answer.offers = convolution.get(handle.get());
+    answer.chosen = best_offer(answer.offers, problem, options.workspace_cap);
+  } else {
+    std::vector<std::vector<Offer>> found;
+    std::vector<size_t> best;
+    for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
+      found.push_back(convolution.find(handle.get()));
+      best.push_back(best_offer(found.back(), problem, options.workspace_cap));
+      answer.repeats.push_back(found.back()[best.back()].name);
+    }
+    const std::string usual = most_frequent(answer.repeats);
+    const auto first = std::find(answer.repeats.begin(), answer.repeats.end(), usual);
+    const auto repeat = static_cast<size_t>(first - answer.repeats.begin());
+    answer.offers = found[repeat];
+    answer.chosen = best[repeat];
+  }
+  answer.heuristic_seconds = watch.lap();
+  Offer& chosen = answer.offers[static_cast<size_t>(*answer.chosen)];
+  convolution.choose(chosen);
+  // What Get and Find said is not always what the algorithm then asks for.
+  chosen.workspace_bytes = static_cast<int64_t>(convolution.workspace_bytes(handle.get()));
+  answer.build_seconds = watch.lap();
+  return std::make_unique<LegacyPlan>(handle, std::move(convolution), std::move(answer));
+}
+
+}  // namespace convscope::cudnn

@@ -1,0 +1,34 @@
+// The plans of this folder: what cuDNN was asked, and what then runs.
+#pragma once
+
+#include <memory>
+
+#include "algorithms/cudnn/found/api.hpp"
+#include "algorithms/cudnn/rows.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::cudnn {
+
+std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& problem,
+                                       const PlanOptions& options);
+std::unique_ptr<Plan> make_graph_plan(const Row& row, const ConvProblem& problem, Device& device,
+                                      const PlanOptions& options);
+// The row's choice in the other of the layouts NCHW and NHWC, as TensorFlow of 2017 did: all three tensors
+// are transformed by cuDNN.
+std::unique_ptr<Plan> make_transposed_plan(const Row& row, const ConvProblem& problem, Device& device,
+                                           const PlanOptions& options);
+
+// Sets the stream that the next calls work on.
+void use_queue(const Handle& handle, Queue& queue);
+
+// Seconds since it was made or last read.
+class Stopwatch {
+ public:
+  Stopwatch();
+  double lap();
+
+ private:
+  double last_;
+};
+
+}  // namespace convscope::cudnn

@@ -1,0 +1,25 @@
+// What the rows of this folder need from cuDNN. found/ implements it where the build has cuDNN's headers and
+// CUDA, missing/ elsewhere; CMake picks one of them, and nothing outside found/ includes a header of cuDNN.
+// The library itself is loaded at run time, when a row first needs it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "algorithms/cudnn/rows.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::cudnn {
+
+// Why cuDNN cannot be used here; empty where it can.
+std::string defect();
+
+// "9.19.0"; empty where there is no cuDNN or no GPU to use it on, which saves loading it.
+std::string version();
+
+// Asks cuDNN, with its time and its words in the plan's answer(). Throws Refused where it takes the problem
+// in no way that the row allows, std::bad_alloc, or DeviceError with its words.
+std::unique_ptr<Plan> make_plan(const Row& row, const ConvProblem& problem, Device& device,
+                                const PlanOptions& options);
+
+}  // namespace convscope::cudnn

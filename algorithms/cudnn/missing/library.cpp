@@ -1,0 +1,27 @@
+// library.hpp where the build has no CUDA or no headers of cuDNN: every row is listed and refuses.
+#include "algorithms/cudnn/library.hpp"
+
+#include "bench/device/device_error.hpp"
+
+namespace convscope::cudnn {
+namespace {
+
+constexpr const char* kMissing =
+    "this program was built without cuDNN: its headers (cudnn.h of cuDNN 9, or the Python package "
+    "nvidia-cudnn-cu13) and CUDA must be there when it is configured";
+
+}  // namespace
+
+std::string defect() {
+  return kMissing;
+}
+
+std::string version() {
+  return "";
+}
+
+std::unique_ptr<Plan> make_plan(const Row&, const ConvProblem&, Device&, const PlanOptions&) {
+  throw DeviceError(kMissing);
+}
+
+}  // namespace convscope::cudnn
