@@ -93,6 +93,7 @@ void add(Registry& registry, const Row& row, const std::string& word, const std:
   info.summary = summary;
   info.exact_on_integers = is_gemm(row);
   info.emulated = false;
+  info.on_request = row.choice == Choice::engine;
   registry.add(std::make_unique<CudnnRow>(row, std::move(info)));
 }
 

@@ -38,6 +38,11 @@ TEST_F(CudnnRows, AreEachAlgorithmEachEngineAndEachChoice) {
     }
 }
 
+TEST_F(CudnnRows, AreRunWithoutBeingAskedForButForEngines) {
+  for (const Algorithm* algorithm : registry_.all())
+    EXPECT_EQ(algorithm->info().on_request, algorithm->info().id.starts_with("cudnn.engine."));
+}
+
 TEST_F(CudnnRows, AreNotForTheEmulator) {
   for (const Algorithm* algorithm : registry_.all()) EXPECT_FALSE(algorithm->info().emulated);
   const Support refused = support("cudnn.get.cuda", "n=1 c=3 hw=8 k=4 rs=3", DeviceKind::emulator);

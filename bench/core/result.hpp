@@ -108,6 +108,7 @@ struct AlgorithmInfo {
   bool exact_on_integers = false;  // direct and GEMM: small integers must come out exactly
   bool candidate = true;           // false: never timed against others (the reference)
   bool emulated = true;            // of device kind cuda: whether the emulator can run it too
+  bool on_request = false;         // many of a kind: the pattern * alone does not mean it
 };
 
 // One cache of the machine; `shared_by` counts the cores of it that share it.

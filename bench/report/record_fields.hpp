@@ -26,6 +26,7 @@ void fields(Visitor& field, Is<AlgorithmInfo> auto& info) {
   field("exact_on_integers", info.exact_on_integers);
   field("candidate", info.candidate);
   field.added("emulated", info.emulated);
+  field.added("on_request", info.on_request);
 }
 
 template <typename Visitor>

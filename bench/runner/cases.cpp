@@ -69,7 +69,9 @@ std::vector<std::string> matching_algorithms(const Suite& suite, const Registry&
   std::vector<std::string> ids;
   for (const Algorithm* algorithm : registry.all()) {
     const AlgorithmInfo& info = algorithm->info();
-    const auto matches = [&](const std::string& glob) { return matches_glob(glob, info.id); };
+    const auto matches = [&](const std::string& glob) {
+      return matches_glob(glob, info.id) && !(info.on_request && glob == "*");
+    };
     if (info.candidate && runs_on(info, kind) &&
         std::any_of(suite.algorithms.begin(), suite.algorithms.end(), matches))
       ids.push_back(info.id);
