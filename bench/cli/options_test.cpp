@@ -71,6 +71,10 @@ TEST(Options, ReadEveryFlagOfRun) {
                                         "--shard",
                                         "2/4",
                                         "--aa",
+                                        "--knobs",
+                                        "12",
+                                        "--record",
+                                        "answers.json",
                                         "--dry-run",
                                         "--isolate",
                                         "off",
@@ -89,6 +93,8 @@ TEST(Options, ReadEveryFlagOfRun) {
   EXPECT_EQ(options.shard.index, 2);
   EXPECT_EQ(options.shard.count, 4);
   EXPECT_TRUE(options.repeat);
+  EXPECT_EQ(options.knobs, 12);
+  EXPECT_EQ(options.record, "answers.json");
   EXPECT_TRUE(options.dry_run);
   EXPECT_FALSE(options.isolate);
 }

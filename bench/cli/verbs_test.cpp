@@ -27,12 +27,15 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
 // Forward 3x3 at stride 1 only; 1 MiB of workspace; its run() does what `work_` says.
 class Picky final : public Algorithm {
  public:
-  explicit Picky(void (*work)(const ConvArgs&)) : work_(work) {}
+  explicit Picky(void (*work)(const ConvArgs&), const std::string& id = "picky.cpu") : work_(work) {
+    info_.id = id;
+  }
   const AlgorithmInfo& info() const override { return info_; }
   Support supports(const ConvProblem& p, const DeviceInfo&) const override {
     if (p.pass != Pass::forward) return Support::no(Reason::unsupported_pass, "it only goes forward");
@@ -100,6 +103,17 @@ TEST(ListAlgorithms, AsksEachWhatItSupports) {
                 "math fp32\n  filters 3x3, 3x3 dilation 2, 3x3 groups 2, 3x3 depthwise\n"));
   EXPECT_THAT(text,
               AllOf(HasSubstr("reference.cpu"), HasSubstr("never timed"), HasSubstr("filters all probed\n")));
+}
+
+TEST(ListAlgorithms, GivesNeighboursThatAreAlikeOneEntry) {
+  Registry all;
+  for (const char* id : {"picky.0.cpu", "picky.1.cpu", "picky.2.cpu"})
+    all.add(std::make_unique<Picky>([](const ConvArgs&) {}, id));
+  const auto list = [&](bool json) {
+    return output_of([&](auto& out) { list_algorithms(out, all, {{machine()}, {}}, json); });
+  };
+  EXPECT_THAT(list(false), StartsWith("picky.{0..2}.cpu  (somelib 1.2)\n  For this test.\n"));
+  EXPECT_EQ(Json::parse(list(true)).size(), 3u);
 }
 
 TEST(ListAlgorithms, WritesTheSameAsJson) {

@@ -106,6 +106,21 @@ TEST(Columns, AreNullWhereNothingIsKnown) {
   EXPECT_TRUE(is_null(measured("direct.cpu", 1), "reason"));
 }
 
+TEST(Columns, ShowWhatALibraryAnswered) {
+  const ResultRecord record = complete_record();
+  EXPECT_EQ(cell_text(cell(record, "library_asked")), "cudnnFindConvolutionForwardAlgorithm");
+  EXPECT_EQ(number(record, "library_offers"), 2);
+  EXPECT_EQ(cell_text(cell(record, "library_notes")), "TENSOR_CORE NONDETERMINISTIC");
+  EXPECT_EQ(cell_text(cell(record, "library_repeats")), "GEMM;FFT;GEMM");
+  EXPECT_DOUBLE_EQ(number(record, "library_ms"), 15);
+  EXPECT_DOUBLE_EQ(number(record, "descriptor_ms"), 1);
+  EXPECT_DOUBLE_EQ(number(record, "heuristic_ms"), 21);
+  EXPECT_DOUBLE_EQ(number(record, "build_ms"), 310);
+  EXPECT_DOUBLE_EQ(number(record, "compile_ms"), 290);
+  for (const char* name : {"library_asked", "library_offers", "library_notes", "library_ms", "compile_ms"})
+    EXPECT_TRUE(is_null(measured("direct.cpu", 1), name)) << name;
+}
+
 TEST(Columns, NeverShowNan) {
   ResultRecord record = complete_record();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -192,6 +207,13 @@ TEST(RerunCommand, NamesTheEmulatorWhichNoRunTakesByItself) {
   EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--device")));
   record.key.device = DeviceKind::emulator;
   EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--algorithm direct.tiled.cuda --device emulator"));
+}
+
+TEST(RerunCommand, SaysHowManyKnobsMayBeTried) {
+  ResultRecord record = measured("cudnn.engine.3.cuda", 1);
+  EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--knobs")));
+  record.key.knobs = 12;
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--seed 1 --knobs 12"));
 }
 
 TEST(RerunCommand, SaysInWhatTheSamplingDiffersFromTheDefaults) {

@@ -60,6 +60,39 @@ TEST(RecordJson, RoundTripsACompleteRecord) {
   EXPECT_EQ(again.ceilings.cache_read_bytes, 2e11);
   EXPECT_EQ(again.device.memory_bytes, int64_t{24} << 30);
   EXPECT_EQ(again.operations.transform_flops, 2e8);
+  EXPECT_EQ(again.key.knobs, 40);
+  ASSERT_TRUE(again.answer.has_value());
+  EXPECT_EQ(again.answer->chosen, 1);
+  EXPECT_THAT(again.answer->repeats, ::testing::ElementsAre("GEMM", "FFT", "GEMM"));
+  EXPECT_EQ(again.answer->offers[0].refusal, "not supported");
+  EXPECT_THAT(again.answer->offers[1].notes, ::testing::ElementsAre("TENSOR_CORE", "NONDETERMINISTIC"));
+  EXPECT_EQ(again.answer->offers[1].seconds, 0.015);
+  EXPECT_EQ(again.answer->compile_seconds, 0.29);
+}
+
+TEST(RecordJson, RecordsTheAnswersOfLibrariesAlone) {
+  const std::vector<ResultRecord> records{complete_record(), measured("direct.cpu", 1)};
+  const Json recorded = recorded_answers(records);
+  ASSERT_EQ(recorded["answers"].size(), 1u);
+  const Json& one = recorded["answers"][0];
+  EXPECT_EQ(one["algorithm"], "winograd.f4x4_5x5.cpu");
+  EXPECT_EQ(one["problem"], to_line(conv2()));
+  EXPECT_EQ(one["workspace_cap_bytes"], 256 << 20);
+  EXPECT_EQ(one["answer"]["offers"][1]["name"], "GEMM");
+  EXPECT_FALSE(one.contains("time"));
+}
+
+TEST(RecordJson, ReadsRecordsFromBeforeLibrariesAnswered) {
+  Json json = to_json(complete_record());
+  json.erase("answer");
+  json["key"].erase("knobs");
+  json["algorithm"].erase("emulated");
+  json["algorithm"].erase("on_request");
+  const ResultRecord record = record_from_json(json);
+  EXPECT_FALSE(record.answer.has_value());
+  EXPECT_EQ(record.key.knobs, 0);
+  EXPECT_TRUE(record.algorithm.emulated);
+  EXPECT_FALSE(record.algorithm.on_request);
 }
 
 TEST(RecordJson, RoundTripsARecordWithNothingInIt) {

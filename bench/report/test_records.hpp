@@ -69,6 +69,16 @@ inline ResultRecord complete_record() {
   r.note = "a \"quoted\" note, with a comma\nand a second line";
   r.implementation = "5+4+4";
   r.algorithm.version = "2.6.3";
+  r.key.knobs = 40;
+  r.answer = {"cudnnFindConvolutionForwardAlgorithm",
+              {{"FFT", {"FMA_MATH"}, "not supported", 512, std::nullopt},
+               {"GEMM", {"TENSOR_CORE", "NONDETERMINISTIC"}, "", 1024, 0.015}},
+              1,
+              {"GEMM", "FFT", "GEMM"},
+              0.001,
+              0.021,
+              0.31,
+              0.29};
   r.operations = {1e9, 2e8, 3e8};
   r.time->inference = series(0.012);
   r.time->kernel = series(0.008);

@@ -15,15 +15,18 @@ namespace {
 using testing::error_of;
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Only its description is ever looked at.
 class NamedAlgorithm final : public Algorithm {
  public:
-  NamedAlgorithm(std::string id, DeviceKind device, bool candidate) {
+  NamedAlgorithm(std::string id, DeviceKind device, bool candidate, bool on_request = false) {
     info_.id = std::move(id);
     info_.device = device;
     info_.candidate = candidate;
+    info_.on_request = on_request;
   }
   const AlgorithmInfo& info() const override { return info_; }
   Support supports(const ConvProblem&, const DeviceInfo&) const override {
@@ -103,6 +106,16 @@ TEST(Expand, GoesThroughLayersAndPassesAndSkipsTheFirstLayersBackwardData) {
   }
   EXPECT_THAT(seen, ElementsAre("a forward", "a backward_filter", "b forward", "b backward_data",
                                 "b backward_filter"));
+}
+
+TEST(Expand, RunsRowsOnRequestOnlyWhereAPatternNamesThem) {
+  Registry registry = test_registry();
+  registry.add(std::make_unique<NamedAlgorithm>("many.0.cpu", DeviceKind::cpu, true, true));
+  Suite suite = test_suite();
+  EXPECT_THAT(expand(suite, registry, kCpuOnly)[0].algorithms,
+              ElementsAre("direct.cpu", "fft16.cpu", "fft32.cpu"));
+  suite.algorithms = {"direct.cpu", "many.*"};
+  EXPECT_THAT(expand(suite, registry, kCpuOnly)[0].algorithms, ElementsAre("direct.cpu", "many.0.cpu"));
 }
 
 TEST(Expand, RunsTheFirstLayersBackwardDataWhenAsked) {
@@ -283,6 +296,13 @@ TEST(CandidateKey, IsOneReadableLine) {
   key.workspace_cap = 256 << 20;
   EXPECT_EQ(candidate_key(key), "\"net \\\"1\\\"\" \"a\\nb\" " + to_line(key.problem) +
                                     " direct.cpu cpu threads=1 cache=cold cap=256MiB");
+}
+
+TEST(CandidateKey, TellsKnobsApartWhereThereAreAny) {
+  CaseKey key;
+  EXPECT_THAT(candidate_key(key), Not(HasSubstr("knobs")));
+  key.knobs = 8;
+  EXPECT_THAT(candidate_key(key), EndsWith(" knobs=8"));
 }
 
 TEST(CandidateKey, DoesNotDependOnTheSeed) {

@@ -56,6 +56,10 @@ TEST(Devices, TheEmulatorRunsCudasAlgorithmsAndNoOthers) {
   EXPECT_TRUE(runs_on(algorithm, DeviceKind::emulator));
   EXPECT_TRUE(runs_on(algorithm, DeviceKind::cuda));
   EXPECT_FALSE(runs_on(algorithm, DeviceKind::cpu));
+  algorithm.emulated = false;  // a library that needs the real device
+  EXPECT_FALSE(runs_on(algorithm, DeviceKind::emulator));
+  EXPECT_TRUE(runs_on(algorithm, DeviceKind::cuda));
+  algorithm.emulated = true;
   algorithm.device = DeviceKind::cpu;
   EXPECT_FALSE(runs_on(algorithm, DeviceKind::emulator));
 }

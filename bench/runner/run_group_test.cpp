@@ -86,6 +86,23 @@ TEST_F(RunGroup, TurnsARefusalIntoARow) {
   EXPECT_FALSE(record.time);
 }
 
+TEST_F(RunGroup, TurnsARefusalWhilePlanningIntoARow) {
+  Behaviour refusing;
+  refusing.in_plan = [] { throw Refused(Reason::library_refused, "CUDNN_STATUS_NOT_SUPPORTED"); };
+  const ResultRecord& record = run_alone(refusing);
+  EXPECT_EQ(record.outcome, Outcome::unsupported);
+  EXPECT_EQ(record.reason, Reason::library_refused);
+  EXPECT_EQ(record.note, "CUDNN_STATUS_NOT_SUPPORTED");
+}
+
+TEST_F(RunGroup, KnowsARefusalForLackOfWorkspace) {
+  Behaviour refusing;
+  refusing.in_plan = [] { throw Refused(Reason::workspace_over_cap, "the least is 5 bytes"); };
+  const ResultRecord& record = run_alone(refusing);
+  EXPECT_EQ(record.outcome, Outcome::over_workspace);
+  EXPECT_EQ(record.reason, Reason::workspace_over_cap);
+}
+
 TEST_F(RunGroup, RefusesAWorkspaceOverTheCap) {
   Behaviour large;
   large.workspace_bytes = (1 << 20) + 1;

@@ -112,6 +112,16 @@ TEST(Stability, CountsTheImplementationsOverTheRepeats) {
   EXPECT_DOUBLE_EQ(s.spread, 1);
 }
 
+TEST(Stability, CountsEachAnswerOfALibraryThatWasAskedSeveralTimes) {
+  Rows rows{library_row("cudnn.find.cuda", 1, "FFT"), library_row("cudnn.find.cuda", 1, "GEMM")};
+  rows[0].answer.emplace().repeats = {"FFT", "FFT", "GEMM"};
+  const auto all = contests(rows);
+  const Stability s = stability(*all[0].entry("cudnn.find.cuda"));
+  EXPECT_EQ(s.repeats, 4u);
+  EXPECT_EQ(s.implementations, 2u);
+  EXPECT_DOUBLE_EQ(s.agreement, 0.5);
+}
+
 TEST(Choosers, AreTheRowsOfALibrarysOwnChoiceThatAreThere) {
   const Rows rows{row("ours.cpu", 1), library_row("onednn.auto.cpu", 2, "jit"),
                   refused("cudnn.get.cuda", Outcome::unsupported, Reason::library_missing, "no")};
