@@ -30,7 +30,10 @@ const DeviceInfo* device_of(const Algorithm& algorithm, const DeviceList& device
 Capability capability_here(const Algorithm& algorithm, const DeviceList& devices) {
   if (const DeviceInfo* device = device_of(algorithm, devices)) return capability(algorithm, *device);
   Capability none;
-  none.refusal = fmt::format("this machine has no {} device", name(algorithm.info().device));
+  for (const MissingDevice& missing : devices.missing)
+    if (missing.kind == algorithm.info().device) none.refusal = missing.why;
+  if (none.refusal.empty())
+    none.refusal = fmt::format("this machine has no {} device", name(algorithm.info().device));
   return none;
 }
 
@@ -44,6 +47,8 @@ Json algorithm_json(const Algorithm& algorithm, const Capability& can) {
           {"device", name(info.device)},
           {"summary", info.summary},
           {"candidate", info.candidate},
+          {"emulated", info.device == DeviceKind::cuda && info.emulated},
+          {"on_request", info.on_request},
           {"exact_on_integers", info.exact_on_integers},
           {"passes", all_names(can.passes)},
           {"layouts", all_names(can.layouts)},

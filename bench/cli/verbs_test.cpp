@@ -133,6 +133,12 @@ TEST(ListAlgorithms, SaysWhenTheDeviceIsMissing) {
   EXPECT_THAT(text, HasSubstr("not here: this machine has no cpu device"));
 }
 
+TEST(ListAlgorithms, SaysWhyThereIsNoSuchDeviceWhereThatIsKnown) {
+  const DeviceList devices{{}, {{DeviceKind::cpu, "no CPU device: it was sold"}}};
+  const std::string text = output_of([&](auto& out) { list_algorithms(out, registry(), devices, false); });
+  EXPECT_THAT(text, HasSubstr("not here: no CPU device: it was sold"));
+}
+
 TEST(ListDevices, ShowsTheMachine) {
   const std::string text = output_of([](auto& out) { list_devices(out, {{machine()}, {}}, false); });
   EXPECT_THAT(text, AllOf(HasSubstr("Test processor"), HasSubstr("32.0 KiB"), HasSubstr("24.0 GiB"),

@@ -56,6 +56,12 @@ std::string column_table() {
 ResultRecord complete_record() {
   ResultRecord record;
   record.key.workspace_cap = 0;
+  LibraryAnswer& answer = record.answer.emplace();
+  answer.offers = {{"name", {"note"}, "", 0, 0.5}};
+  answer.chosen = 0;
+  answer.repeats = {"name"};
+  answer.descriptor_seconds = answer.heuristic_seconds = answer.build_seconds = 0.5;
+  answer.compile_seconds = 0.5;
   record.accuracy.relative_l2 = record.accuracy.max_abs = record.accuracy.max_relative = 0.5;
   record.accuracy.integers_exact = true;
   Measurement& time = record.time.emplace();
@@ -73,11 +79,12 @@ std::string type_name(const Json& value) {
   return value.is_number_float() ? "number" : "whole number";
 }
 
-// A field may be null where a record with nothing in it, one with a time and nothing in that, or one with too
-// few samples for an interval has it null.
+// A field may be null where a record with nothing in it, one with a time or an answer and nothing in that, or
+// one with too few samples for an interval has it null.
 bool may_be_null(const Json::json_pointer& place) {
   ResultRecord timed, few_samples;
   timed.time.emplace();
+  timed.answer.emplace().offers.emplace_back();
   Measurement& time = few_samples.time.emplace();
   time.full.statistics.ci_low = time.full.statistics.ci_high = std::numeric_limits<double>::quiet_NaN();
   time.inference = time.kernel = time.single = time.repeat = time.full;
@@ -93,7 +100,10 @@ void add_fields(std::string& text, const Json& object, const std::string& dotted
     const std::string name = dotted + key;
     const Json::json_pointer here = place / key;
     const std::string or_null = may_be_null(here) ? " or null" : "";
-    if (value.is_array())
+    if (value.is_array() && value.at(0).is_object()) {
+      text += fmt::format("| `{}` | list of objects |\n", name);
+      add_fields(text, value.at(0), name + "[].", here / 0);
+    } else if (value.is_array())
       text += fmt::format("| `{}` | list of {}s |\n", name, type_name(value.at(0)));
     else if (!value.is_object())
       text += fmt::format("| `{}` | {}{} |\n", name, type_name(value), or_null);
