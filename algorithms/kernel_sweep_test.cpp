@@ -76,7 +76,8 @@ std::vector<std::string> ids() {
   register_all(registry);
   std::vector<std::string> all;
   for (const Algorithm* algorithm : registry.all())
-    if (algorithm->info().device == DeviceKind::cuda && algorithm->info().emulated) all.push_back(algorithm->info().id);
+    if (algorithm->info().device == DeviceKind::cuda && algorithm->info().emulated)
+      all.push_back(algorithm->info().id);
   return all;
 }
 
