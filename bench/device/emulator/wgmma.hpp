@@ -48,12 +48,10 @@ struct WgmmaOperand {
   }
 };
 
-inline const unsigned char* operand_bytes(uint32_t offset, uint32_t bytes, const CallSite& site) {
-  if (offset + bytes > current_block->dynamic_smem_bytes)
-    fail("wgmma reads byte " + std::to_string(offset) + " of " +
-             std::to_string(current_block->dynamic_smem_bytes) + " bytes of dynamic shared memory",
-         site);
-  return current_block->dynamic_smem + offset;
+[[noreturn, gnu::cold, gnu::noinline]] inline void fail_outside(uint32_t offset, const CallSite& site) {
+  fail("wgmma reads byte " + std::to_string(offset) + " of " +
+           std::to_string(current_block->dynamic_smem_bytes) + " bytes of dynamic shared memory",
+       site);
 }
 
 // The elements of one k step, of one row of an operand.
@@ -63,7 +61,8 @@ void read_row(const WgmmaOperand& operand, int row, float (&out)[Depth], const C
   constexpr int together = M == Major::k ? Depth / 2 : 1;  // neighbours in memory, of 16 bytes
   for (int first = 0; first < Depth; first += together) {
     const uint32_t offset = operand.offset<M>(row, first, element_bytes);
-    const unsigned char* from = operand_bytes(offset, together * element_bytes, site);
+    if (offset + together * element_bytes > current_block->dynamic_smem_bytes) fail_outside(offset, site);
+    const unsigned char* from = current_block->dynamic_smem + offset;
     for (int k = 0; k < together; ++k)
       if constexpr (std::is_same_v<Element, Tf32>)
         out[first + k] = std::bit_cast<float>(reinterpret_cast<const uint32_t*>(from)[k] & 0xffffe000u);
