@@ -46,8 +46,7 @@ struct Tile {
   static constexpr Major kMajor = MajorIndex;
   static constexpr int kRows = 64, kColumns = ColumnCount, kStages = 3;
   static constexpr int kElementBytes = std::is_same_v<Element, Tf32> ? 4 : 2;
-  static constexpr int kDepth = 128 / kElementBytes;          // one swizzled row, or as many lines of 64 rows
-  static constexpr int kStep = kMajor == Major::k ? 2 : 128;  // from one k step's descriptor to the next
+  static constexpr int kDepth = 128 / kElementBytes;  // one swizzled row, or as many lines of 64 rows
   static constexpr int kABytes = kRows * 128, kBBytes = kColumns * 128, kStageBytes = kABytes + kBBytes;
   static constexpr size_t kSmemBytes = size_t{kStages} * kStageBytes + 2 * kStages * sizeof(uint64_t);
 };
@@ -88,6 +87,7 @@ __device__ uint64_t descriptor(const unsigned char* operand) {
 template <typename T, HopperFault Fault>
 __device__ void multiply_tiles(float (&sums)[T::kColumns / 2], const unsigned char* smem, uint64_t* full,
                                uint64_t* empty, int steps) {
+  constexpr int next = T::kMajor == Major::k ? 2 : 128;  // from one k step's descriptor to the next's
   for (int step = 0; step < steps; ++step) {
     const int stage = step % T::kStages;
     mbarrier_wait(&full[stage], step / T::kStages & 1);
@@ -97,8 +97,7 @@ __device__ void multiply_tiles(float (&sums)[T::kColumns / 2], const unsigned ch
     if (Fault != HopperFault::no_product_fence) wgmma_fence();
     UNROLL
     for (int i = 0; i < 4; ++i)  // 8 tf32 or 16 other depths each
-      wgmma<typename T::Element, T::kColumns, T::kMajor>(sums, a + i * T::kStep, b + i * T::kStep,
-                                                         step + i != 0);
+      wgmma<typename T::Element, T::kColumns, T::kMajor>(sums, a + i * next, b + i * next, step + i != 0);
     if (Fault != HopperFault::no_product_commit) wgmma_commit_group();
     if (Fault != HopperFault::no_product_wait) wgmma_wait_group<0>();
     mbarrier_arrive(&empty[stage]);
