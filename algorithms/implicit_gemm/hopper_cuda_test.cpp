@@ -40,7 +40,7 @@ constexpr const char* kAligned[] = {
 constexpr const char* kUnaligned[] = {
     "n=1 c=1 hw=1x1 k=1 rs=1x1",
     "n=2 c=5 hw=7x6 k=9 rs=3x3 pad=1x1",
-    "n=1 c=3 hw=23x27 k=6 rs=7x7 stride=2x2 pad=3x3",
+    "n=1 c=3 hw=15x17 k=6 rs=7x7 stride=2x2 pad=3x3",
     "n=2 c=9 hw=5x6 k=15 rs=3x3 pad=1x1 groups=3",
     "n=2 c=6 hw=6x5 k=6 rs=3x3 pad=1x1 groups=6",
     "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
@@ -53,10 +53,10 @@ constexpr const char* kNetworkShapes[] = {
     "nhwc n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
 };
 constexpr const char* kNetworkFilters[] = {
-    "backward_filter nhwc n=1 c=3 hw=43x43 k=96 rs=11x11 stride=4x4",
-    "backward_filter nhwc n=1 c=24 hw=14x27 k=64 rs=5x5 pad=2x2",
-    "backward_filter nhwc n=4 c=48 hw=13x13 k=96 rs=3x3 pad=1x1",
-    "backward_filter nchw n=1 c=16 hw=28x28 k=32 rs=3x3 pad=1x1",
+    "backward_filter nhwc n=1 c=3 hw=27x27 k=96 rs=11x11 stride=4x4",
+    "backward_filter nhwc n=1 c=24 hw=9x13 k=64 rs=5x5 pad=2x2",
+    "backward_filter nhwc n=2 c=48 hw=13x13 k=96 rs=3x3 pad=1x1",
+    "backward_filter nchw n=1 c=16 hw=14x28 k=32 rs=3x3 pad=1x1",
     "backward_filter nhwc n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
 };
 
@@ -119,7 +119,7 @@ std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode 
 // One of `parts` parts of a list, another one for each order and type. No multiple of 3, that all passes
 // occur.
 std::vector<ConvProblem> share(const std::vector<ConvProblem>& all, EmulatorOrder order, size_t type,
-                               size_t parts = 7) {
+                               size_t parts = 10) {
   std::vector<ConvProblem> mine;
   for (size_t i = (static_cast<size_t>(order) + 3 * type) % parts; i < all.size(); i += parts)
     mine.push_back(all[i]);
@@ -144,7 +144,7 @@ TEST_P(Hopper, IsRightInTf32WhereTmaReadsTheTensorAsItLies) {
 TEST_P(Hopper, IsRightWhereChannelsAreNoMultipleOf16Bytes) {
   size_t type = 0;
   for (const MathMode math : {MathMode::bf16, MathMode::fp16, MathMode::tf32})
-    for (const ConvProblem& problem : share(problems(kUnaligned, math), GetParam().order, type++, 10))
+    for (const ConvProblem& problem : share(problems(kUnaligned, math), GetParam().order, type++, 13))
       expect_right(problem);
 }
 
@@ -162,7 +162,7 @@ TEST_P(Hopper, IsRightOnShapesOfKnownNetworks) {
 TEST_P(Hopper, IsRightForTheFiltersOfKnownNetworks) {
   const auto order = static_cast<size_t>(GetParam().order);
   for (size_t i = 0; i < std::size(kNetworkFilters); ++i) {
-    if (i % 3 == order) continue;
+    if (i % 3 != order) continue;
     ConvProblem problem = parse_problem(kNetworkFilters[i]);
     problem.math = (i + order) % 2 ? MathMode::bf16 : MathMode::fp16;
     expect_right(problem);
@@ -185,7 +185,7 @@ TEST_P(Hopper, IsRightInEveryTile) {
 // The same of D as a filter, in one part and in several, the last of them shorter.
 TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
   constexpr const char* kLines[] = {
-      "backward_filter nhwc n=3 c=132 hw=9x11 k=260 rs=1x2 pad=0x1",
+      "backward_filter nhwc n=3 c=132 hw=5x7 k=136 rs=1x2 pad=0x1",
       "backward_filter nchw n=5 c=66 hw=13x14 k=130 rs=2x1 stride=2x2 pad=1x1 groups=2"};
   const auto order = static_cast<size_t>(GetParam().order);
   size_t number = order;
