@@ -12,6 +12,8 @@ constexpr int kMultiprocessors = 132;
 // How much worse a box one pixel wide may be than a row of pixels of the same size, whose memory is closer
 // together: a guess.
 constexpr double kNarrowness = 0.25;
+// What a box costs besides its pixels, in granules: a guess.
+constexpr int64_t kStart = 1;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -37,35 +39,10 @@ int64_t depth_channels(const ConvProblem& p) {
   return p.pass == Pass::forward ? p.in_channels_per_group() : p.out_channels_per_group();
 }
 
-int64_t channel_pitch(const ConvProblem& p) {
-  const int64_t alignment = kTmaAlignment / bytes_per_element(storage_type(p.math));
-  return ceil_div(depth_channels(p), alignment) * alignment;
-}
-
-Repack image_repack(const ConvProblem& p) {
-  const TensorShape shape = p.shape(image_role(p));
-  const int64_t pitch = channel_pitch(p), pixels = shape.size[2] * shape.size[3];
-  Repack repack;
-  repack.outer = narrow(p.batch);
-  repack.inner = narrow(p.groups);
-  repack.rows = narrow(depth_channels(p));
-  repack.columns = narrow(pixels);
-  repack.from_outer = shape.stride[0];
-  repack.from_inner = depth_channels(p) * shape.stride[1];
-  repack.from_row = shape.stride[1];
-  repack.from_column = shape.stride[3];
-  repack.to_outer = pixels * p.groups * pitch;
-  repack.to_inner = pitch;
-  repack.to_column = p.groups * pitch;
-  repack.element_bytes = narrow(bytes_per_element(storage_type(p.math)));
-  repack.bytes = p.batch * repack.to_outer * repack.element_bytes;
-  return repack;
-}
-
 // To [group][column][tap][channel], where backward-data has its columns in the filter's c.
 Repack filter_repack(const ConvProblem& p) {
   const TensorShape shape = p.shape(Role::filter);
-  const int64_t pitch = channel_pitch(p), taps = p.filter.h * p.filter.w;
+  const int64_t pitch = channel_pitch(p.math, depth_channels(p)), taps = p.filter.h * p.filter.w;
   const bool forward = p.pass == Pass::forward;
   Repack repack;
   repack.rows = narrow(depth_channels(p));
@@ -121,7 +98,7 @@ BoxedProduct boxed(const ConvProblem& p, const IndexMap& inside, const IndexMap&
   product.tap_line = inside.b_depth[0] / filter_channels;
   product.tap_column = inside.b_depth[1] / filter_channels;
   product.filter_taps = narrow(p.filter.h * p.filter.w);
-  product.channel_pitch = narrow(channel_pitch(p));
+  product.channel_pitch = channel_pitch(p.math, depth_channels(p));
   product.d_base = d.d_base;
   product.d_image = d.d_row[0];
   product.d_line = d.d_row[1];
@@ -140,34 +117,39 @@ double cost(const BoxedProduct& product) {
 
 }  // namespace
 
-int64_t boxes(const BoxedProduct& product) {
-  return ceil_div(product.width, product.box.width) * ceil_div(product.height, product.box.height) *
-         ceil_div(product.images, product.box.images);
+int64_t boxes(const PixelBoxes& pixels) {
+  return ceil_div(pixels.width, pixels.box.width) * ceil_div(pixels.height, pixels.box.height) *
+         ceil_div(pixels.images, pixels.box.images);
+}
+
+Box best_box(const PixelBoxes& pixels, int most, int granule) {
+  PixelBoxes trial = pixels;
+  Box best;
+  double lowest = std::numeric_limits<double>::infinity();
+  const int widest = std::min({pixels.width, most, kTmaLongestBox / pixels.step_x});
+  for (int width = widest; width >= 1; --width) {
+    const int highest = std::min({pixels.height, most / width, kTmaLongestBox / pixels.step_y});
+    for (int height = highest; height >= 1; --height) {
+      trial.box = {width, height, std::min(pixels.images, most / (width * height))};
+      const auto work = static_cast<double>(boxes(trial) * (ceil_div(trial.box.pixels(), granule) + kStart));
+      const double now = work * (1 + kNarrowness / width);
+      if (now >= lowest) continue;
+      lowest = now;
+      best = trial.box;
+    }
+  }
+  return best;
 }
 
 void set_tile(BoxedProduct& product, const HopperTile& tile) {
   product.tile = tile;
-  BoxedProduct trial = product;
-  double lowest = std::numeric_limits<double>::infinity();
-  const int widest = std::min({product.width, tile.rows, kTmaLongestBox / product.step_x});
-  for (int width = widest; width >= 1; --width) {
-    const int highest = std::min({product.height, tile.rows / width, kTmaLongestBox / product.step_y});
-    for (int height = highest; height >= 1; --height) {
-      trial.box = {width, height, std::min(product.images, tile.rows / (width * height))};
-      const double now = static_cast<double>(boxes(trial)) * (1 + kNarrowness / width);
-      if (now >= lowest) continue;
-      lowest = now;
-      product.box = trial.box;
-    }
-  }
+  product.box = best_box(product, tile.rows, tile.rows);
 }
 
 HopperWork hopper_work(const ConvProblem& problem) {
-  const bool turned = problem.layout != Layout::nhwc,
-             padded = channel_pitch(problem) != depth_channels(problem);
   HopperWork work;
-  if (turned || padded) work.image = image_repack(problem);
-  if (turned || padded || problem.pass == Pass::backward_data) work.filter = filter_repack(problem);
+  work.image = repack_for_tma(problem, image_role(problem));
+  if (work.image || problem.pass == Pass::backward_data) work.filter = filter_repack(problem);
   ConvProblem nhwc = problem;
   nhwc.layout = Layout::nhwc;
   const std::vector<IndexMap> inside = index_maps(nhwc), outside = index_maps(problem);

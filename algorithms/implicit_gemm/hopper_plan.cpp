@@ -5,33 +5,32 @@
 namespace convscope::implicit_gemm {
 namespace {
 
-// Where the repacked image begins behind the repacked filter; TMA asks for less.
-constexpr int64_t kWorkspaceAlignment = 256;
-
 int64_t rounded_up(int64_t size, int64_t step) {
   return (size + step - 1) / step * step;
 }
 
-int64_t bytes_of(const std::optional<Repack>& repack) {
-  return repack ? rounded_up(repack->bytes, kWorkspaceAlignment) : 0;
-}
-
-// Read once and written once, without the padding.
-double moved_bytes(const std::optional<Repack>& repack) {
-  if (!repack) return 0;
-  return 2.0 * repack->element_bytes * repack->outer * repack->inner * repack->rows * repack->columns;
-}
-
-std::string describe(const BoxedProduct& product) {
+std::string describe(const HopperTile& tile, const Box& box) {
   const auto text = [](int number) { return std::to_string(number); };
-  return text(product.tile.rows) + "x" + text(product.tile.columns) + " tiles, boxes of " +
-         text(product.box.width) + "x" + text(product.box.height) + " pixels of " + text(product.box.images) +
-         (product.box.images == 1 ? " image" : " images");
+  return text(tile.rows) + "x" + text(tile.columns) + " tiles, boxes of " + text(box.width) + "x" +
+         text(box.height) + " pixels of " + text(box.images) + (box.images == 1 ? " image" : " images");
+}
+
+OperationCount gradient_operations(const ConvProblem& problem) {
+  const GradientWork work = gradient_work(problem, INT64_MAX);
+  const BoxedGradient& product = work.product;
+  OperationCount count;
+  count.bytes = static_cast<double>(problem.total_bytes()) + moved_bytes(work.input) +
+                moved_bytes(work.output) + 2.0 * static_cast<double>(partial_bytes(product));
+  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.box) * kWgmmaPixels);
+  count.product_flops =
+      2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
+  return count;
 }
 
 }  // namespace
 
 OperationCount hopper_operations(const ConvProblem& problem) {
+  if (problem.pass == Pass::backward_filter) return gradient_operations(problem);
   const HopperWork work = hopper_work(problem);
   const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(problem.math));
   OperationCount count;
@@ -51,7 +50,7 @@ HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, const Hopper
     : pass_(problem.pass), work_(std::move(work)), launchers_(launchers) {}
 
 int64_t HopperPlan::workspace_bytes() const {
-  return bytes_of(work_.filter) + bytes_of(work_.image);
+  return implicit_gemm::workspace_bytes(work_.filter) + implicit_gemm::workspace_bytes(work_.image);
 }
 
 void* HopperPlan::packed_filter(const ConvArgs& args) const {
@@ -59,14 +58,14 @@ void* HopperPlan::packed_filter(const ConvArgs& args) const {
 }
 
 void* HopperPlan::packed_image(const ConvArgs& args) const {
-  return static_cast<unsigned char*>(args.workspace) + bytes_of(work_.filter);
+  return static_cast<unsigned char*>(args.workspace) + implicit_gemm::workspace_bytes(work_.filter);
 }
 
 std::string HopperPlan::implementation() const {
   std::string text;
   if (work_.image) text += "repacked, ";
   if (work_.products.size() > 1) text += std::to_string(work_.products.size()) + " phases of the stride, ";
-  return text + describe(work_.products.front());
+  return text + describe(work_.products.front().tile, work_.products.front().box);
 }
 
 bool HopperPlan::has_prepare() const {
@@ -82,16 +81,60 @@ void HopperPlan::prepare(const ConvArgs& args, Queue& queue) {
 
 void HopperPlan::run(const ConvArgs& args, Queue& queue) {
   const bool forward = pass_ == Pass::forward;
-  HopperOperands operands{forward ? args.input : args.output, args.filter,
-                          forward ? args.output : args.input};
-  if (work_.filter) operands.b = packed_filter(args);
+  Tensors tensors{forward ? args.input : args.output, args.filter, forward ? args.output : args.input};
+  if (work_.filter) tensors.b = packed_filter(args);
   if (work_.image) {
     queue.phase(Phase::layout);
-    launchers_.repack(*work_.image, operands.a, packed_image(args), queue);
-    operands.a = packed_image(args);
+    launchers_.repack(*work_.image, tensors.a, packed_image(args), queue);
+    tensors.a = packed_image(args);
   }
   queue.phase(Phase::product);
-  for (const BoxedProduct& product : work_.products) launchers_.multiply(product, operands, queue);
+  for (const BoxedProduct& product : work_.products) launchers_.multiply(product, tensors, queue);
+  queue.end_phase();
+}
+
+HopperFilterPlan::HopperFilterPlan(const ConvProblem& problem, GradientWork work,
+                                   const HopperLaunchers& launchers)
+    : problem_(problem), work_(std::move(work)), launchers_(launchers) {}
+
+int64_t HopperFilterPlan::workspace_bytes() const {
+  return implicit_gemm::workspace_bytes(work_.input) + implicit_gemm::workspace_bytes(work_.output) +
+         partial_bytes(work_.product);
+}
+
+std::string HopperFilterPlan::implementation() const {
+  std::string text = describe(work_.product.tile, work_.product.box);
+  if (work_.input && work_.output)
+    text = "repacked, " + text;
+  else if (work_.input || work_.output)
+    text = (work_.input ? "input" : "gradient") + (" repacked, " + text);
+  if (work_.product.splits > 1) text += ", depth in " + std::to_string(work_.product.splits) + " parts";
+  return text;
+}
+
+const void* HopperFilterPlan::repacked(const std::optional<Repack>& repack, const void* from, void* to,
+                                       Queue& queue) const {
+  if (!repack) return from;
+  queue.phase(Phase::layout);
+  launchers_.repack(*repack, from, to, queue);
+  return to;
+}
+
+void HopperFilterPlan::run(const ConvArgs& args, Queue& queue) {
+  auto* const input = static_cast<unsigned char*>(args.workspace);
+  unsigned char* const output = input + implicit_gemm::workspace_bytes(work_.input);
+  unsigned char* const partials = output + implicit_gemm::workspace_bytes(work_.output);
+  const bool split = work_.product.splits > 1;
+  const Tensors tensors{repacked(work_.output, args.output, output, queue),
+                        repacked(work_.input, args.input, input, queue), args.filter,
+                        split ? reinterpret_cast<float*>(partials) : nullptr};
+  queue.phase(Phase::product);
+  launchers_.multiply_pixels(work_.product, tensors, queue);
+  if (split) {
+    queue.phase(Phase::inverse);
+    const IndexMap map = index_maps(problem_).front();
+    launchers_.add_partials({map, {{}, work_.product.splits}, problem_.math}, tensors, queue);
+  }
   queue.end_phase();
 }
 

@@ -111,20 +111,26 @@ class Hopper final : public Algorithm {
     if (device.kind == DeviceKind::cuda && capability(device) != 90)
       return Support::no(Reason::device_missing, "device " + device.instructions +
                                                      ": this row needs TMA and wgmma, which only sm_90 has");
-    if (problem.pass == Pass::backward_filter)
-      return Support::no(Reason::unsupported_pass,
-                         "pass backward_filter: its sums run over pixels, and this row's operands must have "
-                         "neighbours in memory along the sums");
+    if (problem.pass == Pass::backward_filter && problem.math == MathMode::tf32)
+      return Support::no(
+          Reason::unsupported_math,
+          "math tf32 in pass backward_filter: its sums run over pixels, and wgmma takes 4-byte "
+          "operands only with neighbours in memory along the sums");
     const int64_t step = std::max(problem.stride.h, problem.stride.w);
-    if (problem.pass == Pass::forward && step > kTmaLongestStep)
+    if (problem.pass != Pass::backward_data && step > kTmaLongestStep)
       return Support::no(Reason::unsupported_stride, "stride " + std::to_string(step) +
                                                          ": TMA steps over at most " +
                                                          std::to_string(kTmaLongestStep) + " pixels");
     return common_support(problem, device);
   }
 
-  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
-    return std::make_unique<HopperPlan>(problem, hopper_work(problem), hopper_launchers(device.info().kind));
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    const HopperLaunchers launchers = hopper_launchers(device.info().kind);
+    if (problem.pass == Pass::backward_filter)
+      return std::make_unique<HopperFilterPlan>(problem, gradient_work(problem, options.workspace_cap),
+                                                launchers);
+    return std::make_unique<HopperPlan>(problem, hopper_work(problem), launchers);
   }
 
   std::optional<OperationCount> operations(const ConvProblem& problem) const override {

@@ -1,7 +1,7 @@
 // Which build of the kernels a device gets: nvcc's or the emulator's.
 #include <stdexcept>
 
-#include "algorithms/implicit_gemm/boxed_product.hpp"
+#include "algorithms/implicit_gemm/hopper_launchers.hpp"
 #include "algorithms/implicit_gemm/product.hpp"
 
 namespace convscope::implicit_gemm {
@@ -20,7 +20,8 @@ Kernels choose(DeviceKind kind, const Kernels& emulator, const Kernels& gpu) {
 #if defined(CONVSCOPE_HAS_CUDA)
 constexpr Launchers kGpuSimt{cuda::implicit_gemm_simt, cuda::implicit_gemm_add_partials};
 constexpr Launchers kGpuTensor{cuda::implicit_gemm_tensor, cuda::implicit_gemm_add_partials};
-constexpr HopperLaunchers kGpuHopper{cuda::implicit_gemm_hopper, cuda::implicit_gemm_repack};
+constexpr HopperLaunchers kGpuHopper{cuda::implicit_gemm_hopper, cuda::implicit_gemm_hopper_filter,
+                                     cuda::implicit_gemm_add_partials, cuda::implicit_gemm_repack};
 #else
 constexpr Launchers kGpuSimt{}, kGpuTensor{};
 constexpr HopperLaunchers kGpuHopper{};
@@ -37,7 +38,9 @@ Launchers tensor_launchers(DeviceKind kind) {
 }
 
 HopperLaunchers hopper_launchers(DeviceKind kind) {
-  return choose<HopperLaunchers>(kind, {emulated::implicit_gemm_hopper, emulated::implicit_gemm_repack},
+  return choose<HopperLaunchers>(kind,
+                                 {emulated::implicit_gemm_hopper, emulated::implicit_gemm_hopper_filter,
+                                  emulated::implicit_gemm_add_partials, emulated::implicit_gemm_repack},
                                  kGpuHopper);
 }
 

@@ -1,6 +1,6 @@
-// Elements of a tensor to other places, as Repack of boxed_product.hpp says: in tiles of 32 x 32 through
+// Elements of a tensor to other places, as Repack of repack.hpp says: in tiles of 32 x 32 through
 // shared memory, so that loads run along what is closer in the source and stores along the rows.
-#include "algorithms/implicit_gemm/boxed_product.hpp"
+#include "algorithms/implicit_gemm/hopper_launchers.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {

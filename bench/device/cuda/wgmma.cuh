@@ -1,6 +1,6 @@
 // wgmma of sm_90a: a warpgroup (128 threads, 4 whole warps) multiplies 64 x k by k x N from shared memory,
-// f32 sums in registers. Both operands K-major with 128-byte swizzle, as TMA writes them with
-// TmaSwizzle::bytes_128. Other architectures compile them to a trap. The plain C++ twin is
+// f32 sums in registers. Both operands K-major or both MN-major, with 128-byte swizzle, as TMA writes them
+// with TmaSwizzle::bytes_128. Other architectures compile them to a trap. The plain C++ twin is
 // bench/device/emulator/wgmma.hpp. Reached through bench/device/kernel/hopper.hpp.
 #pragma once
 
@@ -14,11 +14,22 @@ namespace convscope::cuda {
 // Names the element type of a wgmma whose operands are f32 in memory; their low 13 bits are ignored.
 struct Tf32 {};
 
-// Descriptor of an operand tile that starts at `shared` (aligned to 1024 bytes): rows of 128 bytes along K,
-// groups of 8 rows 1024 bytes apart. The next k step (32 bytes) is the descriptor + 2.
+// Which index of an operand lies innermost in shared memory: the depth k, or the row of A and column of B.
+enum class Major { k = 0, mn = 1 };
+
+// Descriptor of a K-major operand tile that starts at `shared` (aligned to 1024 bytes): rows of 128 bytes
+// along K, groups of 8 rows 1024 bytes apart. The next k step (32 bytes) is the descriptor + 2.
 __device__ __forceinline__ uint64_t wgmma_descriptor(const void* shared) {
   return uint64_t(shared_address(shared) >> 4 & 0x3fff) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 |
          uint64_t(1) << 62;
+}
+
+// Descriptor of an MN-major operand tile of 16-bit elements that starts at `shared` (aligned to 1024 bytes):
+// lines of 64 rows (128 bytes), one for each k, groups of 8 lines 1024 bytes apart; the next 64 rows are
+// `next_rows` bytes away. The next k step (16 lines) is the descriptor + 128.
+__device__ __forceinline__ uint64_t wgmma_descriptor_mn(const void* shared, int next_rows) {
+  return uint64_t(shared_address(shared) >> 4 & 0x3fff) | uint64_t(next_rows >> 4) << 16 |
+         uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
 }
 
 // Before the first wgmma of a group: orders earlier accesses to the accumulators.
@@ -50,11 +61,12 @@ __device__ __forceinline__ void wgmma_wait_group() {
 }
 
 // D (64xN) = A (64xk) B (Nxk)^T, + D when `accumulate` is not 0, for N of 64 and 128; Element is Tf32 (k =
-// 8), __half or __nv_bfloat16 (k = 16). Thread t of the warpgroup holds in d[4j + 2h + e] the element of row
-// t / 32 * 16 + t % 32 / 4 + 8h and column 8j + t % 4 * 2 + e.
-template <typename Element, int N>
+// 8, K-major only), __half or __nv_bfloat16 (k = 16). Thread t of the warpgroup holds in d[4j + 2h + e] the
+// element of row t / 32 * 16 + t % 32 / 4 + 8h and column 8j + t % 4 * 2 + e.
+template <typename Element, int N, Major M = Major::k>
 __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b, int accumulate) {
   static_assert(N == 64 || N == 128);
+  static_assert(M == Major::k || !std::is_same_v<Element, Tf32>);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   if constexpr (std::is_same_v<Element, Tf32> && N == 64) {
     asm volatile(
@@ -96,13 +108,13 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
         "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
         "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
-        "%32, %33, p, 1, 1, 0, 0;\n}"
+        "%32, %33, p, 1, 1, %35, %35;\n}"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(accumulate)
+        : "l"(a), "l"(b), "r"(accumulate), "n"(static_cast<int>(M))
         : "memory");
   } else if constexpr (std::is_same_v<Element, __half> && N == 128) {
     asm volatile(
@@ -112,7 +124,7 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
         "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
         "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
         "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, "
-        "%64, %65, p, 1, 1, 0, 0;\n}"
+        "%64, %65, p, 1, 1, %67, %67;\n}"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -122,7 +134,7 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(accumulate)
+        : "l"(a), "l"(b), "r"(accumulate), "n"(static_cast<int>(M))
         : "memory");
   } else if constexpr (std::is_same_v<Element, __nv_bfloat16> && N == 64) {
     asm volatile(
@@ -130,13 +142,13 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
         "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
         "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, "
-        "%32, %33, p, 1, 1, 0, 0;\n}"
+        "%32, %33, p, 1, 1, %35, %35;\n}"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(accumulate)
+        : "l"(a), "l"(b), "r"(accumulate), "n"(static_cast<int>(M))
         : "memory");
   } else if constexpr (std::is_same_v<Element, __nv_bfloat16> && N == 128) {
     asm volatile(
@@ -146,7 +158,7 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
         "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
         "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"
         "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, "
-        "%64, %65, p, 1, 1, 0, 0;\n}"
+        "%64, %65, p, 1, 1, %67, %67;\n}"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -156,7 +168,7 @@ __device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b,
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(accumulate)
+        : "l"(a), "l"(b), "r"(accumulate), "n"(static_cast<int>(M))
         : "memory");
   } else {
     static_assert(!sizeof(Element), "Element is Tf32, __half or __nv_bfloat16");

@@ -61,6 +61,21 @@ class Hopper : public KernelTest {
       }
     return c;
   }
+  // The turned matrix: of `lines` rows of `width` elements.
+  static std::vector<float> turned(const std::vector<float>& matrix, int lines, int width) {
+    std::vector<float> out(matrix.size());
+    for (int line = 0; line < lines; ++line)
+      for (int i = 0; i < width; ++i)
+        out[static_cast<size_t>(i * lines + line)] = matrix[static_cast<size_t>(line * width + i)];
+    return out;
+  }
+  std::vector<float> turned_product_of(TensorElement element, int columns, int m, int n, int k) {
+    const Buffer a = to_elements(element, turned(whole_numbers(static_cast<size_t>(m * k), 1), m, k));
+    const Buffer b = to_elements(element, turned(whole_numbers(static_cast<size_t>(n * k), 2), n, k));
+    const Buffer c = floats(static_cast<size_t>(m * n));
+    kernels_.multiply_turned(element, columns, a.data(), b.data(), c.as<float>(), m, n, k, *queue_);
+    return to_host<float>(c);
+  }
   std::string error_of(HopperFault fault) {
     try {
       product_of(TensorElement::bf16, 64, 64, 64, 512, fault);
@@ -78,6 +93,15 @@ TEST_P(Hopper, MultiplyOnWgmmaOfEachTypeAndWidth) {
       EXPECT_EQ(product_of(element, columns, 64, 128, 64, HopperFault::none), expected_product(64, 128, 64));
       EXPECT_EQ(product_of(element, columns, 100, 72, 264, HopperFault::none),
                 expected_product(100, 72, 264));
+    }
+}
+
+// Both operands lie with their rows, not with the depth, innermost.
+TEST_P(Hopper, MultiplyOnWgmmaOfOperandsThatLieTurned) {
+  for (const TensorElement element : {TensorElement::f16, TensorElement::bf16})
+    for (const int columns : {64, 128}) {
+      EXPECT_EQ(turned_product_of(element, columns, 64, 128, 64), expected_product(64, 128, 64));
+      EXPECT_EQ(turned_product_of(element, columns, 104, 72, 263), expected_product(104, 72, 263));
     }
 }
 
@@ -206,6 +230,7 @@ TEST_P(HopperMisuse, OfBarriersIsReported) {
 TEST_P(HopperMisuse, OfProductsIsReportedOrShows) {
   EXPECT_EQ(error_of(HopperFault::none), "");
   EXPECT_THAT(error_of(HopperFault::no_product_fence), HasSubstr("without wgmma_fence()"));
+  EXPECT_THAT(error_of(HopperFault::no_swizzle), HasSubstr("none of a 128-byte swizzle"));
   const std::vector<float> expected = expected_product(64, 64, 512);
   for (const HopperFault fault : {HopperFault::no_product_wait, HopperFault::no_product_commit})
     EXPECT_NE(product_of(TensorElement::bf16, 64, 64, 64, 512, fault), expected);

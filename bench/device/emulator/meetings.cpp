@@ -149,7 +149,8 @@ void BlockRunner::run_one_later_work() {
   later_.pop_front();
   if constexpr (tsan::kActive) {
     if (copy_engine_ == nullptr) copy_engine_ = tsan::create_fiber("copy engine");
-    tsan::switch_to(copy_engine_);
+    // In order, as the copy runs on the stack of the thread that spins, where that one has left its traces.
+    tsan::switch_in_order(copy_engine_);
   }
   tsan::leave(work.issue);
   work.work();

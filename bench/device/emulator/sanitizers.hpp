@@ -69,6 +69,9 @@ inline void* current_fiber() {
 inline void switch_to(void* fiber) {
   __tsan_switch_to_fiber(fiber, 1);
 }  // 1: no order between the two
+inline void switch_in_order(void* fiber) {
+  __tsan_switch_to_fiber(fiber, 0);
+}  // 0: what this one did is before what that one does
 inline void acquire(void* object) {
   __tsan_acquire(object);
 }
@@ -99,6 +102,7 @@ inline void* current_fiber() {
   return nullptr;
 }
 inline void switch_to(void*) {}
+inline void switch_in_order(void*) {}
 inline void acquire(void*) {}
 inline void release(void*) {}
 struct Unwatched {

@@ -40,12 +40,13 @@ void load_box(const TensorMapLayout& layout, const int (&position)[5], void* to,
          static_cast<uint32_t*>(to), static_cast<int>(bytes));
 }
 
-template <typename ElementType, int ColumnCount>
+template <typename ElementType, int ColumnCount, Major MajorIndex = Major::k>
 struct Tile {
   using Element = ElementType;
+  static constexpr Major kMajor = MajorIndex;
   static constexpr int kRows = 64, kColumns = ColumnCount, kStages = 3;
   static constexpr int kElementBytes = std::is_same_v<Element, Tf32> ? 4 : 2;
-  static constexpr int kDepth = 128 / kElementBytes;  // one swizzled row
+  static constexpr int kDepth = 128 / kElementBytes;  // one swizzled row, or as many lines of 64 rows
   static constexpr int kABytes = kRows * 128, kBBytes = kColumns * 128, kStageBytes = kABytes + kBBytes;
   static constexpr size_t kSmemBytes = size_t{kStages} * kStageBytes + 2 * kStages * sizeof(uint64_t);
 };
@@ -62,24 +63,41 @@ __device__ void load_tiles(unsigned char* smem, const TensorMap* map_a, const Te
     if (Fault == HopperFault::one_arrival_too_many)
       mbarrier_arrive(&full[stage]), mbarrier_arrive(&full[stage]);
     unsigned char* to = smem + stage * T::kStageBytes;
-    tma_load_2d(to, map_a, &full[stage], step * T::kDepth, m0);
-    tma_load_2d(to + T::kABytes - (Fault == HopperFault::misaligned_box ? 128 : 0), map_b, &full[stage],
-                step * T::kDepth, n0);
+    if constexpr (T::kMajor == Major::k) {
+      tma_load_2d(to, map_a, &full[stage], step * T::kDepth, m0);
+      tma_load_2d(to + T::kABytes - (Fault == HopperFault::misaligned_box ? 128 : 0), map_b, &full[stage],
+                  step * T::kDepth, n0);
+    } else {
+      for (int row = 0; row < T::kRows; row += 64)
+        tma_load_2d(to + row * 128, map_a, &full[stage], m0 + row, step * T::kDepth);
+      for (int column = 0; column < T::kColumns; column += 64)
+        tma_load_2d(to + T::kABytes + column * 128, map_b, &full[stage], n0 + column, step * T::kDepth);
+    }
   }
+}
+
+template <Major M>
+__device__ uint64_t descriptor(const unsigned char* operand) {
+  if constexpr (M == Major::k)
+    return wgmma_descriptor(operand);
+  else
+    return wgmma_descriptor_mn(operand, 64 * 128);
 }
 
 template <typename T, HopperFault Fault>
 __device__ void multiply_tiles(float (&sums)[T::kColumns / 2], const unsigned char* smem, uint64_t* full,
                                uint64_t* empty, int steps) {
+  constexpr int next = T::kMajor == Major::k ? 2 : 128;  // from one k step's descriptor to the next's
   for (int step = 0; step < steps; ++step) {
     const int stage = step % T::kStages;
     mbarrier_wait(&full[stage], step / T::kStages & 1);
-    const uint64_t a = wgmma_descriptor(smem + stage * T::kStageBytes);
-    const uint64_t b = wgmma_descriptor(smem + stage * T::kStageBytes + T::kABytes);
+    const uint64_t no_swizzle = Fault == HopperFault::no_swizzle ? uint64_t(1) << 62 : 0;
+    const uint64_t a = descriptor<T::kMajor>(smem + stage * T::kStageBytes) ^ no_swizzle;
+    const uint64_t b = descriptor<T::kMajor>(smem + stage * T::kStageBytes + T::kABytes);
     if (Fault != HopperFault::no_product_fence) wgmma_fence();
     UNROLL
-    for (int i = 0; i < 4; ++i)  // 32 bytes of depth each
-      wgmma<typename T::Element, T::kColumns>(sums, a + 2 * i, b + 2 * i, step + i != 0);
+    for (int i = 0; i < 4; ++i)  // 8 tf32 or 16 other depths each
+      wgmma<typename T::Element, T::kColumns, T::kMajor>(sums, a + i * next, b + i * next, step + i != 0);
     if (Fault != HopperFault::no_product_commit) wgmma_commit_group();
     if (Fault != HopperFault::no_product_wait) wgmma_wait_group<0>();
     mbarrier_arrive(&empty[stage]);
@@ -119,26 +137,29 @@ __global__ void __launch_bounds__(160, 1)
   }
 }
 
+// A dense matrix, `lines` times `width`, and boxes of `box_lines` times 128 bytes.
 template <typename T>
-TensorMap operand_map(const void* data, int rows, int k, int box_rows) {
+TensorMap operand_map(const void* data, int lines, int width, int box_lines) {
   TensorMapLayout layout;
   layout.element = std::is_same_v<typename T::Element, Tf32>     ? TmaElement::f32
                    : std::is_same_v<typename T::Element, __half> ? TmaElement::f16
                                                                  : TmaElement::bf16;
   layout.base = data;
-  layout.size[0] = static_cast<uint64_t>(k);
-  layout.size[1] = static_cast<uint64_t>(rows);
-  layout.stride_bytes[0] = static_cast<uint64_t>(k) * T::kElementBytes;
-  layout.box[0] = T::kDepth;
-  layout.box[1] = static_cast<uint32_t>(box_rows);
+  layout.size[0] = static_cast<uint64_t>(width);
+  layout.size[1] = static_cast<uint64_t>(lines);
+  layout.stride_bytes[0] = static_cast<uint64_t>(width) * T::kElementBytes;
+  layout.box[0] = 128 / T::kElementBytes;
+  layout.box[1] = static_cast<uint32_t>(box_lines);
   return make_tensor_map(layout);
 }
 
 template <typename T, HopperFault Fault>
 void multiply_all(const void* a, const void* b, float* c, int m, int n, int k, Queue& queue) {
   const dim3 grid((n + T::kColumns - 1) / T::kColumns, (m + T::kRows - 1) / T::kRows);
-  launch(multiply_block<T, Fault>, grid, 160, T::kSmemBytes, queue, operand_map<T>(a, m, k, T::kRows),
-         operand_map<T>(b, n, k, T::kColumns), c, m, n, k);
+  const bool turned = T::kMajor == Major::mn;
+  const TensorMap map_a = turned ? operand_map<T>(a, k, m, T::kDepth) : operand_map<T>(a, m, k, T::kRows);
+  const TensorMap map_b = turned ? operand_map<T>(b, k, n, T::kDepth) : operand_map<T>(b, n, k, T::kColumns);
+  launch(multiply_block<T, Fault>, grid, 160, T::kSmemBytes, queue, map_a, map_b, c, m, n, k);
 }
 
 // Only for the emulator: on a GPU most of them hang.
@@ -158,7 +179,7 @@ void multiply(TensorElement element, int columns, HopperFault fault, const void*
   if (fault != none)
     return multiply_with_fault<no_barrier_fence, no_barrier_init, one_arrival_too_many,
                                too_few_bytes_expected, no_product_fence, no_product_wait, no_product_commit,
-                               misaligned_box>(fault, a, b, c, m, n, k, queue);
+                               no_swizzle, misaligned_box>(fault, a, b, c, m, n, k, queue);
   const auto run = [&]<typename Element>(Element) {
     if (columns == 64)
       multiply_all<Tile<Element, 64>, none>(a, b, c, m, n, k, queue);
@@ -175,10 +196,23 @@ void multiply(TensorElement element, int columns, HopperFault fault, const void*
   }
 }
 
+void multiply_turned(TensorElement element, int columns, const void* a, const void* b, float* c, int m, int n,
+                     int k, Queue& queue) {
+  const auto run = [&]<typename Element>(Element) {
+    if (columns == 64)
+      multiply_all<Tile<Element, 64, Major::mn>, HopperFault::none>(a, b, c, m, n, k, queue);
+    else
+      multiply_all<Tile<Element, 128, Major::mn>, HopperFault::none>(a, b, c, m, n, k, queue);
+  };
+  if (element == TensorElement::tf32) throw DeviceError("wgmma has no MN-major operands of tf32");
+  if (element == TensorElement::f16) return run(__half{});
+  run(__nv_bfloat16{});
+}
+
 }  // namespace
 
 HopperKernels hopper_kernels() {
-  return {load_box, multiply};
+  return {load_box, multiply, multiply_turned};
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -18,6 +18,7 @@ enum class HopperFault {
   no_product_fence,
   no_product_wait,
   no_product_commit,
+  no_swizzle,  // in the descriptor, as the box has
   misaligned_box,
 };
 
@@ -28,6 +29,10 @@ struct HopperKernels {
   // of 64 x `columns` (64 or 128). a and b hold the element type; a row is a multiple of 16 bytes.
   void (*multiply)(TensorElement, int columns, HopperFault, const void* a, const void* b, float* c, int m,
                    int n, int k, Queue&);
+  // c (m x n) = a^T b of a (k x m) and b (k x n), of f16 or bf16: both operands MN-major. m and n are
+  // multiples of 8.
+  void (*multiply_turned)(TensorElement, int columns, const void* a, const void* b, float* c, int m, int n,
+                          int k, Queue&);
 };
 
 namespace emulated {
