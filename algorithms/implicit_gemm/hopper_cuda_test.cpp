@@ -182,6 +182,14 @@ TEST_P(Hopper, IsRightInEveryTile) {
   }
 }
 
+// Several boxes across, down and over the images, each of several pixels that way; with steps.
+TEST_P(Hopper, IsRightForAFilterOverBoxesInEveryDirection) {
+  for (const char* line : {"backward_filter bf16 nhwc n=1 c=8 hw=9x140 k=8 rs=1x1 stride=2x2",
+                           "backward_filter fp16 nhwc n=1 c=8 hw=70x21 k=8 rs=1x1 stride=2x2",
+                           "backward_filter bf16 nhwc n=20 c=8 hw=5x5 k=8 rs=1x1 stride=2x2"})
+    expect_right(parse_problem(line));
+}
+
 // The same of D as a filter, in one part and in several, the last of them shorter.
 TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
   constexpr const char* kLines[] = {
