@@ -44,10 +44,21 @@ std::string question(Choice choice, Pass pass) {
   return "cudnnGet" + convolution + "WorkspaceSize";
 }
 
-// Index of the offer that fits first, which is the best by cuDNN's own order; throws Refused where none does.
-size_t best_offer(std::vector<Offer>& offers, const ConvProblem& problem, int64_t cap) {
-  const auto best = first_that_fits(offers, problem.math, cap, [](size_t) {});
-  if (best) return *best;
+// Index of the offer that fits first, which is the best by cuDNN's own order, and then the convolution's;
+// throws Refused where none does. Workspaces are asked for again: Get and Find may have had other math types
+// in mind.
+size_t best_offer(std::vector<Offer>& offers, LegacyConvolution& convolution, cudnnHandle_t handle,
+                  MathMode math, int64_t cap) {
+  const auto try_offer = [&](size_t index) {
+    Offer& offer = offers[index];
+    try {
+      convolution.choose(offer);
+      offer.workspace_bytes = static_cast<int64_t>(convolution.workspace_bytes(handle));
+    } catch (const Refused& refusal) {
+      offer.refusal = refusal.what();
+    }
+  };
+  if (const auto best = first_that_fits(offers, math, cap, try_offer)) return *best;
   const Nothing nothing = why_nothing_fits(offers, cap);
   throw Refused(nothing.reason, nothing.why);
 }
@@ -62,18 +73,21 @@ std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& proble
   Stopwatch watch;
   LegacyConvolution convolution(problem);
   answer.descriptor_seconds = watch.lap();
+  const auto best_of = [&](std::vector<Offer>& offers) {
+    return best_offer(offers, convolution, handle.get(), problem.math, options.workspace_cap);
+  };
   if (row.choice == Choice::forced) {
     answer.offers.emplace_back().name = row.algorithm;
-    answer.chosen = 0;
+    answer.chosen = best_of(answer.offers);
   } else if (row.choice == Choice::get) {
     answer.offers = convolution.get(handle.get());
-    answer.chosen = best_offer(answer.offers, problem, options.workspace_cap);
+    answer.chosen = best_of(answer.offers);
   } else {
     std::vector<std::vector<Offer>> found;
     std::vector<size_t> best;
     for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
       found.push_back(convolution.find(handle.get()));
-      best.push_back(best_offer(found.back(), problem, options.workspace_cap));
+      best.push_back(best_of(found.back()));
       answer.repeats.push_back(found.back()[best.back()].name);
     }
     const std::string usual = most_frequent(answer.repeats);
@@ -83,11 +97,7 @@ std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& proble
     answer.chosen = best[repeat];
   }
   answer.heuristic_seconds = watch.lap();
-  Offer& chosen = answer.offers[static_cast<size_t>(*answer.chosen)];
-  convolution.choose(chosen);
-  // What Get and Find said is not always what the algorithm then asks for.
-  chosen.workspace_bytes = static_cast<int64_t>(convolution.workspace_bytes(handle.get()));
-  answer.build_seconds = watch.lap();
+  convolution.choose(answer.offers[static_cast<size_t>(*answer.chosen)]);
   return std::make_unique<LegacyPlan>(handle, std::move(convolution), std::move(answer));
 }
 
