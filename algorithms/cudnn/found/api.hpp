@@ -2,8 +2,8 @@
 // the library's own headers, so a call with wrong types does not compile.
 //
 // NVIDIA's header library cudnn-frontend is not used: loaded dynamically it brings a second CUDA runtime into
-// the program, and it hides the numerical notes of engines, which decide here what may be a row of strict
-// FP32.
+// the program, and its graph interface filters engines by their numerical notes without telling them, which a
+// row is to name.
 #pragma once
 
 #include <cudnn.h>
