@@ -125,12 +125,12 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
     print_roll_up(std::cout, log.records(), {terminal.colour});
     print_noise_floor(std::cout, log.records());
   }
-  if (!options.record.empty())
-    write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
   const size_t failures = print_failures(log.records());
   std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(),
                            log.folder());
   std::cout.flush();
+  if (!options.record.empty())
+    write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
   if (finished) return failures == 0 ? 0 : 1;
   std::cerr << fmt::format("convscope: interrupted; go on with: convscope {} --resume {}\n",
                            log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());

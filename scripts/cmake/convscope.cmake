@@ -22,11 +22,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 if(CONVSCOPE_WERROR)
   target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
-endif()
-# GCC 14 warns falsely inside its own std::optional<std::vector>: those two stay warnings.
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-  target_compile_options(convscope_flags INTERFACE
-    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-error=array-bounds;-Wno-error=maybe-uninitialized>")
+  # GCC 14 warns falsely inside its own std::optional<std::vector>: those two stay warnings.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
+    target_compile_options(convscope_flags INTERFACE
+      "$<$<COMPILE_LANGUAGE:CXX>:-Wno-error=array-bounds;-Wno-error=maybe-uninitialized>")
+  endif()
 endif()
 # Without those checks of undefined behaviour whose faults the address sanitizer meets anyway; they are slow to compile.
 if(CONVSCOPE_SANITIZE)

@@ -31,7 +31,7 @@ class ConvolutionGraph {
   std::vector<EngineConfig> ranked(cudnnBackendHeurMode_t mode) const;
   // Throws Refused where this graph has no such engine, or it does not run here.
   EngineConfig engine(int64_t index) const;
-  // The same engine with other values of its knobs, the defaults not among them on purpose: `limit` at most.
+  // The same engine with values of its knobs, counted up from the smallest: `limit` at most.
   std::vector<EngineConfig> knob_variants(int64_t index, size_t limit) const;
 
  private:

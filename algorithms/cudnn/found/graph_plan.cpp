@@ -24,26 +24,18 @@ namespace {
 // Runs of a plan that autotuning times, after one that it does not.
 constexpr int kTimedRuns = 5;
 
-class GraphPlan final : public Plan {
+class GraphPlan final : public AnsweredPlan {
  public:
   GraphPlan(Handle handle, ExecutionPlan plan, LibraryAnswer answer)
-      : handle_(std::move(handle)), plan_(std::move(plan)), answer_(std::move(answer)) {}
-
-  int64_t workspace_bytes() const override { return chosen().workspace_bytes; }
-  std::string implementation() const override { return chosen().name; }
-  const LibraryAnswer* answer() const override { return &answer_; }
+      : AnsweredPlan(std::move(handle), std::move(answer)), plan_(std::move(plan)) {}
 
   void run(const ConvArgs& args, Queue& queue) override {
-    use_queue(handle_, queue);
-    plan_.run(handle_.get(), args);
+    use_queue(handle(), queue);
+    plan_.run(handle().get(), args);
   }
 
  private:
-  const Offer& chosen() const { return answer_.offers[static_cast<size_t>(*answer_.chosen)]; }
-
-  Handle handle_;
   ExecutionPlan plan_;
-  LibraryAnswer answer_;
 };
 
 // Tensors of the problem with some values in them, for autotuning: what they are does not matter, but zeros
@@ -224,8 +216,8 @@ std::unique_ptr<Plan> make_graph_plan(const Row& row, const ConvProblem& problem
   }
   answer.heuristic_seconds = watch.lap();
 
-  const bool timed = row.choice == Choice::autotune || candidates.offers.size() > 1;
-  if (row.choice == Choice::autotune || (row.choice == Choice::engine && timed)) {
+  const bool has_variants = row.choice == Choice::engine && candidates.offers.size() > 1;
+  if (row.choice == Choice::autotune || has_variants) {
     candidates.time_all(device, options.workspace_cap);
     const auto chosen = fastest_that_fits(candidates.offers, options.workspace_cap);
     return candidates.plan_of(chosen, std::move(answer), options.workspace_cap);

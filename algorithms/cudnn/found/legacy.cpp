@@ -129,45 +129,30 @@ void LegacyConvolution::set_math(cudnnMathType_t math) const {
   check(api().set_math_type(convolution_.get(), math), "cudnnSetConvolutionMathType");
 }
 
-std::vector<Offer> LegacyConvolution::get(cudnnHandle_t handle) const {
+// Get and Find of a pass take the same arguments.
+std::vector<Offer> LegacyConvolution::ask(cudnnHandle_t handle, bool find) const {
   const Pass pass = problem_.pass;
   if (pass == Pass::forward)
     return offers_of<cudnnConvolutionFwdAlgoPerf_t>(
-        pass, "cudnnGetConvolutionForwardAlgorithm_v7", [&](int count, int* returned, auto* rows) {
-          return api().get_forward(handle, input_.get(), filter_.get(), convolution_.get(), output_.get(),
-                                   count, returned, rows);
+        pass, find ? "cudnnFindConvolutionForwardAlgorithm" : "cudnnGetConvolutionForwardAlgorithm_v7",
+        [&](int count, int* returned, auto* rows) {
+          return (find ? api().find_forward : api().get_forward)(
+              handle, input_.get(), filter_.get(), convolution_.get(), output_.get(), count, returned, rows);
         });
   if (pass == Pass::backward_data)
     return offers_of<cudnnConvolutionBwdDataAlgoPerf_t>(
-        pass, "cudnnGetConvolutionBackwardDataAlgorithm_v7", [&](int count, int* returned, auto* rows) {
-          return api().get_backward_data(handle, filter_.get(), output_.get(), convolution_.get(),
-                                         input_.get(), count, returned, rows);
+        pass,
+        find ? "cudnnFindConvolutionBackwardDataAlgorithm" : "cudnnGetConvolutionBackwardDataAlgorithm_v7",
+        [&](int count, int* returned, auto* rows) {
+          return (find ? api().find_backward_data : api().get_backward_data)(
+              handle, filter_.get(), output_.get(), convolution_.get(), input_.get(), count, returned, rows);
         });
   return offers_of<cudnnConvolutionBwdFilterAlgoPerf_t>(
-      pass, "cudnnGetConvolutionBackwardFilterAlgorithm_v7", [&](int count, int* returned, auto* rows) {
-        return api().get_backward_filter(handle, input_.get(), output_.get(), convolution_.get(),
-                                         filter_.get(), count, returned, rows);
-      });
-}
-
-std::vector<Offer> LegacyConvolution::find(cudnnHandle_t handle) const {
-  const Pass pass = problem_.pass;
-  if (pass == Pass::forward)
-    return offers_of<cudnnConvolutionFwdAlgoPerf_t>(
-        pass, "cudnnFindConvolutionForwardAlgorithm", [&](int count, int* returned, auto* rows) {
-          return api().find_forward(handle, input_.get(), filter_.get(), convolution_.get(), output_.get(),
-                                    count, returned, rows);
-        });
-  if (pass == Pass::backward_data)
-    return offers_of<cudnnConvolutionBwdDataAlgoPerf_t>(
-        pass, "cudnnFindConvolutionBackwardDataAlgorithm", [&](int count, int* returned, auto* rows) {
-          return api().find_backward_data(handle, filter_.get(), output_.get(), convolution_.get(),
-                                          input_.get(), count, returned, rows);
-        });
-  return offers_of<cudnnConvolutionBwdFilterAlgoPerf_t>(
-      pass, "cudnnFindConvolutionBackwardFilterAlgorithm", [&](int count, int* returned, auto* rows) {
-        return api().find_backward_filter(handle, input_.get(), output_.get(), convolution_.get(),
-                                          filter_.get(), count, returned, rows);
+      pass,
+      find ? "cudnnFindConvolutionBackwardFilterAlgorithm" : "cudnnGetConvolutionBackwardFilterAlgorithm_v7",
+      [&](int count, int* returned, auto* rows) {
+        return (find ? api().find_backward_filter : api().get_backward_filter)(
+            handle, input_.get(), output_.get(), convolution_.get(), filter_.get(), count, returned, rows);
       });
 }
 

@@ -28,8 +28,8 @@ class LegacyConvolution {
   explicit LegacyConvolution(const ConvProblem& problem);
 
   // In cuDNN's order, its best first. Get does not time; Find runs each on tensors of its own.
-  std::vector<Offer> get(cudnnHandle_t handle) const;
-  std::vector<Offer> find(cudnnHandle_t handle) const;
+  std::vector<Offer> get(cudnnHandle_t handle) const { return ask(handle, false); }
+  std::vector<Offer> find(cudnnHandle_t handle) const { return ask(handle, true); }
 
   // Makes the offer what run() runs. fp32 stays strict whatever math type the offer has.
   void choose(const Offer& offer);
@@ -38,6 +38,7 @@ class LegacyConvolution {
   void run(cudnnHandle_t handle, const ConvArgs& args, size_t workspace_bytes) const;
 
  private:
+  std::vector<Offer> ask(cudnnHandle_t handle, bool find) const;
   void set_math(cudnnMathType_t math) const;
 
   ConvProblem problem_;

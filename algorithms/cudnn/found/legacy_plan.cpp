@@ -11,26 +11,18 @@
 namespace convscope::cudnn {
 namespace {
 
-class LegacyPlan final : public Plan {
+class LegacyPlan final : public AnsweredPlan {
  public:
   LegacyPlan(Handle handle, LegacyConvolution convolution, LibraryAnswer answer)
-      : handle_(std::move(handle)), convolution_(std::move(convolution)), answer_(std::move(answer)) {}
-
-  int64_t workspace_bytes() const override { return chosen().workspace_bytes; }
-  std::string implementation() const override { return chosen().name; }
-  const LibraryAnswer* answer() const override { return &answer_; }
+      : AnsweredPlan(std::move(handle), std::move(answer)), convolution_(std::move(convolution)) {}
 
   void run(const ConvArgs& args, Queue& queue) override {
-    use_queue(handle_, queue);
-    convolution_.run(handle_.get(), args, static_cast<size_t>(workspace_bytes()));
+    use_queue(handle(), queue);
+    convolution_.run(handle().get(), args, static_cast<size_t>(workspace_bytes()));
   }
 
  private:
-  const Offer& chosen() const { return answer_.offers[static_cast<size_t>(*answer_.chosen)]; }
-
-  Handle handle_;
   LegacyConvolution convolution_;
-  LibraryAnswer answer_;
 };
 
 // cuDNN's own words on what it was asked, for the row.

@@ -2,12 +2,34 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "algorithms/cudnn/found/api.hpp"
 #include "algorithms/cudnn/rows.hpp"
 #include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::cudnn {
+
+// What every plan of an answer has in common: the row is the offer that was chosen.
+class AnsweredPlan : public Plan {
+ public:
+  AnsweredPlan(Handle handle, LibraryAnswer answer)
+      : handle_(std::move(handle)), answer_(std::move(answer)) {}
+
+  int64_t workspace_bytes() const override { return chosen().workspace_bytes; }
+  std::string implementation() const override { return chosen().name; }
+  const LibraryAnswer* answer() const override { return &answer_; }
+
+ protected:
+  const Handle& handle() const { return handle_; }
+
+ private:
+  const Offer& chosen() const { return answer_.offers[static_cast<size_t>(*answer_.chosen)]; }
+
+  Handle handle_;
+  LibraryAnswer answer_;
+};
 
 std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& problem,
                                        const PlanOptions& options);
