@@ -9,6 +9,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {
@@ -19,8 +20,6 @@ constexpr size_t kEvery = 7;  // prime to the passes, math modes and layouts, so
 #else
 constexpr size_t kEvery = 1;
 #endif
-
-constexpr EmulatorOrder kOrders[] = {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random};
 
 // At least one that each row takes.
 constexpr const char* kShapes[] = {
@@ -68,7 +67,7 @@ TEST_P(KernelSweep, IsRightInEveryOrderOfThreads) {
   const std::vector<ConvProblem> problems = problems_of(algorithm, device.info());
   ASSERT_FALSE(problems.empty()) << "no problem of this sweep is one for " << GetParam();
   for (size_t turn = 0; turn * kEvery < problems.size(); ++turn)
-    expect_right(algorithm, problems[turn * kEvery], kOrders[(turn + turn / 3) % std::size(kOrders)]);
+    expect_right(algorithm, problems[turn * kEvery], kEveryOrder[(turn + turn / 3) % std::size(kEveryOrder)]);
 }
 
 std::vector<std::string> ids() {

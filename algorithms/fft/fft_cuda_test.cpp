@@ -11,14 +11,13 @@
 #include "algorithms/fft/tiled_blocking.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr EmulatorOrder kOrders[] = {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random};
 
 class FftCuda : public testing::TestWithParam<const char*> {
  protected:
@@ -62,7 +61,7 @@ class FftCuda : public testing::TestWithParam<const char*> {
         ConvProblem problem = parse_problem(shape);
         problem.pass = pass;
         problem.layout = layout;
-        expect_right(problem, kOrders[order++ % 3], cap);
+        expect_right(problem, kEveryOrder[order++ % 3], cap);
       }
   }
 

@@ -12,6 +12,7 @@
 #include "algorithms/im2col_gemm/device_chunks.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope::im2col_gemm {
@@ -125,15 +126,7 @@ TEST_P(Im2colGemmCuda, IsRightInChunksOfSomeImagesOrRows) {
     }
 }
 
-std::string order_name(const ::testing::TestParamInfo<EmulatorOrder>& info) {
-  constexpr const char* kNames[] = {"forward", "reverse", "random"};
-  return kNames[static_cast<size_t>(info.param)];
-}
-
-INSTANTIATE_TEST_SUITE_P(Orders, Im2colGemmCuda,
-                         ::testing::Values(EmulatorOrder::forward, EmulatorOrder::reverse,
-                                           EmulatorOrder::random),
-                         order_name);
+INSTANTIATE_TEST_SUITE_P(Orders, Im2colGemmCuda, ::testing::ValuesIn(kEveryOrder), order_name);
 
 class Im2colGemmCudaRows : public ::testing::Test {
  protected:

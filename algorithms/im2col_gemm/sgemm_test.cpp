@@ -9,6 +9,7 @@
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -108,15 +109,7 @@ TEST_P(Sgemm, AddsTheSplitsOfTheDepth) {
       expect_exact({12, 20, 61, 2, spare}, MatrixOp::transpose, MatrixOp::none, {32, 4, 16}, beta);
 }
 
-std::string order_name(const ::testing::TestParamInfo<EmulatorOrder>& info) {
-  constexpr const char* kNames[] = {"forward", "reverse", "random"};
-  return kNames[static_cast<size_t>(info.param)];
-}
-
-INSTANTIATE_TEST_SUITE_P(Orders, Sgemm,
-                         ::testing::Values(EmulatorOrder::forward, EmulatorOrder::reverse,
-                                           EmulatorOrder::random),
-                         order_name);
+INSTANTIATE_TEST_SUITE_P(Orders, Sgemm, ::testing::ValuesIn(kEveryOrder), order_name);
 
 SgemmProduct sized(int rows, int columns, int depth) {
   SgemmProduct product;

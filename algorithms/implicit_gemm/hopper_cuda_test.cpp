@@ -12,6 +12,7 @@
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope::implicit_gemm {
@@ -60,14 +61,9 @@ constexpr const char* kNetworkFilters[] = {
     "backward_filter nhwc n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
 };
 
-struct Case {
-  EmulatorOrder order;
-  const char* name;
-};
-
-class Hopper : public ::testing::TestWithParam<Case> {
+class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
  protected:
-  Hopper() : device_({.order = GetParam().order, .seed = 3}), queue_(device_.make_queue()) {
+  Hopper() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
     add_implicit_gemm(registry_);
   }
   const Algorithm& row() const { return *registry_.find(kId); }
@@ -127,30 +123,30 @@ std::vector<ConvProblem> share(const std::vector<ConvProblem>& all, EmulatorOrde
 }
 
 TEST_P(Hopper, IsRightInBf16WhereTmaReadsTheTensorAsItLies) {
-  for (const ConvProblem& problem : share(problems(kAligned, MathMode::bf16), GetParam().order, 0))
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::bf16), GetParam(), 0))
     expect_right(problem);
 }
 
 TEST_P(Hopper, IsRightInFp16WhereTmaReadsTheTensorAsItLies) {
-  for (const ConvProblem& problem : share(problems(kAligned, MathMode::fp16), GetParam().order, 1))
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::fp16), GetParam(), 1))
     expect_right(problem);
 }
 
 TEST_P(Hopper, IsRightInTf32WhereTmaReadsTheTensorAsItLies) {
-  for (const ConvProblem& problem : share(problems(kAligned, MathMode::tf32), GetParam().order, 2))
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::tf32), GetParam(), 2))
     expect_right(problem);
 }
 
 TEST_P(Hopper, IsRightWhereChannelsAreNoMultipleOf16Bytes) {
   size_t type = 0;
   for (const MathMode math : {MathMode::bf16, MathMode::fp16, MathMode::tf32})
-    for (const ConvProblem& problem : share(problems(kUnaligned, math), GetParam().order, type++, 13))
+    for (const ConvProblem& problem : share(problems(kUnaligned, math), GetParam(), type++, 13))
       expect_right(problem);
 }
 
 TEST_P(Hopper, IsRightOnShapesOfKnownNetworks) {
   constexpr MathMode kMath[] = {MathMode::bf16, MathMode::fp16, MathMode::tf32};
-  const auto order = static_cast<size_t>(GetParam().order);
+  const auto order = static_cast<size_t>(GetParam());
   for (size_t i = 0; i < std::size(kNetworkShapes); ++i) {
     if (i % 3 == order) continue;
     ConvProblem problem = parse_problem(kNetworkShapes[i]);
@@ -160,7 +156,7 @@ TEST_P(Hopper, IsRightOnShapesOfKnownNetworks) {
 }
 
 TEST_P(Hopper, IsRightForTheFiltersOfKnownNetworks) {
-  const auto order = static_cast<size_t>(GetParam().order);
+  const auto order = static_cast<size_t>(GetParam());
   for (size_t i = 0; i < std::size(kNetworkFilters); ++i) {
     if (i % 3 != order) continue;
     ConvProblem problem = parse_problem(kNetworkFilters[i]);
@@ -174,10 +170,10 @@ TEST_P(Hopper, IsRightInEveryTile) {
   constexpr MathMode kMath[] = {MathMode::fp16, MathMode::tf32, MathMode::bf16};
   constexpr const char* kLines[] = {"nhwc n=2 c=72 hw=11x17 k=136 rs=1x3 pad=0x1",
                                     "backward_data nchw n=1 c=70 hw=23x14 k=8 rs=3x3 stride=2x2 pad=1x1"};
-  size_t number = static_cast<size_t>(GetParam().order);
+  size_t number = static_cast<size_t>(GetParam());
   for (const HopperTile& tile : kHopperTiles) {
     ConvProblem problem = parse_problem(kLines[number++ % 2]);
-    problem.math = kMath[static_cast<size_t>(GetParam().order)];
+    problem.math = kMath[static_cast<size_t>(GetParam())];
     expect_right_in_tile(problem, tile);
   }
 }
@@ -195,7 +191,7 @@ TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
   constexpr const char* kLines[] = {
       "backward_filter nhwc n=3 c=132 hw=5x7 k=136 rs=1x2 pad=0x1",
       "backward_filter nchw n=5 c=66 hw=13x14 k=130 rs=2x1 stride=2x2 pad=1x1 groups=2"};
-  const auto order = static_cast<size_t>(GetParam().order);
+  const auto order = static_cast<size_t>(GetParam());
   size_t number = order;
   for (const HopperTile& tile : kHopperTiles) {
     ConvProblem problem = parse_problem(kLines[number % 2]);
@@ -205,11 +201,7 @@ TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, Hopper,
-                         ::testing::Values(Case{EmulatorOrder::forward, "forward"},
-                                           Case{EmulatorOrder::reverse, "reverse"},
-                                           Case{EmulatorOrder::random, "random"}),
-                         [](const auto& suite) { return suite.param.name; });
+INSTANTIATE_TEST_SUITE_P(Orders, Hopper, ::testing::ValuesIn(kEveryOrder), order_name);
 
 class HopperRow : public ::testing::Test {
  protected:

@@ -11,6 +11,7 @@
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope::implicit_gemm {
@@ -47,14 +48,9 @@ constexpr const char* kNetworkShapes[] = {
     "n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
 };
 
-struct Case {
-  EmulatorOrder order;
-  const char* name;
-};
-
-class ImplicitGemm : public ::testing::TestWithParam<Case> {
+class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
  protected:
-  ImplicitGemm() : device_({.order = GetParam().order, .seed = 3}), queue_(device_.make_queue()) {
+  ImplicitGemm() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
     add_implicit_gemm(registry_);
   }
   const Algorithm& row(const char* id) const { return *registry_.find(id); }
@@ -111,22 +107,22 @@ std::vector<Item> share(const std::vector<Item>& all, EmulatorOrder order, size_
 }
 
 TEST_P(ImplicitGemm, SimtIsRightOnOddShapes) {
-  for (const ConvProblem& problem : share(problems(kShapes, MathMode::fp32), GetParam().order))
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::fp32), GetParam()))
     expect_right("implicit_gemm.simt.cuda", problem);
 }
 
 TEST_P(ImplicitGemm, SimtIsRightOnShapesOfKnownNetworks) {
-  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::fp32), GetParam().order))
+  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::fp32), GetParam()))
     expect_right("implicit_gemm.simt.cuda", problem);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightOnOddShapesInTf32) {
-  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32), GetParam().order, 7))
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32), GetParam(), 7))
     expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
 TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
-  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32x3), GetParam().order, 7, 3))
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32x3), GetParam(), 7, 3))
     expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
@@ -134,7 +130,7 @@ TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
 TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
   for (MathMode math : {MathMode::bf16, MathMode::fp16}) {
     const size_t first = math == MathMode::bf16 ? 0 : 3;
-    for (const ConvProblem& problem : share(problems(kShapes, math), GetParam().order, 13, first))
+    for (const ConvProblem& problem : share(problems(kShapes, math), GetParam(), 13, first))
       expect_right("implicit_gemm.tensor.cuda", problem);
     for (const char* shape : {"nhwc n=2 c=6 hw=9x10 k=7 rs=3x3 stride=2x1 pad=1x1",
                               "nhwc n=1 c=12 hw=9x9 k=9 rs=3x2 pad=1x2 dilation=2x2 groups=3",
@@ -148,7 +144,7 @@ TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
 }
 
 TEST_P(ImplicitGemm, TensorIsRightOnShapesOfKnownNetworks) {
-  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::tf32x3), GetParam().order, 6))
+  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::tf32x3), GetParam(), 6))
     expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
@@ -165,13 +161,13 @@ std::vector<Cut> every_cut(std::span<const Tile> tiles) {
 }
 
 TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
-  for (const Cut& cut : share(every_cut(kSimtTiles), GetParam().order))
+  for (const Cut& cut : share(every_cut(kSimtTiles), GetParam()))
     for (const char* line : kForced)
       expect_right_when_cut(row("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, cut);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
-  for (const Cut& cut : share(every_cut(kTensorTiles), GetParam().order))
+  for (const Cut& cut : share(every_cut(kTensorTiles), GetParam()))
     for (const char* line : kForced) {
       ConvProblem problem = parse_problem(line);
       problem.math = cut.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
@@ -179,11 +175,7 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm,
-                         ::testing::Values(Case{EmulatorOrder::forward, "forward"},
-                                           Case{EmulatorOrder::reverse, "reverse"},
-                                           Case{EmulatorOrder::random, "random"}),
-                         [](const auto& suite) { return suite.param.name; });
+INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm, ::testing::ValuesIn(kEveryOrder), order_name);
 
 class ImplicitGemmRows : public ::testing::Test {
  protected:

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "algorithms/winograd/odd_problems_test.hpp"
 #include "algorithms/winograd/winograd.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/verify/verification.hpp"
@@ -61,52 +62,21 @@ class WinogradCuda : public testing::Test {
   Registry registry_;
 };
 
-// Small odd problems; the filter and the stride are the caller's.
-class Problems {
- public:
-  explicit Problems(unsigned seed) : random_(seed) {}
-  ConvProblem next(Extent2 filter, Extent2 stride) {
-    for (;;) {
-      ConvProblem p;
-      p.pass = kPasses[pick({0, 1, 2})];
-      p.layout = pick({0, 1}) == 0 ? Layout::nchw : Layout::nhwc;
-      p.batch = pick({1, 2, 3});
-      p.groups = pick({1, 1, 2});
-      p.in_channels = p.groups * pick({2, 3, 9, 33});
-      p.out_channels = p.groups * pick({2, 5, 16, 33});
-      p.input = {between(1, 15), between(1, 15)};
-      p.filter = filter;
-      p.stride = stride;
-      p.pad = {between(0, 3), between(0, 3)};
-      if (!defect(p)) return p;
-    }
-  }
-  int64_t between(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random_);
-  }
-
- private:
-  int64_t pick(std::initializer_list<int64_t> from) {
-    return from.begin()[between(0, static_cast<int64_t>(from.size()) - 1)];
-  }
-  std::mt19937 random_;
-};
-
 TEST_F(WinogradCuda, FixedTilesAreRightOnRandomProblems) {
-  Problems problems(1);
+  OddProblems problems(1);
   for (int i = 0; i < 12; ++i) expect_right("f4x4_3x3", problems.next({3, 3}, {1, 1}));
   for (const char* name : {"f2x2_5x5", "f4x4_5x5"})
     for (int i = 0; i < 8; ++i) expect_right(name, problems.next({5, 5}, {1, 1}));
 }
 
 TEST_F(WinogradCuda, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
-  Problems problems(2);
+  OddProblems problems(2);
   for (int64_t h = 1; h <= 7; ++h)
     for (int64_t w = h == 1 ? 2 : 1; w <= 7; ++w) expect_right("mixed", problems.next({h, w}, {1, 1}));
 }
 
 TEST_F(WinogradCuda, PolyphaseIsRightForEveryStride) {
-  Problems problems(3);
+  OddProblems problems(3);
   for (int i = 0; i < 30; ++i) {
     const Extent2 stride{problems.between(1, 4), problems.between(2, 4)};
     const Extent2 filter{problems.between(stride.h, 7), problems.between(stride.w + 1, 11)};
@@ -133,7 +103,7 @@ TEST_F(WinogradCuda, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
 
 TEST_F(WinogradCuda, FusedKernelsAreRightOnRandomProblems) {
   for (const char* name : {kFused2, kFused4}) {
-    Problems problems(4);
+    OddProblems problems(4);
     for (int i = 0; i < 24; ++i) {
       ConvProblem problem = problems.next({3, 3}, {1, 1});
       if (problem.pass == Pass::backward_filter) problem.pass = Pass::backward_data;

@@ -13,6 +13,7 @@
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/winograd/odd_problems_test.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"
@@ -73,40 +74,8 @@ class Winograd : public testing::Test {
   Registry registry_;
 };
 
-// Small odd problems; the filter and the stride are the caller's.
-class Problems {
- public:
-  explicit Problems(unsigned seed) : random_(seed) {}
-  ConvProblem next(Extent2 filter, Extent2 stride) {
-    for (;;) {
-      ConvProblem p;
-      p.pass = kPasses[pick({0, 1, 2})];
-      p.layout = pick({0, 1}) == 0 ? Layout::nchw : Layout::nhwc;
-      p.batch = pick({1, 2, 3});
-      p.groups = pick({1, 1, 1, 2});
-      const bool grouped = p.groups > 1;
-      p.in_channels = p.groups * (grouped ? pick({2, 3, 17}) : pick({1, 3, 16, 17}));
-      p.out_channels = p.groups * (grouped ? pick({2, 3, 17}) : pick({1, 3, 16, 17, 33}));
-      p.input = {between(1, 15), between(1, 15)};
-      p.filter = filter;
-      p.stride = stride;
-      p.pad = {between(0, 3), between(0, 3)};
-      if (!defect(p)) return p;
-    }
-  }
-  int64_t between(int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random_);
-  }
-
- private:
-  int64_t pick(std::initializer_list<int64_t> from) {
-    return from.begin()[between(0, static_cast<int64_t>(from.size()) - 1)];
-  }
-  std::mt19937 random_;
-};
-
 TEST_F(Winograd, EveryFixedTileIsRightOnRandomProblems) {
-  Problems problems(1);
+  OddProblems problems(1);
   for (const char* name : {"f2x2_3x3", "f4x4_3x3", "f6x6_3x3"})
     for (int i = 0; i < 20; ++i) expect_right(variant(name), problems.next({3, 3}, {1, 1}));
   for (const char* name : {"f2x2_5x5", "f3x3_5x5", "f4x4_5x5"})
@@ -114,7 +83,7 @@ TEST_F(Winograd, EveryFixedTileIsRightOnRandomProblems) {
 }
 
 TEST_F(Winograd, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
-  Problems problems(2);
+  OddProblems problems(2);
   for (int64_t h = 1; h <= 7; ++h)
     for (int64_t w = 1; w <= 7; ++w) {
       if (h == 1 && w == 1) continue;
@@ -123,7 +92,7 @@ TEST_F(Winograd, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
 }
 
 TEST_F(Winograd, PolyphaseIsRightForEveryStride) {
-  Problems problems(3);
+  OddProblems problems(3);
   for (int i = 0; i < 80; ++i) {
     const Extent2 stride{problems.between(1, 4), problems.between(2, 4)};
     const Extent2 filter{problems.between(stride.h, 8 - stride.h % 2), problems.between(stride.w + 1, 11)};
@@ -147,7 +116,7 @@ TEST_F(Winograd, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
 
 TEST_F(Winograd, EveryInstructionSetIsRight) {
   for_each_target([&] {
-    Problems problems(4);
+    OddProblems problems(4);
     for (int i = 0; i < 15; ++i) {
       expect_right(variant("mixed"), problems.next({3, 5}, {1, 1}));
       expect_right(variant("polyphase"), problems.next({5, 3}, {2, 2}));

@@ -7,6 +7,7 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 #include "bench/verify/reference_loops.hpp"
 #include "bench/verify/tensor_data.hpp"
@@ -36,7 +37,7 @@ std::vector<ConvProblem> reference_problems() {
 // The emulator in every order of threads, and the GPU where there is one.
 std::vector<std::unique_ptr<Device>> devices() {
   std::vector<std::unique_ptr<Device>> all;
-  for (EmulatorOrder order : {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random})
+  for (EmulatorOrder order : kEveryOrder)
     all.push_back(std::make_unique<EmulatorDevice>(EmulatorOptions{.order = order}));
   if (cuda::device_defect().empty()) all.push_back(cuda::make_device({}));
   return all;

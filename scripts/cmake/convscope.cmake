@@ -22,8 +22,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 if(CONVSCOPE_WERROR)
   target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
-  # GCC 14 warns falsely inside its own std::optional<std::vector>: those two stay warnings.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
+  # From GCC 13 on it warns falsely inside its own std::optional<std::vector>: those two stay warnings.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     target_compile_options(convscope_flags INTERFACE
       "$<$<COMPILE_LANGUAGE:CXX>:-Wno-error=array-bounds;-Wno-error=maybe-uninitialized>")
   endif()
@@ -35,11 +35,13 @@ if(CONVSCOPE_SANITIZE)
   target_link_options(convscope_flags INTERFACE -fsanitize=${CONVSCOPE_SANITIZE})
 endif()
 
-# In a sanitized build, code that computes is optimised a little, for the time that it runs, and all else not at all, for
-# the time that it takes to compile. PRIVATE to the target, and after the flags of the build type.
-function(convscope_unoptimised_when_sanitized target)
+# For code that does not compute, and is compiled faster than it is run: optimised a little, and in a sanitized build not
+# at all. PRIVATE to the target, and after the flags of the build type. With -O1 GCC warns falsely of uninitialised use.
+function(convscope_compile_quickly target)
   if(CONVSCOPE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
+  elseif(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+    target_compile_options(${target} PRIVATE -O1 -Wno-maybe-uninitialized)
   endif()
 endfunction()
 
@@ -93,7 +95,7 @@ function(convscope_kernels target)
 endfunction()
 
 # convscope_library(measure [COMPUTES] LIBRARIES convscope_core benchmark::benchmark): the target convscope_measure and,
-# where there are tests, measure_test. COMPUTES: optimise it in a sanitized build too.
+# where there are tests, measure_test. COMPUTES: it is optimised in every build.
 function(convscope_library name)
   cmake_parse_arguments(ARG "COMPUTES" "" "LIBRARIES;TEST_LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp cpu/*.cpp)
@@ -103,7 +105,7 @@ function(convscope_library name)
   add_library(convscope_${name} STATIC ${sources})
   target_link_libraries(convscope_${name} PUBLIC convscope_flags ${ARG_LIBRARIES})
   if(NOT ARG_COMPUTES)
-    convscope_unoptimised_when_sanitized(convscope_${name})
+    convscope_compile_quickly(convscope_${name})
   endif()
   convscope_tests(${name} SOURCES ${tests} LIBRARIES convscope_${name} ${ARG_TEST_LIBRARIES})
 endfunction()
@@ -131,9 +133,6 @@ function(convscope_algorithm name)
     LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
   # Highway compiles a file once for each instruction set.
   set_target_properties(algorithm_${name} PROPERTIES UNITY_BUILD OFF)
-  if(TARGET ${name}_test)
-    set_target_properties(${name}_test PROPERTIES UNITY_BUILD OFF)
-  endif()
   set_property(GLOBAL APPEND PROPERTY CONVSCOPE_ALGORITHMS ${name})
 endfunction()
 

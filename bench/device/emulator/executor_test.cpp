@@ -14,6 +14,7 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/device/emulator/test_kernels/diagnostics.hpp"
 
 namespace convscope {
@@ -154,7 +155,7 @@ TEST(Executor, StartsEveryThreadInTheOrderOfTheOptions) {
 
 TEST(Executor, RunsEveryBlockOnceInTheOrderOfTheOptions) {
   constexpr unsigned blocks = 20;
-  for (const EmulatorOrder order : {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random}) {
+  for (const EmulatorOrder order : kEveryOrder) {
     EmulatorDevice device({order});
     const auto queue = device.make_queue();
     std::vector<float> places(blocks + 1, 0.0f), sequence(blocks);
@@ -210,9 +211,7 @@ TEST_P(ExecutorInEveryOrder, FillsSharedMemoryWithNan) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, ExecutorInEveryOrder,
-                         ::testing::Values(EmulatorOrder::forward, EmulatorOrder::reverse,
-                                           EmulatorOrder::random));
+INSTANTIATE_TEST_SUITE_P(Orders, ExecutorInEveryOrder, ::testing::ValuesIn(kEveryOrder));
 
 #if !defined(CONVSCOPE_EMULATOR_TSAN)
 TEST(Executor, ShowsThatAWarpIsNotInLockstep) {
