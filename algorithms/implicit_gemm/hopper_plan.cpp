@@ -1,7 +1,5 @@
 #include "algorithms/implicit_gemm/hopper_plan.hpp"
 
-#include <utility>
-
 namespace convscope::implicit_gemm {
 namespace {
 
@@ -47,7 +45,7 @@ OperationCount hopper_operations(const ConvProblem& problem) {
 }
 
 HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers)
-    : pass_(problem.pass), work_(std::move(work)), launchers_(launchers) {}
+    : pass_(problem.pass), work_(work), launchers_(launchers) {}
 
 int64_t HopperPlan::workspace_bytes() const {
   return implicit_gemm::workspace_bytes(work_.filter) + implicit_gemm::workspace_bytes(work_.image);
@@ -95,7 +93,7 @@ void HopperPlan::run(const ConvArgs& args, Queue& queue) {
 
 HopperFilterPlan::HopperFilterPlan(const ConvProblem& problem, GradientWork work,
                                    const HopperLaunchers& launchers)
-    : problem_(problem), work_(std::move(work)), launchers_(launchers) {}
+    : problem_(problem), work_(work), launchers_(launchers) {}
 
 int64_t HopperFilterPlan::workspace_bytes() const {
   return implicit_gemm::workspace_bytes(work_.input) + implicit_gemm::workspace_bytes(work_.output) +

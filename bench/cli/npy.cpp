@@ -42,7 +42,7 @@ Header read_header(const std::string& path, std::ifstream& file, size_t file_siz
   std::string start(8, '\0');
   if (!file.read(start.data(), 8) || start.compare(0, kMagic.size(), kMagic) != 0)
     fail(path, "this is not a .npy file (it does not start with \\x93NUMPY)");
-  const int major = start[6], minor = start[7];
+  const int major = static_cast<unsigned char>(start[6]), minor = static_cast<unsigned char>(start[7]);
   if ((major != 1 && major != 2) || minor != 0)
     fail(path, fmt::format("its .npy format version is {}.{}; 1.0 and 2.0 can be read", major, minor));
   const size_t length_bytes = major == 1 ? 2 : 4;

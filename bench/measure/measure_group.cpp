@@ -325,15 +325,26 @@ MeasureResult Group::result(size_t candidate) const {
       if (const auto clock = sample.values.find("clock_mhz"); clock != sample.values.end())
         clocks.push_back(clock->second);
     result.health.discarded_samples += track.discarded;
-    if (track.kind == SeriesKind::inference) time.inference = std::move(series);
-    if (track.kind == SeriesKind::repeat) time.repeat = std::move(series);
-    if (track.kind == SeriesKind::single) time.single = std::move(series);
     if (track.kind == (options_.phases_apart ? SeriesKind::phases : SeriesKind::full))
       fill_phases(track, time);
-    if (track.kind != SeriesKind::full) continue;
-    time.full = std::move(series);
-    time.rounds = track.rounds;
-    time.stop_reason = track.stop_reason;
+    switch (track.kind) {
+      case SeriesKind::inference:
+        time.inference = std::move(series);
+        break;
+      case SeriesKind::repeat:
+        time.repeat = std::move(series);
+        break;
+      case SeriesKind::single:
+        time.single = std::move(series);
+        break;
+      case SeriesKind::phases:
+        break;
+      case SeriesKind::full:
+        time.full = std::move(series);
+        time.rounds = track.rounds;
+        time.stop_reason = track.stop_reason;
+        break;
+    }
   }
   fill_health(watch, result.health);
   if (!clocks.empty()) {

@@ -27,7 +27,7 @@ struct ReferenceLoop {
 template <typename A, typename B>
 ReferenceSum sum_of_products(const A* a, const B* b, std::array<ReferenceLoop, 3> loops) {
   std::sort(loops.begin(), loops.end(), [](const auto& x, const auto& y) { return x.count < y.count; });
-  const auto [outer, middle, inner] = loops;
+  const ReferenceLoop outer = loops[0], middle = loops[1], inner = loops[2];
   double value = 0, magnitude = 0;
   for (int64_t i = 0; i < outer.count; ++i)
     for (int64_t j = 0; j < middle.count; ++j) {
