@@ -122,7 +122,7 @@ def counts_of(rows) -> dict:
 
 
 def sum_by_count(found: dict, counts: dict, *place) -> float | None:
-    """Sum full_median_ms of `found[(layer, *place)]` over all layers, times their counts; None if one is missing."""
+    """Sum the medians of `found[(layer, *place)]` over layers, times their counts; None if one is missing."""
     rows = [(count, found.get((layer, *place))) for layer, count in counts.items()]
     if any(row is None for _, row in rows):
         return None

@@ -38,5 +38,6 @@ def ask(path: str | None, *arguments):
         return json.loads(answer.stdout)
     except json.JSONDecodeError as fault:
         raise ReportError(
-            f"`convscope {arguments[0]}` printed no JSON ({fault}); {command[0]} is of another version: run scripts/build"
+            f"`convscope {arguments[0]}` printed no JSON ({fault}); "
+            f"{command[0]} is of another version: run scripts/build"
         ) from fault

@@ -1,4 +1,4 @@
-"""What each algorithm can do and what frameworks let their users choose; Kim et al.'s table of convolution options."""
+"""What each algorithm can do and what frameworks offer; Kim et al.'s table of convolution options."""
 
 from convscope_report import program
 from convscope_report.errors import ReportError
@@ -13,7 +13,7 @@ PASS_LETTERS = {"forward": "F", "backward_data": "D", "backward_filter": "W"}
 
 
 def tables(results, options) -> list:
-    """Return the table of algorithms, from `list algorithms`, and that of frameworks, from configs/policies."""
+    """Return the algorithms, from `list algorithms`, and options of frameworks, from configs/policies."""
     return [
         of_algorithms(program.ask(options.convscope, "list", "algorithms")),
         of_frameworks(read_policies()),

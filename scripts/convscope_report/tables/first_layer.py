@@ -59,7 +59,7 @@ def one_network(title, circumstances, rows) -> Table:
 
 
 def step(found: dict, counts: dict, first: set) -> tuple | None:
-    """Return forward, backward-data of the others and of the first, backward-filter, both steps, their ratio."""
+    """Return forward, backward-data of others and first, backward-filter, both steps and their ratio."""
 
     def total(name, layers):
         return sum(counts[layer] * found[layer, name]["full_median_ms"] for layer in layers)

@@ -75,9 +75,7 @@ def times(title, circumstances, rows) -> Table:
             share = None if peak is None else rate / peak
             cell = Cell(median, best=median == least)
             table.add(layer, name, row["algorithm"], cell, clock, cycles, rate, peak, share)
-    table.note(
-        "cycles: the median times the median clock while it was measured. own peak: its measured multiply-add rate."
-    )
+    table.note("cycles: median times clock while measured. own peak: the measured multiply-add rate.")
     table.note(
         "nominal: the direct method's operations over the time, so a fast algorithm can exceed the peak."
     )

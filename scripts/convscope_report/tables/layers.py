@@ -48,7 +48,7 @@ def one_pass(title, circumstances, rows, everything) -> Table:
 
 
 def layer_column(layer: str, count: int, unit: str = "ms") -> Column:
-    """Return a column of times for a layer; its heading says how often the network has it if more than once."""
+    """Return a layer's column; its heading says how often the network has the layer if more than once."""
     return Column(layer if count == 1 else f"{layer} x{count}", "number", unit)
 
 

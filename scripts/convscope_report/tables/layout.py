@@ -9,7 +9,7 @@ BETWEEN = "What does the layout of the caller's tensors cost?"
 
 
 def tables(results, options) -> list:
-    """Return tables of the transforms inside rows, and, where there are several layouts, of times by layout."""
+    """Return tables of the transforms inside rows and, if there are several layouts, of times by layout."""
     made = [
         inside(f"{title}: {name}, layout transforms", circumstances, rows)
         for title, circumstances, name, rows, _ in right_contexts(results)

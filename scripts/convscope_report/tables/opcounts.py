@@ -21,7 +21,7 @@ def tables(results, options) -> list:
 
 
 def one_pass(title, circumstances, rows) -> Table:
-    """Return one table: the direct method's counts, then what each algorithm executes, and its share of them."""
+    """Return the direct method's counts, then what each algorithm executes, and its share of them."""
     counts = counts_of(rows)
     columns = [Column(layer, "number", "Gop") for layer in counts]
     ratio = Column("executed / nominal", "ratio")
@@ -44,8 +44,8 @@ def one_pass(title, circumstances, rows) -> Table:
         here = {layer: nominal[layer] for layer in executed}
         table.add(algorithm, *cells, weighted(executed, counts) / weighted(here, counts))
     table.note(
-        "Executed: products and transforms, the waste of partial tiles included, as each algorithm says of itself; "
-        "libraries that do not say are left out."
+        "Executed: products and transforms, the waste of partial tiles included, as each algorithm says of "
+        "itself; libraries that do not say are left out."
     )
     table.note("executed / nominal: over the layers that the algorithm has, by their counts in the network.")
     return table

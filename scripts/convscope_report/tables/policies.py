@@ -1,6 +1,6 @@
 """Convolution time of a step under each framework's policy; `convscope policies` computes it.
 
-The question of Kim et al.'s comparison of frameworks; here it is policy emulation on one library, no framework runs.
+The question of Kim et al.'s comparison of frameworks, as policy emulation on one library: no framework runs.
 """
 
 from convscope_report import program
@@ -27,19 +27,18 @@ def tables(results, options) -> list:
 def one_network(entry) -> Table:
     """Return a row a policy; those that these results have no row for are named in a footnote."""
     title, circumstances = title_of(entry)
-    columns = [Column("policy"), Column("framework"), Column("policy emulation on")]
+    columns = [Column("policy"), Column("policy emulation on")]
     columns += [Column(name, "number", "ms") for name in SUMS]
     columns += [Column("options alone", "ratio"), Column("rows at its cap")]
     table = Table(f"{title}: policies", QUESTION, columns, circumstances)
-    absent = {}
+    absent = []
     for policy in entry["policies"]:
         step = policy["step"]
         if step["rows"] == 0:
-            absent.setdefault(policy["label"], []).append(policy["policy"])
+            absent.append(policy["policy"])
             continue
         table.add(
             policy["policy"] + (" (default)" if policy["default"] else ""),
-            policy.get("framework"),
             policy["label"].removeprefix("policy emulation on "),
             *(milliseconds(policy[name]["seconds"]) for name in SUMS.values()),
             policy["speed_up_over_default"],
@@ -52,8 +51,6 @@ def one_network(entry) -> Table:
         'backward and step leave out backward-data of layers that read the image; "all" has it, if measured.'
     )
     table.note("options alone: the framework's default over this policy.")
-    for label, names in absent.items():
-        table.note(
-            f"No row here for any layer ({label.removeprefix('policy emulation on ')}): {', '.join(names)}."
-        )
+    if absent:
+        table.note(f"No row here for any layer: {', '.join(absent)}.")
     return table

@@ -1,4 +1,4 @@
-"""What a library chose, by Get, Find or otherwise, against the best right row; `convscope select` computes it."""
+"""What a library chose, by Get, Find or otherwise, against the best right row, from `convscope select`."""
 
 from convscope_report.table import Cell, Column, Table
 from convscope_report.tables.asked import ask, is_kept, kept, milliseconds, title_of
@@ -34,6 +34,8 @@ def choices(title, circumstances, network, options) -> Table:
         Column("slowest / fastest - 1", "percent"),
     ]
     table = Table(f"{title}: selection", QUESTION, columns, circumstances)
+    table.best_means = "rank 1: the oracle, or the same implementation measured twice"
+    table.tied_means = "its 95% interval overlaps the oracle's"
     oracles = {(entry["layer"], entry["pass"]): entry["oracle"] for entry in network["oracles"]}
     for chooser in network["choosers"]:
         for judgement in filter(lambda row: is_kept(row, options), chooser["judgements"]):

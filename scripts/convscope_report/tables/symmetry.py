@@ -11,7 +11,7 @@ BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filte
 
 
 def tables(results, options) -> list:
-    """Return for each circumstances and backward pass the times over forward's, algorithms down, layers across."""
+    """Return a table for each circumstances and backward pass: algorithms down, layers across."""
     made = []
     for title, circumstances, rows in contexts(results.right()):
         for name, words in BACKWARD.items():

@@ -8,7 +8,7 @@ QUESTION = "What do more threads gain?"
 
 
 def tables(results, options) -> list:
-    """Return a table for each circumstances and pass: algorithms down, thread counts across, sums over layers."""
+    """Return a table for each circumstances and pass: algorithms down, thread counts across, network sums."""
     made = [
         one_pass(f"{title}: {name} by threads", circumstances, rows)
         for title, circumstances, name, rows, _ in right_contexts(results, ("threads",))

@@ -1,4 +1,4 @@
-"""The winner under each workspace cap, and the front of time and workspace; `convscope select` computes both."""
+"""The winner under each workspace cap, and the front of time and workspace, from `convscope select`."""
 
 from convscope_report.table import Cell, Column, Table, bytes_text
 from convscope_report.tables.asked import ask, is_kept, kept, milliseconds, title_of
@@ -50,6 +50,7 @@ def winners(title, circumstances, curves) -> Table:
         Column("measured"),
     ]
     table = Table(f"{title}: workspace", QUESTION, columns, circumstances)
+    table.best_means = "knee: the first cap whose winner is within 5% of the best under any"
     for curve in curves:
         last = object()
         for point in curve["points"]:
@@ -65,9 +66,6 @@ def winners(title, circumstances, curves) -> Table:
             else:
                 median = Cell(milliseconds(winner["median_seconds"]), best=knee)
                 table.add(*place, winner["algorithm"], median, winner["workspace_bytes"], point["measured"])
-    table.note(
-        "The best marked is the knee: the first cap whose winner is within 5% of the best under any cap."
-    )
     table.note("Caps with the winner of the one before are left out.")
     return table
 
