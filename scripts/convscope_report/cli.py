@@ -4,12 +4,13 @@ import argparse
 import sys
 
 from convscope_report.errors import ReportError
-from convscope_report.verbs import published, table
+from convscope_report.verbs import compare, published, table
 
 # Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
     "table": table,
     "published": published,
+    "compare": compare,
 }
 
 DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."

@@ -53,7 +53,7 @@ def across(source: dict, rows: list) -> Table:
     columns = [Column(name, kind) for name, kind in source["columns"].items()]
     places = sorted({row[source["across"]] for row in rows}, key=lambda text: (text == "", text.zfill(9)))
     unit = source["value"].replace("_", " ")
-    headings = [Column(f"{place} {source['across']}" if place else "GPU", "number") for place in places]
+    headings = [Column(f"{place} {source['across']}" if place else "GPU", "exact") for place in places]
     made = Table(f"{source['title']} ({unit})", QUESTION, [*columns, *headings], published=True)
     found = {}
     for row in rows:
