@@ -1,9 +1,9 @@
 """Whether two runs differ, row by row, from their raw samples and their noise floor.
 
-The ratio of a row is Hodges and Lehmann's: the middle of all quotients of a sample of B and one of A (1963), with the
-interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that they come from two
-distributions of like shape, so outliers count little. Samples of a run are not independent, which makes that interval
-too narrow: what keeps it honest is the noise floor, how far apart the two series of --aa are.
+The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
+of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that the
+two distributions are alike in shape, so outliers count little. Samples of a run are not independent, which
+makes the interval too narrow: what keeps it honest is the noise floor, how far apart the series of --aa are.
 """
 
 import math
@@ -27,8 +27,8 @@ VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 # What makes two rows of a candidate comparable; where it differs, the row is refused.
 CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_name")
 # Where it differs the row is compared, since that may be the question, and says so.
-FLAGGED = ("version", "program", "sampling", "iterations_per_sample", "knobs", "seed", "implementation")
-# What is left of a candidate once its circumstances are taken away; `shape` is the problem without pass, math, layout.
+FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
+# A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.
 LOOSE = ["network", "layer", "pass", "batch", "device", "algorithm", "shape"]
 
 
@@ -48,14 +48,14 @@ class Comparison:
 
 @dataclass
 class Floor:
-    """How far apart two measurements of the same candidate are: `share` 0.03 is 3%; `measured` if --aa says so."""
+    """How far apart two measurements of one candidate are: `share` 0.03 is 3%; `measured` if by --aa."""
 
     share: float
     measured: bool
 
 
 def noise_floor(*runs: Results) -> Floor:
-    """Return the noise floor from the second series of --aa of all rows given, or a default where there are none."""
+    """Return the noise floor from the second series of --aa of all rows, or a default without any."""
     ratios = [ratio for run in runs for ratio in run.rows["aa_ratio"].dropna()]
     if not ratios:
         return Floor(DEFAULT_FLOOR, False)
@@ -75,7 +75,7 @@ def shift(a, b) -> tuple:
 def verdict_of(low: float, high: float, floor: float, matters: float) -> str:
     """Return the verdict on an interval of the ratio.
 
-    FASTER, SLOWER: wholly beyond the noise floor. SAME: it reaches into the floor, and no further than what matters.
+    FASTER, SLOWER: wholly beyond the noise floor. SAME: it reaches into the floor, not beyond what matters.
     UNDECIDED: it reaches into the floor and beyond what matters, so it could be either.
     """
     if high < 1 / (1 + floor):
@@ -87,9 +87,9 @@ def verdict_of(low: float, high: float, floor: float, matters: float) -> str:
 
 
 def compare(a: Results, b: Results, matters: float) -> tuple:
-    """Return (list of Comparison in A's order, the Floor, the share that matters, rows only in A, rows only in B).
+    """Return the Comparisons in A's order, the Floor, the share that matters, rows only in A, rows only in B.
 
-    A difference smaller than `matters` (0.05 is 5%) is no difference to the user; it is at least twice the floor.
+    A difference smaller than `matters` (0.05 is 5%) is none to the user; at least twice the floor is taken.
     """
     floor = noise_floor(a, b)
     matters = max(matters, 2 * floor.share)
@@ -108,7 +108,7 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
         found.append(one(row, other, floor.share, matters))
     if not found:
         raise ReportError(
-            "the two have no candidate in common: another network, other layers, batches or algorithms"
+            "the two have no candidate in common: other networks, layers, batches or algorithms"
         )
     return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
 

@@ -273,7 +273,7 @@ def samples_ms(record: dict, series: str) -> list | None:
 
 
 def sampling_text(rule: dict | None) -> str | None:
-    """Return a rule of sampling as one line; --aa is left out, since it changes no sample of the first series."""
+    """Return a rule of sampling as one line, --aa left out: it changes no sample of the first series."""
     return rule and " ".join(f"{name}={value}" for name, value in rule.items() if name != "repeat")
 
 

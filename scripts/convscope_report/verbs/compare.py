@@ -18,7 +18,7 @@ QUESTION = "Is B faster or slower than A, row by row, beyond the noise?"
 
 
 def arguments(parser) -> None:
-    """A, B, --where, --matters, --fail-on, --format and -o."""
+    """Take A, B, --where, --matters, --fail-on, --format and -o."""
     parser.add_argument("a", metavar="A", help="The result folder to compare against.")
     parser.add_argument("b", metavar="B", help="The result folder to judge.")
     parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
@@ -91,15 +91,14 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         )
     timed = [comparison for comparison in found if comparison.a_ms is not None or comparison.b_ms is not None]
     counts = Counter(comparison.verdict for comparison in timed)
-    table.note(
-        ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS) + f" of {len(timed)} rows."
-    )
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
+    table.note(f"{said} of {len(timed)} rows.")
     mean = compare.geometric_mean(found)
     if mean is not None:
         table.note(f"Geometric mean of B / A: {mean:.3f}x.")
     origin = "from --aa" if floor.measured else "assumed: neither run has --aa"
     table.note(
-        f"Noise floor {100 * floor.share:.1f}% ({origin}); differences below {100 * matters:.1f}% do not matter. "
+        f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
         f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
     )
     if skipped:
@@ -119,7 +118,7 @@ def advice(counts, floor) -> list:
     said = []
     if counts["UNDECIDED"]:
         said.append(
-            "UNDECIDED: the interval is too wide to tell. Measure both longer (run --time-limit 15 --max-samples 500) "
+            "UNDECIDED: the interval is too wide to tell. Measure both longer (--time-limit 15 --max-samples 500) "
             "on a machine that does nothing else, or rerun such a row alone (column rerun of results.csv)"
             + ("." if floor.measured else ", with --aa.")
         )
