@@ -1,8 +1,8 @@
 """Whether two runs differ, row by row, from their raw samples and their noise floor.
 
 The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
-of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that the
-two distributions are alike in shape, so outliers count little. Samples of a run are not independent, which
+of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that
+the two distributions are alike in shape, so outliers count little. Samples of a run are not independent, which
 makes the interval too narrow: what keeps it honest is the noise floor, how far apart the series of --aa are.
 """
 

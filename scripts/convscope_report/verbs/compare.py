@@ -118,7 +118,7 @@ def advice(counts, floor) -> list:
     said = []
     if counts["UNDECIDED"]:
         said.append(
-            "UNDECIDED: the interval is too wide to tell. Measure both longer (--time-limit 15 --max-samples 500) "
+            "UNDECIDED: the interval is too wide. Measure both longer (--time-limit 15 --max-samples 500) "
             "on a machine that does nothing else, or rerun such a row alone (column rerun of results.csv)"
             + ("." if floor.measured else ", with --aa.")
         )
