@@ -2,8 +2,9 @@
 
 The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
 of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that
-the two distributions are alike in shape, so outliers count little. Samples of a run are not independent, which
-makes the interval too narrow: what keeps it honest is the noise floor, how far apart the series of --aa are.
+the two distributions are alike in shape, so outliers count little. Samples of a run are not independent,
+which makes the interval too narrow: what keeps it honest is the noise floor, how far apart the series of
+--aa are.
 """
 
 import math
@@ -17,7 +18,7 @@ from convscope_report.errors import ReportError
 from convscope_report.results import CANDIDATE, Results
 
 CONFIDENCE = 0.99
-FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
+FLOOR_QUANTILE = 0.99  # of the distances of the two series of --aa, over all rows of both runs
 DEFAULT_FLOOR = 0.05  # without --aa
 LEAST_FLOOR = 0.01
 LEAST_SAMPLES = 6
@@ -72,18 +73,19 @@ def shift(a, b) -> tuple:
     return tuple(float(math.exp(end)) for end in ends)
 
 
-def verdict_of(low: float, high: float, floor: float, matters: float) -> str:
-    """Return the verdict on an interval of the ratio.
+def verdict_of(ratio: float, low: float, high: float, floor: float, matters: float) -> str:
+    """Return the verdict on a ratio and its interval.
 
-    FASTER, SLOWER: wholly beyond the noise floor. SAME: it reaches into the floor, not beyond what matters.
-    UNDECIDED: it reaches into the floor and beyond what matters, so it could be either.
+    FASTER, SLOWER: the interval is wholly beyond the noise floor. SAME: it reaches into it, and the ratio is
+    within what matters, and the interval within twice that. UNDECIDED: it could be either.
     """
     if high < 1 / (1 + floor):
         return "FASTER"
     if low > 1 + floor:
         return "SLOWER"
-    inside = low >= 1 / (1 + matters) and high <= 1 + matters
-    return "SAME" if inside else "UNDECIDED"
+    near = abs(math.log(ratio)) <= math.log1p(matters)
+    narrow = max(-math.log(low), math.log(high)) <= 2 * math.log1p(matters)
+    return "SAME" if near and narrow else "UNDECIDED"
 
 
 def compare(a: Results, b: Results, matters: float) -> tuple:
@@ -153,7 +155,7 @@ def one(a: dict, b: dict, floor: float, matters: float) -> Comparison:
         made.verdict = "UNDECIDED"
         return made
     made.ratio, made.low, made.high = shift(a["samples_ms"], b["samples_ms"])
-    made.verdict = verdict_of(made.low, made.high, floor, matters)
+    made.verdict = verdict_of(made.ratio, made.low, made.high, floor, matters)
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
         for name in FLAGGED
