@@ -3,8 +3,8 @@
 The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
 of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that
 the two distributions are alike in shape, so outliers count little. Samples of a run are not independent,
-which makes the interval too narrow: what keeps it honest is the noise floor, how far apart the series of
---aa are.
+which makes the interval too narrow: what keeps it honest is the noise floor, DRIFT times as far as the series
+of --aa are apart.
 """
 
 import math
@@ -18,9 +18,11 @@ from convscope_report.errors import ReportError
 from convscope_report.results import CANDIDATE, Results
 
 CONFIDENCE = 0.99
-FLOOR_QUANTILE = 0.99  # of the distances of the two series of --aa, over all rows of both runs
+FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
 DEFAULT_FLOOR = 0.05  # without --aa
 LEAST_FLOOR = 0.01
+DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: 2 to 4 times as much
+MOST = 0.25  # however noisy: a larger difference is never the same
 LEAST_SAMPLES = 6
 
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
@@ -61,7 +63,7 @@ def noise_floor(*runs: Results) -> Floor:
     if not ratios:
         return Floor(DEFAULT_FLOOR, False)
     distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
-    return Floor(max(math.expm1(distance), LEAST_FLOOR), True)
+    return Floor(max(math.expm1(DRIFT * distance), LEAST_FLOOR), True)
 
 
 def shift(a, b) -> tuple:
@@ -91,10 +93,10 @@ def verdict_of(ratio: float, low: float, high: float, floor: float, matters: flo
 def compare(a: Results, b: Results, matters: float) -> tuple:
     """Return the Comparisons in A's order, the Floor, the share that matters, rows only in A, rows only in B.
 
-    A difference smaller than `matters` (0.05 is 5%) is none to the user; at least twice the floor is taken.
+    A difference smaller than `matters` (0.05 is 5%) is none to the user; a noisy run makes it larger.
     """
     floor = noise_floor(a, b)
-    matters = max(matters, 2 * floor.share)
+    matters = max(matters, min(floor.share, MOST))
     left, right = prepared(a), prepared(b)
     strict = {key(row, CANDIDATE): row for row in right}
     loose = {key(row, LOOSE): row for row in right}

@@ -252,7 +252,7 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
         for name, value in theirs.items():
             if row[name] != value:
                 raise ReportError(
-                    f"{table}: row {place + 1} has {name} {row[name]}, but its record in results.json {value}: "
+                    f"{table}: row {place + 1} has {name} {row[name]}, its record in results.json {value}: "
                     "they are of different runs; copy the whole folder again"
                 )
     first = {

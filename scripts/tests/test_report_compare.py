@@ -1,4 +1,4 @@
-"""`compare`: its statistics on samples of known distributions, its verdicts on recorded runs, its exit codes."""
+"""`compare`: its statistics on samples of known distributions, its verdicts on runs, its exit codes."""
 
 import re
 
@@ -67,23 +67,27 @@ def test_verdicts(ratio, low, high, verdict):
 
 
 def test_two_runs_of_the_same_program_are_the_same():
+    # Recorded while the machine was busy: rows that were disturbed in one run stay undecided.
     done = report("compare", DATA / "same_a", DATA / "same_b", "--fail-on", "slower")
     found = counts(done.out)
-    assert sum(found.values()) >= 80
-    assert found["SAME"] >= 0.99 * sum(found.values()), done.out
+    decided = sum(found.values()) - found["UNDECIDED"]
+    assert decided >= 70
+    assert found["SAME"] >= 0.99 * decided, done.out
+    assert found["REFUSED"] == 0
     assert "from --aa" in done.out
 
 
 def test_slower_rows_fail_where_asked_to(tmp_path):
-    slower = edited(tmp_path / "slower", slower=8)
-    done = report("compare", DATA / "basic", slower)
+    before, after = DATA / "same_a", tmp_path / "slower"
+    made_up_gpu(after, device="cpu", slower=2, source=before)
+    done = report("compare", before, after)
     found = counts(done.out)
     assert done.code == 0
     assert found["SLOWER"] > 0.8 * sum(found.values())
-    assert found["FASTER"] == 0
-    assert float(re.search(r"Geometric mean of B / A: ([0-9.]+)x", done.out)[1]) == pytest.approx(8, rel=0.02)
-    assert report("compare", DATA / "basic", slower, "--fail-on", "slower").code == 1
-    faster = report("compare", slower, DATA / "basic", "--fail-on", "slower")
+    assert found["FASTER"] == found["SAME"] == 0
+    assert float(re.search(r"Geometric mean of B / A: ([0-9.]+)x", done.out)[1]) == pytest.approx(2, rel=0.02)
+    assert report("compare", before, after, "--fail-on", "slower").code == 1
+    faster = report("compare", after, before, "--fail-on", "slower")
     assert faster.code == 0
     assert counts(faster.out)["FASTER"] == found["SLOWER"]
 

@@ -27,7 +27,7 @@ def arguments(parser) -> None:
         type=float,
         default=5.0,
         metavar="PERCENT",
-        help="Differences below this do not matter to you (5); at least twice the noise floor is taken.",
+        help="Differences below this do not matter to you (5); the noise floor if that is more, up to 25.",
     )
     parser.add_argument(
         "--fail-on",
