@@ -21,7 +21,7 @@ CONFIDENCE = 0.99
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
 DEFAULT_FLOOR = 0.05  # without --aa
 LEAST_FLOOR = 0.01
-DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: 2 to 4 times as much
+DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
 MOST = 0.25  # however noisy: a larger difference is never the same
 LEAST_SAMPLES = 6
 
@@ -109,10 +109,11 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
             only_a.append(row)
             continue
         used.add(key(other, CANDIDATE))
-        found.append(one(row, other, floor.share, matters))
+        if row["full_median_ms"] is not None or other["full_median_ms"] is not None:
+            found.append(one(row, other, floor.share, matters))
     if not found:
         raise ReportError(
-            "the two have no candidate in common: other networks, layers, batches or algorithms"
+            "the two have no candidate with a time in common: other networks, layers or algorithms"
         )
     return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
 

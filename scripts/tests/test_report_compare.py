@@ -150,6 +150,14 @@ def test_rows_of_one_side_only_are_counted():
     assert "assumed" not in done.out
 
 
+def test_rows_without_a_time_on_both_sides_never_fail():
+    only_b = ["--where", "algorithm=winograd.f2x2_3x3.cpu", "--where", "layer=b,d"]
+    done = report("compare", DATA / "same_a", DATA / "same_a", "--fail-on", "undecided", *only_b)
+    assert counts(done.out)["REFUSED"] == 0
+    assert counts(done.out)["SAME"] == 3
+    assert done.code == 0
+
+
 def test_floor_is_assumed_without_aa():
     done = report("compare", DATA / "layouts", DATA / "layouts")
     assert "Noise floor 5.0% (assumed: neither run has --aa)" in done.out
@@ -158,6 +166,6 @@ def test_floor_is_assumed_without_aa():
 def test_nothing_in_common_and_bad_arguments_are_refused():
     done = report("compare", DATA / "basic", DATA / "schema1")
     assert done.code == 2
-    assert "no candidate in common" in done.err
+    assert "no candidate with a time in common" in done.err
     assert report("compare", DATA / "basic", DATA / "basic", "--matters", "0").code == 2
     assert report("compare", DATA / "basic", "nowhere").code == 2
