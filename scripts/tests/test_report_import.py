@@ -6,8 +6,9 @@ from pathlib import Path
 import jsonschema
 import onnx
 import pytest
-from convscope_report.cli import main
 from onnx import TensorProto, helper
+
+from convscope_report.cli import main
 
 SCHEMA = json.loads(
     (Path(__file__).resolve().parents[2] / "configs" / "schema.json").read_text(encoding="utf-8")
@@ -373,7 +374,7 @@ def test_a_bad_line_is_named(tmp_path, capsys, line, words):
 
 
 def test_our_descriptors_come_back(tmp_path, capsys, root, run_convscope):
-    """What the program writes as benchdnn descriptors is read back as the same problems, by its own account."""
+    """What the program writes as benchdnn descriptors is read back as the same problems."""
     listing = run_convscope("list", "layers", root / "configs" / "smoke.json", "--json")
     assert listing.returncode == 0, listing.stderr
     layers = json.loads(listing.stdout)["layers"]

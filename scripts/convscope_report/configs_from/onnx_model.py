@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from convscope_report.configs_from.config_file import (
@@ -185,7 +186,7 @@ def convolutions(graph, outer: dict, trained: set[str], place: str, notes: list[
     shapes = outer | shapes_of(graph)
     found = []
     for index, node in enumerate(graph.node):
-        where = f"{place}{node.op_type} {node.name or node.output[0] or index!r}"
+        where = f"{place}{node.op_type} {node.name or node.output[0] or index}"
         after_trained = any(name in trained for name in node.input)
         if node.op_type in FORWARD or node.op_type in OTHER:
             x, w = FORWARD.get(node.op_type, (0, 1))
