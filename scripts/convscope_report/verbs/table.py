@@ -1,0 +1,24 @@
+"""The verb `table`: one of TABLES, to the terminal, Markdown, LaTeX or CSV."""
+
+from convscope_report.render import FORMATS, render
+from convscope_report.tables import TABLES
+from convscope_report.verbs.common import add_results, load, write_or_print
+
+SUMMARY = "Print one of the tables of the papers, or of the user's questions, from results."
+EXAMPLE = """\
+  convscope-report table layers out/alexnet
+  convscope-report table layers out/alexnet --where pass=forward --format latex -o layers.tex"""
+
+
+def arguments(parser) -> None:
+    """NAME, RESULTS..., --where, --format and -o."""
+    parser.add_argument("name", choices=TABLES, metavar="NAME", help="One of: " + ", ".join(TABLES) + ".")
+    add_results(parser, "*")
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
+    parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+
+
+def run(options) -> int:
+    """Make the tables and writes them."""
+    write_or_print(render(TABLES[options.name].tables(load(options), options), options.format), options.out)
+    return 0
