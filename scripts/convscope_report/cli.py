@@ -4,11 +4,13 @@ import argparse
 import sys
 
 from convscope_report.errors import ReportError
-from convscope_report.verbs import table
+from convscope_report.verbs import export, import_config, table
 
 # Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
     "table": table,
+    "import": import_config,
+    "export": export,
 }
 
 DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."
