@@ -4,11 +4,12 @@ import argparse
 import sys
 
 from convscope_report.errors import ReportError
-from convscope_report.verbs import export, import_config, table
+from convscope_report.verbs import export, import_config, plot, table
 
 # Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
     "table": table,
+    "plot": plot,
     "import": import_config,
     "export": export,
 }

@@ -17,7 +17,7 @@ TAGS = {"nchw": "any", "nhwc": "axb"}
 
 
 def command(problem: Problem) -> str:
-    """The line that times this problem."""
+    """Return the line that times this problem."""
     if problem.math not in MATH:
         raise NotExpressible(f"no math mode {problem.math}")
     if problem.layout not in TAGS:

@@ -10,7 +10,7 @@ PROGRAMS = {"fp32": "conv", "fp16": "convfp16", "bf16": "convbfp16"}
 
 
 def command(problem: Problem) -> str:
-    """The line that times this problem."""
+    """Return the line that times this problem."""
     if problem.math not in PROGRAMS:
         raise NotExpressible(f"no math mode {problem.math}")
     if problem.layout not in ("nchw", "nhwc"):

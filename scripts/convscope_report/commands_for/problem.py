@@ -39,7 +39,7 @@ class Problem:
 
     @staticmethod
     def of(row: dict) -> "Problem":
-        """The problem of a row."""
+        """Return the problem of a row."""
         fields = {name: row[name] for name in Problem.__dataclass_fields__ if name != "direction"}
         numbers = {name: value if isinstance(value, str) else int(value) for name, value in fields.items()}
         return Problem(**numbers, direction=row["pass"])

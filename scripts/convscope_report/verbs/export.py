@@ -19,7 +19,7 @@ def arguments(parser) -> None:
 
 
 def run(options) -> int:
-    """Writes the script."""
+    """Write the script."""
     write_or_print(script(load(options).rows, options.tool), options.out)
     return 0
 

@@ -41,7 +41,7 @@ def arguments(parser) -> None:
 
 
 def run(options) -> int:
-    """Writes the config, and to standard error what was noteworthy."""
+    """Write the config, and to standard error what was noteworthy."""
     enlarge = options.asymmetric == "enlarge"
     if options.format == "onnx":
         # Imported here: the package takes a second to load, and only this format needs it.
