@@ -1,7 +1,16 @@
 """Time-error plane: what an algorithm costs in time against what it costs in accuracy."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
-from convscope_report.figures.style import INK, LABELS, Figure, algorithms_in_order, canvas, caption, looks, named
+from convscope_report.figures.style import (
+    INK,
+    LABELS,
+    Figure,
+    algorithms_in_order,
+    canvas,
+    caption,
+    looks,
+    named,
+)
 
 QUESTION = "What accuracy does speed cost? A point is a layer; time is against the layer's fastest."
 

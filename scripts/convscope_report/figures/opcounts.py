@@ -1,7 +1,16 @@
 """Operation counts: what each algorithm executes on each layer against the direct method's count."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
-from convscope_report.figures.style import INK, LABELS, Figure, algorithms_in_order, canvas, caption, looks, named
+from convscope_report.figures.style import (
+    INK,
+    LABELS,
+    Figure,
+    algorithms_in_order,
+    canvas,
+    caption,
+    looks,
+    named,
+)
 
 QUESTION = "How many operations does each algorithm really do? The black line is the direct method's count."
 LAYERS_A_ROW = 6

@@ -1,11 +1,12 @@
 """Roofline: executed operations per second against operations per byte, below the ceilings measured beside them."""
 
 import numpy
+from matplotlib.ticker import LogLocator, NullLocator
 
 from convscope_report.contexts import contexts, fastest, passes_of
-from convscope_report.figures.style import FAINT, INK, LABELS, Figure, canvas, caption, looks, named
+from convscope_report.figures.style import INK, LABELS, Figure, canvas, caption, looks, named
 
-QUESTION = "How far is each row from what arithmetic units and memory of this machine were measured to do?"
+QUESTION = "How far is each row from what arithmetic units and memory of this machine were measured to do? A ring marks each layer's fastest."
 
 
 def figures(results) -> list:
@@ -38,8 +39,10 @@ def drawn(title, text, rows, look):
         ceilings(axis, rows)
         points(axis, part, look, handles)
         axis.set_title(LABELS[name])
-        axis.set_xlabel("executed operations per byte of the three tensors (flop/byte)")
-    axes[0][0].set_ylabel("executed arithmetic (GFLOP/s)")
+    drawing.supxlabel(
+        "executed operations per byte of the three tensors (flop/byte, log)", fontsize=9, color=INK
+    )
+    axes[0][0].set_ylabel("executed arithmetic (GFLOP/s, log)")
     drawing.legend(handles.values(), handles.keys(), loc="outside right upper")
     return drawing
 
@@ -58,6 +61,9 @@ def ceilings(axis, rows) -> None:
     axis.set_yscale("log")
     axis.set_xlim(left, right)
     axis.set_ylim(min(0.6 * rows["gflops_executed"].astype(float).min(), left * bandwidths[0][1]), 2.2 * rate)
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:g}")
+    axis.yaxis.set_minor_locator(NullLocator())
     x = numpy.geomspace(left, right, 200)
     for name, bandwidth, style in bandwidths:
         axis.plot(x, numpy.minimum(rate, bandwidth * x), style, color=INK, linewidth=1.2)
@@ -70,7 +76,7 @@ def ceilings(axis, rows) -> None:
 
 
 def points(axis, rows, look, handles) -> None:
-    """Draw the rows; the fastest of each layer has a ring and its layer's name."""
+    """Draw the rows; the fastest of each layer has a ring."""
     for name in sorted(set(rows["algorithm"])):
         part = rows[rows["algorithm"] == name]
         style = look[name]
@@ -88,5 +94,3 @@ def points(axis, rows, look, handles) -> None:
         best = fastest(rows[rows["layer"] == layer])
         x, y = float(best["arithmetic_intensity"]), float(best["gflops_executed"])
         axis.scatter(x, y, s=95, facecolor="none", edgecolor=INK, linewidth=0.9, zorder=4)
-        axis.annotate(layer, (x, y), xytext=(7, -3), textcoords="offset points", fontsize=7, color=INK)
-    axis.spines["left"].set_color(FAINT)

@@ -1,7 +1,16 @@
 """Scaling: the network's time over threads and over images a batch, for every algorithm that can do all its layers."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
-from convscope_report.figures.style import INK, LABELS, Figure, algorithms_in_order, canvas, caption, looks, named
+from convscope_report.figures.style import (
+    INK,
+    LABELS,
+    Figure,
+    algorithms_in_order,
+    canvas,
+    caption,
+    looks,
+    named,
+)
 
 # Column that varies, how it is called, what the right panel shows.
 AXES = {
@@ -70,7 +79,9 @@ def drawn(title, question, text, sums, rows, look, words, kind):
                          xytext=(-4, -10), textcoords="offset points")  # fmt: skip
     axes[0].set_yscale("log")
     axes[0].set_ylabel("sum over layers by count (ms, log)")
-    axes[1].set_ylabel(f"speed-up over {values[0]} {words}" if kind == "speed-up" else "images a second (1/s)")
+    axes[1].set_ylabel(
+        f"speed-up over {values[0]} {words}" if kind == "speed-up" else "images a second (1/s)"
+    )
     axes[1].set_ylim(0)
     for axis in axes:
         axis.set_xscale("log", base=2)

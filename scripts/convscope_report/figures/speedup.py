@@ -4,7 +4,16 @@ import numpy
 from matplotlib.colors import LogNorm
 
 from convscope_report.contexts import contexts, fastest, in_order, passes_of
-from convscope_report.figures.style import INK, LABELS, Figure, algorithms_in_order, canvas, caption, named
+from convscope_report.figures.style import (
+    INK,
+    LABELS,
+    Figure,
+    algorithms_in_order,
+    canvas,
+    caption,
+    is_library,
+    named,
+)
 
 QUESTION = "By what factor does each algorithm beat the fastest row of a library?"
 OWN_QUESTION = "What share of the fastest algorithm's speed has each? (no library was measured)"
@@ -18,7 +27,7 @@ def figures(results) -> list:
     made = []
     for title, circumstances, rows in contexts(results.right()):
         text = caption(circumstances, rows, results.runs)
-        library = bool((rows["provider"] != "convscope").any())
+        library = bool(of_library(rows).any())
         made.append(Figure(named("speedup", title), drawn(f"{title}: speed-up", text, rows, library)))
     return made
 
@@ -50,12 +59,19 @@ def speedups(rows, order, library):
     values = numpy.full((len(order), len(layers)), numpy.nan)
     for column, layer in enumerate(layers):
         part = rows[rows["layer"] == layer]
-        reference = fastest(part[part["provider"] != "convscope"] if library else part)
+        reference = fastest(part[of_library(part)] if library else part)
         if reference is None:
             continue
         for row in part.to_dict("records"):
-            values[order.index(row["algorithm"]), column] = reference["full_median_ms"] / row["full_median_ms"]
+            values[order.index(row["algorithm"]), column] = (
+                reference["full_median_ms"] / row["full_median_ms"]
+            )
     return layers, values
+
+
+def of_library(rows):
+    """Return which rows are convolutions of a library, as a Boolean series."""
+    return rows.apply(is_library, axis=1).astype(bool)
 
 
 def panel(axis, layers, order, values):
@@ -72,7 +88,12 @@ def panel(axis, layers, order, values):
         best = value == numpy.nanmax(values[:, x])
         axis.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=7.5,
                   color="white" if strong else INK, fontweight="bold" if best else "normal")  # fmt: skip
-    axis.set_xticks(range(len(layers)), layers, rotation=35 if len(layers) > 3 else 0, ha="right" if len(layers) > 3 else "center")
+    axis.set_xticks(
+        range(len(layers)),
+        layers,
+        rotation=35 if len(layers) > 3 else 0,
+        ha="right" if len(layers) > 3 else "center",
+    )
     axis.set_yticks(range(len(order)), order)
     axis.tick_params(length=0)
     axis.grid(visible=False)

@@ -28,7 +28,7 @@ OTHER_COLOUR = "#56B4E9"
 INK = "#222222"
 FAINT = "#8a8a8a"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||", "++++")
-MARKERS = "osD^v<>PX*hp"
+MARKERS = "osD^v<>PXdhp"
 FORMATS = ("png", "svg", "pdf")
 LABELS = {"forward": "forward", "backward_data": "backward-data", "backward_filter": "backward-filter"}
 
@@ -96,8 +96,13 @@ def looks(rows) -> dict:
 
 
 def group(row: dict) -> str:
-    """Return what an algorithm is coloured by: its family, or `library` where the code is another's."""
-    return row["family"] if row["provider"] == "convscope" else "library"
+    """Return what an algorithm is coloured by: its family, or `library` for a library's own convolution."""
+    return "library" if is_library(row) else row["family"]
+
+
+def is_library(row: dict) -> bool:
+    """Say whether a row is a convolution of a library (onednn.direct), not ours that calls one (im2col_gemm)."""
+    return row["algorithm"].split(".")[0] == row["provider"]
 
 
 def algorithms_in_order(rows) -> list:
@@ -105,14 +110,18 @@ def algorithms_in_order(rows) -> list:
     return [name for name in looks(rows) if name in set(in_order(rows["algorithm"]))]
 
 
-def canvas(title: str, question: str, caption: str, rows: int = 1, columns: int = 1, size=(9.0, 4.5), **options):
+def canvas(
+    title: str, question: str, caption: str, rows: int = 1, columns: int = 1, size=(9.0, 4.5), **options
+):
     """Return (drawing, axes as a 2-D array) with title, question and, below, the circumstances."""
     drawing, axes = pyplot.subplots(
         rows, columns, figsize=size, squeeze=False, layout="constrained", **options
     )
-    drawing.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
-    drawing.text(0.01, 1 - 0.34 / size[1], question, fontsize=8.5, color=INK, va="top")
-    drawing.get_layout_engine().set(rect=(0, 0.32 / size[1], 1, 1 - 0.32 / size[1]))
+    # Heights of the lines above and below the axes, in inches.
+    above, below = 0.62, 0.2 + 0.15 * (1 + caption.count("\n"))
+    drawing.text(0.01, 1 - 0.08 / size[1], title, fontsize=11, fontweight="bold", color=INK, va="top")
+    drawing.text(0.01, 1 - 0.33 / size[1], question, fontsize=8.5, color=INK, va="top")
+    drawing.get_layout_engine().set(rect=(0, below / size[1], 1, 1 - (above + below) / size[1]))
     drawing.text(0.01, 0.1 / size[1], caption, fontsize=7.5, color="#555555", va="bottom")
     return drawing, axes
 

@@ -3,11 +3,24 @@
 import math
 
 from convscope_report.contexts import contexts, in_order, passes_of
-from convscope_report.figures.style import INK, LABELS, Figure, algorithms_in_order, canvas, caption, looks, named
+from convscope_report.figures.style import (
+    INK,
+    LABELS,
+    Figure,
+    algorithms_in_order,
+    canvas,
+    caption,
+    looks,
+    named,
+)
 
-QUESTION = "How much workspace is worth its bytes? On the line is what no other row beats in both time and memory."
+QUESTION = (
+    "How much workspace is worth its bytes? On the line is what no other row beats in both time and memory."
+)
 PANELS_A_ROW = 4
 MIB = 2**20
+# Rows slower than this many times the layer's fastest lie outside its panel.
+CUT = 5.0
 
 
 def figures(results) -> list:
@@ -21,6 +34,7 @@ def figures(results) -> list:
             if part.empty:
                 continue
             text = caption(circumstances, part, results.runs)
+            text += f"\nrows of more than {CUT:.0f} times the layer's fastest are outside their panel"
             drawing = drawn(f"{title}: {LABELS[name]}, time and workspace", text, part, look)
             made.append(Figure(named("workspace", title, name), drawing))
     return made
@@ -70,7 +84,8 @@ def panel(axis, rows, look, handles) -> None:
     axis.set_xlim(-0.2, 1.5 * max(1.0, float(rows["mib"].max())))
     axis.set_xticks([tick for tick in (0, 1, 8, 64, 512, 4096) if tick <= 1.5 * max(1.0, rows["mib"].max())])
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
-    axis.set_ylim(0, min(1.08 * float(rows["full_median_ms"].max()), 6 * float(rows["full_median_ms"].min())))
+    slowest, fastest = float(rows["full_median_ms"].max()), float(rows["full_median_ms"].min())
+    axis.set_ylim(0, 1.08 * min(slowest, CUT * fastest))
 
 
 def front(rows) -> list:
