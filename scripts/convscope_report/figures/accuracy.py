@@ -68,5 +68,5 @@ def panel(axis, rows, look, handles) -> None:
     axis.set_xlim(0.9, max(2.2, 1.15 * float((rows["full_median_ms"] / rows["layer"].map(best)).max())))
     for gate in sorted({float(value) for value in rows["gate"] if value is not None}):
         axis.axhline(gate, color=INK, linewidth=1, linestyle="--")
-        axis.annotate(f"gate {gate:.0e}", (1, gate), xycoords=("axes fraction", "data"), ha="right", fontsize=7,
-                      xytext=(0, -9), textcoords="offset points", color=INK)  # fmt: skip
+        axis.annotate(f"gate {gate:.0e}", (1, gate), xycoords=("axes fraction", "data"), ha="right",
+                      fontsize=7, xytext=(0, -9), textcoords="offset points", color=INK)  # fmt: skip

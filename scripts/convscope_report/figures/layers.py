@@ -12,7 +12,7 @@ from convscope_report.figures.style import (
     named,
 )
 
-QUESTION = "How long does each algorithm take on each layer?"
+QUESTION = "How long does each algorithm take on each layer? A star marks the fastest."
 LAYERS_A_ROW = 6
 # A bar is cut where it is this many times the slowest of the layers' best; its time is written on it.
 CUT = 5.0

@@ -1,4 +1,4 @@
-"""Roofline: executed operations per second against operations per byte, below the ceilings measured beside them."""
+"""Roofline: executed operations a second against operations per byte, below the measured ceilings."""
 
 import numpy
 from matplotlib.ticker import LogLocator, NullLocator
@@ -6,7 +6,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from convscope_report.contexts import contexts, fastest, passes_of
 from convscope_report.figures.style import INK, LABELS, Figure, canvas, caption, looks, named
 
-QUESTION = "How far is each row from what arithmetic units and memory of this machine were measured to do? A ring marks each layer's fastest."
+QUESTION = "How far is each row from what the machine was measured to do? A ring marks each layer's fastest."
 
 
 def figures(results) -> list:
@@ -39,9 +39,7 @@ def drawn(title, text, rows, look):
         ceilings(axis, rows)
         points(axis, part, look, handles)
         axis.set_title(LABELS[name])
-    drawing.supxlabel(
-        "executed operations per byte of the three tensors (flop/byte, log)", fontsize=9, color=INK
-    )
+        axis.set_xlabel("operations per tensor byte (flop/byte, log)")
     axes[0][0].set_ylabel("executed arithmetic (GFLOP/s, log)")
     drawing.legend(handles.values(), handles.keys(), loc="outside right upper")
     return drawing

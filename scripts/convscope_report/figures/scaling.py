@@ -1,4 +1,4 @@
-"""Scaling: the network's time over threads and over images a batch, for every algorithm that can do all its layers."""
+"""Scaling: the network's time over threads and images a batch, for algorithms that can do all its layers."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
 from convscope_report.figures.style import (
@@ -20,7 +20,7 @@ AXES = {
 
 
 def figures(results) -> list:
-    """Return a figure for each network, circumstances and pass in which threads or batch take several values."""
+    """Return a figure for each network, circumstances and pass with several numbers of threads or batches."""
     made = []
     right = results.right()
     look = looks(right)
@@ -39,7 +39,7 @@ def figures(results) -> list:
 
 
 def network_sums(rows, column) -> dict:
-    """Return ms of the network's layers by count by (value, algorithm); algorithms without all layers are out.
+    """Return ms of the layers by count, by (value, algorithm); algorithms that lack a layer are out.
 
     The algorithm None is the best of each layer.
     """

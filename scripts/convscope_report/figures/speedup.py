@@ -88,12 +88,7 @@ def panel(axis, layers, order, values):
         best = value == numpy.nanmax(values[:, x])
         axis.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=7.5,
                   color="white" if strong else INK, fontweight="bold" if best else "normal")  # fmt: skip
-    axis.set_xticks(
-        range(len(layers)),
-        layers,
-        rotation=35 if len(layers) > 3 else 0,
-        ha="right" if len(layers) > 3 else "center",
-    )
+    axis.set_xticks(range(len(layers)), layers, rotation=35, ha="right")
     axis.set_yticks(range(len(order)), order)
     axis.tick_params(length=0)
     axis.grid(visible=False)

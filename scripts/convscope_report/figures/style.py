@@ -1,7 +1,7 @@
 """How all figures look: colours, hatches and markers of algorithms, captions, files.
 
-The colours are those of Okabe and Ito (Color Universal Design, 2008), which readers of all kinds of colour vision can
-tell apart; hatches and markers say the same once more, for print without colour.
+The colours are those of Okabe and Ito (Color Universal Design, 2008), which all kinds of colour vision can tell
+apart; hatches and markers say the same once more, for print without colour.
 """
 
 import re
@@ -113,7 +113,7 @@ def algorithms_in_order(rows) -> list:
 def canvas(
     title: str, question: str, caption: str, rows: int = 1, columns: int = 1, size=(9.0, 4.5), **options
 ):
-    """Return (drawing, axes as a 2-D array) with title, question and, below, the circumstances."""
+    """Return (drawing, axes as a 2-D array) with title, question and, below, the caption; size in inches."""
     drawing, axes = pyplot.subplots(
         rows, columns, figsize=size, squeeze=False, layout="constrained", **options
     )
@@ -127,12 +127,14 @@ def canvas(
 
 
 def caption(circumstances: str, rows, runs) -> str:
-    """Return the line below a figure: circumstances with the machine's name, virtual or not, when measured."""
+    """Return the line below a figure: circumstances with the machine's name, whether virtual, the days."""
     words = [circumstances]
     if bool(rows["virtualised"].map(bool).any()):
         words.append("virtual machine")
     days = sorted({runs[index].started[:10] for index in set(rows["run"]) if runs[index].started})
-    return "; ".join(words + [", ".join(days)] if days else words)
+    if days:
+        words.append(", ".join(days))
+    return "; ".join(words)
 
 
 def named(*parts) -> str:
