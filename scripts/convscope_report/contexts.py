@@ -1,5 +1,6 @@
 """Rows split by circumstances, so that a table never mixes what cannot be compared; and orders of rows."""
 
+from convscope_report.errors import ReportError
 from convscope_report.results import PASSES
 from convscope_report.table import bytes_text
 
@@ -21,6 +22,29 @@ def contexts(rows, varying=()):
     fixed = [name for name in CIRCUMSTANCES if name not in varying]
     for values, part in rows.groupby(fixed, sort=False, dropna=False):
         yield (*words(dict(zip(fixed, values, strict=True))), part)
+
+
+def right_contexts(results, varying=()):
+    """Yield (title, circumstances, pass, right rows, all rows) for each set of circumstances and each pass.
+
+    Raises ReportError where no row was measured and is right.
+    """
+    right = results.right()
+    if right.empty:
+        raise ReportError(
+            "none of the rows was measured and is right, so there is nothing to compare; "
+            "`convscope run` measures, `verify` and an emulator do not"
+        )
+    for title, circumstances, everything in contexts(results.rows, varying):
+        rows = right.loc[right.index.intersection(everything.index)]
+        for name in passes_of(rows):
+            yield (
+                title,
+                circumstances,
+                name,
+                rows[rows["pass"] == name],
+                everything[everything["pass"] == name],
+            )
 
 
 def words(fixed: dict) -> tuple:
@@ -85,3 +109,21 @@ def refusals(rows) -> list:
     for (why, algorithm), layers in places.items():
         grouped.setdefault((why, tuple(layers)), []).append(algorithm)
     return [f"{why}: {', '.join(names)} on {', '.join(layers)}" for (why, layers), names in grouped.items()]
+
+
+def by_place(rows, *columns) -> dict:
+    """Rows as dicts, by the values of the given columns."""
+    return {tuple(row[column] for column in columns): row for row in rows.to_dict("records")}
+
+
+def counts_of(rows) -> dict:
+    """How often the network has each layer, in the order of the rows."""
+    return {row["layer"]: int(row["count"]) for row in rows.drop_duplicates("layer").to_dict("records")}
+
+
+def sum_by_count(found: dict, counts: dict, *place) -> float | None:
+    """Sum the medians of `found[(layer, *place)]` over layers, times their counts; None if one is missing."""
+    rows = [(count, found.get((layer, *place))) for layer, count in counts.items()]
+    if any(row is None for _, row in rows):
+        return None
+    return sum(count * row["full_median_ms"] for count, row in rows)

@@ -5,8 +5,6 @@ import io
 
 from convscope_report.table import Cell, Table, cell_text, plain
 
-LEGEND = {"*": "* best", "~": "~ its 95% interval overlaps that of *: not shown to be slower"}
-
 
 def mark(value) -> str:
     """`*` for the best, `~` for what ties with it, else nothing."""
@@ -15,10 +13,11 @@ def mark(value) -> str:
     return "*" if value.best else "~" if value.tied else ""
 
 
-def notes(table: Table) -> list:
-    """Return the footnotes, after them the legend of the marks that the table has."""
+def notes(table: Table, best: str = "*", tied: str = "~") -> list:
+    """Return the footnotes, after them what the marks mean that the table has; `best` and `tied` name them."""
     used = {mark(value) for row in table.rows for value in row}
-    return [*table.footnotes, *(LEGEND[sign] for sign in LEGEND if sign in used)]
+    legend = {"*": f"{best} {table.best_means}", "~": f"{tied} {table.tied_means}"}
+    return [*table.footnotes, *(text for sign, text in legend.items() if sign in used)]
 
 
 def heading(table: Table) -> str:
@@ -61,9 +60,7 @@ def markdown(table: Table) -> str:
     for row in table.rows:
         cells = [cell(value, column) for value, column in zip(row, table.columns, strict=True)]
         lines.append("| " + " | ".join(cells) + " |")
-    remarks = [
-        note.replace("* best", "bold: best").replace("that of *", "that of the best") for note in notes(table)
-    ]
+    remarks = notes(table, best="bold:")
     if remarks:
         lines += ["", *(f"- {remark}".replace("_", "\\_") for remark in remarks)]
     return "\n".join(lines) + "\n"
@@ -92,10 +89,7 @@ def latex(table: Table) -> str:
         sign = mark(value)
         return rf"\textbf{{{text}}}" if sign == "*" else rf"\textit{{{text}}}" if sign == "~" else text
 
-    remarks = [note.replace("* best", "bold: best") for note in notes(table)]
-    remarks = [
-        note.replace("~ its", "italic: its").replace("that of *", "that of the best") for note in remarks
-    ]
+    remarks = notes(table, best="bold:", tied="italic:")
     caption = ". ".join(part.rstrip(".") for part in (heading(table), table.circumstances) if part)
     lines = [
         r"\begin{table}",

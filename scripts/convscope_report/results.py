@@ -74,7 +74,7 @@ class Results:
     """Rows of one or several runs.
 
     `rows`: one row a candidate with the columns of results.csv (times in ms, sizes in bytes, None where
-    nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw samples of full in ms, or None;
+    nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw samples of full, or None;
     `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads the image;
     `summary`, what the algorithm says of itself.
     """

@@ -47,6 +47,8 @@ class Table:
     rows: list = field(default_factory=list)
     footnotes: list = field(default_factory=list)
     published: bool = False
+    best_means: str = "best"
+    tied_means: str = "its 95% interval overlaps that of the best: not shown to be slower"
 
     def add(self, *values) -> None:
         """Append a row; it must have a value a column."""

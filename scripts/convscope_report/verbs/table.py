@@ -11,14 +11,19 @@ EXAMPLE = """\
 
 
 def arguments(parser) -> None:
-    """NAME, RESULTS..., --where, --format and -o."""
+    """NAME, RESULTS..., --where, --format, -o and --convscope."""
     parser.add_argument("name", choices=TABLES, metavar="NAME", help="One of: " + ", ".join(TABLES) + ".")
     add_results(parser, "*")
     parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
     parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+    parser.add_argument(
+        "--convscope", metavar="PATH", help="The built program, for what it computes (build/convscope)."
+    )
 
 
 def run(options) -> int:
-    """Make the tables and writes them."""
-    write_or_print(render(TABLES[options.name].tables(load(options), options), options.format), options.out)
+    """Make the tables and write them."""
+    module = TABLES[options.name]
+    results = load(options) if getattr(module, "NEEDS_RESULTS", True) else None
+    write_or_print(render(module.tables(results, options), options.format), options.out)
     return 0
