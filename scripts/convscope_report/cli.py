@@ -4,12 +4,13 @@ import argparse
 import sys
 
 from convscope_report.errors import ReportError
-from convscope_report.verbs import export, import_config, plot, table
+from convscope_report.verbs import export, import_config, plot, report, table
 
 # Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
     "table": table,
     "plot": plot,
+    "report": report,
     "import": import_config,
     "export": export,
 }

@@ -1,9 +1,9 @@
 """Time-error plane: what an algorithm costs in time against what it costs in accuracy."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
+from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
-    LABELS,
     Figure,
     algorithms_in_order,
     canvas,

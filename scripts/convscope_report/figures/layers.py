@@ -1,9 +1,9 @@
 """Grouped bars: time of each algorithm on each layer, with its 95% interval; a figure a pass."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
+from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
-    LABELS,
     Figure,
     algorithms_in_order,
     canvas,

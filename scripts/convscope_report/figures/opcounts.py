@@ -1,9 +1,9 @@
 """Operation counts: what each algorithm executes on each layer against the direct method's count."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
+from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
-    LABELS,
     Figure,
     algorithms_in_order,
     canvas,
@@ -63,8 +63,9 @@ def draw_line(axis, rows, layers, order, look, handles) -> None:
                 linewidth=0.4,
             )
             share = row["flops_executed"] / row["flops_nominal"]
-            axis.annotate(f"{share:.2f}x", (position + index, row["flops_executed"] / 1e9), fontsize=6.5,
-                          ha="center", rotation=90, xytext=(0, 2), textcoords="offset points", color=INK)  # fmt: skip
+            place = (position + index, row["flops_executed"] / 1e9)
+            axis.annotate(f"{share:.2f}x", place, fontsize=6.5, ha="center", rotation=90,
+                          xytext=(0, 2), textcoords="offset points", color=INK)  # fmt: skip
         nominal = next(iter(part.values()))["flops_nominal"] / 1e9
         axis.hlines(nominal, position - 0.6, position + len(present) - 0.4, color=INK, linewidth=1.3)
         ticks.append((position + (len(present) - 1) / 2, layer))

@@ -4,7 +4,8 @@ import numpy
 from matplotlib.ticker import LogLocator, NullLocator
 
 from convscope_report.contexts import contexts, fastest, passes_of
-from convscope_report.figures.style import INK, LABELS, Figure, canvas, caption, looks, named
+from convscope_report.figures.palette import LABELS
+from convscope_report.figures.style import INK, Figure, canvas, caption, looks, named
 
 QUESTION = "How far is each row from what the machine was measured to do? A ring marks each layer's fastest."
 

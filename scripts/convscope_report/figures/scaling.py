@@ -1,9 +1,9 @@
 """Scaling: the network's time over threads and images a batch, for algorithms that can do all its layers."""
 
 from convscope_report.contexts import contexts, in_order, passes_of
+from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
-    LABELS,
     Figure,
     algorithms_in_order,
     canvas,

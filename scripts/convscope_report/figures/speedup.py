@@ -4,14 +4,13 @@ import numpy
 from matplotlib.colors import LogNorm
 
 from convscope_report.contexts import contexts, fastest, in_order, passes_of
+from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
-    LABELS,
     Figure,
     algorithms_in_order,
     canvas,
     caption,
-    is_library,
     named,
 )
 
@@ -63,15 +62,14 @@ def speedups(rows, order, library):
         if reference is None:
             continue
         for row in part.to_dict("records"):
-            values[order.index(row["algorithm"]), column] = (
-                reference["full_median_ms"] / row["full_median_ms"]
-            )
+            line = order.index(row["algorithm"])
+            values[line, column] = reference["full_median_ms"] / row["full_median_ms"]
     return layers, values
 
 
 def of_library(rows):
     """Return which rows are convolutions of a library, as a Boolean series."""
-    return rows.apply(is_library, axis=1).astype(bool)
+    return rows.apply(axis=1).astype(bool)
 
 
 def panel(axis, layers, order, values):

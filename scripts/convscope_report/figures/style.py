@@ -1,7 +1,6 @@
 """How all figures look: colours, hatches and markers of algorithms, captions, files.
 
-The colours are those of Okabe and Ito (Color Universal Design, 2008), which all kinds of colour vision can tell
-apart; hatches and markers say the same once more, for print without colour.
+Which colour, hatch and marker an algorithm has is palette.py's business.
 """
 
 import re
@@ -16,21 +15,11 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure as Drawing
 
 from convscope_report.contexts import in_order
+from convscope_report.figures.palette import COLOURS, HATCHES, MARKERS, OTHER_COLOUR, group
 
-COLOURS = {
-    "direct": "#0072B2",
-    "gemm": "#E69F00",
-    "fft": "#009E73",
-    "winograd": "#D55E00",
-    "library": "#CC79A7",
-}
-OTHER_COLOUR = "#56B4E9"
 INK = "#222222"
 FAINT = "#8a8a8a"
-HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||", "++++")
-MARKERS = "osD^v<>PXdhp"
 FORMATS = ("png", "svg", "pdf")
-LABELS = {"forward": "forward", "backward_data": "backward-data", "backward_filter": "backward-filter"}
 
 pyplot.rcParams.update(
     {
@@ -93,16 +82,6 @@ def looks(rows) -> dict:
         marker = MARKERS[(index + offset) % len(MARKERS)]
         found[row["algorithm"]] = Look(colour, HATCHES[index % len(HATCHES)], marker, group(row) != "library")
     return found
-
-
-def group(row: dict) -> str:
-    """Return what an algorithm is coloured by: its family, or `library` for a library's own convolution."""
-    return "library" if is_library(row) else row["family"]
-
-
-def is_library(row: dict) -> bool:
-    """Say whether a row is a convolution of a library (onednn.direct), not ours that calls one (im2col_gemm)."""
-    return row["algorithm"].split(".")[0] == row["provider"]
 
 
 def algorithms_in_order(rows) -> list:

@@ -3,9 +3,9 @@
 import math
 
 from convscope_report.contexts import contexts, in_order, passes_of
+from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
-    LABELS,
     Figure,
     algorithms_in_order,
     canvas,
