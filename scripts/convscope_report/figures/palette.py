@@ -1,7 +1,7 @@
 """Colours of algorithms: their family's, or that of libraries.
 
-The colours are those of Okabe and Ito (Color Universal Design, 2008), which all kinds of colour vision can tell
-apart; hatches and markers say the same once more, for print without colour.
+The colours are those of Okabe and Ito (Color Universal Design, 2008), which all kinds of colour vision can
+tell apart; hatches and markers say the same once more, for print without colour.
 """
 
 COLOURS = {
@@ -23,5 +23,5 @@ def group(row: dict) -> str:
 
 
 def is_library(row: dict) -> bool:
-    """Say whether a row is a convolution of a library (onednn.direct), not ours that calls one (im2col_gemm)."""
+    """Say whether a row is a library's own convolution (onednn.direct), not ours that calls one (im2col)."""
     return row["algorithm"].split(".")[0] == row["provider"]

@@ -53,7 +53,7 @@ def drawn(title, text, rows, library):
 
 
 def speedups(rows, order, library):
-    """Return the layers and an array (algorithm, layer) of reference time over time; NaN where there is none."""
+    """Return the layers, and reference time over time by (algorithm, layer); NaN where there is none."""
     layers = in_order(rows["layer"])
     values = numpy.full((len(order), len(layers)), numpy.nan)
     for column, layer in enumerate(layers):

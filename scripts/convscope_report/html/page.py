@@ -24,7 +24,9 @@ def page(results, options, title: str) -> str:
     Raises ReportError where it would be larger than LARGEST bytes.
     """
     tables, missing = all_tables(results, options)
-    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
     document = environment.get_template("report.html.j2").render(
         title=title,
         machines=surroundings.machines(results),
@@ -61,7 +63,7 @@ def embedded(value) -> Markup:
 
 
 def all_tables(results, options):
-    """Return the tables that these results have, as plain cells by name, and what is missing with the reason."""
+    """Return the tables that these results have, as cells by name, and what is missing with the reason."""
     made, missing = [], []
     for name, module in TABLES.items():
         try:

@@ -33,18 +33,20 @@ function makeLooks() {
 const looks = makeLooks();
 const hidden = new Set();
 
-// Filters in this order; `all` may leave every value, `always` shows the filter with a single value too.
+// Filters in this order; `all` may leave every value, `always` shows the filter with a single value too, `words` says
+// the value below a chart.
 const FILTERS = [
   { column: "device_name", label: "machine", always: true },
   { column: "network", label: "network" },
   { column: "pass", label: "pass", all: true, always: true, text: (value) => PASS_NAMES[value] },
-  { column: "batch", label: "batch", always: true },
+  { column: "batch", label: "batch", always: true, words: (value) => `batch ${value}` },
   { column: "math", label: "math mode", always: true },
   { column: "layer", label: "layer", all: true, always: true },
   { column: "layout", label: "layout" },
-  { column: "threads", label: "threads" },
-  { column: "cache", label: "cache" },
-  { column: "workspace_cap_bytes", label: "workspace cap", text: (value) => (value === null ? "any" : bytesText(value)) },
+  { column: "threads", label: "threads", words: (value) => `${value} threads` },
+  { column: "cache", label: "cache", words: (value) => `${value} cache` },
+  { column: "workspace_cap_bytes", label: "workspace cap", text: (value) => (value === null ? "any" : bytesText(value)),
+    words: (value) => (value === null ? "any workspace" : `workspace up to ${bytesText(value)}`) },
 ];
 const ALL = "\u0000all";
 const chosen = {};
@@ -121,15 +123,15 @@ said.style.cssText = "position:absolute;width:1px;height:1px;overflow:hidden;cli
 function drawCharts() {
   const holder = document.getElementById("figures");
   const visible = (row) => !hidden.has(row.algorithm);
-  const machine = FILTERS.filter(({ column }) => !["pass", "layer"].includes(column))
-    .map(({ column, text }) => (text ? text(chosen[column]) : chosen[column])).filter(Boolean).join(", ");
+  const circumstances = (free) => FILTERS.filter(({ column }) => !["pass", "layer", free].includes(column))
+    .map(({ column, words }) => (words ? words(chosen[column]) : chosen[column])).filter(Boolean).join(", ");
   holder.replaceChildren();
   for (const chart of CHARTS) {
     const figure = document.createElement("figure");
     if (chart.wide) figure.classList.add("wide");
     const caption = document.createElement("figcaption");
     caption.append(chart.title);
-    for (const words of [chart.question, machine]) {
+    for (const words of [chart.question, circumstances(chart.free)]) {
       const span = document.createElement("span");
       span.className = "faint";
       span.textContent = words;

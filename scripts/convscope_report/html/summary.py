@@ -19,33 +19,40 @@ def sections(results) -> list:
 
 
 def sentence(layer, rows) -> str:
-    """Return who wins a layer, how long it takes, and by what factor over the libraries' and the other rows."""
+    """Return who wins a layer, how long it takes, and by what factor over a library's or another row."""
     best = fastest(rows)
-    words = f"{layer}: {best['algorithm']} wins with {number_text(best['full_median_ms'])} ms"
     others = rows[rows["algorithm"] != best["algorithm"]]
-    library = others[others.apply(is_library, axis=1).astype(bool)] if len(others) else others
+    tied = [row["algorithm"] for row in others.to_dict("records") if overlaps(row, best)]
+    verb = "leads" if tied else "wins"
+    words = f"{layer}: {best['algorithm']} {verb} with {number_text(best['full_median_ms'])} ms"
+    library = others[of_library(others)]
     rival = fastest(library if len(library) and not is_library(best) else others)
     if rival is None:
         return words + ", alone."
-    factor = rival["full_median_ms"] / best["full_median_ms"]
-    words += f", {factor:.2f}x faster than {rival['algorithm']}"
-    tied = [row["algorithm"] for row in others.to_dict("records") if overlaps(row, best)]
+    words += f", {rival['full_median_ms'] / best['full_median_ms']:.2f}x over {rival['algorithm']}"
     if tied:
-        words += f"; not shown to be slower: {', '.join(tied)}"
+        words += f"; the intervals overlap, so it is not shown to be faster than {', '.join(tied)}"
     return words + "."
 
 
+def of_library(rows):
+    """Return which rows are convolutions of a library, as a list of Booleans."""
+    return [is_library(row) for row in rows.to_dict("records")]
+
+
 def total(rows) -> str:
-    """Return the sum of the layers' best by count, against one algorithm of a library where one can do all."""
+    """Return the sum of the layers' best by count, against one algorithm of a library that can do all."""
     layers = in_order(rows["layer"])
     best = [fastest(rows[rows["layer"] == layer]) for layer in layers]
     count = {row["layer"]: float(row["count"]) for row in best}
     ours = sum(count[row["layer"]] * row["full_median_ms"] for row in best)
     words = f"Best of each layer: {number_text(ours)} ms over {sum(count.values()):.0f} convolutions"
     rivals = []
-    for name, own in rows[rows.apply(is_library, axis=1).astype(bool)].groupby("algorithm"):
+    for name, own in rows[of_library(rows)].groupby("algorithm"):
         if len(own) == len(layers):
-            rivals.append((sum(count[row["layer"]] * row["full_median_ms"] for row in own.to_dict("records")), name))
+            rivals.append(
+                (sum(count[row["layer"]] * row["full_median_ms"] for row in own.to_dict("records")), name)
+            )
     if not rivals:
         return words + "."
     time, name = min(rivals)

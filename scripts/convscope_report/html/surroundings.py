@@ -46,8 +46,8 @@ def noise(measured) -> list:
     if len(ratios):
         floor = (ratios - 1).abs().quantile(0.95)
         said.append(
-            f"Noise floor (--aa): for 95% of {len(ratios)} rows, the same candidate measured twice differs by "
-            f"at most {100 * floor:.1f}%."
+            f"Noise floor (--aa): for 95% of {len(ratios)} rows, the same candidate measured twice differs "
+            f"by at most {100 * floor:.1f}%."
         )
     return said
 
@@ -60,7 +60,7 @@ def load(rows) -> list:
     if not len(busy):
         return []
     return [
-        f"{len(busy)} rows began under a load average above their number of threads (up to {busy.max():.1f}): "
+        f"{len(busy)} rows began with a load average above their threads (up to {busy.max():.1f}): "
         "other programs may have taken part of the machine."
     ]
 
@@ -82,7 +82,7 @@ def versions(runs) -> list:
 
 
 def runs(results) -> list:
-    """Return for each run its name and (what, value) pairs: command, program, system, machine, ceilings, protocol."""
+    """Return for each run its name and its facts: command, program, system, machine, ceilings, protocol."""
     return [{"name": run.folder.name, "facts": facts(run)} for run in results.runs]
 
 
@@ -94,7 +94,8 @@ def facts(run) -> list:
         pairs += flattened(ceiling, "ceiling" if len(run.ceilings) == 1 else f"ceiling {index + 1}")
     for config in run.config:
         pairs += flattened(
-            {key: value for key, value in config.items() if key != "layers"}, f"config {config.get('name', '')}"
+            {key: value for key, value in config.items() if key != "layers"},
+            f"config {config.get('name', '')}",
         )
     return pairs
 
