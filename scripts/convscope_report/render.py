@@ -14,7 +14,7 @@ def mark(value) -> str:
 
 
 def notes(table: Table, best: str = "*", tied: str = "~") -> list:
-    """Return the footnotes, after them what the marks mean that the table has; `best` and `tied` name them."""
+    """Return the footnotes, after them what the marks mean that the table has; `best`, `tied` name them."""
     used = {mark(value) for row in table.rows for value in row}
     legend = {"*": f"{best} {table.best_means}", "~": f"{tied} {table.tied_means}"}
     return [*table.footnotes, *(text for sign, text in legend.items() if sign in used)]

@@ -74,9 +74,9 @@ class Results:
     """Rows of one or several runs.
 
     `rows`: one row a candidate with the columns of results.csv (times in ms, sizes in bytes, None where
-    nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw samples of full, or None;
+    nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw samples of full;
     `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads the image;
-    `summary`, what the algorithm says of itself.
+    `sampling`, the rule of sampling as one line, or None; `summary`, what the algorithm says of itself.
     """
 
     rows: pd.DataFrame
@@ -259,6 +259,7 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
         "samples_ms": [samples_ms(record, "full") for record in records],
         "samples_again_ms": [samples_ms(record, "repeat") for record in records],
         "first": [place in first for place in zip(rows["network"], rows["layer"], strict=True)],
+        "sampling": [sampling_text(record.get("sampling")) for record in records],
         "summary": [record["algorithm"]["summary"] for record in records],
         "run": [run] * len(records),
     }
@@ -269,6 +270,11 @@ def samples_ms(record: dict, series: str) -> list | None:
     """Raw samples of a series of a record in ms, or None where there are none."""
     values = (record.get("time") or {}).get(series)
     return [1e3 * seconds for seconds in values["samples_seconds"]] if values else None
+
+
+def sampling_text(rule: dict | None) -> str | None:
+    """Return a rule of sampling as one line, --aa left out: it changes no sample of the first series."""
+    return rule and " ".join(f"{name}={value}" for name, value in rule.items() if name != "repeat")
 
 
 def as_text(value) -> str:

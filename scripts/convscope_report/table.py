@@ -88,6 +88,7 @@ KINDS = {
     "text": str,
     "count": lambda value: f"{value:.0f}",
     "number": number_text,
+    "exact": lambda value: f"{value:g}",
     "tenths": lambda value: f"{value:.1f}",
     "ratio": lambda value: f"{value:.2f}x",
     "percent": lambda value: f"{100 * value:.1f}%",

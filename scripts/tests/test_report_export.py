@@ -58,7 +58,8 @@ def test_miopen():
 def test_cutlass():
     assert cutlass.command(GROUPED) == (
         "cutlass_profiler --operation=Conv2d --conv_kind=wgrad --n=4 --h=27 --w=31 --c=96 --k=256 --r=5 "
-        "--s=3 --p=14 --q=31 --g=2 --pad_h=2 --pad_w=1 --stride_h=2 --stride_w=1 --dilation_h=1 --dilation_w=1 "
+        "--s=3 --p=14 --q=31 --g=2 --pad_h=2 --pad_w=1 --stride_h=2 --stride_w=1 --dilation_h=1 "
+        "--dilation_w=1 "
         "--conv_mode=cross --Activation=f32:nhwc --Filter=f32:nhwc --Output=f32:nhwc --accumulator-type=f32 "
         "--op_class=simt"
     )
