@@ -4,7 +4,7 @@ import numpy
 from matplotlib.colors import LogNorm
 
 from convscope_report.contexts import contexts, fastest, in_order, passes_of
-from convscope_report.figures.palette import LABELS
+from convscope_report.figures.palette import LABELS, is_library
 from convscope_report.figures.style import (
     INK,
     Figure,
@@ -26,7 +26,7 @@ def figures(results) -> list:
     made = []
     for title, circumstances, rows in contexts(results.right()):
         text = caption(circumstances, rows, results.runs)
-        library = bool(of_library(rows).any())
+        library = any(of_library(rows))
         made.append(Figure(named("speedup", title), drawn(f"{title}: speed-up", text, rows, library)))
     return made
 
@@ -68,8 +68,8 @@ def speedups(rows, order, library):
 
 
 def of_library(rows):
-    """Return which rows are convolutions of a library, as a Boolean series."""
-    return rows.apply(axis=1).astype(bool)
+    """Return which rows are convolutions of a library, as a list of Booleans."""
+    return [is_library(row) for row in rows.to_dict("records")]
 
 
 def panel(axis, layers, order, values):

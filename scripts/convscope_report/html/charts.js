@@ -4,7 +4,8 @@
 const PASS_SHORT = { forward: "F", backward_data: "BD", backward_filter: "BF" };
 const MIB = 2 ** 20;
 
-const measured = (rows) => rows.filter((row) => row.outcome === "measured" && row.full_median_ms !== null);
+// Rows that may be ranked: measured and right, and of repeats only the middle one.
+const measured = (rows) => rows.filter((row) => row.ranked);
 
 // The fastest row, throttled ones behind all others.
 function fastest(rows) {

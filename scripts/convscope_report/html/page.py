@@ -39,7 +39,7 @@ def page(results, options, title: str) -> str:
         script=Markup("\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)),
         data=embedded(
             {
-                **data.packed(results.rows),
+                **data.packed(results.rows.assign(ranked=results.rows.index.isin(results.right().index))),
                 "colours": COLOURS,
                 "other": OTHER_COLOUR,
                 "hatches": len(HATCHES),

@@ -49,7 +49,7 @@ function openRecord(row) {
   const fields = document.getElementById("fields");
   fields.replaceChildren();
   for (const [name, value] of Object.entries(row)) {
-    if (value === null || name === "rerun" || name === "run") continue;
+    if (value === null || ["rerun", "run", "ranked"].includes(name)) continue;
     const line = fields.insertRow();
     const head = document.createElement("th");
     head.scope = "row";
