@@ -4,13 +4,17 @@ import argparse
 import sys
 
 from convscope_report.errors import ReportError
-from convscope_report.verbs import compare, published, table
+from convscope_report.verbs import compare, export, import_config, plot, published, report, table
 
 # Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
     "table": table,
     "published": published,
     "compare": compare,
+    "plot": plot,
+    "report": report,
+    "import": import_config,
+    "export": export,
 }
 
 DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."

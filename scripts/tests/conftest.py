@@ -61,3 +61,36 @@ def algorithms(run_convscope):
         for entry in json.loads(listing.stdout)
         if entry["refusal"] is None and (entry["device"] == "cpu" or entry["emulated"])
     ]
+
+
+SMALL_CONFIG = {
+    "name": "two <layers> & more",
+    "layers": [
+        {
+            "name": "a",
+            "in_channels": 8,
+            "input": [12, 12],
+            "out_channels": 16,
+            "filter": 3,
+            "pad": 1,
+            "count": 2,
+        },
+        {"name": "b", "in_channels": 16, "input": [9, 9], "out_channels": 8, "filter": 1},
+    ],
+}
+
+
+@pytest.fixture(scope="session")
+def small_results(tmp_path_factory, run_convscope):
+    """A folder of results: two tiny layers, two batches, three passes, our rows and refused ones."""
+    folder = tmp_path_factory.mktemp("small")
+    config = folder / "config.json"
+    config.write_text(json.dumps(SMALL_CONFIG))
+    out = folder / "out"
+    run = run_convscope(
+        "run", config, "--batch", "1,2", "--threads", "1",
+        "--algorithm", "direct.cpu,im2col_gemm.cpu,winograd.f2x2*",
+        "--time-limit", "0.05", "--min-samples", "6", "--max-samples", "6", "--isolate", "off", "--out", out
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return out
