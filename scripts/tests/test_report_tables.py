@@ -160,3 +160,23 @@ def test_parser_is_complete():
         done = report(verb, "--help")
         assert done.code == 0
         assert f"convscope-report {verb}" in done.out.split("Examples:")[1]
+
+
+def test_wide_table_goes_on_below_with_its_first_column():
+    from convscope_report.render import WIDEST, terminal
+    from convscope_report.table import Column, Table
+
+    table = Table(
+        "wide", "?", [Column("name"), *(Column(f"layer{number}", "number", "ms") for number in range(60))]
+    )
+    table.add("fft", *range(1000, 1060))
+    lines = terminal(table).splitlines()
+    assert max(map(len, lines)) <= WIDEST + 2
+    assert (
+        sum(line.startswith("  name") for line in lines)
+        == sum(line.startswith("  fft") for line in lines)
+        > 1
+    )
+    assert [int(text) for line in lines if "fft" in line for text in line.split()[1:]] == list(
+        range(1000, 1060)
+    )
