@@ -2,8 +2,9 @@
 
 The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
 of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that
-the two distributions are alike in shape, so outliers count little. Samples of a run are not independent, which
-makes the interval too narrow: what keeps it honest is the noise floor, how far apart the series of --aa are.
+the two distributions are alike in shape, so outliers count little. Samples of a run are not independent,
+which makes the interval too narrow: what keeps it honest is the noise floor, DRIFT times as far as the series
+of --aa are apart.
 """
 
 import math
@@ -20,6 +21,8 @@ CONFIDENCE = 0.99
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
 DEFAULT_FLOOR = 0.05  # without --aa
 LEAST_FLOOR = 0.01
+DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
+MOST = 0.25  # however noisy: a larger difference is never the same
 LEAST_SAMPLES = 6
 
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
@@ -60,7 +63,7 @@ def noise_floor(*runs: Results) -> Floor:
     if not ratios:
         return Floor(DEFAULT_FLOOR, False)
     distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
-    return Floor(max(math.expm1(distance), LEAST_FLOOR), True)
+    return Floor(max(math.expm1(DRIFT * distance), LEAST_FLOOR), True)
 
 
 def shift(a, b) -> tuple:
@@ -72,27 +75,28 @@ def shift(a, b) -> tuple:
     return tuple(float(math.exp(end)) for end in ends)
 
 
-def verdict_of(low: float, high: float, floor: float, matters: float) -> str:
-    """Return the verdict on an interval of the ratio.
+def verdict_of(ratio: float, low: float, high: float, floor: float, matters: float) -> str:
+    """Return the verdict on a ratio and its interval.
 
-    FASTER, SLOWER: wholly beyond the noise floor. SAME: it reaches into the floor, not beyond what matters.
-    UNDECIDED: it reaches into the floor and beyond what matters, so it could be either.
+    FASTER, SLOWER: the interval is wholly beyond the noise floor. SAME: it reaches into it, and the ratio is
+    within what matters, and the interval within twice that. UNDECIDED: it could be either.
     """
     if high < 1 / (1 + floor):
         return "FASTER"
     if low > 1 + floor:
         return "SLOWER"
-    inside = low >= 1 / (1 + matters) and high <= 1 + matters
-    return "SAME" if inside else "UNDECIDED"
+    near = abs(math.log(ratio)) <= math.log1p(matters)
+    narrow = max(-math.log(low), math.log(high)) <= 2 * math.log1p(matters)
+    return "SAME" if near and narrow else "UNDECIDED"
 
 
 def compare(a: Results, b: Results, matters: float) -> tuple:
     """Return the Comparisons in A's order, the Floor, the share that matters, rows only in A, rows only in B.
 
-    A difference smaller than `matters` (0.05 is 5%) is none to the user; at least twice the floor is taken.
+    A difference smaller than `matters` (0.05 is 5%) is none to the user; a noisy run makes it larger.
     """
     floor = noise_floor(a, b)
-    matters = max(matters, 2 * floor.share)
+    matters = max(matters, min(floor.share, MOST))
     left, right = prepared(a), prepared(b)
     strict = {key(row, CANDIDATE): row for row in right}
     loose = {key(row, LOOSE): row for row in right}
@@ -105,10 +109,11 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
             only_a.append(row)
             continue
         used.add(key(other, CANDIDATE))
-        found.append(one(row, other, floor.share, matters))
+        if row["full_median_ms"] is not None or other["full_median_ms"] is not None:
+            found.append(one(row, other, floor.share, matters))
     if not found:
         raise ReportError(
-            "the two have no candidate in common: other networks, layers, batches or algorithms"
+            "the two have no candidate with a time in common: other networks, layers or algorithms"
         )
     return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
 
@@ -153,7 +158,7 @@ def one(a: dict, b: dict, floor: float, matters: float) -> Comparison:
         made.verdict = "UNDECIDED"
         return made
     made.ratio, made.low, made.high = shift(a["samples_ms"], b["samples_ms"])
-    made.verdict = verdict_of(made.low, made.high, floor, matters)
+    made.verdict = verdict_of(made.ratio, made.low, made.high, floor, matters)
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
         for name in FLAGGED

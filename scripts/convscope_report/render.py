@@ -5,6 +5,8 @@ import io
 
 from convscope_report.table import Cell, Table, cell_text, plain
 
+WIDEST = 220  # characters of a line; networks have up to 57 layers
+
 
 def mark(value) -> str:
     """`*` for the best, `~` for what ties with it, else nothing."""
@@ -26,7 +28,7 @@ def heading(table: Table) -> str:
 
 
 def terminal(table: Table) -> str:
-    """Aligned text of the width that it needs."""
+    """Return aligned text; a table wider than WIDEST goes on below, its first column repeated."""
     cells = [[column.heading for column in table.columns]]
     cells += [
         [mark(value) + cell_text(value, column) for value, column in zip(row, table.columns, strict=True)]
@@ -36,13 +38,28 @@ def terminal(table: Table) -> str:
     lines = [heading(table), f"  {table.question}"]
     if table.circumstances:
         lines.append(f"  {table.circumstances}")
-    for row in cells:
-        padded = [
-            text.rjust(width) if column.right else text.ljust(width)
-            for text, width, column in zip(row, widths, table.columns, strict=True)
-        ]
-        lines.append("  " + "  ".join(padded).rstrip())
+    for part in parts(widths):
+        for row in cells:
+            padded = [
+                row[place].rjust(widths[place])
+                if table.columns[place].right
+                else row[place].ljust(widths[place])
+                for place in part
+            ]
+            lines.append("  " + "  ".join(padded).rstrip())
     return "\n".join([*lines, *(f"  {note}" for note in notes(table))]) + "\n"
+
+
+def parts(widths: list) -> list:
+    """Return the columns of each part, at most WIDEST characters wide; the first column is in all of them."""
+    made, used = [[0]], widths[0]
+    for place, width in enumerate(widths[1:], start=1):
+        if used + 2 + width > WIDEST and len(made[-1]) > 1:
+            made.append([0])
+            used = widths[0]
+        made[-1].append(place)
+        used += 2 + width
+    return made
 
 
 def markdown(table: Table) -> str:

@@ -231,22 +231,28 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
             f"{table}: {len(rows)} rows, but results.json beside it has {len(records)} records: "
             "one of them was cut off or is of another run; copy the whole folder again"
         )
+    for column in (*CANDIDATE, "outcome"):
+        if column not in rows.columns:
+            raise ReportError(
+                f"{table}: no column {column}: this is no results.csv of convscope; copy the folder again"
+            )
+    facts = []
     for place, (row, record) in enumerate(zip(rows.to_dict("records"), records, strict=True)):
         try:
-            key = record["key"]
-            pairs = {
-                name: (row[name], key[name]) for name in ("layer", "problem", "algorithm", "threads", "cache")
+            theirs = {
+                name: record["key"][name] for name in ("layer", "problem", "algorithm", "threads", "cache")
             }
-            pairs["outcome"] = (row["outcome"], record["outcome"])
-        except (KeyError, TypeError) as fault:
+            theirs["outcome"] = record["outcome"]
+            facts.append(facts_of(record))
+        except (KeyError, TypeError, AttributeError) as fault:
             raise ReportError(
                 f"{file}: record {place}: {fault} is missing or of another kind; "
                 "the file is damaged: copy it again"
             ) from fault
-        for name, (ours, theirs) in pairs.items():
-            if ours != theirs:
+        for name, value in theirs.items():
+            if row[name] != value:
                 raise ReportError(
-                    f"{table}: row {place + 1} has {name} {ours}, but its record in results.json {theirs}: "
+                    f"{table}: row {place + 1} has {name} {row[name]}, its record in results.json {value}: "
                     "they are of different runs; copy the whole folder again"
                 )
     first = {
@@ -255,19 +261,23 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
         for layer in suite.get("layers", [])
         if layer.get("first")
     }
-    extra = {
-        "samples_ms": [samples_ms(record, "full") for record in records],
-        "samples_again_ms": [samples_ms(record, "repeat") for record in records],
-        "first": [place in first for place in zip(rows["network"], rows["layer"], strict=True)],
-        "sampling": [sampling_text(record.get("sampling")) for record in records],
-        "summary": [record["algorithm"]["summary"] for record in records],
-        "run": [run] * len(records),
+    places = zip(rows["network"], rows["layer"], strict=True)
+    extra = pd.DataFrame(facts, dtype=object).assign(run=run, first=[place in first for place in places])
+    return pd.concat([rows, extra.astype(object)], axis=1)
+
+
+def facts_of(record: dict) -> dict:
+    """Return what a record has and its row lacks."""
+    return {
+        "samples_ms": samples_ms(record, "full"),
+        "samples_again_ms": samples_ms(record, "repeat"),
+        "sampling": sampling_text(record.get("sampling")),
+        "summary": record["algorithm"]["summary"],
     }
-    return pd.concat([rows, pd.DataFrame(extra, dtype=object)], axis=1)
 
 
 def samples_ms(record: dict, series: str) -> list | None:
-    """Raw samples of a series of a record in ms, or None where there are none."""
+    """Return raw samples of a series of a record in ms, or None where there are none."""
     values = (record.get("time") or {}).get(series)
     return [1e3 * seconds for seconds in values["samples_seconds"]] if values else None
 

@@ -15,6 +15,9 @@ def pytest_addoption(parser):
         default=str(ROOT / "build" / "convscope"),
         help="the built program (default: build/convscope)",
     )
+    parser.addoption(
+        "--regenerate", action="store_true", help="write golden files anew instead of comparing with them"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +26,12 @@ def convscope(request) -> Path:
     program = Path(request.config.getoption("--convscope")).resolve()
     assert program.is_file(), f"{program} is not built; pass --convscope PATH"
     return program
+
+
+@pytest.fixture(scope="session")
+def regenerate(request) -> bool:
+    """Whether golden files are to be written."""
+    return request.config.getoption("--regenerate")
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def arguments(parser) -> None:
         type=float,
         default=5.0,
         metavar="PERCENT",
-        help="Differences below this do not matter to you (5); at least twice the noise floor is taken.",
+        help="Differences below this do not matter to you (5); the noise floor if that is more, up to 25.",
     )
     parser.add_argument(
         "--fail-on",
@@ -73,12 +73,8 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
     )
     machines = ", ".join(dict.fromkeys(comparison.place["device_name"] for comparison in found))
     table = Table(f"{networks}: A {options.a}, B {options.b}", QUESTION, columns, machines)
-    skipped = 0
     for comparison in found:
         place = comparison.place
-        if comparison.a_ms is None and comparison.b_ms is None:
-            skipped += 1
-            continue
         table.add(
             comparison.verdict,
             *(place[name] for name in ("layer", "pass", "batch", "algorithm")),
@@ -89,10 +85,9 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
             comparison.high,
             "; ".join(comparison.remarks) or None,
         )
-    timed = [comparison for comparison in found if comparison.a_ms is not None or comparison.b_ms is not None]
-    counts = Counter(comparison.verdict for comparison in timed)
+    counts = Counter(comparison.verdict for comparison in found)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
-    table.note(f"{said} of {len(timed)} rows.")
+    table.note(f"{said} of {len(found)} rows.")
     mean = compare.geometric_mean(found)
     if mean is not None:
         table.note(f"Geometric mean of B / A: {mean:.3f}x.")
@@ -101,8 +96,7 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
         f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
     )
-    if skipped:
-        table.note(f"{skipped} candidates have no time in either run and are left out.")
+    table.note("Candidates without a time in either run are left out.")
     for side, rows in (("A", only_a), ("B", only_b)):
         if rows:
             table.note(
