@@ -80,7 +80,9 @@ def drawn(title, question, text, sums, rows, look, words, kind):
     axes[0].set_yscale("log")
     axes[0].set_ylabel("sum over layers by count (ms, log)")
     axes[1].set_ylabel(
-        f"speed-up over {values[0]} {words}" if kind == "speed-up" else "images a second (1/s)"
+        f"speed-up over {values[0]} thread{'' if values[0] == 1 else 's'}"
+        if kind == "speed-up"
+        else "images a second (1/s)"
     )
     axes[1].set_ylim(0)
     for axis in axes:
