@@ -2,11 +2,13 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))  # the package convscope_report
 
 
 def pytest_addoption(parser):
@@ -14,6 +16,9 @@ def pytest_addoption(parser):
         "--convscope",
         default=str(ROOT / "build" / "convscope"),
         help="the built program (default: build/convscope)",
+    )
+    parser.addoption(
+        "--regenerate", action="store_true", help="write golden files anew instead of comparing with them"
     )
 
 
@@ -23,6 +28,12 @@ def convscope(request) -> Path:
     program = Path(request.config.getoption("--convscope")).resolve()
     assert program.is_file(), f"{program} is not built; pass --convscope PATH"
     return program
+
+
+@pytest.fixture(scope="session")
+def regenerate(request) -> bool:
+    """Whether golden files are to be written."""
+    return request.config.getoption("--regenerate")
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +63,36 @@ def algorithms(run_convscope):
         for entry in json.loads(listing.stdout)
         if entry["refusal"] is None and (entry["device"] == "cpu" or entry["emulated"])
     ]
+
+
+SMALL_CONFIG = {
+    "name": "two <layers> & more",
+    "layers": [
+        {
+            "name": "a",
+            "in_channels": 8,
+            "input": [12, 12],
+            "out_channels": 16,
+            "filter": 3,
+            "pad": 1,
+            "count": 2,
+        },
+        {"name": "b", "in_channels": 16, "input": [9, 9], "out_channels": 8, "filter": 1},
+    ],
+}
+
+
+@pytest.fixture(scope="session")
+def small_results(tmp_path_factory, run_convscope):
+    """A folder of results: two tiny layers, two batches, three passes, our rows and refused ones."""
+    folder = tmp_path_factory.mktemp("small")
+    config = folder / "config.json"
+    config.write_text(json.dumps(SMALL_CONFIG))
+    out = folder / "out"
+    run = run_convscope(
+        "run", config, "--batch", "1,2", "--threads", "1",
+        "--algorithm", "direct.cpu,im2col_gemm.cpu,winograd.f2x2*",
+        "--time-limit", "0.05", "--min-samples", "6", "--max-samples", "6", "--isolate", "off", "--out", out
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return out

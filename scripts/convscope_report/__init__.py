@@ -1,0 +1,4 @@
+"""Tables, figures, comparisons and reports from the results of `convscope run`.
+
+Start at cli.py (the table of verbs), results.py (what is read) and table.py (what is shown).
+"""

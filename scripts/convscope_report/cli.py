@@ -1,0 +1,56 @@
+"""The command line: a table of verbs, each with its arguments, what it does and an example."""
+
+import argparse
+import sys
+
+from convscope_report.errors import ReportError
+from convscope_report.verbs import compare, export, import_config, plot, published, report, table
+
+# Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
+VERBS = {
+    "table": table,
+    "published": published,
+    "compare": compare,
+    "plot": plot,
+    "report": report,
+    "import": import_config,
+    "export": export,
+}
+
+DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs."""
+    example = "convscope-report table layers out/alexnet"
+    parser = argparse.ArgumentParser(
+        "convscope-report",
+        description=DESCRIPTION,
+        epilog=f"Example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, verb in VERBS.items():
+        one = verbs.add_parser(
+            name,
+            help=verb.SUMMARY,
+            description=verb.SUMMARY,
+            epilog=f"Examples:\n{verb.EXAMPLE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        verb.arguments(one)
+        one.set_defaults(run=verb.run)
+    return parser
+
+
+def main(argv: list) -> int:
+    """Run a verb; exit code 2 with one message where the user can do something about it."""
+    options = build_parser().parse_args(argv)
+    try:
+        return options.run(options)
+    except ReportError as fault:
+        print(f"convscope-report: {fault}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        sys.stderr.close()
+        return 0

@@ -1,0 +1,186 @@
+"""Whether two runs differ, row by row, from their raw samples and their noise floor.
+
+The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
+of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that
+the two distributions are alike in shape, so outliers count little. Samples of a run are not independent,
+which makes the interval too narrow: what keeps it honest is the noise floor, DRIFT times as far as the series
+of --aa are apart.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from convscope_report.errors import ReportError
+from convscope_report.results import CANDIDATE, Results
+
+CONFIDENCE = 0.99
+FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
+DEFAULT_FLOOR = 0.05  # without --aa
+LEAST_FLOOR = 0.01
+DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
+MOST = 0.25  # however noisy: a larger difference is never the same
+LEAST_SAMPLES = 6
+
+VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
+
+# What makes two rows of a candidate comparable; where it differs, the row is refused.
+CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_name")
+# Where it differs the row is compared, since that may be the question, and says so.
+FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
+# A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.
+LOOSE = ["network", "layer", "pass", "batch", "device", "algorithm", "shape"]
+
+
+@dataclass
+class Comparison:
+    """The verdict of one candidate; `ratio` is B over A, so above 1 is slower."""
+
+    place: dict
+    verdict: str
+    a_ms: float | None = None
+    b_ms: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    remarks: list = field(default_factory=list)
+
+
+@dataclass
+class Floor:
+    """How far apart two measurements of one candidate are: `share` 0.03 is 3%; `measured` if by --aa."""
+
+    share: float
+    measured: bool
+
+
+def noise_floor(*runs: Results) -> Floor:
+    """Return the noise floor from the second series of --aa of all rows, or a default without any."""
+    ratios = [ratio for run in runs for ratio in run.rows["aa_ratio"].dropna()]
+    if not ratios:
+        return Floor(DEFAULT_FLOOR, False)
+    distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
+    return Floor(max(math.expm1(DRIFT * distance), LEAST_FLOOR), True)
+
+
+def shift(a, b) -> tuple:
+    """Return Hodges and Lehmann's ratio of the samples b over a, with its interval at CONFIDENCE."""
+    quotients = np.sort(np.subtract.outer(np.log(np.asarray(b)), np.log(np.asarray(a))).ravel())
+    spread = math.sqrt(len(a) * len(b) * (len(a) + len(b) + 1) / 12)
+    left_out = max(int(len(quotients) / 2 - norm.ppf((1 + CONFIDENCE) / 2) * spread), 0)
+    ends = np.median(quotients), quotients[left_out], quotients[-1 - left_out]
+    return tuple(float(math.exp(end)) for end in ends)
+
+
+def verdict_of(ratio: float, low: float, high: float, floor: float, matters: float) -> str:
+    """Return the verdict on a ratio and its interval.
+
+    FASTER, SLOWER: the interval is wholly beyond the noise floor. SAME: it reaches into it, and the ratio is
+    within what matters, and the interval within twice that. UNDECIDED: it could be either.
+    """
+    if high < 1 / (1 + floor):
+        return "FASTER"
+    if low > 1 + floor:
+        return "SLOWER"
+    near = abs(math.log(ratio)) <= math.log1p(matters)
+    narrow = max(-math.log(low), math.log(high)) <= 2 * math.log1p(matters)
+    return "SAME" if near and narrow else "UNDECIDED"
+
+
+def compare(a: Results, b: Results, matters: float) -> tuple:
+    """Return the Comparisons in A's order, the Floor, the share that matters, rows only in A, rows only in B.
+
+    A difference smaller than `matters` (0.05 is 5%) is none to the user; a noisy run makes it larger.
+    """
+    floor = noise_floor(a, b)
+    matters = max(matters, min(floor.share, MOST))
+    left, right = prepared(a), prepared(b)
+    strict = {key(row, CANDIDATE): row for row in right}
+    loose = {key(row, LOOSE): row for row in right}
+    used, found, only_a = set(), [], []
+    for row in left:
+        other = strict.get(key(row, CANDIDATE))
+        if other is None:
+            other = loose.get(key(row, LOOSE))
+        if other is None:
+            only_a.append(row)
+            continue
+        used.add(key(other, CANDIDATE))
+        if row["full_median_ms"] is not None or other["full_median_ms"] is not None:
+            found.append(one(row, other, floor.share, matters))
+    if not found:
+        raise ReportError(
+            "the two have no candidate with a time in common: other networks, layers or algorithms"
+        )
+    return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
+
+
+def prepared(results: Results) -> list:
+    """Return the rows as dicts, with the shape of the problem and the program's version; no repeats."""
+    rows = results.rows.to_dict("records")
+    for row in rows:
+        row["shape"] = row["problem"].split(" ", 3)[3]
+        program = results.runs[row["run"]].environment.get("program", {})
+        row["program"] = " ".join(
+            str(program.get(name)) for name in ("version", "commit", "compiler", "flags")
+        )
+    if len({key(row, CANDIDATE) for row in rows}) < len(rows):
+        raise ReportError(
+            f"{results.runs[0].folder}: it holds the same candidate twice; compare takes one run on each side"
+        )
+    return rows
+
+
+def key(row: dict, columns: list) -> tuple:
+    """Return the row's values in the columns."""
+    return tuple(row[column] for column in columns)
+
+
+def one(a: dict, b: dict, floor: float, matters: float) -> Comparison:
+    """Return the verdict on two rows of one candidate."""
+    made = Comparison(
+        {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
+    )
+    unlike = [name for name in CIRCUMSTANCES if differ(a[name], b[name])]
+    made.remarks = [f"{name} {shown(a[name])} against {shown(b[name])}" for name in unlike]
+    if unlike:
+        return made
+    for side, row in (("A", a), ("B", b)):
+        if row["outcome"] != "measured":
+            made.remarks.append(f"{side} is {row['outcome']}{': ' + row['reason'] if row['reason'] else ''}")
+    if made.remarks:
+        return made
+    if min(len(a["samples_ms"]), len(b["samples_ms"])) < LEAST_SAMPLES:
+        made.remarks.append(f"fewer than {LEAST_SAMPLES} samples; give --time-limit or --min-samples more")
+        made.verdict = "UNDECIDED"
+        return made
+    made.ratio, made.low, made.high = shift(a["samples_ms"], b["samples_ms"])
+    made.verdict = verdict_of(made.ratio, made.low, made.high, floor, matters)
+    made.remarks += [
+        f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
+        for name in FLAGGED
+        if differ(a[name], b[name])
+    ]
+    made.remarks += [f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["throttled"]]
+    return made
+
+
+def differ(a, b) -> bool:
+    """Say whether two values differ; two unknown ones do not."""
+    return a != b and not (
+        pd.api.types.is_scalar(a) and pd.isna(a) and pd.api.types.is_scalar(b) and pd.isna(b)
+    )
+
+
+def shown(value) -> str:
+    """Return a value for a remark."""
+    return "none" if value is None else str(value)
+
+
+def geometric_mean(found: list) -> float | None:
+    """Return the geometric mean of the ratios, None where there is none."""
+    ratios = [comparison.ratio for comparison in found if comparison.ratio is not None]
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios else None

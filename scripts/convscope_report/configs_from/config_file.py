@@ -1,0 +1,181 @@
+"""A convscope config (docs/configs.md) as it is put together here: layers, counts, and the file's text."""
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+
+LARGEST_SIZE = 2**31
+NAME_BYTES = 100
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One convolution of a config. Pairs are (height, width); dilation 1 is dense."""
+
+    name: str
+    in_channels: int
+    input: tuple[int, int]
+    out_channels: int
+    filter: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    pad: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+    count: int = 1
+    first: bool = False
+    batch: int | None = None
+
+    def output(self) -> tuple[int, int]:
+        """Return height and width of the output; below 1 where the filter does not fit."""
+        return tuple(
+            output_size(*axis)
+            for axis in zip(
+                self.input, self.filter, self.stride, self.pad, self.pad, self.dilation, strict=True
+            )
+        )
+
+    def defect(self) -> str | None:
+        """Return what the program would refuse about it, or None."""
+        sizes = (
+            self.in_channels,
+            self.out_channels,
+            self.groups,
+            self.count,
+            *self.input,
+            *self.filter,
+            *self.stride,
+            *self.dilation,
+        )
+        if not all(1 <= size <= LARGEST_SIZE for size in sizes) or min(self.pad) < 0:
+            return f"a size is not from 1 to {LARGEST_SIZE}"
+        if self.in_channels % self.groups or self.out_channels % self.groups:
+            return (
+                f"{self.groups} groups do not divide {self.in_channels} input and "
+                f"{self.out_channels} output channels"
+            )
+        if min(self.output()) < 1:
+            return f"the filter {pair(self.filter)} does not fit the padded input {pair(self.input)}"
+        return None
+
+    def problem(self) -> tuple:
+        """Return all but the name and the count: layers with equal problems are measured once."""
+        return (
+            self.in_channels,
+            self.input,
+            self.out_channels,
+            self.filter,
+            self.stride,
+            self.pad,
+            self.dilation,
+            self.groups,
+            self.first,
+            self.batch,
+        )
+
+
+@dataclass
+class Config:
+    """A config to be written, and what is to be told about how it came about."""
+
+    name: str
+    source: str
+    layers: list[Layer]
+    batch: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def output_size(size: int, taps: int, stride: int, begin: int, end: int, dilation: int) -> int:
+    """Count the outputs along one axis with `begin` and `end` zeros around it; 0 or less where none fits."""
+    return (size + begin + end - dilation * (taps - 1) - 1) // stride + 1
+
+
+def symmetric_pad(size: int, taps: int, stride: int, begin: int, end: int, dilation: int) -> int | None:
+    """Return the pad, the same at both ends of an axis, that computes the same outputs, or None.
+
+    It is `begin`: zeros at the end that no tap reads may be more or fewer.
+    """
+    wanted = output_size(size, taps, stride, begin, end, dilation)
+    return begin if output_size(size, taps, stride, begin, begin, dilation) == wanted else None
+
+
+def pair(extent: tuple[int, int]) -> str:
+    """Write (3, 5) as 3x5."""
+    return f"{extent[0]}x{extent[1]}"
+
+
+def clean_name(text: str, fallback: str) -> str:
+    """Return a name the program accepts: no control characters, 1 to 100 bytes of UTF-8."""
+    name = re.sub(r"[\x00-\x1f\x7f]", " ", text).strip() or fallback
+    return name.encode()[:NAME_BYTES].decode(errors="ignore")
+
+
+def merged(layers: list[Layer]) -> list[Layer]:
+    """Join equal problems to one layer named after the first, counts summed; names are made unique."""
+    by_problem: dict[tuple, Layer] = {}
+    for layer in layers:
+        known = by_problem.get(layer.problem())
+        by_problem[layer.problem()] = replace(known, count=known.count + layer.count) if known else layer
+    taken: set[str] = set()
+    result = []
+    for layer in by_problem.values():
+        name, number = layer.name, 2
+        while name in taken:
+            ending = f"_{number}"
+            name = clean_name(layer.name, "layer")[: NAME_BYTES - len(ending)] + ending
+            name = name.encode()[:NAME_BYTES].decode(errors="ignore")
+            number += 1
+        taken.add(name)
+        result.append(replace(layer, name=name))
+    return result
+
+
+def batches_settled(config: Config) -> Config:
+    """Make the batch that all layers share the config's; layers that differ keep their own."""
+    batches = {layer.batch for layer in config.layers}
+    if len(batches) == 1:
+        config.batch = batches.pop()
+        config.layers = [replace(layer, batch=None) for layer in config.layers]
+    return config
+
+
+def config_text(config: Config) -> str:
+    """Return the config file's text, one layer a line as the shipped ones are, defaults left out."""
+    lines = [
+        "{",
+        f'  "name": {quoted(clean_name(config.name, "network"))},',
+        f'  "source": {quoted(config.source)},',
+    ]
+    if config.batch is not None:
+        lines.append(f'  "batch": {config.batch},')
+    lines.append('  "layers": [')
+    lines.append(",\n".join("    " + layer_text(layer) for layer in config.layers))
+    lines += ["  ]", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(value) -> str:
+    """Write a value as JSON, letters of all languages left as they are."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def layer_text(layer: Layer) -> str:
+    """Write one layer as a JSON object on one line."""
+    fields = {
+        "name": layer.name,
+        "in_channels": layer.in_channels,
+        "input": list(layer.input),
+        "out_channels": layer.out_channels,
+        "filter": short(layer.filter),
+    }
+    for key, default in (("stride", (1, 1)), ("pad", (0, 0)), ("dilation", (1, 1))):
+        if getattr(layer, key) != default:
+            fields[key] = short(getattr(layer, key))
+    for key, default in (("groups", 1), ("count", 1), ("first", False), ("batch", None)):
+        if getattr(layer, key) != default:
+            fields[key] = getattr(layer, key)
+    return quoted(fields)
+
+
+def short(extent: tuple[int, int]):
+    """Return one number for a square extent, a list otherwise."""
+    return extent[0] if extent[0] == extent[1] else list(extent)

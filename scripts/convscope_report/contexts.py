@@ -1,0 +1,129 @@
+"""Rows split by circumstances, so that a table never mixes what cannot be compared; and orders of rows."""
+
+from convscope_report.errors import ReportError
+from convscope_report.results import PASSES
+from convscope_report.table import bytes_text
+
+CIRCUMSTANCES = (
+    "network",
+    "batch",
+    "math",
+    "layout",
+    "device",
+    "device_name",
+    "threads",
+    "cache",
+    "workspace_cap_bytes",
+)
+
+
+def contexts(rows, varying=()):
+    """Yield (title, circumstances, rows) for each set of circumstances, those of `varying` left out of it."""
+    fixed = [name for name in CIRCUMSTANCES if name not in varying]
+    for values, part in rows.groupby(fixed, sort=False, dropna=False):
+        yield (*words(dict(zip(fixed, values, strict=True))), part)
+
+
+def right_contexts(results, varying=()):
+    """Yield (title, circumstances, pass, right rows, all rows) for each set of circumstances and each pass.
+
+    Raises ReportError where no row was measured and is right.
+    """
+    right = results.right()
+    if right.empty:
+        raise ReportError(
+            "none of the rows was measured and is right, so there is nothing to compare; "
+            "`convscope run` measures, `verify` and an emulator do not"
+        )
+    for title, circumstances, everything in contexts(results.rows, varying):
+        rows = right.loc[right.index.intersection(everything.index)]
+        for name in passes_of(rows):
+            yield (
+                title,
+                circumstances,
+                name,
+                rows[rows["pass"] == name],
+                everything[everything["pass"] == name],
+            )
+
+
+def words(fixed: dict) -> tuple:
+    """Title and circumstances in the words that the program prints."""
+    title = fixed["network"] or "single problem"
+    if "batch" in fixed:
+        title += f", batch {fixed['batch']:.0f}"
+    parts = []
+    if "math" in fixed:
+        parts.append(f"{fixed['math']} {fixed.get('layout', '')}".strip())
+    elif "layout" in fixed:
+        parts.append(fixed["layout"])
+    if "threads" in fixed and fixed.get("device", "cpu") == "cpu":
+        parts.append(f"{fixed['threads']:.0f} thread{'' if fixed['threads'] == 1 else 's'}")
+    if "cache" in fixed:
+        parts.append(f"{fixed['cache']} cache")
+    if "workspace_cap_bytes" in fixed:
+        cap = fixed["workspace_cap_bytes"]
+        unlimited = cap is None or cap != cap
+        parts.append("any workspace" if unlimited else f"workspace up to {bytes_text(cap)}")
+    if "device_name" in fixed:
+        parts.append(fixed["device_name"])
+    return title, ", ".join(parts)
+
+
+def passes_of(rows) -> list:
+    """Return the passes that the rows have, forward first."""
+    return [name for name in PASSES if (rows["pass"] == name).any()]
+
+
+def in_order(values) -> list:
+    """Distinct values in the order of their first appearance."""
+    return list(dict.fromkeys(values))
+
+
+def overlaps(row, best) -> bool:
+    """Whether the 95% intervals of two rows' medians of full overlap; False where one has none."""
+    ends = (row["full_ci_low_ms"], row["full_ci_high_ms"], best["full_ci_low_ms"], best["full_ci_high_ms"])
+    if any(end is None or end != end for end in ends):
+        return False
+    return ends[0] <= ends[3] and ends[2] <= ends[1]
+
+
+def fastest(rows):
+    """Return the row with the least median, throttled ones behind all others; None where there is none."""
+    if rows.empty:
+        return None
+    calm = rows[~rows["throttled"].astype(bool)]
+    rows = rows if calm.empty else calm
+    return rows.loc[rows["full_median_ms"].astype(float).idxmin()]
+
+
+def refusals(rows) -> list:
+    """One sentence a reason for the rows without a valid time: who, where, why."""
+    places = {}
+    for row in rows[rows["outcome"] != "measured"].to_dict("records"):
+        why = row["reason"] or row["outcome"]
+        layers = places.setdefault((why, row["algorithm"]), [])
+        if row["layer"] not in layers:
+            layers.append(row["layer"])
+    grouped = {}
+    for (why, algorithm), layers in places.items():
+        grouped.setdefault((why, tuple(layers)), []).append(algorithm)
+    return [f"{why}: {', '.join(names)} on {', '.join(layers)}" for (why, layers), names in grouped.items()]
+
+
+def by_place(rows, *columns) -> dict:
+    """Rows as dicts, by the values of the given columns."""
+    return {tuple(row[column] for column in columns): row for row in rows.to_dict("records")}
+
+
+def counts_of(rows) -> dict:
+    """How often the network has each layer, in the order of the rows."""
+    return {row["layer"]: int(row["count"]) for row in rows.drop_duplicates("layer").to_dict("records")}
+
+
+def sum_by_count(found: dict, counts: dict, *place) -> float | None:
+    """Sum the medians of `found[(layer, *place)]` over layers, times their counts; None if one is missing."""
+    rows = [(count, found.get((layer, *place))) for layer, count in counts.items()]
+    if any(row is None for _, row in rows):
+        return None
+    return sum(count * row["full_median_ms"] for count, row in rows)

@@ -1,0 +1,1 @@
+"""The HTML report: one file that works from disk, without a network."""

@@ -1,0 +1,95 @@
+"""Puts the report together: data, tables, words, script and style in one HTML file."""
+
+import json
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+
+from convscope_report.errors import ReportError
+from convscope_report.figures.palette import COLOURS, HATCHES, OTHER_COLOUR, group
+from convscope_report.html import data, summary, surroundings
+from convscope_report.render import heading, mark, notes
+from convscope_report.table import cell_text
+from convscope_report.tables import TABLES
+
+HERE = Path(__file__).parent
+LARGEST = 6_000_000
+SCRIPTS = ("marks.js", "charts.js", "record.js", "report.js")
+
+
+def page(results, options, title: str) -> str:
+    """Return the whole document; `options` has what the tables ask for: results, where, convscope.
+
+    Raises ReportError where it would be larger than LARGEST bytes.
+    """
+    tables, missing = all_tables(results, options)
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    document = environment.get_template("report.html.j2").render(
+        title=title,
+        machines=surroundings.machines(results),
+        summary=summary.sections(results),
+        warnings=surroundings.warnings(results),
+        runs=surroundings.runs(results),
+        tables=tables,
+        missing=missing,
+        style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
+        script=Markup("\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)),
+        data=embedded(
+            {
+                **data.packed(results.rows.assign(ranked=results.rows.index.isin(results.right().index))),
+                "colours": COLOURS,
+                "other": OTHER_COLOUR,
+                "hatches": len(HATCHES),
+                "groups": {row["algorithm"]: group(row) for row in results.rows.to_dict("records")},
+            }
+        ),
+    )
+    size = len(document.encode())
+    if size > LARGEST:
+        raise ReportError(
+            f"the report would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:.0f}; "
+            "cut the rows by --where, as in --where pass=forward, or name fewer results"
+        )
+    return document
+
+
+def embedded(value) -> Markup:
+    """Return a value as JSON that may stand inside a script element: without </ and without <!--."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def all_tables(results, options):
+    """Return the tables that these results have, as cells by name, and what is missing with the reason."""
+    made, missing = [], []
+    for name, module in TABLES.items():
+        try:
+            found = module.tables(results if getattr(module, "NEEDS_RESULTS", True) else None, options)
+        except ReportError as fault:
+            missing.append((name, str(fault)))
+            continue
+        if found:
+            made.append((name, [as_cells(table) for table in found]))
+    return made, missing
+
+
+def as_cells(table) -> dict:
+    """Return a table as text, each cell with its alignment and mark."""
+    return {
+        "title": heading(table),
+        "published": table.published,
+        "question": table.question,
+        "circumstances": table.circumstances,
+        "columns": [(column.heading, column.right) for column in table.columns],
+        "rows": [
+            [
+                (cell_text(value, column), column.right, {"*": "best", "~": "tied"}.get(mark(value), ""))
+                for value, column in zip(row, table.columns, strict=True)
+            ]
+            for row in table.rows
+        ],
+        "notes": notes(table, "bold:", "italic:"),
+    }

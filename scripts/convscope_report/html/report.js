@@ -1,0 +1,269 @@
+// Start here: rows from the embedded data, filters, legend, charts, the list of rows, light and dark.
+
+const embedded = JSON.parse(document.getElementById("data").textContent);
+
+function unpacked(columns) {
+  const first = columns[0];
+  const count = (first.values ?? first.places).length;
+  return Array.from({ length: count }, (_, index) => {
+    const row = {};
+    for (const column of columns) row[column.name] = column.values ? column.values[index] : column.distinct[column.places[index]];
+    return row;
+  });
+}
+
+const allRows = unpacked(embedded.columns);
+
+// Colour by group, hatch and marker by place in it, as in the figures that `convscope-report plot` draws.
+function makeLooks() {
+  const groups = Object.keys(embedded.colours);
+  const rank = (name) => { const at = groups.indexOf(embedded.groups[name]); return at < 0 ? groups.length : at; };
+  const names = Object.keys(embedded.groups).sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const looks = new Map();
+  const members = {};
+  names.forEach((name, order) => {
+    const group = embedded.groups[name];
+    members[group] = (members[group] ?? -1) + 1;
+    looks.set(name, { order, colour: embedded.colours[group] ?? embedded.other, library: group === "library",
+      hatch: members[group] % embedded.hatches, marker: members[group] + rank(name) });
+  });
+  return looks;
+}
+
+const looks = makeLooks();
+const hidden = new Set();
+
+// Filters in this order; `all` may leave every value, `always` shows the filter with a single value too, `words` says
+// the value below a chart.
+const FILTERS = [
+  { column: "device_name", label: "machine", always: true },
+  { column: "network", label: "network" },
+  { column: "pass", label: "pass", all: true, always: true, text: (value) => PASS_NAMES[value] },
+  { column: "batch", label: "batch", always: true, words: (value) => `batch ${value}` },
+  { column: "math", label: "math mode", always: true },
+  { column: "layer", label: "layer", all: true, always: true },
+  { column: "layout", label: "layout" },
+  { column: "threads", label: "threads", words: (value) => `${value} threads` },
+  { column: "cache", label: "cache", words: (value) => `${value} cache` },
+  { column: "workspace_cap_bytes", label: "workspace cap", text: (value) => (value === null ? "any" : bytesText(value)),
+    words: (value) => (value === null ? "any workspace" : `workspace up to ${bytesText(value)}`) },
+];
+const ALL = "\u0000all";
+const chosen = {};
+
+const matches = (row, besides = null) => FILTERS.every(({ column }) =>
+  column === besides || chosen[column] === ALL || row[column] === chosen[column]);
+
+function buildFilters() {
+  const form = document.getElementById("filters");
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const filter of FILTERS) {
+    const values = [...new Set(allRows.map((row) => row[filter.column]))];
+    chosen[filter.column] = filter.all && filter.column === "layer" ? ALL : values[0];
+    if (values.length < 2 && !filter.always) continue;
+    const select = document.createElement("select");
+    select.name = filter.column;
+    if (filter.all) select.add(new Option("all", ALL));
+    filter.values = values;
+    values.forEach((value, index) => {
+      const text = filter.text ? filter.text(value) : String(value ?? "none");
+      select.add(new Option(text, String(index)));
+    });
+    select.value = chosen[filter.column] === ALL ? ALL : "0";
+    select.addEventListener("change", () => {
+      chosen[filter.column] = select.value === ALL ? ALL : values[Number(select.value)];
+      keepSome(filter.column);
+      draw();
+    });
+    filter.select = select;
+    const label = document.createElement("label");
+    label.append(filter.label, select);
+    form.append(label);
+  }
+}
+
+// Where the new choice leaves no row, the other filters take the values of the first row that has it.
+function keepSome(column) {
+  if (allRows.some((row) => matches(row))) return;
+  const row = allRows.find((one) => chosen[column] === ALL || one[column] === chosen[column]);
+  for (const filter of FILTERS) {
+    if (filter.column === column || chosen[filter.column] === ALL) continue;
+    chosen[filter.column] = row[filter.column];
+    if (filter.select) filter.select.value = String(filter.values.indexOf(row[filter.column]));
+  }
+}
+
+function drawLegend(rows) {
+  const legend = document.getElementById("legend");
+  legend.replaceChildren();
+  const names = new Set(rows.filter((row) => row.outcome === "measured").map((row) => row.algorithm));
+  for (const [name, look] of looks) {
+    if (!names.has(name)) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.setAttribute("aria-pressed", String(!hidden.has(name)));
+    const sample = element("svg", { width: 34, height: 14, "aria-hidden": "true" },
+      element("rect", { width: 16, height: 14, fill: look.colour }));
+    if (look.hatch) sample.append(element("rect", { width: 16, height: 14, fill: `url(#hatch${look.hatch})` }));
+    sample.append(shape(look.marker, 26, 7, look.colour, !look.library));
+    button.append(sample, name);
+    button.addEventListener("click", () => {
+      if (!hidden.delete(name)) hidden.add(name);
+      draw();
+      [...legend.children].find((one) => one.textContent === name)?.focus();
+    });
+    legend.append(button);
+  }
+}
+
+const said = document.createElement("p");
+said.setAttribute("aria-live", "polite");
+said.style.cssText = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
+
+function drawCharts() {
+  const holder = document.getElementById("figures");
+  const visible = (row) => !hidden.has(row.algorithm);
+  const circumstances = (free) => FILTERS.filter(({ column }) => !["pass", "layer", free].includes(column))
+    .map(({ column, words }) => (words ? words(chosen[column]) : chosen[column])).filter(Boolean).join(", ");
+  holder.replaceChildren();
+  for (const chart of CHARTS) {
+    const figure = document.createElement("figure");
+    if (chart.wide) figure.classList.add("wide");
+    const caption = document.createElement("figcaption");
+    caption.append(chart.title);
+    for (const words of [chart.question, circumstances(chart.free)]) {
+      const span = document.createElement("span");
+      span.className = "faint";
+      span.textContent = words;
+      caption.append(span);
+    }
+    figure.append(caption);
+    holder.append(figure);
+    const width = Math.max(300, figure.clientWidth - 22);
+    const frame = chart.draw(allRows.filter((row) => matches(row, chart.free) && visible(row)), width, looks);
+    if (!frame) {
+      figure.remove();
+      continue;
+    }
+    const scroll = document.createElement("div");
+    scroll.className = "chart";
+    scroll.append(frame.svg);
+    figure.append(scroll);
+    makeLive(frame, said);
+  }
+}
+
+const LIST = [
+  { head: "layer", value: (row) => row.layer },
+  { head: "pass", value: (row) => PASS_NAMES[row.pass] },
+  { head: "median (ms)", number: (row) => row.full_median_ms },
+  { head: "95% interval (ms)", value: interval },
+  { head: "nominal GFLOP/s", number: (row) => row.gflops_nominal },
+  { head: "% of ceiling", number: (row) => row.percent_of_ceiling },
+  { head: "workspace", number: (row) => row.workspace_bytes, text: bytesText },
+  { head: "error", number: (row) => row.relative_l2, text: (value) => value.toExponential(1) },
+  { head: "outcome", value: (row) => (row.outcome === "measured" ? row.stop_reason : (row.reason ?? row.outcome)) },
+];
+const LONGEST = 500;
+let sortedBy = { index: -1, down: false };
+
+function sorted(rows) {
+  if (sortedBy.index < 0) return rows;
+  const column = LIST[sortedBy.index];
+  const key = column.number ?? column.value;
+  const order = (a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (x === null || y === null) return (x === null) - (y === null);
+    return (x < y ? -1 : x > y ? 1 : 0) * (sortedBy.down ? -1 : 1);
+  };
+  return [...rows].sort(order);
+}
+
+function drawList(rows) {
+  const table = document.getElementById("list");
+  table.replaceChildren();
+  const head = table.createTHead().insertRow();
+  ["algorithm", ...LIST.map((column) => column.head), "rerun", "note"].forEach((name, place) => {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    const index = place - 1;
+    if (index < 0 || index >= LIST.length) cell.textContent = name;
+    else {
+      const button = document.createElement("button");
+      button.type = "button";
+      const arrow = sortedBy.index === index ? (sortedBy.down ? " ▼" : " ▲") : "";
+      if (arrow) cell.setAttribute("aria-sort", sortedBy.down ? "descending" : "ascending");
+      button.textContent = name + arrow;
+      button.addEventListener("click", () => {
+        sortedBy = { index, down: sortedBy.index === index && !sortedBy.down };
+        drawList(rows);
+        table.querySelectorAll("th button")[index].focus();
+      });
+      cell.append(button);
+    }
+    head.append(cell);
+  });
+  const body = table.createTBody();
+  for (const row of sorted(rows).slice(0, LONGEST)) body.append(listLine(row));
+}
+
+function listLine(row) {
+  const line = document.createElement("tr");
+  const open = document.createElement("button");
+  open.type = "button";
+  open.textContent = row.algorithm;
+  open.addEventListener("click", () => openRecord(row));
+  line.insertCell().append(open);
+  for (const column of LIST) {
+    const cell = line.insertCell();
+    if (column.number) {
+      const value = column.number(row);
+      cell.className = "right";
+      cell.textContent = value === null ? "-" : (column.text ?? digits)(value);
+    } else cell.textContent = column.value(row) ?? "";
+  }
+  const copy = document.createElement("button");
+  copy.type = "button";
+  copy.textContent = "copy";
+  copy.setAttribute("aria-label", `copy the command that measures ${row.algorithm} on ${row.layer} again`);
+  copy.addEventListener("click", () => {
+    document.getElementById("rerun").textContent = row.rerun;
+    copyText(row.rerun, copy);
+  });
+  line.insertCell().append(copy);
+  const note = line.insertCell();
+  note.className = "note";
+  note.textContent = row.note ?? "";
+  return line;
+}
+
+function draw() {
+  const rows = allRows.filter((row) => matches(row));
+  const good = rows.filter((row) => row.outcome === "measured").length;
+  const more = rows.length > LONGEST ? `; the list has the first ${LONGEST}` : "";
+  document.getElementById("shown").textContent = `${rows.length} rows, ${good} of them measured${more}`;
+  drawLegend(rows);
+  drawCharts();
+  drawList(rows);
+}
+
+function setTheme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  const button = document.getElementById("theme");
+  button.setAttribute("aria-pressed", String(dark));
+}
+
+document.body.append(hatchPatterns(), said);
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
+document.getElementById("theme").addEventListener("click", () =>
+  setTheme(document.documentElement.dataset.theme !== "dark"));
+buildFilters();
+draw();
+let timer = 0;
+let lastWidth = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === lastWidth) return;
+  lastWidth = window.innerWidth;
+  clearTimeout(timer);
+  timer = setTimeout(draw, 150);
+});

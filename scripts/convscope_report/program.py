@@ -1,0 +1,43 @@
+"""Calls the C++ program for what it computes itself: its selection, its policies, its list of algorithms."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from convscope_report.errors import ReportError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def find(path: str | None) -> Path:
+    """Return the program: the path given, build/convscope of this checkout, or `convscope` on the PATH."""
+    if path is not None:
+        if not Path(path).is_file():
+            raise ReportError(
+                f"--convscope {path}: no such file; name the built program, as in build/convscope"
+            )
+        return Path(path).resolve()
+    built = ROOT / "build" / "convscope"
+    found = built if built.is_file() else shutil.which("convscope")
+    if found is None:
+        raise ReportError(
+            f"{built} is not built, and this needs it; run scripts/build, or name it by --convscope PATH"
+        )
+    return Path(found)
+
+
+def ask(path: str | None, *arguments):
+    """Return the JSON that the program prints when called with the arguments and --json."""
+    command = [str(find(path)), *map(str, arguments), "--json"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        said = answer.stderr.strip().removeprefix("convscope: ") or f"exit code {answer.returncode}"
+        raise ReportError(f"`convscope {arguments[0]}` says: {said}")
+    try:
+        return json.loads(answer.stdout)
+    except json.JSONDecodeError as fault:
+        raise ReportError(
+            f"`convscope {arguments[0]}` printed no JSON ({fault}); "
+            f"{command[0]} is of another version: run scripts/build"
+        ) from fault

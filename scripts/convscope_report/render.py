@@ -1,0 +1,149 @@
+"""Tables as text for a terminal, Markdown, LaTeX (booktabs) and CSV."""
+
+import csv
+import io
+
+from convscope_report.table import Cell, Table, cell_text, plain
+
+WIDEST = 220  # characters of a line; networks have up to 57 layers
+
+
+def mark(value) -> str:
+    """`*` for the best, `~` for what ties with it, else nothing."""
+    if not isinstance(value, Cell):
+        return ""
+    return "*" if value.best else "~" if value.tied else ""
+
+
+def notes(table: Table, best: str = "*", tied: str = "~") -> list:
+    """Return the footnotes, after them what the marks mean that the table has; `best`, `tied` name them."""
+    used = {mark(value) for row in table.rows for value in row}
+    legend = {"*": f"{best} {table.best_means}", "~": f"{tied} {table.tied_means}"}
+    return [*table.footnotes, *(text for sign, text in legend.items() if sign in used)]
+
+
+def heading(table: Table) -> str:
+    """Return the title; figures that others measured say so."""
+    return f"PUBLISHED, not measured here: {table.title}" if table.published else table.title
+
+
+def terminal(table: Table) -> str:
+    """Return aligned text; a table wider than WIDEST goes on below, its first column repeated."""
+    cells = [[column.heading for column in table.columns]]
+    cells += [
+        [mark(value) + cell_text(value, column) for value, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
+    lines = [heading(table), f"  {table.question}"]
+    if table.circumstances:
+        lines.append(f"  {table.circumstances}")
+    for part in parts(widths):
+        for row in cells:
+            padded = [
+                row[place].rjust(widths[place])
+                if table.columns[place].right
+                else row[place].ljust(widths[place])
+                for place in part
+            ]
+            lines.append("  " + "  ".join(padded).rstrip())
+    return "\n".join([*lines, *(f"  {note}" for note in notes(table))]) + "\n"
+
+
+def parts(widths: list) -> list:
+    """Return the columns of each part, at most WIDEST characters wide; the first column is in all of them."""
+    made, used = [[0]], widths[0]
+    for place, width in enumerate(widths[1:], start=1):
+        if used + 2 + width > WIDEST and len(made[-1]) > 1:
+            made.append([0])
+            used = widths[0]
+        made[-1].append(place)
+        used += 2 + width
+    return made
+
+
+def markdown(table: Table) -> str:
+    """Return a table of GitHub's Markdown; the best is bold."""
+
+    def cell(value, column) -> str:
+        text = cell_text(value, column).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+        return f"**{text}**" if mark(value) == "*" else mark(value) + text
+
+    lines = [f"### {heading(table)}", "", table.question, ""]
+    if table.circumstances:
+        lines += [table.circumstances, ""]
+    lines.append("| " + " | ".join(column.heading.replace("_", "\\_") for column in table.columns) + " |")
+    lines.append("|" + "|".join("---:" if column.right else "---" for column in table.columns) + "|")
+    for row in table.rows:
+        cells = [cell(value, column) for value, column in zip(row, table.columns, strict=True)]
+        lines.append("| " + " | ".join(cells) + " |")
+    remarks = notes(table, best="bold:")
+    if remarks:
+        lines += ["", *(f"- {remark}".replace("_", "\\_") for remark in remarks)]
+    return "\n".join(lines) + "\n"
+
+
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def latex_text(text: str) -> str:
+    """Text with LaTeX's special characters escaped."""
+    return "".join(LATEX_SPECIAL.get(character, character) for character in text)
+
+
+def latex(table: Table) -> str:
+    """Return a floating table for the booktabs package; the best is bold, ties are italic."""
+
+    def cell(value, column) -> str:
+        text = latex_text(cell_text(value, column))
+        sign = mark(value)
+        return rf"\textbf{{{text}}}" if sign == "*" else rf"\textit{{{text}}}" if sign == "~" else text
+
+    remarks = notes(table, best="bold:", tied="italic:")
+    caption = ". ".join(part.rstrip(".") for part in (heading(table), table.circumstances) if part)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_text(caption)}}}",
+        rf"\begin{{tabular}}{{{''.join('r' if column.right else 'l' for column in table.columns)}}}",
+        r"\toprule",
+        " & ".join(latex_text(column.heading) for column in table.columns) + r" \\",
+        r"\midrule",
+    ]
+    for row in table.rows:
+        lines.append(
+            " & ".join(cell(value, column) for value, column in zip(row, table.columns, strict=True)) + r" \\"
+        )
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [rf"\par\footnotesize {latex_text(remark)}" for remark in remarks]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def comma_separated(table: Table) -> str:
+    """RFC 4180 with plain values in full precision (a percentage as a fraction); no title, no footnotes.
+
+    A column `source` says of each row whether it was measured here or is published.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["table", "source", *(column.heading for column in table.columns)])
+    source = "published" if table.published else "measured"
+    for row in table.rows:
+        values = [plain(value) for value in row]
+        writer.writerow([table.title, source, *("" if value is None else value for value in values)])
+    return text.getvalue()
+
+
+FORMATS = {"terminal": terminal, "markdown": markdown, "latex": latex, "csv": comma_separated}
+
+
+def render(tables: list, form: str) -> str:
+    """All tables in one of FORMATS, an empty line between them."""
+    return "\n".join(FORMATS[form](table) for table in tables)

@@ -1,0 +1,296 @@
+"""Results of `convscope run`: one data frame of all rows, and what is known of each run.
+
+The columns are the program's own (docs/results_format.md): they are read from results.csv, the raw samples,
+the environment and the config from results.json beside it. Nothing that the program derived is derived again.
+"""
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from convscope_report.errors import ReportError
+
+SCHEMA_VERSIONS = (1, 2)
+PASSES = ("forward", "backward_data", "backward_filter")
+
+# Columns that results.csv of schema version 1, or an early one of 2, lacks, and their value there.
+LATER_COLUMNS = {
+    "knobs": 0,
+    "single_median_ms": None,
+    "power_watts": None,
+    "temperature_celsius": None,
+    "throttle_reasons": None,
+    "library_asked": None,
+    "library_offers": None,
+    "library_notes": None,
+    "library_repeats": None,
+    "library_ms": None,
+    "descriptor_ms": None,
+    "heuristic_ms": None,
+    "build_ms": None,
+    "compile_ms": None,
+}
+
+# What two rows share when they are measurements of the same candidate, and so repeats of each other.
+CANDIDATE = [
+    "network",
+    "layer",
+    "pass",
+    "math",
+    "layout",
+    "batch",
+    "problem",
+    "device",
+    "device_name",
+    "threads",
+    "cache",
+    "workspace_cap_bytes",
+    "algorithm",
+]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a results.json says besides its records, and the folder that it is in."""
+
+    folder: Path
+    schema_version: int
+    argv: list
+    config: list
+    environment: dict
+    ceilings: list
+
+    @property
+    def started(self) -> str:
+        """When it began, UTC, as the program wrote it; empty for a merged folder."""
+        return self.environment.get("started", "")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of one or several runs.
+
+    `rows`: one row a candidate with the columns of results.csv (times in ms, sizes in bytes, None where
+    nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw samples of full;
+    `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads the image;
+    `sampling`, the rule of sampling as one line, or None; `summary`, what the algorithm says of itself.
+    """
+
+    rows: pd.DataFrame
+    runs: list
+
+    def where(self, **values) -> "Results":
+        """Keep the rows whose columns have one of the given values; raises ReportError if none is left."""
+        rows = self.rows
+        for column, wanted in values.items():
+            if column not in rows.columns:
+                known = ", ".join(name for name in rows.columns if not name.startswith("samples"))
+                raise ReportError(f"--where {column}=...: there is no such column; the columns are {known}")
+            found = rows[column].map(as_text)
+            left = rows[found.isin([str(value) for value in wanted])]
+            if left.empty:
+                there = ", ".join(sorted(set(found)))
+                raise ReportError(
+                    f"--where {column}={','.join(wanted)} leaves no rows; the values there are: {there}"
+                )
+            rows = left
+        return Results(rows, self.runs)
+
+    def right(self) -> pd.DataFrame:
+        """Return the rows that may be ranked: measured, verified, one a candidate.
+
+        Of repeats the middle one by time counts, of two the faster; an algorithm that is wrong in one repeat
+        is wrong (docs/selection.md).
+        """
+        groups = self.rows.groupby(CANDIDATE, sort=False, dropna=False)
+        middles = []
+        for _, repeats in groups:
+            good = repeats[repeats["outcome"] == "measured"]
+            if good.empty or (repeats["outcome"] == "wrong").any():
+                continue
+            middles.append(good["full_median_ms"].sort_values().index[(len(good) - 1) // 2])
+        return self.rows.loc[sorted(middles)]
+
+    def refused(self) -> pd.DataFrame:
+        """Return the rows without a valid time, each with `reason` and `note`."""
+        return self.rows[self.rows["outcome"] != "measured"]
+
+
+def load(paths) -> Results:
+    """Read result folders or results.json files; raise ReportError for whatever is no such thing."""
+    if not paths:
+        raise ReportError("no results given; name one or more result folders, as in out/alexnet")
+    runs, parts = [], []
+    for path in paths:
+        file = locate(Path(path))
+        document = read_json(file)
+        run = run_of(document, file)
+        rows = read_rows(file.with_name("results.csv"))
+        parts.append(attach_records(rows, document, len(runs), file))
+        runs.append(run)
+    return Results(pd.concat(parts, ignore_index=True), runs)
+
+
+def locate(path: Path) -> Path:
+    """Return the results.json that is meant by a folder or a file."""
+    if path.is_dir():
+        file = path / "results.json"
+        if not file.is_file() and (path / "journal.jsonl").is_file():
+            raise ReportError(
+                f"{path}: the run was interrupted before it wrote results.json; "
+                f"`convscope run --resume {path}` finishes it"
+            )
+        if not file.is_file():
+            raise ReportError(
+                f"{path}: no results.json in this folder; name one that `convscope run --out` made"
+            )
+        return file
+    if not path.is_file():
+        raise ReportError(f"{path}: no such file or folder; name a result folder, as in out/alexnet")
+    return path
+
+
+def read_json(file: Path) -> dict:
+    """Return the document of a results.json, its outline checked."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise ReportError(f"{file}: cannot be read as text: {fault}; name a results.json") from fault
+    if not text.strip():
+        raise ReportError(f"{file}: the file is empty; run the benchmark again, or name another folder")
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as fault:
+        ended = fault.pos >= len(text.rstrip()) - 1 or "Unterminated" in fault.msg
+        what = "the file ends too early: it was cut off" if ended else "this is not JSON"
+        raise ReportError(
+            f"{file}, line {fault.lineno}, column {fault.colno}: {what} ({fault.msg}); "
+            "copy it again from where it was made, or name a results.json"
+        ) from fault
+    if not isinstance(document, dict) or "schema_version" not in document:
+        raise ReportError(
+            f"{file}: no schema_version: this is not a result file of convscope; "
+            "name a folder that `convscope run --out` made"
+        )
+    version = document["schema_version"]
+    if version not in SCHEMA_VERSIONS:
+        known = ", ".join(map(str, SCHEMA_VERSIONS))
+        raise ReportError(
+            f"{file}: schema_version is {json.dumps(version)}; this program reads {known}; "
+            "use the convscope-report that came with the program that wrote it"
+        )
+    for name, kind in {
+        "argv": list,
+        "config": list,
+        "environment": dict,
+        "ceilings": list,
+        "records": list,
+    }.items():
+        if not isinstance(document.get(name), kind):
+            raise ReportError(
+                f"{file}: {name} is missing or of another kind; the file is damaged: copy it again"
+            )
+    if not document["records"]:
+        raise ReportError(f"{file}: it holds no records: the run had no candidates; name another folder")
+    return document
+
+
+def run_of(document: dict, file: Path) -> Run:
+    """Return what is known of the run besides its rows."""
+    parts = ("argv", "config", "environment", "ceilings")
+    return Run(file.parent, document["schema_version"], *(document[part] for part in parts))
+
+
+def read_rows(file: Path) -> pd.DataFrame:
+    """Return the rows of a results.csv, columns that it lacks added; the order is that of the records."""
+    if not file.is_file():
+        raise ReportError(
+            f"{file}: missing beside results.json; copy the whole folder, "
+            "or let `convscope merge FOLDER --out NEW` write both again"
+        )
+    try:
+        # Text such as NA must stay text; only an empty field is unknown. The frame is of objects: None stays
+        # None, whole numbers stay whole.
+        rows = pd.read_csv(file, keep_default_na=False, na_values=[""], low_memory=False)
+    except (ValueError, OSError, csv.Error) as fault:
+        raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
+    later = {column: [value] * len(rows) for column, value in LATER_COLUMNS.items()}
+    known = {column: rows[column].astype(object).where(rows[column].notna(), None) for column in rows}
+    return pd.DataFrame({**later, **known}, dtype=object)
+
+
+def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> pd.DataFrame:
+    """Add to the rows what only the records have; they must be those of the same run, in the same order."""
+    records = document["records"]
+    table = file.with_name("results.csv")
+    if len(rows) != len(records):
+        raise ReportError(
+            f"{table}: {len(rows)} rows, but results.json beside it has {len(records)} records: "
+            "one of them was cut off or is of another run; copy the whole folder again"
+        )
+    for column in (*CANDIDATE, "outcome"):
+        if column not in rows.columns:
+            raise ReportError(
+                f"{table}: no column {column}: this is no results.csv of convscope; copy the folder again"
+            )
+    facts = []
+    for place, (row, record) in enumerate(zip(rows.to_dict("records"), records, strict=True)):
+        try:
+            theirs = {
+                name: record["key"][name] for name in ("layer", "problem", "algorithm", "threads", "cache")
+            }
+            theirs["outcome"] = record["outcome"]
+            facts.append(facts_of(record))
+        except (KeyError, TypeError, AttributeError) as fault:
+            raise ReportError(
+                f"{file}: record {place}: {fault} is missing or of another kind; "
+                "the file is damaged: copy it again"
+            ) from fault
+        for name, value in theirs.items():
+            if row[name] != value:
+                raise ReportError(
+                    f"{table}: row {place + 1} has {name} {row[name]}, its record in results.json {value}: "
+                    "they are of different runs; copy the whole folder again"
+                )
+    first = {
+        (suite.get("name"), layer.get("name"))
+        for suite in document["config"]
+        for layer in suite.get("layers", [])
+        if layer.get("first")
+    }
+    places = zip(rows["network"], rows["layer"], strict=True)
+    extra = pd.DataFrame(facts, dtype=object).assign(run=run, first=[place in first for place in places])
+    return pd.concat([rows, extra.astype(object)], axis=1)
+
+
+def facts_of(record: dict) -> dict:
+    """Return what a record has and its row lacks."""
+    return {
+        "samples_ms": samples_ms(record, "full"),
+        "samples_again_ms": samples_ms(record, "repeat"),
+        "sampling": sampling_text(record.get("sampling")),
+        "summary": record["algorithm"]["summary"],
+    }
+
+
+def samples_ms(record: dict, series: str) -> list | None:
+    """Return raw samples of a series of a record in ms, or None where there are none."""
+    values = (record.get("time") or {}).get(series)
+    return [1e3 * seconds for seconds in values["samples_seconds"]] if values else None
+
+
+def sampling_text(rule: dict | None) -> str | None:
+    """Return a rule of sampling as one line, --aa left out: it changes no sample of the first series."""
+    return rule and " ".join(f"{name}={value}" for name, value in rule.items() if name != "repeat")
+
+
+def as_text(value) -> str:
+    """Return a value as it stands in results.csv: whole numbers without a point, true and false small."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

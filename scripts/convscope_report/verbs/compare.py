@@ -1,0 +1,121 @@
+"""The verb `compare`: what differs between two runs, and whether it is real."""
+
+from collections import Counter
+
+from convscope_report import compare, results
+from convscope_report.errors import ReportError
+from convscope_report.render import FORMATS, render
+from convscope_report.table import Column, Table
+from convscope_report.verbs.common import WHERE_HELP, conditions, write_or_print
+
+SUMMARY = (
+    "Compare two runs row by row: FASTER, SLOWER, SAME or UNDECIDED, from raw samples and the noise floor."
+)
+EXAMPLE = """\
+  convscope-report compare out/before out/after
+  convscope-report compare out/before out/after --fail-on slower --where pass=forward"""
+QUESTION = "Is B faster or slower than A, row by row, beyond the noise?"
+
+
+def arguments(parser) -> None:
+    """Take A, B, --where, --matters, --fail-on, --format and -o."""
+    parser.add_argument("a", metavar="A", help="The result folder to compare against.")
+    parser.add_argument("b", metavar="B", help="The result folder to judge.")
+    parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
+    parser.add_argument(
+        "--matters",
+        type=float,
+        default=5.0,
+        metavar="PERCENT",
+        help="Differences below this do not matter to you (5); the noise floor if that is more, up to 25.",
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("slower", "undecided"),
+        help="Exit with 1 if a row is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
+    parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+
+
+def run(options) -> int:
+    """Print the table of verdicts; exit code 1 where --fail-on says so."""
+    if options.matters <= 0:
+        raise ReportError(f"--matters {options.matters:g}: expected a percentage above 0, as in --matters 5")
+    wanted = conditions(options.where, "--where")
+    a, b = (results.load([path]).where(**wanted) for path in (options.a, options.b))
+    found, floor, matters, only_a, only_b = compare.compare(a, b, options.matters / 100)
+    made = verdicts(options, found, floor, matters, only_a, only_b)
+    write_or_print(render([made], options.format), options.out)
+    failing = {"slower": {"SLOWER"}, "undecided": {"SLOWER", "UNDECIDED", "REFUSED"}}.get(
+        options.fail_on, set()
+    )
+    return 1 if any(comparison.verdict in failing for comparison in found) else 0
+
+
+def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
+    """Return a row a candidate, and in the footnotes the counts, the mean, the floor and what to do."""
+    columns = [
+        Column("verdict"),
+        Column("layer"),
+        Column("pass"),
+        Column("batch", "count"),
+        Column("algorithm"),
+        Column("A", "number", "ms"),
+        Column("B", "number", "ms"),
+        Column("B / A", "ratio"),
+        Column("from", "ratio"),
+        Column("to", "ratio"),
+        Column("remarks"),
+    ]
+    networks = ", ".join(
+        dict.fromkeys(comparison.place["network"] or "single problem" for comparison in found)
+    )
+    machines = ", ".join(dict.fromkeys(comparison.place["device_name"] for comparison in found))
+    table = Table(f"{networks}: A {options.a}, B {options.b}", QUESTION, columns, machines)
+    for comparison in found:
+        place = comparison.place
+        table.add(
+            comparison.verdict,
+            *(place[name] for name in ("layer", "pass", "batch", "algorithm")),
+            comparison.a_ms,
+            comparison.b_ms,
+            comparison.ratio,
+            comparison.low,
+            comparison.high,
+            "; ".join(comparison.remarks) or None,
+        )
+    counts = Counter(comparison.verdict for comparison in found)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
+    table.note(f"{said} of {len(found)} rows.")
+    mean = compare.geometric_mean(found)
+    if mean is not None:
+        table.note(f"Geometric mean of B / A: {mean:.3f}x.")
+    origin = "from --aa" if floor.measured else "assumed: neither run has --aa"
+    table.note(
+        f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
+        f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
+    )
+    table.note("Candidates without a time in either run are left out.")
+    for side, rows in (("A", only_a), ("B", only_b)):
+        if rows:
+            table.note(
+                f"Only in {side}: {len(rows)} candidates, as {rows[0]['layer']} {rows[0]['algorithm']}."
+            )
+    for sentence in advice(counts, floor):
+        table.note(sentence)
+    return table
+
+
+def advice(counts, floor) -> list:
+    """Return what to do about rows without a verdict."""
+    said = []
+    if counts["UNDECIDED"]:
+        said.append(
+            "UNDECIDED: the interval is too wide. Measure both longer (--time-limit 15 --max-samples 500) "
+            "on a machine that does nothing else, or rerun such a row alone (column rerun of results.csv)"
+            + ("." if floor.measured else ", with --aa.")
+        )
+    if counts["REFUSED"]:
+        said.append("REFUSED: measured under other circumstances, or not right on a side; run both alike.")
+    return said

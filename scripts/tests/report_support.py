@@ -1,0 +1,81 @@
+"""For the tests of convscope-report: calling it in this process, and results made up from recorded ones."""
+
+import contextlib
+import csv
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parent / "report_data"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+def report(*arguments) -> Done:
+    """Calls the command line without starting a process."""
+    from convscope_report.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            code = ended.code
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+CUDNN = {"onednn.auto": "cudnn.get", "onednn.direct": "cudnn.find"}
+
+
+def made_up_gpu(folder, device="cuda", slower=0.25, outcome=None, source=DATA / "basic"):
+    """Writes results that nobody measured: those of `source` with other times, on a GPU that does not exist.
+
+    With device="cpu" it is the same machine again, `slower` by that factor; fft16 ends with `outcome`.
+    """
+    folder.mkdir(parents=True)
+    document = json.loads((source / "results.json").read_text(encoding="utf-8"))
+    with (source / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for record, row in zip(document["records"], rows, strict=True):
+        if device == "cuda":
+            method = record["key"]["algorithm"].removesuffix(".cpu")
+            name = f"{CUDNN.get(method, method)}.cuda"
+            provider = "cudnn" if method in CUDNN else record["algorithm"]["provider"]
+            record["key"]["algorithm"] = record["algorithm"]["id"] = row["algorithm"] = name
+            record["key"]["device"] = record["device"]["kind"] = record["algorithm"]["device"] = "cuda"
+            record["device"]["name"] = row["device_name"] = "made-up GPU"
+            record["algorithm"]["provider"] = row["provider"] = provider
+            record["key"]["threads"] = 1
+            row["device"], row["threads"] = "cuda", "1"
+        if outcome and "fft16" in record["key"]["algorithm"]:
+            record["outcome"] = row["outcome"] = outcome
+        scale(record, row, slower)
+    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    with (folder / "results.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def scale(record, row, factor):
+    """Multiplies all times of a record and of its row."""
+    for series in ("full", "inference", "kernel", "repeat"):
+        values = (record["time"] or {}).get(series)
+        for name in values or {}:
+            if name == "samples_seconds":
+                values[name] = [factor * value for value in values[name]]
+            elif name.endswith("_seconds") and values[name] is not None:
+                values[name] *= factor
+    for name in row:
+        if name.startswith(("full_", "inference_", "kernel_")) and name.endswith("_ms") and row[name]:
+            row[name] = str(float(row[name]) * factor)
+    if row["gflops_nominal"]:
+        row["gflops_nominal"] = str(float(row["gflops_nominal"]) / factor)

@@ -1,0 +1,171 @@
+"""`compare`: its statistics on samples of known distributions, its verdicts on runs, its exit codes."""
+
+import re
+
+import numpy as np
+import pytest
+from report_support import DATA, made_up_gpu, report
+
+
+def edited(folder, *replacements, slower=1.0):
+    """Basic again, its times longer by a factor, with texts replaced in both of its files."""
+    made_up_gpu(folder, device="cpu", slower=slower)
+    for name in ("results.json", "results.csv"):
+        text = (folder / name).read_text(encoding="utf-8")
+        for old, new in replacements:
+            text = text.replace(old, new)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def counts(out):
+    """The verdicts and their counts, as the table's footnote has them."""
+    return {
+        verdict: int(count) for count, verdict in re.findall(r"(\d+) ([A-Z]{4,})", out.split(" of ")[0][-90:])
+    }
+
+
+def test_interval_holds_the_true_ratio_as_often_as_it_says():
+    from convscope_report.compare import shift
+
+    random = np.random.default_rng(1)
+    inside = 0
+    for _ in range(500):
+        a, b = random.lognormal(0, 0.1, 15), 1.1 * random.lognormal(0, 0.1, 12)
+        ratio, low, high = shift(a, b)
+        assert low <= ratio <= high
+        inside += low <= 1.1 <= high
+    assert 0.975 <= inside / 500 <= 1
+
+
+def test_interval_shuts_out_no_difference_where_there_is_one():
+    from convscope_report.compare import shift
+
+    random = np.random.default_rng(2)
+    for _ in range(100):
+        _, low, _ = shift(random.lognormal(0, 0.02, 20), 1.1 * random.lognormal(0, 0.02, 20))
+        assert low > 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "verdict"),
+    [
+        (1.0, 0.99, 1.01, "SAME"),
+        (1.04, 0.99, 1.08, "SAME"),
+        (1.02, 1.01, 1.03, "SAME"),
+        (1.2, 1.1, 1.3, "SLOWER"),
+        (0.8, 0.7, 0.9, "FASTER"),
+        (1.2, 1.01, 1.4, "UNDECIDED"),
+        (1.0, 0.7, 1.4, "UNDECIDED"),
+        (0.85, 0.75, 0.99, "UNDECIDED"),
+    ],
+)
+def test_verdicts(ratio, low, high, verdict):
+    from convscope_report.compare import verdict_of
+
+    assert verdict_of(ratio, low, high, floor=0.03, matters=0.06) == verdict
+
+
+def test_two_runs_of_the_same_program_are_the_same():
+    # Recorded while the machine was busy: rows that were disturbed in one run stay undecided.
+    done = report("compare", DATA / "same_a", DATA / "same_b", "--fail-on", "slower")
+    found = counts(done.out)
+    decided = sum(found.values()) - found["UNDECIDED"]
+    assert decided >= 70
+    assert found["SAME"] >= 0.99 * decided, done.out
+    assert found["REFUSED"] == 0
+    assert "from --aa" in done.out
+
+
+def test_slower_rows_fail_where_asked_to(tmp_path):
+    before, after = DATA / "same_a", tmp_path / "slower"
+    made_up_gpu(after, device="cpu", slower=2, source=before)
+    done = report("compare", before, after)
+    found = counts(done.out)
+    assert done.code == 0
+    assert found["SLOWER"] > 0.8 * sum(found.values())
+    assert found["FASTER"] == found["SAME"] == 0
+    assert float(re.search(r"Geometric mean of B / A: ([0-9.]+)x", done.out)[1]) == pytest.approx(2, rel=0.02)
+    assert report("compare", before, after, "--fail-on", "slower").code == 1
+    faster = report("compare", after, before, "--fail-on", "slower")
+    assert faster.code == 0
+    assert counts(faster.out)["FASTER"] == found["SLOWER"]
+
+
+def test_undecided_says_what_to_do_and_can_fail():
+    wide = report("compare", DATA / "basic", DATA / "basic", "--fail-on", "undecided")
+    assert counts(wide.out)["UNDECIDED"] > 0, "basic has six samples a row, so its intervals are wide"
+    assert wide.code == 1
+    assert "--time-limit 15" in wide.out
+
+
+CIRCUMSTANCES = {
+    "cache": ([('"cache": "cold"', '"cache": "hot"'), (",cold,", ",hot,")], "cache cold against hot"),
+    "math": ([(" fp32 ", " tf32 "), (",fp32,", ",tf32,")], "math fp32 against tf32"),
+    "machine": ([("Processor @ 2.50GHz", "Processor @ 3.00GHz")], "device_name Intel"),
+}
+
+
+@pytest.mark.parametrize("name", CIRCUMSTANCES)
+def test_rows_of_other_circumstances_are_refused(name, tmp_path):
+    replacements, said = CIRCUMSTANCES[name]
+    done = report(
+        "compare", DATA / "basic", edited(tmp_path / "other", *replacements), "--fail-on", "undecided"
+    )
+    found = counts(done.out)
+    assert found["REFUSED"] == sum(found.values()) > 0
+    assert said in done.out
+    assert done.code == 1
+
+
+FLAGS = {
+    "version": (
+        [('"version": "2.6.3', '"version": "3.1.0'), (",2.6.3", ",3.1.0")],
+        "version 2.6.3 OpenMP -> 3.1.0",
+    ),
+    "protocol": ([('"max_samples": 6', '"max_samples": 7')], "max_samples=6"),
+    "program": ([('"build_type": "Release"', '"build_type": "Debug"'), ("-O3", "-O1")], "program differs"),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_other_versions_and_protocols_are_compared_and_named(name, tmp_path):
+    replacements, said = FLAGS[name]
+    done = report("compare", DATA / "basic", edited(tmp_path / "other", *replacements))
+    assert counts(done.out)["REFUSED"] == 0
+    assert said in done.out
+
+
+def test_wrong_rows_are_refused(tmp_path):
+    made_up_gpu(tmp_path / "wrong", device="cpu", slower=1, outcome="wrong")
+    done = report("compare", DATA / "basic", tmp_path / "wrong")
+    assert counts(done.out)["REFUSED"] == 9
+    assert "B is wrong" in done.out
+
+
+def test_rows_of_one_side_only_are_counted():
+    done = report("compare", DATA / "basic", DATA / "layouts")
+    assert "Only in A: " in done.out
+    assert "Only in B: " in done.out
+    assert "assumed" not in done.out
+
+
+def test_rows_without_a_time_on_both_sides_never_fail():
+    only_b = ["--where", "algorithm=winograd.f2x2_3x3.cpu", "--where", "layer=b,d"]
+    done = report("compare", DATA / "same_a", DATA / "same_a", "--fail-on", "undecided", *only_b)
+    assert counts(done.out)["REFUSED"] == 0
+    assert counts(done.out)["SAME"] == 3
+    assert done.code == 0
+
+
+def test_floor_is_assumed_without_aa():
+    done = report("compare", DATA / "layouts", DATA / "layouts")
+    assert "Noise floor 5.0% (assumed: neither run has --aa)" in done.out
+
+
+def test_nothing_in_common_and_bad_arguments_are_refused():
+    done = report("compare", DATA / "basic", DATA / "schema1")
+    assert done.code == 2
+    assert "no candidate with a time in common" in done.err
+    assert report("compare", DATA / "basic", DATA / "basic", "--matters", "0").code == 2
+    assert report("compare", DATA / "basic", "nowhere").code == 2

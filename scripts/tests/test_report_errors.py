@@ -1,0 +1,166 @@
+"""What convscope-report says to files that it cannot use: one message, exit code 2, nothing printed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from report_support import DATA, report
+
+
+def copy(folder, text=None, rows=None):
+    """A copy of basic's two files, one of them with other contents."""
+    folder.mkdir()
+    for name, other in (("results.json", text), ("results.csv", rows)):
+        contents = (DATA / "basic" / name).read_text(encoding="utf-8") if other is None else other
+        (folder / name).write_text(contents, encoding="utf-8")
+    return folder
+
+
+def basic():
+    return json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+
+
+def without(document, *path):
+    """The document without one of its fields."""
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    del inner[path[-1]]
+    return json.dumps(document)
+
+
+def csv_lines():
+    return (DATA / "basic" / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+JSON_FAULTS = {
+    "empty": ("", "the file is empty"),
+    "truncated": (json.dumps(basic())[:5000], "cut off"),
+    "no JSON": ("network,layer\na,b\n", "this is not JSON"),
+    "foreign": ('{"context": {}, "benchmarks": []}', "not a result file of convscope"),
+    "foreign list": ("[1, 2]", "not a result file of convscope"),
+    "another schema": (
+        json.dumps({**basic(), "schema_version": 99}),
+        "schema_version is 99; this program reads 1, 2",
+    ),
+    "no records": (json.dumps({**basic(), "records": []}), "holds no records"),
+    "damaged": (without(basic(), "environment"), "environment is missing"),
+    "damaged record": (without(basic(), "records", 3, "key", "layer"), "record 3: 'layer' is missing"),
+    "no samples": (
+        without(basic(), "records", 0, "time", "full", "samples_seconds"),
+        "record 0: 'samples_seconds'",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", JSON_FAULTS)
+def test_bad_json_is_refused(fault, tmp_path):
+    text, said = JSON_FAULTS[fault]
+    done = report("table", "layers", copy(tmp_path / "run", text=text))
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "results.json" in done.err
+    assert done.err.count("\n") == 1
+
+
+CSV_FAULTS = {
+    "empty": ("", "cannot be read as CSV"),
+    "cut off": ("".join(csv_lines()[:10]), "9 rows, but results.json beside it has 54 records"),
+    "of another run": ("".join([csv_lines()[0], *csv_lines()[:0:-1]]), "they are of different runs"),
+    "of another program": ("name,time\n" + "a,1\n" * 54, "no column network"),
+}
+
+
+@pytest.mark.parametrize("fault", CSV_FAULTS)
+def test_bad_csv_is_refused(fault, tmp_path):
+    rows, said = CSV_FAULTS[fault]
+    done = report("table", "layers", copy(tmp_path / "run", rows=rows))
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "results.csv" in done.err
+
+
+def test_missing_csv_names_what_writes_it_again(tmp_path):
+    folder = copy(tmp_path / "run")
+    (folder / "results.csv").unlink()
+    assert "convscope merge" in report("table", "layers", folder).err
+
+
+def test_folder_without_results(tmp_path):
+    done = report("table", "layers", tmp_path)
+    assert done.code == 2
+    assert "no results.json in this folder" in done.err
+
+
+def test_interrupted_run_names_the_flag_that_finishes_it(tmp_path):
+    (tmp_path / "journal.jsonl").write_text("{}\n", encoding="utf-8")
+    assert f"--resume {tmp_path}" in report("table", "layers", tmp_path).err
+
+
+def test_file_that_is_no_text(tmp_path):
+    (tmp_path / "results.json").write_bytes(b"\xff\xfe\x00\x81")
+    done = report("table", "layers", tmp_path / "results.json")
+    assert done.code == 2
+    assert "cannot be read as text" in done.err
+
+
+BAD_ARGUMENTS = {
+    "no such folder": (["layers", "nowhere"], "nowhere: no such file or folder"),
+    "no results": (["layers"], "no results given"),
+    "no results for the program": (["selection"], "no results given"),
+    "bad where": (["layers", DATA / "basic", "--where", "pass"], "expected COLUMN=VALUE"),
+    "unknown column": (["layers", DATA / "basic", "--where", "passes=forward"], "no such column"),
+    "no such value": (
+        ["layers", DATA / "basic", "--where", "pass=sideways"],
+        "the values there are: backward_data",
+    ),
+    "no such program": (["selection", DATA / "basic", "--convscope", "nowhere"], "nowhere: no such file"),
+    "no such figures": (["layers", DATA / "basic", "--published", "guesses"], "there are kim2017"),
+    "unwritable": (["layers", DATA / "basic", "-o", "/nowhere/table.txt"], "cannot be written"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_ARGUMENTS)
+def test_bad_arguments_are_refused(fault):
+    arguments, said = BAD_ARGUMENTS[fault]
+    done = report("table", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_where_of_a_computed_table_takes_its_circumstances_only(convscope):
+    done = report(
+        "table", "selection", DATA / "basic", "--where", "algorithm=direct.cpu", "--convscope", convscope
+    )
+    assert done.code == 2
+    assert "can be cut by network" in done.err
+
+
+def test_what_the_program_says_is_passed_on(convscope):
+    done = report("table", "selection", DATA / "schema1", "--convscope", convscope)
+    assert done.code == 2
+    assert "schema_version is 1" in done.err
+
+
+def test_entry_script_runs_from_anywhere(root, tmp_path):
+    command = [sys.executable, root / "scripts" / "convscope-report", "table", "layers", DATA / "basic"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tiny, batch 2: forward" in done.stdout
+
+
+def test_output_file_is_what_would_be_printed(tmp_path):
+    printed = report("table", "layers", DATA / "basic").out
+    report("table", "layers", DATA / "basic", "-o", tmp_path / "table.txt")
+    assert (tmp_path / "table.txt").read_text(encoding="utf-8") == printed
+
+
+def test_published_lists_sources_and_filters():
+    assert "ISPASS 2017" in report("published").out
+    done = report("published", "shi2016_table7", "--where", "network=AlexNet-S", "--where", "framework=Torch")
+    assert "PUBLISHED, not measured here" in done.out
+    assert "server-cpu" in done.out
+    assert "Caffe" not in done.out
+    assert report("published", "shi2016_table7", "--where", "network=None").code == 2
+    assert report("published", "shi2016_table7", "--where", "colour=red").code == 2

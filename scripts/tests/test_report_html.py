@@ -1,0 +1,163 @@
+"""`convscope-report report`: self-contained, and working in headless Chromium."""
+
+import json
+import re
+
+import chromium
+import pytest
+
+from convscope_report.cli import main
+
+
+@pytest.fixture(scope="session")
+def report(small_results, convscope, tmp_path_factory):
+    """The report of the small results."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    assert main(["report", str(small_results), "-o", str(path), "--convscope", str(convscope)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def in_browser(report, tmp_path_factory):
+    """Runs JavaScript at the end of the report, checks that nothing went wrong, returns what it returned."""
+    browser = chromium.find()
+    if browser is None:
+        pytest.skip("no Chromium: scripts/setup installs it on Debian; Ubuntu has it as a snap only")
+
+    def ask(steps, *flags):
+        result = chromium.ask(browser, report, tmp_path_factory.mktemp("browser"), steps, *flags)
+        assert result["faults"] == []
+        return result["answer"]
+
+    return ask
+
+
+def test_the_file_needs_nothing_else(report):
+    text = report.read_text(encoding="utf-8")
+    assert len(text.encode()) < 6_000_000
+    assert not re.search(r'(?:src|href)\s*=\s*"(?!#|data:)', text)
+    assert not re.search(r"@import|url\((?!#)(?!\$)", text.replace("url(#hatch${", ""))
+    assert "<title>convscope: two &lt;layers&gt; &amp; more</title>" in text
+
+
+def test_every_row_is_in_it(report, small_results):
+    data = json.loads(
+        re.search(r'id="data">(.*?)</script>', report.read_text(encoding="utf-8"), re.DOTALL)[1]
+    )
+    columns = {column["name"]: column for column in data["columns"]}
+    rows = len((small_results / "results.csv").read_text().splitlines()) - 1
+    assert {len(column.get("values") or column["places"]) for column in columns.values()} == {rows}
+    assert "rerun" in columns and "full_median_ms" in columns and "samples_ms" not in columns
+
+
+def test_it_opens_and_draws(in_browser):
+    seen = in_browser("""
+      return {
+        charts: [...document.querySelectorAll("figcaption")].map((one) => one.firstChild.textContent),
+        labels: [...document.querySelectorAll("#figures svg")].map((svg) => svg.ariaLabel || ""),
+        captions: [...document.querySelectorAll("figcaption")].map((one) => one.textContent),
+        machine: chosen.device_name,
+        lines: document.querySelectorAll("#list tbody tr").length,
+        tables: document.querySelectorAll("#tables table").length,
+        summary: document.getElementById("summary").textContent,
+      };""")
+    charts = [
+        "Time by layer",
+        "Speed-up",
+        "Operations",
+        "Roofline",
+        "Time and error",
+        "Time and workspace",
+        "Batch",
+    ]
+    assert seen["charts"] == charts
+    assert all(seen["labels"]) and all(seen["machine"] in caption for caption in seen["captions"])
+    assert seen["lines"] == 8 and seen["tables"] > 5
+    assert "Best of each layer" in seen["summary"] and " over " in seen["summary"]
+
+
+def test_filters_work(in_browser):
+    seen = in_browser("""
+      const count = () => document.querySelectorAll("#list tbody tr").length;
+      const marks = () => document.querySelectorAll("#figures .mark").length;
+      const set = (name, text) => {
+        const select = document.querySelector(`#filters select[name=${name}]`);
+        select.value = [...select.options].find((one) => one.text === text).value;
+        select.dispatchEvent(new Event("change"));
+      };
+      const before = [count(), marks()];
+      set("pass", "all");
+      const all = [count(), document.getElementById("shown").textContent];
+      set("batch", "2");
+      const batch = [...document.querySelectorAll("#list tbody tr")].length;
+      set("layer", "b");
+      const layer = count();
+      const drawn = marks();
+      document.querySelector("#legend button").click();
+      const pressed = document.querySelector("#legend button").getAttribute("aria-pressed");
+      return { before, all, batch, layer, drawn, hidden: marks(), pressed };""")
+    assert seen["before"][0] == 8 and seen["before"][1] > 0
+    assert seen["all"][0] == 24 and seen["all"][1].startswith("24 rows, ")
+    assert seen["batch"] == 24 and seen["layer"] == 12
+    assert 0 < seen["hidden"] < seen["drawn"]
+    assert seen["pressed"] == "false"
+
+
+def test_records_open_by_pointer_and_by_keyboard(in_browser):
+    seen = in_browser("""
+      const svg = document.querySelector("#figures svg");
+      const press = (key) => svg.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
+      svg.focus();
+      press("ArrowRight"); press("ArrowRight");
+      const tip = document.getElementById("tip");
+      const said = !tip.hidden && tip.textContent;
+      press("Enter");
+      const open = dialog.open;
+      const rerun = document.getElementById("rerun").textContent;
+      const fields = document.querySelectorAll("#fields tr").length;
+      document.getElementById("close").click();
+      const closed = !dialog.open;
+      svg.querySelector(".mark").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+      return { said, open, rerun, fields, closed, again: dialog.open };""")
+    assert "median" in seen["said"] and seen["open"] and seen["closed"] and seen["again"]
+    assert seen["rerun"].startswith("convscope run --case ") and seen["fields"] > 40
+
+
+def test_the_list_sorts_and_refusals_say_why(in_browser):
+    seen = in_browser("""
+      const rows = () => [...document.querySelectorAll("#list tbody tr")];
+      const times = () => rows().map((row) => row.cells[3].textContent);
+      const sort = () => document.querySelectorAll("#list th button")[2].click();
+      sort(); const up = times(); sort(); const down = times();
+      return { up, down, text: document.getElementById("list").textContent };""")
+    known = [float(text) for text in seen["up"] if text != "-"]
+    assert known == sorted(known) and len(known) >= 2
+    assert [float(text) for text in seen["down"] if text != "-"] == known[::-1]
+    assert seen["up"][-1] == "-" and "unsupported_filter" in seen["text"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "theme"), [((), "light"), (("--blink-settings=preferredColorScheme=0",), "dark")]
+)
+def test_light_and_dark(in_browser, flags, theme):
+    seen = in_browser("""
+      const paper = () => getComputedStyle(document.body).backgroundColor;
+      const first = document.documentElement.dataset.theme, before = paper();
+      document.getElementById("theme").click();
+      return { first, before, after: paper() };""", *flags)  # fmt: skip
+    assert seen["first"] == theme and seen["before"] != seen["after"]
+
+
+def test_a_phone_scrolls_in_charts_only(in_browser):
+    seen = in_browser(
+        "return { page: document.documentElement.scrollWidth, window: innerWidth };", "--window-size=500,800"
+    )
+    assert seen["page"] <= seen["window"]
+
+
+def test_too_large_a_report_is_refused(report, small_results, convscope, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("convscope_report.html.page.LARGEST", 100_000)
+    out = tmp_path / "report.html"
+    assert main(["report", str(small_results), "-o", str(out), "--convscope", str(convscope)]) == 2
+    assert "more than 0; cut the rows by --where" in capsys.readouterr().err
+    assert not out.exists()

@@ -1,0 +1,115 @@
+"""`convscope-report plot`: files of every kind; each drawing has units on its axes and names the machine."""
+
+import subprocess
+
+import matplotlib.colors
+import numpy
+import pytest
+from PIL import Image
+
+from convscope_report import results
+from convscope_report.cli import main
+from convscope_report.figures import FIGURES, palette, style
+from convscope_report.verbs.plot import NAMES
+
+# Words that make an axis label one with a unit; categories (layers, algorithms) are labelled by their ticks.
+UNITS = ("(ms", "(GFLOP", "(flop/byte", "(MiB)", "f64", "threads", "images", "over the", "speed")
+
+
+@pytest.fixture(scope="module")
+def drawn(small_results):
+    """Every figure of the forward pass of the small results, by name."""
+    loaded = results.load([str(small_results)]).where(**{"pass": ["forward"]})
+    return loaded, {name: module.figures(loaded) for name, module in FIGURES.items()}
+
+
+def test_the_verb_knows_every_figure():
+    assert [*FIGURES, "all"] == list(NAMES)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_units_and_machine(drawn, name):
+    loaded, figures = drawn
+    machine = loaded.rows["device_name"].iloc[0]
+    assert figures[name]
+    for figure in figures[name]:
+        words = [text.get_text() for text in figure.drawing.texts]
+        assert any(machine in text for text in words)
+        shown = [axis for axis in figure.drawing.axes if axis.get_visible()]
+        labels = [label for axis in shown for label in (axis.get_xlabel(), axis.get_ylabel()) if label]
+        assert labels and all(any(unit in label for unit in UNITS) for label in labels), labels
+
+
+def test_bars_are_the_medians(drawn):
+    loaded, figures = drawn
+    rows = loaded.right()
+    rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1)]
+    heights = sorted(bar.get_height() for bar in figures["layers"][0].drawing.axes[0].patches)
+    top = figures["layers"][0].drawing.axes[0].get_ylim()[1]
+    assert heights == pytest.approx(sorted(min(value, top) for value in rows["full_median_ms"]))
+
+
+def test_the_front_has_what_nothing_beats(drawn):
+    loaded, _ = drawn
+    rows = loaded.right()
+    rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1) & (rows["layer"] == "a")]
+    points = [(row["workspace_bytes"] / 2**20, row["full_median_ms"]) for row in rows.to_dict("records")]
+    best = [
+        one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
+    ]
+    front = FIGURES["workspace"].front(rows.assign(mib=rows["workspace_bytes"].astype(float) / 2**20))
+    assert front == sorted(best)
+
+
+def test_colours_are_told_apart_without_red_and_green():
+    """Every two families differ in brightness or on the blue-yellow axis, which the colour-blind keep."""
+    colours = [matplotlib.colors.to_rgb(colour) for colour in palette.COLOURS.values()]
+    seen = [(0.3 * r + 0.59 * g + 0.11 * b, b - (r + g) / 2) for r, g, b in colours]
+    for index, one in enumerate(seen):
+        for other in seen[index + 1 :]:
+            assert numpy.hypot(one[0] - other[0], one[1] - other[1]) > 0.08
+
+
+def test_algorithms_of_a_family_differ_without_colour(drawn):
+    loaded, _ = drawn
+    looks = style.looks(loaded.rows)
+    assert len({(look.colour, look.hatch) for look in looks.values()}) == len(looks)
+    assert len({(look.colour, look.marker, look.filled) for look in looks.values()}) == len(looks)
+
+
+def test_files_of_every_kind(small_results, tmp_path, capsys):
+    flags = ["--where", "pass=forward", "--where", "batch=1"]
+    assert (
+        main(["plot", "layers", str(small_results), "-o", str(tmp_path), "--format", "png,svg,pdf", *flags])
+        == 0
+    )
+    paths = [tmp_path / line.rsplit("/", 1)[1] for line in capsys.readouterr().out.split()]
+    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf"]
+    with Image.open(paths[0]) as image:
+        assert image.width > 1000
+        assert len(image.convert("RGB").getcolors(1 << 24)) > 50
+    assert b"median time (ms)" in paths[1].read_bytes()
+    assert paths[2].read_bytes().startswith(b"%PDF")
+    first = paths[1].read_bytes()
+    main(["plot", "layers", str(small_results), "-o", str(tmp_path), "--format", "png,svg,pdf", *flags])
+    assert paths[1].read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["scaling", "--where", "batch=1"], "every row has the same threads and batch; run with --threads"),
+        (["layers", "--format", "jpeg"], "found 'jpeg'; allowed are png, svg, pdf"),
+        (["roofline", "--where", "outcome=unsupported"], "no row of these results was measured and right"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(small_results, tmp_path, capsys, flags, words):
+    assert main(["plot", flags[0], str(small_results), "-o", str(tmp_path), *flags[1:]]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_reproduce_paper_names_a_wrong_argument(root):
+    run = subprocess.run(
+        [root / "scripts" / "reproduce-paper", "--outt", "x"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2 and "unknown argument --outt; allowed are --out" in run.stderr

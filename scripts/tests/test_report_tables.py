@@ -1,0 +1,195 @@
+"""Every table of convscope-report on small recorded results, against golden files, in every format."""
+
+import argparse
+import json
+import re
+
+import pytest
+from report_support import DATA, made_up_gpu, report
+
+GOLDEN = DATA / "golden"
+
+# Name of the golden file: the arguments of `table`; a folder of report_data stands for itself.
+CASES = {
+    "layers": ["layers", "basic"],
+    "layers-forward": ["layers", "basic", "--where", "pass=forward"],
+    "opcounts": ["opcounts", "basic", "--where", "pass=forward"],
+    "selection": ["selection", "basic"],
+    "selection-repeats": ["selection", "basic", "repeat"],
+    "policies": ["policies", "basic"],
+    "layout": ["layout", "layouts"],
+    "first-layer": ["first-layer", "basic"],
+    "symmetry": ["symmetry", "basic"],
+    "accuracy": ["accuracy", "basic", "--where", "layer=conv2"],
+    "workspace": ["workspace", "caps"],
+    "batch": ["batch", "sweep", "--where", "threads=2"],
+    "threads": ["threads", "sweep"],
+    "gpus": ["gpus", "basic", "gpu", "--where", "pass=forward"],
+    "threads-published": [
+        "threads",
+        "sweep",
+        "--where",
+        "batch=4",
+        "--published",
+        "shi2016_table7",
+        "--published-where",
+        "network=AlexNet-S",
+    ],
+}
+FORMATS = {"terminal": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """The folders that the cases name: recorded ones, a repeat of basic, and one of a made-up GPU."""
+    made_up_gpu(tmp_path / "gpu")
+    made_up_gpu(tmp_path / "repeat", device="cpu", slower=1.25)
+    return lambda name: tmp_path / name if name in ("gpu", "repeat") else DATA / name
+
+
+def same_as_golden(text, name, regenerate):
+    """Compares with the golden file, or writes it."""
+    file = GOLDEN / name
+    if regenerate:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{name} differs; if it should, pytest --regenerate"
+
+
+def arguments(case, folders):
+    known = {"repeat", "gpu", *(path.name for path in DATA.iterdir() if path.is_dir())}
+    return [case[0], *(str(folders(text)) if text in known else text for text in case[1:])]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_table_looks_as_before(name, folders, convscope, regenerate):
+    done = report("table", *arguments(CASES[name], folders), "--convscope", convscope)
+    assert (done.code, done.err) == (0, "")
+    same_as_golden(done.out, f"{name}.txt", regenerate)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_looks_as_before(form, folders, regenerate):
+    done = report("table", *arguments(CASES["layers-forward"], folders), "--format", form)
+    assert (done.code, done.err) == (0, "")
+    same_as_golden(done.out, f"format-{form}.{FORMATS[form]}", regenerate)
+
+
+def test_algorithms_table_looks_as_before(regenerate):
+    from convscope_report.render import render
+    from convscope_report.tables.algorithms import of_algorithms
+
+    listing = json.loads((DATA / "algorithms.json").read_text(encoding="utf-8"))
+    same_as_golden(render([of_algorithms(listing)], "terminal"), "algorithms.txt", regenerate)
+
+
+def test_algorithms_of_the_built_program_and_every_policy_are_listed(algorithms, convscope, root):
+    done = report("table", "algorithms", "--convscope", convscope, "--format", "csv")
+    assert done.code == 0
+    for entry in algorithms:
+        assert (f",{entry['id']}," in done.out) == entry["candidate"]
+    for file in (root / "configs" / "policies").glob("*.json"):
+        assert file.name == "schema.json" or f",{file.stem}," in done.out
+
+
+def test_every_table_is_tested():
+    from convscope_report.tables import TABLES
+
+    assert {case[0] for case in CASES.values()} | {"algorithms"} == set(TABLES)
+
+
+def test_two_schema_versions_in_one_table():
+    done = report("table", "layers", DATA / "basic", DATA / "schema1")
+    assert done.code == 0
+    assert "tiny, batch 2: forward" in done.out
+    assert "case, batch 1: forward" in done.out
+
+
+def test_repeats_of_a_candidate_count_once_and_are_named(tmp_path):
+    made_up_gpu(tmp_path / "slower", device="cpu", slower=1.5)
+    made_up_gpu(tmp_path / "slowest", device="cpu", slower=3)
+    three = report(
+        "table", "layers", tmp_path / "slowest", DATA / "basic", tmp_path / "slower", "--format", "csv"
+    ).out
+    middle = report("table", "layers", tmp_path / "slower", "--format", "csv").out
+    assert three == middle
+    said = "measured by several of these runs"
+    assert said in report("table", "layers", DATA / "basic", tmp_path / "slower").out
+    assert said not in report("table", "layers", DATA / "basic").out
+
+
+def test_best_row_is_the_least_of_each_column_and_never_a_published_one():
+    done = report("table", "layers", DATA / "basic", "--where", "pass=forward", "--published", "kim2017")
+    measured, published = done.out.split("PUBLISHED, not measured here")
+    assert "*" not in published
+    marked = re.findall(r"\*([0-9.]+)", measured)
+    rows = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))["records"]
+    for layer, shown in zip(("conv1", "conv2", "conv3"), marked, strict=False):
+        medians = [
+            record["time"]["full"]["median_seconds"] * 1e3
+            for record in rows
+            if record["key"]["layer"] == layer and "forward" in record["key"]["problem"] and record["time"]
+        ]
+        assert f"*{min(medians):.{len(shown.split('.')[1])}f}" in measured
+
+
+def test_get_and_find_of_a_gpu_are_judged(tmp_path, convscope):
+    made_up_gpu(tmp_path / "gpu")
+    done = report("table", "selection", tmp_path / "gpu", "--convscope", convscope)
+    assert done.code == 0
+    assert "cudnn.get.cuda" in done.out
+    assert "cudnn.find.cuda" in done.out
+
+
+def test_policies_of_a_gpu_have_sums(tmp_path, convscope):
+    made_up_gpu(tmp_path / "gpu")
+    done = report("table", "policies", tmp_path / "gpu", "--convscope", convscope)
+    assert done.code == 0
+    assert re.search(r"caffe \(default\) +cudnn", done.out)
+
+
+def test_wrong_rows_are_never_best(tmp_path):
+    made_up_gpu(tmp_path / "wrong", device="cpu", slower=1, outcome="wrong")
+    done = report("table", "accuracy", tmp_path / "wrong")
+    assert done.code == 0
+    assert done.out.count("fft16.cpu (wrong)") == 9
+    assert not re.search(r"\(wrong\) +[*~]", done.out)
+
+
+@pytest.mark.parametrize("name", ["layout", "first-layer", "batch", "threads", "gpus", "symmetry"])
+def test_table_without_its_rows_says_what_to_run(name):
+    done = report("table", name, DATA / "schema1")
+    assert done.code == 2
+    assert done.out == ""
+    assert re.search(r"--first-backward-data|--batch|--threads|--layout|two or more|without --pass", done.err)
+
+
+def test_parser_is_complete():
+    from convscope_report.cli import VERBS, build_parser
+
+    parser = build_parser()
+    assert isinstance(parser, argparse.ArgumentParser)
+    for verb in VERBS:
+        done = report(verb, "--help")
+        assert done.code == 0
+        assert f"convscope-report {verb}" in done.out.split("Examples:")[1]
+
+
+def test_wide_table_goes_on_below_with_its_first_column():
+    from convscope_report.render import WIDEST, terminal
+    from convscope_report.table import Column, Table
+
+    table = Table(
+        "wide", "?", [Column("name"), *(Column(f"layer{number}", "number", "ms") for number in range(60))]
+    )
+    table.add("fft", *range(1000, 1060))
+    lines = terminal(table).splitlines()
+    assert max(map(len, lines)) <= WIDEST + 2
+    assert (
+        sum(line.startswith("  name") for line in lines)
+        == sum(line.startswith("  fft") for line in lines)
+        > 1
+    )
+    assert [int(text) for line in lines if "fft" in line for text in line.split()[1:]] == list(
+        range(1000, 1060)
+    )
