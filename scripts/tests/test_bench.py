@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def bench(root, tmp_path):
-    """Calls scripts/bench in a copy whose programs only print how they were called; returns code and lines."""
+    """Calls scripts/bench in a copy whose programs only print how they were called: exit code and lines."""
     (tmp_path / "scripts").mkdir()
     (tmp_path / "build").mkdir()
     shutil.copy(root / "scripts" / "bench", tmp_path / "scripts")
