@@ -1,5 +1,7 @@
 #include "algorithms/implicit_gemm/hopper_plan.hpp"
 
+#include <utility>
+
 namespace convscope::implicit_gemm {
 namespace {
 
@@ -45,7 +47,7 @@ OperationCount hopper_operations(const ConvProblem& problem) {
 }
 
 HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers)
-    : pass_(problem.pass), work_(work), launchers_(launchers) {}
+    : pass_(problem.pass), work_(std::move(work)), launchers_(launchers) {}
 
 int64_t HopperPlan::workspace_bytes() const {
   return implicit_gemm::workspace_bytes(work_.filter) + implicit_gemm::workspace_bytes(work_.image);

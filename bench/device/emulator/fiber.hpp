@@ -13,7 +13,7 @@ class Context {
   Context() = default;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
-  ~Context();
+  ~Context();  // NOLINT(performance-trivially-destructible): with ucontext it deletes
   // The first switch to it calls entry() on that stack, which must never return.
   void start(unsigned char* stack, size_t bytes, void (*entry)());
   static void swap(Context& from, Context& to);
