@@ -105,6 +105,19 @@ def test_two_schema_versions_in_one_table():
     assert "case, batch 1: forward" in done.out
 
 
+def test_repeats_of_a_candidate_count_once_and_are_named(tmp_path):
+    made_up_gpu(tmp_path / "slower", device="cpu", slower=1.5)
+    made_up_gpu(tmp_path / "slowest", device="cpu", slower=3)
+    three = report(
+        "table", "layers", tmp_path / "slowest", DATA / "basic", tmp_path / "slower", "--format", "csv"
+    ).out
+    middle = report("table", "layers", tmp_path / "slower", "--format", "csv").out
+    assert three == middle
+    said = "measured by several of these runs"
+    assert said in report("table", "layers", DATA / "basic", tmp_path / "slower").out
+    assert said not in report("table", "layers", DATA / "basic").out
+
+
 def test_best_row_is_the_least_of_each_column_and_never_a_published_one():
     done = report("table", "layers", DATA / "basic", "--where", "pass=forward", "--published", "kim2017")
     measured, published = done.out.split("PUBLISHED, not measured here")

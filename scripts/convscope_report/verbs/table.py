@@ -2,6 +2,7 @@
 
 from convscope_report import published
 from convscope_report.render import FORMATS, render
+from convscope_report.results import CANDIDATE
 from convscope_report.tables import TABLES
 from convscope_report.verbs.common import add_results, conditions, load, write_or_print
 
@@ -42,6 +43,11 @@ def run(options) -> int:
     module = TABLES[options.name]
     results = load(options) if getattr(module, "NEEDS_RESULTS", True) else None
     made = module.tables(results, options)
+    if results is not None and results.rows.duplicated(CANDIDATE).any():
+        for table in made:
+            table.note(
+                "Some candidates were measured by several of these runs: the middle of their times counts."
+            )
     wanted = conditions(options.published_where, "--published-where")
     made += [published.table(name, wanted) for name in options.published]
     write_or_print(render(made, options.format), options.out)
