@@ -47,6 +47,21 @@ def right_contexts(results, varying=()):
             )
 
 
+def passes_left_out(results) -> list:
+    """One sentence for each set of circumstances and pass without a row that was measured and is right."""
+    right = results.right()
+    said = []
+    for title, circumstances, rows in contexts(results.rows):
+        for name in passes_of(rows):
+            here = rows[rows["pass"] == name]
+            if right.index.intersection(here.index).empty:
+                outcomes = ", ".join(
+                    f"{count} {what}" for what, count in here["outcome"].value_counts().items()
+                )
+                said.append(f"Not in any ranking: {title}: {name} ({circumstances}): {outcomes}, none right.")
+    return said
+
+
 def words(fixed: dict) -> tuple:
     """Title and circumstances in the words that the program prints."""
     title = fixed["network"] or "single problem"

@@ -35,10 +35,11 @@ def report(*arguments) -> Done:
 CUDNN = {"onednn.auto": "cudnn.get", "onednn.direct": "cudnn.find"}
 
 
-def made_up_gpu(folder, device="cuda", slower=0.25, outcome=None, source=DATA / "basic"):
+def made_up_gpu(folder, device="cuda", slower=0.25, outcome=None, of="fft16", source=DATA / "basic"):
     """Writes results that nobody measured: those of `source` with other times, on a GPU that does not exist.
 
-    With device="cpu" it is the same machine again, `slower` by that factor; fft16 ends with `outcome`.
+    With device="cpu" it is the same machine again, `slower` by that factor; rows with `of` in their
+    algorithm or problem end with `outcome`.
     """
     folder.mkdir(parents=True)
     document = json.loads((source / "results.json").read_text(encoding="utf-8"))
@@ -55,7 +56,7 @@ def made_up_gpu(folder, device="cuda", slower=0.25, outcome=None, source=DATA / 
             record["algorithm"]["provider"] = row["provider"] = provider
             record["key"]["threads"] = 1
             row["device"], row["threads"] = "cuda", "1"
-        if outcome and "fft16" in record["key"]["algorithm"]:
+        if outcome and of in "{algorithm} {problem}".format(**record["key"]):
             record["outcome"] = row["outcome"] = outcome
         scale(record, row, slower)
     (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")

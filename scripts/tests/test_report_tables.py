@@ -156,6 +156,15 @@ def test_wrong_rows_are_never_best(tmp_path):
     assert not re.search(r"\(wrong\) +[*~]", done.out)
 
 
+def test_pass_without_a_right_row_is_named(tmp_path):
+    made_up_gpu(tmp_path / "wrong", device="cpu", slower=1, outcome="wrong", of="backward_data")
+    done = report("table", "layers", tmp_path / "wrong")
+    assert done.code == 0
+    assert "tiny, batch 2: backward_data\n" not in done.out
+    assert re.search(r"Not in any ranking: tiny, batch 2: backward_data .*\d+ wrong.*, none right", done.out)
+    assert "Not in any ranking" not in report("table", "layers", DATA / "basic").out
+
+
 @pytest.mark.parametrize("name", ["layout", "first-layer", "batch", "threads", "gpus", "symmetry"])
 def test_table_without_its_rows_says_what_to_run(name):
     done = report("table", name, DATA / "schema1")

@@ -1,6 +1,7 @@
 """The verb `table`: one of TABLES, to the terminal, Markdown, LaTeX or CSV."""
 
 from convscope_report import published
+from convscope_report.contexts import passes_left_out
 from convscope_report.render import FORMATS, render
 from convscope_report.results import CANDIDATE
 from convscope_report.tables import TABLES
@@ -48,6 +49,9 @@ def run(options) -> int:
             table.note(
                 "Some candidates were measured by several of these runs: the middle of their times counts."
             )
+    if results is not None:
+        for sentence in passes_left_out(results):
+            made[-1].note(sentence)
     wanted = conditions(options.published_where, "--published-where")
     made += [published.table(name, wanted) for name in options.published]
     write_or_print(render(made, options.format), options.out)
