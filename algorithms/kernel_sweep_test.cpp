@@ -16,7 +16,7 @@ namespace convscope {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
-constexpr size_t kEvery = 7;  // prime to the passes, math modes and layouts, so that it meets all of them
+constexpr size_t kEvery = 11;  // prime to the passes, math modes and layouts, so that it meets all of them
 #else
 constexpr size_t kEvery = 1;
 #endif
