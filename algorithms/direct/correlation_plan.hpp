@@ -54,16 +54,32 @@ class CorrelationPlan : public DirectPlan {
   struct Unit {
     int64_t first_image = 0, first_group = 0, band = 0;
   };
+  struct Band {
+    Range read;                  // rows, by all correlations
+    std::vector<Range> written;  // [correlation], rows
+  };
   Unit unit(int64_t index) const;
   Task task(int64_t index, int64_t first_unit, const float* staged) const;
-  void stage_unit_row(const float* read, int64_t unit_index, int64_t row, float* staged) const;
-  void choose_bands(int64_t most_floats);               // of a unit
-  Range band_of(const Axis& rows, int64_t band) const;  // written rows
-  Range rows_read(int64_t band) const;                  // read rows, by all correlations
+  Task whole_task(const Unit& unit, size_t correlation, int64_t block, const float* staged) const;
+  // What one thread works on: `staged` is every thread's, `scratch` its own.
+  struct Memory {
+    const float* read = nullptr;
+    const float* packed = nullptr;
+    float* staged = nullptr;
+    float* scratch = nullptr;
+    float* written = nullptr;
+  };
+  void stage_unit_row(const float* read, const Unit& unit, int64_t row, float* staged) const;
+  void run_by_unit(const Memory& memory) const;
+  void run_together(const Memory& memory) const;
+  void choose_bands(int64_t most_floats, int64_t fewest);  // of a unit
+  Band make_band(int64_t index) const;
 
   UnitSize unit_;
   int64_t bands_ = 1, band_rows_ = 0;  // read rows of the largest band
+  std::vector<Band> band_list_;
   int64_t units_ = 0, units_at_once_ = 1;
+  bool by_unit_ = false;  // a thread computes the units that it stages
   int64_t unit_floats_ = 0, thread_floats_ = 0;
   int64_t blocks_ = 1, row_parts_ = 1;
   int64_t staged_at_ = 0, scratch_at_ = 0;  // in floats from the workspace's start

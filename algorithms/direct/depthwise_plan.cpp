@@ -23,6 +23,7 @@ class DepthwisePlan final : public CorrelationPlan {
  private:
   double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
+  void pack_block(const Correlation& correlation, const float* filter, int64_t channels, float* to) const;
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
   void store(const Correlation& correlation, Range pixels, int64_t channels, const float* tile,
              float* to) const;
@@ -68,20 +69,31 @@ double DepthwisePlan::multiply_adds() const {
 }
 
 void DepthwisePlan::pack(const float* filter, float* packed) const {
-  const auto& stride = filter_shape_.stride;
   for (size_t i = 0; i < correlations_.size(); ++i) {
-    const Correlation& one = correlations_[i];
-    for (int64_t channel = 0; channel < round_up(problem_.groups, kChannelBlock); ++channel) {
-      const float* from = filter + channel * stride[0];
-      float* to = packed + walks_[i].packed_at + channel / kChannelBlock * block_floats(one) +
-                  channel % kChannelBlock;
-      for (const Tap& r : one.rows.taps)
-        for (const Tap& s : one.columns.taps) {
-          *to = channel < problem_.groups ? from[r.index * stride[2] + s.index * stride[3]] : 0.0f;
-          to += kChannelBlock;
-        }
+    float* to = packed + walks_[i].packed_at;
+    for (int64_t channel = 0; channel < problem_.groups; channel += kChannelBlock) {
+      pack_block(correlations_[i], filter + channel * filter_shape_.stride[0],
+                 std::min(kChannelBlock, problem_.groups - channel), to);
+      to += block_floats(correlations_[i]);
     }
   }
+}
+
+void DepthwisePlan::pack_block(const Correlation& one, const float* filter, int64_t channels,
+                               float* to) const {
+  const auto& stride = filter_shape_.stride;
+  const int64_t taps = problem_.filter.h * problem_.filter.w;
+  if (channels < kChannelBlock) std::fill(to, to + block_floats(one), 0.0f);
+  if (block_floats(one) == taps * kChannelBlock && stride[3] == 1) {  // in order, none left out
+    kernels_.transpose(filter, stride[0], to, kChannelBlock, channels, taps);
+    return;
+  }
+  for (const Tap& r : one.rows.taps)
+    for (const Tap& s : one.columns.taps) {
+      const float* from = filter + r.index * stride[2] + s.index * stride[3];
+      for (int64_t c = 0; c < channels; ++c) to[c] = from[c * stride[0]];
+      to += kChannelBlock;
+    }
 }
 
 // `to` is the first pixel of the row in the block's first channel.

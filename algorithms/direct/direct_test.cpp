@@ -195,6 +195,22 @@ TEST(Direct, IsExactOnTheShapesOfRealNetworksMadeSmall) {
   expect_exact_everywhere("n=1 c=32 hw=20x20 k=32 rs=3x3 pad=1x1 groups=8");  // ResNeXt
 }
 
+TEST(Direct, IsExactOnDepthwiseLayersInManyPieces) {
+  for (int threads : {1, 2})
+    for (const char* shape : {
+             "n=3 c=40 hw=9x9 k=40 rs=5x5 pad=2x2 groups=40",               // a last block of 8; 25 taps
+             "n=1 c=16 hw=70x33 k=16 rs=3x3 pad=1x1 groups=16",             // bands and slices of one image
+             "n=2 c=17 hw=64x40 k=17 rs=3x2 stride=2x3 pad=2x1 groups=17",  // no channel blocks
+             "n=2 c=24 hw=20x50 k=24 rs=3x3 pad=4x4 dilation=4x4 groups=24",
+             "n=5 c=32 hw=1x1 k=32 rs=3x3 pad=1x1 groups=32",  // one tap of nine falls inside
+             "n=2 c=32 hw=6x7 k=32 rs=1x1 stride=2x2 groups=32",
+         })
+      for (const ConvProblem& problem : every_pass_and_layout(parse_problem(shape))) {
+        expect_exact(problem, {.threads = threads});
+        expect_exact(problem, {.workspace_cap = 0, .threads = threads});
+      }
+}
+
 TEST(Direct, IsExactWhenSomeTapsNeverMeetTheInput) {
   expect_exact_everywhere("n=1 c=3 hw=1x1 k=17 rs=3x3 pad=3x3");
   expect_exact_everywhere("n=1 c=4 hw=2x1 k=4 rs=1x1 stride=4x4 pad=3x3 groups=4");
@@ -214,13 +230,14 @@ TEST(Direct, GivesTheSameBitsEveryTimeAndWithoutPreparingAgain) {
 
 TEST(Direct, TakesLessWorkspaceUnderACapAndStaysExact) {
   for (const ConvProblem& problem :
-       every_pass_and_layout(parse_problem("n=8 c=6 hw=12x12 k=20 rs=3x3 pad=1x1"))) {
-    const int64_t free_bytes = Case(problem, Data::integers).plan().workspace_bytes();
-    const PlanOptions capped{.workspace_cap = free_bytes * 2 / 3};
-    EXPECT_LE(Case(problem, Data::integers, capped).plan().workspace_bytes(), capped.workspace_cap);
-    expect_exact(problem, capped);
-    expect_exact(problem, {.workspace_cap = 0});  // cannot be met: the least is taken
-  }
+       every_pass_and_layout(parse_problem("n=8 c=6 hw=24x24 k=20 rs=3x3 pad=1x1")))
+    for (int threads : {1, 2}) {
+      const int64_t free_bytes = Case(problem, Data::integers, {.threads = threads}).plan().workspace_bytes();
+      const PlanOptions capped{.workspace_cap = free_bytes * 2 / 3, .threads = threads};
+      EXPECT_LE(Case(problem, Data::integers, capped).plan().workspace_bytes(), capped.workspace_cap);
+      expect_exact(problem, capped);
+      expect_exact(problem, {.workspace_cap = 0, .threads = threads});  // cannot be met: the least is taken
+    }
 }
 
 TEST(Direct, StagesOneImageAtATimeUnderTheSmallestCap) {

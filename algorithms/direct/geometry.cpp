@@ -71,6 +71,11 @@ std::vector<Correlation> correlations(const ConvProblem& p) {
   return all;
 }
 
+std::vector<Correlation> forward_correlations(ConvProblem problem) {
+  problem.pass = Pass::forward;
+  return correlations(problem);
+}
+
 Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent) {
   const int64_t begin = offset >= 0 ? 0 : ceil_div(-offset, step);
   const int64_t end = offset >= extent ? 0 : (extent - 1 - offset) / step + 1;

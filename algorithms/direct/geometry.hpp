@@ -45,6 +45,9 @@ struct Correlation {
 // For Pass::forward and Pass::backward_data.
 std::vector<Correlation> correlations(const ConvProblem& problem);
 
+// The one of the forward pass, which backward-filter walks as well; the problem's own pass is not looked at.
+std::vector<Correlation> forward_correlations(ConvProblem problem);
+
 // The outputs i of [0, count) for which i * step + offset falls into [0, extent).
 Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent);
 

@@ -153,27 +153,26 @@ void depthwise_tile(const TileJob& job) {
     depthwise_of(job, lane, std::make_index_sequence<kPixels>());
 }
 
-template <size_t... kColumn>
-HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kColumn...>) {
+template <size_t... kTap>
+HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kTap...>) {
   const Tag d;
-  const size_t lanes = hn::Lanes(d);
-  Vector sum[sizeof...(kColumn)];
-  ((sum[kColumn] = hn::LoadU(d, job.sum + kColumn * lanes)), ...);
+  Vector sum[sizeof...(kTap)];
+  ((sum[kTap] = hn::LoadU(d, job.sum + int64_t{kTap} * job.sum_step)), ...);
+  const int64_t offset[sizeof...(kTap)] = {job.tap_offset[kTap]...};
   for (int64_t r = 0; r < job.rows; ++r) {
     const float* x = job.x + r * job.x_row_step;
     const float* y = job.y + r * job.y_row_step;
     for (int64_t i = 0; i < job.steps; ++i, x += job.step, y += job.step) {
       const Vector gradient = hn::LoadU(d, y);
-      ((sum[kColumn] = hn::MulAdd(hn::LoadU(d, x + job.column_offset[kColumn]), gradient, sum[kColumn])),
-       ...);
+      ((sum[kTap] = hn::MulAdd(hn::LoadU(d, x + offset[kTap]), gradient, sum[kTap])), ...);
     }
   }
-  (hn::StoreU(sum[kColumn], d, job.sum + kColumn * lanes), ...);
+  (hn::StoreU(sum[kTap], d, job.sum + int64_t{kTap} * job.sum_step), ...);
 }
 
-template <size_t kColumns>
+template <size_t kTaps>
 void dot(const DotJob& job) {
-  dot_of(job, std::make_index_sequence<kColumns>());
+  dot_of(job, std::make_index_sequence<kTaps>());
 }
 
 void transpose_any(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
@@ -185,32 +184,100 @@ void transpose_any(const float* in, int64_t in_step, float* out, int64_t out_ste
 #if HWY_TARGET == HWY_SCALAR
 constexpr TransposeFunction transpose = transpose_any;
 #else
-HWY_INLINE void transpose4x4(const float* in, int64_t in_step, float* out, int64_t out_step) {
-  const hn::FixedTag<float, 4> d;
-  const hn::RepartitionToWide<decltype(d)> wide;
-  const auto a = hn::LoadU(d, in), b = hn::LoadU(d, in + in_step);
-  const auto c = hn::LoadU(d, in + 2 * in_step), e = hn::LoadU(d, in + 3 * in_step);
-  const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, a, b));
-  const auto ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, a, b));
-  const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, c, e));
-  const auto ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, c, e));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_low, ce_low)), d, out);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_low, ce_low)), d, out + out_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, ab_high, ce_high)), d, out + 2 * out_step);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, ab_high, ce_high)), d, out + 3 * out_step);
+using TransposeBlock = void (*)(const float* in, int64_t in_step, float* out, int64_t out_step);
+
+// 4x4 matrices are transposed as many at once as a register has blocks of 4 floats: matrix i lies in block i
+// of four registers.
+constexpr int64_t kBlockedLanes = HWY_TARGET <= HWY_AVX3 ? 16 : HWY_TARGET == HWY_AVX2 ? 8 : 4;
+
+template <class D>
+HWY_INLINE void transpose_blocks(D d, hn::Vec<D> (&v)[4]) {
+  const hn::RepartitionToWide<D> wide;
+  const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, v[0], v[1]));
+  const auto ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, v[0], v[1]));
+  const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, v[2], v[3]));
+  const auto ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, v[2], v[3]));
+  v[0] = hn::BitCast(d, hn::InterleaveLower(wide, ab_low, ce_low));
+  v[1] = hn::BitCast(d, hn::InterleaveUpper(wide, ab_low, ce_low));
+  v[2] = hn::BitCast(d, hn::InterleaveLower(wide, ab_high, ce_high));
+  v[3] = hn::BitCast(d, hn::InterleaveUpper(wide, ab_high, ce_high));
 }
 
-// In 4x4 blocks; a side that is no multiple of 4 ends with a block that overlaps the one before.
+// Block i at i * step.
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, int64_t step) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t blocks = hn::MaxLanes(hn::Half<D>()) / 4;
+    return hn::Combine(d, load_blocks(half, from + blocks * step, step), load_blocks(half, from, step));
+  }
+}
+
+template <class D>
+HWY_INLINE void store_blocks(D d, hn::Vec<D> v, float* to, int64_t step) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t blocks = hn::MaxLanes(hn::Half<D>()) / 4;
+    store_blocks(half, hn::LowerHalf(half, v), to, step);
+    store_blocks(half, hn::UpperHalf(half, v), to + blocks * step, step);
+  }
+}
+
+// kRows rows of 4 columns: rows i, i + 4, i + 8, ... share a register, and whole registers are stored.
+template <int64_t kRows>
+HWY_INLINE void transpose_tall(const float* in, int64_t in_step, float* out, int64_t out_step) {
+  const hn::FixedTag<float, size_t{kRows}> d;
+  hn::Vec<decltype(d)> v[4] = {load_blocks(d, in, 4 * in_step), load_blocks(d, in + in_step, 4 * in_step),
+                               load_blocks(d, in + 2 * in_step, 4 * in_step),
+                               load_blocks(d, in + 3 * in_step, 4 * in_step)};
+  transpose_blocks(d, v);
+  for (int i = 0; i < 4; ++i) hn::StoreU(v[i], d, out + i * out_step);
+}
+
+// 4 rows of kColumns columns.
+template <int64_t kColumns>
+HWY_INLINE void transpose_flat(const float* in, int64_t in_step, float* out, int64_t out_step) {
+  const hn::FixedTag<float, size_t{kColumns}> d;
+  hn::Vec<decltype(d)> v[4] = {hn::LoadU(d, in), hn::LoadU(d, in + in_step), hn::LoadU(d, in + 2 * in_step),
+                               hn::LoadU(d, in + 3 * in_step)};
+  transpose_blocks(d, v);
+  for (int i = 0; i < 4; ++i) store_blocks(d, v[i], out + i * out_step, 4 * out_step);
+}
+
+// In blocks of kRows x kColumns; a side that is no multiple ends with a block that overlaps the one before.
+// Along the long side of a block only once: its rows may be pages apart, and few such lines fit into a cache
+// at a time.
+template <TransposeBlock kBlock, int64_t kRows, int64_t kColumns>
+HWY_INLINE void transpose_by(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
+                             int64_t columns) {
+  const auto block = [&](int64_t next_row, int64_t next_column) HWY_ATTR {
+    const int64_t row = HWY_MIN(next_row, rows - kRows), column = HWY_MIN(next_column, columns - kColumns);
+    kBlock(in + row * in_step + column, in_step, out + column * out_step + row, out_step);
+  };
+  if constexpr (kRows > kColumns) {
+    for (int64_t row = 0; row < rows; row += kRows)
+      for (int64_t column = 0; column < columns; column += kColumns) block(row, column);
+  } else {
+    for (int64_t column = 0; column < columns; column += kColumns)
+      for (int64_t row = 0; row < rows; row += kRows) block(row, column);
+  }
+}
+
 void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                int64_t columns) {
-  if (rows < 4 || columns < 4) return transpose_any(in, in_step, out, out_step, rows, columns);
-  for (int64_t column4 = 0; column4 < columns; column4 += 4) {
-    const int64_t column = HWY_MIN(column4, columns - 4);
-    for (int64_t row4 = 0; row4 < rows; row4 += 4) {
-      const int64_t r = HWY_MIN(row4, rows - 4);
-      transpose4x4(in + r * in_step + column, in_step, out + column * out_step + r, out_step);
-    }
-  }
+  constexpr int64_t lanes = kBlockedLanes;
+  if (rows < 4 || columns < 4)
+    transpose_any(in, in_step, out, out_step, rows, columns);
+  else if (rows >= lanes)
+    transpose_by<transpose_tall<lanes>, lanes, 4>(in, in_step, out, out_step, rows, columns);
+  else if (columns >= lanes)
+    transpose_by<transpose_flat<lanes>, 4, lanes>(in, in_step, out, out_step, rows, columns);
+  else
+    transpose_by<transpose_tall<4>, 4, 4>(in, in_step, out, out_step, rows, columns);
 }
 #endif
 
@@ -231,6 +298,11 @@ void fill_rows(Kernels& table, std::index_sequence<kVector...>) {
   ((table.row[3][kVector] = row<4, kVector + 1>), ...);
 }
 
+template <size_t... kTap>
+void fill_dots(Kernels& table, std::index_sequence<kTap...>) {
+  ((table.dot[kTap] = dot<kTap + 1>), ...);
+}
+
 Kernels make_kernels() {
   Kernels table;
   table.instructions = hwy::TargetName(HWY_TARGET);
@@ -239,10 +311,7 @@ Kernels make_kernels() {
   table.max_row_vectors = kRowVectors;
   fill_tiles(table, std::make_index_sequence<kTilePixels>());
   fill_rows(table, std::make_index_sequence<kRowVectors>());
-  table.dot[0] = dot<1>;
-  table.dot[1] = dot<2>;
-  table.dot[2] = dot<3>;
-  table.dot[3] = dot<4>;
+  fill_dots(table, std::make_index_sequence<kMaxDotTaps>());
   table.transpose = transpose;
   return table;
 }

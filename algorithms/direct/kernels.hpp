@@ -11,7 +11,7 @@ inline constexpr int kMaxPixels = 14;  // 14 x 2 sums, 2 filter vectors and one 
 inline constexpr int kMaxVectors = 2;
 inline constexpr int kMaxRowChannels = 4;
 inline constexpr int kMaxRowVectors = 4;
-inline constexpr int kMaxDotColumns = 4;
+inline constexpr int kMaxDotTaps = 9;
 inline constexpr int64_t kChannelBlock = 16;  // channels that lie side by side in the blocked staging
 
 // tile[pixel][lane] (+)= sum over blocks, rows, columns and channels of
@@ -56,8 +56,8 @@ struct RowJob {
   int64_t columns = 0;
 };
 
-// sum[s * lanes + lane] += sum over rows and steps of
-//   x[row * x_row_step + column_offset[s] + i * step + lane] * y[row * y_row_step + i * step + lane].
+// sum[t * sum_step + lane] += sum over rows and steps of
+//   x[row * x_row_step + tap_offset[t] + i * step + lane] * y[row * y_row_step + i * step + lane].
 struct DotJob {
   const float* x = nullptr;
   const float* y = nullptr;
@@ -65,8 +65,9 @@ struct DotJob {
   int64_t steps = 0;
   int64_t step = 0;  // elements
   int64_t x_row_step = 0, y_row_step = 0;
-  const int64_t* column_offset = nullptr;
+  const int64_t* tap_offset = nullptr;
   float* sum = nullptr;
+  int64_t sum_step = 0;
 };
 
 using TileFunction = void (*)(const TileJob&);
@@ -87,7 +88,7 @@ struct Kernels {
   // advance along `in` too, pixel_step is kChannelBlock. Blocks and channels of the job are not looked at.
   TileFunction depthwise_tile[kMaxPixels] = {};
   RowFunction row[kMaxRowChannels][kMaxRowVectors] = {};  // [m - 1][vectors - 1]
-  DotFunction dot[kMaxDotColumns] = {};                   // [columns - 1]
+  DotFunction dot[kMaxDotTaps] = {};                      // [taps - 1]
   TransposeFunction transpose = nullptr;
 };
 

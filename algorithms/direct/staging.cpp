@@ -16,18 +16,6 @@ int64_t first_offset(const std::vector<Correlation>& correlations) {
   return first;
 }
 
-struct Segment {
-  Range columns;              // of the staged row, those that lie on the tensor
-  int64_t source_column = 0;  // of columns.begin
-};
-
-Segment segment(const StagedInput& staged, int64_t residue) {
-  const int64_t offset = residue - staged.left;
-  const Range inside = outputs_inside(staged.width, staged.step, offset, staged.extent);
-  if (inside.empty()) return {{0, 0}, 0};
-  return {inside, inside.begin * staged.step + offset};
-}
-
 // One residue of one row, one image, planar: `to` has channel_step between channels.
 void stage_planar(const Kernels& kernels, const StagedInput& staged, const float* source,
                   int64_t channel_stride, int64_t column_stride, Range inside, float* to) {
@@ -99,14 +87,19 @@ StagedInput::StagedInput(const std::vector<Correlation>& correlations, const Sha
     const int64_t outputs = round_up(one.columns.count, shape.column_multiple);
     for (const Tap& tap : one.columns.taps) {
       width = std::max(width, outputs + (tap.offset + left) / step);
-      const int64_t residue = (tap.offset + left) % step;
-      if (std::find(residues.begin(), residues.end(), residue) == residues.end()) residues.push_back(residue);
+      if (find(tap) == residues.end()) residues.push_back({(tap.offset + left) % step, {}, 0});
     }
     for (const Tap& tap : one.rows.taps) {
       const Range reading = outputs_inside(one.rows.count, one.rows.step, tap.offset, rows);
       for (int64_t i = reading.begin; i < reading.end; ++i)
         row_is_read[static_cast<size_t>(i * one.rows.step + tap.offset)] = true;
     }
+  }
+  for (Residue& one : residues) {
+    const int64_t offset = one.residue - left;
+    one.inside = outputs_inside(width, step, offset, extent);
+    if (one.inside.empty()) one.inside = {0, 0};
+    one.source_column = one.inside.begin * step + offset;
   }
   const int64_t pixels = width * shape.images;
   if (shape.blocked) {
@@ -123,32 +116,38 @@ StagedInput::StagedInput(const std::vector<Correlation>& correlations, const Sha
   row_step = static_cast<int64_t>(residues.size()) * residue_step;
 }
 
+std::vector<StagedInput::Residue>::const_iterator StagedInput::find(const Tap& tap) const {
+  return std::find_if(residues.begin(), residues.end(),
+                      [&](const Residue& one) { return one.residue == (tap.offset + left) % step; });
+}
+
 int64_t StagedInput::column_offset(const Tap& tap) const {
-  const int64_t residue = (tap.offset + left) % step;
-  const auto found = std::find(residues.begin(), residues.end(), residue);
-  return (found - residues.begin()) * residue_step +
+  return (find(tap) - residues.begin()) * residue_step +
          (tap.offset + left) / step * shape.images * (shape.blocked ? kChannelBlock : 1);
+}
+
+void clear_padding(const StagedInput& staged, float* to) {
+  for (const auto& residue : staged.residues) {
+    if (staged.shape.blocked)
+      clear_blocked_edges(staged, residue.inside, to);
+    else
+      clear_planar_edges(staged, residue.inside, to);
+    to += staged.residue_step;
+  }
 }
 
 void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
                const std::array<int64_t, 4>& stride, float* to) {
-  for (size_t i = 0; i < staged.residues.size(); ++i) {
-    const Segment part = segment(staged, staged.residues[i]);
-    float* residue = to + static_cast<int64_t>(i) * staged.residue_step;
-    if (staged.shape.blocked)
-      clear_blocked_edges(staged, part.columns, residue);
-    else
-      clear_planar_edges(staged, part.columns, residue);
-    if (part.columns.empty()) continue;
-    for (int64_t n = 0; n < staged.shape.images; ++n) {
-      const float* from = source + n * stride[0] + part.source_column * stride[3];
-      const int64_t column_stride = staged.step * stride[3];
+  const int64_t column_stride = staged.step * stride[3];
+  for (const auto& [residue, inside, source_column] : staged.residues) {
+    for (int64_t n = 0; n < (inside.empty() ? 0 : staged.shape.images); ++n) {
+      const float* from = source + n * stride[0] + source_column * stride[3];
       if (staged.shape.blocked)
-        stage_blocked(kernels, staged, from, stride[1], column_stride, part.columns,
-                      residue + n * kChannelBlock);
+        stage_blocked(kernels, staged, from, stride[1], column_stride, inside, to + n * kChannelBlock);
       else
-        stage_planar(kernels, staged, from, stride[1], column_stride, part.columns, residue + n);
+        stage_planar(kernels, staged, from, stride[1], column_stride, inside, to + n);
     }
+    to += staged.residue_step;
   }
 }
 

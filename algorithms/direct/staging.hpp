@@ -25,9 +25,16 @@ struct StagedInput {
         1;  // outputs of a row are rounded up to it: every read of whole vectors is defined
     bool blocked = false;
   };
+  // Every step-th column from `residue` on, and where they meet the tensor.
+  struct Residue {
+    int64_t residue = 0;
+    Range inside;               // staged columns that lie on the tensor
+    int64_t source_column = 0;  // of the first of them
+  };
   StagedInput() = default;
   StagedInput(const std::vector<Correlation>& correlations, const Shape& shape);
 
+  std::vector<Residue>::const_iterator find(const Tap& tap) const;
   int64_t column_offset(const Tap& tap) const;
   int64_t elements() const { return rows * row_step; }
 
@@ -38,14 +45,18 @@ struct StagedInput {
   int64_t step = 1;    // the correlations' column step
   int64_t width = 0;   // columns of one residue
   std::vector<bool> row_is_read;
-  std::vector<int64_t> residues;  // those that some tap reads
+  std::vector<Residue> residues;  // those that some tap reads
   int64_t row_step = 0, residue_step = 0, channel_step = 0;
   int64_t block_channels = 0, blocks = 0, block_step = 0;  // channels are summed block by block
   int64_t last_block_channels() const { return shape.channels - (blocks - 1) * block_channels; }
 };
 
-// Fills one staged row at `to` from `source`, which points at the row in the unit's first image and channel
-// of a tensor with strides (n, c, h, w) `stride`.
+// Zeroes the padding of one staged row at `to`. It is the same for every row, and stage_row() leaves it
+// alone.
+void clear_padding(const StagedInput& staged, float* to);
+
+// Fills the rest of the row from `source`, which points at the row in the unit's first image and channel of a
+// tensor with strides (n, c, h, w) `stride`.
 void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
                const std::array<int64_t, 4>& stride, float* to);
 
