@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "algorithms/direct/filter_plan.hpp"
+#include "algorithms/direct/staging.hpp"
 
 namespace convscope::direct {
 namespace {
@@ -108,11 +109,13 @@ void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* st
       const float* from = image + (group * problem_.in_channels_per_group() + block.begin) * stride[1] +
                           h * stride[2] + (columns.begin - problem_.pad.w) * stride[3];
       float* to = row + columns.begin * input_block_;
-      if (stride[3] == 1)
+      if (stride[3] == 1) {
+        prefetch_rows(from + stride[2], stride[1], block.size(), columns.size());
         kernels_.transpose(from, stride[1], to, input_block_, block.size(), columns.size());
-      else
+      } else {
         for (int64_t i = 0; i < columns.size(); ++i)
           std::copy_n(from + i * stride[3], block.size(), to + i * input_block_);
+      }
     }
 }
 
@@ -128,10 +131,12 @@ void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* s
       const float* from = image +
                           (group * problem_.out_channels_per_group() + block * block_lanes_) * stride[1] +
                           p * stride[2];
-      if (stride[3] == 1)
+      if (stride[3] == 1) {
+        prefetch_rows(from + stride[2], stride[1], channels, out_.w);  // the next row
         kernels_.transpose(from, stride[1], row, lanes, channels, out_.w);
-      else
+      } else {
         for (int64_t q = 0; q < out_.w; ++q) std::copy_n(from + q * stride[3], channels, row + q * lanes);
+      }
     }
 }
 

@@ -237,6 +237,9 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
       job.columns = strip.taps.size();
       job.row_offset = walk.row_offset.data() + rows.begin;
       job.column_offset = walk.column_offset.data() + strip.taps.begin;
+      if (walk.contiguous_pixels)
+        prefetch_rows(to + strip.pixels.begin, written_shape_.stride[1], channels_of(task.block),
+                      strip.pixels.size());
       kernels[strip.pixels.size() - 1](job);
       store(walk, strip, scratch, group_lanes, channels_of(task.block), to);
     }

@@ -135,6 +135,9 @@ void DepthwisePlan::compute(const Task& task, const float* packed, float* scratc
     for (const Range& pixels : walk.strips) {
       job.in_offset = (i * one.rows.step - task.first_row) * staged_.row_step +
                       task.block * staged_.block_step + pixels.begin * kChannelBlock;
+      if (written_shape_.stride[3] == 1)
+        prefetch_rows(to + pixels.begin * one.columns.out_step, written_shape_.stride[1], channels,
+                      (pixels.size() - 1) * one.columns.out_step + 1);
       kernels_.depthwise_tile[pixels.size() - 1](job);
       store(one, pixels, channels, scratch, to);
     }

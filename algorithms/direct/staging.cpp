@@ -126,6 +126,14 @@ int64_t StagedInput::column_offset(const Tap& tap) const {
          (tap.offset + left) / step * shape.images * (shape.blocked ? kChannelBlock : 1);
 }
 
+void prefetch_rows(const float* at, int64_t step, int64_t rows, int64_t columns) {
+  constexpr int64_t line = 16;  // floats
+  for (int64_t row = 0; row < rows; ++row, at += step) {
+    for (int64_t column = 0; column < columns; column += line) __builtin_prefetch(at + column);
+    __builtin_prefetch(at + columns - 1);
+  }
+}
+
 void clear_padding(const StagedInput& staged, float* to) {
   for (const auto& residue : staged.residues) {
     if (staged.shape.blocked)
@@ -139,6 +147,7 @@ void clear_padding(const StagedInput& staged, float* to) {
 void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
                const std::array<int64_t, 4>& stride, float* to) {
   const int64_t column_stride = staged.step * stride[3];
+  if (stride[3] == 1) prefetch_rows(source + stride[2], stride[1], staged.shape.channels, staged.extent);
   for (const auto& [residue, inside, source_column] : staged.residues) {
     for (int64_t n = 0; n < (inside.empty() ? 0 : staged.shape.images); ++n) {
       const float* from = source + n * stride[0] + source_column * stride[3];

@@ -51,6 +51,10 @@ struct StagedInput {
   int64_t last_block_channels() const { return shape.channels - (blocks - 1) * block_channels; }
 };
 
+// Asks for `columns` elements of each of `rows` rows that are `step` apart. For what is read or written soon:
+// rows of different channels are pages apart, and the hardware's prefetcher does not follow so many of them.
+void prefetch_rows(const float* at, int64_t step, int64_t rows, int64_t columns);
+
 // Zeroes the padding of one staged row at `to`. It is the same for every row, and stage_row() leaves it
 // alone.
 void clear_padding(const StagedInput& staged, float* to);
