@@ -1,7 +1,7 @@
-// Every row for GPUs of the catalog, on the emulator: on tiny problems each is right or refuses with a
-// reason, in every order of threads. One run a problem, so that the thread sanitizer, to which each thread of
-// a block is a fiber of its own, has time for all kernels; the folders' own tests look at larger problems and
-// at all that can go wrong.
+// Every row for GPUs of the catalog, on the emulator: right on tiny problems and on layers of known networks,
+// in every order of threads, or refused with a reason. One run a problem, so that there is time for all
+// kernels, and for the thread sanitizer, to which each thread of a block is a fiber of its own, on the tiny
+// ones; the folders' own tests look at all that can go wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,13 @@ namespace {
 
 #if defined(__SANITIZE_THREAD__)
 constexpr size_t kEvery = 11;  // prime to the passes, math modes and layouts, so that it meets all of them
+constexpr size_t kPassesOfALayer = 0;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr size_t kEvery = 1;
+constexpr size_t kPassesOfALayer = 1;
 #else
 constexpr size_t kEvery = 1;
+constexpr size_t kPassesOfALayer = kPasses.size();
 #endif
 
 // At least one that each row takes.
@@ -27,6 +32,22 @@ constexpr const char* kShapes[] = {
     "n=1 c=2 hw=7x6 k=3 rs=5x5 pad=2x2",
     "n=2 c=4 hw=7x6 k=6 rs=3x3 stride=2x2 pad=1x1",
     "n=1 c=3 hw=5x6 k=3 rs=3x3 pad=1x1 groups=3",
+};
+
+// Layers of AlexNet (conv1 to conv3), VGG-16, ResNet-50 and MobileNet with their filters, strides and, but
+// for the first layers, images; fewer images of the batch and channels, as many as the emulator does in a
+// second.
+constexpr const char* kNetworkShapes[] = {
+    "n=1 c=3 hw=35x35 k=8 rs=11x11 stride=4x4",
+    "n=1 c=4 hw=27x27 k=8 rs=5x5 pad=2x2",
+    "n=2 c=12 hw=13x13 k=16 rs=3x3 pad=1x1",
+    "n=1 c=4 hw=28x28 k=8 rs=3x3 pad=1x1",
+    "n=2 c=8 hw=14x14 k=12 rs=3x3 pad=1x1",
+    "n=1 c=3 hw=32x32 k=8 rs=7x7 stride=2x2 pad=3x3",
+    "n=1 c=8 hw=28x28 k=8 rs=3x3 stride=2x2 pad=1x1",
+    "n=2 c=32 hw=14x14 k=32 rs=1x1 stride=2x2",
+    "n=2 c=32 hw=7x7 k=64 rs=1x1",
+    "n=1 c=12 hw=14x14 k=12 rs=3x3 pad=1x1 groups=12",
 };
 
 class KernelSweep : public ::testing::TestWithParam<std::string> {
@@ -46,28 +67,55 @@ class KernelSweep : public ::testing::TestWithParam<std::string> {
   Registry registry_;
 };
 
-std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device) {
+// Every pass, math mode and layout of the shape that the row takes.
+std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device,
+                                     const char* shape) {
   std::vector<ConvProblem> all;
-  for (const char* shape : kShapes)
-    for (MathMode math : kMathModes)
-      for (Layout layout : kLayouts)
-        for (Pass pass : kPasses) {
-          ConvProblem problem = parse_problem(shape);
-          problem.math = math;
-          problem.layout = layout;
-          problem.pass = pass;
-          if (algorithm.supports(problem, device)) all.push_back(problem);
-        }
+  for (MathMode math : kMathModes)
+    for (Layout layout : kLayouts)
+      for (Pass pass : kPasses) {
+        ConvProblem problem = parse_problem(shape);
+        problem.math = math;
+        problem.layout = layout;
+        problem.pass = pass;
+        if (algorithm.supports(problem, device)) all.push_back(problem);
+      }
   return all;
+}
+
+EmulatorOrder order_of(size_t turn) {
+  return kEveryOrder[(turn + turn / 3) % std::size(kEveryOrder)];
 }
 
 TEST_P(KernelSweep, IsRightInEveryOrderOfThreads) {
   const Algorithm& algorithm = *registry_.find(GetParam());
   const EmulatorDevice device;
-  const std::vector<ConvProblem> problems = problems_of(algorithm, device.info());
+  std::vector<ConvProblem> problems;
+  for (const char* shape : kShapes) {
+    const auto of_shape = problems_of(algorithm, device.info(), shape);
+    problems.insert(problems.end(), of_shape.begin(), of_shape.end());
+  }
   ASSERT_FALSE(problems.empty()) << "no problem of this sweep is one for " << GetParam();
   for (size_t turn = 0; turn * kEvery < problems.size(); ++turn)
-    expect_right(algorithm, problems[turn * kEvery], kEveryOrder[(turn + turn / 3) % std::size(kEveryOrder)]);
+    expect_right(algorithm, problems[turn * kEvery], order_of(turn));
+}
+
+// In one of the math modes and layouts, which take turns; so do the passes under the address sanitizer.
+TEST_P(KernelSweep, IsRightOnLayersOfKnownNetworks) {
+  if (kPassesOfALayer == 0) GTEST_SKIP() << "under the thread sanitizer the tiny problems only";
+  const Algorithm& algorithm = *registry_.find(GetParam());
+  const EmulatorDevice device;
+  size_t turn = 0;
+  for (size_t layer = 0; layer < std::size(kNetworkShapes); ++layer)
+    for (size_t i = 0; i < kPassesOfALayer; ++i) {
+      std::vector<ConvProblem> problems = problems_of(algorithm, device.info(), kNetworkShapes[layer]);
+      const Pass pass = kPasses[(layer + i) % kPasses.size()];
+      std::erase_if(problems, [&](const ConvProblem& problem) { return problem.pass != pass; });
+      if (problems.empty()) continue;
+      expect_right(algorithm, problems[turn % problems.size()], order_of(turn));
+      ++turn;
+    }
+  EXPECT_GT(turn, 0u) << "no layer of this sweep is one for " << GetParam();
 }
 
 std::vector<std::string> ids() {

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kPixelsPerTile =
     512;  // summed between two visits of the sums; their tensors' parts stay in L2
 
+constexpr int64_t kAhead = 8;  // input channels of a filter that are asked for before they are written
+
 class ChannelFilterPlan final : public FilterPlan {
  public:
   ChannelFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
@@ -27,6 +29,7 @@ class ChannelFilterPlan final : public FilterPlan {
     bool accumulate = false;
   };
 
+  void find_rows();
   void stage_input_row(const float* image, int64_t h, float* staged) const override;
   void stage_output_row(const float* image, int64_t p, float* staged) const override;
   void add_part(int64_t part, const Images& images, Range rows, float* sums) const override;
@@ -56,8 +59,10 @@ class ChannelFilterPlan final : public FilterPlan {
   int64_t input_block_ = 0;               // the largest of them
   int64_t width_ = 0;                     // staged input columns, padding included
   int64_t plane_ = 0;                     // floats of one staged input block
-  std::vector<int64_t> row_offset_;       // of the input row under an output row, for the first tap
-  std::vector<Range> tap_strips_;         // taps_in_tile_: a filter row's (tap, channel) pairs, a tile each
+  std::vector<int64_t>
+      next_row_;  // [input row]: how far away the next one is that is read; 0: not read itself
+  std::vector<int64_t> row_offset_;  // of the input row under an output row, for the first tap
+  std::vector<Range> tap_strips_;    // taps_in_tile_: a filter row's (tap, channel) pairs, a tile each
 };
 
 ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& kernels,
@@ -73,12 +78,27 @@ ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& 
   for (const Range& block : input_blocks_) input_block_ = std::max(input_block_, block.size());
   width_ = (out_.w - 1) * problem.stride.w + (problem.filter.w - 1) * problem.dilation.w + 1;
   plane_ = problem.input.h * width_ * input_block_;
+  find_rows();
   for (int64_t p = 0; p < out_.h; ++p)
     row_offset_.push_back((p * problem.stride.h - problem.pad.h) * width_ * input_block_);
   const int64_t blocks = problem.groups * blocks_;
   const auto input_blocks = static_cast<int64_t>(input_blocks_.size());
   lay_out({problem.groups * input_blocks * plane_, blocks * out_.h * out_.w * block_lanes_,
            blocks * positions() * block_lanes_, blocks * input_blocks * problem.filter.h, blocks});
+}
+
+void ChannelFilterPlan::find_rows() {
+  std::vector<bool> read(static_cast<size_t>(problem_.input.h), false);
+  for (int64_t r = 0; r < problem_.filter.h; ++r)
+    for (int64_t p = rows_inside(r).begin; p < rows_inside(r).end; ++p)
+      read[static_cast<size_t>(p * problem_.stride.h - problem_.pad.h + r * problem_.dilation.h)] = true;
+  next_row_.resize(read.size(), 0);
+  int64_t next = problem_.input.h;
+  for (int64_t h = problem_.input.h - 1; h >= 0; --h)
+    if (read[static_cast<size_t>(h)]) {
+      next_row_[static_cast<size_t>(h)] = next - h;
+      next = h;
+    }
 }
 
 std::string ChannelFilterPlan::implementation() const {
@@ -98,6 +118,7 @@ double ChannelFilterPlan::multiply_adds() const {
 
 // To [group][input block][row][column][channel of the block].
 void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* staged) const {
+  if (next_row_[static_cast<size_t>(h)] == 0) return;
   const auto& stride = input_shape_.stride;
   const Range columns = outputs_inside(width_, 1, -problem_.pad.w, problem_.input.w);
   for (int64_t group = 0; group < problem_.groups; ++group)
@@ -110,7 +131,8 @@ void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* st
                           h * stride[2] + (columns.begin - problem_.pad.w) * stride[3];
       float* to = row + columns.begin * input_block_;
       if (stride[3] == 1) {
-        prefetch_rows(from + stride[2], stride[1], block.size(), columns.size());
+        prefetch_rows(from + next_row_[static_cast<size_t>(h)] * stride[2], stride[1], block.size(),
+                      columns.size());
         kernels_.transpose(from, stride[1], to, input_block_, block.size(), columns.size());
       } else {
         for (int64_t i = 0; i < columns.size(); ++i)
@@ -219,8 +241,10 @@ void ChannelFilterPlan::finish_part(int64_t part, const float* sums, float* filt
     kernels_.transpose(from, lanes, to, stride[0], positions(), channels);
     return;
   }
-  for (int64_t c = 0; c < in_channels; ++c)
-    kernels_.transpose(from + c * lanes, in_channels * lanes, to + c * stride[1], stride[0], taps, channels);
+  for (int64_t c = 0; c < in_channels; ++c, from += lanes, to += stride[1]) {
+    prefetch_rows(to + kAhead * stride[1], stride[0], channels, taps);
+    kernels_.transpose(from, in_channels * lanes, to, stride[0], taps, channels);
+  }
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Walk {
   std::vector<int64_t> row_offset, column_offset;
   std::vector<Strip> strips;
   std::vector<int64_t> pixel_offset;  // in the written tensor, from the row's first pixel
-  bool contiguous_pixels = false;
+  int64_t pixel_step = 0;             // where pixels follow each other in planes of channels; otherwise 0
 };
 
 class ChannelPlan final : public CorrelationPlan {
@@ -125,7 +125,7 @@ Walk ChannelPlan::make_walk(const Correlation& one, int64_t packed_at) const {
   for (int64_t pixel = 0; pixel < one.columns.count * images; ++pixel)
     walk.pixel_offset.push_back(pixel % images * stride[0] +
                                 pixel / images * one.columns.out_step * stride[3]);
-  walk.contiguous_pixels = images == 1 && one.columns.out_step * stride[3] == 1;
+  if (images == 1 && stride[3] == 1) walk.pixel_step = one.columns.out_step;
   return walk;
 }
 
@@ -189,7 +189,7 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
 void ChannelPlan::store(const Walk& walk, const Strip& strip, const float* tile, int64_t group_lanes,
                         int64_t channels, float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
-  if (walk.contiguous_pixels && channel_stride != 1) {
+  if (walk.pixel_step == 1) {
     kernels_.transpose(tile, group_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(),
                        channels);
     return;
@@ -237,9 +237,9 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
       job.columns = strip.taps.size();
       job.row_offset = walk.row_offset.data() + rows.begin;
       job.column_offset = walk.column_offset.data() + strip.taps.begin;
-      if (walk.contiguous_pixels)
-        prefetch_rows(to + strip.pixels.begin, written_shape_.stride[1], channels_of(task.block),
-                      strip.pixels.size());
+      if (walk.pixel_step != 0)
+        prefetch_rows(to + strip.pixels.begin * walk.pixel_step, written_shape_.stride[1],
+                      channels_of(task.block), (strip.pixels.size() - 1) * walk.pixel_step + 1);
       kernels[strip.pixels.size() - 1](job);
       store(walk, strip, scratch, group_lanes, channels_of(task.block), to);
     }

@@ -21,20 +21,28 @@ bool prefers_pixels(int64_t channels, int64_t columns, int64_t lanes) {
 
 // Images of at most so many pixels are taken as one row where the filter allows it.
 constexpr int64_t kRowPixels = 256;
+constexpr int64_t kRowsPerThread = 2;
 
 // Each channel has a filter of its own, and there are enough of them to fill lanes.
 bool is_plain_depthwise(const ConvProblem& p) {
   return p.groups >= kChannelBlock / 2 && p.in_channels == p.groups && p.out_channels == p.groups;
 }
 
-ConvProblem with_long_rows(const ConvProblem& problem) {
-  const bool short_rows = is_pointwise(problem) && problem.input.h * problem.input.w <= kRowPixels;
-  return short_rows ? with_images_as_rows(problem) : problem;
+// As few rows as give every thread some of them, if those still fill half a tile.
+ConvProblem with_long_rows(const ConvProblem& problem, const Kernels& kernels, int threads) {
+  const int64_t pixels = problem.input.h * problem.input.w;
+  if (!is_pointwise(problem) || pixels > kRowPixels) return problem;
+  const int64_t channels = problem.pass == Pass::backward_data ? problem.in_channels : problem.out_channels;
+  const int64_t without_rows = problem.batch * ceil_div(channels, kMaxVectors * kernels.lanes);
+  const int64_t wanted = threads > 1 ? ceil_div(kRowsPerThread * threads, without_rows) : 1;
+  for (int64_t rows = wanted; 2 * pixels >= rows * kernels.max_pixels; ++rows)
+    if (pixels % rows == 0) return with_rows(problem, rows);
+  return with_rows(problem, 1);
 }
 
 std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
                                                   const PlanOptions& options) {
-  const ConvProblem used = with_long_rows(problem);
+  const ConvProblem used = with_long_rows(problem, kernels, options.threads);
   if (is_plain_depthwise(problem)) return make_depthwise_plan(used, kernels, options);
   const bool forward = used.pass == Pass::forward;
   const int64_t columns = forward ? used.output().w : ceil_div(used.input.w, used.stride.w);
@@ -45,7 +53,7 @@ std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, co
 
 std::unique_ptr<DirectPlan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                              const PlanOptions& options) {
-  const ConvProblem used = with_long_rows(problem);
+  const ConvProblem used = with_long_rows(problem, kernels, 1);  // it has parts enough
   if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
   return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
              ? make_dot_filter_plan(used, kernels, options)

@@ -107,13 +107,6 @@ TEST_F(DirectCuda, EveryOrderOfThreadsIsRight) {
   }
 }
 
-TEST_F(DirectCuda, IsRightOnLayersOfNetworksAtAReducedBatch) {
-  for (const char* line : {"n=1 c=24 hw=13x13 k=64 rs=3x3 pad=1x1",      // AlexNet conv3, fewer channels
-                           "n=1 c=3 hw=31x31 k=32 rs=11x11 stride=4x4",  // AlexNet conv1, a smaller image
-                           "n=1 c=16 hw=14x14 k=32 rs=3x3 stride=2x2 pad=1x1"})  // ResNet's strided 3x3
-    expect_right("direct.tiled.cuda", line, Layout::nchw);
-}
-
 TEST_F(DirectCuda, TheFilterGradientIsSlicedAsFarAsTheCapAllows) {
   const ConvProblem problem = parse_problem("backward_filter n=3 c=2 hw=20x20 k=4 rs=3x3 pad=1x1");
   EXPECT_GT(direct::gradient_slices(problem, INT64_MAX), 1);

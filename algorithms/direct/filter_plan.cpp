@@ -96,7 +96,7 @@ void FilterPlan::run(const ConvArgs& args, Queue&) {
   {
     for (int64_t first = 0; first < problem_.batch; first += images_at_once_) {
       const Images images{input, output, std::min(images_at_once_, problem_.batch - first), first == 0};
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)  // rows of the two tensors are not alike, and some are not read
       for (int64_t index = 0; index < images.count * rows; ++index)
         stage_row(args, first, index, input, output);
 #pragma omp for schedule(dynamic)

@@ -82,10 +82,10 @@ Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent
   return {std::min(begin, count), std::min(end, count)};
 }
 
-ConvProblem with_images_as_rows(const ConvProblem& problem) {
-  ConvProblem one_row = problem;
-  one_row.input = {1, problem.input.h * problem.input.w};
-  return one_row;
+ConvProblem with_rows(const ConvProblem& problem, int64_t rows) {
+  ConvProblem other = problem;
+  other.input = {rows, problem.input.h * problem.input.w / rows};
+  return other;
 }
 
 std::vector<Range> balanced_parts(int64_t count, int64_t most) {

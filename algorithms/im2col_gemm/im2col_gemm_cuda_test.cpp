@@ -46,15 +46,6 @@ constexpr const char* kShapes[] = {
     "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
 };
 
-// As in AlexNet (conv1, conv2), VGG and ResNet, with fewer images and channels.
-constexpr const char* kNetworkShapes[] = {
-    "n=1 c=3 hw=51x51 k=96 rs=11x11 stride=4x4",
-    "n=2 c=12 hw=27x27 k=32 rs=5x5 pad=2x2",
-    "n=1 c=16 hw=28x28 k=32 rs=3x3 pad=1x1",
-    "n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
-    "n=3 c=64 hw=7x7 k=128 rs=1x1",
-};
-
 std::vector<ConvProblem> problems(std::span<const char* const> shapes) {
   std::vector<ConvProblem> all;
   for (const char* shape : shapes)
@@ -100,11 +91,6 @@ class Im2colGemmCuda : public ::testing::TestWithParam<EmulatorOrder> {
 TEST_P(Im2colGemmCuda, IsRightOnOddShapes) {
   for (const char* id : kRows)
     for (const ConvProblem& problem : share(problems(kShapes))) expect_right(id, problem);
-}
-
-TEST_P(Im2colGemmCuda, IsRightOnShapesOfKnownNetworks) {
-  for (const ConvProblem& problem : share(problems(kNetworkShapes)))
-    expect_right("im2col_gemm.cuda", problem);
 }
 
 TEST_P(Im2colGemmCuda, IsRightInChunksOfOneRowWithoutAnyWorkspaceForSplits) {

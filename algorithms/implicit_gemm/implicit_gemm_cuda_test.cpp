@@ -41,13 +41,6 @@ constexpr const char* kShapes[] = {
     "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
 };
 
-// As in AlexNet, VGG and ResNet, with fewer images and channels.
-constexpr const char* kNetworkShapes[] = {
-    "n=1 c=3 hw=67x67 k=96 rs=11x11 stride=4x4", "n=1 c=24 hw=27x27 k=64 rs=5x5 pad=2x2",
-    "n=2 c=32 hw=13x13 k=96 rs=3x3 pad=1x1",     "n=1 c=16 hw=28x28 k=32 rs=3x3 pad=1x1",
-    "n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
-};
-
 class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
  protected:
   ImplicitGemm() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
@@ -111,11 +104,6 @@ TEST_P(ImplicitGemm, SimtIsRightOnOddShapes) {
     expect_right("implicit_gemm.simt.cuda", problem);
 }
 
-TEST_P(ImplicitGemm, SimtIsRightOnShapesOfKnownNetworks) {
-  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::fp32), GetParam()))
-    expect_right("implicit_gemm.simt.cuda", problem);
-}
-
 TEST_P(ImplicitGemm, TensorIsRightOnOddShapesInTf32) {
   for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32), GetParam(), 7))
     expect_right("implicit_gemm.tensor.cuda", problem);
@@ -141,11 +129,6 @@ TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
       expect_right("implicit_gemm.tensor.cuda", problem);
     }
   }
-}
-
-TEST_P(ImplicitGemm, TensorIsRightOnShapesOfKnownNetworks) {
-  for (const ConvProblem& problem : share(problems(kNetworkShapes, MathMode::tf32x3), GetParam(), 6))
-    expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
 // More than one tile each way, with a rest; one split with parts that get nothing.
