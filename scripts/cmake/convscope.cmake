@@ -14,6 +14,9 @@ set(disabled_targets "HWY_SSSE3|HWY_AVX3_DL")
 if(CONVSCOPE_SANITIZE)
   string(APPEND disabled_targets "|HWY_SSE4|HWY_AVX2")
 endif()
+if(CONVSCOPE_SANITIZE STREQUAL thread)  # no test of it runs the CPU's kernels
+  string(APPEND disabled_targets "|HWY_AVX3")
+endif()
 target_compile_definitions(convscope_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(${disabled_targets})>")
 # GCC 12 warns falsely about "literal" + std::string (its bug 105651).
