@@ -51,8 +51,8 @@ std::vector<Correlation> forward_correlations(ConvProblem problem);
 // The outputs i of [0, count) for which i * step + offset falls into [0, extent).
 Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent);
 
-// A pointwise convolution does not see rows: the same problem with the pixels of each image as `rows` rows, a divisor of
-// their number. Tensors keep their memory order.
+// A pointwise convolution does not see rows: the same problem with the pixels of each image as `rows` rows, a
+// divisor of their number. Tensors keep their memory order.
 ConvProblem with_rows(const ConvProblem& problem, int64_t rows);
 
 // Splits `count` into ceil(count / most) parts that differ by at most one.
