@@ -17,6 +17,22 @@ CIRCUMSTANCES = (
 )
 
 
+class Circumstances(str):
+    """The circumstances of a table's rows in words; `scope` has their values by column, for filters."""
+
+    scope: dict
+
+    def __new__(cls, text: str, scope: dict):
+        """Make the words; a str, since that is what tables and figures do with them."""
+        made = super().__new__(cls, text)
+        made.scope = scope
+        return made
+
+    def of_pass(self, name: str) -> "Circumstances":
+        """Return the same words for the rows of one pass."""
+        return Circumstances(self, {**self.scope, "pass": name})
+
+
 def contexts(rows, varying=()):
     """Yield (title, circumstances, rows) for each set of circumstances, those of `varying` left out of it."""
     fixed = [name for name in CIRCUMSTANCES if name not in varying]
@@ -40,7 +56,7 @@ def right_contexts(results, varying=()):
         for name in passes_of(rows):
             yield (
                 title,
-                circumstances,
+                circumstances.of_pass(name),
                 name,
                 rows[rows["pass"] == name],
                 everything[everything["pass"] == name],
@@ -82,7 +98,7 @@ def words(fixed: dict) -> tuple:
         parts.append("any workspace" if unlimited else f"workspace up to {bytes_text(cap)}")
     if "device_name" in fixed:
         parts.append(fixed["device_name"])
-    return title, ", ".join(parts)
+    return title, Circumstances(", ".join(parts), fixed)
 
 
 def passes_of(rows) -> list:

@@ -103,6 +103,40 @@ def test_filters_work(in_browser):
     assert seen["pressed"] == "false"
 
 
+def test_tables_follow_the_filters(in_browser):
+    seen = in_browser("""
+      const shown = () => [...document.querySelectorAll(".one-table")].filter((one) => !one.hidden)
+        .map((one) => one.querySelector("caption").firstChild.textContent);
+      const set = (name, text) => {
+        const select = document.querySelector(`#filters select[name=${name}]`);
+        select.value = [...select.options].find((one) => one.text === text).value;
+        select.dispatchEvent(new Event("change"));
+      };
+      const forward = shown();
+      set("pass", "backward-data");
+      const backward = shown();
+      set("pass", "all");
+      const all = shown();
+      set("batch", "2");
+      const status = document.getElementById("tables-shown").textContent;
+      return { forward, backward, all, batch: shown(), status };""")
+    layers = [title for title in seen["forward"] if title.endswith(", batch 1: forward")]
+    assert layers and not any("backward_data" in title for title in seen["forward"])
+    assert any(title.endswith("batch 1: backward_data") for title in seen["backward"])
+    assert not set(layers) & set(seen["backward"])
+    assert set(seen["forward"]) | set(seen["backward"]) < set(seen["all"])
+    assert not any("batch 1:" in title for title in seen["batch"])
+    assert any(title.endswith("by batch") for title in seen["batch"])
+    assert seen["status"].startswith(f"{len(seen['batch'])} of ")
+
+
+def test_published_figures_are_marked_and_apart(report):
+    text = report.read_text(encoding="utf-8")
+    published = re.findall(r'<table class="published">(.*?)</table>', text, re.DOTALL)
+    assert len(published) == 4
+    assert not any("winograd.f4x4_3x3.cpu" in table for table in published)
+
+
 def test_records_open_by_pointer_and_by_keyboard(in_browser):
     seen = in_browser("""
       const svg = document.querySelector("#figures svg");

@@ -6,6 +6,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
+from convscope_report import published
 from convscope_report.errors import ReportError
 from convscope_report.figures.palette import COLOURS, HATCHES, OTHER_COLOUR, group
 from convscope_report.html import data, summary, surroundings
@@ -63,7 +64,7 @@ def embedded(value) -> Markup:
 
 
 def all_tables(results, options):
-    """Return the tables that these results have, as cells by name, and what is missing with the reason."""
+    """Return these results' tables and the published ones, as cells by name, and what is missing and why."""
     made, missing = [], []
     for name, module in TABLES.items():
         try:
@@ -73,6 +74,7 @@ def all_tables(results, options):
             continue
         if found:
             made.append((name, [as_cells(table) for table in found]))
+    made.append(("published", [as_cells(published.table(name, {})) for name in published.sources()]))
     return made, missing
 
 
@@ -83,6 +85,9 @@ def as_cells(table) -> dict:
         "published": table.published,
         "question": table.question,
         "circumstances": table.circumstances,
+        "scope": json.dumps(
+            {name: data.shortened(value) for name, value in getattr(table.circumstances, "scope", {}).items()}
+        ),
         "columns": [(column.heading, column.right) for column in table.columns],
         "rows": [
             [

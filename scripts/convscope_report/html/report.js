@@ -237,6 +237,20 @@ function listLine(row) {
   return line;
 }
 
+// Tables of other circumstances than those chosen are hidden; one that is about a filter (times by batch) has no value
+// for it and stays.
+function drawTables() {
+  const fits = (scope) => FILTERS.every(({ column }) =>
+    !(column in scope) || chosen[column] === ALL || scope[column] === chosen[column]);
+  const all = [...document.querySelectorAll(".one-table")];
+  for (const one of all) one.hidden = !fits(JSON.parse(one.dataset.scope));
+  for (const group of document.querySelectorAll(".table-group"))
+    group.hidden = ![...group.querySelectorAll(".one-table")].some((one) => !one.hidden);
+  const shown = all.filter((one) => !one.hidden).length;
+  document.getElementById("tables-shown").textContent =
+    `${shown} of ${all.length} tables are of what the filters above choose, layers aside`;
+}
+
 function draw() {
   const rows = allRows.filter((row) => matches(row));
   const good = rows.filter((row) => row.outcome === "measured").length;
@@ -245,6 +259,7 @@ function draw() {
   drawLegend(rows);
   drawCharts();
   drawList(rows);
+  drawTables();
 }
 
 function setTheme(dark) {

@@ -1,6 +1,6 @@
 """Theoretical against executed operations; the question of slide 34 of Kim et al., ISPASS 2017."""
 
-from convscope_report.contexts import by_place, contexts, counts_of, in_order, passes_of
+from convscope_report.contexts import Circumstances, by_place, contexts, counts_of, in_order, passes_of
 from convscope_report.errors import ReportError
 from convscope_report.table import Column, Table
 
@@ -14,8 +14,12 @@ def tables(results, options) -> list:
     if counted.empty:
         raise ReportError("no row says how many operations its algorithm does; rows of our own algorithms do")
     return [
-        one_pass(f"{title}: {name}", f"device {rows['device'].iloc[0]}", rows[rows["pass"] == name])
-        for title, _, rows in contexts(counted, ANYWHERE)
+        one_pass(
+            f"{title}: {name}",
+            Circumstances(f"device {rows['device'].iloc[0]}", where.of_pass(name).scope),
+            rows[rows["pass"] == name],
+        )
+        for title, where, rows in contexts(counted, ANYWHERE)
         for name in passes_of(rows)
     ]
 
