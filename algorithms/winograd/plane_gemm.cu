@@ -30,19 +30,22 @@ template <int Rows, int SharedRow, int Threads, bool DepthContiguous>
 struct SlabLoader {
   static constexpr int kVectors = Rows * kGemmDepth / kVector;
   static constexpr int kEach = (kVectors + Threads - 1) / Threads;
+  static constexpr int kAlong = (DepthContiguous ? kGemmDepth : Rows) / kVector;
+  static_assert(Threads % kAlong == 0, "a thread's vectors are a constant step apart");
+  static constexpr int kStep = Threads / kAlong;  // rows, or k where those are contiguous
   const float* from[kEach];
   int valid[kEach];  // depth that is left for this thread's k; nothing for rows outside
-  int to[kEach];     // in the slab, floats
+  int to;            // of the first vector in the slab, floats
   float4 values[kEach];
 
   __device__ __forceinline__ SlabLoader(const float* matrix, int row_stride, int first, int rows, int depth) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int minor = thread % kAlong * kVector;
+    to = DepthContiguous ? minor * SharedRow + thread / kAlong : thread / kAlong * SharedRow + minor;
     UNROLL
     for (int e = 0; e < kEach; ++e) {
-      const int slot = static_cast<int>(threadIdx.x) + e * Threads;
-      constexpr int along = DepthContiguous ? kGemmDepth / kVector : Rows / kVector;
-      const int major = slot / along, minor = slot % along * kVector;
+      const int slot = thread + e * Threads, major = thread / kAlong + e * kStep;
       const int row = DepthContiguous ? major : minor, k = DepthContiguous ? minor : major;
-      to[e] = k * SharedRow + row;
       from[e] = matrix + (DepthContiguous ? static_cast<int64_t>(first + row) * row_stride + k
                                           : static_cast<int64_t>(k) * row_stride + first + row);
       valid[e] = slot < kVectors && first + row < rows ? depth - k : 0;
@@ -61,7 +64,7 @@ struct SlabLoader {
     UNROLL
     for (int e = 0; e < kEach; ++e) {
       if (kVectors % Threads != 0 && static_cast<int>(threadIdx.x) + e * Threads >= kVectors) continue;
-      float* const at = slab + to[e];
+      float* const at = slab + to + e * (DepthContiguous ? kStep : kStep * SharedRow);
       if constexpr (DepthContiguous) {
         at[0] = values[e].x;
         at[SharedRow] = values[e].y;
