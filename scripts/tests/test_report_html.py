@@ -157,6 +157,27 @@ def test_records_open_by_pointer_and_by_keyboard(in_browser):
     assert seen["rerun"].startswith("convscope run --case ") and seen["fields"] > 40
 
 
+def test_the_command_is_copied_or_selected(in_browser):
+    seen = in_browser("""
+      const button = document.querySelector("#list tbody td:nth-last-child(2) button");
+      const later = () => new Promise((done) => setTimeout(done, 20));
+      const clipboard = (write) =>
+        Object.defineProperty(navigator, "clipboard", { value: { writeText: write }, configurable: true });
+      let written = "";
+      clipboard(async (text) => { written = text; });
+      button.click(); await later();
+      const copied = { written, label: button.textContent, open: dialog.open };
+      clipboard(async () => { throw new Error("refused"); });
+      button.click(); await later();
+      const refused = { open: dialog.open, selected: getSelection().toString(),
+        words: document.getElementById("copied").textContent };
+      return { copied, refused };""")
+    assert seen["copied"]["written"].startswith("convscope run --case ")
+    assert seen["copied"]["label"] == "copied" and not seen["copied"]["open"]
+    assert seen["refused"]["open"] and seen["refused"]["selected"] == seen["copied"]["written"]
+    assert "Ctrl-C" in seen["refused"]["words"]
+
+
 def test_the_list_sorts_and_refusals_say_why(in_browser):
     seen = in_browser("""
       const rows = () => [...document.querySelectorAll("#list tbody tr")];

@@ -41,7 +41,10 @@ const hideTip = () => { tip.hidden = true; };
 
 const dialog = document.getElementById("record");
 
+let openRow = null;
+
 function openRecord(row) {
+  openRow = row;
   hideTip();
   document.getElementById("record-title").textContent = `${row.algorithm}, ${row.layer} ${PASS_NAMES[row.pass]}`;
   document.getElementById("rerun").textContent = row.rerun ?? "";
@@ -60,23 +63,24 @@ function openRecord(row) {
   dialog.showModal();
 }
 
-async function copyText(text, status) {
+// Copies the command that measures the row again. Some browsers refuse the clipboard to pages from disk: then the record
+// is open and the command in it selected, to be copied by hand.
+async function copyRerun(row, status) {
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(row.rerun);
     status.textContent = "copied";
   } catch {
-    // Some browsers refuse the clipboard to pages from disk: then the line is selected, to be copied by hand.
+    if (!dialog.open) openRecord(row);
     const range = document.createRange();
     range.selectNodeContents(document.getElementById("rerun"));
     getSelection().removeAllRanges();
     getSelection().addRange(range);
-    status.textContent = "the browser refused; the line is selected: copy it with Ctrl-C";
+    document.getElementById("copied").textContent = "the browser refused; the line is selected: copy it with Ctrl-C";
   }
 }
 
 document.getElementById("close").addEventListener("click", () => dialog.close());
-document.getElementById("copy").addEventListener("click", () =>
-  copyText(document.getElementById("rerun").textContent, document.getElementById("copied")));
+document.getElementById("copy").addEventListener("click", () => copyRerun(openRow, document.getElementById("copied")));
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
 // Pointing, pressing and the arrow keys on a chart's marks. `said` is read out by screen readers.

@@ -226,10 +226,7 @@ function listLine(row) {
   copy.type = "button";
   copy.textContent = "copy";
   copy.setAttribute("aria-label", `copy the command that measures ${row.algorithm} on ${row.layer} again`);
-  copy.addEventListener("click", () => {
-    document.getElementById("rerun").textContent = row.rerun;
-    copyText(row.rerun, copy);
-  });
+  copy.addEventListener("click", () => copyRerun(row, copy));
   line.insertCell().append(copy);
   const note = line.insertCell();
   note.className = "note";
