@@ -8,10 +8,8 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kAlignment = 16;         // floats
 constexpr int64_t kUnitFloats = 1 << 17;   // 512 KiB: a staged unit stays in the second-level cache
 constexpr int64_t kSmallFilter = 1 << 13;  // floats, packed: in L1 beside the rows it meets
-constexpr int64_t kTasksPerThread = 4;     // so that threads finish together
 
 Role read_role(Pass pass) {
   return pass == Pass::forward ? Role::input : Role::output;

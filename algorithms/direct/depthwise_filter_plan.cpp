@@ -12,9 +12,7 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kTasksPerThread = 4;
 constexpr int64_t kChunkFloats = 1 << 14;  // staged at once: 64 KiB
-constexpr int64_t kAlignment = 16;         // floats
 
 // Output rows that are staged together, and the input rows that they need, some of which may lie outside.
 struct Chunk {

@@ -7,6 +7,9 @@
 
 namespace convscope::direct {
 
+inline constexpr int64_t kAlignment = 16;      // floats, of every part of a workspace
+inline constexpr int64_t kTasksPerThread = 4;  // so that threads finish together
+
 class DirectPlan : public Plan {
  public:
   // What prepare() and run() execute, lanes and columns that are computed and dropped included.

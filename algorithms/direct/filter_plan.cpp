@@ -5,7 +5,6 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kAlignment = 16;  // floats
 constexpr int64_t kStagedFloats =
     1 << 20;  // staged at once where several images fit: stays in the last cache
 
