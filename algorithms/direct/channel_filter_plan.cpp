@@ -30,12 +30,12 @@ class ChannelFilterPlan final : public FilterPlan {
   };
 
   void find_rows();
-  void stage_input_row(const float* image, int64_t h, float* staged) const override;
-  void stage_output_row(const float* image, int64_t p, float* staged) const override;
-  void add_part(int64_t part, const Images& images, Range rows, float* sums) const override;
+  void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const override;
+  void stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const override;
+  void add_part(int64_t part, const Staged& staged, float* sums) const override;
   void finish_part(int64_t part, const float* sums, float* filter) const override;
 
-  void add_piece(int64_t part, const Images& images, const Piece& piece, float* sums) const;
+  void add_piece(int64_t part, const Staged& staged, const Piece& piece, float* sums) const;
   // The outputs whose tap r (tap s) falls inside the input.
   Range rows_inside(int64_t r) const {
     return outputs_inside(out_.h, problem_.stride.h, r * problem_.dilation.h - problem_.pad.h,
@@ -58,7 +58,7 @@ class ChannelFilterPlan final : public FilterPlan {
   std::vector<Range> input_blocks_;       // input channels that lie side by side
   int64_t input_block_ = 0;               // the largest of them
   int64_t width_ = 0;                     // staged input columns, padding included
-  int64_t plane_ = 0;                     // floats of one staged input block
+  int64_t row_ = 0, plane_ = 0;           // floats of a row and of all rows of one staged input block
   std::vector<int64_t>
       next_row_;  // [input row]: how far away the next one is that is read; 0: not read itself
   std::vector<int64_t> row_offset_;  // of the input row under an output row, for the first tap
@@ -77,14 +77,14 @@ ChannelFilterPlan::ChannelFilterPlan(const ConvProblem& problem, const Kernels& 
   if (taps_in_tile_) tap_strips_ = balanced_parts(problem.filter.w * channels, kernels.max_pixels);
   for (const Range& block : input_blocks_) input_block_ = std::max(input_block_, block.size());
   width_ = (out_.w - 1) * problem.stride.w + (problem.filter.w - 1) * problem.dilation.w + 1;
-  plane_ = problem.input.h * width_ * input_block_;
+  row_ = width_ * input_block_;
   find_rows();
-  for (int64_t p = 0; p < out_.h; ++p)
-    row_offset_.push_back((p * problem.stride.h - problem.pad.h) * width_ * input_block_);
+  for (int64_t p = 0; p < out_.h; ++p) row_offset_.push_back((p * problem.stride.h - problem.pad.h) * row_);
   const int64_t blocks = problem.groups * blocks_;
   const auto input_blocks = static_cast<int64_t>(input_blocks_.size());
-  lay_out({problem.groups * input_blocks * plane_, blocks * out_.h * out_.w * block_lanes_,
+  lay_out({problem.groups * input_blocks * row_, blocks * out_.w * block_lanes_,
            blocks * positions() * block_lanes_, blocks * input_blocks * problem.filter.h, blocks});
+  plane_ = staged_input_rows() * row_;
 }
 
 void ChannelFilterPlan::find_rows() {
@@ -117,16 +117,16 @@ double ChannelFilterPlan::multiply_adds() const {
 }
 
 // To [group][input block][row][column][channel of the block].
-void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* staged) const {
+void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* staged, int64_t at) const {
   if (next_row_[static_cast<size_t>(h)] == 0) return;
   const auto& stride = input_shape_.stride;
   const Range columns = outputs_inside(width_, 1, -problem_.pad.w, problem_.input.w);
   for (int64_t group = 0; group < problem_.groups; ++group)
     for (const Range& block : input_blocks_) {
-      float* row = staged + h * width_ * input_block_;
+      float* row = staged + at * row_;
       staged += plane_;
       std::fill(row, row + columns.begin * input_block_, 0.0f);
-      std::fill(row + std::max(columns.begin, columns.end) * input_block_, row + width_ * input_block_, 0.0f);
+      std::fill(row + std::max(columns.begin, columns.end) * input_block_, row + row_, 0.0f);
       const float* from = image + (group * problem_.in_channels_per_group() + block.begin) * stride[1] +
                           h * stride[2] + (columns.begin - problem_.pad.w) * stride[3];
       float* to = row + columns.begin * input_block_;
@@ -142,13 +142,13 @@ void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* st
 }
 
 // To [group][block][row][column][lane].
-void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* staged) const {
+void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* staged, int64_t at) const {
   const auto& stride = output_shape_.stride;
   for (int64_t group = 0; group < problem_.groups; ++group)
     for (int64_t block = 0; block < blocks_; ++block) {
       const int64_t channels = channels_of(block), lanes = vectors_of(block) * kernels_.lanes;
-      float* row = staged + p * out_.w * lanes;
-      staged += out_.h * out_.w * block_lanes_;
+      float* row = staged + at * out_.w * lanes;
+      staged += staged_output_rows() * out_.w * block_lanes_;
       if (channels < lanes) std::fill(row, row + out_.w * lanes, 0.0f);
       const float* from = image +
                           (group * problem_.out_channels_per_group() + block * block_lanes_) * stride[1] +
@@ -163,7 +163,7 @@ void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* s
 }
 
 // Part: (group, block, input block, r). Sums are [group][block][r][s][input channel][lane].
-void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piece& piece, float* sums) const {
+void ChannelFilterPlan::add_piece(int64_t part, const Staged& staged, const Piece& piece, float* sums) const {
   const int64_t r = part % problem_.filter.h;
   part /= problem_.filter.h;
   const auto all = static_cast<int64_t>(input_blocks_.size());
@@ -177,10 +177,10 @@ void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piec
   constexpr int64_t kNoOffset = 0;
 
   TileJob job;
-  job.in = images.input + piece.first_image * sizes().input + (group * all + input_block) * plane_;
+  job.in = staged.input + piece.first_image * input_floats() + (group * all + input_block) * plane_;
   job.blocks = piece.images;
-  job.in_block_step = sizes().input;
-  job.filter_block_step = sizes().output;
+  job.in_block_step = input_floats();
+  job.filter_block_step = output_floats();
   job.in_channel_step = problem_.stride.w * input_block_;
   job.row_offset = row_offset_.data() + rows.begin;
   job.rows = std::max<int64_t>(0, rows.size());
@@ -188,9 +188,10 @@ void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piec
   job.column_offset = &kNoOffset;
   job.columns = 1;
   job.accumulate = piece.accumulate;
-  const float* output = images.output + piece.first_image * sizes().output +
-                        group_block * out_.h * out_.w * block_lanes_ + rows.begin * out_.w * lanes;
-  const int64_t row_at = r * problem_.dilation.h * width_ * input_block_;
+  const float* output = staged.output + piece.first_image * output_floats() +
+                        group_block * staged_output_rows() * out_.w * block_lanes_ +
+                        (rows.begin - staged.rows.begin) * out_.w * lanes;
+  const int64_t row_at = (r * problem_.dilation.h - staged.input_rows.begin) * row_;
   float* row_sums =
       sums + group_block * positions() * block_lanes_ + r * problem_.filter.w * in_channels * lanes;
   const auto add_tile = [&](int64_t column, Range pixels, int64_t position, int64_t size) {
@@ -212,18 +213,18 @@ void ChannelFilterPlan::add_piece(int64_t part, const Images& images, const Piec
   }
 }
 
-void ChannelFilterPlan::add_part(int64_t part, const Images& images, Range rows, float* sums) const {
-  const int64_t row_pixels = out_.w, image_pixels = rows.size() * row_pixels;
-  const int64_t together = std::max<int64_t>(1, kPixelsPerTile / std::max<int64_t>(1, image_pixels));
-  const int64_t rows_together = std::max<int64_t>(1, kPixelsPerTile / row_pixels);
-  bool accumulate = !images.first;
-  for (int64_t image = 0; image < images.count; image += together)
+void ChannelFilterPlan::add_part(int64_t part, const Staged& staged, float* sums) const {
+  const Range rows = staged.rows;
+  const int64_t together = std::max<int64_t>(1, kPixelsPerTile / (rows.size() * out_.w));
+  const int64_t rows_together = std::max<int64_t>(1, kPixelsPerTile / out_.w);
+  bool accumulate = !staged.first;
+  for (int64_t image = 0; image < staged.images; image += together)
     for (int64_t p = rows.begin; p < rows.end; p += rows_together) {
       const Piece piece{image,
-                        std::min(together, images.count - image),
+                        std::min(together, staged.images - image),
                         {p, std::min(p + rows_together, rows.end)},
                         accumulate};
-      add_piece(part, images, piece, sums);
+      add_piece(part, staged, piece, sums);
       accumulate = true;
     }
 }

@@ -14,12 +14,6 @@ namespace {
 
 constexpr int64_t kChunkFloats = 1 << 14;  // staged at once: 64 KiB
 
-// Output rows that are staged together, and the input rows that they need, some of which may lie outside.
-struct Chunk {
-  int64_t image = 0;
-  Range rows, input_rows;
-};
-
 class DepthwiseFilterPlan final : public DirectPlan {
  public:
   DepthwiseFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
@@ -33,9 +27,7 @@ class DepthwiseFilterPlan final : public DirectPlan {
     float* input = nullptr;   // [row][residue][column][channel]
     float* output = nullptr;  // [row][column][channel]
   };
-  Range input_rows(Range rows) const;
   void choose_sizes();
-  void make_chunks();
   void sum_block(const ConvArgs& args, int64_t block, const std::vector<Chunk>& chunks, const Memory& memory,
                  float* sums) const;
   void stage_input(const ConvArgs& args, int64_t channel, const Chunk& chunk, float* to) const;
@@ -78,7 +70,6 @@ DepthwiseFilterPlan::DepthwiseFilterPlan(const ConvProblem& problem, const Kerne
     }
   tap_parts_ = balanced_parts(static_cast<int64_t>(tap_offset_.size()), kMaxDotTaps);
   choose_sizes();
-  make_chunks();
 }
 
 std::string DepthwiseFilterPlan::implementation() const {
@@ -101,42 +92,23 @@ OperationCount DepthwiseFilterPlan::operations() const {
   return count;
 }
 
-Range DepthwiseFilterPlan::input_rows(Range rows) const {
-  const Axis& axis = correlations_.front().rows;
-  return {rows.begin * axis.step + axis.taps.front().offset,
-          (rows.end - 1) * axis.step + axis.taps.back().offset + 1};
-}
-
 void DepthwiseFilterPlan::choose_sizes() {
-  if (tap_offset_.empty()) return;  // every tap on padding
+  const Axis& rows = correlations_.front().rows;
   const int64_t wanted = options_.threads > 1 ? ceil_div(kTasksPerThread * options_.threads, blocks_) : 1;
   const auto total = [&] { return slices_ * blocks_ * block_floats_ + options_.threads * thread_floats_; };
   slices_ = std::min(wanted, problem_.batch * out_.h);
   chunk_rows_ = out_.h;
   for (;;) {
-    input_floats_ = round_up(input_rows({0, chunk_rows_}).size() * staged_.row_step, kAlignment);
+    input_floats_ = round_up(input_rows_of(rows, {0, chunk_rows_}).size() * staged_.row_step, kAlignment);
     thread_floats_ = input_floats_ + chunk_rows_ * out_.w * kChannelBlock;
     const bool fits = thread_floats_ <= kChunkFloats && total() <= cap_floats_;
     if (fits || chunk_rows_ == 1) break;
     chunk_rows_ = ceil_div(chunk_rows_, 2);
   }
   while (slices_ > 1 && total() > cap_floats_) --slices_;
-}
-
-void DepthwiseFilterPlan::make_chunks() {
+  chunks_ = sliced_chunks(rows, problem_.batch, slices_, chunk_rows_);
   sums_at_ = options_.threads * thread_floats_;
-  total_floats_ = sums_at_ + slices_ * blocks_ * block_floats_;
-  chunks_.resize(static_cast<size_t>(slices_));
-  if (tap_offset_.empty()) return;
-  const int64_t rows = problem_.batch * out_.h;
-  for (int64_t slice = 0; slice < slices_; ++slice)
-    for (int64_t row = slice * rows / slices_; row < (slice + 1) * rows / slices_;) {
-      const int64_t p = row % out_.h;
-      const int64_t count = std::min({chunk_rows_, out_.h - p, (slice + 1) * rows / slices_ - row});
-      chunks_[static_cast<size_t>(slice)].push_back(
-          {row / out_.h, {p, p + count}, input_rows({p, p + count})});
-      row += count;
-    }
+  total_floats_ = total();
 }
 
 void DepthwiseFilterPlan::stage_input(const ConvArgs& args, int64_t channel, const Chunk& chunk,

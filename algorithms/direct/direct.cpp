@@ -40,6 +40,17 @@ ConvProblem with_long_rows(const ConvProblem& problem, const Kernels& kernels, i
   return with_rows(problem, 1);
 }
 
+// Rows of whole vectors, which are transposed without a rest, and at least one for each thread.
+ConvProblem with_even_rows(const ConvProblem& problem, const Kernels& kernels, int threads) {
+  const int64_t pixels = problem.input.h * problem.input.w;
+  if (!is_pointwise(problem)) return problem;
+  const int64_t for_threads = ceil_div(kRowsPerThread * threads, problem.batch);
+  for (int64_t rows = std::max(for_threads, ceil_div(pixels, kRowPixels)); rows * kernels.lanes <= pixels;
+       ++rows)
+    if (pixels % (rows * kernels.lanes) == 0) return with_rows(problem, rows);
+  return with_long_rows(problem, kernels, 1);
+}
+
 std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
                                                   const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem, kernels, options.threads);
@@ -53,7 +64,7 @@ std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, co
 
 std::unique_ptr<DirectPlan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                              const PlanOptions& options) {
-  const ConvProblem used = with_long_rows(problem, kernels, 1);  // it has parts enough
+  const ConvProblem used = with_even_rows(problem, kernels, options.threads);
   if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
   return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
              ? make_dot_filter_plan(used, kernels, options)

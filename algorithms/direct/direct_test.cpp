@@ -264,19 +264,33 @@ TEST(Direct, StagesThinnerBandsOfRowsUnderACap) {
   }
 }
 
-TEST(Direct, SlicesTheImagesOfSmallPointwiseLayersForTheThreads) {
+TEST(Direct, SlicesTheRowsOfSmallGradientsForTheThreads) {
   for (const char* layout : {"nchw", "nhwc"}) {
     const ConvProblem problem =
         parse_problem("backward_filter fp32 " + std::string(layout) + " n=5 c=16 hw=7x7 k=16 rs=1x1");
     for (const int threads : {2, 3}) {
       const PlanOptions options{.threads = threads};
       EXPECT_THAT(Case(problem, Data::integers, options).plan().implementation(),
-                  HasSubstr("slices of images"));
+                  HasSubstr(std::to_string(threads) + " slices of rows"));
       expect_exact(problem, options);
     }
     EXPECT_EQ(Case(problem, Data::integers, {.workspace_cap = 0, .threads = 2}).plan().workspace_bytes(),
               Case(problem, Data::integers, {.workspace_cap = 0, .threads = 1}).plan().workspace_bytes());
   }
+}
+
+TEST(Direct, StagesTheRowsOfLargeImagesInChunksThatFitACache) {
+  for (const char* shape : {"c=16 hw=70x66 k=32 rs=3x3 pad=1x1",
+                            "c=12 hw=101x90 k=3 rs=3x2 stride=2x1 pad=1x1", "c=40 hw=64x64 k=16 rs=1x1"})
+    for (const char* layout : {"nchw", "nhwc"})
+      for (const int threads : {1, 3}) {
+        const ConvProblem problem =
+            parse_problem("backward_filter fp32 " + std::string(layout) + " n=2 " + shape);
+        const PlanOptions options{.threads = threads};
+        EXPECT_LT(Case(problem, Data::integers, options).plan().workspace_bytes(),
+                  problem.bytes(Role::input) + problem.bytes(Role::output));
+        expect_exact(problem, options);
+      }
 }
 
 TEST(Direct, IsExactWithEveryInstructionSetOfThisMachine) {

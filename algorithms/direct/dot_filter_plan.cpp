@@ -16,13 +16,13 @@ class DotFilterPlan final : public FilterPlan {
 
  private:
   double multiply_adds() const override;
-  void stage_input_row(const float* image, int64_t h, float* staged) const override;
-  void stage_output_row(const float* image, int64_t p, float* staged) const override;
-  void add_part(int64_t part, const Images& images, Range rows, float* sums) const override;
+  void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const override;
+  void stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const override;
+  void add_part(int64_t part, const Staged& staged, float* sums) const override;
   void finish_part(int64_t part, const float* sums, float* filter) const override;
 
-  // One image of one input and one output plane; `sums` are a vector for each tap.
-  void add_planes(const float* input, const float* output, Range rows, float* sums) const;
+  // One input and one output plane of a staged image; `sums` are a vector for each tap.
+  void add_planes(const float* input, const float* output, const Staged& staged, float* sums) const;
   int64_t taps() const { return problem_.filter.h * problem_.filter.w; }
 
   std::vector<Correlation> correlations_;  // the forward one
@@ -36,14 +36,14 @@ DotFilterPlan::DotFilterPlan(const ConvProblem& problem, const Kernels& kernels,
     : FilterPlan(problem, kernels, options),
       correlations_(forward_correlations(problem)),
       staged_(correlations_, {problem.in_channels, 1, kernels.lanes, false}),
-      output_row_(round_up(out_.w, kernels.lanes)),
-      output_plane_(out_.h * output_row_) {
+      output_row_(round_up(out_.w, kernels.lanes)) {
   for (const Tap& tap : correlations_.front().columns.taps)
     column_offset_.push_back(staged_.column_offset(tap));
   column_parts_ = balanced_parts(static_cast<int64_t>(column_offset_.size()), kMaxDotTaps);
   const int64_t pairs = problem.out_channels * problem.in_channels_per_group();
-  lay_out({staged_.elements(), problem.out_channels * output_plane_, pairs * taps() * kernels.lanes,
+  lay_out({staged_.row_step, problem.out_channels * output_row_, pairs * taps() * kernels.lanes,
            problem.in_channels, problem.out_channels});
+  output_plane_ = staged_output_rows() * output_row_;
 }
 
 std::string DotFilterPlan::implementation() const {
@@ -58,18 +58,18 @@ double DotFilterPlan::multiply_adds() const {
   return pairs * static_cast<double>(problem_.batch * planes);
 }
 
-void DotFilterPlan::stage_input_row(const float* image, int64_t h, float* staged) const {
+void DotFilterPlan::stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const {
   if (!staged_.row_is_read[static_cast<size_t>(h)]) return;
-  float* row = staged + h * staged_.row_step;
+  float* row = staged + to * staged_.row_step;
   clear_padding(staged_, row);
   direct::stage_row(kernels_, staged_, image + h * input_shape_.stride[2], input_shape_.stride, row);
 }
 
 // To [channel][row][column], the columns behind the last one zero.
-void DotFilterPlan::stage_output_row(const float* image, int64_t p, float* staged) const {
+void DotFilterPlan::stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const {
   const auto& stride = output_shape_.stride;
   const float* from = image + p * stride[2];
-  float* row = staged + p * output_row_;
+  float* row = staged + to * output_row_;
   if (stride[3] != 1) kernels_.transpose(from, stride[3], row, output_plane_, out_.w, problem_.out_channels);
   for (int64_t k = 0; k < problem_.out_channels; ++k, row += output_plane_) {
     if (stride[3] == 1) std::copy_n(from + k * stride[1], out_.w, row);
@@ -77,7 +77,8 @@ void DotFilterPlan::stage_output_row(const float* image, int64_t p, float* stage
   }
 }
 
-void DotFilterPlan::add_planes(const float* input, const float* output, Range rows, float* sums) const {
+void DotFilterPlan::add_planes(const float* input, const float* output, const Staged& staged,
+                               float* sums) const {
   const Correlation& one = correlations_.front();
   DotJob job;
   job.step = kernels_.lanes;
@@ -87,11 +88,11 @@ void DotFilterPlan::add_planes(const float* input, const float* output, Range ro
   job.sum_step = kernels_.lanes;
   for (const Tap& r : one.rows.taps) {
     const Range inside = outputs_inside(one.rows.count, one.rows.step, r.offset, one.rows.extent);
-    const Range part{std::max(rows.begin, inside.begin), std::min(rows.end, inside.end)};
+    const Range part{std::max(staged.rows.begin, inside.begin), std::min(staged.rows.end, inside.end)};
     if (part.empty()) continue;
     job.rows = part.size();
-    job.x = input + (part.begin * one.rows.step + r.offset) * staged_.row_step;
-    job.y = output + part.begin * output_row_;
+    job.x = input + (part.begin * one.rows.step + r.offset - staged.input_rows.begin) * staged_.row_step;
+    job.y = output + (part.begin - staged.rows.begin) * output_row_;
     for (const Range& together : column_parts_) {
       const int64_t first = one.columns.taps[static_cast<size_t>(together.begin)].index;
       job.tap_offset = column_offset_.data() + together.begin;
@@ -102,17 +103,17 @@ void DotFilterPlan::add_planes(const float* input, const float* output, Range ro
 }
 
 // Part: one input channel. Sums are [k][c][r][s][lane].
-void DotFilterPlan::add_part(int64_t part, const Images& images, Range rows, float* sums) const {
+void DotFilterPlan::add_part(int64_t part, const Staged& staged, float* sums) const {
   const int64_t in_channels = problem_.in_channels_per_group(),
                 output_channels = problem_.out_channels_per_group();
-  const float* input = images.input + part * staged_.channel_step;
+  const float* input = staged.input + part * staged_.channel_step;
   for (int64_t i = 0; i < output_channels; ++i) {
     const int64_t k = part / in_channels * output_channels + i;
-    const float* output = images.output + k * output_plane_;
+    const float* output = staged.output + k * output_plane_;
     float* of_pair = sums + (k * in_channels + part % in_channels) * taps() * kernels_.lanes;
-    if (images.first) std::fill(of_pair, of_pair + taps() * kernels_.lanes, 0.0f);
-    for (int64_t n = 0; n < images.count; ++n)
-      add_planes(input + n * sizes().input, output + n * sizes().output, rows, of_pair);
+    if (staged.first) std::fill(of_pair, of_pair + taps() * kernels_.lanes, 0.0f);
+    for (int64_t n = 0; n < staged.images; ++n)
+      add_planes(input + n * input_floats(), output + n * output_floats(), staged, of_pair);
   }
 }
 

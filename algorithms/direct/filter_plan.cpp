@@ -5,8 +5,9 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kStagedFloats =
-    1 << 20;  // staged at once where several images fit: stays in the last cache
+constexpr int64_t kStagedFloats = 1 << 20;       // staged at once by all threads: stays in the last cache
+constexpr int64_t kSliceStagedFloats = 1 << 16;  // by one thread: stays in its own cache, ...
+constexpr int64_t kSliceSums = 1 << 16;          // ... as do so many sums
 
 }  // namespace
 
@@ -14,101 +15,115 @@ FilterPlan::FilterPlan(const ConvProblem& problem, const Kernels& kernels, const
     : DirectPlan(problem, kernels, options),
       out_(problem.output()),
       input_shape_(problem.shape(Role::input)),
-      output_shape_(problem.shape(Role::output)) {}
+      output_shape_(problem.shape(Role::output)),
+      rows_(forward_correlations(problem).front().rows) {}
 
-// Two parts for each thread, in slices if need be; one slice where the workspace cap has no room for the sums
-// of more.
-void FilterPlan::choose_slices() {
-  const int64_t wanted = ceil_div(2 * options_.threads, sizes_.parts);
-  const int64_t image = sizes_.input + sizes_.output;
-  const int64_t room = (cap_floats_ - kMaxRowVectors * kernels_.lanes - image) / sizes_.sums;
-  if (options_.threads == 1 || wanted <= 1 || room <= 1) return;
-  row_slices_ = std::min({out_.h, wanted, room});
-  image_slices_ = std::min({problem_.batch, ceil_div(wanted, row_slices_), room / row_slices_});
+void FilterPlan::set_chunk_rows(int64_t rows) {
+  images_ = std::max<int64_t>(1, rows / out_.h);
+  output_rows_ = std::min(rows, out_.h);
+  input_rows_ = std::min(input_rows_of(rows_, {0, output_rows_}).size(), problem_.input.h);
+  input_floats_ = round_up(input_rows_ * sizes_.input_row, kAlignment);
+  output_floats_ = round_up(output_rows_ * sizes_.output_row, kAlignment);
+  staged_floats_ = images_ * (input_floats_ + output_floats_);
 }
 
+// A gradient whose sums fit a core's cache is summed in slices of the batch's rows, one for each thread,
+// which reads what it staged itself. Otherwise all threads stage a chunk and share out the gradient.
 void FilterPlan::lay_out(const Sizes& sizes) {
   sizes_ = sizes;
-  sizes_.input = round_up(sizes.input, kAlignment);
-  sizes_.output = round_up(sizes.output, kAlignment);
   sizes_.sums = round_up(sizes.sums, kAlignment);
-  choose_slices();
-  const int64_t fixed = slices() * sizes_.sums + kMaxRowVectors * kernels_.lanes;
-  const int64_t image = sizes_.input + sizes_.output;
-  const int64_t under_cap = (cap_floats_ - fixed) / image;
-  const int64_t wanted = std::max<int64_t>(1, kStagedFloats / image);
-  const int64_t chunks = ceil_div(problem_.batch, std::clamp<int64_t>(under_cap, 1, wanted));
-  images_at_once_ = ceil_div(problem_.batch, chunks);
-  // The first images start the sums of every slice.
-  image_slices_ = std::min(image_slices_, images_at_once_);
-  output_at_ = images_at_once_ * sizes_.input;
-  sums_at_ = output_at_ + images_at_once_ * sizes_.output;
-  total_floats_ = sums_at_ + slices() * sizes_.sums + kMaxRowVectors * kernels_.lanes;
+  const int64_t all = problem_.batch * out_.h;
+  const auto fit = [&](int64_t slices, int64_t wanted) {
+    const int64_t room = cap_floats_ / slices - sizes_.sums;
+    int64_t rows = all;
+    for (set_chunk_rows(rows); rows > 1 && staged_floats_ > std::min(wanted, room); set_chunk_rows(rows))
+      rows = ceil_div(rows, 2);
+    return staged_floats_ <= room;
+  };
+  by_slice_ =
+      sizes_.sums <= kSliceSums && all >= options_.threads && fit(options_.threads, kSliceStagedFloats);
+  if (!by_slice_) fit(1, kStagedFloats);
+  const int64_t slices = by_slice_ ? options_.threads : 1;
+  chunks_ = sliced_chunks(rows_, problem_.batch, slices, images_ * output_rows_);
+  sums_at_ = slices * staged_floats_;
+  total_floats_ = sums_at_ + slices * sizes_.sums;
 }
 
-void FilterPlan::stage_row(const ConvArgs& args, int64_t first_image, int64_t index, float* input,
-                           float* output) const {
-  const int64_t rows = problem_.input.h + out_.h;
-  const int64_t slot = index / rows, row = index % rows;
-  const int64_t n = first_image + slot;
-  if (row < problem_.input.h)
-    stage_input_row(static_cast<const float*>(args.input) + n * input_shape_.stride[0], row,
-                    input + slot * sizes_.input);
-  else
-    stage_output_row(static_cast<const float*>(args.output) + n * output_shape_.stride[0],
-                     row - problem_.input.h, output + slot * sizes_.output);
+Range FilterPlan::inside(Range input_rows) const {
+  return {std::clamp<int64_t>(input_rows.begin, 0, problem_.input.h),
+          std::clamp<int64_t>(input_rows.end, 0, problem_.input.h)};
 }
 
 std::string FilterPlan::slices_text() const {
-  const auto text = [](int64_t count, const char* what) {
-    return count > 1 ? ", " + std::to_string(count) + " slices of " + what : std::string();
-  };
-  return text(row_slices_, "rows") + text(image_slices_, "images");
-}
-
-// Slices count up through rows, then images.
-void FilterPlan::add_slice(int64_t part, const Images& images, int64_t slice, float* sums) const {
-  const int64_t of_images = slice / row_slices_, of_rows = slice % row_slices_;
-  const int64_t first = of_images * images.count / image_slices_;
-  const int64_t end = (of_images + 1) * images.count / image_slices_;
-  const Images some{images.input + first * sizes_.input, images.output + first * sizes_.output, end - first,
-                    images.first};
-  add_part(part, some, {of_rows * out_.h / row_slices_, (of_rows + 1) * out_.h / row_slices_}, sums);
+  return slices() > 1 ? ", " + std::to_string(slices()) + " slices of rows" : "";
 }
 
 OperationCount FilterPlan::operations() const {
   OperationCount count;
   count.product_flops = 2 * multiply_adds();
-  const double moved =
-      static_cast<double>(problem_.batch) * static_cast<double>(sizes_.input + sizes_.output) +
-      static_cast<double>(slices()) * static_cast<double>(sizes_.sums);
+  auto moved = static_cast<double>(slices() * sizes_.sums);
+  for (const auto& slice : chunks_)
+    for (const Chunk& chunk : slice) {
+      const int64_t image =
+          inside(chunk.input_rows).size() * sizes_.input_row + chunk.rows.size() * sizes_.output_row;
+      moved += static_cast<double>(chunk.images * image);
+    }
   count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * moved;
   return count;
 }
 
+// Index counts the input rows of the chunk's images, then their output rows.
+void FilterPlan::stage_row(const ConvArgs& args, const Chunk& chunk, int64_t index, float* memory) const {
+  const Range from = inside(chunk.input_rows);
+  const int64_t inputs = chunk.images * from.size();
+  if (index < inputs) {
+    const int64_t i = index / from.size(), row = index % from.size();
+    const auto* image = static_cast<const float*>(args.input) + (chunk.image + i) * input_shape_.stride[0];
+    stage_input_row(image, from.begin + row, memory + i * input_floats_, row);
+  } else {
+    const int64_t i = (index - inputs) / chunk.rows.size(), row = (index - inputs) % chunk.rows.size();
+    const auto* image = static_cast<const float*>(args.output) + (chunk.image + i) * output_shape_.stride[0];
+    stage_output_row(image, chunk.rows.begin + row, memory + output_at() + i * output_floats_, row);
+  }
+}
+
+void FilterPlan::run_by_slice(const ConvArgs& args, float* memory, float* sums) const {
+#pragma omp for schedule(static)
+  for (int64_t slice = 0; slice < slices(); ++slice) {
+    float* own = memory + slice * staged_floats_;
+    bool first = true;
+    for (const Chunk& chunk : chunks_[static_cast<size_t>(slice)]) {
+      for (int64_t index = 0; index < rows_of(chunk); ++index) stage_row(args, chunk, index, own);
+      for (int64_t part = 0; part < sizes_.parts; ++part)
+        add_part(part, staged(chunk, own, first), sums + slice * sizes_.sums);
+      first = false;
+    }
+  }
+#pragma omp for schedule(static)
+  for (int64_t i = 0; i < sizes_.sums; ++i)
+    for (int64_t slice = 1; slice < slices(); ++slice) sums[i] += sums[slice * sizes_.sums + i];
+}
+
+void FilterPlan::run_together(const ConvArgs& args, float* memory, float* sums) const {
+  bool first = true;
+  for (const Chunk& chunk : chunks_.front()) {
+#pragma omp for schedule(dynamic)  // rows of the two tensors are not alike, and some are not read
+    for (int64_t index = 0; index < rows_of(chunk); ++index) stage_row(args, chunk, index, memory);
+#pragma omp for schedule(dynamic)
+    for (int64_t part = 0; part < sizes_.parts; ++part) add_part(part, staged(chunk, memory, first), sums);
+    first = false;
+  }
+}
+
 void FilterPlan::run(const ConvArgs& args, Queue&) {
-  auto* input = static_cast<float*>(args.workspace);
-  float* output = input + output_at_;
-  float* sums = input + sums_at_;
-  const int64_t rows = problem_.input.h + out_.h;
+  auto* memory = static_cast<float*>(args.workspace);
+  float* sums = memory + sums_at_;
 #pragma omp parallel num_threads(options_.threads)
   {
-    for (int64_t first = 0; first < problem_.batch; first += images_at_once_) {
-      const Images images{input, output, std::min(images_at_once_, problem_.batch - first), first == 0};
-#pragma omp for schedule(dynamic)  // rows of the two tensors are not alike, and some are not read
-      for (int64_t index = 0; index < images.count * rows; ++index)
-        stage_row(args, first, index, input, output);
-#pragma omp for schedule(dynamic)
-      for (int64_t index = 0; index < slices() * sizes_.parts; ++index) {
-        const int64_t slice = index / sizes_.parts;
-        add_slice(index % sizes_.parts, images, slice, sums + slice * sizes_.sums);
-      }
-    }
-    if (slices() > 1) {
-#pragma omp for schedule(static)
-      for (int64_t i = 0; i < sizes_.sums; ++i)
-        for (int64_t slice = 1; slice < slices(); ++slice) sums[i] += sums[slice * sizes_.sums + i];
-    }
+    if (by_slice_)
+      run_by_slice(args, memory, sums);
+    else
+      run_together(args, memory, sums);
 #pragma omp for schedule(static)
     for (int64_t part = 0; part < sizes_.finish_parts; ++part)
       finish_part(part, sums, static_cast<float*>(args.filter));

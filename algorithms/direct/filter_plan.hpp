@@ -1,12 +1,14 @@
 // Backward-filter: the frame that all ways of using the vector lanes share. It stages the two read tensors
-// some images at a time and hands out parts of the filter gradient, so that every element has one owner and
+// some rows at a time and hands out parts of the filter gradient, so that every element has one owner and
 // the order of its sum is fixed for a thread count. Start at run().
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "algorithms/direct/direct_plan.hpp"
+#include "algorithms/direct/filter_chunks.hpp"
 #include "algorithms/direct/geometry.hpp"
 #include "algorithms/direct/kernels.hpp"
 
@@ -19,46 +21,62 @@ class FilterPlan : public DirectPlan {
 
  protected:
   virtual double multiply_adds() const = 0;
-  // Sizes in floats of one staged image and of the gradient sums; `parts` of the gradient that can be
-  // computed apart, `finish_parts` that can be written apart.
+  // Sizes in floats of one staged row and of the gradient sums; `parts` of the gradient that can be computed
+  // apart, `finish_parts` that can be written apart.
   struct Sizes {
-    int64_t input = 0, output = 0, sums = 0, parts = 0, finish_parts = 0;
+    int64_t input_row = 0, output_row = 0, sums = 0, parts = 0, finish_parts = 0;
   };
-  // Images staged side by side, `sizes().input` and `.output` floats apart.
-  struct Images {
-    const float* input = nullptr;
-    const float* output = nullptr;
-    int64_t count = 0;
-    bool first = false;  // the sums hold nothing yet
+  // A chunk's rows: image i of it at input + i * input_floats() and output + i * output_floats().
+  struct Staged {
+    const float* input = nullptr;   // its first row is `input_rows.begin`
+    const float* output = nullptr;  // its first row is `rows.begin`
+    int64_t images = 0;
+    Range rows, input_rows;  // the latter without those outside the input
+    bool first = false;      // the sums hold nothing yet
   };
 
   FilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
-  void lay_out(const Sizes& sizes);  // to be called at the end of a derived constructor
-  const Sizes& sizes() const { return sizes_; }
+  void lay_out(const Sizes& sizes);  // to be called by a derived constructor; the next four need it
+  int64_t staged_input_rows() const { return input_rows_; }
+  int64_t staged_output_rows() const { return output_rows_; }
+  int64_t input_floats() const { return input_floats_; }
+  int64_t output_floats() const { return output_floats_; }
   // For implementation(): ", 3 slices of rows", empty when nothing is sliced.
   std::string slices_text() const;
 
-  virtual void stage_input_row(const float* image, int64_t h, float* staged) const = 0;
-  virtual void stage_output_row(const float* image, int64_t p, float* staged) const = 0;
-  // Adds the images' output rows `rows` to the part's sums; starts the sums where images.first.
-  virtual void add_part(int64_t part, const Images& images, Range rows, float* sums) const = 0;
+  // Row h of `image`, which becomes row `to` of the `staged` one.
+  virtual void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const = 0;
+  virtual void stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const = 0;
+  // Adds the chunk to the part's sums; starts the sums where staged.first.
+  virtual void add_part(int64_t part, const Staged& staged, float* sums) const = 0;
   virtual void finish_part(int64_t part, const float* sums, float* filter) const = 0;
 
   Extent2 out_;
   TensorShape input_shape_, output_shape_;
+  Axis rows_;  // of the forward correlation
 
  private:
-  int64_t slices() const { return row_slices_ * image_slices_; }
-  void choose_slices();
-  void add_slice(int64_t part, const Images& images, int64_t slice, float* sums) const;
-  void stage_row(const ConvArgs& args, int64_t first_image, int64_t index, float* input, float* output) const;
+  int64_t slices() const { return static_cast<int64_t>(chunks_.size()); }
+  void set_chunk_rows(int64_t rows);
+  int64_t output_at() const { return images_ * input_floats_; }  // in a chunk's memory
+  Range inside(Range input_rows) const;
+  int64_t rows_of(const Chunk& chunk) const {
+    return chunk.images * (inside(chunk.input_rows).size() + chunk.rows.size());
+  }
+  Staged staged(const Chunk& chunk, const float* memory, bool first) const {
+    return {memory, memory + output_at(), chunk.images, chunk.rows, inside(chunk.input_rows), first};
+  }
+  void stage_row(const ConvArgs& args, const Chunk& chunk, int64_t index, float* memory) const;
+  void run_by_slice(const ConvArgs& args, float* memory, float* sums) const;
+  void run_together(const ConvArgs& args, float* memory, float* sums) const;
 
   Sizes sizes_;
-  int64_t images_at_once_ = 1;
-  // Summed apart where there are few parts for many threads: slices of the output rows, and of the images
-  // where those are too few.
-  int64_t row_slices_ = 1, image_slices_ = 1;
-  int64_t output_at_ = 0, sums_at_ = 0;  // in floats from the workspace's start
+  bool by_slice_ = false;
+  std::vector<std::vector<Chunk>> chunks_;        // [slice]
+  int64_t images_ = 1;                            // staged at once
+  int64_t input_rows_ = 0, output_rows_ = 0;      // of one of them
+  int64_t input_floats_ = 0, output_floats_ = 0;  // of one of them
+  int64_t staged_floats_ = 0, sums_at_ = 0;       // of a chunk; where the sums begin
 };
 
 // Lanes over output channels.
