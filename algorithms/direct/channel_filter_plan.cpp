@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kPixelsPerTile =
     512;  // summed between two visits of the sums; their tensors' parts stay in L2
 
-constexpr int64_t kAhead = 8;  // input channels of a filter that are asked for before they are written
-
 class ChannelFilterPlan final : public FilterPlan {
  public:
   ChannelFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);

@@ -143,7 +143,7 @@ void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_
   const bool all_taps = static_cast<int64_t>(one.rows.taps.size()) == problem_.filter.h &&
                         static_cast<int64_t>(one.columns.taps.size()) == problem_.filter.w;
   if (lanes < group_lanes) std::fill(to, to + walk.block_step, 0.0f);
-  if (all_taps && stride[3] == 1 && channel_stride != 1) {
+  if (all_taps && stride[3] == 1 && channel_stride != 1 && lane_stride != 1) {
     for (int64_t c = 0; c < channels; ++c)
       kernels_.transpose(filter + c * channel_stride, lane_stride, to + c * group_lanes, walk.column_step,
                          lanes, problem_.filter.h * problem_.filter.w);
@@ -157,9 +157,14 @@ void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_
         kernels_.transpose(from, lane_stride, tap, group_lanes, lanes, channels);
         continue;
       }
-      for (int64_t c = 0; c < channels; ++c)
-        for (int64_t lane = 0; lane < lanes; ++lane)
-          tap[c * group_lanes + lane] = from[c * channel_stride + lane * lane_stride];
+      for (int64_t c = 0; c < channels; ++c, from += channel_stride, tap += group_lanes) {
+        if (lane_stride == 1) {
+          prefetch_rows(from + kAhead * channel_stride, 0, 1, lanes);
+          std::copy_n(from, lanes, tap);
+        } else {
+          for (int64_t lane = 0; lane < lanes; ++lane) tap[lane] = from[lane * lane_stride];
+        }
+      }
     }
 }
 

@@ -9,6 +9,7 @@ namespace convscope::direct {
 
 inline constexpr int64_t kAlignment = 16;      // floats, of every part of a workspace
 inline constexpr int64_t kTasksPerThread = 4;  // so that threads finish together
+inline constexpr int64_t kAhead = 8;           // channels of a filter that are asked for before their turn
 
 class DirectPlan : public Plan {
  public:
