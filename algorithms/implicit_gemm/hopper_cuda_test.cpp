@@ -178,6 +178,19 @@ TEST_P(Hopper, IsRightInEveryTile) {
   }
 }
 
+// A prime number of pixels across, more than a tile has: the last box of a line reaches past its end, where
+// the next line begins.
+TEST_P(Hopper, IsRightWhereABoxReachesPastTheEndOfALine) {
+  for (const char* line : {"bf16 nhwc n=1 c=8 hw=2x263 k=8 rs=1x1",
+                           "backward_data tf32 nchw n=1 c=8 hw=2x263 k=8 rs=1x3 pad=0x1"}) {
+    const ConvProblem problem = parse_problem(line);
+    const Box box = hopper_work(problem).products.front().box;
+    EXPECT_GT(box.width, 1) << line;
+    EXPECT_LT(box.width, 263) << line;
+    expect_right(problem);
+  }
+}
+
 // Several boxes across, down and over the images, each of several pixels that way; with steps.
 TEST_P(Hopper, IsRightForAFilterOverBoxesInEveryDirection) {
   for (const char* line : {"backward_filter bf16 nhwc n=1 c=8 hw=9x140 k=8 rs=1x1 stride=2x2",
