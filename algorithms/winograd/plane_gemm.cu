@@ -34,36 +34,42 @@ struct SlabLoader {
   static_assert(Threads % kAlong == 0, "a thread's vectors are a constant step apart");
   static constexpr int kStep = Threads / kAlong;  // rows, or k where those are contiguous
   const float* from[kEach];
-  int valid[kEach];  // depth that is left for this thread's k; nothing for rows outside
-  int to;            // of the first vector in the slab, floats
+  int left;  // depth from this thread's first k on
+  int to;    // of the first vector in the slab, floats
   float4 values[kEach];
 
   __device__ __forceinline__ SlabLoader(const float* matrix, int row_stride, int first, int rows, int depth) {
     const int thread = static_cast<int>(threadIdx.x);
     const int minor = thread % kAlong * kVector;
     to = DepthContiguous ? minor * SharedRow + thread / kAlong : thread / kAlong * SharedRow + minor;
+    left = depth - (DepthContiguous ? minor : thread / kAlong);
     UNROLL
     for (int e = 0; e < kEach; ++e) {
-      const int slot = thread + e * Threads, major = thread / kAlong + e * kStep;
-      const int row = DepthContiguous ? major : minor, k = DepthContiguous ? minor : major;
-      from[e] = matrix + (DepthContiguous ? static_cast<int64_t>(first + row) * row_stride + k
-                                          : static_cast<int64_t>(k) * row_stride + first + row);
-      valid[e] = slot < kVectors && first + row < rows ? depth - k : 0;
+      const int major = thread / kAlong + e * kStep;
+      const int row = first + (DepthContiguous ? major : minor), k = DepthContiguous ? minor : major;
+      const int inside = row < rows ? row : first;  // what is read for rows outside is not stored
+      from[e] = matrix + (DepthContiguous ? static_cast<int64_t>(inside) * row_stride + k
+                                          : static_cast<int64_t>(k) * row_stride + inside);
     }
+  }
+  // Whether this thread has an e-th vector.
+  static __device__ __forceinline__ bool has(int e) {
+    return kVectors % Threads == 0 || static_cast<int>(threadIdx.x) + e * Threads < kVectors;
   }
   // The slab that begins at k.
   __device__ __forceinline__ void load(int k, int row_stride) {
     UNROLL
     for (int e = 0; e < kEach; ++e) {
       values[e] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if (k < valid[e]) values[e] = *reinterpret_cast<const float4*>(from[e]);
+      if (has(e) && k + (DepthContiguous ? 0 : e * kStep) < left)
+        values[e] = *reinterpret_cast<const float4*>(from[e]);
       from[e] += DepthContiguous ? kGemmDepth : static_cast<int64_t>(row_stride) * kGemmDepth;
     }
   }
   __device__ __forceinline__ void store(float* slab) const {
     UNROLL
     for (int e = 0; e < kEach; ++e) {
-      if (kVectors % Threads != 0 && static_cast<int>(threadIdx.x) + e * Threads >= kVectors) continue;
+      if (!has(e)) continue;
       float* const at = slab + to + e * (DepthContiguous ? kStep : kStep * SharedRow);
       if constexpr (DepthContiguous) {
         at[0] = values[e].x;
