@@ -40,7 +40,7 @@ ConvProblem with_long_rows(const ConvProblem& problem, const Kernels& kernels, i
   return with_rows(problem, 1);
 }
 
-// Rows of whole vectors, which are transposed without a rest, and at least one for each thread.
+// Rows of whole vectors, which are transposed without a rest, and as many as the threads want.
 ConvProblem with_even_rows(const ConvProblem& problem, const Kernels& kernels, int threads) {
   const int64_t pixels = problem.input.h * problem.input.w;
   if (!is_pointwise(problem)) return problem;

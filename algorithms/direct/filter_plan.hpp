@@ -1,6 +1,6 @@
 // Backward-filter: the frame that all ways of using the vector lanes share. It stages the two read tensors
-// some rows at a time and hands out parts of the filter gradient, so that every element has one owner and
-// the order of its sum is fixed for a thread count. Start at run().
+// some rows at a time and hands out slices of the rows or parts of the filter gradient, so that the order of
+// every sum is fixed for a thread count. Start at run().
 #pragma once
 
 #include <memory>
