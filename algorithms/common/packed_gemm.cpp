@@ -32,6 +32,8 @@ struct Block {
   int64_t a_stride, c_stride;
   int64_t depth;
   GemmMode mode;
+  const float* ahead;  // fetched into the second cache meanwhile, `ahead_step` floats a step of depth
+  int64_t ahead_step;
 };
 
 HWY_INLINE void store(Vector value, float* to, GemmMode mode) {
@@ -52,10 +54,13 @@ HWY_NOINLINE void kernel(const Block& block) {
 
   const float* HWY_RESTRICT a = block.a;
   const float* HWY_RESTRICT b = block.b;
+  const float* ahead = block.ahead;
   const int64_t stride = block.a_stride;
   for (int64_t k = 0; k < block.depth; ++k) {
     const Vector b0 = hn::Load(tag, b), b1 = hn::Load(tag, b + kLanes);
     b += kColumns;
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += block.ahead_step;
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Vector value = hn::Set(tag, Contiguous ? a[i] : a[i * stride]);
@@ -86,8 +91,8 @@ constexpr Kernels<false> kStrided{std::make_index_sequence<kRows>{}};
 // The last panel where it is not full: the block goes to the stack and its used columns from there to C.
 HWY_NOINLINE void edge(Kernel kernel_of_rows, const Block& block, int64_t rows, int64_t columns) {
   HWY_ALIGN float whole[kRows * kColumns];
-  kernel_of_rows(
-      {block.a, block.b, whole, block.a_stride, int64_t{kColumns}, block.depth, GemmMode::overwrite});
+  kernel_of_rows({block.a, block.b, whole, block.a_stride, int64_t{kColumns}, block.depth,
+                  GemmMode::overwrite, block.ahead, block.ahead_step});
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       const float value = whole[i * kColumns + j];
@@ -101,7 +106,8 @@ GemmShape shape() {
 }
 
 // A as rows a[row][k] or, transposed, a[k][row]. Its blocks are dealt out evenly: 16 rows as 8 + 8 rather
-// than 14 + 2.
+// than 14 + 2. While a panel is multiplied the one behind it in memory is fetched, a share with each block;
+// callers go on there, so that holds for the last panel too.
 void product(const float* a, int64_t a_stride, bool transposed, const float* b, float* c, int64_t c_stride,
              int64_t rows, int64_t columns, int64_t depth, GemmMode mode) {
   const Kernel* const kernel_of = transposed ? kContiguous.of : kStrided.of;
@@ -112,8 +118,15 @@ void product(const float* a, int64_t a_stride, bool transposed, const float* b, 
     for (int64_t n = 0; n < blocks; ++n) {
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
       const Kernel kernel_of_rows = kernel_of[end - begin - 1];
-      const Block block{
-          a + begin * row_step, b + j * depth, c + begin * c_stride + j, a_stride, c_stride, depth, mode};
+      const Block block{a + begin * row_step,
+                        b + j * depth,
+                        c + begin * c_stride + j,
+                        a_stride,
+                        c_stride,
+                        depth,
+                        mode,
+                        b + (j + kColumns) * depth + n * depth * kColumns / blocks,
+                        kColumns / blocks};
       if (width == kColumns)
         kernel_of_rows(block);
       else

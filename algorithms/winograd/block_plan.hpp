@@ -1,7 +1,10 @@
-// What the two plans share: how many strips a block has, the workspace cut into parts, scratch per thread.
+// What the two plans share: how the work is cut into blocks, the workspace cut into parts, scratch per
+// thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "algorithms/winograd/geometry.hpp"
 #include "algorithms/winograd/tile_transforms.hpp"
@@ -31,15 +34,30 @@ struct ScratchPart {
     return {begin, begin + staged};
   }
 };
-ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int lanes, int threads);
+ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int64_t rows, int lanes, int threads);
 
-// Strips a block, from `strip_bytes` of planes a strip and the `stationary_bytes` that every block passes
-// through once (the transformed filters, or the products of backward-filter). A block is as large as those,
-// so that neither of the two streams outweighs the other, but stays between the private caches and the shared
-// one, and below what the workspace cap leaves beside `fixed_bytes` and `padding_bytes`,
-// what rounding the planes' strides adds at most. The blocks are equal.
-int64_t strips_per_block(const Geometry& geometry, int64_t strip_bytes, int64_t stationary_bytes,
-                         int64_t fixed_bytes, int64_t padding_bytes, const DeviceInfo& device,
-                         const PlanOptions& options);
+// Rows of tiles of one image that a thread stages and transforms at once: those that fit its first caches,
+// and fewer where that would leave a thread without work.
+int64_t rows_together(const Geometry& geometry, int lanes, int threads);
+
+// The work in equal blocks, from `strip_bytes` of planes a strip and the `stationary_bytes` that every block
+// passes through once (the transformed filters, or the products of backward-filter). A block is as large as
+// those, so that neither of the two streams outweighs the other, but stays between the private caches and the
+// shared one, and below what the workspace cap leaves beside `fixed_bytes` and `padding_bytes`, what rounding
+// the planes' strides adds at most. It has whole images if there is room for one, else rows of one image. The
+// first block is as large as any.
+std::vector<Block> cut_into_blocks(const Geometry& geometry, int64_t strip_bytes, int64_t stationary_bytes,
+                                   int64_t fixed_bytes, int64_t padding_bytes, const DeviceInfo& device,
+                                   const PlanOptions& options);
+
+// A block's units of work: up to `together` rows of tiles of one image.
+inline int64_t units(const Block& block, int64_t together) {
+  return block.images * ceil_div(block.rows, together);
+}
+inline TileRows unit(const Block& block, int64_t together, int64_t index) {
+  const int64_t groups = ceil_div(block.rows, together), first = index % groups * together;
+  return {block.first_image + index / groups, block.first_row + first,
+          std::min(together, block.rows - first)};
+}
 
 }  // namespace convscope::winograd

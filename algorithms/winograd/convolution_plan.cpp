@@ -36,7 +36,10 @@ class ConvolutionPlan final : public Plan {
   const int threads_;
   const int64_t groups_, depth_, columns_, panel_columns_, panels_;
   PlaneLayout filters_, tiles_, products_;
-  int64_t filters_at_ = 0, tiles_at_ = 0, products_at_ = 0, filter_floats_ = 0, block_strips_ = 1;
+  int64_t filters_at_ = 0, tiles_at_ = 0, products_at_ = 0, filter_floats_ = 0;
+  int64_t together_;
+  bool stream_filters_;
+  std::vector<Block> blocks_;
   ScratchPart scratch_;
   Arena arena_;
 };
@@ -52,13 +55,15 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
       depth_(read_view().lanes()),
       columns_(written_view().lanes()),
       panel_columns_(gemm_shape().columns_per_panel),
-      panels_(ceil_div(columns_, panel_columns_)) {
+      panels_(ceil_div(columns_, panel_columns_)),
+      together_(rows_together(geometry_, kernels_.lanes, threads_)) {
   filters_.row = panel_columns_;
   filters_.panel = depth_ * panel_columns_;
   filters_.plane = odd_lines(panels_ * filters_.panel);
   filter_floats_ = filters_.plane * geometry_.planes();
   filters_at_ = arena_.take(filter_floats_ * groups_);
-  scratch_ = take_scratch(arena_, geometry_, kernels_.lanes, threads_);
+  stream_filters_ = filter_floats_ * int64_t{sizeof(float)} > device.l2_bytes;
+  scratch_ = take_scratch(arena_, geometry_, together_, kernels_.lanes, threads_);
 
   tiles_.panel = products_.panel = 2 * kernels_.lanes;
   tiles_.row = odd_lines(round_up(depth_, kernels_.lanes));
@@ -66,9 +71,9 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
   const int64_t strip_floats = geometry_.planes() * geometry_.tile_columns() * (tiles_.row + products_.row);
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t padding_floats = 2 * geometry_.planes() * kOddLinesPadding;
-  block_strips_ = strips_per_block(geometry_, strip_floats * kFloat, filter_floats_ * kFloat, arena_.bytes(),
-                                   padding_floats * kFloat, device, options);
-  const int64_t rows = block_strips_ * geometry_.tile_columns();
+  blocks_ = cut_into_blocks(geometry_, strip_floats * kFloat, filter_floats_ * kFloat, arena_.bytes(),
+                            padding_floats * kFloat, device, options);
+  const int64_t rows = blocks_.front().strips() * geometry_.tile_columns();
   tiles_.plane = odd_lines(rows * tiles_.row);
   products_.plane = odd_lines(rows * products_.row);
   tiles_at_ = arena_.take(tiles_.plane * geometry_.planes());
@@ -87,7 +92,7 @@ void ConvolutionPlan::prepare(const ConvArgs& args, Queue&) {
     // The two vectors of a panel follow each other, as they lie side by side in every plane.
     filter_transform_.transform(filter + group * group_filters, unit % vectors,
                                 unit / vectors % chunks * FilterTransform::kDepthChunk, filters_,
-                                workspace + filters_at_ + group * filter_floats_,
+                                stream_filters_, workspace + filters_at_ + group * filter_floats_,
                                 scratch_.of_thread(workspace, omp_get_thread_num()));
   }
 }
@@ -105,13 +110,13 @@ void ConvolutionPlan::multiply(const Block& block, int64_t plane, int64_t panel,
   float* c = workspace + products_at_ + plane * products_.plane + panel * panel_columns_;
 
   const int64_t strips = block.strips_with(geometry_, i), tile_columns = geometry_.w.tiles_with(j);
-  const bool whole = strips == block.strips;
+  const bool whole = strips == block.strips();
   const int64_t rows = whole ? strips * tile_columns : strips;
   if (rows == 0) return;
   for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
     gemm_rows(a, tiles_.row, b, c, products_.row, rows, panel_columns_, depth, GemmMode::overwrite);
-    a += block.strips * tiles_.row;
-    c += block.strips * products_.row;
+    a += block.strips() * tiles_.row;
+    c += block.strips() * products_.row;
   }
 }
 
@@ -127,21 +132,21 @@ void ConvolutionPlan::run(const ConvArgs& args, Queue&) {
   {
     const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
     for (int64_t group = 0; group < groups_; ++group)
-      for (int64_t first = 0; first < geometry_.strips(); first += block_strips_) {
-        const Block block{first, std::min(block_strips_, geometry_.strips() - first)};
+      for (const Block& block : blocks_) {
+        const int64_t rows = units(block, together_);
 #pragma omp for schedule(static)
-        for (int64_t unit = 0; unit < block.strips * read_vectors; ++unit)
-          transform_strip(kernels_, geometry_, TileOperand::data, read_view(), read + group * read_group,
-                          block, first + unit / read_vectors, unit % read_vectors, tiles_,
+        for (int64_t i = 0; i < rows * read_vectors; ++i)
+          transform_tiles(kernels_, geometry_, TileOperand::data, read_view(), read + group * read_group,
+                          block, unit(block, together_, i / read_vectors), i % read_vectors, tiles_,
                           workspace + tiles_at_, scratch);
 #pragma omp for schedule(dynamic, 4)
-        for (int64_t unit = 0; unit < geometry_.planes() * panels_; ++unit)
-          multiply(block, unit / panels_, unit % panels_, workspace + filters_at_ + group * filter_floats_,
+        for (int64_t i = 0; i < geometry_.planes() * panels_; ++i)
+          multiply(block, i / panels_, i % panels_, workspace + filters_at_ + group * filter_floats_,
                    workspace);
 #pragma omp for schedule(static)
-        for (int64_t unit = 0; unit < block.strips * written_vectors; ++unit)
-          inverse_strip(kernels_, geometry_, written_view(), written + group * written_group, block,
-                        first + unit / written_vectors, unit % written_vectors, products_,
+        for (int64_t i = 0; i < rows * written_vectors; ++i)
+          inverse_tiles(kernels_, geometry_, written_view(), written + group * written_group, block,
+                        unit(block, together_, i / written_vectors), i % written_vectors, products_,
                         workspace + products_at_, scratch);
       }
   }

@@ -32,7 +32,9 @@ class FilterGradientPlan final : public Plan {
   const int threads_;
   const int64_t rows_, columns_, panel_columns_, panels_, row_panels_;
   PlaneLayout gradients_, data_, products_;
-  int64_t gradients_at_ = 0, data_at_ = 0, products_at_ = 0, block_strips_ = 1;
+  int64_t gradients_at_ = 0, data_at_ = 0, products_at_ = 0;
+  int64_t together_;
+  std::vector<Block> blocks_;
   ScratchPart scratch_;
   Arena arena_;
 };
@@ -47,12 +49,13 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
       columns_(geometry.image.lanes()),
       panel_columns_(gemm_shape().columns_per_panel),
       panels_(ceil_div(columns_, panel_columns_)),
-      row_panels_(ceil_div(rows_, panel_columns_)) {
+      row_panels_(ceil_div(rows_, panel_columns_)),
+      together_(rows_together(geometry_, kernels_.lanes, threads_)) {
   products_.panel = 2 * kernels_.lanes;
   products_.row = odd_lines(panels_ * panel_columns_);
   products_.plane = odd_lines(rows_ * products_.row);
   products_at_ = arena_.take(products_.plane * geometry_.planes());
-  scratch_ = take_scratch(arena_, geometry_, kernels_.lanes, threads_);
+  scratch_ = take_scratch(arena_, geometry_, together_, kernels_.lanes, threads_);
 
   data_.row = gradients_.row = panel_columns_;
   const int64_t strip_floats =
@@ -60,10 +63,9 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   // Panels are rounded, and then the planes of them.
   const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
-  block_strips_ =
-      strips_per_block(geometry_, strip_floats * kFloat, products_.plane * geometry_.planes() * kFloat,
-                       arena_.bytes(), padding_floats * kFloat, device, options);
-  const int64_t tiles = block_strips_ * geometry_.tile_columns();
+  blocks_ = cut_into_blocks(geometry_, strip_floats * kFloat, products_.plane * geometry_.planes() * kFloat,
+                            arena_.bytes(), padding_floats * kFloat, device, options);
+  const int64_t tiles = blocks_.front().strips() * geometry_.tile_columns();
   data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
   data_.plane = odd_lines(panels_ * data_.panel);
   gradients_.plane = odd_lines(row_panels_ * gradients_.panel);
@@ -82,15 +84,15 @@ void FilterGradientPlan::multiply(const Block& block, int64_t plane, int64_t pan
 
   // The tallest tiles come first, so a plane that has tiles at all has some in the first block.
   const int64_t strips = block.strips_with(geometry_, i), tile_columns = geometry_.w.tiles_with(j);
-  const bool whole = strips == block.strips;
+  const bool whole = strips == block.strips();
   const int64_t depth = whole ? strips * tile_columns : strips;
   if (depth == 0) return;
   for (int64_t k = 0; k < rows_; k += panel_columns_)
     for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
-      const int64_t tile = column * block.strips * panel_columns_;
+      const int64_t tile = column * block.strips() * panel_columns_;
       gemm_columns(a + k / panel_columns_ * gradients_.panel + tile, panel_columns_, b + tile,
                    c + k * products_.row, products_.row, std::min(panel_columns_, rows_ - k), panel_columns_,
-                   depth, block.first == 0 && column == 0 ? GemmMode::overwrite : GemmMode::add);
+                   depth, &block == &blocks_.front() && column == 0 ? GemmMode::overwrite : GemmMode::add);
     }
 }
 
@@ -109,26 +111,26 @@ void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
   {
     const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
     for (int64_t group = 0; group < problem.groups; ++group) {
-      for (int64_t first = 0; first < geometry_.strips(); first += block_strips_) {
-        const Block block{first, std::min(block_strips_, geometry_.strips() - first)};
+      for (const Block& block : blocks_) {
+        const int64_t rows = units(block, together_);
 #pragma omp for schedule(static) nowait
-        for (int64_t unit = 0; unit < block.strips * image_vectors; ++unit)
-          transform_strip(kernels_, geometry_, TileOperand::data, geometry_.image,
-                          input + group * image_group, block, first + unit / image_vectors,
-                          unit % image_vectors, data_, workspace + data_at_, scratch);
+        for (int64_t i = 0; i < rows * image_vectors; ++i)
+          transform_tiles(kernels_, geometry_, TileOperand::data, geometry_.image,
+                          input + group * image_group, block, unit(block, together_, i / image_vectors),
+                          i % image_vectors, data_, workspace + data_at_, scratch);
 #pragma omp for schedule(static)
-        for (int64_t unit = 0; unit < block.strips * signal_vectors; ++unit)
-          transform_strip(kernels_, geometry_, TileOperand::gradient, geometry_.signal,
-                          output + group * signal_group, block, first + unit / signal_vectors,
-                          unit % signal_vectors, gradients_, workspace + gradients_at_, scratch);
+        for (int64_t i = 0; i < rows * signal_vectors; ++i)
+          transform_tiles(kernels_, geometry_, TileOperand::gradient, geometry_.signal,
+                          output + group * signal_group, block, unit(block, together_, i / signal_vectors),
+                          i % signal_vectors, gradients_, workspace + gradients_at_, scratch);
 #pragma omp for schedule(dynamic, 4)
-        for (int64_t unit = 0; unit < geometry_.planes() * panels_; ++unit)
-          multiply(block, unit / panels_, unit % panels_, workspace);
+        for (int64_t i = 0; i < geometry_.planes() * panels_; ++i)
+          multiply(block, i / panels_, i % panels_, workspace);
       }
 #pragma omp for schedule(static)
-      for (int64_t unit = 0; unit < rows_ * image_vectors; ++unit)
-        filter_transform_.inverse(workspace + products_at_, products_, unit / image_vectors,
-                                  unit % image_vectors, filter + group * filter_group, scratch);
+      for (int64_t i = 0; i < rows_ * image_vectors; ++i)
+        filter_transform_.inverse(workspace + products_at_, products_, i / image_vectors, i % image_vectors,
+                                  filter + group * filter_group, scratch);
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "algorithms/winograd/filter_transform.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 
 namespace convscope::winograd {
@@ -63,7 +65,7 @@ void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t use
 }
 
 void FilterTransform::transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout,
-                                float* planes, const Scratch& scratch) const {
+                                bool stream, float* planes, const Scratch& scratch) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
   const int64_t columns = backward_ ? geometry_.image.lanes() : geometry_.signal.lanes();
   const int64_t depths = backward_ ? geometry_.signal.lanes() : geometry_.image.lanes();
@@ -76,7 +78,7 @@ void FilterTransform::transform(const float* filter, int64_t vector, int64_t dep
   const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
   const int points_h = geometry_.points_h(), points_w = geometry_.points_w();
   const Line rows_line = kernels_.evaluate[points_w][taps_w];
-  const Line columns_line = kernels_.evaluate[points_h][taps_h];
+  const Line columns_line = (stream ? kernels_.stream_evaluate : kernels_.evaluate)[points_h][taps_h];
   const int64_t tap_step = by_tap_ ? kDepthChunk * lanes : lanes;
   const int64_t depth_step = by_tap_ ? lanes : taps_ * lanes;
   const int64_t step = backward_ ? -tap_step : tap_step;  // backward-data reads the taps in reverse
@@ -87,6 +89,7 @@ void FilterTransform::transform(const float* filter, int64_t vector, int64_t dep
                  planes + layout.offset(vector, kernels_.lanes) + (depth + d) * layout.row,
                  points_w * layout.plane, layout.plane, points_w);
   }
+  if (stream) hwy::FlushStream();
 }
 
 void FilterTransform::inverse(const float* planes, const PlaneLayout& layout, int64_t k, int64_t vector,

@@ -19,9 +19,10 @@ class FilterTransform {
   FilterTransform(const VectorKernels& kernels, const Geometry& geometry);
 
   // One vector of columns (output channels in forward, lanes of the image in backward-data) for the depths
-  // [depth, depth + kDepthChunk) that exist. `layout`: row is one depth, panel one B panel.
-  void transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout, float* planes,
-                 const Scratch& scratch) const;
+  // [depth, depth + kDepthChunk) that exist. `layout`: row is one depth, panel one B panel. `stream`: written
+  // past the caches, for planes that do not fit them anyway.
+  void transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout, bool stream,
+                 float* planes, const Scratch& scratch) const;
   // One vector of image lanes of output channel k, from plane row k to the filter's gradient.
   void inverse(const float* planes, const PlaneLayout& layout, int64_t k, int64_t vector, float* filter,
                const Scratch& scratch) const;

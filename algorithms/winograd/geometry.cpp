@@ -55,7 +55,7 @@ Geometry make_geometry(const ConvProblem& problem, TileRule rule) {
 }
 
 int64_t Block::strips_with(const Geometry& geometry, int point_h) const {
-  return std::clamp<int64_t>(geometry.h.tiles_with(point_h) * geometry.problem.batch - first, 0, strips);
+  return std::clamp<int64_t>(geometry.h.tiles_with(point_h) - first_row, 0, rows) * images;
 }
 
 }  // namespace convscope::winograd

@@ -1,5 +1,5 @@
 // One convolution in one pass, seen as Winograd tiles: the two tensors, the tiles, and the strips (one row of
-// tiles of one image) in which the work is dealt out. The plans are built from it. Start at Geometry.
+// tiles of one image) of which blocks are made. The plans are built from it. Start at Geometry.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,8 @@ struct Geometry {
   int points_h() const { return h.largest_alpha(); }
   int points_w() const { return w.largest_alpha(); }
   int64_t planes() const { return int64_t{points_h()} * points_w(); }
-  // Strips in the order of their tile height, so that those with one more point come first.
-  int64_t strips() const { return static_cast<int64_t>(h.tiles.size()) * problem.batch; }
-  const Tile& strip_tile(int64_t strip) const { return h.tiles[strip / problem.batch]; }
-  int64_t strip_image(int64_t strip) const { return strip % problem.batch; }
+  // The tallest rows of tiles come first.
+  int64_t tile_rows() const { return static_cast<int64_t>(h.tiles.size()); }
   int64_t tile_columns() const { return static_cast<int64_t>(w.tiles.size()); }
   // Phases whose filters are not zero in plane (i, j); all of them except in forward.
   Phases::Range phases_in(int i, int j) const;
@@ -40,12 +38,21 @@ struct Geometry {
 
 Geometry make_geometry(const ConvProblem& problem, TileRule rule);
 
-// A block of strips worked on together. Tile (strip, column) is row column * strips + (strip - first) of a
-// plane; where only the first few strips have a plane's point, each column's rows end early.
+// Some images and of each some rows of tiles, worked on together. Tile (image, row, column) is row
+// column * strips() + strip(image, row) of a plane; where only the first few strips have a plane's point,
+// each column's rows end early.
 struct Block {
-  int64_t first = 0;
-  int64_t strips = 0;
+  int64_t first_image = 0, images = 1;
+  int64_t first_row = 0, rows = 1;
+  int64_t strips() const { return images * rows; }
+  int64_t strip(int64_t image, int64_t row) const { return (row - first_row) * images + image - first_image; }
   int64_t strips_with(const Geometry& geometry, int point_h) const;
+};
+
+// Rows of tiles [first, first + count) of one image.
+struct TileRows {
+  int64_t image = 0;
+  int64_t first = 0, count = 1;
 };
 
 // Where the vectors of a set of planes lie: vectors in pairs (a panel of the GEMM), rows, planes; in floats.

@@ -1,55 +1,72 @@
 #include "algorithms/winograd/tile_transforms.hpp"
 
 namespace convscope::winograd {
+namespace {
 
-int64_t staged_floats(const Geometry& geometry, int lanes) {
-  return geometry.points_h() * (geometry.w.covered() + geometry.w.taps) * lanes;
+// Outputs from the first of some rows of tiles to their last.
+int64_t covered(const Axis& axis, int64_t first, int64_t count) {
+  const Tile& last = axis.tiles[first + count - 1];
+  return last.start + last.size - axis.tiles[first].start;
 }
 
-void transform_strip(const VectorKernels& kernels, const Geometry& geometry, TileOperand operand,
-                     const TensorView& view, const float* tensor, const Block& block, int64_t strip,
+}  // namespace
+
+int64_t staged_floats(const Geometry& geometry, int64_t rows, int lanes) {
+  return (covered(geometry.h, 0, rows) + geometry.h.taps - 1) * (geometry.w.covered() + geometry.w.taps - 1) *
+         lanes;
+}
+
+void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, TileOperand operand,
+                     const TensorView& view, const float* tensor, const Block& block, const TileRows& rows,
                      int64_t vector, const PlaneLayout& layout, float* planes, const Scratch& scratch) {
   const bool data = operand == TileOperand::data;
   const int64_t lanes = kernels.lanes;
-  const Tile& tile_h = geometry.strip_tile(strip);
-  const int alpha_h = geometry.h.alpha(tile_h);
-  const int64_t rows = data ? alpha_h : tile_h.size;
+  const int64_t start = geometry.h.tiles[rows.first].start;
+  const int64_t height = covered(geometry.h, rows.first, rows.count) + (data ? geometry.h.taps - 1 : 0);
   const int64_t width = geometry.w.covered() + (data ? geometry.w.taps - 1 : 0);
-  view.gather(kernels, tensor, geometry.strip_image(strip), {tile_h.start, 0, rows, width}, vector,
-              scratch.staged);
+  view.gather(kernels, tensor, rows.image, {start, 0, height, width}, vector, scratch.staged);
 
-  const Line columns_line = data ? kernels.data[alpha_h] : kernels.evaluate[alpha_h][tile_h.size];
-  float* out = planes + layout.offset(vector, kernels.lanes) + (strip - block.first) * layout.row;
-  for (const Tile& tile_w : geometry.w.tiles) {
-    const int alpha_w = geometry.w.alpha(tile_w);
-    const Line rows_line = data ? kernels.data[alpha_w] : kernels.evaluate[alpha_w][tile_w.size];
-    rows_line(scratch.staged + tile_w.start * lanes, lanes, width * lanes, scratch.lines, lanes,
-              alpha_w * lanes, rows);
-    columns_line(scratch.lines, alpha_w * lanes, lanes, out, geometry.points_w() * layout.plane, layout.plane,
-                 alpha_w);
-    out += block.strips * layout.row;
+  for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    const Tile& tile_h = geometry.h.tiles[row];
+    const int alpha_h = geometry.h.alpha(tile_h);
+    const Line columns_line = data ? kernels.data[alpha_h] : kernels.evaluate[alpha_h][tile_h.size];
+    const float* const staged = scratch.staged + (tile_h.start - start) * width * lanes;
+    float* out = planes + layout.offset(vector, kernels.lanes) + block.strip(rows.image, row) * layout.row;
+    for (const Tile& tile_w : geometry.w.tiles) {
+      const int alpha_w = geometry.w.alpha(tile_w);
+      const Line rows_line = data ? kernels.data[alpha_w] : kernels.evaluate[alpha_w][tile_w.size];
+      rows_line(staged + tile_w.start * lanes, lanes, width * lanes, scratch.lines, lanes, alpha_w * lanes,
+                data ? alpha_h : tile_h.size);
+      columns_line(scratch.lines, alpha_w * lanes, lanes, out, geometry.points_w() * layout.plane,
+                   layout.plane, alpha_w);
+      out += block.strips() * layout.row;
+    }
   }
 }
 
-void inverse_strip(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
-                   float* tensor, const Block& block, int64_t strip, int64_t vector,
+void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
+                   float* tensor, const Block& block, const TileRows& rows, int64_t vector,
                    const PlaneLayout& layout, const float* planes, const Scratch& scratch) {
   const int64_t lanes = kernels.lanes;
-  const Tile& tile_h = geometry.strip_tile(strip);
-  const int64_t width = geometry.w.covered();
-  const Line columns_line = kernels.interpolate[geometry.h.alpha(tile_h)][tile_h.size];
-  const float* in = planes + layout.offset(vector, kernels.lanes) + (strip - block.first) * layout.row;
-  for (const Tile& tile_w : geometry.w.tiles) {
-    const int alpha_w = geometry.w.alpha(tile_w);
-    columns_line(in, geometry.points_w() * layout.plane, layout.plane, scratch.lines, alpha_w * lanes, lanes,
-                 alpha_w);
-    kernels.interpolate[alpha_w][tile_w.size](scratch.lines, lanes, alpha_w * lanes,
-                                              scratch.staged + tile_w.start * lanes, lanes, width * lanes,
-                                              tile_h.size);
-    in += block.strips * layout.row;
+  const int64_t start = geometry.h.tiles[rows.first].start, width = geometry.w.covered();
+  for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    const Tile& tile_h = geometry.h.tiles[row];
+    const Line columns_line = kernels.interpolate[geometry.h.alpha(tile_h)][tile_h.size];
+    float* const staged = scratch.staged + (tile_h.start - start) * width * lanes;
+    const float* in =
+        planes + layout.offset(vector, kernels.lanes) + block.strip(rows.image, row) * layout.row;
+    for (const Tile& tile_w : geometry.w.tiles) {
+      const int alpha_w = geometry.w.alpha(tile_w);
+      columns_line(in, geometry.points_w() * layout.plane, layout.plane, scratch.lines, alpha_w * lanes,
+                   lanes, alpha_w);
+      kernels.interpolate[alpha_w][tile_w.size](scratch.lines, lanes, alpha_w * lanes,
+                                                staged + tile_w.start * lanes, lanes, width * lanes,
+                                                tile_h.size);
+      in += block.strips() * layout.row;
+    }
   }
-  view.scatter(kernels, scratch.staged, geometry.strip_image(strip), {tile_h.start, 0, tile_h.size, width},
-               vector, tensor);
+  view.scatter(kernels, scratch.staged, rows.image,
+               {start, 0, covered(geometry.h, rows.first, rows.count), width}, vector, tensor);
 }
 
 }  // namespace convscope::winograd

@@ -1,4 +1,4 @@
-// The 2-D transforms of one strip of tiles for one vector of channels, between a tensor and the planes of the
+// The 2-D transforms of some rows of tiles for one vector of channels, between a tensor and the planes of the
 // batched product. Each is rows then columns of the 1-D transforms. Runs on the calling thread.
 #pragma once
 
@@ -19,16 +19,17 @@ struct Scratch {
   float* lines;   // kLineFloats vectors
 };
 inline constexpr int64_t kLineVectors = kLargestAlpha * kLargestAlpha;
-int64_t staged_floats(const Geometry& geometry, int lanes);
+// For `rows` rows of tiles.
+int64_t staged_floats(const Geometry& geometry, int64_t rows, int lanes);
 
-// Reads strip `strip` of the view and writes its tiles to `planes`. `tensor` points at the group.
-void transform_strip(const VectorKernels& kernels, const Geometry& geometry, TileOperand operand,
-                     const TensorView& view, const float* tensor, const Block& block, int64_t strip,
+// Reads some rows of tiles of the view and writes them to `planes`. `tensor` points at the group.
+void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, TileOperand operand,
+                     const TensorView& view, const float* tensor, const Block& block, const TileRows& rows,
                      int64_t vector, const PlaneLayout& layout, float* planes, const Scratch& scratch);
 
-// Reads the strip's products from `planes`, writes its output pixels to the tensor.
-void inverse_strip(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
-                   float* tensor, const Block& block, int64_t strip, int64_t vector,
+// Reads their products from `planes`, writes their output pixels to the tensor.
+void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
+                   float* tensor, const Block& block, const TileRows& rows, int64_t vector,
                    const PlaneLayout& layout, const float* planes, const Scratch& scratch);
 
 }  // namespace convscope::winograd

@@ -6,6 +6,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/winograd/vector_kernels.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -17,6 +18,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 constexpr int kLanes = HWY_LANES(float);
+// Streaming is only fast when a vector is a whole line.
+constexpr bool kWholeLines = kLanes * sizeof(float) == 64;
 
 // The matrices as types. Transposed ones have their butterflies before the product, the others after it.
 template <int Alpha>
@@ -93,15 +96,18 @@ HWY_INLINE void products(const Vector* x, Vector* y) {
   }
 }
 
-template <class M, int I = 0>
+template <class M, bool Stream, int I = 0>
 HWY_INLINE void store_all(const Vector* y, float* out, int64_t stride) {
   if constexpr (I < M::kOut) {
-    hn::Store(y[I], Tag(), out + I * stride);
-    store_all<M, I + 1>(y, out, stride);
+    if constexpr (Stream && kWholeLines)
+      hn::Stream(y[I], Tag(), out + I * stride);
+    else
+      hn::Store(y[I], Tag(), out + I * stride);
+    store_all<M, Stream, I + 1>(y, out, stride);
   }
 }
 
-template <class M>
+template <class M, bool Stream = false>
 HWY_NOINLINE void apply(const float* in, int64_t in_stride, int64_t in_next, float* out, int64_t out_stride,
                         int64_t out_next, int64_t count) {
   for (int64_t line = 0; line < count; ++line) {
@@ -110,7 +116,7 @@ HWY_NOINLINE void apply(const float* in, int64_t in_stride, int64_t in_next, flo
     if constexpr (M::kTransposed) butterflies<M::kIn, M>(x);
     products<M>(x, y);
     if constexpr (!M::kTransposed) butterflies<M::kOut, M>(y);
-    store_all<M>(y, out, out_stride);
+    store_all<M, Stream>(y, out, out_stride);
     in += in_next;
     out += out_next;
   }
@@ -238,6 +244,7 @@ template <int Alpha, int N>
 constexpr void fill_pairs(VectorKernels& table) {
   if constexpr (N <= Alpha) {
     table.evaluate[Alpha][N] = apply<Evaluate<Alpha, N>>;
+    table.stream_evaluate[Alpha][N] = apply<Evaluate<Alpha, N>, true>;
     table.interpolate[Alpha][N] = apply<Interpolate<Alpha, N>>;
     fill_pairs<Alpha, N + 1>(table);
   }

@@ -16,9 +16,10 @@ using Line = void (*)(const float* in, int64_t in_stride, int64_t in_next, float
 
 struct VectorKernels {
   int lanes = 0;
-  Line data[kLargestAlpha + 1] = {};                            // [alpha]: alpha inputs to alpha points
-  Line evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};     // [alpha][n]: n taps to alpha points
-  Line interpolate[kLargestAlpha + 1][kLargestAlpha + 1] = {};  // [alpha][n]: alpha points to n outputs
+  Line data[kLargestAlpha + 1] = {};                                // [alpha]: alpha inputs to alpha points
+  Line evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};         // [alpha][n]: n taps to alpha points
+  Line stream_evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};  // the same, written past the caches
+  Line interpolate[kLargestAlpha + 1][kLargestAlpha + 1] = {};      // [alpha][n]: alpha points to n outputs
 
   // Staged form from and to rows of a tensor; lanes from `used` on are zero or left alone.
   //   pack_planes:   staged[x][l] = in[l * lane_stride + x]
