@@ -52,6 +52,11 @@ HWY_NOINLINE void kernel(const Block& block) {
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) sum[i][0] = sum[i][1] = hn::Zero(tag);
 
+    // C is on its way while the sums are made.
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+    for (const int at : {0, kLanes, kColumns - 1}) __builtin_prefetch(block.c + i * block.c_stride + at, 1);
+
   const float* HWY_RESTRICT a = block.a;
   const float* HWY_RESTRICT b = block.b;
   const float* ahead = block.ahead;

@@ -4,6 +4,7 @@
 // together, which lie side by side in a channels-last input.
 #include <algorithm>
 
+#include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/staging.hpp"
 
@@ -131,7 +132,7 @@ void ChannelFilterPlan::stage_input_row(const float* image, int64_t h, float* st
       if (stride[3] == 1) {
         prefetch_rows(from + next_row_[static_cast<size_t>(h)] * stride[2], stride[1], block.size(),
                       columns.size());
-        kernels_.transpose(from, stride[1], to, input_block_, block.size(), columns.size());
+        transpose(from, stride[1], to, input_block_, block.size(), columns.size());
       } else {
         for (int64_t i = 0; i < columns.size(); ++i)
           std::copy_n(from + i * stride[3], block.size(), to + i * input_block_);
@@ -153,7 +154,7 @@ void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* s
                           p * stride[2];
       if (stride[3] == 1) {
         prefetch_rows(from + stride[2], stride[1], channels, out_.w);  // the next row
-        kernels_.transpose(from, stride[1], row, lanes, channels, out_.w);
+        transpose(from, stride[1], row, lanes, channels, out_.w);
       } else {
         for (int64_t q = 0; q < out_.w; ++q) std::copy_n(from + q * stride[3], channels, row + q * lanes);
       }
@@ -237,12 +238,12 @@ void ChannelFilterPlan::finish_part(int64_t part, const float* sums, float* filt
   float* to = filter + (group * problem_.out_channels_per_group() + block * block_lanes_) * stride[0];
   const int64_t taps = problem_.filter.h * problem_.filter.w;
   if (stride[1] == 1 || taps == 1) {
-    kernels_.transpose(from, lanes, to, stride[0], positions(), channels);
+    transpose(from, lanes, to, stride[0], positions(), channels);
     return;
   }
   for (int64_t c = 0; c < in_channels; ++c, from += lanes, to += stride[1]) {
     prefetch_rows(to + kAhead * stride[1], stride[0], channels, taps);
-    kernels_.transpose(from, in_channels * lanes, to, stride[0], taps, channels);
+    transpose(from, in_channels * lanes, to, stride[0], taps, channels);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
 
 namespace convscope::direct {
@@ -145,8 +146,8 @@ void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_
   if (lanes < group_lanes) std::fill(to, to + walk.block_step, 0.0f);
   if (all_taps && stride[3] == 1 && channel_stride != 1 && lane_stride != 1) {
     for (int64_t c = 0; c < channels; ++c)
-      kernels_.transpose(filter + c * channel_stride, lane_stride, to + c * group_lanes, walk.column_step,
-                         lanes, problem_.filter.h * problem_.filter.w);
+      transpose(filter + c * channel_stride, lane_stride, to + c * group_lanes, walk.column_step, lanes,
+                problem_.filter.h * problem_.filter.w);
     return;
   }
   for (size_t r = 0; r < one.rows.taps.size(); ++r)
@@ -154,7 +155,7 @@ void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_
       const float* from = filter + one.rows.taps[r].index * stride[2] + one.columns.taps[s].index * stride[3];
       float* tap = to + static_cast<int64_t>(r) * walk.row_step + static_cast<int64_t>(s) * walk.column_step;
       if (channel_stride == 1) {
-        kernels_.transpose(from, lane_stride, tap, group_lanes, lanes, channels);
+        transpose(from, lane_stride, tap, group_lanes, lanes, channels);
         continue;
       }
       for (int64_t c = 0; c < channels; ++c, from += channel_stride, tap += group_lanes) {
@@ -195,8 +196,7 @@ void ChannelPlan::store(const Walk& walk, const Strip& strip, const float* tile,
                         int64_t channels, float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
   if (walk.pixel_step == 1) {
-    kernels_.transpose(tile, group_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(),
-                       channels);
+    transpose(tile, group_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(), channels);
     return;
   }
   for (int64_t pixel = strip.pixels.begin; pixel < strip.pixels.end; ++pixel, tile += group_lanes) {

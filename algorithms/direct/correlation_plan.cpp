@@ -133,8 +133,7 @@ void CorrelationPlan::stage_unit_row(const float* read, const Unit& unit, int64_
   const Range rows = band_list_[static_cast<size_t>(unit.band)].read;
   const int64_t h = rows.begin + row;
   if (h < rows.end && staged_.row_is_read[static_cast<size_t>(h)])
-    stage_row(kernels_, staged_,
-              read + read_shape_.offset(unit.first_image, unit.first_group * read_channels_, h, 0),
+    stage_row(staged_, read + read_shape_.offset(unit.first_image, unit.first_group * read_channels_, h, 0),
               read_shape_.stride, staged + row * staged_.row_step);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/staging.hpp"
 
@@ -119,7 +120,7 @@ void DepthwiseFilterPlan::stage_input(const ConvArgs& args, int64_t channel, con
     if (h < 0 || h >= staged_.rows)
       std::fill(to, to + staged_.row_step, 0.0f);
     else if (staged_.row_is_read[static_cast<size_t>(h)])
-      stage_row(kernels_, staged, image + h * input_shape_.stride[2], input_shape_.stride, to);
+      stage_row(staged, image + h * input_shape_.stride[2], input_shape_.stride, to);
   }
 }
 
@@ -131,7 +132,7 @@ void DepthwiseFilterPlan::stage_output(const ConvArgs& args, int64_t channel, co
   const float* from = static_cast<const float*>(args.output) +
                       output_shape_.offset(chunk.image, channel, chunk.rows.begin, 0);
   if (stride[3] == 1) {
-    kernels_.transpose(from, stride[1], to, kChannelBlock, channels, pixels);
+    transpose(from, stride[1], to, kChannelBlock, channels, pixels);
     return;
   }
   for (int64_t i = 0; i < pixels; ++i) std::copy_n(from + i * stride[3], channels, to + i * kChannelBlock);
@@ -175,7 +176,7 @@ void DepthwiseFilterPlan::finish_block(int64_t block, float* sums, float* filter
   }
   float* to = filter + first * stride[0];
   if (inside == taps_ && stride[3] == 1) {
-    kernels_.transpose(total, kChannelBlock, to, stride[0], taps_, channels);
+    transpose(total, kChannelBlock, to, stride[0], taps_, channels);
     return;
   }
   for (int64_t c = 0; c < channels; ++c, to += stride[0]) {

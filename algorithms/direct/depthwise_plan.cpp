@@ -4,6 +4,7 @@
 // [block][r][s][channel].
 #include <algorithm>
 
+#include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
 
 namespace convscope::direct {
@@ -85,7 +86,7 @@ void DepthwisePlan::pack_block(const Correlation& one, const float* filter, int6
   const int64_t taps = problem_.filter.h * problem_.filter.w;
   if (channels < kChannelBlock) std::fill(to, to + block_floats(one), 0.0f);
   if (block_floats(one) == taps * kChannelBlock && stride[3] == 1) {  // in order, none left out
-    kernels_.transpose(filter, stride[0], to, kChannelBlock, channels, taps);
+    transpose(filter, stride[0], to, kChannelBlock, channels, taps);
     return;
   }
   for (const Tap& r : one.rows.taps)
@@ -103,7 +104,7 @@ void DepthwisePlan::store(const Correlation& correlation, Range pixels, int64_t 
   const int64_t pixel_stride = correlation.columns.out_step * written_shape_.stride[3];
   to += pixels.begin * pixel_stride;
   if (pixel_stride == 1) {
-    kernels_.transpose(tile, kChannelBlock, to, channel_stride, pixels.size(), channels);
+    transpose(tile, kChannelBlock, to, channel_stride, pixels.size(), channels);
     return;
   }
   for (int64_t pixel = 0; pixel < pixels.size(); ++pixel)

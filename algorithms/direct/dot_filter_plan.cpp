@@ -3,6 +3,7 @@
 // added up at the end.
 #include <algorithm>
 
+#include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/staging.hpp"
 
@@ -62,7 +63,7 @@ void DotFilterPlan::stage_input_row(const float* image, int64_t h, float* staged
   if (!staged_.row_is_read[static_cast<size_t>(h)]) return;
   float* row = staged + to * staged_.row_step;
   clear_padding(staged_, row);
-  direct::stage_row(kernels_, staged_, image + h * input_shape_.stride[2], input_shape_.stride, row);
+  direct::stage_row(staged_, image + h * input_shape_.stride[2], input_shape_.stride, row);
 }
 
 // To [channel][row][column], the columns behind the last one zero.
@@ -70,7 +71,7 @@ void DotFilterPlan::stage_output_row(const float* image, int64_t p, float* stage
   const auto& stride = output_shape_.stride;
   const float* from = image + p * stride[2];
   float* row = staged + to * output_row_;
-  if (stride[3] != 1) kernels_.transpose(from, stride[3], row, output_plane_, out_.w, problem_.out_channels);
+  if (stride[3] != 1) transpose(from, stride[3], row, output_plane_, out_.w, problem_.out_channels);
   for (int64_t k = 0; k < problem_.out_channels; ++k, row += output_plane_) {
     if (stride[3] == 1) std::copy_n(from + k * stride[1], out_.w, row);
     std::fill(row + out_.w, row + output_row_, 0.0f);

@@ -175,112 +175,6 @@ void dot(const DotJob& job) {
   dot_of(job, std::make_index_sequence<kTaps>());
 }
 
-void transpose_any(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
-                   int64_t columns) {
-  for (int64_t column = 0; column < columns; ++column)
-    for (int64_t r = 0; r < rows; ++r) out[column * out_step + r] = in[r * in_step + column];
-}
-
-#if HWY_TARGET == HWY_SCALAR
-constexpr TransposeFunction transpose = transpose_any;
-#else
-using TransposeBlock = void (*)(const float* in, int64_t in_step, float* out, int64_t out_step);
-
-// 4x4 matrices are transposed as many at once as a register has blocks of 4 floats: matrix i lies in block i
-// of four registers.
-constexpr int64_t kBlockedLanes = HWY_TARGET <= HWY_AVX3 ? 16 : HWY_TARGET == HWY_AVX2 ? 8 : 4;
-
-template <class D>
-HWY_INLINE void transpose_blocks(D d, hn::Vec<D> (&v)[4]) {
-  const hn::RepartitionToWide<D> wide;
-  const auto ab_low = hn::BitCast(wide, hn::InterleaveLower(d, v[0], v[1]));
-  const auto ab_high = hn::BitCast(wide, hn::InterleaveUpper(d, v[0], v[1]));
-  const auto ce_low = hn::BitCast(wide, hn::InterleaveLower(d, v[2], v[3]));
-  const auto ce_high = hn::BitCast(wide, hn::InterleaveUpper(d, v[2], v[3]));
-  v[0] = hn::BitCast(d, hn::InterleaveLower(wide, ab_low, ce_low));
-  v[1] = hn::BitCast(d, hn::InterleaveUpper(wide, ab_low, ce_low));
-  v[2] = hn::BitCast(d, hn::InterleaveLower(wide, ab_high, ce_high));
-  v[3] = hn::BitCast(d, hn::InterleaveUpper(wide, ab_high, ce_high));
-}
-
-// Block i at i * step.
-template <class D>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, int64_t step) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, from);
-  } else {
-    const hn::Half<D> half;
-    constexpr int64_t blocks = hn::MaxLanes(hn::Half<D>()) / 4;
-    return hn::Combine(d, load_blocks(half, from + blocks * step, step), load_blocks(half, from, step));
-  }
-}
-
-template <class D>
-HWY_INLINE void store_blocks(D d, hn::Vec<D> v, float* to, int64_t step) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    hn::StoreU(v, d, to);
-  } else {
-    const hn::Half<D> half;
-    constexpr int64_t blocks = hn::MaxLanes(hn::Half<D>()) / 4;
-    store_blocks(half, hn::LowerHalf(half, v), to, step);
-    store_blocks(half, hn::UpperHalf(half, v), to + blocks * step, step);
-  }
-}
-
-// kRows rows of 4 columns: rows i, i + 4, i + 8, ... share a register, and whole registers are stored.
-template <int64_t kRows>
-HWY_INLINE void transpose_tall(const float* in, int64_t in_step, float* out, int64_t out_step) {
-  const hn::FixedTag<float, size_t{kRows}> d;
-  hn::Vec<decltype(d)> v[4] = {load_blocks(d, in, 4 * in_step), load_blocks(d, in + in_step, 4 * in_step),
-                               load_blocks(d, in + 2 * in_step, 4 * in_step),
-                               load_blocks(d, in + 3 * in_step, 4 * in_step)};
-  transpose_blocks(d, v);
-  for (int i = 0; i < 4; ++i) hn::StoreU(v[i], d, out + i * out_step);
-}
-
-// 4 rows of kColumns columns.
-template <int64_t kColumns>
-HWY_INLINE void transpose_flat(const float* in, int64_t in_step, float* out, int64_t out_step) {
-  const hn::FixedTag<float, size_t{kColumns}> d;
-  hn::Vec<decltype(d)> v[4] = {hn::LoadU(d, in), hn::LoadU(d, in + in_step), hn::LoadU(d, in + 2 * in_step),
-                               hn::LoadU(d, in + 3 * in_step)};
-  transpose_blocks(d, v);
-  for (int i = 0; i < 4; ++i) store_blocks(d, v[i], out + i * out_step, 4 * out_step);
-}
-
-// In blocks of kRows x kColumns; a side that is no multiple ends with a block that overlaps the one before.
-// Along the long side of a block only once: its rows may be pages apart, and few such lines fit into a cache
-// at a time.
-template <TransposeBlock kBlock, int64_t kRows, int64_t kColumns>
-HWY_INLINE void transpose_by(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
-                             int64_t columns) {
-  const auto block = [&](int64_t next_row, int64_t next_column) HWY_ATTR {
-    const int64_t row = HWY_MIN(next_row, rows - kRows), column = HWY_MIN(next_column, columns - kColumns);
-    kBlock(in + row * in_step + column, in_step, out + column * out_step + row, out_step);
-  };
-  if constexpr (kRows > kColumns) {
-    for (int64_t row = 0; row < rows; row += kRows)
-      for (int64_t column = 0; column < columns; column += kColumns) block(row, column);
-  } else {
-    for (int64_t column = 0; column < columns; column += kColumns)
-      for (int64_t row = 0; row < rows; row += kRows) block(row, column);
-  }
-}
-
-void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
-               int64_t columns) {
-  constexpr int64_t lanes = kBlockedLanes;
-  if (rows < 4 || columns < 4)
-    transpose_any(in, in_step, out, out_step, rows, columns);
-  else if (rows >= lanes)
-    transpose_by<transpose_tall<lanes>, lanes, 4>(in, in_step, out, out_step, rows, columns);
-  else if (columns >= lanes)
-    transpose_by<transpose_flat<lanes>, 4, lanes>(in, in_step, out, out_step, rows, columns);
-  else
-    transpose_by<transpose_tall<4>, 4, 4>(in, in_step, out, out_step, rows, columns);
-}
-#endif
-
 template <size_t... kPixel>
 void fill_tiles(Kernels& table, std::index_sequence<kPixel...>) {
   ((table.planar_tile[0][kPixel] = tile<1, 1, kPixel + 1>), ...);
@@ -312,7 +206,6 @@ Kernels make_kernels() {
   fill_tiles(table, std::make_index_sequence<kTilePixels>());
   fill_rows(table, std::make_index_sequence<kRowVectors>());
   fill_dots(table, std::make_index_sequence<kMaxDotTaps>());
-  table.transpose = transpose;
   return table;
 }
 

@@ -73,9 +73,6 @@ struct DotJob {
 using TileFunction = void (*)(const TileJob&);
 using RowFunction = void (*)(const RowJob&);
 using DotFunction = void (*)(const DotJob&);
-// out[column * out_step + row] = in[row * in_step + column].
-using TransposeFunction = void (*)(const float* in, int64_t in_step, float* out, int64_t out_step,
-                                   int64_t rows, int64_t columns);
 
 struct Kernels {
   const char* instructions = "";
@@ -89,7 +86,6 @@ struct Kernels {
   TileFunction depthwise_tile[kMaxPixels] = {};
   RowFunction row[kMaxRowChannels][kMaxRowVectors] = {};  // [m - 1][vectors - 1]
   DotFunction dot[kMaxDotTaps] = {};                      // [taps - 1]
-  TransposeFunction transpose = nullptr;
 };
 
 // The table for the best instruction set that Highway may use on this machine.

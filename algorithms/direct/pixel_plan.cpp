@@ -4,6 +4,7 @@
 // is packed as [group][channel block][summed channel][r][s][channel of the block].
 #include <algorithm>
 
+#include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
 
 namespace convscope::direct {
@@ -146,7 +147,7 @@ void PixelPlan::store_row(const Correlation& correlation, const Walk& walk, cons
   const int64_t column_stride = correlation.columns.out_step * written_shape_.stride[3];
   const int64_t channels = bundle_ * written_channels_, columns = correlation.columns.count;
   if (channel_stride == 1) {
-    kernels_.transpose(scratch, walk.columns, to, column_stride, channels, columns);
+    transpose(scratch, walk.columns, to, column_stride, channels, columns);
     return;
   }
   for (int64_t c = 0; c < channels; ++c) {

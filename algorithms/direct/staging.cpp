@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "algorithms/common/transpose.hpp"
+
 namespace convscope::direct {
 namespace {
 
@@ -17,11 +19,11 @@ int64_t first_offset(const std::vector<Correlation>& correlations) {
 }
 
 // One residue of one row, one image, planar: `to` has channel_step between channels.
-void stage_planar(const Kernels& kernels, const StagedInput& staged, const float* source,
-                  int64_t channel_stride, int64_t column_stride, Range inside, float* to) {
+void stage_planar(const StagedInput& staged, const float* source, int64_t channel_stride,
+                  int64_t column_stride, Range inside, float* to) {
   const auto& [channels, images, multiple, blocked] = staged.shape;
   if (images == 1 && column_stride > 1 && channel_stride == 1) {
-    kernels.transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
+    transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
     return;
   }
   for (int64_t c = 0; c < channels; ++c) {
@@ -45,15 +47,15 @@ void clear_planar_edges(const StagedInput& staged, Range inside, float* to) {
 }
 
 // The same, blocked.
-void stage_blocked(const Kernels& kernels, const StagedInput& staged, const float* source,
-                   int64_t channel_stride, int64_t column_stride, Range inside, float* to) {
+void stage_blocked(const StagedInput& staged, const float* source, int64_t channel_stride,
+                   int64_t column_stride, Range inside, float* to) {
   const int64_t pixel = staged.shape.images * kChannelBlock;
   for (int64_t b = 0; b < staged.blocks; ++b) {
     const int64_t channels = std::min(kChannelBlock, staged.shape.channels - b * kChannelBlock);
     const float* from = source + b * kChannelBlock * channel_stride;
     float* block = to + b * staged.block_step + inside.begin * pixel;
     if (column_stride == 1) {
-      kernels.transpose(from, channel_stride, block, pixel, channels, inside.size());
+      transpose(from, channel_stride, block, pixel, channels, inside.size());
       continue;
     }
     for (int64_t i = 0; i < inside.size(); ++i, from += column_stride, block += pixel) {
@@ -144,17 +146,17 @@ void clear_padding(const StagedInput& staged, float* to) {
   }
 }
 
-void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
-               const std::array<int64_t, 4>& stride, float* to) {
+void stage_row(const StagedInput& staged, const float* source, const std::array<int64_t, 4>& stride,
+               float* to) {
   const int64_t column_stride = staged.step * stride[3];
   if (stride[3] == 1) prefetch_rows(source + stride[2], stride[1], staged.shape.channels, staged.extent);
   for (const auto& [residue, inside, source_column] : staged.residues) {
     for (int64_t n = 0; n < (inside.empty() ? 0 : staged.shape.images); ++n) {
       const float* from = source + n * stride[0] + source_column * stride[3];
       if (staged.shape.blocked)
-        stage_blocked(kernels, staged, from, stride[1], column_stride, inside, to + n * kChannelBlock);
+        stage_blocked(staged, from, stride[1], column_stride, inside, to + n * kChannelBlock);
       else
-        stage_planar(kernels, staged, from, stride[1], column_stride, inside, to + n);
+        stage_planar(staged, from, stride[1], column_stride, inside, to + n);
     }
     to += staged.residue_step;
   }

@@ -61,7 +61,7 @@ void clear_padding(const StagedInput& staged, float* to);
 
 // Fills the rest of the row from `source`, which points at the row in the unit's first image and channel of a
 // tensor with strides (n, c, h, w) `stride`.
-void stage_row(const Kernels& kernels, const StagedInput& staged, const float* source,
-               const std::array<int64_t, 4>& stride, float* to);
+void stage_row(const StagedInput& staged, const float* source, const std::array<int64_t, 4>& stride,
+               float* to);
 
 }  // namespace convscope::direct

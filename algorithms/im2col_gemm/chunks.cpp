@@ -36,8 +36,8 @@ struct ChunkSize {
   int64_t images = 1, rows = 1;
 };
 
-ChunkSize chunk_size(const ConvProblem& p, int64_t bytes) {
-  if (is_pointwise(p)) return {p.layout == Layout::nhwc ? p.batch : 1, p.output().h};
+ChunkSize chunk_size(const ConvProblem& p, int64_t bytes, bool images_apart) {
+  if (is_pointwise(p)) return {p.layout == Layout::nhwc || images_apart ? p.batch : 1, p.output().h};
   const int64_t column_bytes = column_elements(p) * static_cast<int64_t>(sizeof(float));
   const int64_t most_pixels = std::max<int64_t>(1, bytes / column_bytes);
   return {images_together(p, most_pixels), rows_together(p, most_pixels)};
@@ -62,15 +62,15 @@ int64_t column_elements(const ConvProblem& p) {
 }
 
 int64_t largest_extent(const ConvProblem& p, int64_t bytes) {
-  const ChunkSize size = chunk_size(p, bytes);
+  const ChunkSize size = chunk_size(p, bytes, false);
   const int64_t pixels = size.images * size.rows * p.output().w;
   // The rows of an NCHW output, and of a pointwise input, are whole images apart.
   const int64_t image = p.layout == Layout::nchw ? p.output().h * p.output().w : 0;
   return std::max({pixels, image, column_elements(p), p.in_channels, p.out_channels});
 }
 
-Chunks cut(const ConvProblem& p, int64_t bytes) {
-  const ChunkSize size = chunk_size(p, bytes);
+Chunks cut(const ConvProblem& p, int64_t bytes, bool images_apart) {
+  const ChunkSize size = chunk_size(p, bytes, images_apart);
   const Extent2 out = p.output();
   Chunks chunks;
   chunks.builds_columns = !is_pointwise(p);
@@ -80,7 +80,7 @@ Chunks cut(const ConvProblem& p, int64_t bytes) {
           {image, std::min(size.images, p.batch - image), row, std::min(size.rows, out.h - row)});
   chunks.pixels = size.images * size.rows * out.w;
   chunks.per_image = ceil_div(out.h, size.rows);
-  chunks.gathers_output = p.layout == Layout::nchw && size.images > 1;
+  chunks.gathers_output = p.layout == Layout::nchw && size.images > 1 && !images_apart;
   return chunks;
 }
 

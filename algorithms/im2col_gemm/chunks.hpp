@@ -35,11 +35,12 @@ int64_t column_elements(const ConvProblem& problem);
 inline constexpr int64_t kColumnBytes = int64_t{4} << 20;
 
 // The column matrix of a chunk takes at most about `bytes`, and at least one output row. Pointwise
-// convolutions have no column matrix: a chunk is an image in NCHW and the whole batch in NHWC.
-Chunks cut(const ConvProblem& problem, int64_t bytes);
+// convolutions have no column matrix: a chunk is the whole batch, but a single image in NCHW unless the
+// product takes `images_apart`. Such a product needs no output gathered either.
+Chunks cut(const ConvProblem& problem, int64_t bytes, bool images_apart);
 
 // The largest number of rows, columns or elements between rows of any matrix of the chunks that `bytes` or
-// less allow.
+// less allow, without images apart.
 int64_t largest_extent(const ConvProblem& problem, int64_t bytes);
 
 }  // namespace convscope::im2col_gemm

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "algorithms/common/rounding.hpp"
-#include "algorithms/im2col_gemm/blas.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -36,24 +35,31 @@ int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
 
 }  // namespace
 
-GemmPlan::GemmPlan(const ConvProblem& problem, const PlanOptions& options)
-    : problem_(problem), movement_(problem), threads_(options.threads) {
+GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptions& options)
+    : problem_(problem),
+      gemm_(gemm),
+      movement_(problem),
+      threads_(options.threads),
+      scratch_bytes_(gemm.scratch_bytes(options.workspace_cap / options.threads / 4)) {
   // Gathered outputs take their part of the cap, and so does rounding to whole lines.
   const int64_t column = column_elements(problem);
-  const auto bytes_for = [&](int64_t workers) {
-    const int64_t cap = std::max<int64_t>(0, options.workspace_cap / workers - kLineBytes);
-    return std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
+  const auto cut_for = [&](int64_t workers) {
+    const int64_t left = options.workspace_cap - threads_ * scratch_bytes_;
+    const int64_t cap = std::max<int64_t>(0, left / workers - kLineBytes);
+    const int64_t bytes =
+        std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
+    return cut(problem, bytes, gemm.takes_images());
   };
-  chunks_ = cut(problem, bytes_for(1));
+  chunks_ = cut_for(1);
   const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
                        static_cast<double>(problem.groups);
   const int64_t series = problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
   workers_ = threads_ > 1 && series >= threads_ && flops < kLargeGemm;
   if (!workers_) return;
-  chunks_ = cut(problem, bytes_for(threads_));
+  chunks_ = cut_for(threads_);
   if (workspace_bytes() <= options.workspace_cap) return;
   workers_ = false;
-  chunks_ = cut(problem, bytes_for(1));
+  chunks_ = cut_for(1);
 }
 
 int64_t GemmPlan::chunks_in_series() const {
@@ -75,7 +81,8 @@ int64_t GemmPlan::elements_per_worker() const {
 }
 
 int64_t GemmPlan::workspace_bytes() const {
-  return elements_per_worker() * static_cast<int64_t>(sizeof(float)) * (workers_ ? threads_ : 1);
+  return elements_per_worker() * static_cast<int64_t>(sizeof(float)) * (workers_ ? threads_ : 1) +
+         threads_ * scratch_bytes_;
 }
 
 OperationCount GemmPlan::operations() const {
@@ -90,18 +97,22 @@ OperationCount GemmPlan::operations() const {
 }
 
 std::string GemmPlan::implementation() const {
-  return "sgemm " + blas_kernels() + ", " + std::to_string(chunks_.list.size()) + " x " +
+  return "sgemm " + gemm_.name() + ", " + std::to_string(chunks_.list.size()) + " x " +
          std::to_string(chunks_.pixels) + " pixels" + (workers_ ? ", a chunk a thread" : "");
 }
 
 GemmPlan::Work GemmPlan::work(const ConvArgs& args, int64_t worker, Queue* queue) const {
-  auto* columns = static_cast<float*>(args.workspace) + worker * elements_per_worker();
+  auto* const workspace = static_cast<float*>(args.workspace);
+  auto* const columns = workspace + worker * elements_per_worker();
   const int64_t used = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
+  auto* const scratch = workspace + elements_per_worker() * (workers_ ? threads_ : 1) +
+                        worker * (scratch_bytes_ / static_cast<int64_t>(sizeof(float)));
   return {static_cast<float*>(args.input),
           static_cast<float*>(args.filter),
           static_cast<float*>(args.output),
           columns,
           columns + used,
+          scratch,
           queue};
 }
 
@@ -143,11 +154,24 @@ void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) cons
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
   mark(work.queue, Phase::product);
   if (problem_.layout == Layout::nchw)
-    multiply(channels, pixels(problem_, chunk), depth, {filter, depth}, {columns.data, columns.stride},
-             output.data, output.stride, false);
+    multiply(work, chunk,
+             {.rows = channels,
+              .columns = pixels(problem_, chunk),
+              .depth = depth,
+              .a = {filter, depth},
+              .b = {columns.data, columns.stride, false, columns.image_step},
+              .c = output.data,
+              .c_stride = output.stride,
+              .c_image_step = output.image_step});
   else
-    multiply(pixels(problem_, chunk), channels, depth, {columns.data, columns.stride}, {filter, depth, true},
-             output.data, output.stride, false);
+    multiply(work, chunk,
+             {.rows = pixels(problem_, chunk),
+              .columns = channels,
+              .depth = depth,
+              .a = {columns.data, columns.stride},
+              .b = {filter, depth, true},
+              .c = output.data,
+              .c_stride = output.stride});
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::inverse);
   split(work.queue != nullptr, channels,
@@ -161,11 +185,24 @@ void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
   mark(work.queue, Phase::product);
   if (problem_.layout == Layout::nchw)
-    multiply(width, pixels(problem_, chunk), channels, {filter, width, true}, {output.data, output.stride},
-             columns.data, columns.stride, false);
+    multiply(work, chunk,
+             {.rows = width,
+              .columns = pixels(problem_, chunk),
+              .depth = channels,
+              .a = {filter, width, true},
+              .b = {output.data, output.stride, false, output.image_step},
+              .c = columns.data,
+              .c_stride = columns.stride,
+              .c_image_step = columns.image_step});
   else
-    multiply(pixels(problem_, chunk), width, channels, {output.data, output.stride}, {filter, width},
-             columns.data, columns.stride, false);
+    multiply(work, chunk,
+             {.rows = pixels(problem_, chunk),
+              .columns = width,
+              .depth = channels,
+              .a = {output.data, output.stride},
+              .b = {filter, width},
+              .c = columns.data,
+              .c_stride = columns.stride});
   if (!chunks_.builds_columns) return;
   mark(work.queue, Phase::inverse);
   split(work.queue != nullptr, movement_.col2im_units(chunk),
@@ -181,8 +218,24 @@ void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t gro
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
   mark(work.queue, Phase::product);
   const bool nchw = problem_.layout == Layout::nchw;
-  multiply(channels, width, pixels(problem_, chunk), {output.data, output.stride, !nchw},
-           {columns.data, columns.stride, nchw}, filter, width, !first);
+  multiply(work, chunk,
+           {.rows = channels,
+            .columns = width,
+            .depth = pixels(problem_, chunk),
+            .a = {output.data, output.stride, !nchw, output.image_step},
+            .b = {columns.data, columns.stride, nchw, columns.image_step},
+            .c = filter,
+            .c_stride = width,
+            .accumulate = !first});
+}
+
+// NCHW images that are not gathered are apart.
+void GemmPlan::multiply(const Work& work, const Chunk& chunk, Product product) const {
+  if (problem_.layout == Layout::nchw && chunk.images > 1 && !chunks_.gathers_output) {
+    product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
+    product.image_pixels = problem_.output().h * problem_.output().w;
+  }
+  gemm_.multiply(product, work.scratch, scratch_bytes_);
 }
 
 void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {
@@ -202,17 +255,19 @@ void GemmPlan::gather(const Work& work, const Chunk& chunk, int64_t group) const
 GemmPlan::Matrix GemmPlan::columns_of(const Work& work, const Chunk& chunk, int64_t group) const {
   const bool nchw = problem_.layout == Layout::nchw;
   if (chunks_.builds_columns)
-    return {work.columns, nchw ? pixels(problem_, chunk) : column_elements(problem_)};
+    return {work.columns, nchw ? pixels(problem_, chunk) : column_elements(problem_),
+            chunk.rows * problem_.output().w};
   const TensorShape x = problem_.shape(Role::input);
   return {work.input + x.offset(chunk.image, group * problem_.in_channels_per_group(), chunk.row, 0),
-          nchw ? x.stride[1] : x.stride[3]};
+          nchw ? x.stride[1] : x.stride[3], x.stride[0]};
 }
 
 GemmPlan::Matrix GemmPlan::output_of(const Work& work, const Chunk& chunk, int64_t group) const {
-  if (chunks_.gathers_output) return {work.gathered, pixels(problem_, chunk)};
+  if (chunks_.gathers_output)
+    return {work.gathered, pixels(problem_, chunk), chunk.rows * problem_.output().w};
   const TensorShape y = problem_.shape(Role::output);
   return {work.output + y.offset(chunk.image, group * problem_.out_channels_per_group(), chunk.row, 0),
-          problem_.layout == Layout::nchw ? y.stride[1] : y.stride[3]};
+          problem_.layout == Layout::nchw ? y.stride[1] : y.stride[3], y.stride[0]};
 }
 
 }  // namespace convscope::im2col_gemm

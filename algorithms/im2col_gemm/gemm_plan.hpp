@@ -7,13 +7,15 @@
 
 #include "algorithms/im2col_gemm/chunks.hpp"
 #include "algorithms/im2col_gemm/columns.hpp"
+#include "algorithms/im2col_gemm/gemm.hpp"
 #include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::im2col_gemm {
 
 class GemmPlan final : public Plan {
  public:
-  GemmPlan(const ConvProblem& problem, const PlanOptions& options);
+  // `gemm` outlives the plan.
+  GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptions& options);
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
@@ -24,13 +26,14 @@ class GemmPlan final : public Plan {
  private:
   // The user's tensors and this worker's part of the workspace.
   struct Work {
-    float *input, *filter, *output, *columns, *gathered;
+    float *input, *filter, *output, *columns, *gathered, *scratch;
     Queue* queue;  // null when other workers run at the same time
   };
   // The column matrix, which in a pointwise convolution is the input itself, and the output of a chunk.
   struct Matrix {
     float* data;
     int64_t stride;
+    int64_t image_step;
   };
 
   Work work(const ConvArgs& args, int64_t worker, Queue* queue) const;
@@ -43,16 +46,19 @@ class GemmPlan final : public Plan {
   void backward_data(const Work& work, const Chunk& chunk, int64_t group) const;
   void backward_filter(const Work& work, const Chunk& chunk, int64_t group) const;
 
+  void multiply(const Work& work, const Chunk& chunk, Product product) const;
   Matrix columns_of(const Work& work, const Chunk& chunk, int64_t group) const;
   Matrix output_of(const Work& work, const Chunk& chunk, int64_t group) const;
   void build_columns(const Work& work, const Chunk& chunk, int64_t group) const;
   void gather(const Work& work, const Chunk& chunk, int64_t group) const;
 
   ConvProblem problem_;
+  const Gemm& gemm_;
   Columns movement_;
   Chunks chunks_;
   int threads_;
-  bool workers_;  // each thread on chunks of its own
+  int64_t scratch_bytes_;  // of the product, each thread
+  bool workers_;           // each thread on chunks of its own
 };
 
 }  // namespace convscope::im2col_gemm

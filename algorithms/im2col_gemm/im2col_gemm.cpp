@@ -1,4 +1,5 @@
-// The row im2col_gemm.cpu: what it is and what it refuses. The work is in gemm_plan.cpp.
+// The rows im2col_gemm.cpu and im2col_gemm.packed.cpu: what they are and what they refuse. The work is in
+// gemm_plan.cpp.
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 
 #include <limits>
@@ -6,33 +7,67 @@
 #include <optional>
 
 #include "algorithms/im2col_gemm/blas.hpp"
+#include "algorithms/im2col_gemm/gemm.hpp"
 #include "algorithms/im2col_gemm/gemm_plan.hpp"
 #include "algorithms/im2col_gemm/im2col_gemm_cuda.hpp"
 
 namespace convscope {
 namespace {
 
-class Im2colGemm final : public Algorithm {
+// What the rows have in common; they differ in the product.
+class Row : public Algorithm {
  public:
-  Im2colGemm() {
-    info_.id = "im2col_gemm.cpu";
-    info_.family = "gemm";
-    info_.provider = "openblas";
-    info_.version = im2col_gemm::blas_version();
-    info_.summary = "im2col in chunks and OpenBLAS SGEMM";
-    info_.exact_on_integers = true;
-  }
-
   const AlgorithmInfo& info() const override { return info_; }
 
   Support supports(const ConvProblem& p, const DeviceInfo&) const override {
-    if (const std::string why = im2col_gemm::blas_defect(); !why.empty())
-      return Support::no(Reason::library_missing, why);
     if (p.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math,
                          "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
     if (p.layout == Layout::chwn)
       return Support::no(Reason::unsupported_layout, "layout chwn: this row takes nchw and nhwc");
+    return Support::yes();
+  }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
+    return std::make_unique<im2col_gemm::GemmPlan>(problem, gemm_(), options);
+  }
+
+  std::optional<OperationCount> operations(const ConvProblem& p) const override {
+    return im2col_gemm::GemmPlan(p, gemm_(), {}).operations();
+  }
+
+ protected:
+  using MakeGemm = const im2col_gemm::Gemm& (*)();
+  Row(const char* id, const char* summary, MakeGemm gemm) : gemm_(gemm) {
+    info_.id = id;
+    info_.family = "gemm";
+    info_.provider = "convscope";
+    info_.summary = summary;
+    info_.exact_on_integers = true;
+  }
+
+  AlgorithmInfo info_;
+
+ private:
+  MakeGemm gemm_;  // throws where its library is missing, which supports() says before
+};
+
+class PackedRow final : public Row {
+ public:
+  PackedRow() : Row("im2col_gemm.packed.cpu", "im2col in chunks and our packed SGEMM", im2col_gemm::packed) {}
+};
+
+class OpenBlasRow final : public Row {
+ public:
+  OpenBlasRow() : Row("im2col_gemm.cpu", "im2col in chunks and OpenBLAS SGEMM", im2col_gemm::openblas) {
+    info_.provider = "openblas";
+    info_.version = im2col_gemm::blas_version();
+  }
+
+  Support supports(const ConvProblem& p, const DeviceInfo& device) const override {
+    if (const std::string why = im2col_gemm::blas_defect(); !why.empty())
+      return Support::no(Reason::library_missing, why);
+    if (const Support support = Row::supports(p, device); !support) return support;
     constexpr int64_t limit = std::numeric_limits<int32_t>::max();
     if (const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes); extent > limit)
       return Support::no(
@@ -42,23 +77,13 @@ class Im2colGemm final : public Algorithm {
               std::to_string(limit));
     return Support::yes();
   }
-
-  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
-    return std::make_unique<im2col_gemm::GemmPlan>(problem, options);
-  }
-
-  std::optional<OperationCount> operations(const ConvProblem& p) const override {
-    return im2col_gemm::GemmPlan(p, {}).operations();
-  }
-
- private:
-  AlgorithmInfo info_;
 };
 
 }  // namespace
 
 void add_im2col_gemm(Registry& registry) {
-  registry.add(std::make_unique<Im2colGemm>());
+  registry.add(std::make_unique<OpenBlasRow>());
+  registry.add(std::make_unique<PackedRow>());
   add_im2col_gemm_cuda(registry);
 }
 

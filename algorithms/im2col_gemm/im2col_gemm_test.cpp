@@ -1,5 +1,5 @@
-// The row im2col_gemm.cpu against the f64 definition on random problems, its memory promise, and its
-// refusals. Where the build has no OpenBLAS the problems are skipped.
+// The rows im2col_gemm.cpu and im2col_gemm.packed.cpu against the f64 definition on random problems, their
+// memory promise, and their refusals. Where the build has no OpenBLAS its row is skipped.
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 
 #include <gmock/gmock.h>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/common/each_target.hpp"
 #include "algorithms/common/expect_definition_test.hpp"
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "bench/device/buffer.hpp"
@@ -22,12 +23,15 @@ using ::testing::HasSubstr;
 
 class Im2colGemm : public ::testing::Test {
  protected:
+  explicit Im2colGemm(const char* id) : id_(id) {}
+
   void SetUp() override {
-    if (!im2col_gemm::blas_defect().empty()) GTEST_SKIP() << im2col_gemm::blas_defect();
     add_im2col_gemm(registry_);
+    if (id_ == "im2col_gemm.cpu" && !im2col_gemm::blas_defect().empty())
+      GTEST_SKIP() << im2col_gemm::blas_defect();
   }
 
-  const Algorithm& row() const { return *registry_.find("im2col_gemm.cpu"); }
+  const Algorithm& row() const { return *registry_.find(id_); }
   Support supports(const ConvProblem& problem) const { return row().supports(problem, device_.info()); }
 
   void expect_exact(const ConvProblem& problem, const PlanOptions& options) const {
@@ -36,8 +40,29 @@ class Im2colGemm : public ::testing::Test {
   }
 
   Registry registry_;
+  std::string id_;
   // Made before any test pins the main thread, which narrows what a new device sees.
   inline static CpuDevice device_;
+};
+
+class EachRow : public Im2colGemm, public ::testing::WithParamInterface<const char*> {
+ protected:
+  EachRow() : Im2colGemm(GetParam()) {}
+};
+INSTANTIATE_TEST_SUITE_P(Im2colGemm, EachRow, ::testing::Values("im2col_gemm.cpu", "im2col_gemm.packed.cpu"),
+                         [](const auto& row) {
+                           return std::string(row.param).find("packed") == std::string::npos ? "OpenBlas"
+                                                                                             : "Packed";
+                         });
+
+class OpenBlasRow : public Im2colGemm {
+ protected:
+  OpenBlasRow() : Im2colGemm("im2col_gemm.cpu") {}
+};
+
+class PackedRow : public Im2colGemm {
+ protected:
+  PackedRow() : Im2colGemm("im2col_gemm.packed.cpu") {}
 };
 
 // Any small problem without a defect; some are grouped, some depthwise, some pointwise.
@@ -64,14 +89,14 @@ ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
   }
 }
 
-TEST_F(Im2colGemm, EqualsTheDefinitionOnRandomProblems) {
+TEST_P(EachRow, EqualsTheDefinitionOnRandomProblems) {
   std::mt19937 random(1);
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (int i = 0; i < 60; ++i) expect_exact(random_problem(random, pass, layout), {});
 }
 
-TEST_F(Im2colGemm, EqualsTheDefinitionOnTwoThreads) {
+TEST_P(EachRow, EqualsTheDefinitionOnTwoThreads) {
   if (device_.info().cores < 2) GTEST_SKIP() << "this process may use one core only";
   std::mt19937 random(2);
   for (Pass pass : kPasses)
@@ -80,7 +105,7 @@ TEST_F(Im2colGemm, EqualsTheDefinitionOnTwoThreads) {
         expect_exact(random_problem(random, pass, layout), {.workspace_cap = INT64_MAX, .threads = 2});
 }
 
-TEST_F(Im2colGemm, EqualsTheDefinitionInTheSmallestWorkspace) {
+TEST_P(EachRow, EqualsTheDefinitionInTheSmallestWorkspace) {
   std::mt19937 random(3);
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
@@ -88,7 +113,7 @@ TEST_F(Im2colGemm, EqualsTheDefinitionInTheSmallestWorkspace) {
         expect_exact(random_problem(random, pass, layout), {.workspace_cap = 0, .threads = 1});
 }
 
-TEST_F(Im2colGemm, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
+TEST_P(EachRow, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
   for (Layout layout : {Layout::nchw, Layout::nhwc})
     for (Pass pass : kPasses)
       for (int threads : {1, 2}) {
@@ -101,7 +126,7 @@ TEST_F(Im2colGemm, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
       }
 }
 
-TEST_F(Im2colGemm, NeedsNoWorkspaceForPointwiseConvolutions) {
+TEST_F(OpenBlasRow, NeedsNoWorkspaceForPointwiseConvolutions) {
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (int64_t side : {7, 14, 28}) {
@@ -115,7 +140,7 @@ TEST_F(Im2colGemm, NeedsNoWorkspaceForPointwiseConvolutions) {
       }
 }
 
-TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
+TEST_P(EachRow, GivesTheSameBitsOnEveryRun) {
   ConvProblem p = parse_problem("backward_data fp32 nchw n=2 c=8 hw=13x13 k=16 rs=3x3 pad=1x1");
   for (Pass pass : kPasses) {
     p.pass = pass;
@@ -139,24 +164,24 @@ TEST_F(Im2colGemm, GivesTheSameBitsOnEveryRun) {
   }
 }
 
-TEST_F(Im2colGemm, CountsTheCopiesOfTheOutputOfSmallImages) {
+TEST_F(OpenBlasRow, CountsTheCopiesOfTheOutputOfSmallImages) {
   const ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1");
   const double columns = 4.0 * 49 * 8 * 9, gathered = 4.0 * 49 * 5;
   EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * (columns + gathered));
 }
 
-TEST_F(Im2colGemm, NamesItsLibraryAndVersion) {
+TEST_F(OpenBlasRow, NamesItsLibraryAndVersion) {
   EXPECT_EQ(row().info().provider, "openblas");
   EXPECT_THAT(row().info().version, HasSubstr("OpenMP"));
 }
 
-TEST_F(Im2colGemm, RefusesTheLayoutChwn) {
+TEST_P(EachRow, RefusesTheLayoutChwn) {
   ConvProblem p;
   p.layout = Layout::chwn;
   EXPECT_EQ(supports(p).reason(), Reason::unsupported_layout);
 }
 
-TEST_F(Im2colGemm, RefusesReducedPrecision) {
+TEST_P(EachRow, RefusesReducedPrecision) {
   for (MathMode math : {MathMode::tf32, MathMode::tf32x3, MathMode::bf16, MathMode::fp16}) {
     ConvProblem p;
     p.math = math;
@@ -164,7 +189,7 @@ TEST_F(Im2colGemm, RefusesReducedPrecision) {
   }
 }
 
-TEST_F(Im2colGemm, RefusesMatricesThatOpenBlasCannotCount) {
+TEST_F(OpenBlasRow, RefusesMatricesThatOpenBlasCannotCount) {
   ConvProblem p;
   p.input = {1 << 16, 1 << 16};
   for (Layout layout : {Layout::nchw, Layout::nhwc}) {
@@ -179,6 +204,48 @@ TEST_F(Im2colGemm, RefusesMatricesThatOpenBlasCannotCount) {
   EXPECT_TRUE(supports(p));
   p.layout = Layout::nhwc;  // some rows a matrix
   p.filter = {3, 3};
+  EXPECT_TRUE(supports(p));
+}
+
+// Sums, rows and columns longer than a block, images that share a panel, products that are exchanged.
+constexpr const char* kLargerThanBlocks[] = {"forward fp32 nchw n=1 c=700 hw=7x7 k=96 rs=1x1",
+                                             "forward fp32 nchw n=3 c=330 hw=7x7 k=40 rs=1x1",
+                                             "forward fp32 nchw n=1 c=24 hw=41x41 k=20 rs=1x1",
+                                             "forward fp32 nchw n=1 c=40 hw=23x23 k=17 rs=3x3 pad=1x1",
+                                             "forward fp32 nhwc n=2 c=330 hw=7x7 k=450 rs=1x1",
+                                             "forward fp32 nchw n=5 c=36 hw=5x5 k=34 rs=3x3 pad=1x1"};
+
+TEST_F(PackedRow, EqualsTheDefinitionWhereProductsAreLargerThanTheirBlocks) {
+  for (const char* line : kLargerThanBlocks)
+    for (Pass pass : kPasses) {
+      ConvProblem p = parse_problem(line);
+      p.pass = pass;
+      expect_exact(p, {});
+      expect_exact(p, {.workspace_cap = 0, .threads = 1});
+      if (device_.info().cores >= 2) expect_exact(p, {.workspace_cap = INT64_MAX, .threads = 2});
+    }
+}
+
+TEST_F(PackedRow, EqualsTheDefinitionOnEveryInstructionSet) {
+  for_each_target([&] {
+    std::mt19937 random(4);
+    for (Pass pass : kPasses)
+      for (Layout layout : {Layout::nchw, Layout::nhwc})
+        for (int i = 0; i < 10; ++i) expect_exact(random_problem(random, pass, layout), {});
+    for (const char* line : kLargerThanBlocks) expect_exact(parse_problem(line), {});
+  });
+}
+
+TEST_F(PackedRow, NeedsNoGatheredOutputs) {
+  const ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1");
+  const double columns = 4.0 * 49 * 8 * 9;
+  EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * columns);
+}
+
+TEST_F(PackedRow, IsOurOwn) {
+  EXPECT_EQ(row().info().provider, "convscope");
+  ConvProblem p;
+  p.input = {1 << 16, 1 << 16};  // counted in 64 bits
   EXPECT_TRUE(supports(p));
 }
 

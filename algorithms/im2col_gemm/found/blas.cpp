@@ -1,4 +1,4 @@
-// blas.hpp on top of OpenBLAS.
+// blas.hpp and gemm.hpp on top of OpenBLAS.
 #include "algorithms/im2col_gemm/blas.hpp"
 
 #include <cblas.h>
@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/im2col_gemm/gemm.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -22,34 +23,26 @@ CBLAS_TRANSPOSE transposition(const Operand& operand) {
   return operand.transposed ? CblasTrans : CblasNoTrans;
 }
 
-struct Product {
-  int64_t rows = 0, columns = 0, depth = 0;
-  Operand a, b;
-  float* c = nullptr;
-  int64_t c_stride = 0;
-  bool accumulate = false;
+void run(const Product& p) {
+  cblas_sgemm(CblasRowMajor, transposition(p.a), transposition(p.b), static_cast<blasint>(p.rows),
+              static_cast<blasint>(p.columns), static_cast<blasint>(p.depth), 1.0F, p.a.data,
+              static_cast<blasint>(p.a.stride), p.b.data, static_cast<blasint>(p.b.stride),
+              p.accumulate ? 1.0F : 0.0F, p.c, static_cast<blasint>(p.c_stride));
+}
 
-  void run() const {
-    cblas_sgemm(CblasRowMajor, transposition(a), transposition(b), static_cast<blasint>(rows),
-                static_cast<blasint>(columns), static_cast<blasint>(depth), 1.0F, a.data,
-                static_cast<blasint>(a.stride), b.data, static_cast<blasint>(b.stride),
-                accumulate ? 1.0F : 0.0F, c, static_cast<blasint>(c_stride));
-  }
-  Product some_rows(int64_t begin, int64_t end) const {
-    Product part = *this;
-    part.rows = end - begin;
-    part.a.data = a.data + (a.transposed ? begin : begin * a.stride);
-    part.c += begin * c_stride;
-    return part;
-  }
-  Product some_columns(int64_t begin, int64_t end) const {
-    Product part = *this;
-    part.columns = end - begin;
-    part.b.data = b.data + (b.transposed ? begin * b.stride : begin);
-    part.c += begin;
-    return part;
-  }
-};
+Product some_rows(Product part, int64_t begin, int64_t end) {
+  part.rows = end - begin;
+  part.a.data += part.a.transposed ? begin : begin * part.a.stride;
+  part.c += begin * part.c_stride;
+  return part;
+}
+
+Product some_columns(Product part, int64_t begin, int64_t end) {
+  part.columns = end - begin;
+  part.b.data += part.b.transposed ? begin * part.b.stride : begin;
+  part.c += begin;
+  return part;
+}
 
 void run_in_parts(const Product& product) {
   const bool by_rows = product.rows >= product.columns || product.depth <= kShortSums;
@@ -59,9 +52,25 @@ void run_in_parts(const Product& product) {
     const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
     const auto edge = [&](int64_t part) { return std::min(count, round_up(count * part / threads, kLanes)); };
     const int64_t begin = edge(thread), end = edge(thread + 1);
-    if (begin < end) (by_rows ? product.some_rows(begin, end) : product.some_columns(begin, end)).run();
+    if (begin < end) run(by_rows ? some_rows(product, begin, end) : some_columns(product, begin, end));
   }
 }
+
+class OpenBlas final : public Gemm {
+ public:
+  std::string name() const override { return openblas_get_corename(); }
+  bool takes_images() const override { return false; }
+  int64_t scratch_bytes(int64_t) const override { return 0; }
+  // Every size is below 2^31.
+  void multiply(const Product& product, float*, int64_t) const override {
+    const double flops = 2.0 * static_cast<double>(product.rows) * static_cast<double>(product.columns) *
+                         static_cast<double>(product.depth);
+    if (omp_in_parallel() || omp_get_max_threads() == 1 || flops >= kSmallProduct)
+      run(product);
+    else
+      run_in_parts(product);
+  }
+};
 
 }  // namespace
 
@@ -73,25 +82,15 @@ std::string blas_version() {
   return version + (openblas_get_parallel() == OPENBLAS_OPENMP ? " OpenMP" : " other threading");
 }
 
-std::string blas_kernels() {
-  return openblas_get_corename();
-}
-
 std::string blas_defect() {
   if (openblas_get_parallel() == OPENBLAS_OPENMP) return "";
   return "the OpenBLAS loaded is not its OpenMP build, so it does not run on the threads that are set and "
          "pinned here (Debian: apt install libopenblas-openmp-dev)";
 }
 
-void multiply(int64_t rows, int64_t columns, int64_t depth, Operand a, Operand b, float* c, int64_t c_stride,
-              bool accumulate) {
-  const Product product{rows, columns, depth, a, b, c, c_stride, accumulate};
-  const double flops =
-      2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth);
-  if (omp_in_parallel() || omp_get_max_threads() == 1 || flops >= kSmallProduct)
-    product.run();
-  else
-    run_in_parts(product);
+const Gemm& openblas() {
+  static const OpenBlas gemm;
+  return gemm;
 }
 
 }  // namespace convscope::im2col_gemm

@@ -1,0 +1,32 @@
+// Every size around the blocks, in every instruction set, with nothing written beside the result.
+#include "algorithms/common/transpose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "algorithms/common/each_target.hpp"
+
+namespace convscope {
+namespace {
+
+void expect_transposed(int64_t rows, int64_t columns) {
+  const int64_t in_step = columns + 3, out_step = rows + 2;
+  std::vector<float> in(rows * in_step), out(columns * out_step, -1.0f);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
+  transpose(in.data(), in_step, out.data(), out_step, rows, columns);
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t row = 0; row < out_step; ++row)
+      ASSERT_EQ(out[column * out_step + row], row < rows ? in[row * in_step + column] : -1.0f)
+          << rows << " x " << columns << " at " << row << ", " << column;
+}
+
+TEST(Transpose, MovesEveryElementAndNothingElse) {
+  for_each_target([] {
+    for (int64_t rows : {1, 3, 4, 5, 7, 8, 9, 14, 15, 16, 17, 31, 32, 40})
+      for (int64_t columns : {1, 2, 4, 6, 8, 13, 16, 19, 32, 35}) expect_transposed(rows, columns);
+  });
+}
+
+}  // namespace
+}  // namespace convscope

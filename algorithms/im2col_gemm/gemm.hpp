@@ -1,0 +1,49 @@
+// The matrix product under the plan, OpenBLAS's or ours, behind one interface: Product, Gemm.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace convscope::im2col_gemm {
+
+// A row-major operand; `stride` elements from row to row as it lies in memory, before it is transposed.
+struct Operand {
+  const float* data = nullptr;
+  int64_t stride = 0;
+  bool transposed = false;
+  int64_t image_step = 0;  // elements from image to image, see Images
+};
+
+// One index of a product may run over the pixels of images that lie apart: i is pixel i % pixels of image
+// i / pixels, and pixels are neighbours in memory.
+enum class Images { together, in_columns, in_depth };
+
+// C = A * B (+ C when `accumulate`), C row-major of rows x columns, the sums over `depth`.
+struct Product {
+  int64_t rows = 0, columns = 0, depth = 0;
+  Operand a, b;
+  float* c = nullptr;
+  int64_t c_stride = 0;
+  bool accumulate = false;
+  Images images = Images::together;
+  int64_t image_pixels = 0;
+  int64_t c_image_step = 0;
+};
+
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  virtual std::string name() const = 0;
+  // Whether it takes products whose images are not together.
+  virtual bool takes_images() const = 0;
+  // What one thread needs to work well when `cap` bytes are to be had, a multiple of 64.
+  virtual int64_t scratch_bytes(int64_t cap) const = 0;
+  // Uses the OpenMP threads, or one thread when called inside a parallel region. `scratch` has
+  // `scratch_bytes` for each of them.
+  virtual void multiply(const Product& product, float* scratch, int64_t scratch_bytes) const = 0;
+};
+
+const Gemm& openblas();
+const Gemm& packed();
+
+}  // namespace convscope::im2col_gemm
