@@ -1,4 +1,4 @@
-// The matrix product under the plan, OpenBLAS's or ours, behind one interface: Product, Gemm.
+// The matrix product under the plan, OpenBLAS's or ours, behind one interface: MatrixProduct, Gemm.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Operand {
 enum class Images { together, in_columns, in_depth };
 
 // C = A * B (+ C when `accumulate`), C row-major of rows x columns, the sums over `depth`.
-struct Product {
+struct MatrixProduct {
   int64_t rows = 0, columns = 0, depth = 0;
   Operand a, b;
   float* c = nullptr;
@@ -40,7 +40,7 @@ class Gemm {
   virtual int64_t scratch_bytes(int64_t cap) const = 0;
   // Uses the OpenMP threads, or one thread when called inside a parallel region. `scratch` has
   // `scratch_bytes` for each of them.
-  virtual void multiply(const Product& product, float* scratch, int64_t scratch_bytes) const = 0;
+  virtual void multiply(const MatrixProduct& product, float* scratch, int64_t scratch_bytes) const = 0;
 };
 
 const Gemm& openblas();

@@ -230,7 +230,7 @@ void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t gro
 }
 
 // NCHW images that are not gathered are apart.
-void GemmPlan::multiply(const Work& work, const Chunk& chunk, Product product) const {
+void GemmPlan::multiply(const Work& work, const Chunk& chunk, MatrixProduct product) const {
   if (problem_.layout == Layout::nchw && chunk.images > 1 && !chunks_.gathers_output) {
     product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
     product.image_pixels = problem_.output().h * problem_.output().w;

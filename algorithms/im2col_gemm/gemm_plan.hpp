@@ -46,7 +46,7 @@ class GemmPlan final : public Plan {
   void backward_data(const Work& work, const Chunk& chunk, int64_t group) const;
   void backward_filter(const Work& work, const Chunk& chunk, int64_t group) const;
 
-  void multiply(const Work& work, const Chunk& chunk, Product product) const;
+  void multiply(const Work& work, const Chunk& chunk, MatrixProduct product) const;
   Matrix columns_of(const Work& work, const Chunk& chunk, int64_t group) const;
   Matrix output_of(const Work& work, const Chunk& chunk, int64_t group) const;
   void build_columns(const Work& work, const Chunk& chunk, int64_t group) const;

@@ -41,7 +41,7 @@ void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t 
 class Part {
  public:
   // With `c_transposed` C is stored as its transpose, and images are together or in the depth.
-  Part(const Product& product, bool c_transposed, int64_t scratch_bytes)
+  Part(const MatrixProduct& product, bool c_transposed, int64_t scratch_bytes)
       : p_(product),
         c_transposed_(c_transposed),
         most_rows_(gemm_shape().rows_per_block),
@@ -192,7 +192,7 @@ class Part {
       for (int64_t i = 0; i < count; ++i) to[i] += from[i];
   }
 
-  const Product p_;
+  const MatrixProduct p_;
   const bool c_transposed_;
   const int64_t most_rows_, panel_;
   const int64_t column_pixels_, depth_pixels_;  // 0 where images are no matter
@@ -201,7 +201,7 @@ class Part {
 
 // How many of the threads share the rows, the rest the columns: such that the largest part is small, and
 // nearly square.
-int64_t threads_in_rows(const Product& product, int64_t threads) {
+int64_t threads_in_rows(const MatrixProduct& product, int64_t threads) {
   const GemmShape shape = gemm_shape();
   const auto cost = [&](int64_t in_rows) {
     const int64_t rows =
@@ -218,7 +218,7 @@ int64_t threads_in_rows(const Product& product, int64_t threads) {
 }
 
 // The transpose of C as a product, its operands where they are.
-Product exchanged(Product product) {
+MatrixProduct exchanged(MatrixProduct product) {
   std::swap(product.rows, product.columns);
   std::swap(product.a, product.b);
   product.a.transposed = !product.a.transposed;
@@ -228,7 +228,7 @@ Product exchanged(Product product) {
 
 // Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64. Rows are dealt out
 // evenly.
-bool better_exchanged(const Product& product) {
+bool better_exchanged(const MatrixProduct& product) {
   const int64_t panel = gemm_shape().columns_per_panel;
   return product.images != Images::in_columns && product.rows * round_up(product.columns, panel) * 20 >
                                                      product.columns * round_up(product.rows, panel) * 21;
@@ -247,9 +247,9 @@ class Packed final : public Gemm {
     return round_up(Part::scratch_floats(panels) * kFloat, 64);
   }
 
-  void multiply(const Product& asked, float* scratch, int64_t scratch_bytes) const override {
+  void multiply(const MatrixProduct& asked, float* scratch, int64_t scratch_bytes) const override {
     const bool exchange = better_exchanged(asked);
-    const Product product = exchange ? exchanged(asked) : asked;
+    const MatrixProduct product = exchange ? exchanged(asked) : asked;
     const Part part(product, exchange, scratch_bytes);
     if (omp_in_parallel()) return part.run(0, product.rows, 0, product.columns, scratch);
     const int64_t panel = gemm_shape().columns_per_panel, panels = ceil_div(product.columns, panel);

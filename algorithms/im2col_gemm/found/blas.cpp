@@ -23,28 +23,28 @@ CBLAS_TRANSPOSE transposition(const Operand& operand) {
   return operand.transposed ? CblasTrans : CblasNoTrans;
 }
 
-void run(const Product& p) {
+void run(const MatrixProduct& p) {
   cblas_sgemm(CblasRowMajor, transposition(p.a), transposition(p.b), static_cast<blasint>(p.rows),
               static_cast<blasint>(p.columns), static_cast<blasint>(p.depth), 1.0F, p.a.data,
               static_cast<blasint>(p.a.stride), p.b.data, static_cast<blasint>(p.b.stride),
               p.accumulate ? 1.0F : 0.0F, p.c, static_cast<blasint>(p.c_stride));
 }
 
-Product some_rows(Product part, int64_t begin, int64_t end) {
+MatrixProduct some_rows(MatrixProduct part, int64_t begin, int64_t end) {
   part.rows = end - begin;
   part.a.data += part.a.transposed ? begin : begin * part.a.stride;
   part.c += begin * part.c_stride;
   return part;
 }
 
-Product some_columns(Product part, int64_t begin, int64_t end) {
+MatrixProduct some_columns(MatrixProduct part, int64_t begin, int64_t end) {
   part.columns = end - begin;
   part.b.data += part.b.transposed ? begin * part.b.stride : begin;
   part.c += begin;
   return part;
 }
 
-void run_in_parts(const Product& product) {
+void run_in_parts(const MatrixProduct& product) {
   const bool by_rows = product.rows >= product.columns || product.depth <= kShortSums;
   const int64_t count = by_rows ? product.rows : product.columns;
 #pragma omp parallel
@@ -62,7 +62,7 @@ class OpenBlas final : public Gemm {
   bool takes_images() const override { return false; }
   int64_t scratch_bytes(int64_t) const override { return 0; }
   // Every size is below 2^31.
-  void multiply(const Product& product, float*, int64_t) const override {
+  void multiply(const MatrixProduct& product, float*, int64_t) const override {
     const double flops = 2.0 * static_cast<double>(product.rows) * static_cast<double>(product.columns) *
                          static_cast<double>(product.depth);
     if (omp_in_parallel() || omp_get_max_threads() == 1 || flops >= kSmallProduct)
