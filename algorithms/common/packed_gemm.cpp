@@ -114,7 +114,7 @@ GemmShape shape() {
 // than 14 + 2. While a panel is multiplied the one behind it in memory is fetched, a share with each block;
 // callers go on there, so that holds for the last panel too.
 void product(const float* a, int64_t a_stride, bool transposed, const float* b, float* c, int64_t c_stride,
-             int64_t rows, int64_t columns, int64_t depth, GemmMode mode) {
+             int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
   const Kernel* const kernel_of = transposed ? kContiguous.of : kStrided.of;
   const int64_t row_step = transposed ? 1 : a_stride;
   const int64_t blocks = (rows + kRows - 1) / kRows;
@@ -123,6 +123,9 @@ void product(const float* a, int64_t a_stride, bool transposed, const float* b, 
     for (int64_t n = 0; n < blocks; ++n) {
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
       const Kernel kernel_of_rows = kernel_of[end - begin - 1];
+      const int64_t share = kColumns / blocks;
+      const Ahead next =
+          ahead.from != nullptr ? ahead : Ahead{b + (j + kColumns) * depth + n * depth * share, share};
       const Block block{a + begin * row_step,
                         b + j * depth,
                         c + begin * c_stride + j,
@@ -130,8 +133,8 @@ void product(const float* a, int64_t a_stride, bool transposed, const float* b, 
                         c_stride,
                         depth,
                         mode,
-                        b + (j + kColumns) * depth + n * depth * kColumns / blocks,
-                        kColumns / blocks};
+                        next.from,
+                        next.step};
       if (width == kColumns)
         kernel_of_rows(block);
       else
@@ -155,15 +158,15 @@ GemmShape gemm_shape() {
 }
 
 void gemm_rows(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
-               int64_t columns, int64_t depth, GemmMode mode) {
+               int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
   HWY_DYNAMIC_DISPATCH(product)
-  (a, a_stride, false, b, c, c_stride, rows, columns, depth, mode);
+  (a, a_stride, false, b, c, c_stride, rows, columns, depth, mode, ahead);
 }
 
 void gemm_columns(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
-                  int64_t columns, int64_t depth, GemmMode mode) {
+                  int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
   HWY_DYNAMIC_DISPATCH(product)
-  (a, a_stride, true, b, c, c_stride, rows, columns, depth, mode);
+  (a, a_stride, true, b, c, c_stride, rows, columns, depth, mode, ahead);
 }
 
 }  // namespace convscope

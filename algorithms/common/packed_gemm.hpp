@@ -19,15 +19,22 @@ GemmShape gemm_shape();
 
 enum class GemmMode { overwrite, add, subtract };
 
+// What a product fetches into the second cache meanwhile: for each block of rows one line a step of the
+// depth, `step` floats apart. Any addresses; nothing is read.
+struct Ahead {
+  const float* from = nullptr;  // null: the panel that lies behind in memory, shared by the blocks
+  int64_t step = 0;
+};
+
 // C[rows x columns] (=|+=|-=) A * B over `depth`: A as ordinary rows, a[row * a_stride + k]; B panel j at
 // b + j * columns_per_panel * depth, b 64-byte aligned; C row-major with `c_stride` elements a row. Runs on
 // the calling thread; loops so that one B panel stays in L1 and A in L2. Depth should fit (a few hundred);
 // longer sums are split by the caller with GemmMode::add.
 void gemm_rows(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
-               int64_t columns, int64_t depth, GemmMode mode);
+               int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 
 // The same with A transposed, a[k * a_stride + row]: the product of two k-major tensors.
 void gemm_columns(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
-                  int64_t columns, int64_t depth, GemmMode mode);
+                  int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 
 }  // namespace convscope

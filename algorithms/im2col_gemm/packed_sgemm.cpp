@@ -1,7 +1,7 @@
-// Our SGEMM: both operands are packed into the panels of algorithms/common/packed_gemm, a block of B for the
-// second cache, a panel of A for the first. Every element of C is summed in the same order whatever the
+// Our SGEMM: both operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
+// second cache, a panel of B for the first. Every element of C is summed in the same order whatever the
 // threads. The loops around the micro-kernel are those of Goto and van de Geijn, "Anatomy of high-performance
-// matrix multiplication" (2008), with the order of the two inner ones exchanged. Start at Part::run.
+// matrix multiplication" (2008). Start at Part::run.
 #include <omp.h>
 
 #include <algorithm>
@@ -18,10 +18,13 @@ namespace convscope::im2col_gemm {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-// A panel of A of this depth fills half of a first-level cache.
-constexpr int64_t kMostDepth = 320;
-// Panels in a packed block of B: half of a second-level cache.
-constexpr int64_t kMostPanels = 12;
+// A panel of B of this depth fills a first-level cache.
+constexpr int64_t kMostDepth = 256;
+// Panels of B that are multiplied together, more where they are less deep. With few C is written in short
+// pieces, with many B leaves the first caches before it is used.
+constexpr int64_t kGroupPanels = 3;
+// Rows in a packed block of A: half of a second-level cache.
+constexpr int64_t kMostRows = 504;
 constexpr int64_t kWidest = 32;  // columns of a panel
 
 // Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
@@ -49,56 +52,76 @@ class Part {
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
     depth_ = ceil_div(p_.depth, ceil_div(p_.depth, kMostDepth));
-    columns_ = (scratch_bytes / kFloat - tile_floats() - most_rows_ * depth_) / panel_step(depth_) * panel_;
+    const int64_t floats = scratch_bytes / kFloat;
+    const int64_t panels = floats >= scratch_floats(kGroupPanels, kMostRows / 4) ? kGroupPanels : 1;
+    group_floats_ = panels * deep_panel();
+    panels_ = group_floats_ / panel_step();
+    rows_ = (floats - scratch_floats(panels, 0)) / kMostDepth;
   }
 
-  // `panels` of B, a panel of A, a tile of C.
-  static int64_t scratch_floats(int64_t panels) {
-    const GemmShape shape = gemm_shape();
-    return shape.rows_per_block * kMostDepth + panels * odd_lines(shape.columns_per_panel * kMostDepth) +
-           tile_floats();
+  // Panels of B, rows of A, tiles of C.
+  static int64_t scratch_floats(int64_t panels, int64_t rows) {
+    return tile_floats() + panels * deep_panel() + rows * kMostDepth;
   }
 
   void run(int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end,
            float* scratch) const {
     float* const tile = scratch;
     float* const b = tile + tile_floats();
-    const int64_t row_blocks = ceil_div(row_end - row_begin, most_rows_);
-    const int64_t column_blocks = ceil_div(column_end - column_begin, columns_);
-    const int64_t step = round_up(ceil_div(column_end - column_begin, column_blocks), panel_);
-    for (int64_t j = column_begin; j < column_end; j += step)
-      for (int64_t k = 0; k < p_.depth; k += depth_) {
-        const int64_t columns = std::min(step, column_end - j), depth = std::min(depth_, p_.depth - k);
-        const GemmMode mode = k > 0 || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
-        float* const a = b + ceil_div(columns, panel_) * panel_step(depth);
-        pack_b(j, columns, k, depth, b);
-        for (int64_t n = 0; n < row_blocks; ++n) {
-          const int64_t i = row_begin + n * (row_end - row_begin) / row_blocks;
-          const int64_t rows = row_begin + (n + 1) * (row_end - row_begin) / row_blocks - i;
-          pack_a(i, rows, k, depth, a);
-          multiply(a, i, rows, b, j, columns, depth, mode, tile);
+    float* const a = b + group_floats_;
+    const int64_t row_step = ceil_div(row_end - row_begin, ceil_div(row_end - row_begin, rows_));
+    for (int64_t k = 0; k < p_.depth; k += depth_)
+      for (int64_t i = row_begin; i < row_end; i += row_step) {
+        const Block block{i, std::min(row_step, row_end - i), k, std::min(depth_, p_.depth - k)};
+        for (int64_t n = 0; n < blocks(block); ++n) pack_a(block, rows_of(block, n), a);
+        for (int64_t j = column_begin; j < column_end; j += panels_ * panel_) {
+          const int64_t columns = std::min(panels_ * panel_, column_end - j);
+          pack_b(j, columns, k, block.depth, b);
+          for (int64_t n = 0; n < blocks(block); ++n)
+            for (int64_t c = 0; c < columns; c += panel_)
+              multiply(block, rows_of(block, n), a, b + c / panel_ * panel_step(), j + c,
+                       std::min(panel_, columns - c), ahead(block, j, columns, n * panels_ + c / panel_),
+                       tile);
         }
       }
   }
 
  private:
+  // Rows [row, row + rows) of A at the depth [k, k + depth).
+  struct Block {
+    int64_t row, rows, k, depth;
+  };
+  struct Rows {
+    int64_t begin, count;  // in the block
+  };
+  int64_t blocks(const Block& block) const { return ceil_div(block.rows, most_rows_); }
+  // Of register block `n`; they are dealt out evenly.
+  Rows rows_of(const Block& block, int64_t n) const {
+    const int64_t begin = n * block.rows / blocks(block);
+    return {begin, (n + 1) * block.rows / blocks(block) - begin};
+  }
+
   // A tile of C, and once more turned.
   static int64_t tile_floats() {
     return 2 * round_up(gemm_shape().rows_per_block * gemm_shape().columns_per_panel, 16);
   }
-  // From panel to panel of B; a row of B goes to all of them, which must not share a set of a cache.
-  int64_t panel_step(int64_t depth) const { return odd_lines(depth * panel_); }
+  // From panel to panel of B; a row of B goes to all of a group, which must not share a set of a cache.
+  int64_t panel_step() const { return odd_lines(depth_ * panel_); }
+  static int64_t deep_panel() { return odd_lines(kMostDepth * gemm_shape().columns_per_panel); }
 
-  // a[depth][rows]
-  void pack_a(int64_t i, int64_t rows, int64_t k, int64_t depth, float* a) const {
+  // a[register block][depth][row]
+  void pack_a(const Block& block, const Rows& rows, float* a) const {
+    const int64_t i = block.row + rows.begin;
+    a += rows.begin * block.depth;
     if (p_.a.transposed) {
-      for (int64_t d = 0; d < depth; ++d) copy_row(p_.a.data + (k + d) * p_.a.stride + i, rows, a + d * rows);
+      for (int64_t d = 0; d < block.depth; ++d)
+        copy_row(p_.a.data + (block.k + d) * p_.a.stride + i, rows.count, a + d * rows.count);
       return;
     }
-    for_each_stretch(k, k + depth, depth_pixels_, p_.a.image_step,
+    for_each_stretch(block.k, block.k + block.depth, depth_pixels_, p_.a.image_step,
                      [&](int64_t first, int64_t count, int64_t offset) {
-                       transpose(p_.a.data + i * p_.a.stride + offset, p_.a.stride, a + (first - k) * rows,
-                                 rows, rows, count);
+                       transpose(p_.a.data + i * p_.a.stride + offset, p_.a.stride,
+                                 a + (first - block.k) * rows.count, rows.count, rows.count, count);
                      });
   }
 
@@ -113,31 +136,29 @@ class Part {
     std::memcpy(to + count - kHalf, from + count - kHalf, kHalf * kFloat);
   }
 
-  // b[panel][depth][columns of the panel]
+  // b[panel][depth][column]
   void pack_b(int64_t j, int64_t columns, int64_t k, int64_t depth, float* b) const {
     if (p_.b.transposed) {
-      for (int64_t c = 0; c < columns; c += panel_)
+      for (int64_t c = 0; c < columns; c += panel_, b += panel_step())
         for_each_stretch(k, k + depth, depth_pixels_, p_.b.image_step,
                          [&](int64_t first, int64_t count, int64_t offset) {
                            transpose(p_.b.data + (j + c) * p_.b.stride + offset, p_.b.stride,
-                                     b + c / panel_ * panel_step(depth) + (first - k) * panel_, panel_,
-                                     std::min(panel_, columns - c), count);
+                                     b + (first - k) * panel_, panel_, std::min(panel_, columns - c), count);
                          });
       return;
     }
-    for_each_stretch(j, j + columns, column_pixels_, p_.b.image_step,
-                     [&](int64_t first, int64_t count, int64_t offset) {
-                       for (int64_t d = 0; d < depth; ++d)
-                         copy_to_panels(p_.b.data + (k + d) * p_.b.stride + offset, count, first - j,
-                                        panel_step(depth), b + d * panel_);
-                     });
+    for_each_stretch(
+        j, j + columns, column_pixels_, p_.b.image_step, [&](int64_t first, int64_t count, int64_t offset) {
+          for (int64_t d = 0; d < depth; ++d)
+            copy_to_panels(p_.b.data + (k + d) * p_.b.stride + offset, count, first - j, b + d * panel_);
+        });
   }
 
-  // One row of B from column `at` of the block on.
-  void copy_to_panels(const float* from, int64_t count, int64_t at, int64_t step, float* to) const {
+  // One row of B from column `at` of the group on.
+  void copy_to_panels(const float* from, int64_t count, int64_t at, float* to) const {
     for (const int64_t end = at + count; at < end;) {
       const int64_t lane = at % panel_, width = std::min(panel_ - lane, end - at);
-      float* const start = to + at / panel_ * step + lane;
+      float* const start = to + at / panel_ * panel_step() + lane;
       if (width == kWidest)  // a size that the compiler knows
         std::memcpy(start, from, kWidest * kFloat);
       else
@@ -147,31 +168,43 @@ class Part {
     }
   }
 
-  void multiply(const float* a, int64_t i, int64_t rows, const float* b, int64_t j, int64_t columns,
-                int64_t depth, GemmMode mode, float* tile) const {
-    for (int64_t first = j; first < j + columns; first += panel_, b += panel_step(depth)) {
-      const int64_t width = std::min(panel_, j + columns - first);
-      if (c_transposed_) {
-        gemm_columns(a, rows, b, tile, panel_, rows, panel_, depth, GemmMode::overwrite);
-        store_transposed(tile, rows, width, mode, p_.c + first * p_.c_stride + i);
-        continue;
-      }
-      float* const c = p_.c + i * p_.c_stride;
-      const int64_t image = column_pixels_ == 0 ? 0 : first / column_pixels_;
-      const int64_t pixel = first - image * column_pixels_;
-      if (column_pixels_ == 0 || pixel + width <= column_pixels_) {
-        gemm_columns(a, rows, b, c + image * p_.c_image_step + pixel, p_.c_stride, rows, width, depth, mode);
-        continue;
-      }
-      // Several images share this panel.
-      gemm_columns(a, rows, b, tile, panel_, rows, panel_, depth, GemmMode::overwrite);
-      for_each_stretch(first, first + width, column_pixels_, p_.c_image_step,
-                       [&](int64_t begin, int64_t count, int64_t offset) {
-                         for (int64_t row = 0; row < rows; ++row)
-                           store(tile + row * panel_ + begin - first, count, mode,
-                                 c + row * p_.c_stride + offset);
-                       });
+  // Line `line` of each row that pack_b() will read next: they are too far apart for the hardware to guess.
+  Ahead ahead(const Block& block, int64_t j, int64_t columns, int64_t line) const {
+    constexpr int64_t kLine = 16;
+    const int64_t next = j + columns + line * kLine;
+    if (p_.b.transposed || next >= std::min(j + 2 * columns, p_.columns)) return {p_.b.data, 0};
+    const int64_t image = column_pixels_ == 0 ? 0 : next / column_pixels_;
+    return {p_.b.data + block.k * p_.b.stride + image * p_.b.image_step + next - image * column_pixels_,
+            p_.b.stride};
+  }
+
+  void multiply(const Block& block, const Rows& rows, const float* packed_a, const float* b, int64_t j,
+                int64_t columns, Ahead ahead, float* tile) const {
+    const GemmMode mode = block.k > 0 || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
+    const auto product = [&](float* c, int64_t c_stride, int64_t width, GemmMode how) {
+      gemm_columns(packed_a + rows.begin * block.depth, rows.count, b, c, c_stride, rows.count, width,
+                   block.depth, how, ahead);
+    };
+    const int64_t i = block.row + rows.begin;
+    if (c_transposed_) {
+      product(tile, panel_, panel_, GemmMode::overwrite);
+      store_transposed(tile, rows.count, columns, mode, p_.c + j * p_.c_stride + i);
+      return;
     }
+    float* const c = p_.c + i * p_.c_stride;
+    const int64_t image = column_pixels_ == 0 ? 0 : j / column_pixels_;
+    const int64_t pixel = j - image * column_pixels_;
+    if (column_pixels_ == 0 || pixel + columns <= column_pixels_) {
+      product(c + image * p_.c_image_step + pixel, p_.c_stride, columns, mode);
+      return;
+    }
+    // Several images share this panel.
+    product(tile, panel_, panel_, GemmMode::overwrite);
+    for_each_stretch(j, j + columns, column_pixels_, p_.c_image_step,
+                     [&](int64_t first, int64_t count, int64_t offset) {
+                       for (int64_t row = 0; row < rows.count; ++row)
+                         store(tile + row * panel_ + first - j, count, mode, c + row * p_.c_stride + offset);
+                     });
   }
 
   void store_transposed(float* tile, int64_t rows, int64_t columns, GemmMode mode, float* to) const {
@@ -196,7 +229,8 @@ class Part {
   const bool c_transposed_;
   const int64_t most_rows_, panel_;
   const int64_t column_pixels_, depth_pixels_;  // 0 where images are no matter
-  int64_t depth_ = 0, columns_ = 0;             // of a block
+  int64_t depth_ = 0, rows_ = 0;                // of a block of A, at most
+  int64_t panels_ = 0, group_floats_ = 0;       // of a group of panels
 };
 
 // How many of the threads share the rows, the rest the columns: such that the largest part is small, and
@@ -242,9 +276,8 @@ class Packed final : public Gemm {
   }
   bool takes_images() const override { return true; }
   int64_t scratch_bytes(int64_t cap) const override {
-    int64_t panels = kMostPanels;
-    while (panels > 1 && Part::scratch_floats(panels) * kFloat > cap) --panels;
-    return round_up(Part::scratch_floats(panels) * kFloat, 64);
+    const int64_t least = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
+    return round_up(std::clamp(cap, least, Part::scratch_floats(kGroupPanels, kMostRows) * kFloat), 64);
   }
 
   void multiply(const MatrixProduct& asked, float* scratch, int64_t scratch_bytes) const override {
