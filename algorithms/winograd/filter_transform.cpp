@@ -98,6 +98,11 @@ void FilterTransform::inverse(const float* planes, const PlaneLayout& layout, in
   const int64_t used = std::min(lanes, geometry_.image.lanes() - first);
   const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
   const int points_h = geometry_.points_h(), points_w = geometry_.points_w();
+  // There are more planes than streams that the hardware follows.
+  constexpr int64_t kVectorsAhead = 2;
+  const float* const next = planes + layout.offset(vector + kVectorsAhead, kernels_.lanes) + k * layout.row;
+  for (int64_t plane = 0; plane < geometry_.planes(); ++plane)
+    __builtin_prefetch(next + plane * layout.plane);
   kernels_.interpolate[points_h][taps_h](planes + layout.offset(vector, kernels_.lanes) + k * layout.row,
                                          points_w * layout.plane, layout.plane, scratch.lines,
                                          points_w * lanes, lanes, points_w);
