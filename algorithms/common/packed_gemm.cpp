@@ -24,6 +24,7 @@ constexpr int kLanes = HWY_LANES(float);
 constexpr int kRows = kLanes == 16 || HWY_ARCH_ARM_A64 ? 14 : 6;
 constexpr int kVectors = 2;
 constexpr int kColumns = kVectors * kLanes;
+constexpr int kLine = 16;  // floats
 
 struct Block {
   const float* a;
@@ -52,9 +53,7 @@ HWY_NOINLINE void kernel(const Block& block) {
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) sum[i][0] = sum[i][1] = hn::Zero(tag);
 
-    // C is on its way while the sums are made.
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i)
+  for (int i = 0; i < Rows; ++i)  // C is on its way while the sums are made
     for (const int at : {0, kLanes, kColumns - 1}) __builtin_prefetch(block.c + i * block.c_stride + at, 1);
 
   const float* HWY_RESTRICT a = block.a;
@@ -124,8 +123,9 @@ void product(const float* a, int64_t a_stride, bool transposed, const float* b, 
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
       const Kernel kernel_of_rows = kernel_of[end - begin - 1];
       const int64_t share = kColumns / blocks;
-      const Ahead next =
-          ahead.from != nullptr ? ahead : Ahead{b + (j + kColumns) * depth + n * depth * share, share};
+      const Ahead next = ahead.from != nullptr
+                             ? Ahead{ahead.from + (j / kColumns * blocks + n) * kLine, ahead.step}
+                             : Ahead{b + (j + kColumns) * depth + n * depth * share, share};
       const Block block{a + begin * row_step,
                         b + j * depth,
                         c + begin * c_stride + j,

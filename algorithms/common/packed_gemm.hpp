@@ -19,8 +19,8 @@ GemmShape gemm_shape();
 
 enum class GemmMode { overwrite, add, subtract };
 
-// What a product fetches into the second cache meanwhile: for each block of rows one line a step of the
-// depth, `step` floats apart. Any addresses; nothing is read.
+// What a product fetches into the second cache meanwhile: with each register block one line a step of the
+// depth, `step` floats apart, and with the next block the next line. Any addresses; nothing is read.
 struct Ahead {
   const float* from = nullptr;  // null: the panel that lies behind in memory, shared by the blocks
   int64_t step = 0;

@@ -55,7 +55,7 @@ class Part {
     const int64_t floats = scratch_bytes / kFloat;
     const int64_t panels = floats >= scratch_floats(kGroupPanels, kMostRows / 4) ? kGroupPanels : 1;
     group_floats_ = panels * deep_panel();
-    panels_ = group_floats_ / panel_step();
+    panels_ = group_floats_ / (depth_ * panel_);
     rows_ = (floats - scratch_floats(panels, 0)) / kMostDepth;
   }
 
@@ -78,10 +78,7 @@ class Part {
           const int64_t columns = std::min(panels_ * panel_, column_end - j);
           pack_b(j, columns, k, block.depth, b);
           for (int64_t n = 0; n < blocks(block); ++n)
-            for (int64_t c = 0; c < columns; c += panel_)
-              multiply(block, rows_of(block, n), a, b + c / panel_ * panel_step(), j + c,
-                       std::min(panel_, columns - c), ahead(block, j, columns, n * panels_ + c / panel_),
-                       tile);
+            multiply(block, rows_of(block, n), a, b, j, columns, ahead(block, j, columns, n * panels_), tile);
         }
       }
   }
@@ -105,9 +102,7 @@ class Part {
   static int64_t tile_floats() {
     return 2 * round_up(gemm_shape().rows_per_block * gemm_shape().columns_per_panel, 16);
   }
-  // From panel to panel of B; a row of B goes to all of a group, which must not share a set of a cache.
-  int64_t panel_step() const { return odd_lines(depth_ * panel_); }
-  static int64_t deep_panel() { return odd_lines(kMostDepth * gemm_shape().columns_per_panel); }
+  static int64_t deep_panel() { return kMostDepth * gemm_shape().columns_per_panel; }
 
   // a[register block][depth][row]
   void pack_a(const Block& block, const Rows& rows, float* a) const {
@@ -139,7 +134,7 @@ class Part {
   // b[panel][depth][column]
   void pack_b(int64_t j, int64_t columns, int64_t k, int64_t depth, float* b) const {
     if (p_.b.transposed) {
-      for (int64_t c = 0; c < columns; c += panel_, b += panel_step())
+      for (int64_t c = 0; c < columns; c += panel_, b += depth * panel_)
         for_each_stretch(k, k + depth, depth_pixels_, p_.b.image_step,
                          [&](int64_t first, int64_t count, int64_t offset) {
                            transpose(p_.b.data + (j + c) * p_.b.stride + offset, p_.b.stride,
@@ -147,18 +142,19 @@ class Part {
                          });
       return;
     }
-    for_each_stretch(
-        j, j + columns, column_pixels_, p_.b.image_step, [&](int64_t first, int64_t count, int64_t offset) {
-          for (int64_t d = 0; d < depth; ++d)
-            copy_to_panels(p_.b.data + (k + d) * p_.b.stride + offset, count, first - j, b + d * panel_);
-        });
+    for_each_stretch(j, j + columns, column_pixels_, p_.b.image_step,
+                     [&](int64_t first, int64_t count, int64_t offset) {
+                       for (int64_t d = 0; d < depth; ++d)
+                         copy_to_panels(p_.b.data + (k + d) * p_.b.stride + offset, count, first - j, depth,
+                                        b + d * panel_);
+                     });
   }
 
   // One row of B from column `at` of the group on.
-  void copy_to_panels(const float* from, int64_t count, int64_t at, float* to) const {
+  void copy_to_panels(const float* from, int64_t count, int64_t at, int64_t depth, float* to) const {
     for (const int64_t end = at + count; at < end;) {
       const int64_t lane = at % panel_, width = std::min(panel_ - lane, end - at);
-      float* const start = to + at / panel_ * panel_step() + lane;
+      float* const start = to + (at - lane) * depth + lane;
       if (width == kWidest)  // a size that the compiler knows
         std::memcpy(start, from, kWidest * kFloat);
       else
@@ -168,7 +164,8 @@ class Part {
     }
   }
 
-  // Line `line` of each row that pack_b() will read next: they are too far apart for the hardware to guess.
+  // The rows that pack_b() will read next, from line `line` on: they are too far apart for the hardware to
+  // guess.
   Ahead ahead(const Block& block, int64_t j, int64_t columns, int64_t line) const {
     constexpr int64_t kLine = 16;
     const int64_t next = j + columns + line * kLine;
@@ -178,33 +175,41 @@ class Part {
             p_.b.stride};
   }
 
-  void multiply(const Block& block, const Rows& rows, const float* packed_a, const float* b, int64_t j,
+  // One register block of rows times a group of panels.
+  void multiply(const Block& block, const Rows& rows, const float* a, const float* b, int64_t j,
                 int64_t columns, Ahead ahead, float* tile) const {
     const GemmMode mode = block.k > 0 || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
-    const auto product = [&](float* c, int64_t c_stride, int64_t width, GemmMode how) {
-      gemm_columns(packed_a + rows.begin * block.depth, rows.count, b, c, c_stride, rows.count, width,
-                   block.depth, how, ahead);
-    };
-    const int64_t i = block.row + rows.begin;
-    if (c_transposed_) {
-      product(tile, panel_, panel_, GemmMode::overwrite);
-      store_transposed(tile, rows.count, columns, mode, p_.c + j * p_.c_stride + i);
-      return;
-    }
+    const int64_t i = block.row + rows.begin, depth = block.depth;
+    a += rows.begin * depth;
     float* const c = p_.c + i * p_.c_stride;
-    const int64_t image = column_pixels_ == 0 ? 0 : j / column_pixels_;
-    const int64_t pixel = j - image * column_pixels_;
-    if (column_pixels_ == 0 || pixel + columns <= column_pixels_) {
-      product(c + image * p_.c_image_step + pixel, p_.c_stride, columns, mode);
+    if (!c_transposed_ && column_pixels_ == 0) {
+      gemm_columns(a, rows.count, b, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
       return;
     }
-    // Several images share this panel.
-    product(tile, panel_, panel_, GemmMode::overwrite);
-    for_each_stretch(j, j + columns, column_pixels_, p_.c_image_step,
-                     [&](int64_t first, int64_t count, int64_t offset) {
-                       for (int64_t row = 0; row < rows.count; ++row)
-                         store(tile + row * panel_ + first - j, count, mode, c + row * p_.c_stride + offset);
-                     });
+    for (const int64_t end = j + columns; j < end;
+         j += panel_, b += depth * panel_, ahead.from += panel_ / 2) {
+      const int64_t width = std::min(panel_, end - j);
+      const auto product = [&](float* to, int64_t stride, int64_t count, GemmMode how) {
+        gemm_columns(a, rows.count, b, to, stride, rows.count, count, depth, how, ahead);
+      };
+      if (c_transposed_) {
+        product(tile, panel_, panel_, GemmMode::overwrite);
+        store_transposed(tile, rows.count, width, mode, p_.c + j * p_.c_stride + i);
+        continue;
+      }
+      const int64_t image = j / column_pixels_, pixel = j % column_pixels_;
+      if (pixel + width <= column_pixels_) {
+        product(c + image * p_.c_image_step + pixel, p_.c_stride, width, mode);
+        continue;
+      }
+      // Several images share this panel.
+      product(tile, panel_, panel_, GemmMode::overwrite);
+      for_each_stretch(
+          j, j + width, column_pixels_, p_.c_image_step, [&](int64_t first, int64_t count, int64_t offset) {
+            for (int64_t row = 0; row < rows.count; ++row)
+              store(tile + row * panel_ + first - j, count, mode, c + row * p_.c_stride + offset);
+          });
+    }
   }
 
   void store_transposed(float* tile, int64_t rows, int64_t columns, GemmMode mode, float* to) const {
