@@ -1,4 +1,5 @@
-// Blocks of 4x4 matrices in registers, compiled once for each instruction set. Start at transpose_matrix().
+// Blocks in registers, compiled once for each instruction set. Start at transpose_matrix(),
+// copy_matrix().
 #include "algorithms/common/transpose.hpp"
 
 #include <cstddef>
@@ -123,6 +124,21 @@ void transpose_matrix(const float* in, int64_t in_step, float* out, int64_t out_
 }
 #endif
 
+void copy_matrix(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
+                 int64_t columns) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = HWY_LANES(float);
+  constexpr int64_t kRowsAhead = 4;  // the hardware does not guess where the next row is
+  for (int64_t row = 0; row < rows; ++row, in += in_step, out += out_step) {
+    int64_t column = 0;
+    for (; column + lanes <= columns; column += lanes) {
+      __builtin_prefetch(in + kRowsAhead * in_step + column);
+      hn::StoreU(hn::LoadU(d, in + column), d, out + column);
+    }
+    for (; column < columns; ++column) out[column] = in[column];
+  }
+}
+
 }  // namespace
 }  // namespace convscope::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -131,10 +147,16 @@ HWY_AFTER_NAMESPACE();
 namespace convscope {
 
 HWY_EXPORT(transpose_matrix);
+HWY_EXPORT(copy_matrix);
 
 void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                int64_t columns) {
   HWY_DYNAMIC_DISPATCH(transpose_matrix)(in, in_step, out, out_step, rows, columns);
+}
+
+void copy_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
+               int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(copy_matrix)(in, in_step, out, out_step, rows, columns);
 }
 
 }  // namespace convscope

@@ -1,5 +1,5 @@
-// A matrix transposed in vector registers: what packing and changes of layout come down to. The instruction
-// set is chosen at run time, once a call.
+// A matrix transposed or copied in vector registers: what packing and changes of layout come down to. The
+// instruction set is chosen at run time, once a call.
 #pragma once
 
 #include <cstdint>
@@ -8,5 +8,8 @@ namespace convscope {
 
 // out[column * out_step + row] = in[row * in_step + column]. Writes nothing else; the two do not overlap.
 void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows, int64_t columns);
+
+// out[row * out_step + column] = in[row * in_step + column], for rows that lie far apart in memory.
+void copy_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows, int64_t columns);
 
 }  // namespace convscope

@@ -28,5 +28,22 @@ TEST(Transpose, MovesEveryElementAndNothingElse) {
   });
 }
 
+void expect_copied(int64_t rows, int64_t columns) {
+  const int64_t in_step = columns + 3, out_step = columns + 2;
+  std::vector<float> in(rows * in_step), out(rows * out_step, -1.0f);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
+  copy_rows(in.data(), in_step, out.data(), out_step, rows, columns);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < out_step; ++column)
+      ASSERT_EQ(out[row * out_step + column], column < columns ? in[row * in_step + column] : -1.0f)
+          << rows << " x " << columns << " at " << row << ", " << column;
+}
+
+TEST(CopyRows, CopiesEveryElementAndNothingElse) {
+  for_each_target([] {
+    for (int64_t columns : {1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33}) expect_copied(6, columns);
+  });
+}
+
 }  // namespace
 }  // namespace convscope

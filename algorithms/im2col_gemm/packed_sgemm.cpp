@@ -25,7 +25,6 @@ constexpr int64_t kMostDepth = 256;
 constexpr int64_t kGroupPanels = 3;
 // Rows in a packed block of A: half of a second-level cache.
 constexpr int64_t kMostRows = 504;
-constexpr int64_t kWidest = 32;  // columns of a panel
 
 // Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
 // pixel lies, in elements.
@@ -51,12 +50,14 @@ class Part {
         panel_(gemm_shape().columns_per_panel),
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
-    depth_ = ceil_div(p_.depth, ceil_div(p_.depth, kMostDepth));
     const int64_t floats = scratch_bytes / kFloat;
     const int64_t panels = floats >= scratch_floats(kGroupPanels, kMostRows / 4) ? kGroupPanels : 1;
     group_floats_ = panels * deep_panel();
+    // To add to a transposed C is slow.
+    const int64_t most_depth = c_transposed ? panels * kMostDepth : kMostDepth;
+    depth_ = ceil_div(p_.depth, ceil_div(p_.depth, most_depth));
     panels_ = group_floats_ / (depth_ * panel_);
-    rows_ = (floats - scratch_floats(panels, 0)) / kMostDepth;
+    rows_ = (floats - scratch_floats(panels, 0)) / depth_;
   }
 
   // Panels of B, rows of A, tiles of C.
@@ -73,7 +74,7 @@ class Part {
     for (int64_t k = 0; k < p_.depth; k += depth_)
       for (int64_t i = row_begin; i < row_end; i += row_step) {
         const Block block{i, std::min(row_step, row_end - i), k, std::min(depth_, p_.depth - k)};
-        for (int64_t n = 0; n < blocks(block); ++n) pack_a(block, rows_of(block, n), a);
+        pack_a(block, a);
         for (int64_t j = column_begin; j < column_end; j += panels_ * panel_) {
           const int64_t columns = std::min(panels_ * panel_, column_end - j);
           pack_b(j, columns, k, block.depth, b);
@@ -105,19 +106,28 @@ class Part {
   static int64_t deep_panel() { return kMostDepth * gemm_shape().columns_per_panel; }
 
   // a[register block][depth][row]
-  void pack_a(const Block& block, const Rows& rows, float* a) const {
-    const int64_t i = block.row + rows.begin;
-    a += rows.begin * block.depth;
+  void pack_a(const Block& block, float* a) const {
+    const int64_t count = blocks(block);
+    const auto packed = [&](const Rows& rows, int64_t d) {
+      return a + rows.begin * block.depth + d * rows.count;
+    };
     if (p_.a.transposed) {
       for (int64_t d = 0; d < block.depth; ++d)
-        copy_row(p_.a.data + (block.k + d) * p_.a.stride + i, rows.count, a + d * rows.count);
+        for (int64_t n = 0; n < count; ++n) {
+          const Rows rows = rows_of(block, n);
+          copy_row(p_.a.data + (block.k + d) * p_.a.stride + block.row + rows.begin, rows.count,
+                   packed(rows, d));
+        }
       return;
     }
-    for_each_stretch(block.k, block.k + block.depth, depth_pixels_, p_.a.image_step,
-                     [&](int64_t first, int64_t count, int64_t offset) {
-                       transpose(p_.a.data + i * p_.a.stride + offset, p_.a.stride,
-                                 a + (first - block.k) * rows.count, rows.count, rows.count, count);
-                     });
+    for (int64_t n = 0; n < count; ++n) {
+      const Rows rows = rows_of(block, n);
+      for_each_stretch(block.k, block.k + block.depth, depth_pixels_, p_.a.image_step,
+                       [&](int64_t first, int64_t length, int64_t offset) {
+                         transpose(p_.a.data + (block.row + rows.begin) * p_.a.stride + offset, p_.a.stride,
+                                   packed(rows, first - block.k), rows.count, rows.count, length);
+                       });
+    }
   }
 
   // Two copies of a fixed size, which may overlap, are faster than one of any.
@@ -144,21 +154,15 @@ class Part {
     }
     for_each_stretch(j, j + columns, column_pixels_, p_.b.image_step,
                      [&](int64_t first, int64_t count, int64_t offset) {
-                       for (int64_t d = 0; d < depth; ++d)
-                         copy_to_panels(p_.b.data + (k + d) * p_.b.stride + offset, count, first - j, depth,
-                                        b + d * panel_);
+                       copy_to_panels(p_.b.data + k * p_.b.stride + offset, count, first - j, depth, b);
                      });
   }
 
-  // One row of B from column `at` of the group on.
+  // `count` columns of B from column `at` of the group on.
   void copy_to_panels(const float* from, int64_t count, int64_t at, int64_t depth, float* to) const {
     for (const int64_t end = at + count; at < end;) {
       const int64_t lane = at % panel_, width = std::min(panel_ - lane, end - at);
-      float* const start = to + (at - lane) * depth + lane;
-      if (width == kWidest)  // a size that the compiler knows
-        std::memcpy(start, from, kWidest * kFloat);
-      else
-        std::copy_n(from, width, start);
+      copy_rows(from, p_.b.stride, to + (at - lane) * depth + lane, panel_, depth, width);
       from += width;
       at += width;
     }
@@ -193,6 +197,8 @@ class Part {
         gemm_columns(a, rows.count, b, to, stride, rows.count, count, depth, how, ahead);
       };
       if (c_transposed_) {
+        for (int64_t column = j; column < j + width; ++column)
+          __builtin_prefetch(p_.c + column * p_.c_stride + i, 1);
         product(tile, panel_, panel_, GemmMode::overwrite);
         store_transposed(tile, rows.count, width, mode, p_.c + j * p_.c_stride + i);
         continue;
@@ -265,12 +271,20 @@ MatrixProduct exchanged(MatrixProduct product) {
   return product;
 }
 
-// Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64. Rows are dealt out
-// evenly.
+// Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64, while rows are
+// dealt out evenly. Both ways in multiply-adds of vectors, a step of the depth: a row of A is packed for
+// about 0.6, one of B for 0.2 or where it is turned 0.6 too, and a vector of C turned for 12.
 bool better_exchanged(const MatrixProduct& product) {
-  const int64_t panel = gemm_shape().columns_per_panel;
-  return product.images != Images::in_columns && product.rows * round_up(product.columns, panel) * 20 >
-                                                     product.columns * round_up(product.rows, panel) * 21;
+  if (product.images == Images::in_columns) return false;
+  const auto count = [](int64_t rows, int64_t columns) {
+    const GemmShape shape = gemm_shape();
+    const int64_t vectors = round_up(columns, shape.columns_per_panel) * 2 / shape.columns_per_panel;
+    return static_cast<double>(rows * vectors) + 0.6 * static_cast<double>(rows);
+  };
+  const int64_t rows = product.rows, columns = product.columns;
+  const double turned = 12.0 / 16 * static_cast<double>(rows * columns) / static_cast<double>(product.depth);
+  return count(columns, rows) + 0.6 * static_cast<double>(rows) + turned <
+         count(rows, columns) + 0.2 * static_cast<double>(columns);
 }
 
 class Packed final : public Gemm {

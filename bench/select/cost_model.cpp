@@ -30,7 +30,7 @@ std::vector<PlannedAlgorithm> planned(const Contest& contest) {
 }  // namespace
 
 bool counts_are_known(const AlgorithmInfo& algorithm) {
-  return algorithm.candidate && algorithm.family != "library";
+  return algorithm.candidate && algorithm.provider == "convscope";
 }
 
 std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm> algorithms,

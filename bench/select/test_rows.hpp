@@ -16,6 +16,7 @@ inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline ResultRecord row(const std::string& algorithm, double seconds, const std::string& layer = "conv2",
                         Pass pass = Pass::forward) {
   ResultRecord r = measured(algorithm, seconds);
+  r.algorithm.provider = "convscope";
   r.key.layer = layer;
   r.key.problem.pass = pass;
   return r;
