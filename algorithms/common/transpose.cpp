@@ -1,5 +1,4 @@
-// Blocks in registers, compiled once for each instruction set. Start at transpose_matrix(),
-// copy_matrix().
+// Blocks of 4x4 matrices in registers, compiled once for each instruction set. Start at transpose_matrix().
 #include "algorithms/common/transpose.hpp"
 
 #include <cstddef>

@@ -1,7 +1,6 @@
 // Our SGEMM: both operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
-// second cache, a panel of B for the first. Every element of C is summed in the same order whatever the
-// threads. The loops around the micro-kernel are those of Goto and van de Geijn, "Anatomy of high-performance
-// matrix multiplication" (2008). Start at Part::run.
+// second cache, a few panels of B for the first. The loops around the micro-kernel are those of Goto and van de
+// Geijn, "Anatomy of high-performance matrix multiplication" (2008). Start at Part::run.
 #include <omp.h>
 
 #include <algorithm>

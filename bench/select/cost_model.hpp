@@ -18,8 +18,8 @@ struct PlannedAlgorithm {
   OperationCount operations;
 };
 
-// Whether an algorithm's counts are of what it really does. A library's are the direct method's: what buffers
-// it writes and reads inside, nobody says.
+// Whether an algorithm's counts are of what it really does. Those of one whose arithmetic is a library's are
+// the direct method's: what buffers the library writes and reads inside, nobody says.
 bool counts_are_known(const AlgorithmInfo& algorithm);
 
 struct Prediction {

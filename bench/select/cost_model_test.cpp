@@ -84,6 +84,17 @@ TEST(CostModel, NeverChoosesALibrarysRowWhoseCountIsTheDirectMethods) {
   EXPECT_EQ(predictions[0].algorithm, "ours.cpu");
 }
 
+TEST(CostModel, NeverChoosesARowOfOurMethodWhoseArithmeticIsALibrarys) {
+  ResultRecord gemm = does(row("im2col_gemm.cpu", 1), 100, 0);
+  gemm.algorithm.provider = "openblas";
+  gemm.algorithm.family = "gemm";
+  const Rows rows{gemm, does(row("ours.cpu", 2), 200, 0)};
+  const auto all = contests(rows);
+  const auto predictions = predict(all[0]);
+  ASSERT_EQ(predictions.size(), 1u);
+  EXPECT_EQ(predictions[0].algorithm, "ours.cpu");
+}
+
 TEST(CostModel, SaysWhereItCannotChoose) {
   const Rows rows{does(row("library.cpu", 1), 0, 0)};
   const auto all = contests(rows);
@@ -103,6 +114,7 @@ TEST(PredictionReport, HasTheChooserBesideTheLibrarys) {
   const auto json = predictions_json(selection);
   EXPECT_EQ(json[0]["scores"]["own"]["regret"], 0.0);
   EXPECT_NEAR(json[0]["scores"]["onednn.auto.cpu"]["regret"].get<double>(), 0.5, 1e-12);
+  EXPECT_EQ(json[0]["scores"]["onednn.auto.cpu"]["regret_among_own"], 0.0);  // the only row of its library
   EXPECT_EQ(json[0]["choices"][0]["chosen"], "ours.cpu");
 }
 

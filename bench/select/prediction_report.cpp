@@ -44,17 +44,19 @@ void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, 
 
 void add_chooser(TextTable& table, const std::string& who, const Score& score) {
   if (score.judged == 0) {
-    table.add({who, "0", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
+    table.add({who, "0", "-", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
     return;
   }
   table.add({who, fmt::format("{}", score.judged), milliseconds_text(score.choice_seconds),
              milliseconds_text(score.oracle_seconds), percent_text(score.regret()),
-             percent_text(score.top1_rate()), percent_text(score.top3_rate())});
+             percent_text(score.regret_in_library()), percent_text(score.top1_rate()),
+             percent_text(score.top3_rate())});
 }
 
 Json rates_json(const Score& score) {
   Json json{{"judged", score.judged}, {"missing", score.missing.size()}};
   json["regret"] = score.judged == 0 ? Json(nullptr) : Json(score.regret());
+  json["regret_among_own"] = score.judged == 0 ? Json(nullptr) : Json(score.regret_in_library());
   json["top1_rate"] = score.judged == 0 ? Json(nullptr) : Json(score.top1_rate());
   json["top3_rate"] = score.judged == 0 ? Json(nullptr) : Json(score.top3_rate());
   return json;
@@ -96,8 +98,8 @@ void print_predictions(std::ostream& out, const Selection& selection, const Cons
                style.colour ? colour::reset : "", circumstances(front.key(), front.first->device));
     const std::vector<Judgement> own = judge_predictions(network);
     print_choices(out, own, style.colour);
-    TextTable table(
-        {"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">top-1", ">top-3"});
+    TextTable table({"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">among own",
+                     ">top-1", ">top-3"});
     add_chooser(table, std::string(kOwn), score(own));
     for (const std::string& chooser : selection.choosers)
       add_chooser(table, chooser, score(judgements(network, chooser)));
