@@ -1,6 +1,6 @@
 // Our SGEMM: both operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
-// second cache, a few panels of B for the first. The loops around the micro-kernel are those of Goto and van de
-// Geijn, "Anatomy of high-performance matrix multiplication" (2008). Start at Part::run.
+// second cache, a few panels of B for the first. The loops around the micro-kernel are those of Goto and van
+// de Geijn, "Anatomy of high-performance matrix multiplication" (2008). Start at Part::run.
 #include <omp.h>
 
 #include <algorithm>
