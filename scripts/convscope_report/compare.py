@@ -5,9 +5,14 @@ of A, with the interval that the Mann-Whitney test does not reject at 99%. It as
 the two distributions are alike in shape, so outliers count little. Samples of a run are not independent,
 which makes the interval too narrow: what keeps it honest is the noise floor, DRIFT times as far as the series
 of --aa are apart.
+
+Between two runs the machine changes, by 10 or 20% on a shared one. The candidates of a contest (a layer, a
+pass, ...) are measured interleaved, so they drift together. Those whose code is the same on both sides are
+witnesses: a row's ratio is judged relative to their middle one, and no finer than they agree.
 """
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +29,8 @@ LEAST_FLOOR = 0.01
 DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
 MOST = 0.25  # however noisy: a larger difference is never the same
 LEAST_SAMPLES = 6
+LEAST_WITNESSES = 3
+WITNESS_QUANTILE = 0.9  # of the distances of the witnesses from their middle
 
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
@@ -33,6 +40,8 @@ CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "d
 FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
 # A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.
 LOOSE = ["network", "layer", "pass", "batch", "device", "algorithm", "shape"]
+# What candidates that are measured interleaved have in common.
+CONTEST = [column for column in CANDIDATE if column != "algorithm"]
 
 
 @dataclass
@@ -46,6 +55,7 @@ class Comparison:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    drift: float | None = None  # the middle ratio of the witnesses, None where there are too few
     remarks: list = field(default_factory=list)
 
 
@@ -100,7 +110,7 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
     left, right = prepared(a), prepared(b)
     strict = {key(row, CANDIDATE): row for row in right}
     loose = {key(row, LOOSE): row for row in right}
-    used, found, only_a = set(), [], []
+    used, found, only_a, contests = set(), [], [], defaultdict(list)
     for row in left:
         other = strict.get(key(row, CANDIDATE))
         if other is None:
@@ -110,12 +120,38 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
             continue
         used.add(key(other, CANDIDATE))
         if row["full_median_ms"] is not None or other["full_median_ms"] is not None:
-            found.append(one(row, other, floor.share, matters))
+            made = one(row, other)
+            found.append(made)
+            if made.ratio is not None:
+                contests[key(row, CONTEST)].append((made, same_code(row, other)))
     if not found:
         raise ReportError(
             "the two have no candidate with a time in common: other networks, layers or algorithms"
         )
+    for contest in contests.values():
+        judge(contest, floor.share, matters)
     return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
+
+
+def same_code(a: dict, b: dict) -> bool:
+    """Say whether nothing but the machine can have changed the row: the same program, or a library's code."""
+    if a["provider"] != b["provider"] or differ(a["version"], b["version"]):
+        return False
+    same_program = a["program"] == b["program"] and not (a["modified"] or b["modified"])
+    return same_program or a["provider"] != "convscope"
+
+
+def judge(contest: list, floor: float, matters: float) -> None:
+    """Give the rows of one contest, pairs of a Comparison and same_code(), their verdicts."""
+    for made, _ in contest:
+        witnesses = np.log([other.ratio for other, same in contest if same and other is not made])
+        middle, spread = 0.0, 0.0
+        if len(witnesses) >= LEAST_WITNESSES:
+            middle = float(np.median(witnesses))
+            spread = math.expm1(np.quantile(np.abs(witnesses - middle), WITNESS_QUANTILE))
+            made.drift = math.exp(middle)
+        relative = (ratio / math.exp(middle) for ratio in (made.ratio, made.low, made.high))
+        made.verdict = verdict_of(*relative, max(floor, spread), matters)
 
 
 def prepared(results: Results) -> list:
@@ -127,6 +163,7 @@ def prepared(results: Results) -> list:
         row["program"] = " ".join(
             str(program.get(name)) for name in ("version", "commit", "compiler", "flags")
         )
+        row["modified"] = program.get("modified", True)
     if len({key(row, CANDIDATE) for row in rows}) < len(rows):
         raise ReportError(
             f"{results.runs[0].folder}: it holds the same candidate twice; compare takes one run on each side"
@@ -139,8 +176,8 @@ def key(row: dict, columns: list) -> tuple:
     return tuple(row[column] for column in columns)
 
 
-def one(a: dict, b: dict, floor: float, matters: float) -> Comparison:
-    """Return the verdict on two rows of one candidate."""
+def one(a: dict, b: dict) -> Comparison:
+    """Return the comparison of two rows of one candidate; one with a ratio has no verdict yet."""
     made = Comparison(
         {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
     )
@@ -158,7 +195,6 @@ def one(a: dict, b: dict, floor: float, matters: float) -> Comparison:
         made.verdict = "UNDECIDED"
         return made
     made.ratio, made.low, made.high = shift(a["samples_ms"], b["samples_ms"])
-    made.verdict = verdict_of(made.ratio, made.low, made.high, floor, matters)
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
         for name in FLAGGED

@@ -35,11 +35,13 @@ def report(*arguments) -> Done:
 CUDNN = {"onednn.auto": "cudnn.get", "onednn.direct": "cudnn.find"}
 
 
-def made_up_gpu(folder, device="cuda", slower=0.25, outcome=None, of="fft16", source=DATA / "basic"):
+def made_up_gpu(
+    folder, device="cuda", slower=0.25, outcome=None, of="fft16", source=DATA / "basic", commit=None
+):
     """Writes results that nobody measured: those of `source` with other times, on a GPU that does not exist.
 
     With device="cpu" it is the same machine again, `slower` by that factor; rows with `of` in their
-    algorithm or problem end with `outcome`.
+    algorithm or problem end with `outcome`. With another commit only our own rows are slower.
     """
     folder.mkdir(parents=True)
     document = json.loads((source / "results.json").read_text(encoding="utf-8"))
@@ -58,7 +60,9 @@ def made_up_gpu(folder, device="cuda", slower=0.25, outcome=None, of="fft16", so
             row["device"], row["threads"] = "cuda", "1"
         if outcome and of in "{algorithm} {problem}".format(**record["key"]):
             record["outcome"] = row["outcome"] = outcome
-        scale(record, row, slower)
+        scale(record, row, slower if commit is None or row["provider"] == "convscope" else 1)
+    if commit is not None:
+        document["environment"]["program"]["commit"] = commit
     (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
     with (folder / "results.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")

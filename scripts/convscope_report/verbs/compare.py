@@ -66,6 +66,7 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         Column("B / A", "ratio"),
         Column("from", "ratio"),
         Column("to", "ratio"),
+        Column("drift", "ratio"),
         Column("remarks"),
     ]
     networks = ", ".join(
@@ -83,6 +84,7 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
             comparison.ratio,
             comparison.low,
             comparison.high,
+            comparison.drift,
             "; ".join(comparison.remarks) or None,
         )
     counts = Counter(comparison.verdict for comparison in found)
@@ -96,6 +98,11 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
         f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
     )
+    if any(comparison.drift is not None for comparison in found):
+        table.note(
+            "drift: the middle B / A of the rows of a layer and pass whose code is the same in A and B (a "
+            "library's, or all where the program is the same); the verdict is on B / A over it."
+        )
     table.note("Candidates without a time in either run are left out.")
     for side, rows in (("A", only_a), ("B", only_b)):
         if rows:
