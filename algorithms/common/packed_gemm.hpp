@@ -1,6 +1,7 @@
-// The single-precision GEMM micro-kernel that Winograd and FFT share: C (=|+=|-=) A * B where B lies in the
-// kernel's own panel order, so that transforms can write straight into it, and A in plain rows or columns.
-// Not a BLAS: no packing, no threads, no scaling. The instruction set is chosen at run time, once a call.
+// The single-precision GEMM micro-kernel that Winograd, FFT and im2col share: C (=|+=|-=) A * B where B lies
+// in the kernel's own panel order, so that transforms can write straight into it, and A in plain rows or
+// columns. Not a BLAS: no packing, no threads, no scaling. The instruction set is chosen at run time, once a
+// call.
 #pragma once
 
 #include <cstdint>
