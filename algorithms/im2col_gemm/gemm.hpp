@@ -38,9 +38,10 @@ class Gemm {
   virtual bool takes_images() const = 0;
   // What one thread needs to work well when `cap` bytes are to be had, a multiple of 64.
   virtual int64_t scratch_bytes(int64_t cap) const = 0;
-  // Uses the OpenMP threads, or one thread when called inside a parallel region. `scratch` has
-  // `scratch_bytes` for each of them.
-  virtual void multiply(const MatrixProduct& product, float* scratch, int64_t scratch_bytes) const = 0;
+  // Uses up to `threads` threads, or one when called inside a parallel region. `scratch` has `scratch_bytes`
+  // for each of them.
+  virtual void multiply(const MatrixProduct& product, int threads, float* scratch,
+                        int64_t scratch_bytes) const = 0;
 };
 
 const Gemm& openblas();

@@ -235,7 +235,7 @@ void GemmPlan::multiply(const Work& work, const Chunk& chunk, MatrixProduct prod
     product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
     product.image_pixels = problem_.output().h * problem_.output().w;
   }
-  gemm_.multiply(product, work.scratch, scratch_bytes_);
+  gemm_.multiply(product, threads_, work.scratch, scratch_bytes_);
 }
 
 void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {

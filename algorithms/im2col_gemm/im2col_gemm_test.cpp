@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cstddef>
 #include <random>
@@ -15,6 +16,7 @@
 #include "algorithms/im2col_gemm/blas.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/verify/verification.hpp"
 
 namespace convscope {
 namespace {
@@ -234,6 +236,20 @@ TEST_F(PackedRow, EqualsTheDefinitionOnEveryInstructionSet) {
         for (int i = 0; i < 10; ++i) expect_exact(random_problem(random, pass, layout), {});
     for (const char* line : kLargerThanBlocks) expect_exact(parse_problem(line), {});
   });
+}
+
+TEST_F(PackedRow, TakesNoMoreThreadsThanItsWorkspaceIsFor) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(4);
+  for (const char* line : kLargerThanBlocks) {
+    const ConvProblem p = parse_problem(line);
+    const auto plan = row().plan(p, device_, {.workspace_cap = INT64_MAX, .threads = 1});
+    Operands operands = make_operands(p, device_, DataKind::integers, 5);
+    Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
+    plan->run(operands.args(workspace.data()), *device_.make_queue());
+    EXPECT_TRUE(workspace.guards_intact()) << line;
+  }
+  omp_set_num_threads(before);
 }
 
 TEST_F(PackedRow, NeedsNoGatheredOutputs) {

@@ -298,13 +298,14 @@ class Packed final : public Gemm {
     return round_up(std::clamp(cap, least, Part::scratch_floats(kGroupPanels, kMostRows) * kFloat), 64);
   }
 
-  void multiply(const MatrixProduct& asked, float* scratch, int64_t scratch_bytes) const override {
+  void multiply(const MatrixProduct& asked, int most_threads, float* scratch,
+                int64_t scratch_bytes) const override {
     const bool exchange = better_exchanged(asked);
     const MatrixProduct product = exchange ? exchanged(asked) : asked;
     const Part part(product, exchange, scratch_bytes);
     if (omp_in_parallel()) return part.run(0, product.rows, 0, product.columns, scratch);
     const int64_t panel = gemm_shape().columns_per_panel, panels = ceil_div(product.columns, panel);
-#pragma omp parallel
+#pragma omp parallel num_threads(most_threads)
     {
       const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
       const int64_t in_rows = threads_in_rows(product, threads), in_columns = threads / in_rows;

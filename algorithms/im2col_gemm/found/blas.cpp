@@ -61,8 +61,8 @@ class OpenBlas final : public Gemm {
   std::string name() const override { return openblas_get_corename(); }
   bool takes_images() const override { return false; }
   int64_t scratch_bytes(int64_t) const override { return 0; }
-  // Every size is below 2^31.
-  void multiply(const MatrixProduct& product, float*, int64_t) const override {
+  // Every size is below 2^31. OpenBLAS takes all OpenMP threads.
+  void multiply(const MatrixProduct& product, int, float*, int64_t) const override {
     const double flops = 2.0 * static_cast<double>(product.rows) * static_cast<double>(product.columns) *
                          static_cast<double>(product.depth);
     if (omp_in_parallel() || omp_get_max_threads() == 1 || flops >= kSmallProduct)
