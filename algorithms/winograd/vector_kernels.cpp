@@ -2,7 +2,10 @@
 // vanish, ones are additions, opposite points share their even and odd parts. Start at apply().
 #include "algorithms/winograd/vector_kernels.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "algorithms/common/transpose.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/winograd/vector_kernels.cpp"
@@ -122,102 +125,14 @@ HWY_NOINLINE void apply(const float* in, int64_t in_stride, int64_t in_next, flo
   }
 }
 
-#if HWY_TARGET == HWY_SCALAR
-
-bool pack_whole_planes(const float*, int64_t, int64_t, float*) {
-  return false;
-}
-bool unpack_whole_planes(const float*, float*, int64_t, int64_t) {
-  return false;
-}
-
-#else
-
-// Four vectors whose 128-bit blocks are 4x4 matrices, each transposed in place.
-struct Quad {
-  Vector a, b, c, d;
-};
-HWY_INLINE Quad transpose_blocks(const Quad& in) {
-  const Tag tag;
-  const Vector ac0 = hn::InterleaveLower(tag, in.a, in.c), ac1 = hn::InterleaveUpper(tag, in.a, in.c);
-  const Vector bd0 = hn::InterleaveLower(tag, in.b, in.d), bd1 = hn::InterleaveUpper(tag, in.b, in.d);
-  return {hn::InterleaveLower(tag, ac0, bd0), hn::InterleaveUpper(tag, ac0, bd0),
-          hn::InterleaveLower(tag, ac1, bd1), hn::InterleaveUpper(tag, ac1, bd1)};
-}
-
-// A vector of which each 128-bit block comes from, or goes to, `stride` floats after the one before.
-template <class D>
-HWY_INLINE hn::Vec<D> load_blocks(D tag, const float* from, int64_t stride) {
-  if constexpr (hn::MaxLanes(D()) <= 4) {
-    return hn::LoadU(tag, from);
-  } else {
-    const hn::Half<D> half;
-    constexpr int64_t kBlocks = hn::MaxLanes(D()) / 8;
-    return hn::Combine(tag, load_blocks(half, from + kBlocks * stride, stride),
-                       load_blocks(half, from, stride));
-  }
-}
-template <class D>
-HWY_INLINE void store_blocks(D tag, hn::Vec<D> value, float* to, int64_t stride) {
-  if constexpr (hn::MaxLanes(D()) <= 4) {
-    hn::StoreU(value, tag, to);
-  } else {
-    const hn::Half<D> half;
-    constexpr int64_t kBlocks = hn::MaxLanes(D()) / 8;
-    store_blocks(half, hn::LowerHalf(half, value), to, stride);
-    store_blocks(half, hn::UpperHalf(half, value), to + kBlocks * stride, stride);
-  }
-}
-
-// Four positions at a time; the last four may overlap the four before. False where there are fewer.
-bool pack_whole_planes(const float* in, int64_t lane_stride, int64_t count, float* staged) {
-  const Tag tag;
-  if (count < 4) return false;
-  for (int64_t begin = 0; begin < count; begin += 4) {
-    const int64_t x = HWY_MIN(begin, count - 4);
-    const float* from = in + x;
-    float* to = staged + x * kLanes;
-    const Quad quad = transpose_blocks({load_blocks(tag, from, 4 * lane_stride),
-                                        load_blocks(tag, from + lane_stride, 4 * lane_stride),
-                                        load_blocks(tag, from + 2 * lane_stride, 4 * lane_stride),
-                                        load_blocks(tag, from + 3 * lane_stride, 4 * lane_stride)});
-    hn::Store(quad.a, tag, to);
-    hn::Store(quad.b, tag, to + kLanes);
-    hn::Store(quad.c, tag, to + 2 * kLanes);
-    hn::Store(quad.d, tag, to + 3 * kLanes);
-  }
-  return true;
-}
-
-bool unpack_whole_planes(const float* staged, float* out, int64_t lane_stride, int64_t count) {
-  const Tag tag;
-  if (count < 4) return false;
-  for (int64_t begin = 0; begin < count; begin += 4) {
-    const int64_t x = HWY_MIN(begin, count - 4);
-    const float* from = staged + x * kLanes;
-    float* to = out + x;
-    const Quad quad = transpose_blocks({hn::Load(tag, from), hn::Load(tag, from + kLanes),
-                                        hn::Load(tag, from + 2 * kLanes), hn::Load(tag, from + 3 * kLanes)});
-    store_blocks(tag, quad.a, to, 4 * lane_stride);
-    store_blocks(tag, quad.b, to + lane_stride, 4 * lane_stride);
-    store_blocks(tag, quad.c, to + 2 * lane_stride, 4 * lane_stride);
-    store_blocks(tag, quad.d, to + 3 * lane_stride, 4 * lane_stride);
-  }
-  return true;
-}
-
-#endif  // HWY_TARGET == HWY_SCALAR
-
 void pack_planes(const float* in, int64_t lane_stride, int64_t count, int64_t used, float* staged) {
-  if (used == kLanes && pack_whole_planes(in, lane_stride, count, staged)) return;
-  for (int64_t x = 0; x < count; ++x)
-    for (int64_t l = 0; l < kLanes; ++l) staged[x * kLanes + l] = l < used ? in[l * lane_stride + x] : 0.0f;
+  transpose(in, lane_stride, staged, kLanes, used, count);
+  if (used == kLanes) return;
+  for (int64_t x = 0; x < count; ++x) std::fill(staged + x * kLanes + used, staged + (x + 1) * kLanes, 0.0f);
 }
 
 void unpack_planes(const float* staged, float* out, int64_t lane_stride, int64_t count, int64_t used) {
-  if (used == kLanes && unpack_whole_planes(staged, out, lane_stride, count)) return;
-  for (int64_t l = 0; l < used; ++l)
-    for (int64_t x = 0; x < count; ++x) out[l * lane_stride + x] = staged[x * kLanes + l];
+  transpose(staged, kLanes, out, lane_stride, count, used);
 }
 
 void pack_pixels(const float* in, int64_t position_stride, int64_t count, int64_t used, float* staged) {
