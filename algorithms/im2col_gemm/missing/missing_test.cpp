@@ -17,5 +17,14 @@ TEST(Im2colGemmMissing, TheRowIsListedAndSaysWhatToInstall) {
   EXPECT_EQ(algorithm->info().version, "");
 }
 
+TEST(Im2colGemmMissing, OurOwnRowNeedsNoLibrary) {
+  Registry registry;
+  add_im2col_gemm(registry);
+  const Algorithm* algorithm = registry.find("im2col_gemm.packed.cpu");
+  ASSERT_NE(algorithm, nullptr);
+  EXPECT_TRUE(algorithm->supports(ConvProblem{}, DeviceInfo{}));
+  EXPECT_TRUE(algorithm->operations(ConvProblem{}));
+}
+
 }  // namespace
 }  // namespace convscope
