@@ -80,9 +80,8 @@ std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Regist
     const CaseKey& key = group.common;
     if (key.device == DeviceKind::emulator) continue;  // it has no ceilings
     const ReadyDevice& here = ready(devices, key.device, key.threads);
-    planned_groups.push_back(
-        {key, here.device->info().name,
-         predict(key.problem.math, planned(group, registry, *here.device), here.ceilings)});
+    planned_groups.push_back({key, here.device->info().name,
+                              predict(key.problem, planned(group, registry, *here.device), here.ceilings)});
   }
   return planned_groups;
 }

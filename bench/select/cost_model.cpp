@@ -27,21 +27,30 @@ std::vector<PlannedAlgorithm> planned(const Contest& contest) {
   return algorithms;
 }
 
+// What a plan writes to a buffer it reads back once, and it works in blocks that the last-level cache holds.
+constexpr double kBufferTrafficToMemory = 0.5;
+
+double bytes_to_memory(const ConvProblem& problem, const OperationCount& count) {
+  const auto tensors = static_cast<double>(problem.total_bytes());
+  return std::min(count.bytes, tensors) + kBufferTrafficToMemory * std::max(0.0, count.bytes - tensors);
+}
+
 }  // namespace
 
 bool counts_are_known(const AlgorithmInfo& algorithm) {
   return algorithm.candidate && algorithm.provider == "convscope";
 }
 
-std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm> algorithms,
+std::vector<Prediction> predict(const ConvProblem& problem, std::span<const PlannedAlgorithm> algorithms,
                                 const Ceilings& ceilings) {
   std::vector<Prediction> predictions;
-  const double rate = multiply_add_rate(math, ceilings);
+  const double rate = multiply_add_rate(problem.math, ceilings);
   if (!(rate > 0) || !(ceilings.copy_bytes > 0)) return predictions;
   for (const PlannedAlgorithm& algorithm : algorithms) {
     const OperationCount& count = algorithm.operations;
     if (!(count.executed_flops() > 0)) continue;
-    predictions.push_back({algorithm.id, count.executed_flops() / rate, count.bytes / ceilings.copy_bytes});
+    predictions.push_back(
+        {algorithm.id, count.executed_flops() / rate, bytes_to_memory(problem, count) / ceilings.copy_bytes});
   }
   std::sort(predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
     return std::tuple(a.seconds(), a.algorithm) < std::tuple(b.seconds(), b.algorithm);
@@ -50,7 +59,7 @@ std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm>
 }
 
 std::vector<Prediction> predict(const Contest& contest) {
-  return predict(contest.key().problem.math, planned(contest), contest.first->ceilings);
+  return predict(contest.key().problem, planned(contest), contest.first->ceilings);
 }
 
 std::vector<Judgement> judge_predictions(const Network& network) {

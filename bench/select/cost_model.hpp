@@ -1,7 +1,8 @@
 // Our own chooser: the fastest algorithm predicted from the problem and the measured ceilings alone, before
-// anything is run. seconds = executed operations / multiply-add rate + bytes / copy bandwidth. There is no
-// constant in it: one efficiency for all would change no choice, and one for each family would have to be
-// fitted to the times that it predicts. docs/selection.md says what the model leaves out.
+// anything is run. seconds = executed operations / multiply-add rate + (bytes of the tensors + half of the
+// bytes of intermediate buffers) / copy bandwidth: what is read back from a buffer mostly still lies in the
+// last-level cache. docs/selection.md has the measurements behind the half and says what the model leaves
+// out.
 #pragma once
 
 #include <span>
@@ -31,7 +32,7 @@ struct Prediction {
 
 // The fastest first; equal ones by name. Algorithms that do not say what they do (a library's) are left out,
 // and all of them where a ceiling is unknown.
-std::vector<Prediction> predict(MathMode math, std::span<const PlannedAlgorithm> algorithms,
+std::vector<Prediction> predict(const ConvProblem& problem, std::span<const PlannedAlgorithm> algorithms,
                                 const Ceilings& ceilings);
 
 // predict() for the rows of a contest: those that the algorithm or its plan refused are out, as the chooser

@@ -13,6 +13,7 @@ namespace convscope {
 namespace {
 
 const Ceilings kCeilings{1, 100, 10, 20, 40};  // 100 flops and 10 copied bytes a second
+const ConvProblem kProblem = row("any", 1).key.problem;
 
 // A row that says it does `flops` and moves `bytes`.
 ResultRecord does(ResultRecord r, double flops, double bytes) {
@@ -23,17 +24,23 @@ ResultRecord does(ResultRecord r, double flops, double bytes) {
 
 TEST(CostModel, AddsArithmeticAndMemoryUp) {
   const std::vector<PlannedAlgorithm> algorithms{{"a", {200, 100, 50}}};
-  const auto predictions = predict(MathMode::fp32, algorithms, kCeilings);
+  const auto predictions = predict(kProblem, algorithms, kCeilings);
   ASSERT_EQ(predictions.size(), 1u);
   EXPECT_DOUBLE_EQ(predictions[0].compute_seconds, 3);
   EXPECT_DOUBLE_EQ(predictions[0].memory_seconds, 5);
   EXPECT_DOUBLE_EQ(predictions[0].seconds(), 8);
 }
 
+TEST(CostModel, CountsTheTensorsFullyAndBuffersByHalf) {
+  const auto tensors = static_cast<double>(kProblem.total_bytes());
+  const std::vector<PlannedAlgorithm> algorithms{{"a", {100, 0, tensors + 80}}};
+  EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, kCeilings)[0].memory_seconds, (tensors + 40) / 10);
+}
+
 TEST(CostModel, PutsTheFastestFirstAndEqualOnesByName) {
   const std::vector<PlannedAlgorithm> algorithms{
       {"slow", {900, 0, 0}}, {"b", {100, 0, 0}}, {"a", {100, 0, 0}}};
-  const auto predictions = predict(MathMode::fp32, algorithms, kCeilings);
+  const auto predictions = predict(kProblem, algorithms, kCeilings);
   ASSERT_EQ(predictions.size(), 3u);
   EXPECT_EQ(predictions[0].algorithm, "a");
   EXPECT_EQ(predictions[1].algorithm, "b");
@@ -42,17 +49,19 @@ TEST(CostModel, PutsTheFastestFirstAndEqualOnesByName) {
 
 TEST(CostModel, PredictsNothingWithoutOperationsOrCeilings) {
   const std::vector<PlannedAlgorithm> algorithms{{"library", {}}};
-  EXPECT_TRUE(predict(MathMode::fp32, algorithms, kCeilings).empty());
+  EXPECT_TRUE(predict(kProblem, algorithms, kCeilings).empty());
   const std::vector<PlannedAlgorithm> known{{"a", {100, 0, 0}}};
-  EXPECT_TRUE(predict(MathMode::fp32, known, {}).empty());
+  EXPECT_TRUE(predict(kProblem, known, {}).empty());
 }
 
 TEST(CostModel, TakesTheRateOfTheMathMode) {
   Ceilings ceilings = kCeilings;
   ceilings.tf32_flops = 1000;
   const std::vector<PlannedAlgorithm> algorithms{{"a", {1000, 0, 0}}};
-  EXPECT_DOUBLE_EQ(predict(MathMode::tf32, algorithms, ceilings)[0].seconds(), 1);
-  EXPECT_DOUBLE_EQ(predict(MathMode::fp32, algorithms, ceilings)[0].seconds(), 10);
+  ConvProblem tf32 = kProblem;
+  tf32.math = MathMode::tf32;
+  EXPECT_DOUBLE_EQ(predict(tf32, algorithms, ceilings)[0].seconds(), 1);
+  EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, ceilings)[0].seconds(), 10);
 }
 
 TEST(CostModel, LooksAtNoTimeOfTheRows) {
