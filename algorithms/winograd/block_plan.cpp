@@ -25,26 +25,55 @@ int64_t rows_together(const Geometry& geometry, int lanes, int threads) {
   return rows;
 }
 
-std::vector<Block> cut_into_blocks(const Geometry& geometry, int64_t strip_bytes, int64_t stationary_bytes,
-                                   int64_t fixed_bytes, int64_t padding_bytes, const DeviceInfo& device,
-                                   const PlanOptions& options) {
+namespace {
+
+// Images and rows of tiles of `most` strips a block at most, in a multiple of `sharers` blocks if possible.
+std::vector<Block> cut(const Geometry& geometry, int64_t most, int64_t sharers) {
+  const auto step = [](int64_t whole, int64_t pieces) {
+    return ceil_div(whole, std::clamp<int64_t>(pieces, 1, whole));
+  };
+  const auto pieces = [](int64_t whole, int64_t of) {
+    return ceil_div(whole, std::clamp<int64_t>(of, 1, whole));
+  };
+  const int64_t batch = geometry.problem.batch, tile_rows = geometry.tile_rows();
+  const int64_t row_pieces = pieces(tile_rows, most);
+  const int64_t image_pieces = pieces(batch, most / tile_rows);
+  const bool by_images = image_pieces % sharers == 0 || round_up(image_pieces, sharers) <= batch;
+  const int64_t images = step(batch, by_images ? round_up(image_pieces, sharers) : image_pieces);
+  const int64_t rows = step(tile_rows, by_images ? row_pieces : round_up(row_pieces, sharers));
+  std::vector<Block> blocks;
+  for (int64_t image = 0; image < batch; image += images)
+    for (int64_t row = 0; row < tile_rows; row += rows)
+      blocks.push_back({image, std::min(images, batch - image), row, std::min(rows, tile_rows - row)});
+  return blocks;
+}
+
+}  // namespace
+
+std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
+                                   const DeviceInfo& device, const PlanOptions& options) {
   constexpr int64_t kLeastShared = int64_t{4} << 20;  // where the device does not tell its caches
   const int64_t shared = std::max(2 * device.llc_bytes / 3, kLeastShared);
-  const int64_t wanted = std::max(stationary_bytes, 2 * device.l2_bytes * options.threads);
-  const int64_t budget = std::min({shared, wanted, options.workspace_cap - fixed_bytes - padding_bytes});
-  const int64_t strips = std::max<int64_t>(budget / strip_bytes, 1);
+  const int64_t wanted = std::max(bytes.stationary, 2 * device.l2_bytes * options.threads);
+  const int64_t budget = std::min({shared, wanted, options.workspace_cap - bytes.fixed - bytes.padding});
+  return cut(geometry, budget / bytes.strip, 1);
+}
 
-  const auto step = [](int64_t whole, int64_t most) {
-    return ceil_div(whole, ceil_div(whole, std::clamp<int64_t>(most, 1, whole)));
-  };
-  const int64_t images = step(geometry.problem.batch, strips / geometry.tile_rows());
-  const int64_t rows = step(geometry.tile_rows(), strips);
-  std::vector<Block> blocks;
-  for (int64_t image = 0; image < geometry.problem.batch; image += images)
-    for (int64_t row = 0; row < geometry.tile_rows(); row += rows)
-      blocks.push_back({image, std::min(images, geometry.problem.batch - image), row,
-                        std::min(rows, geometry.tile_rows() - row)});
-  return blocks;
+std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
+                                       const DeviceInfo& device, const PlanOptions& options) {
+  constexpr double kLeastOccupied = 0.9;
+  constexpr int64_t kMostStationary = 3;  // times a block's planes
+  const int64_t threads = options.threads, small = 2 * device.l2_bytes;
+  const int64_t left = (options.workspace_cap - bytes.fixed) / threads - bytes.padding;
+  const int64_t strips = std::min(small, left) / bytes.strip;
+  if (threads == 1 || strips < 1 || bytes.stationary > small) return {};
+  std::vector<Block> blocks = cut(geometry, strips, threads);
+  const int64_t each = blocks.front().strips();
+  const int64_t longest = ceil_div(static_cast<int64_t>(blocks.size()), threads) * each;
+  const int64_t all = geometry.problem.batch * geometry.tile_rows();
+  const bool even = static_cast<double>(all) >= kLeastOccupied * static_cast<double>(threads * longest);
+  const bool large = bytes.stationary <= kMostStationary * each * bytes.strip;
+  return even && large ? blocks : std::vector<Block>{};
 }
 
 }  // namespace convscope::winograd

@@ -1,6 +1,7 @@
 // Forward and backward-data. For a block of strips, plane (i, j) holds
 //   tiles[row][depth]  *  filters[depth][column]  ->  products[row][column]
-// with rows the tiles, depth the channels read and columns the channels written; see plans.hpp.
+// with rows the tiles, depth the channels read and columns the channels written; see plans.hpp. The threads
+// share the work of each block, or each has blocks of its own. Start at run().
 #include <omp.h>
 
 #include <algorithm>
@@ -24,8 +25,23 @@ class ConvolutionPlan final : public Plan {
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
-  void multiply(const Block& block, int64_t plane, int64_t panel, const float* filters,
-                float* workspace) const;
+  // One group's block: its tensors, transformed filters and planes.
+  struct Work {
+    const Block& block;
+    const float* read;
+    float* written;
+    const float* filters;
+    float *tiles, *products;
+    Scratch scratch;
+  };
+  Work work(const ConvArgs& args, int64_t group, const Block& block, int planes_of) const;
+  // The three steps of a block, each of so many units that can be done in any order.
+  int64_t units_read(const Block& block) const { return units(block, together_) * read_vectors_; }
+  int64_t units_multiplied() const { return geometry_.planes() * panels_; }
+  int64_t units_written(const Block& block) const { return units(block, together_) * written_vectors_; }
+  void read(const Work& work, int64_t index) const;
+  void multiply(const Work& work, int64_t index) const;
+  void write(const Work& work, int64_t index) const;
   const TensorView& read_view() const { return forward_ ? geometry_.image : geometry_.signal; }
   const TensorView& written_view() const { return forward_ ? geometry_.signal : geometry_.image; }
 
@@ -34,12 +50,14 @@ class ConvolutionPlan final : public Plan {
   const VectorKernels& kernels_;
   const FilterTransform filter_transform_;
   const int threads_;
-  const int64_t groups_, depth_, columns_, panel_columns_, panels_;
+  const int64_t groups_, depth_, columns_, read_vectors_, written_vectors_, panel_columns_, panels_;
   PlaneLayout filters_, tiles_, products_;
-  int64_t filters_at_ = 0, tiles_at_ = 0, products_at_ = 0, filter_floats_ = 0;
+  int64_t filters_at_ = 0, filter_floats_ = 0;
+  int64_t planes_at_ = 0, planes_floats_ = 0;  // of the tiles and products of one block
   int64_t together_;
   bool stream_filters_;
   std::vector<Block> blocks_;
+  bool own_blocks_ = false;  // whether each thread has its own
   ScratchPart scratch_;
   Arena arena_;
 };
@@ -54,6 +72,8 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
       groups_(geometry.problem.groups),
       depth_(read_view().lanes()),
       columns_(written_view().lanes()),
+      read_vectors_(ceil_div(depth_, kernels_.lanes)),
+      written_vectors_(ceil_div(columns_, kernels_.lanes)),
       panel_columns_(gemm_shape().columns_per_panel),
       panels_(ceil_div(columns_, panel_columns_)),
       together_(rows_together(geometry_, kernels_.lanes, threads_)) {
@@ -71,43 +91,70 @@ ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const DeviceInfo& dev
   const int64_t strip_floats = geometry_.planes() * geometry_.tile_columns() * (tiles_.row + products_.row);
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t padding_floats = 2 * geometry_.planes() * kOddLinesPadding;
-  blocks_ = cut_into_blocks(geometry_, strip_floats * kFloat, filter_floats_ * kFloat, arena_.bytes(),
-                            padding_floats * kFloat, device, options);
+  const BlockBytes bytes{.strip = strip_floats * kFloat,
+                         .stationary = filter_floats_ * kFloat,
+                         .fixed = arena_.bytes(),
+                         .padding = padding_floats * kFloat};
+  blocks_ = cut_for_each_thread(geometry_, bytes, device, options);
+  own_blocks_ = !blocks_.empty();
+  if (!own_blocks_) blocks_ = cut_into_blocks(geometry_, bytes, device, options);
   const int64_t rows = blocks_.front().strips() * geometry_.tile_columns();
   tiles_.plane = odd_lines(rows * tiles_.row);
   products_.plane = odd_lines(rows * products_.row);
-  tiles_at_ = arena_.take(tiles_.plane * geometry_.planes());
-  products_at_ = arena_.take(products_.plane * geometry_.planes());
+  planes_floats_ = (tiles_.plane + products_.plane) * geometry_.planes();
+  planes_at_ = arena_.take(planes_floats_ * (own_blocks_ ? threads_ : 1));
 }
 
 void ConvolutionPlan::prepare(const ConvArgs& args, Queue&) {
   float* const workspace = static_cast<float*>(args.workspace);
   const float* const filter = static_cast<const float*>(args.filter);
   const int64_t group_filters = geometry_.problem.elements(Role::filter) / groups_;
-  const int64_t vectors = ceil_div(columns_, kernels_.lanes);
   const int64_t chunks = (depth_ + FilterTransform::kDepthChunk - 1) / FilterTransform::kDepthChunk;
 #pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t unit = 0; unit < groups_ * vectors * chunks; ++unit) {
-    const int64_t group = unit / (vectors * chunks);
+  for (int64_t unit = 0; unit < groups_ * written_vectors_ * chunks; ++unit) {
+    const int64_t group = unit / (written_vectors_ * chunks);
     // The two vectors of a panel follow each other, as they lie side by side in every plane.
-    filter_transform_.transform(filter + group * group_filters, unit % vectors,
-                                unit / vectors % chunks * FilterTransform::kDepthChunk, filters_,
+    filter_transform_.transform(filter + group * group_filters, unit % written_vectors_,
+                                unit / written_vectors_ % chunks * FilterTransform::kDepthChunk, filters_,
                                 stream_filters_, workspace + filters_at_ + group * filter_floats_,
                                 scratch_.of_thread(workspace, omp_get_thread_num()));
   }
 }
 
+ConvolutionPlan::Work ConvolutionPlan::work(const ConvArgs& args, int64_t group, const Block& block,
+                                            int planes_of) const {
+  float* const workspace = static_cast<float*>(args.workspace);
+  float* const tiles = workspace + planes_at_ + planes_of * planes_floats_;
+  const auto* const read = static_cast<const float*>(forward_ ? args.input : args.output);
+  auto* const written = static_cast<float*>(forward_ ? args.output : args.input);
+  return {block,
+          read + group * read_view().channels * read_view().shape.stride[1],
+          written + group * written_view().channels * written_view().shape.stride[1],
+          workspace + filters_at_ + group * filter_floats_,
+          tiles,
+          tiles + tiles_.plane * geometry_.planes(),
+          scratch_.of_thread(workspace, omp_get_thread_num())};
+}
+
+void ConvolutionPlan::read(const Work& work, int64_t index) const {
+  transform_tiles(kernels_, geometry_, TileOperand::data, read_view(), work.read, work.block,
+                  unit(work.block, together_, index / read_vectors_), index % read_vectors_, tiles_,
+                  work.tiles, work.scratch);
+}
+
 // One panel of columns in one plane: the tiles that have this point, the phases that are not zero in it.
-void ConvolutionPlan::multiply(const Block& block, int64_t plane, int64_t panel, const float* filters,
-                               float* workspace) const {
+void ConvolutionPlan::multiply(const Work& work, int64_t index) const {
+  const Block& block = work.block;
+  const int64_t plane = index / panels_, panel = index % panels_;
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
   const Phases::Range phases = geometry_.phases_in(i, j);
   const int64_t from = forward_ ? phases.begin * geometry_.image.channels : 0;
   const int64_t depth = forward_ ? phases.end * geometry_.image.channels - from : depth_;
-  const float* const b = filters + plane * filters_.plane + panel * filters_.panel + from * panel_columns_;
-  const float* a = workspace + tiles_at_ + plane * tiles_.plane + from;
-  float* c = workspace + products_at_ + plane * products_.plane + panel * panel_columns_;
+  const float* const b =
+      work.filters + plane * filters_.plane + panel * filters_.panel + from * panel_columns_;
+  const float* a = work.tiles + plane * tiles_.plane + from;
+  float* c = work.products + plane * products_.plane + panel * panel_columns_;
 
   const int64_t strips = block.strips_with(geometry_, i), tile_columns = geometry_.w.tiles_with(j);
   const bool whole = strips == block.strips();
@@ -120,35 +167,37 @@ void ConvolutionPlan::multiply(const Block& block, int64_t plane, int64_t panel,
   }
 }
 
+void ConvolutionPlan::write(const Work& work, int64_t index) const {
+  inverse_tiles(kernels_, geometry_, written_view(), work.written, work.block,
+                unit(work.block, together_, index / written_vectors_), index % written_vectors_, products_,
+                work.products, work.scratch);
+}
+
 void ConvolutionPlan::run(const ConvArgs& args, Queue&) {
-  float* const workspace = static_cast<float*>(args.workspace);
-  const auto* const read = static_cast<const float*>(forward_ ? args.input : args.output);
-  auto* const written = static_cast<float*>(forward_ ? args.output : args.input);
-  const int64_t read_group = read_view().channels * read_view().shape.stride[1];
-  const int64_t written_group = written_view().channels * written_view().shape.stride[1];
-  const int64_t read_vectors = ceil_div(depth_, kernels_.lanes);
-  const int64_t written_vectors = ceil_div(columns_, kernels_.lanes);
+  const auto blocks = static_cast<int64_t>(blocks_.size());
 #pragma omp parallel num_threads(threads_)
   {
-    const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
-    for (int64_t group = 0; group < groups_; ++group)
-      for (const Block& block : blocks_) {
-        const int64_t rows = units(block, together_);
+    if (own_blocks_) {
+#pragma omp for schedule(dynamic) collapse(2)
+      for (int64_t group = 0; group < groups_; ++group)
+        for (int64_t n = 0; n < blocks; ++n) {
+          const Work own = work(args, group, blocks_[n], omp_get_thread_num());
+          for (int64_t i = 0; i < units_read(own.block); ++i) read(own, i);
+          for (int64_t i = 0; i < units_multiplied(); ++i) multiply(own, i);
+          for (int64_t i = 0; i < units_written(own.block); ++i) write(own, i);
+        }
+    } else {
+      for (int64_t group = 0; group < groups_; ++group)
+        for (const Block& block : blocks_) {
+          const Work shared = work(args, group, block, 0);
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < rows * read_vectors; ++i)
-          transform_tiles(kernels_, geometry_, TileOperand::data, read_view(), read + group * read_group,
-                          block, unit(block, together_, i / read_vectors), i % read_vectors, tiles_,
-                          workspace + tiles_at_, scratch);
+          for (int64_t i = 0; i < units_read(block); ++i) read(shared, i);
 #pragma omp for schedule(dynamic, 4)
-        for (int64_t i = 0; i < geometry_.planes() * panels_; ++i)
-          multiply(block, i / panels_, i % panels_, workspace + filters_at_ + group * filter_floats_,
-                   workspace);
+          for (int64_t i = 0; i < units_multiplied(); ++i) multiply(shared, i);
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < rows * written_vectors; ++i)
-          inverse_tiles(kernels_, geometry_, written_view(), written + group * written_group, block,
-                        unit(block, together_, i / written_vectors), i % written_vectors, products_,
-                        workspace + products_at_, scratch);
-      }
+          for (int64_t i = 0; i < units_written(block); ++i) write(shared, i);
+        }
+    }
   }
 }
 

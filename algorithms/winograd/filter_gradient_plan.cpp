@@ -63,8 +63,12 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   // Panels are rounded, and then the planes of them.
   const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
-  blocks_ = cut_into_blocks(geometry_, strip_floats * kFloat, products_.plane * geometry_.planes() * kFloat,
-                            arena_.bytes(), padding_floats * kFloat, device, options);
+  blocks_ = cut_into_blocks(geometry_,
+                            {.strip = strip_floats * kFloat,
+                             .stationary = products_.plane * geometry_.planes() * kFloat,
+                             .fixed = arena_.bytes(),
+                             .padding = padding_floats * kFloat},
+                            device, options);
   const int64_t tiles = blocks_.front().strips() * geometry_.tile_columns();
   data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
   data_.plane = odd_lines(panels_ * data_.panel);
