@@ -186,14 +186,14 @@ class Part {
     a += rows.begin * depth;
     float* const c = p_.c + i * p_.c_stride;
     if (!c_transposed_ && column_pixels_ == 0) {
-      gemm_columns(a, rows.count, b, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
+      gemm_columns(a, rows.count, {b}, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
       return;
     }
     for (const int64_t end = j + columns; j < end;
          j += panel_, b += depth * panel_, ahead.from += panel_ / 2) {
       const int64_t width = std::min(panel_, end - j);
       const auto product = [&](float* to, int64_t stride, int64_t count, GemmMode how) {
-        gemm_columns(a, rows.count, b, to, stride, rows.count, count, depth, how, ahead);
+        gemm_columns(a, rows.count, {b}, to, stride, rows.count, count, depth, how, ahead);
       };
       if (c_transposed_) {
         for (int64_t column = j; column < j + width; ++column)
