@@ -1,7 +1,7 @@
 // The single-precision GEMM micro-kernel that Winograd, FFT and im2col share: C (=|+=|-=) A * B where B lies
-// in the kernel's own panel order, so that transforms can write straight into it, and A in plain rows or
-// columns. Not a BLAS: no packing, no threads, no scaling. The instruction set is chosen at run time, once a
-// call.
+// in the kernel's own panel order, so that transforms can write straight into it, or in plain rows, and A in
+// plain rows or columns. Not a BLAS: no packing, no threads, no scaling. The instruction set is chosen at run
+// time, once a call.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,31 @@ struct GemmShape {
 };
 GemmShape gemm_shape();
 
+// Where B lies: in panels one behind the other, or as the rows of a matrix, `stride` floats apart. Of a
+// matrix nothing is read beyond its columns. Any alignment will do; whole lines are the fastest.
+struct GemmPanels {
+  const float* data = nullptr;
+  int64_t stride = 0;  // 0: packed
+};
+
 enum class GemmMode { overwrite, add, subtract };
 
 // What a product fetches into the second cache meanwhile: with each register block one line a step of the
 // depth, `step` floats apart, and with the next block the next line. Any addresses; nothing is read.
 struct Ahead {
-  const float* from = nullptr;  // null: the panel that lies behind in memory, shared by the blocks
+  const float* from = nullptr;  // null: the next panel, shared by the blocks
   int64_t step = 0;
 };
 
-// C[rows x columns] (=|+=|-=) A * B over `depth`: A as ordinary rows, a[row * a_stride + k]; B panel j at
-// b + j * columns_per_panel * depth, b 64-byte aligned; C row-major with `c_stride` elements a row. Runs on
-// the calling thread; loops so that one B panel stays in L1 and A in L2. Depth should fit (a few hundred);
+// C[rows x columns] (=|+=|-=) A * B over `depth`: A as ordinary rows, a[row * a_stride + k]; B packed, panel
+// j at b + j * columns_per_panel * depth, or not; C row-major with `c_stride` elements a row. Runs on the
+// calling thread; loops so that one B panel stays in L1 and A in L2. Depth should fit (a few hundred);
 // longer sums are split by the caller with GemmMode::add.
-void gemm_rows(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
+void gemm_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
                int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 
 // The same with A transposed, a[k * a_stride + row]: the product of two k-major tensors.
-void gemm_columns(const float* a, int64_t a_stride, const float* b, float* c, int64_t c_stride, int64_t rows,
+void gemm_columns(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
                   int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 
 }  // namespace convscope

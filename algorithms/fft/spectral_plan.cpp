@@ -151,7 +151,7 @@ void SpectralPlan::multiply(Block rows, Block columns, Block depth, const Areas&
         const GemmMode first = depth.first + k == 0 ? GemmMode::overwrite : GemmMode::add;
         // A times the conjugate of B.
         const auto product = [&](const float* a, const float* b, float* y, GemmMode mode) {
-          gemm(a, a_row_, b, y, y_row_, rows.count, panel_columns_, count, mode, {});
+          gemm(a, a_row_, {b}, y, y_row_, rows.count, panel_columns_, count, mode, {});
         };
         product(a_real, b_real, y_real, first);
         product(a_imaginary, b_real, y_imaginary, first);

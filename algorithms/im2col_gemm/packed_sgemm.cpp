@@ -1,6 +1,7 @@
-// Our SGEMM: both operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
-// second cache, a few panels of B for the first. The loops around the micro-kernel are those of Goto and van
-// de Geijn, "Anatomy of high-performance matrix multiplication" (2008). Start at Part::run.
+// Our SGEMM: operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
+// second cache, a few panels of B for the first, unless they lie well where they are. The loops around the
+// micro-kernel are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
+// (2008). Start at Part::run.
 #include <omp.h>
 
 #include <algorithm>
@@ -38,13 +39,32 @@ void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t 
   }
 }
 
-// The rows and columns of a product that one thread computes.
+struct Interval {
+  int64_t begin = 0, end = 0;
+  int64_t count() const { return end - begin; }
+};
+
+// The rows, columns and depth of a product that one thread computes.
+struct Share {
+  Interval rows, columns, depth;
+};
+
+// Whether A or B is read where it lies: what the micro-kernel wants side by side is so in memory.
+bool a_in_place(const MatrixProduct& product) {
+  return product.images == Images::together && product.a.transposed;
+}
+bool b_in_place(const MatrixProduct& product) {
+  return product.images == Images::together && !product.b.transposed;
+}
+
+// One thread's share of a product.
 class Part {
  public:
   // With `c_transposed` C is stored as its transpose, and images are together or in the depth.
-  Part(const MatrixProduct& product, bool c_transposed, int64_t scratch_bytes)
+  Part(const MatrixProduct& product, bool c_transposed, const Share& share, int64_t scratch_bytes)
       : p_(product),
         c_transposed_(c_transposed),
+        share_(share),
         most_rows_(gemm_shape().rows_per_block),
         panel_(gemm_shape().columns_per_panel),
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
@@ -54,8 +74,13 @@ class Part {
     group_floats_ = panels * deep_panel();
     // To add to a transposed C is slow.
     const int64_t most_depth = c_transposed ? panels * kMostDepth : kMostDepth;
-    depth_ = ceil_div(p_.depth, ceil_div(p_.depth, most_depth));
-    panels_ = group_floats_ / (depth_ * panel_);
+    depth_ = ceil_div(share.depth.count(), ceil_div(share.depth.count(), most_depth));
+    // Other rows of A are not worth packing for a single panel.
+    a_in_place_ =
+        a_in_place(product) || (product.images == Images::together && share.columns.count() <= panel_);
+    b_in_place_ = b_in_place(product);
+    // Where it lies as many as the first cache holds, as there is nothing to gain from more.
+    panels_ = b_in_place_ ? std::max<int64_t>(1, kMostDepth / depth_) : group_floats_ / (depth_ * panel_);
     rows_ = (floats - scratch_floats(panels, 0)) / depth_;
   }
 
@@ -64,21 +89,21 @@ class Part {
     return tile_floats() + panels * deep_panel() + rows * kMostDepth;
   }
 
-  void run(int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end,
-           float* scratch) const {
+  void run(float* scratch) const {
+    if (share_.rows.count() == 0 || share_.columns.count() == 0) return;
     float* const tile = scratch;
     float* const b = tile + tile_floats();
     float* const a = b + group_floats_;
-    const int64_t row_step = ceil_div(row_end - row_begin, ceil_div(row_end - row_begin, rows_));
-    for (int64_t k = 0; k < p_.depth; k += depth_)
-      for (int64_t i = row_begin; i < row_end; i += row_step) {
-        const Block block{i, std::min(row_step, row_end - i), k, std::min(depth_, p_.depth - k)};
-        pack_a(block, a);
-        for (int64_t j = column_begin; j < column_end; j += panels_ * panel_) {
-          const int64_t columns = std::min(panels_ * panel_, column_end - j);
-          pack_b(j, columns, k, block.depth, b);
-          for (int64_t n = 0; n < blocks(block); ++n)
-            multiply(block, rows_of(block, n), a, b, j, columns, ahead(block, j, columns, n * panels_), tile);
+    const Interval &rows = share_.rows, &columns = share_.columns;
+    const int64_t row_step = ceil_div(rows.count(), ceil_div(rows.count(), rows_));
+    for (int64_t k = share_.depth.begin; k < share_.depth.end; k += depth_)
+      for (int64_t i = rows.begin; i < rows.end; i += row_step) {
+        const Block block{i, std::min(row_step, rows.end - i), k, std::min(depth_, share_.depth.end - k)};
+        if (!a_in_place_) pack_a(block, a);
+        for (int64_t j = columns.begin; j < columns.end; j += panels_ * panel_) {
+          const int64_t count = std::min(panels_ * panel_, columns.end - j);
+          if (!b_in_place_) pack_b(j, count, k, block.depth, b);
+          for (int64_t n = 0; n < blocks(block); ++n) multiply(block, n, a, b, j, count, tile);
         }
       }
   }
@@ -167,48 +192,62 @@ class Part {
     }
   }
 
-  // The rows that pack_b() will read next, from line `line` on: they are too far apart for the hardware to
-  // guess.
-  Ahead ahead(const Block& block, int64_t j, int64_t columns, int64_t line) const {
+  // What register block `n` fetches meanwhile: A for the next block where it is read in place for the first
+  // time, otherwise the next columns of B. Their rows are too far apart for the hardware to guess.
+  Ahead fetched(const Block& block, int64_t n, int64_t j, int64_t columns) const {
     constexpr int64_t kLine = 16;
-    const int64_t next = j + columns + line * kLine;
+    if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < blocks(block)) {
+      const Rows rows = rows_of(block, n + 1);
+      const int64_t last = block.row + rows.begin + rows.count - 1;
+      return {p_.a.data + block.k * p_.a.stride + last, p_.a.stride};
+    }
+    const int64_t next = j + columns + n * panels_ * kLine;
     if (p_.b.transposed || next >= std::min(j + 2 * columns, p_.columns)) return {p_.b.data, 0};
     const int64_t image = column_pixels_ == 0 ? 0 : next / column_pixels_;
     return {p_.b.data + block.k * p_.b.stride + image * p_.b.image_step + next - image * column_pixels_,
             p_.b.stride};
   }
 
-  // One register block of rows times a group of panels.
-  void multiply(const Block& block, const Rows& rows, const float* a, const float* b, int64_t j,
-                int64_t columns, Ahead ahead, float* tile) const {
-    const GemmMode mode = block.k > 0 || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
+  // Register block `n` of rows times a group of panels; `a` and `b` are what is packed.
+  void multiply(const Block& block, int64_t n, const float* a, const float* b, int64_t j, int64_t columns,
+                float* tile) const {
+    const GemmMode mode = block.k > share_.depth.begin || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
+    const Rows rows = rows_of(block, n);
     const int64_t i = block.row + rows.begin, depth = block.depth;
-    a += rows.begin * depth;
+    const auto gemm = a_in_place_ && !p_.a.transposed ? gemm_rows : gemm_columns;
+    const int64_t a_stride = a_in_place_ ? p_.a.stride : rows.count;
+    if (a_in_place_)
+      a = p_.a.data + (p_.a.transposed ? block.k * a_stride + i : i * a_stride + block.k);
+    else
+      a += rows.begin * depth;
+    GemmPanels panels{b};
+    if (b_in_place_) panels = {p_.b.data + block.k * p_.b.stride + j, p_.b.stride};
+    Ahead ahead = fetched(block, n, j, columns);
     float* const c = p_.c + i * p_.c_stride;
     if (!c_transposed_ && column_pixels_ == 0) {
-      gemm_columns(a, rows.count, b, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
+      gemm(a, a_stride, panels, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
       return;
     }
     for (const int64_t end = j + columns; j < end;
-         j += panel_, b += depth * panel_, ahead.from += panel_ / 2) {
+         j += panel_, panels.data += b_in_place_ ? panel_ : depth * panel_, ahead.from += panel_ / 2) {
       const int64_t width = std::min(panel_, end - j);
-      const auto product = [&](float* to, int64_t stride, int64_t count, GemmMode how) {
-        gemm_columns(a, rows.count, b, to, stride, rows.count, count, depth, how, ahead);
+      const auto product = [&](float* to, int64_t stride, GemmMode how) {
+        gemm(a, a_stride, panels, to, stride, rows.count, width, depth, how, ahead);
       };
       if (c_transposed_) {
         for (int64_t column = j; column < j + width; ++column)
           __builtin_prefetch(p_.c + column * p_.c_stride + i, 1);
-        product(tile, panel_, panel_, GemmMode::overwrite);
+        product(tile, panel_, GemmMode::overwrite);
         store_transposed(tile, rows.count, width, mode, p_.c + j * p_.c_stride + i);
         continue;
       }
       const int64_t image = j / column_pixels_, pixel = j % column_pixels_;
       if (pixel + width <= column_pixels_) {
-        product(c + image * p_.c_image_step + pixel, p_.c_stride, width, mode);
+        product(c + image * p_.c_image_step + pixel, p_.c_stride, mode);
         continue;
       }
       // Several images share this panel.
-      product(tile, panel_, panel_, GemmMode::overwrite);
+      product(tile, panel_, GemmMode::overwrite);
       for_each_stretch(
           j, j + width, column_pixels_, p_.c_image_step, [&](int64_t first, int64_t count, int64_t offset) {
             for (int64_t row = 0; row < rows.count; ++row)
@@ -237,27 +276,58 @@ class Part {
 
   const MatrixProduct p_;
   const bool c_transposed_;
+  const Share share_;
+  bool a_in_place_ = false, b_in_place_ = false;
   const int64_t most_rows_, panel_;
   const int64_t column_pixels_, depth_pixels_;  // 0 where images are no matter
   int64_t depth_ = 0, rows_ = 0;                // of a block of A, at most
   int64_t panels_ = 0, group_floats_ = 0;       // of a group of panels
 };
 
-// How many of the threads share the rows, the rest the columns: such that the largest part is small, and
-// nearly square.
-int64_t threads_in_rows(const MatrixProduct& product, int64_t threads) {
-  const GemmShape shape = gemm_shape();
-  const auto cost = [&](int64_t in_rows) {
-    const int64_t rows =
-        ceil_div(ceil_div(product.rows, shape.rows_per_block), in_rows) * shape.rows_per_block;
-    const int64_t panels = ceil_div(product.columns, shape.columns_per_panel);
-    const int64_t columns = ceil_div(panels, threads / in_rows) * shape.columns_per_panel;
-    // What is packed counts as much as some steps of the product.
-    return rows * columns + 8 * (rows + columns);
+// How many parts the rows, the columns and the depth are cut into.
+struct Cut {
+  int64_t rows = 1, columns = 1, depth = 1;
+};
+
+// Columns in a vector.
+int64_t lanes() {
+  return gemm_shape().columns_per_panel / 2;
+}
+
+Share share_of(const MatrixProduct& product, const Cut& cut, int64_t thread) {
+  const auto part = [](int64_t count, int64_t parts, int64_t n, int64_t unit) {
+    const int64_t units = ceil_div(count, unit);
+    return Interval{std::min(n * units / parts * unit, count),
+                    std::min((n + 1) * units / parts * unit, count)};
   };
-  int64_t best = 1;
+  return {part(product.rows, cut.rows, thread / cut.columns % cut.rows, 1),
+          part(product.columns, cut.columns, thread % cut.columns, lanes()),
+          part(product.depth, cut.depth, thread / (cut.columns * cut.rows), 1)};
+}
+
+// The cut for `threads` threads whose largest share takes the least time, in multiply-adds of vectors. The
+// depth is cut only where a C of at most `most_partial` elements is small beside the operands.
+Cut choose_cut(const MatrixProduct& product, int64_t threads, int64_t most_partial) {
+  const auto cost = [&](const Cut& cut) {
+    const int64_t rows = ceil_div(product.rows, cut.rows);
+    const int64_t vectors = ceil_div(ceil_div(product.columns, lanes()), cut.columns);
+    const int64_t depth = ceil_div(product.depth, cut.depth);
+    // Few rows take as long as a whole register block, as B does not come faster.
+    const int64_t steps = std::max<int64_t>(rows, gemm_shape().rows_per_block) * vectors;
+    const int64_t packed = rows + (b_in_place(product) ? 0 : vectors * lanes());
+    // A barrier, and each C written, read and added.
+    const int64_t sums = cut.depth == 1 ? 0 : 1000 + product.rows * product.columns / 2;
+    return depth * steps + depth * packed / 2 + sums;
+  };
+  Cut best{1, threads, 1};
+  const auto consider = [&](const Cut& cut) {
+    if (cost(cut) < cost(best)) best = cut;
+  };
   for (int64_t in_rows = 2; in_rows <= threads; ++in_rows)
-    if (threads % in_rows == 0 && cost(in_rows) < cost(best)) best = in_rows;
+    if (threads % in_rows == 0) consider({in_rows, threads / in_rows, 1});
+  if (product.images == Images::together && product.depth >= threads &&
+      product.rows * product.columns <= most_partial)
+    consider({1, 1, threads});
   return best;
 }
 
@@ -272,12 +342,12 @@ MatrixProduct exchanged(MatrixProduct product) {
 
 // Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64, while rows are
 // dealt out evenly. Both ways in multiply-adds of vectors, a step of the depth: a row of A is packed for
-// about 0.6, one of B for 0.2 or where it is turned 0.6 too, and a vector of C turned for 12.
+// about 0.6, one of B for 0.2 or where it is turned 0.6 too, and a vector of C turned for 12. (Some are read
+// in place, which changes little.)
 bool better_exchanged(const MatrixProduct& product) {
   if (product.images == Images::in_columns) return false;
   const auto count = [](int64_t rows, int64_t columns) {
-    const GemmShape shape = gemm_shape();
-    const int64_t vectors = round_up(columns, shape.columns_per_panel) * 2 / shape.columns_per_panel;
+    const int64_t vectors = ceil_div(columns, lanes());
     return static_cast<double>(rows * vectors) + 0.6 * static_cast<double>(rows);
   };
   const int64_t rows = product.rows, columns = product.columns;
@@ -302,20 +372,39 @@ class Packed final : public Gemm {
                 int64_t scratch_bytes) const override {
     const bool exchange = better_exchanged(asked);
     const MatrixProduct product = exchange ? exchanged(asked) : asked;
-    const Part part(product, exchange, scratch_bytes);
-    if (omp_in_parallel()) return part.run(0, product.rows, 0, product.columns, scratch);
-    const int64_t panel = gemm_shape().columns_per_panel, panels = ceil_div(product.columns, panel);
+    if (omp_in_parallel())
+      return Part(product, exchange, share_of(product, {}, 0), scratch_bytes).run(scratch);
+    const int64_t floats = scratch_bytes / kFloat;
+    // A part of the depth makes a C of its own, at the end of the scratch; the first one makes it in place.
+    const int64_t partial_floats = round_up(asked.rows * asked.columns, 16);
 #pragma omp parallel num_threads(most_threads)
     {
       const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-      const int64_t in_rows = threads_in_rows(product, threads), in_columns = threads / in_rows;
-      const int64_t row = thread / in_columns, column = thread % in_columns;
-      const int64_t row_begin = row * product.rows / in_rows, row_end = (row + 1) * product.rows / in_rows;
-      const int64_t begin = column * panels / in_columns * panel;
-      const int64_t end = std::min((column + 1) * panels / in_columns * panel, product.columns);
-      if (row_begin < row_end && begin < end)
-        part.run(row_begin, row_end, begin, end, scratch + thread * (scratch_bytes / kFloat));
+      const Cut cut = choose_cut(product, threads, floats / 8);
+      const Share share = share_of(product, cut, thread);
+      float* const own = scratch + thread * floats;
+      if (cut.depth == 1) {
+        Part(product, exchange, share, scratch_bytes).run(own);
+      } else {
+        MatrixProduct part = product;
+        if (thread > 0) {
+          part.c = own + floats - partial_floats;
+          part.c_stride = asked.columns;
+          part.accumulate = false;
+        }
+        Part(part, exchange, share, scratch_bytes - partial_floats * kFloat).run(own);
+#pragma omp barrier
+        for (int64_t row = thread * asked.rows / threads; row < (thread + 1) * asked.rows / threads; ++row)
+          for (int64_t other = 1; other < threads; ++other)
+            add(scratch + (other + 1) * floats - partial_floats + row * asked.columns, asked.columns,
+                asked.c + row * asked.c_stride);
+      }
     }
+  }
+
+ private:
+  static void add(const float* from, int64_t count, float* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
   }
 };
 

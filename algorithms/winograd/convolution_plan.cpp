@@ -161,7 +161,7 @@ void ConvolutionPlan::multiply(const Work& work, int64_t index) const {
   const int64_t rows = whole ? strips * tile_columns : strips;
   if (rows == 0) return;
   for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
-    gemm_rows(a, tiles_.row, b, c, products_.row, rows, panel_columns_, depth, GemmMode::overwrite);
+    gemm_rows(a, tiles_.row, {b}, c, products_.row, rows, panel_columns_, depth, GemmMode::overwrite);
     a += block.strips() * tiles_.row;
     c += block.strips() * products_.row;
   }

@@ -160,7 +160,7 @@ void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
   for (int64_t k = 0; k < rows_; k += panel_columns_)
     for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
       const int64_t tile = column * block.strips() * panel_columns_;
-      gemm_columns(a + k / panel_columns_ * gradients_.panel + tile, panel_columns_, b + tile,
+      gemm_columns(a + k / panel_columns_ * gradients_.panel + tile, panel_columns_, {b + tile},
                    c + k * products_.row, products_.row, std::min(panel_columns_, rows_ - k), panel_columns_,
                    depth, work.first && column == 0 ? GemmMode::overwrite : GemmMode::add);
     }
