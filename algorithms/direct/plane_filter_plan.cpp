@@ -12,7 +12,7 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kChunkFloats = 1 << 13;  // 32 KiB: the planes' rows are each read again tap by tap
+constexpr int64_t kChunkFloats = 1 << 12;
 
 class PlaneFilterPlan final : public DirectPlan {
  public:
