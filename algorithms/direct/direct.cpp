@@ -30,9 +30,11 @@ bool is_plain_depthwise(const ConvProblem& p) {
 
 // The plane plans know two steps of columns. With few columns most of their lanes would be empty.
 constexpr int64_t kFewestColumns = 4;
+constexpr int64_t kFewestGradientColumns = 8;  // the sums over the lanes come on top
 
 bool suits_planes(const ConvProblem& p) {
-  return p.layout == Layout::nchw && p.stride.w <= 2 && p.output().w >= kFewestColumns;
+  const int64_t fewest = p.pass == Pass::backward_filter ? kFewestGradientColumns : kFewestColumns;
+  return p.layout == Layout::nchw && p.stride.w <= 2 && p.output().w >= fewest;
 }
 
 // As few rows as give every thread some of them, if those still fill half a tile.

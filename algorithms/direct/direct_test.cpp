@@ -225,7 +225,7 @@ TEST(Direct, IsExactOnDepthwisePlanes) {
              "n=1 c=8 hw=20x18 k=8 rs=7x7 pad=3x3 groups=8",             // runs of three and of one
              "n=1 c=8 hw=25x20 k=8 rs=3x2 stride=3x1 pad=1x1 groups=8",  // a stride that only rows have
              "n=1 c=8 hw=19x16 k=8 rs=1x1 stride=2x2 groups=8",          // residues without a tap
-             "n=9 c=8 hw=7x7 k=8 rs=3x3 pad=1x1 groups=8",
+             "n=9 c=8 hw=8x8 k=8 rs=3x3 pad=1x1 groups=8",
          })
       for (const Pass pass : kPasses) {
         ConvProblem problem = parse_problem(shape);
