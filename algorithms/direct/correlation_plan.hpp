@@ -91,6 +91,9 @@ std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const 
 // Lanes over the channels, each with a filter of its own: depthwise, as many channels written as read.
 std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
                                                 const PlanOptions& options);
+// Lanes over the columns of a written row, plane by plane: depthwise, NCHW.
+std::unique_ptr<DirectPlan> make_plane_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options);
 // Lanes over the columns of a written row: for few written channels per group.
 std::unique_ptr<DirectPlan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
                                             const PlanOptions& options);

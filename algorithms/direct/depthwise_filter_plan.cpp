@@ -193,8 +193,8 @@ void DepthwiseFilterPlan::run(const ConvArgs& args, Queue&) {
   {
     float* own = workspace + omp_get_thread_num() * thread_floats_;
     const Memory memory{own, own + input_floats_};
-    for (float* row = own; row + staged_.row_step <= memory.output; row += staged_.row_step)
-      clear_padding(staged_, row);
+    const int64_t rows = staged_.row_step > 0 ? input_floats_ / staged_.row_step : 0;  // none if no tap reads
+    for (int64_t row = 0; row < rows; ++row) clear_padding(staged_, own + row * staged_.row_step);
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < slices_ * blocks_; ++task) {
       const int64_t slice = task / blocks_, block = task % blocks_;

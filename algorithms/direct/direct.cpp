@@ -28,6 +28,15 @@ bool is_plain_depthwise(const ConvProblem& p) {
   return p.groups >= kChannelBlock / 2 && p.in_channels == p.groups && p.out_channels == p.groups;
 }
 
+// The plane plans know two steps of columns. With few columns most of their lanes would be empty.
+constexpr int64_t kFewestColumns = 4;
+constexpr int64_t kFewestGradientColumns = 8;  // the sums over the lanes come on top
+
+bool suits_planes(const ConvProblem& p) {
+  const int64_t fewest = p.pass == Pass::backward_filter ? kFewestGradientColumns : kFewestColumns;
+  return p.layout == Layout::nchw && p.stride.w <= 2 && p.output().w >= fewest;
+}
+
 // As few rows as give every thread some of them, if those still fill half a tile.
 ConvProblem with_long_rows(const ConvProblem& problem, const Kernels& kernels, int threads) {
   const int64_t pixels = problem.input.h * problem.input.w;
@@ -54,7 +63,9 @@ ConvProblem with_even_rows(const ConvProblem& problem, const Kernels& kernels, i
 std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, const Kernels& kernels,
                                                   const PlanOptions& options) {
   const ConvProblem used = with_long_rows(problem, kernels, options.threads);
-  if (is_plain_depthwise(problem)) return make_depthwise_plan(used, kernels, options);
+  if (is_plain_depthwise(problem))
+    return suits_planes(used) ? make_plane_plan(used, kernels, options)
+                              : make_depthwise_plan(used, kernels, options);
   const bool forward = used.pass == Pass::forward;
   const int64_t columns = forward ? used.output().w : ceil_div(used.input.w, used.stride.w);
   const int64_t channels = forward ? used.out_channels_per_group() : used.in_channels_per_group();
@@ -65,7 +76,9 @@ std::unique_ptr<DirectPlan> make_correlation_plan(const ConvProblem& problem, co
 std::unique_ptr<DirectPlan> make_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                              const PlanOptions& options) {
   const ConvProblem used = with_even_rows(problem, kernels, options.threads);
-  if (is_plain_depthwise(problem)) return make_depthwise_filter_plan(used, kernels, options);
+  if (is_plain_depthwise(problem))
+    return suits_planes(used) ? make_plane_filter_plan(used, kernels, options)
+                              : make_depthwise_filter_plan(used, kernels, options);
   return prefers_pixels(used.out_channels_per_group(), used.output().w, kernels.lanes)
              ? make_dot_filter_plan(used, kernels, options)
              : make_channel_filter_plan(used, kernels, options);

@@ -211,7 +211,52 @@ TEST(Direct, IsExactOnDepthwiseLayersInManyPieces) {
       }
 }
 
+TEST(Direct, IsExactOnDepthwisePlanes) {
+  for (int threads : {1, 2, 5})
+    for (const char* shape : {
+             "n=2 c=9 hw=13x31 k=9 rs=3x3 pad=1x1 groups=9",  // ragged rows; a row of one vector less one
+             "n=1 c=8 hw=15x33 k=8 rs=3x3 stride=2x2 pad=1x1 groups=8",  // both residues ragged
+             "n=1 c=8 hw=90x70 k=8 rs=5x4 stride=1x2 pad=2x1 groups=8",  // bands; strides differ
+             "n=1 c=8 hw=70x90 k=8 rs=4x5 stride=2x1 pad=1x2 groups=8",  // groups of two taps
+             "n=2 c=11 hw=17x19 k=11 rs=3x3 pad=2x2 dilation=2x2 groups=11",
+             "n=1 c=8 hw=21x37 k=8 rs=3x3 stride=2x2 pad=2x4 dilation=2x3 groups=8",
+             "n=1 c=8 hw=20x18 k=8 rs=7x7 pad=3x3 groups=8",             // runs of three and of one
+             "n=1 c=8 hw=25x20 k=8 rs=3x2 stride=3x1 pad=1x1 groups=8",  // a stride that only rows have
+             "n=1 c=8 hw=19x16 k=8 rs=1x1 stride=2x2 groups=8",          // residues without a tap
+             "n=9 c=8 hw=8x8 k=8 rs=3x3 pad=1x1 groups=8",
+         })
+      for (const Pass pass : kPasses) {
+        ConvProblem problem = parse_problem(shape);
+        problem.pass = pass;
+        EXPECT_THAT(Case(problem, Data::integers, {.threads = threads}).plan().implementation(),
+                    HasSubstr("depthwise, columns in lanes"));
+        expect_exact(problem, {.threads = threads});
+        expect_exact(problem, {.workspace_cap = 0, .threads = threads});
+      }
+}
+
+TEST(Direct, TakesChannelsAsLanesForDepthwiseLayersWithoutPlanes) {
+  for (const char* shape :
+       {"nhwc n=1 c=16 hw=9x9 k=16 rs=3x3 pad=1x1 groups=16",
+        "nchw n=1 c=16 hw=9x30 k=16 rs=3x3 stride=1x3 pad=1x1 groups=16",  // no kernel for three
+        "nchw n=1 c=16 hw=9x3 k=16 rs=3x3 pad=1x1 groups=16"})             // narrow
+    for (const char* pass : {"forward", "backward_data", "backward_filter"})
+      EXPECT_THAT(
+          Case(parse_problem(std::string(pass) + " fp32 " + shape), Data::integers).plan().implementation(),
+          HasSubstr("channels in lanes"));
+}
+
+TEST(Direct, SlicesTheRowsOfADepthwiseGradientWithFewPlanes) {
+  const ConvProblem problem =
+      parse_problem("backward_filter n=2 c=8 hw=41x23 k=8 rs=3x3 stride=2x2 pad=1x1 groups=8");
+  const PlanOptions many{.threads = 5};
+  EXPECT_THAT(Case(problem, Data::integers, many).plan().implementation(), HasSubstr("slices of rows"));
+  expect_exact(problem, many);
+}
+
 TEST(Direct, IsExactWhenSomeTapsNeverMeetTheInput) {
+  expect_exact_everywhere("n=1 c=8 hw=1x9 k=8 rs=3x3 pad=3x3 groups=8");
+  expect_exact_everywhere("n=1 c=8 hw=2x1 k=8 rs=3x1 stride=4x2 pad=3x3 groups=8");
   expect_exact_everywhere("n=1 c=3 hw=1x1 k=17 rs=3x3 pad=3x3");
   expect_exact_everywhere("n=1 c=4 hw=2x1 k=4 rs=1x1 stride=4x4 pad=3x3 groups=4");
   expect_exact_everywhere("n=2 c=17 hw=3x2 k=3 rs=3x2 stride=3x4 pad=3x3 dilation=3x3");
@@ -298,6 +343,7 @@ TEST(Direct, IsExactWithEveryInstructionSetOfThisMachine) {
     expect_exact_everywhere("n=2 c=18 hw=9x15 k=21 rs=3x3 pad=1x1");
     expect_exact_everywhere("n=2 c=5 hw=13x11 k=37 rs=3x2 stride=2x3 pad=1x1");
     expect_exact_everywhere("n=2 c=18 hw=9x15 k=18 rs=3x3 stride=2x1 pad=1x1 groups=18");
+    expect_exact_everywhere("n=1 c=9 hw=9x35 k=9 rs=3x3 stride=1x2 pad=1x1 groups=9");
     expect_exact_everywhere("n=1 c=6 hw=9x19 k=6 rs=3x3 pad=1x1 groups=2");
   });
 }

@@ -88,5 +88,8 @@ std::unique_ptr<DirectPlan> make_dot_filter_plan(const ConvProblem& problem, con
 // Lanes over channels that have a filter each: depthwise with as many output as input channels.
 std::unique_ptr<DirectPlan> make_depthwise_filter_plan(const ConvProblem& problem, const Kernels& kernels,
                                                        const PlanOptions& options);
+// Lanes over the columns of a row, plane by plane: depthwise, NCHW.
+std::unique_ptr<DirectPlan> make_plane_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                   const PlanOptions& options);
 
 }  // namespace convscope::direct

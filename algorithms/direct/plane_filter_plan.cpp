@@ -1,0 +1,160 @@
+// Depthwise backward-filter for NCHW with the lanes over the columns of a row: a thread stages some rows of a
+// plane of either tensor in its first-level cache and sums all taps at once. A slice is a range of the
+// batch's output rows; slices are summed apart and added in order, so that the bits depend on the number of
+// threads alone.
+#include <omp.h>
+
+#include <algorithm>
+
+#include "algorithms/direct/filter_plan.hpp"
+#include "algorithms/direct/staged_plane.hpp"
+
+namespace convscope::direct {
+namespace {
+
+constexpr int64_t kChunkFloats = 1 << 12;
+
+class PlaneFilterPlan final : public DirectPlan {
+ public:
+  PlaneFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
+  std::string implementation() const override;
+  OperationCount operations() const override;
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  void choose_sizes();
+  void sum_channel(const ConvArgs& args, int64_t channel, const std::vector<Chunk>& chunks, float* memory,
+                   float* sums) const;
+  void add_slices(int64_t channel, const float* sums, float* filter) const;
+
+  std::vector<Correlation> correlations_;
+  Extent2 out_;
+  TensorShape input_shape_, output_shape_;
+  PlaneKernels plane_kernels_;
+  StagedPlane staged_;
+  GroupedTaps grouped_;
+  int64_t taps_ = 0;  // of a filter
+  int64_t chunk_rows_ = 1, slices_ = 1;
+  std::vector<std::vector<Chunk>> chunks_;  // [slice]
+  // Of a thread: [input rows][tap][lane]; then the sums of all, [slice][channel][tap], where
+  // there are several.
+  int64_t input_floats_ = 0, thread_floats_ = 0;
+};
+
+PlaneFilterPlan::PlaneFilterPlan(const ConvProblem& problem, const Kernels& kernels,
+                                 const PlanOptions& options)
+    : DirectPlan(problem, kernels, options),
+      correlations_(forward_correlations(problem)),
+      out_(problem.output()),
+      input_shape_(problem.shape(Role::input)),
+      output_shape_(problem.shape(Role::output)),
+      plane_kernels_(best_plane_kernels()),
+      staged_(correlations_),
+      grouped_(correlations_.front(), staged_, problem.filter.w),
+      taps_(problem.filter.h * problem.filter.w) {
+  choose_sizes();
+}
+
+std::string PlaneFilterPlan::implementation() const {
+  return std::string(kernels_.instructions) + ", depthwise, columns in lanes" +
+         (slices_ > 1 ? ", " + std::to_string(slices_) + " slices of rows" : "");
+}
+
+OperationCount PlaneFilterPlan::operations() const {
+  double staged = 0;
+  for (const auto& slice : chunks_)
+    for (const Chunk& chunk : slice)
+      staged += static_cast<double>(chunk.input_rows.size() * staged_.row_step());
+  const auto channels = static_cast<double>(problem_.groups);
+  const auto sums = static_cast<double>(slices_ > 1 ? slices_ * taps_ : 0);
+  OperationCount count;
+  count.product_flops = 2 * static_cast<double>(problem_.batch * out_.h * round_up(out_.w, kernels_.lanes)) *
+                        channels * static_cast<double>(grouped_.taps());
+  count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * channels * (staged + sums);
+  return count;
+}
+
+void PlaneFilterPlan::choose_sizes() {
+  const Axis& rows = correlations_.front().rows;
+  const int64_t wanted =
+      options_.threads > 1 ? ceil_div(kTasksPerThread * options_.threads, problem_.groups) : 1;
+  const auto total = [&] {
+    return options_.threads * thread_floats_ + (slices_ > 1 ? slices_ * problem_.groups * taps_ : 0);
+  };
+  slices_ = std::min(wanted, problem_.batch * out_.h);
+  for (int64_t parts = 1;; ++parts) {
+    chunk_rows_ = ceil_div(out_.h, parts);
+    input_floats_ = input_rows_of(rows, {0, chunk_rows_}).size() * staged_.row_step();
+    thread_floats_ = round_up(input_floats_ + taps_ * kernels_.lanes, kAlignment);
+    const bool fits = thread_floats_ <= kChunkFloats && total() <= cap_floats_;
+    if (fits || chunk_rows_ == 1) break;
+  }
+  while (slices_ > 1 && total() > cap_floats_) --slices_;
+  chunks_ = sliced_chunks(rows, problem_.batch, slices_, chunk_rows_);
+  total_floats_ = total();
+}
+
+// `sums` gets one for each tap.
+void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const std::vector<Chunk>& chunks,
+                                  float* memory, float* sums) const {
+  const Axis& rows = correlations_.front().rows;
+  PlaneGradientJob job;
+  job.in_row_step = rows.step * staged_.row_step();
+  job.out_row_step = job.columns = out_.w;
+  job.taps = grouped_.view();
+  job.sums = memory + input_floats_;
+  std::fill_n(job.sums, taps_ * kernels_.lanes, 0.0f);
+  for (const Chunk& chunk : chunks) {
+    staged_.stage(plane_kernels_,
+                  static_cast<const float*>(args.input) + input_shape_.offset(chunk.image, channel, 0, 0),
+                  chunk.input_rows, memory);
+    job.in = memory + staged_.first_column() +
+             (chunk.rows.begin * rows.step - chunk.input_rows.begin) * staged_.row_step();
+    job.out = static_cast<const float*>(args.output) +
+              output_shape_.offset(chunk.image, channel, chunk.rows.begin, 0);
+    job.rows = chunk.rows.size();
+    plane_kernels_.gradient(job);
+  }
+  plane_kernels_.add_lanes(job.sums, taps_, sums);
+}
+
+void PlaneFilterPlan::add_slices(int64_t channel, const float* sums, float* filter) const {
+  float* to = filter + channel * taps_;
+  const float* from = sums + channel * taps_;
+  std::copy_n(from, taps_, to);
+  for (int64_t slice = 1; slice < slices_; ++slice) {
+    from += problem_.groups * taps_;
+    for (int64_t tap = 0; tap < taps_; ++tap) to[tap] += from[tap];
+  }
+}
+
+void PlaneFilterPlan::run(const ConvArgs& args, Queue&) {
+  auto* workspace = static_cast<float*>(args.workspace);
+  auto* filter = static_cast<float*>(args.filter);
+  float* sums = slices_ > 1 ? workspace + options_.threads * thread_floats_ : filter;
+  const int64_t tasks = slices_ * problem_.groups;
+  const int64_t at_once = std::max<int64_t>(1, tasks / (2 * kTasksPerThread * options_.threads));
+#pragma omp parallel num_threads(options_.threads)
+  {
+    float* own = workspace + omp_get_thread_num() * thread_floats_;
+    std::fill(own, own + thread_floats_, 0.0f);
+#pragma omp for collapse(2) schedule(dynamic, at_once)
+    for (int64_t slice = 0; slice < slices_; ++slice)
+      for (int64_t channel = 0; channel < problem_.groups; ++channel)
+        sum_channel(args, channel, chunks_[static_cast<size_t>(slice)], own,
+                    sums + (slice * problem_.groups + channel) * taps_);
+    if (slices_ > 1) {
+#pragma omp for schedule(static)
+      for (int64_t channel = 0; channel < problem_.groups; ++channel) add_slices(channel, sums, filter);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<DirectPlan> make_plane_filter_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                   const PlanOptions& options) {
+  return std::make_unique<PlaneFilterPlan>(problem, kernels, options);
+}
+
+}  // namespace convscope::direct
