@@ -67,12 +67,10 @@ def test_verdicts(ratio, low, high, verdict):
 
 
 def test_two_runs_of_the_same_program_are_the_same():
-    # Recorded while the machine was busy: rows that were disturbed in one run stay undecided.
-    done = report("compare", DATA / "same_a", DATA / "same_b", "--fail-on", "slower")
+    done = report("compare", DATA / "same_a", DATA / "same_b")
     found = counts(done.out)
-    decided = sum(found.values()) - found["UNDECIDED"]
-    assert decided >= 70
-    assert found["SAME"] >= 0.99 * decided, done.out
+    assert sum(found.values()) >= 100
+    assert found["SAME"] >= 0.99 * sum(found.values()), done.out
     assert found["REFUSED"] == 0
     assert "from --aa" in done.out
 
