@@ -60,17 +60,14 @@ std::string PlaneFilterPlan::implementation() const {
          (slices_ > 1 ? ", " + std::to_string(slices_) + " slices of rows" : "");
 }
 
+// Staged rows and a plane's sums stay in a first-level cache; the sums of slices are written and read again.
 OperationCount PlaneFilterPlan::operations() const {
-  double staged = 0;
-  for (const auto& slice : chunks_)
-    for (const Chunk& chunk : slice)
-      staged += static_cast<double>(chunk.input_rows.size() * staged_.row_step());
   const auto channels = static_cast<double>(problem_.groups);
   const auto sums = static_cast<double>(slices_ > 1 ? slices_ * taps_ : 0);
   OperationCount count;
   count.product_flops = 2 * static_cast<double>(problem_.batch * out_.h * round_up(out_.w, kernels_.lanes)) *
                         channels * static_cast<double>(grouped_.taps());
-  count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * channels * (staged + sums);
+  count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * channels * sums;
   return count;
 }
 
