@@ -29,9 +29,7 @@ namespace {
 
 // Images and rows of tiles of `most` strips a block at most, in a multiple of `sharers` blocks if possible.
 std::vector<Block> cut(const Geometry& geometry, int64_t most, int64_t sharers) {
-  const auto step = [](int64_t whole, int64_t pieces) {
-    return ceil_div(whole, std::clamp<int64_t>(pieces, 1, whole));
-  };
+  // From the size of a piece their number, or the other way round.
   const auto pieces = [](int64_t whole, int64_t of) {
     return ceil_div(whole, std::clamp<int64_t>(of, 1, whole));
   };
@@ -39,8 +37,8 @@ std::vector<Block> cut(const Geometry& geometry, int64_t most, int64_t sharers) 
   const int64_t row_pieces = pieces(tile_rows, most);
   const int64_t image_pieces = pieces(batch, most / tile_rows);
   const bool by_images = image_pieces % sharers == 0 || round_up(image_pieces, sharers) <= batch;
-  const int64_t images = step(batch, by_images ? round_up(image_pieces, sharers) : image_pieces);
-  const int64_t rows = step(tile_rows, by_images ? row_pieces : round_up(row_pieces, sharers));
+  const int64_t images = pieces(batch, by_images ? round_up(image_pieces, sharers) : image_pieces);
+  const int64_t rows = pieces(tile_rows, by_images ? row_pieces : round_up(row_pieces, sharers));
   std::vector<Block> blocks;
   for (int64_t image = 0; image < batch; image += images)
     for (int64_t row = 0; row < tile_rows; row += rows)

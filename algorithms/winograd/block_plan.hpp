@@ -40,22 +40,24 @@ ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int64_t rows, i
 // and fewer where that would leave a thread without work.
 int64_t rows_together(const Geometry& geometry, int lanes, int threads);
 
-// The work in equal blocks, from the bytes of planes of a `strip` and the `stationary` bytes that every block
-// passes through once (the transformed filters, or the products of backward-filter). A block is as large as
-// those, so that neither of the two streams outweighs the other, but stays between the private caches and the
-// shared one, and below what the workspace cap leaves beside the `fixed` bytes and `padding`, what rounding
-// the planes' strides adds at most. It has whole images if there is room for one, else rows of one image. The
-// first block is as large as any.
+// What decides the size of a block: planes of a strip; what every block passes through once (the transformed
+// filters, or the products of backward-filter); what the workspace holds besides; and what rounding the
+// planes' strides adds at most.
 struct BlockBytes {
   int64_t strip = 0, stationary = 0, fixed = 0, padding = 0;
 };
+
+// The work in equal blocks. A block is as large as what is stationary, so that neither of the two streams
+// outweighs the other, but stays between the private caches and the shared one, and below what the workspace
+// cap leaves. It has whole images if there is room for one, else rows of one image. The first block is as
+// large as any.
 std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
                                    const DeviceInfo& device, const PlanOptions& options);
 
 // The same for threads that each work on blocks of their own, in planes of their own, and need not wait for
 // each other: small ones, which stay in the private caches. Empty where that does not pay: every thread
-// passes through `stationary` for every block, so that and the planes of all threads have to fit the shared
-// cache, and the blocks have to occupy the threads evenly.
+// passes through what is stationary for every block, so that has to be small too and must not outweigh the
+// block; and the blocks have to occupy the threads evenly.
 std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
                                        const DeviceInfo& device, const PlanOptions& options);
 
