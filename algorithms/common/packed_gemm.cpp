@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "algorithms/common/partial_vectors-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace convscope::HWY_NAMESPACE {
 namespace {
@@ -40,37 +42,17 @@ struct Block {
   int64_t ahead_step;
 };
 
-// Whether masked accesses never fault on what the mask leaves out.
-constexpr bool kMasks = !HWY_MEM_OPS_MIGHT_FAULT;
-
-// The first `count` lanes, the others zero. Nothing else is read.
-HWY_INLINE Vector load_first(const float* from, size_t count) {
-  const Tag tag;
-  if constexpr (kMasks) return hn::MaskedLoad(hn::FirstN(tag, count), tag, from);
-  HWY_ALIGN float copy[kLanes] = {};
-  for (size_t i = 0; i < count; ++i) copy[i] = from[i];
-  return hn::Load(tag, copy);
-}
-
-HWY_INLINE void store_first(Vector value, float* to, size_t count) {
-  const Tag tag;
-  if constexpr (kMasks) return hn::BlendedStore(value, hn::FirstN(tag, count), tag, to);
-  HWY_ALIGN float copy[kLanes];
-  hn::Store(value, tag, copy);
-  for (size_t i = 0; i < count; ++i) to[i] = copy[i];
-}
-
 HWY_INLINE void store(Vector value, float* to, size_t count, GemmMode mode) {
   const Tag tag;
   const bool whole = count == kLanes;
   if (mode != GemmMode::overwrite) {
-    const Vector before = whole ? hn::LoadU(tag, to) : load_first(to, count);
+    const Vector before = whole ? hn::LoadU(tag, to) : load_partial(tag, to, count);
     value = mode == GemmMode::add ? hn::Add(before, value) : hn::Sub(before, value);
   }
   if (whole)
     hn::StoreU(value, tag, to);
   else
-    store_first(value, to, count);
+    store_partial(value, tag, to, count);
 }
 
 // What is read of a panel: whole vectors, or its used columns only, in two vectors or in one.
@@ -100,10 +82,10 @@ HWY_NOINLINE void kernel(const Block& block) {
   const float *a = block.a, *a5 = a + 5 * stride, *a10 = a5 + 5 * stride;
   const int64_t b_ahead = kRowsAhead * block.b_stride;
   for (int64_t k = 0; k < block.depth; ++k) {
-    const Vector b0 = two ? hn::LoadU(tag, b) : load_first(b, first);
+    const Vector b0 = two ? hn::LoadU(tag, b) : load_partial(tag, b, first);
     Vector b1 = b0;
     if constexpr (Width == Reads::panel) b1 = hn::LoadU(tag, b + kLanes);
-    if constexpr (Width == Reads::two_vectors) b1 = load_first(b + kLanes, second);
+    if constexpr (Width == Reads::two_vectors) b1 = load_partial(tag, b + kLanes, second);
     __builtin_prefetch(b + b_ahead);
     __builtin_prefetch(b + b_ahead + kColumns - 1);
     b += block.b_stride;

@@ -7,8 +7,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/direct/plane_kernels.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "algorithms/common/partial_vectors-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace convscope::direct {
@@ -42,28 +44,15 @@ HWY_INLINE Vector load_first(const float* from, int64_t left) {
   const Tag d;
   if (left >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
   if (left <= 0) return hn::Zero(d);
-#if HWY_MEM_OPS_MIGHT_FAULT
-  HWY_ALIGN float whole[kMostLanes] = {};
-  std::copy_n(from, left, whole);
-  return hn::Load(d, whole);
-#else
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(left)), d, from);
-#endif
+  return convscope::HWY_NAMESPACE::load_partial(d, from, static_cast<size_t>(left));
 }
 
 HWY_INLINE void store_first(Vector value, float* to, int64_t left) {
   const Tag d;
-  if (left >= static_cast<int64_t>(hn::Lanes(d))) {
+  if (left >= static_cast<int64_t>(hn::Lanes(d)))
     hn::StoreU(value, d, to);
-  } else if (left > 0) {
-#if HWY_MEM_OPS_MIGHT_FAULT
-    HWY_ALIGN float whole[kMostLanes];
-    hn::Store(value, d, whole);
-    std::copy_n(whole, left, to);
-#else
-    hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(left)), d, to);
-#endif
-  }
+  else if (left > 0)
+    convscope::HWY_NAMESPACE::store_partial(value, d, to, static_cast<size_t>(left));
 }
 
 // The first `columns` lie on the plane, the others are zeros.

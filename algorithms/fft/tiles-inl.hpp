@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "algorithms/common/partial_vectors-inl.hpp"
 #include "algorithms/fft/codelets-inl.hpp"
 #include "algorithms/fft/transforms.hpp"
 
@@ -82,25 +83,16 @@ inline TileBatch locate(const Planes& planes) {
   return batch;
 }
 
-// Whether masked accesses never fault on what the mask leaves out.
-constexpr bool kMasks = !HWY_MEM_OPS_MIGHT_FAULT;
-
 HWY_INLINE Vector load_first(const float* from, int64_t count) {
   const Tag tag;
   if (count == kLanes) return hn::LoadU(tag, from);
-  if constexpr (kMasks) return hn::MaskedLoad(hn::FirstN(tag, static_cast<size_t>(count)), tag, from);
-  HWY_ALIGN float copy[kLanes] = {};
-  for (int64_t i = 0; i < count; ++i) copy[i] = from[i];
-  return hn::Load(tag, copy);
+  return convscope::HWY_NAMESPACE::load_partial(tag, from, static_cast<size_t>(count));
 }
 
 HWY_INLINE void store_first(Vector value, float* to, int64_t count) {
   const Tag tag;
   if (count == kLanes) return hn::StoreU(value, tag, to);
-  if constexpr (kMasks) return hn::BlendedStore(value, hn::FirstN(tag, static_cast<size_t>(count)), tag, to);
-  HWY_ALIGN float copy[kLanes];
-  hn::Store(value, tag, copy);
-  for (int64_t i = 0; i < count; ++i) to[i] = copy[i];
+  convscope::HWY_NAMESPACE::store_partial(value, tag, to, static_cast<size_t>(count));
 }
 
 // Transposes a kLanes x kLanes matrix: first 4x4 inside blocks of 128 bits, then the blocks.

@@ -1,0 +1,44 @@
+// Loads and stores of the first lanes of a vector that touch nothing behind them. Included once for each
+// instruction set (Highway).
+#if defined(CONVSCOPE_PARTIAL_VECTORS) == defined(HWY_TARGET_TOGGLE)
+#ifdef CONVSCOPE_PARTIAL_VECTORS
+#undef CONVSCOPE_PARTIAL_VECTORS
+#else
+#define CONVSCOPE_PARTIAL_VECTORS
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+HWY_BEFORE_NAMESPACE();
+namespace convscope::HWY_NAMESPACE {
+
+// Whether masked accesses never fault on what the mask leaves out; otherwise partial ones go through a copy,
+// which is slow.
+inline constexpr bool kMasks = !HWY_MEM_OPS_MIGHT_FAULT;
+
+// The first `count` elements, at most a vector of them, and zeros behind.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_partial(D d, const float* from, size_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if constexpr (kMasks) return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  HWY_ALIGN float copy[hn::MaxLanes(d)] = {};
+  for (size_t i = 0; i < count; ++i) copy[i] = from[i];
+  return hn::Load(d, copy);
+}
+
+// Stores the first `count` lanes, at most all.
+template <class D>
+HWY_INLINE void store_partial(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, size_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if constexpr (kMasks) return hn::BlendedStore(value, hn::FirstN(d, count), d, to);
+  HWY_ALIGN float copy[hn::MaxLanes(d)];
+  hn::Store(value, d, copy);
+  for (size_t i = 0; i < count; ++i) to[i] = copy[i];
+}
+
+}  // namespace convscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // CONVSCOPE_PARTIAL_VECTORS
