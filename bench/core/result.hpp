@@ -198,7 +198,11 @@ struct Health {
   std::string governor;    // CPU frequency governor, "unknown" when not readable
   double load_before = 0;  // 1-minute load average
   double load_after = 0;
-  std::optional<double> clock_mhz;             // median over the samples, where readable
+  std::optional<double> clock_mhz;  // median over the samples, where readable
+  // Of a CPU, likewise: the threads' multiply-add rate over the best one, and the time a cache line takes
+  // from one to the next.
+  std::optional<double> core_share;
+  std::optional<double> signal_seconds;
   std::optional<double> power_watts;           // likewise, of a GPU
   std::optional<double> temperature_celsius;   // the highest over the samples, of a GPU
   std::string throttle_reasons;                // all that the driver named while measuring, with commas
@@ -217,6 +221,7 @@ struct Ceilings {
   double cache_read_bytes = 0;  // from the last private cache level; of a GPU from L2
   // Multiply-adds of the tensor cores by operand type, sums in FP32.
   double tf32_flops = 0, bf16_flops = 0, fp16_flops = 0;
+  double signal_seconds = 0;  // a cache line from one thread of a CPU to the next; 0 with one thread
   DeviceKind device = DeviceKind::cpu;
 };
 

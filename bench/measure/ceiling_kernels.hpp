@@ -14,4 +14,9 @@ int64_t operations_per_round();
 // Reads all of `values`; the sum is returned so that it is done. `count` is a multiple of 1024.
 float read_all(const float* values, int64_t count);
 
+// Keeps a result alive without a data race on a common place.
+inline void keep(float value) {
+  asm volatile("" : : "r"(value));
+}
+
 }  // namespace convscope

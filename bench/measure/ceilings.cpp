@@ -6,25 +6,32 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <thread>
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/measure/ceiling_kernels.hpp"
+#include "bench/measure/core_watch.hpp"
 #include "bench/measure/stopwatch.hpp"
 
 namespace convscope {
 namespace {
 
-constexpr double kSecondsEach = 0.1;  // for each of the four
-constexpr int64_t kBlock = 1024;      // floats; the read loop's unit
+constexpr double kSecondsEach = 0.1;     // for each of the three of memory
+constexpr double kSecondsOfCores = 0.3;  // for multiply-adds and for signals
+constexpr int64_t kBlock = 1024;         // floats; the read loop's unit
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// The shortest time of `work` on all threads, over at least three turns and kSecondsEach.
-double best_seconds(const std::function<void(int thread)>& work) {
+// The shortest time of `work` on all threads, over at least three turns and `limit`. In the pause before each
+// a hypervisor may place the threads anew, which shared a core until then.
+double best_seconds(const std::function<void(int thread)>& work, double limit = kSecondsEach) {
   double best = std::numeric_limits<double>::infinity();
   const auto begin = Clock::now();
-  for (int turn = 0; turn < 3 || seconds_since(begin) < kSecondsEach; ++turn) {
+  for (int turn = 0; turn < 3 || seconds_since(begin) < limit; ++turn) {
+    std::this_thread::sleep_for(kPlacingPause);
+#pragma omp parallel
+    keep(multiply_add_chains(1));  // awake again
     const auto start = Clock::now();
 #pragma omp parallel
     work(omp_get_thread_num());
@@ -33,14 +40,9 @@ double best_seconds(const std::function<void(int thread)>& work) {
   return best;
 }
 
-// Keeps a result alive without a data race on a common place.
-void keep(float value) {
-  asm volatile("" : : "r"(value));
-}
-
 double fma_flops(int threads) {
   constexpr int64_t rounds = 200'000;
-  const double seconds = best_seconds([&](int) { keep(multiply_add_chains(rounds)); });
+  const double seconds = best_seconds([&](int) { keep(multiply_add_chains(rounds)); }, kSecondsOfCores);
   return static_cast<double>(threads * rounds * operations_per_round()) / seconds;
 }
 
@@ -88,11 +90,22 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
   ceilings.cache_read_bytes = static_cast<double>(times * bytes * ceilings.threads) / seconds;
 }
 
+double signal_seconds(double fma_flops) {
+  CoreWatch cores(read_cores, {fma_flops, std::nullopt}, 0);
+  const auto begin = Clock::now();
+  while (seconds_since(begin) < kSecondsOfCores) {
+    std::this_thread::sleep_for(kPlacingPause);
+    cores.read();
+  }
+  return cores.best().signal_seconds.value_or(0);
+}
+
 Ceilings cpu_ceilings(CpuDevice& device, int threads) {
   device.set_threads(threads);
   Ceilings ceilings;
   ceilings.threads = threads;
   ceilings.fma_flops = fma_flops(threads);
+  if (threads > 1) ceilings.signal_seconds = signal_seconds(ceilings.fma_flops);
   measure_memory(device, ceilings);
   measure_cache(device, ceilings);
   return ceilings;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/measure/core_reading.hpp"
 #include "bench/measure/health.hpp"
 
 namespace convscope {
@@ -36,6 +37,23 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   EXPECT_LT(ceilings.read_bytes, 8 * kSlack * ceilings.copy_bytes);
   EXPECT_GT(ceilings.cache_read_bytes, 1e7);
   EXPECT_LT(ceilings.cache_read_bytes, 1.3 * 3 * 64 * clock);
+}
+
+TEST(CoreReading, IsPlausibleBesideTheCeilings) {
+  CpuDevice device;
+  for (int threads = 1; threads <= std::min(2, device.info().cores); ++threads) {
+    const Ceilings ceilings = measure_ceilings(device, threads);
+    double rate = 0;
+    for (int turn = 0; turn < 20; ++turn) {
+      const CoreReading reading = read_cores();
+      rate = std::max(rate, reading.multiply_add_rate);
+      ASSERT_EQ(reading.signal_seconds.has_value(), threads > 1);
+      EXPECT_GT(reading.signal_seconds.value_or(1), 1e-9) << "light gets 30 cm far";
+    }
+    EXPECT_LT(rate, 2.5 * ceilings.fma_flops);
+    EXPECT_GT(rate, 0.05 * ceilings.fma_flops);
+    EXPECT_EQ(ceilings.signal_seconds > 0, threads > 1);
+  }
 }
 
 TEST(Clock, IsThatOfAProcessor) {

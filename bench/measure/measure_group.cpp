@@ -9,6 +9,7 @@
 #include "bench/measure/benchmark_driver.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/clock_watch.hpp"
+#include "bench/measure/core_watch.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/measure/stop_rule.hpp"
 #include "bench/measure/stopwatch.hpp"
@@ -19,6 +20,8 @@ namespace {
 
 // Clock readings before the first candidate: what is usual, when the first sample is judged.
 constexpr int kFirstClockReadings = 15;
+// Names of a sample's values.
+constexpr std::string_view kMultiplyAddRate = "multiply_add_rate", kSignal = "signal_seconds";
 // Runs over this warm more with each, so that one less will do.
 constexpr double kLongRunSeconds = 0.05;
 
@@ -36,7 +39,7 @@ struct Track {
   double seconds_left;
   double sample_cost = 0;  // wall seconds of one sample, untimed parts included
   int64_t rounds = 0;
-  int64_t discarded = 0;  // samples taken again because the clock was throttled
+  int64_t discarded = 0;  // samples taken again because the device was slower than it can be
   std::vector<BenchmarkSample> samples;
   std::vector<double> seconds;  // per run
   std::string stop_reason;      // empty while it goes on
@@ -72,7 +75,8 @@ class Group {
         options_(options),
         observer_(observer),
         copies_(problem, device, options.cache, options.seed),
-        watches_(candidates.size()) {}
+        watches_(candidates.size()),
+        cores_(options.read_cores, options.known_cores, options.core_patience_seconds) {}
 
   GroupMeasurement measure();
 
@@ -82,11 +86,13 @@ class Group {
   void run_round(BenchmarkDriver& driver);
   std::string benchmark_name(const Track& track) const;
   BenchmarkSample take(Track& track);
+  bool was_slow(BenchmarkSample& sample, const std::optional<CoreReading>& before);
   BenchmarkSample time_one(const Track& track);
   Timing run_full(const MeasureCandidate& candidate, int64_t iterations);
   Timing run_inference(const MeasureCandidate& candidate, int64_t iterations);
   int64_t iterations_of(const Track& track) const;
   void watch_device(Watch& watch);
+  std::optional<double> median_of(size_t candidate, std::string_view value) const;
   MeasureResult result(size_t candidate) const;
   static void fill_phases(const Track& track, Measurement& time);
   static void fill_kernel(const Track& track, Measurement& time);
@@ -102,6 +108,7 @@ class Group {
   std::vector<Watch> watches_;
   std::vector<Track> tracks_;
   ClockWatch clocks_;
+  CoreWatch cores_;
   std::exception_ptr lost_;  // the DeviceLost that ended it
 };
 
@@ -201,24 +208,42 @@ BenchmarkSample Group::time_one(const Track& track) {
   return sample;
 }
 
-// Takes a throttled sample again, but in all no more often than min_samples times a series and while it has
-// time: a device that stays throttled ends with samples all the same, and with a mark.
+// Whether the clock was throttled before the sample or the threads badly placed before or after it. Adds what
+// it read to the sample.
+bool Group::was_slow(BenchmarkSample& sample, const std::optional<CoreReading>& before) {
+  bool slow = false;
+  if (const auto clock = sample.values.find("clock_mhz"); clock != sample.values.end()) {
+    slow = clocks_.is_throttled(clock->second);
+    clocks_.add(clock->second);
+  }
+  if (before) {
+    const CoreReading after = cores_.read().value_or(*before);
+    slow = slow || cores_.is_slow(*before) || cores_.is_slow(after);
+    sample.values[std::string(kMultiplyAddRate)] =
+        std::min(before->multiply_add_rate, after.multiply_add_rate);
+    if (before->signal_seconds && after.signal_seconds)
+      sample.values[std::string(kSignal)] = std::max(*before->signal_seconds, *after.signal_seconds);
+  }
+  return slow;
+}
+
+// Takes a sample again that a throttled clock or badly placed threads made slow, but in all no more often
+// than min_samples times a series and while it has time: a device that stays slow ends with samples all the
+// same, and with a mark.
 BenchmarkSample Group::take(Track& track) {
   if (lost_) std::rethrow_exception(lost_);  // the driver goes on to the next series
   Watch& watch = watches_[track.candidate];
   if (observer_) observer_(track.candidate);
   const auto begin = Clock::now();
-  const double switches = involuntary_switches();
+  const double switches = involuntary_switches(), waited = cores_.waited_seconds();
   BenchmarkSample sample;
   try {
     for (bool again = true; again; track.discarded += again) {
+      const std::optional<CoreReading> before = cores_.wait();
       sample = time_one(track);
       watch_device(watch);
-      const auto clock = sample.values.find("clock_mhz");
-      if (clock == sample.values.end()) break;
-      again = clocks_.is_throttled(clock->second) && track.discarded < options_.min_samples &&
+      again = was_slow(sample, before) && track.discarded < options_.min_samples &&
               seconds_since(begin) < track.seconds_left;
-      clocks_.add(clock->second);
     }
   } catch (const DeviceLost&) {
     lost_ = std::current_exception();
@@ -228,7 +253,7 @@ BenchmarkSample Group::take(Track& track) {
     throw;
   }
   watch.switches += involuntary_switches() - switches;
-  track.seconds_left -= seconds_since(begin);
+  track.seconds_left -= seconds_since(begin) - (cores_.waited_seconds() - waited);
   return sample;
 }
 
@@ -308,6 +333,18 @@ void Group::fill_health(const Watch& watch, Health& health) {
     health.throttle_reasons += (health.throttle_reasons.empty() ? "" : "; ") + reasons;
 }
 
+// Over all samples of a candidate; nothing where none has such a value.
+std::optional<double> Group::median_of(size_t candidate, std::string_view value) const {
+  std::vector<double> values;
+  for (const Track& track : tracks_) {
+    if (track.candidate != candidate) continue;
+    for (const BenchmarkSample& sample : track.samples)
+      if (const auto found = sample.values.find(std::string(value)); found != sample.values.end())
+        values.push_back(found->second);
+  }
+  return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
+}
+
 MeasureResult Group::result(size_t candidate) const {
   const Watch& watch = watches_[candidate];
   MeasureResult result;
@@ -317,13 +354,9 @@ MeasureResult Group::result(size_t candidate) const {
   time.warmup_runs = watch.warmup_runs;
   time.tensor_copies = copies_.count();
   time.stop_reason = "failed";  // until the track says otherwise: none where the warm-up failed
-  std::vector<double> clocks;
   for (const Track& track : tracks_) {
     if (track.candidate != candidate) continue;
     Series series{track.seconds, summarise(track.seconds)};
-    for (const BenchmarkSample& sample : track.samples)
-      if (const auto clock = sample.values.find("clock_mhz"); clock != sample.values.end())
-        clocks.push_back(clock->second);
     result.health.discarded_samples += track.discarded;
     if (track.kind == (options_.phases_apart ? SeriesKind::phases : SeriesKind::full))
       fill_phases(track, time);
@@ -347,9 +380,13 @@ MeasureResult Group::result(size_t candidate) const {
     }
   }
   fill_health(watch, result.health);
-  if (!clocks.empty()) {
-    result.health.clock_mhz = median(clocks);
-    result.health.throttled = clocks_.is_throttled(*result.health.clock_mhz);
+  result.health.clock_mhz = median_of(candidate, "clock_mhz");
+  result.health.throttled = result.health.clock_mhz && clocks_.is_throttled(*result.health.clock_mhz);
+  if (const auto rate = median_of(candidate, kMultiplyAddRate)) {
+    const CoreReading usual{*rate, median_of(candidate, kSignal)};
+    result.health.core_share = cores_.share(usual);
+    result.health.signal_seconds = usual.signal_seconds;
+    result.health.throttled = result.health.throttled || cores_.is_slow(usual);
   }
   return result;
 }
@@ -358,6 +395,7 @@ GroupMeasurement Group::measure() {
   const double load_before = load_average().value_or(0);
   for (int reading = 0; reading < kFirstClockReadings; ++reading)
     if (const auto clock = options_.clock_mhz()) clocks_.add(*clock);
+  cores_.wait();
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) warm_up(candidate);
   BenchmarkDriver driver(options_.seed);
   const auto goes_on = [](const Track& track) { return track.stop_reason.empty(); };
@@ -384,6 +422,7 @@ void adapt_to_gpu(MeasureOptions& options, Device& device) {
   options.single_series = true;
   options.phases_apart = true;
   options.clock_mhz = [&device] { return device.state().clock_mhz; };
+  options.read_cores = nullptr;
 }
 
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,

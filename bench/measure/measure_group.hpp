@@ -15,6 +15,7 @@
 #include "bench/core/sampling_rule.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/device.hpp"
+#include "bench/measure/core_reading.hpp"
 #include "bench/measure/health.hpp"
 
 namespace convscope {
@@ -31,10 +32,13 @@ struct MeasureOptions : SamplingRule {
   bool phases_apart = false;   // phases in a series of their own, where marking them costs time
   std::string circumstances;   // what else the names in benchmark.json must tell apart
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;  // another one in tests
+  std::function<CoreReading()> read_cores = convscope::read_cores;        // likewise
+  CoreReading known_cores;           // the ceilings, where they are known
+  double core_patience_seconds = 5;  // to wait for better placed threads, all candidates together
 };
 
 // On a GPU: runs from 50 us on are timed one by one, since events are precise enough; shorter ones in batches
-// that its queue of launches holds. The clock is the driver's.
+// that its queue of launches holds. The clock is the driver's. Cores are not watched.
 void adapt_to_gpu(MeasureOptions& options, Device& device);
 
 struct MeasureCandidate {

@@ -165,6 +165,71 @@ TEST(MeasureGroup, MarksNobodyBecauseOfOneBoostedReading) {
   }
 }
 
+constexpr CoreReading kGoodCores{1e11, 25e-9}, kSharedCore{5e10, 25e-9}, kFarCores{1e11, 160e-9};
+
+// Good cores except for the readings from `first` up to `end`, counted from 0. One reading comes before the
+// first sample, then one before and one after each.
+std::function<CoreReading()> cores_that_turn(CoreReading bad, int first, int end) {
+  return [=, reading = 0]() mutable {
+    const bool turned = reading >= first && reading < end;
+    ++reading;
+    return turned ? bad : kGoodCores;
+  };
+}
+
+TEST(MeasureGroup, TakesSamplesOnBadlyPlacedThreadsAgain) {
+  for (const CoreReading& bad : {kSharedCore, kFarCores}) {
+    Bench bench;
+    bench.options.core_patience_seconds = 0;
+    bench.options.read_cores = cores_that_turn(bad, 4, 7);  // after the second sample, around the third
+    ScriptedPlan plan;
+    const MeasureResult result = bench.measure({&plan}).results.at(0);
+    EXPECT_EQ(result.health.discarded_samples, 2);
+    EXPECT_EQ(result.health.core_share, 1);
+    EXPECT_EQ(result.health.signal_seconds, 25e-9);
+    EXPECT_FALSE(result.health.throttled);
+    EXPECT_EQ(result.time.full.samples.size(), 10);
+    EXPECT_EQ(plan.runs, 3 + 10 + 2);
+  }
+}
+
+TEST(MeasureGroup, WaitsForBetterPlacedThreadsRatherThanDiscard) {
+  Bench bench;
+  bench.options.core_patience_seconds = 1000;
+  bench.options.read_cores = cores_that_turn(kSharedCore, 3, 7);  // before the second sample
+  ScriptedPlan plan;
+  const MeasureResult result = bench.measure({&plan}).results.at(0);
+  EXPECT_EQ(result.health.discarded_samples, 0);
+  EXPECT_EQ(result.health.core_share, 1);
+  EXPECT_EQ(plan.runs, 3 + 10);
+}
+
+TEST(MeasureGroup, MarksTheRowWhoseThreadsStayBadlyPlaced) {
+  for (const CoreReading& bad : {kSharedCore, kFarCores}) {
+    Bench bench;
+    bench.options.core_patience_seconds = 0;
+    bench.options.read_cores = [=] { return bad; };
+    bench.options.known_cores = kGoodCores;
+    ScriptedPlan plan;
+    const MeasureResult result = bench.measure({&plan}).results.at(0);
+    EXPECT_DOUBLE_EQ(result.health.core_share.value(), bad.multiply_add_rate / 1e11);
+    EXPECT_EQ(result.health.signal_seconds, bad.signal_seconds);
+    EXPECT_TRUE(result.health.throttled);
+    EXPECT_EQ(result.health.discarded_samples, 10) << "as many as the fewest samples, then they are kept";
+    EXPECT_GE(result.time.full.samples.size(), 10);
+  }
+}
+
+TEST(MeasureGroup, WatchesNoCoresWhereNobodyReadsThem) {
+  Bench bench;
+  bench.options.read_cores = nullptr;
+  ScriptedPlan plan;
+  const MeasureResult result = bench.measure({&plan}).results.at(0);
+  EXPECT_EQ(result.health.core_share, std::nullopt);
+  EXPECT_EQ(result.health.signal_seconds, std::nullopt);
+  EXPECT_FALSE(result.health.throttled);
+}
+
 TEST(MeasureGroup, GoesOnForNoisyCandidatesOnly) {
   struct Noisy final : Plan {
     int runs = 0;
@@ -234,12 +299,15 @@ TEST(MeasureGroup, KeepsOneFailureToItsCandidate) {
 TEST(MeasureGroup, RecordsHealth) {
   Bench bench;
   bench.options.clock_mhz = measured_clock_mhz;
+  bench.options.read_cores = read_cores;
   ScriptedPlan plan;
   const Health health = bench.measure({&plan}).results.at(0).health;
   EXPECT_NE(health.governor, "");
   EXPECT_GE(health.load_before, 0);
   EXPECT_GT(health.clock_mhz.value(), 100);
   EXPECT_LT(health.clock_mhz.value(), 10'000);
+  EXPECT_GT(health.core_share.value(), 0);
+  EXPECT_LE(health.core_share.value(), 1);
   EXPECT_GE(health.involuntary_switches.value(), 0);
 }
 

@@ -82,7 +82,9 @@ struct Bench {
   Bench() {
     options.cache = CacheState::hot;
     options.warmup_seconds = 0;
-    options.clock_mhz = [] { return 3000.0; };  // that of a busy machine would look throttled at times
+    // Those of a busy machine would look throttled at times.
+    options.clock_mhz = [] { return 3000.0; };
+    options.read_cores = [] { return CoreReading{1e11, 25e-9}; };
   }
   GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
     std::vector<MeasureCandidate> candidates;

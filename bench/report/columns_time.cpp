@@ -117,6 +117,14 @@ std::span<const Column> time_columns() {
        [](const R& r) { return r.time ? known(r.health.load_after) : Cell{}; }},
       {"clock_mhz", "MHz", "Median processor clock over the samples, where it can be read.",
        [](const R& r) { return known(r.health.clock_mhz); }},
+      {"core_share", "",
+       "Median over the samples of the threads' multiply-add rate over the best one seen: about 1 where each "
+       "has a "
+       "core of its own, 0.5 where two share one.",
+       [](const R& r) { return known(r.health.core_share); }},
+      {"signal_ns", "ns",
+       "Median over the samples of the time a cache line takes from one thread to the next.",
+       [](const R& r) { return r.health.signal_seconds ? known(1e9 * *r.health.signal_seconds) : Cell{}; }},
       {"power_watts", "W", "Median power of a GPU over the samples, where it can be read.",
        [](const R& r) { return known(r.health.power_watts); }},
       {"temperature_celsius", "C", "Highest temperature of a GPU over the samples, where it can be read.",
@@ -125,10 +133,12 @@ std::span<const Column> time_columns() {
        [](const R& r) { return text(r.health.throttle_reasons); }},
       {"involuntary_switches", "", "Context switches forced on the program while it measured.",
        [](const R& r) { return known(r.health.involuntary_switches); }},
-      {"discarded_samples", "", "Samples thrown away, and taken again, because the clock was throttled.",
+      {"discarded_samples", "",
+       "Samples thrown away, and taken again, because the clock was throttled or a core shared.",
        [](const R& r) { return r.time ? Cell{r.health.discarded_samples} : Cell{}; }},
       {"throttled", "",
-       "Whether the median clock of the samples kept is that of a throttled device: the row is suspect.",
+       "Whether the samples kept are, in the median, those of a throttled clock or a shared core: the row is "
+       "suspect.",
        [](const R& r) { return r.time ? Cell{r.health.throttled} : Cell{}; }},
   };
   return table;

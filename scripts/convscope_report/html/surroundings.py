@@ -24,7 +24,8 @@ def warnings(results) -> list:
     throttled = measured[measured["throttled"].map(bool)]
     if len(throttled):
         said.append(
-            f"{len(throttled)} of {len(measured)} rows were measured on a throttled device; they rank last."
+            f"{len(throttled)} of {len(measured)} rows were measured while the device was slower than it can be "
+            "(a throttled clock, or badly placed threads); they rank last."
         )
     if rows["virtualised"].map(bool).any():
         said.append("A virtual machine: its host may give the cores to others in between.")

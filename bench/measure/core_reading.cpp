@@ -1,0 +1,69 @@
+#include "bench/measure/core_reading.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "bench/measure/ceiling_kernels.hpp"
+#include "bench/measure/stopwatch.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr int64_t kBurstRounds = 3000;  // of 12 vector multiply-adds: 5 to 15 us
+constexpr int kTurns = 3;
+constexpr int kLaps = 10;  // of a signal in one turn
+
+struct alignas(64) Mailbox {
+  std::atomic<int> lap{0};
+};
+
+// Each thread waits for the lap in its own mailbox and passes it on to the next one's.
+void pass_round(std::vector<Mailbox>& mailboxes, int thread, int first_lap) {
+  const auto threads = static_cast<int>(mailboxes.size());
+  auto& own = mailboxes[static_cast<size_t>(thread)].lap;
+  auto& next = mailboxes[static_cast<size_t>((thread + 1) % threads)].lap;
+  for (int lap = first_lap; lap < first_lap + kLaps; ++lap) {
+    if (thread == 0) next.store(lap, std::memory_order_release);
+    while (own.load(std::memory_order_acquire) < lap) {
+    }
+    if (thread != 0) next.store(lap, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+CoreReading read_cores() {
+  const int threads = omp_get_max_threads();
+  std::array<double, kTurns> slowest{}, round{};
+  std::vector<Mailbox> mailboxes(static_cast<size_t>(threads));
+#pragma omp parallel num_threads(threads)
+  {
+    const int thread = omp_get_thread_num();
+    for (int turn = 0; turn < kTurns; ++turn) {
+      // All together: only then do two on one core slow each other down.
+#pragma omp barrier
+      const auto begin = Clock::now();
+      keep(multiply_add_chains(kBurstRounds));
+      const double seconds = seconds_since(begin);
+#pragma omp critical
+      slowest[static_cast<size_t>(turn)] = std::max(slowest[static_cast<size_t>(turn)], seconds);
+#pragma omp barrier
+      const auto start = Clock::now();
+      if (threads > 1) pass_round(mailboxes, thread, 1 + turn * kLaps);
+      if (thread == 0) round[static_cast<size_t>(turn)] = seconds_since(start);
+    }
+  }
+  std::sort(slowest.begin(), slowest.end());
+  CoreReading reading;
+  reading.multiply_add_rate =
+      static_cast<double>(threads * kBurstRounds * operations_per_round()) / slowest[kTurns / 2];
+  if (threads > 1) reading.signal_seconds = *std::min_element(round.begin(), round.end()) / (kLaps * threads);
+  return reading;
+}
+
+}  // namespace convscope

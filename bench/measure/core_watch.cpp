@@ -1,0 +1,48 @@
+#include "bench/measure/core_watch.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "bench/measure/stopwatch.hpp"
+
+namespace convscope {
+namespace {}  // namespace
+
+CoreWatch::CoreWatch(Read read, const CoreReading& known, double patience_seconds)
+    : read_(std::move(read)), best_(known), patience_(patience_seconds) {}
+
+std::optional<CoreReading> CoreWatch::read() {
+  if (!read_) return std::nullopt;
+  const CoreReading reading = read_();
+  best_.multiply_add_rate = std::max(best_.multiply_add_rate, reading.multiply_add_rate);
+  // Between two threads on one core signals are shortest: that is not what to wait for.
+  if (reading.signal_seconds && share(reading) >= kOwnCores)
+    best_.signal_seconds = std::min(*reading.signal_seconds, best_.signal_seconds.value_or(1));
+  return reading;
+}
+
+std::optional<CoreReading> CoreWatch::wait() {
+  std::optional<CoreReading> reading = read();
+  while (reading && is_slow(*reading) && waited_ < patience_) {
+    const auto begin = Clock::now();
+    std::this_thread::sleep_for(kPlacingPause);
+    reading = read();
+    waited_ += seconds_since(begin);
+  }
+  return reading;
+}
+
+double CoreWatch::share(const CoreReading& reading) const {
+  return best_.multiply_add_rate > 0 ? reading.multiply_add_rate / best_.multiply_add_rate : 1;
+}
+
+double CoreWatch::distance(const CoreReading& reading) const {
+  return reading.signal_seconds && best_.signal_seconds ? *reading.signal_seconds / *best_.signal_seconds : 1;
+}
+
+bool CoreWatch::is_slow(const CoreReading& reading) const {
+  return share(reading) < kOwnCores || distance(reading) > kFarApart;
+}
+
+}  // namespace convscope
