@@ -18,9 +18,11 @@
 namespace convscope {
 namespace {
 
-constexpr double kSecondsEach = 0.1;     // for each of the three of memory
-constexpr double kSecondsOfCores = 0.3;  // for multiply-adds and for signals
-constexpr int64_t kBlock = 1024;         // floats; the read loop's unit
+constexpr double kSecondsEach = 0.1;  // for each of the three of memory
+// For multiply-adds and for signals, pauses included: threads that lie far apart may take some of them to
+// come near.
+constexpr double kSecondsOfRate = 0.3, kSecondsOfSignals = 0.5;
+constexpr int64_t kBlock = 1024;  // floats; the read loop's unit
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 // The shortest time of `work` on all threads, over at least three turns and `limit`. In the pause before each
@@ -42,7 +44,7 @@ double best_seconds(const std::function<void(int thread)>& work, double limit = 
 
 double fma_flops(int threads) {
   constexpr int64_t rounds = 200'000;
-  const double seconds = best_seconds([&](int) { keep(multiply_add_chains(rounds)); }, kSecondsOfCores);
+  const double seconds = best_seconds([&](int) { keep(multiply_add_chains(rounds)); }, kSecondsOfRate);
   return static_cast<double>(threads * rounds * operations_per_round()) / seconds;
 }
 
@@ -93,7 +95,7 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
 double signal_seconds(double fma_flops) {
   CoreWatch cores(read_cores, {fma_flops, std::nullopt}, 0);
   const auto begin = Clock::now();
-  while (seconds_since(begin) < kSecondsOfCores) {
+  while (seconds_since(begin) < kSecondsOfSignals) {
     std::this_thread::sleep_for(kPlacingPause);
     cores.read();
   }

@@ -8,7 +8,7 @@
 
 namespace convscope {
 
-// Takes about a second. Leaves a CPU at `threads` threads, which other devices take no notice of. An
+// Takes about 1.2 s. Leaves a CPU at `threads` threads, which other devices take no notice of. An
 // emulator has none: its rates mean nothing. Throws DeviceError.
 Ceilings measure_ceilings(Device& device, int threads);
 

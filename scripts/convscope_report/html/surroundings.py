@@ -24,7 +24,7 @@ def warnings(results) -> list:
     throttled = measured[measured["throttled"].map(bool)]
     if len(throttled):
         said.append(
-            f"{len(throttled)} of {len(measured)} rows were measured while the device was slower than it can be "
+            f"{len(throttled)} of {len(measured)} rows were measured on a device slower than it can be "
             "(a throttled clock, or badly placed threads); they rank last."
         )
     if rows["virtualised"].map(bool).any():
