@@ -16,7 +16,8 @@ struct CoreReading {
 };
 
 // The rate is the slowest thread's times their number, the median of three bursts; the signal goes round all
-// threads, the shortest of three turns. About 60 us for two threads.
+// threads, the shortest of three turns, which
+// end after 0.2 ms where a thread has no core at all. About 60 us for two threads.
 CoreReading read_cores();
 
 }  // namespace convscope

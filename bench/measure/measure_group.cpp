@@ -76,7 +76,8 @@ class Group {
         observer_(observer),
         copies_(problem, device, options.cache, options.seed),
         watches_(candidates.size()),
-        cores_(options.read_cores, options.known_cores, options.core_patience_seconds) {}
+        cores_(options.read_cores, options.known_cores,
+               std::min(options.core_patience_seconds, 5 * options.time_limit_seconds)) {}
 
   GroupMeasurement measure();
 

@@ -33,8 +33,9 @@ struct MeasureOptions : SamplingRule {
   std::string circumstances;   // what else the names in benchmark.json must tell apart
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;  // another one in tests
   std::function<CoreReading()> read_cores = convscope::read_cores;        // likewise
-  CoreReading known_cores;           // the ceilings, where they are known
-  double core_patience_seconds = 5;  // to wait for better placed threads, all candidates together
+  CoreReading known_cores;  // the ceilings, where they are known
+  // To wait for better placed threads, all candidates together; no more than five times a candidate's limit.
+  double core_patience_seconds = 5;
 };
 
 // On a GPU: runs from 50 us on are timed one by one, since events are precise enough; shorter ones in batches
