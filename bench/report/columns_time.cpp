@@ -119,8 +119,7 @@ std::span<const Column> time_columns() {
        [](const R& r) { return known(r.health.clock_mhz); }},
       {"core_share", "",
        "Median over the samples of the threads' multiply-add rate over the best one seen: about 1 where each "
-       "has a "
-       "core of its own, 0.5 where two share one.",
+       "has a core of its own, 0.5 where two share one.",
        [](const R& r) { return known(r.health.core_share); }},
       {"signal_ns", "ns",
        "Median over the samples of the time a cache line takes from one thread to the next.",
@@ -134,11 +133,11 @@ std::span<const Column> time_columns() {
       {"involuntary_switches", "", "Context switches forced on the program while it measured.",
        [](const R& r) { return known(r.health.involuntary_switches); }},
       {"discarded_samples", "",
-       "Samples thrown away, and taken again, because the clock was throttled or a core shared.",
+       "Samples thrown away, and taken again, because the clock was throttled or threads badly placed.",
        [](const R& r) { return r.time ? Cell{r.health.discarded_samples} : Cell{}; }},
       {"throttled", "",
-       "Whether the samples kept are, in the median, those of a throttled clock or a shared core: the row is "
-       "suspect.",
+       "Whether the samples kept are, in the median, those of a throttled clock or of badly placed threads: "
+       "the row is suspect.",
        [](const R& r) { return r.time ? Cell{r.health.throttled} : Cell{}; }},
   };
   return table;

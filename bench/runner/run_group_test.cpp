@@ -54,14 +54,15 @@ class RunGroup : public ::testing::Test {
 };
 
 TEST_F(RunGroup, MeasuresARightCandidate) {
-  ceilings_.fma_flops = 5e9;
+  ceilings_.fma_flops = 5e6;  // less than any reading, sanitized ones included
   const ResultRecord& record = run_alone({});
   EXPECT_EQ(record.outcome, Outcome::measured) << record.note;
-  EXPECT_EQ(record.reason, Reason::none);
+  // Others who use the cores meanwhile may well throttle it.
+  EXPECT_EQ(record.reason, record.health.throttled ? Reason::throttled : Reason::none);
   ASSERT_TRUE(record.time);
   EXPECT_GT(record.time->full.statistics.median, 0);
   EXPECT_EQ(record.implementation, "loops");
-  EXPECT_EQ(record.ceilings.fma_flops, 5e9);
+  EXPECT_EQ(record.ceilings.fma_flops, 5e6);
   EXPECT_EQ(record.key.network, "net");
   EXPECT_GT(record.operations.product_flops, 0);
   EXPECT_LT(record.accuracy.relative_l2.value_or(1), 1e-5);
