@@ -221,7 +221,9 @@ struct Ceilings {
   double cache_read_bytes = 0;  // from the last private cache level; of a GPU from L2
   // Multiply-adds of the tensor cores by operand type, sums in FP32.
   double tf32_flops = 0, bf16_flops = 0, fp16_flops = 0;
-  double signal_seconds = 0;  // a cache line from one thread of a CPU to the next; 0 with one thread
+  // A cache line from one thread of a CPU to the next; 0 with one thread, or if they never had cores of their
+  // own.
+  double signal_seconds = 0;
   DeviceKind device = DeviceKind::cpu;
 };
 

@@ -42,7 +42,10 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
 TEST(CoreReading, IsPlausibleBesideTheCeilings) {
   CpuDevice device;
   for (int threads = 1; threads <= std::min(2, device.info().cores); ++threads) {
-    const Ceilings ceilings = measure_ceilings(device, threads);
+    Ceilings ceilings = measure_ceilings(device, threads);
+    // Unknown where others used the cores all the while.
+    for (int attempt = 0; attempt < 10 && threads > 1 && ceilings.signal_seconds == 0; ++attempt)
+      ceilings = measure_ceilings(device, threads);
     double rate = 0;
     for (int turn = 0; turn < 20; ++turn) {
       const CoreReading reading = read_cores();

@@ -18,7 +18,8 @@ inline constexpr double kOwnCores = 0.7;
 inline constexpr double kFarApart = 2;
 
 // Threads that sleep this long are placed anew, busy ones stay where they are: two that lay far apart were
-// near again after 0.06 to 0.13 s of such pauses, 0.5 to 1.7 s of pauses of 1 ms, and not within 3 s of work.
+// near again after 0.06 to 0.13 s of such pauses, 0.5 to 1.7 s of pauses of 1 ms, and not within 3 s of work
+// (seven spells; not kept).
 inline constexpr auto kPlacingPause = std::chrono::milliseconds(10);
 
 class CoreWatch {
