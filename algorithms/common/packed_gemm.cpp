@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "algorithms/common/partial_vectors-inl.hpp"
+#include "algorithms/common/rounding.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace convscope::HWY_NAMESPACE {
@@ -20,12 +21,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
-// Rows times two vectors of accumulators, two of B and one broadcast must fit in the register file: 32
+// Rows times vectors of accumulators, the vectors of B and one broadcast must fit in the register file: 32
 // registers for AVX-512 and NEON, 16 for the others.
 constexpr int kLanes = HWY_LANES(float);
-constexpr int kRows = kLanes == 16 || HWY_ARCH_ARM_A64 ? 14 : 6;
-constexpr int kVectors = 2;
+constexpr int kRegisters = kLanes == 16 || HWY_ARCH_ARM_A64 ? 32 : 16;
+constexpr int kVectors = 2;  // of a packed panel
 constexpr int kColumns = kVectors * kLanes;
+constexpr int kRows = (kRegisters - 1 - kVectors) / kVectors;
+constexpr int most_rows(int vectors) {
+  return HWY_MIN(kRows, (kRegisters - 1 - vectors) / vectors);
+}
+// Vectors of a B that lies in rows, where A does too: each more of them reads A once less.
+constexpr int kMostVectors = 4;
+// Rows that go through all columns of such a B before the next: some blocks of each width.
+constexpr int64_t kRowsTogether = 18;
 constexpr int kLine = 16;  // floats
 // Rows of B that are fetched into the first cache before they are needed.
 constexpr int kRowsAhead = 16;
@@ -55,20 +64,20 @@ HWY_INLINE void store(Vector value, float* to, size_t count, GemmMode mode) {
     store_partial(value, tag, to, count);
 }
 
-// What is read of a panel: whole vectors, or its used columns only, in two vectors or in one.
-enum class Reads { panel, two_vectors, one_vector };
-
-// A register block of Rows x kColumns or less. Contiguous: the rows of A lie side by side
-// (a[k * a_stride + row]), otherwise one after the other (a[row * a_stride + k]).
-template <int Rows, bool Contiguous, Reads Width>
+// A register block of Rows x Vectors. Contiguous: the rows of A lie side by side (a[k * a_stride + row]),
+// otherwise one after the other (a[row * a_stride + k]). Masked: of the last vector of B only the used
+// columns may be read.
+template <int Rows, int Vectors, bool Contiguous, bool Masked>
 HWY_NOINLINE void kernel(const Block& block) {
-  constexpr bool two = Width != Reads::one_vector;
   const Tag tag;
-  Vector sum[Rows][kVectors];
+  Vector sum[Rows][Vectors];
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) sum[i][0] = sum[i][1] = hn::Zero(tag);
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) sum[i][v] = hn::Zero(tag);
 
-  const size_t first = HWY_MIN(block.columns, size_t{kLanes}), second = block.columns - first;
+  constexpr int kLast = (Vectors - 1) * kLanes;
+  const size_t last = block.columns - size_t{kLast};
   // C is on its way while the sums are made, a row at a time: all at once would hold up the loads of A and B.
   const float* c_ahead = block.c;
   const float* const c_end = block.c + Rows * block.c_stride;
@@ -82,17 +91,21 @@ HWY_NOINLINE void kernel(const Block& block) {
   const float *a = block.a, *a5 = a + 5 * stride, *a10 = a5 + 5 * stride;
   const int64_t b_ahead = kRowsAhead * block.b_stride;
   for (int64_t k = 0; k < block.depth; ++k) {
-    const Vector b0 = two ? hn::LoadU(tag, b) : load_partial(tag, b, first);
-    Vector b1 = b0;
-    if constexpr (Width == Reads::panel) b1 = hn::LoadU(tag, b + kLanes);
-    if constexpr (Width == Reads::two_vectors) b1 = load_partial(tag, b + kLanes, second);
-    __builtin_prefetch(b + b_ahead);
-    __builtin_prefetch(b + b_ahead + kColumns - 1);
+    Vector b_of[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      const float* const from = b + v * kLanes;
+      b_of[v] = Masked && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
+      __builtin_prefetch(from + b_ahead);
+    }
+    __builtin_prefetch(b + b_ahead + kLast + kLanes - 1);
     b += block.b_stride;
     __builtin_prefetch(ahead, 0, 2);
     ahead += block.ahead_step;
     if (k == c_next) {
-      for (const size_t at : {size_t{0}, first, block.columns - 1}) __builtin_prefetch(c_ahead + at, 1);
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) __builtin_prefetch(c_ahead + v * kLanes, 1);
+      __builtin_prefetch(c_ahead + block.columns - 1, 1);
       c_ahead += block.c_stride;
       c_next = c_ahead == c_end ? -1 : k + c_wait;
     }
@@ -100,8 +113,8 @@ HWY_NOINLINE void kernel(const Block& block) {
     for (int i = 0; i < Rows; ++i) {
       const float* const row = i < 5 ? a : i < 10 ? a5 : a10;
       const Vector value = hn::Set(tag, Contiguous ? a[i] : row[i % 5 * stride]);
-      sum[i][0] = hn::MulAdd(value, b0, sum[i][0]);
-      if constexpr (two) sum[i][1] = hn::MulAdd(value, b1, sum[i][1]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = hn::MulAdd(value, b_of[v], sum[i][v]);
     }
     a += Contiguous ? stride : 1;
     ++a5;
@@ -109,41 +122,37 @@ HWY_NOINLINE void kernel(const Block& block) {
   }
 
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-    float* const c = block.c + i * block.c_stride;
-    store(sum[i][0], c, first, block.mode);
-    if (two && second > 0) store(sum[i][1], c + kLanes, second, block.mode);
-  }
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      store(sum[i][v], block.c + i * block.c_stride + v * kLanes, v == Vectors - 1 ? last : size_t{kLanes},
+            block.mode);
 }
 
 using Kernel = void (*)(const Block&);
-template <bool Contiguous, Reads Width>
+template <int Vectors, bool Contiguous, bool Masked>
 struct Kernels {
   template <size_t... I>
   explicit constexpr Kernels(std::index_sequence<I...>)
-      : of{kernel<static_cast<int>(I) + 1, Contiguous, Width>...} {}
-  Kernel of[kRows];  // of[n - 1] computes n rows
+      : of{kernel<static_cast<int>(I) + 1, Vectors, Contiguous, Masked>...} {}
+  Kernel of[most_rows(Vectors)];  // of[n - 1] computes n rows
 };
-template <bool Contiguous, Reads Width>
-constexpr Kernels<Contiguous, Width> kKernels{std::make_index_sequence<kRows>{}};
+template <int Vectors, bool Contiguous, bool Masked>
+constexpr Kernels<Vectors, Contiguous, Masked> kKernels{std::make_index_sequence<most_rows(Vectors)>{}};
 
-template <bool Contiguous>
-const Kernel* kernels(Reads width) {
-  switch (width) {
-    case Reads::panel:
-      return kKernels<Contiguous, Reads::panel>.of;
-    case Reads::two_vectors:
-      return kKernels<Contiguous, Reads::two_vectors>.of;
-    case Reads::one_vector:
-      return kKernels<Contiguous, Reads::one_vector>.of;
+// kernels(v)[n - 1] computes n rows of v vectors.
+template <bool Contiguous, bool Masked>
+const Kernel* kernels(int64_t vectors) {
+  if constexpr (!Contiguous) {
+    if (vectors == 4) return kKernels<4, false, Masked>.of;
+    if (vectors == 3) return kKernels<3, false, Masked>.of;
   }
-  return nullptr;
+  return vectors == 2 ? kKernels<2, Contiguous, Masked>.of : kKernels<1, Contiguous, Masked>.of;
 }
 
-// A packed panel is whole in memory.
-Reads reads(int64_t columns, bool packed) {
-  if (columns == kColumns || (packed && !kMasks)) return Reads::panel;
-  return columns > kLanes ? Reads::two_vectors : Reads::one_vector;
+const Kernel* kernels(bool contiguous, bool masked, int64_t vectors) {
+  if (contiguous) return masked ? kernels<true, true>(vectors) : kernels<true, false>(vectors);
+  return masked ? kernels<false, true>(vectors) : kernels<false, false>(vectors);
 }
 
 GemmShape shape() {
@@ -153,20 +162,20 @@ GemmShape shape() {
 // A as rows a[row][k] or, transposed, a[k][row]. Its blocks are dealt out evenly: 16 rows as 8 + 8 rather
 // than 14 + 2. While a panel is multiplied the next one is fetched, a share with each block; callers go on
 // there, so that holds for the last panel too.
-void product(const float* a, int64_t a_stride, bool transposed, GemmPanels panels, float* c, int64_t c_stride,
-             int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
+void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels panels, float* c,
+               int64_t c_stride, int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
   const bool packed = panels.stride == 0;
   const int64_t row_step = transposed ? 1 : a_stride, b_stride = packed ? kColumns : panels.stride;
   const int64_t panel_step = packed ? kColumns * depth : kColumns;
-  const int64_t blocks = (rows + kRows - 1) / kRows;
+  const int64_t blocks = ceil_div(rows, kRows), share = kColumns / blocks;
   for (int64_t j = 0, panel = 0; j < columns; j += kColumns, ++panel) {
     const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j);
-    const Reads read = reads(width, packed);
-    const Kernel* const kernel_of = transposed ? kernels<true>(read) : kernels<false>(read);
+    // A packed panel is whole in memory.
+    const Kernel* const kernel_of =
+        kernels(transposed, !packed && width % kLanes != 0, ceil_div(width, kLanes));
     const float* const b = panels.data + panel * panel_step;
     for (int64_t n = 0; n < blocks; ++n) {
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
-      const int64_t share = kColumns / blocks;
       const Ahead next = ahead.from != nullptr ? Ahead{ahead.from + (panel * blocks + n) * kLine, ahead.step}
                          : packed              ? Ahead{b + panel_step + n * depth * share, share}
                                                : Ahead{b + panel_step + n * kLine, b_stride};
@@ -174,6 +183,40 @@ void product(const float* a, int64_t a_stride, bool transposed, GemmPanels panel
                                   c_stride, depth, static_cast<size_t>(width), mode, next.from, next.step});
     }
   }
+}
+
+// A and B in rows as they lie: few rows of A at a time go through all columns, so that A comes from memory
+// once and in long stretches, and B, which should fit into the second cache, as often as there are blocks.
+// Meanwhile the next rows of A are fetched, if the depth is all of them.
+void by_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
+             int64_t columns, int64_t depth, GemmMode mode) {
+  const int64_t vectors = ceil_div(columns, kLanes), groups = ceil_div(vectors, kMostVectors);
+  for (int64_t top = 0; top < rows; top += kRowsTogether) {
+    const int64_t together = HWY_MIN(kRowsTogether, rows - top);
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t j = g * vectors / groups * kLanes;
+      const int64_t width = HWY_MIN((g + 1) * vectors / groups * kLanes, columns) - j;
+      const int64_t in_vectors = ceil_div(width, kLanes);
+      const Kernel* const kernel_of = kernels(false, width % kLanes != 0, in_vectors);
+      const int64_t blocks = ceil_div(together, most_rows(static_cast<int>(in_vectors)));
+      for (int64_t n = 0; n < blocks; ++n) {
+        const int64_t begin = top + n * together / blocks, end = top + (n + 1) * together / blocks;
+        const float* const from = a + begin * a_stride;
+        const int64_t ahead_step = depth == a_stride && groups == 1 ? end - begin : 0;
+        kernel_of[end - begin - 1]({from, b.data + j, c + begin * c_stride + j, a_stride, b.stride, c_stride,
+                                    depth, static_cast<size_t>(width), mode, from + (end - begin) * a_stride,
+                                    ahead_step});
+      }
+    }
+  }
+}
+
+void product(const float* a, int64_t a_stride, bool transposed, GemmPanels b, float* c, int64_t c_stride,
+             int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
+  if (!transposed && b.stride != 0)
+    by_rows(a, a_stride, b, c, c_stride, rows, columns, depth, mode);
+  else
+    by_panels(a, a_stride, transposed, b, c, c_stride, rows, columns, depth, mode, ahead);
 }
 
 }  // namespace

@@ -128,9 +128,10 @@ constexpr GemmMode kModes[] = {GemmMode::overwrite, GemmMode::add, GemmMode::sub
 TEST(PackedGemm, MatchesDoubleLoopsAtEverySizeUpToTwoBlocks) {
   for_each_target([] {
     const int64_t most_rows = 2 * gemm_shape().rows_per_block + 1;
-    const int64_t most_columns = 2 * gemm_shape().columns_per_panel + 1;
+    const int64_t panel = gemm_shape().columns_per_panel;
     for (int64_t rows = 1; rows <= most_rows; ++rows)
-      for (const int64_t columns : {int64_t{1}, most_columns / 2 - 1, most_columns / 2, most_columns})
+      for (const int64_t columns :
+           {int64_t{1}, panel - 1, panel, 3 * panel / 2, 2 * panel - 1, 2 * panel + 1})
         for (const AOrder order : kOrders) expect_right({rows, columns, 5}, order, GemmMode::overwrite);
   });
 }

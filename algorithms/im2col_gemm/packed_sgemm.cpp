@@ -26,6 +26,11 @@ constexpr int64_t kGroupPanels = 3;
 // Rows in a packed block of A: half of a second-level cache.
 constexpr int64_t kMostRows = 504;
 
+// Columns for which rows of A are read in place beside a B in place, and of that B as many elements as half
+// of a second-level cache holds.
+constexpr int64_t kMostColumnsByRows = 256;
+constexpr int64_t kMostElementsByRows = 1 << 17;
+
 // Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
 // pixel lies, in elements.
 template <typename Body>
@@ -57,6 +62,11 @@ bool b_in_place(const MatrixProduct& product) {
   return product.images == Images::together && !product.b.transposed;
 }
 
+// Whether no operand is packed, as A is not read often: each of its rows goes through all columns at once.
+bool by_rows(const MatrixProduct& product, int64_t columns) {
+  return b_in_place(product) && !product.a.transposed && columns <= kMostColumnsByRows;
+}
+
 // One thread's share of a product.
 class Part {
  public:
@@ -75,10 +85,10 @@ class Part {
     // To add to a transposed C is slow.
     const int64_t most_depth = c_transposed ? panels * kMostDepth : kMostDepth;
     depth_ = ceil_div(share.depth.count(), ceil_div(share.depth.count(), most_depth));
-    // Other rows of A are not worth packing for a single panel.
+    b_in_place_ = b_in_place(product);
+    // Rows of A are not worth packing for a single panel.
     a_in_place_ =
         a_in_place(product) || (product.images == Images::together && share.columns.count() <= panel_);
-    b_in_place_ = b_in_place(product);
     // Where it lies as many as the first cache holds, as there is nothing to gain from more.
     panels_ = b_in_place_ ? std::max<int64_t>(1, kMostDepth / depth_) : group_floats_ / (depth_ * panel_);
     rows_ = (floats - scratch_floats(panels, 0)) / depth_;
@@ -91,6 +101,7 @@ class Part {
 
   void run(float* scratch) const {
     if (share_.rows.count() == 0 || share_.columns.count() == 0) return;
+    if (!c_transposed_ && by_rows(p_, share_.columns.count())) return run_by_rows();
     float* const tile = scratch;
     float* const b = tile + tile_floats();
     float* const a = b + group_floats_;
@@ -109,6 +120,17 @@ class Part {
   }
 
  private:
+  void run_by_rows() const {
+    const auto [rows, columns, depth] = share_;
+    const int64_t step =
+        ceil_div(depth.count(), ceil_div(depth.count() * columns.count(), kMostElementsByRows));
+    for (int64_t k = depth.begin; k < depth.end; k += step)
+      gemm_rows(p_.a.data + rows.begin * p_.a.stride + k, p_.a.stride,
+                {p_.b.data + k * p_.b.stride + columns.begin, p_.b.stride},
+                p_.c + rows.begin * p_.c_stride + columns.begin, p_.c_stride, rows.count(), columns.count(),
+                std::min(step, depth.end - k), mode(k));
+  }
+
   // Rows [row, row + rows) of A at the depth [k, k + depth).
   struct Block {
     int64_t row, rows, k, depth;
@@ -121,6 +143,11 @@ class Part {
   Rows rows_of(const Block& block, int64_t n) const {
     const int64_t begin = n * block.rows / blocks(block);
     return {begin, (n + 1) * block.rows / blocks(block) - begin};
+  }
+
+  // Of the part of the depth that begins at `k`.
+  GemmMode mode(int64_t k) const {
+    return k > share_.depth.begin || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
   }
 
   // A tile of C, and once more turned.
@@ -211,7 +238,7 @@ class Part {
   // Register block `n` of rows times a group of panels; `a` and `b` are what is packed.
   void multiply(const Block& block, int64_t n, const float* a, const float* b, int64_t j, int64_t columns,
                 float* tile) const {
-    const GemmMode mode = block.k > share_.depth.begin || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
+    const GemmMode mode = this->mode(block.k);
     const Rows rows = rows_of(block, n);
     const int64_t i = block.row + rows.begin, depth = block.depth;
     const auto gemm = a_in_place_ && !p_.a.transposed ? gemm_rows : gemm_columns;
@@ -314,10 +341,14 @@ Cut choose_cut(const MatrixProduct& product, int64_t threads, int64_t most_parti
     const int64_t depth = ceil_div(product.depth, cut.depth);
     // Few rows take as long as a whole register block, as B does not come faster.
     const int64_t steps = std::max<int64_t>(rows, gemm_shape().rows_per_block) * vectors;
-    const int64_t packed = rows + (b_in_place(product) ? 0 : vectors * lanes());
+    const int64_t in_columns = ceil_div(product.columns, cut.columns);
+    const int64_t packed =
+        (by_rows(product, in_columns) ? 0 : rows) + (b_in_place(product) ? 0 : vectors * lanes());
+    // Both operands come from memory or a cache that is shared, a vector in the time of two multiply-adds.
+    const int64_t read = rows / lanes() + vectors;
     // A barrier, and each C written, read and added.
     const int64_t sums = cut.depth == 1 ? 0 : 1000 + product.rows * product.columns / 2;
-    return depth * steps + depth * packed / 2 + sums;
+    return depth * (steps + packed / 2 + 2 * read) + sums;
   };
   Cut best{1, threads, 1};
   const auto consider = [&](const Cut& cut) {
@@ -345,7 +376,7 @@ MatrixProduct exchanged(MatrixProduct product) {
 // about 0.6, one of B for 0.2 or where it is turned 0.6 too, and a vector of C turned for 12. (Some are read
 // in place, which changes little.)
 bool better_exchanged(const MatrixProduct& product) {
-  if (product.images == Images::in_columns) return false;
+  if (product.images == Images::in_columns || by_rows(product, product.columns)) return false;
   const auto count = [](int64_t rows, int64_t columns) {
     const int64_t vectors = ceil_div(columns, lanes());
     return static_cast<double>(rows * vectors) + 0.6 * static_cast<double>(rows);

@@ -92,7 +92,13 @@ TEST(PackedSgemm, IsExactWhereTheDepthIsCut) {
 }
 
 TEST(PackedSgemm, IsExactOnSeveralBlocksOfRowsAndGroupsOfColumns) {
-  expect_exact_however_it_lies({330, 213, 27}, 1);
+  expect_exact_however_it_lies({330, 313, 27}, 1);
+}
+
+// Neither operand is packed, and a second part of the depth is added to the first.
+TEST(PackedSgemm, IsExactWhereRowsMeetMoreColumnsThanACacheHolds) {
+  expect_product({37, 150, 900}, false, false, false, 0, 1, 0);
+  expect_product({37, 150, 900}, false, false, true, 3, 2, 0);
 }
 
 TEST(PackedSgemm, IsExactOnEveryInstructionSet) {
