@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "algorithms/common/partial_vectors-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace convscope::HWY_NAMESPACE {
 namespace {
@@ -138,6 +140,67 @@ void copy_matrix(const float* in, int64_t in_step, float* out, int64_t out_step,
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// The lanes [begin, end).
+template <class D>
+HWY_INLINE hn::Mask<D> lanes_between(D d, int64_t begin, int64_t end) {
+  return hn::AndNot(hn::FirstN(d, static_cast<size_t>(begin)), hn::FirstN(d, static_cast<size_t>(end)));
+}
+
+// Lanes [begin, end) of a vector are in[lane * kEvery], the others zero.
+template <int kEvery, class D>
+HWY_INLINE hn::Vec<D> load_strided(D d, const float* in, int64_t begin, int64_t end) {
+  if constexpr (kEvery == 1) {
+    return hn::MaskedLoad(lanes_between(d, begin, end), d, in);
+  } else {
+    constexpr int64_t lanes = HWY_LANES(float), half = lanes / 2;
+    const auto part = [&](int64_t first) HWY_ATTR {
+      const int64_t from = HWY_MIN(HWY_MAX(begin - first, int64_t{0}), half);
+      const int64_t to = HWY_MIN(HWY_MAX(end - first, int64_t{0}), half);
+      const auto mask = lanes_between(d, 2 * from, HWY_MAX(2 * to - 1, int64_t{0}));
+      return hn::MaskedLoad(mask, d, in + 2 * first);
+    };
+    return hn::ConcatEven(d, part(half), part(0));
+  }
+}
+
+template <int kEvery>
+void copy_strided_by_vectors(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
+                             const PaddedRow& shape) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = HWY_LANES(float);
+  constexpr int64_t kNarrow = 2 * lanes;
+  const int64_t end = shape.before + shape.columns, width = end + shape.after;
+  // Narrow rows a vector of columns at a time, whose masks are made once; wide ones as they lie.
+  const int64_t together = width <= kNarrow ? rows : 1;
+  for (int64_t row = 0; row < rows; row += together)
+    for (int64_t column = 0; column < width; column += lanes) {
+      const int64_t first = HWY_MIN(HWY_MAX(shape.before - column, int64_t{0}), lanes);
+      const int64_t last = HWY_MIN(HWY_MAX(end - column, first), lanes);
+      const auto used = static_cast<size_t>(HWY_MIN(width - column, lanes));
+      const float* from = in + row * in_step + (column - shape.before) * kEvery;
+      float* to = out + row * out_step + column;
+      for (int64_t i = 0; i < together; ++i, from += in_step, to += out_step)
+        store_partial(load_strided<kEvery>(d, from, first, last), d, to, used);
+    }
+}
+
+#endif
+
+void copy_strided(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step, int64_t rows,
+                  const PaddedRow& shape) {
+#if HWY_TARGET != HWY_SCALAR
+  if (kMasks && every == 1) return copy_strided_by_vectors<1>(in, in_step, out, out_step, rows, shape);
+  if (kMasks && every == 2) return copy_strided_by_vectors<2>(in, in_step, out, out_step, rows, shape);
+#endif
+  for (int64_t row = 0; row < rows; ++row, in += in_step, out += out_step) {
+    float* to = out;
+    for (int64_t i = 0; i < shape.before; ++i) *to++ = 0;
+    for (int64_t i = 0; i < shape.columns; ++i) *to++ = in[i * every];
+    for (int64_t i = 0; i < shape.after; ++i) *to++ = 0;
+  }
+}
+
 }  // namespace
 }  // namespace convscope::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -147,6 +210,7 @@ namespace convscope {
 
 HWY_EXPORT(transpose_matrix);
 HWY_EXPORT(copy_matrix);
+HWY_EXPORT(copy_strided);
 
 void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                int64_t columns) {
@@ -156,6 +220,11 @@ void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, i
 void copy_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                int64_t columns) {
   HWY_DYNAMIC_DISPATCH(copy_matrix)(in, in_step, out, out_step, rows, columns);
+}
+
+void copy_strided_rows(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step,
+                       int64_t rows, const PaddedRow& row_shape) {
+  HWY_DYNAMIC_DISPATCH(copy_strided)(in, in_step, every, out, out_step, rows, row_shape);
 }
 
 }  // namespace convscope

@@ -12,4 +12,14 @@ void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, i
 // out[row * out_step + column] = in[row * in_step + column], for rows that lie far apart in memory.
 void copy_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows, int64_t columns);
 
+// A row that is written: zeros before and after what is copied.
+struct PaddedRow {
+  int64_t before = 0, columns = 0, after = 0;
+};
+
+// out[row * out_step + row_shape.before + column] = in[row * in_step + column * every], the rest of the
+// padded row is zero. Reads nothing else of `in`.
+void copy_strided_rows(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step,
+                       int64_t rows, const PaddedRow& row_shape);
+
 }  // namespace convscope

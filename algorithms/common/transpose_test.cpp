@@ -45,5 +45,35 @@ TEST(CopyRows, CopiesEveryElementAndNothingElse) {
   });
 }
 
+// The input has exactly the bytes that are read, so that the address sanitizer sees what is read beyond them.
+void expect_copied_strided(int64_t every, const PaddedRow& shape) {
+  constexpr int64_t kRows = 3;
+  const int64_t width = shape.before + shape.columns + shape.after;
+  const int64_t in_step = shape.columns * every + 3, out_step = width + 2;
+  std::vector<float> in((kRows - 1) * in_step + (shape.columns - 1) * every + 1);
+  std::vector<float> out(kRows * out_step, -1.0f);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i + 1);
+  copy_strided_rows(in.data(), in_step, every, out.data(), out_step, kRows, shape);
+  for (int64_t row = 0; row < kRows; ++row)
+    for (int64_t i = 0; i < out_step; ++i) {
+      const int64_t column = i - shape.before;
+      const float expected = i >= width                              ? -1.0f
+                             : column < 0 || column >= shape.columns ? 0.0f
+                                                                     : in[row * in_step + column * every];
+      ASSERT_EQ(out[row * out_step + i], expected)
+          << "every " << every << ", row " << row << ", " << i << " of " << shape.before << " + "
+          << shape.columns << " + " << shape.after;
+    }
+}
+
+TEST(CopyStridedRows, CopiesEveryNthElementBetweenZerosAndNothingElse) {
+  for_each_target([] {
+    for (const int64_t every : {1, 2, 3})
+      for (const int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50})
+        for (const int64_t before : {0, 1, 3, 17})
+          for (const int64_t after : {0, 2, 19}) expect_copied_strided(every, {before, columns, after});
+  });
+}
+
 }  // namespace
 }  // namespace convscope

@@ -1,7 +1,6 @@
 #include "algorithms/direct/staging.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "algorithms/common/transpose.hpp"
 
@@ -26,14 +25,15 @@ void stage_planar(const StagedInput& staged, const float* source, int64_t channe
     transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
     return;
   }
+  if (images == 1) {
+    copy_strided_rows(source, channel_stride, column_stride, to + inside.begin, staged.channel_step, channels,
+                      {0, inside.size(), 0});
+    return;
+  }
   for (int64_t c = 0; c < channels; ++c) {
     const float* from = source + c * channel_stride;
     float* row = to + c * staged.channel_step + inside.begin * images;
-    if (images == 1 && column_stride == 1) {
-      std::memcpy(row, from, static_cast<size_t>(inside.size()) * sizeof(float));
-    } else {
-      for (int64_t i = 0; i < inside.size(); ++i) row[i * images] = from[i * column_stride];
-    }
+    for (int64_t i = 0; i < inside.size(); ++i) row[i * images] = from[i * column_stride];
   }
 }
 

@@ -3,15 +3,10 @@
 
 #include <algorithm>
 
+#include "algorithms/common/transpose.hpp"
+
 namespace convscope::im2col_gemm {
 namespace {
-
-void copy_strided(const float* from, int64_t stride, float* to, int64_t count) {
-  if (stride == 1)
-    std::copy_n(from, count, to);
-  else
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
-}
 
 void add_strided(const float* from, float* to, int64_t stride, int64_t count) {
   if (stride == 1)
@@ -25,13 +20,18 @@ void add_strided(const float* from, float* to, int64_t stride, int64_t count) {
 Columns::Columns(const ConvProblem& problem) : problem_(problem), out_(problem.output()) {
   run_ = problem.groups == 1 && problem.dilation.w == 1 ? Runs{problem.filter.w, problem.in_channels}
                                                         : Runs{1, problem.in_channels_per_group()};
-  for (int64_t s = 0; s < problem.filter.w; ++s) inside_.push_back(inside(s));
+  for (int64_t r = 0; r < problem.filter.h; ++r)
+    rows_.push_back(
+        inside(r * problem.dilation.h - problem.pad.h, problem.stride.h, out_.h, problem.input.h));
+  for (int64_t s = 0; s < problem.filter.w; ++s)
+    columns_.push_back(
+        inside(s * problem.dilation.w - problem.pad.w, problem.stride.w, out_.w, problem.input.w));
 }
 
-Columns::Inside Columns::inside(int64_t s) const {
-  const int64_t offset = s * problem_.dilation.w - problem_.pad.w, stride = problem_.stride.w;
-  const int64_t last = problem_.input.w - 1 - offset;
-  const int64_t end = last < 0 ? 0 : std::min(out_.w, last / stride + 1);
+// Outputs [begin, end) of `outputs` whose input position output * stride + offset lies in [0, extent).
+Columns::Inside Columns::inside(int64_t offset, int64_t stride, int64_t outputs, int64_t extent) {
+  const int64_t last = extent - 1 - offset;
+  const int64_t end = last < 0 ? 0 : std::min(outputs, last / stride + 1);
   const int64_t begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
   return {std::min(begin, end), end, offset};
 }
@@ -54,20 +54,20 @@ void Columns::im2col_nchw(const Chunk& chunk, int64_t group, const float* input,
   for (int64_t unit = units.begin; unit < units.end; ++unit) {
     const int64_t c = group * p.in_channels_per_group() + unit / taps;
     const int64_t r = unit % taps / p.filter.w, s = unit % p.filter.w;
-    const Inside q = inside_[static_cast<size_t>(s)];
+    const Inside p_of = rows_[static_cast<size_t>(r)], q_of = columns_[static_cast<size_t>(s)];
+    const int64_t chunk_end = chunk.row + chunk.rows;
+    const int64_t begin = std::clamp(p_of.begin, chunk.row, chunk_end);
+    const int64_t end = std::clamp(p_of.end, begin, chunk_end);
     float* to = columns + unit * chunk.images * chunk.rows * out_.w;
-    for (int64_t n = chunk.image; n < chunk.image + chunk.images; ++n)
-      for (int64_t row = chunk.row; row < chunk.row + chunk.rows; ++row, to += out_.w) {
-        const int64_t h = row * p.stride.h - p.pad.h + r * p.dilation.h;
-        if (h < 0 || h >= p.input.h) {
-          std::fill_n(to, out_.w, 0.0F);
-          continue;
-        }
-        const float* from = input + (n * p.in_channels + c) * plane + h * p.input.w;
-        std::fill_n(to, q.begin, 0.0F);
-        copy_strided(from + (q.offset + q.begin * p.stride.w), p.stride.w, to + q.begin, q.end - q.begin);
-        std::fill(to + q.end, to + out_.w, 0.0F);
-      }
+    for (int64_t n = chunk.image; n < chunk.image + chunk.images; ++n) {
+      const float* from = input + (n * p.in_channels + c) * plane +
+                          (begin * p.stride.h + p_of.offset) * p.input.w + q_of.begin * p.stride.w +
+                          q_of.offset;
+      to = std::fill_n(to, (begin - chunk.row) * out_.w, 0.0F);
+      copy_strided_rows(from, p.stride.h * p.input.w, p.stride.w, to, out_.w, end - begin,
+                        {q_of.begin, q_of.end - q_of.begin, out_.w - q_of.end});
+      to = std::fill_n(to + (end - begin) * out_.w, (chunk_end - end) * out_.w, 0.0F);
+    }
   }
 }
 
@@ -80,7 +80,7 @@ void Columns::col2im_nchw(const Chunk& chunk, int64_t c, int64_t n, int64_t h, c
     if (row < 0) continue;
     const float* from = columns + (c * p.filter.h + r) * p.filter.w * pixels +
                         ((n - chunk.image) * chunk.rows + row) * out_.w;
-    for (const Inside& q : inside_) {
+    for (const Inside& q : columns_) {
       add_strided(from + q.begin, input_row + (q.offset + q.begin * p.stride.w), p.stride.w, q.end - q.begin);
       from += pixels;
     }

@@ -35,7 +35,7 @@ class Columns {
                       Range units) const;
 
  private:
-  // The q of one tap whose input position w = q * stride + offset lies inside the row.
+  // The p or q of one tap whose input position (h = p * stride + offset) lies inside the input.
   struct Inside {
     int64_t begin, end, offset;
   };
@@ -45,7 +45,7 @@ class Columns {
     int64_t taps, channels;  // of one run
   };
 
-  Inside inside(int64_t s) const;
+  static Inside inside(int64_t offset, int64_t stride, int64_t outputs, int64_t extent);
   // The output row of the chunk that reaches input row `h` by the tap row `r`, counted in the chunk, or -1.
   int64_t reaching_row(const Chunk& chunk, int64_t h, int64_t r) const;
   int64_t output_channel(const Chunk& chunk, int64_t group, int64_t k) const;
@@ -61,7 +61,7 @@ class Columns {
   ConvProblem problem_;
   Extent2 out_;
   Runs run_;
-  std::vector<Inside> inside_;  // by s
+  std::vector<Inside> rows_, columns_;  // by r, by s
 };
 
 }  // namespace convscope::im2col_gemm

@@ -28,7 +28,7 @@ constexpr int64_t kMostRows = 504;
 
 // Columns for which rows of A are read in place beside a B in place, and of that B as many elements as half
 // of a second-level cache holds.
-constexpr int64_t kMostColumnsByRows = 256;
+constexpr int64_t kMostColumnsByRows = 320;
 constexpr int64_t kMostElementsByRows = 1 << 17;
 
 // Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
