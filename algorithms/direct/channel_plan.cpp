@@ -12,8 +12,17 @@ namespace {
 
 struct Strip {
   Range pixels;
-  Range taps;  // of the columns, that fall inside for some pixel
+  Range taps;                   // of the columns, that fall inside for some pixel
+  std::vector<int8_t> skipped;  // of each of these taps, see TileJob
 };
+
+// Pixels of a strip that read padding, of `images` side by side.
+int8_t skipped(const Axis& columns, const Tap& tap, const Range& pixels, int64_t images) {
+  const Range inside = outputs_inside(columns.count, columns.step, tap.offset, columns.extent);
+  const int64_t first = inside.begin * images - pixels.begin, last = pixels.end - inside.end * images;
+  const int64_t count = first > 0 ? first : -std::max<int64_t>(last, 0);
+  return static_cast<int8_t>(std::clamp<int64_t>(count, -kMaxSkipped, kMaxSkipped));
+}
 
 // What the inner loop needs of one correlation, worked out once.
 struct Walk {
@@ -119,9 +128,13 @@ Walk ChannelPlan::make_walk(const Correlation& one, int64_t packed_at) const {
   for (const Tap& tap : one.rows.taps) walk.row_offset.push_back(tap.offset * staged_.row_step);
   for (const Tap& tap : one.columns.taps) walk.column_offset.push_back(staged_.column_offset(tap));
   const int64_t images = staged_.shape.images;
-  for (const Range& pixels : balanced_parts(one.columns.count * images, kernels_.max_pixels))
-    walk.strips.push_back(
-        {pixels, one.columns.taps_inside(pixels.begin / images, (pixels.end - 1) / images + 1)});
+  for (const Range& pixels : balanced_parts(one.columns.count * images, kernels_.max_pixels)) {
+    Strip strip{pixels, one.columns.taps_inside(pixels.begin / images, (pixels.end - 1) / images + 1), {}};
+    for (int64_t tap = strip.taps.begin; tap < strip.taps.end; ++tap)
+      strip.skipped.push_back(
+          skipped(one.columns, one.columns.taps[static_cast<size_t>(tap)], pixels, images));
+    walk.strips.push_back(std::move(strip));
+  }
   const auto& stride = written_shape_.stride;
   for (int64_t pixel = 0; pixel < one.columns.count * images; ++pixel)
     walk.pixel_offset.push_back(pixel % images * stride[0] +
@@ -242,6 +255,7 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
       job.columns = strip.taps.size();
       job.row_offset = walk.row_offset.data() + rows.begin;
       job.column_offset = walk.column_offset.data() + strip.taps.begin;
+      job.skipped = strip.skipped.data();
       if (walk.pixel_step != 0)
         prefetch_rows(to + strip.pixels.begin * walk.pixel_step, written_shape_.stride[1],
                       channels_of(task.block), (strip.pixels.size() - 1) * walk.pixel_step + 1);

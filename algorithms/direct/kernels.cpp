@@ -24,9 +24,9 @@ constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 constexpr int kTilePixels = kManyRegisters ? kMaxPixels : 6;
 constexpr int kRowVectors = kManyRegisters ? kMaxRowVectors : 2;
 
-// One input channel at one tap: every pixel's value, broadcast, times the filter vectors.
-template <int kStep, size_t kVectors, size_t... kPixel>
-HWY_INLINE void multiply_add(Vector (&sum)[sizeof...(kPixel)][kVectors], const Vector (&filter)[kVectors],
+// One input channel at one tap: the value of each pixel, broadcast, times the filter vectors.
+template <int kStep, size_t kPixels, size_t kVectors, size_t... kPixel>
+HWY_INLINE void multiply_add(Vector (&sum)[kPixels][kVectors], const Vector (&filter)[kVectors],
                              const float* HWY_RESTRICT x, std::index_sequence<kPixel...>) {
   const Tag d;
   const auto one = [&](Vector(&to)[kVectors], Vector value) HWY_ATTR {
@@ -34,6 +34,34 @@ HWY_INLINE void multiply_add(Vector (&sum)[sizeof...(kPixel)][kVectors], const V
     if constexpr (kVectors == 2) to[1] = hn::MulAdd(value, filter[1], to[1]);
   };
   (one(sum[kPixel], hn::Set(d, x[kPixel * kStep])), ...);
+}
+
+// Pixels [kFirst, kFirst + their number).
+template <size_t kFirst, size_t... kPixel>
+constexpr std::index_sequence<(kFirst + kPixel)...> pixels_from(std::index_sequence<kPixel...>) {
+  return {};
+}
+
+// Calls body(pixels that are not skipped): see TileJob. Small tiles skip none.
+template <size_t kPixels, typename Body>
+HWY_INLINE void for_pixels_inside(int skipped, const Body& body) {
+  if constexpr (kPixels > 2 * kMaxSkipped) {
+    switch (skipped) {
+      case 1:
+        return body(pixels_from<1>(std::make_index_sequence<kPixels - 1>()));
+      case 2:
+        return body(pixels_from<2>(std::make_index_sequence<kPixels - 2>()));
+      case 3:
+        return body(pixels_from<3>(std::make_index_sequence<kPixels - 3>()));
+      case -1:
+        return body(std::make_index_sequence<kPixels - 1>());
+      case -2:
+        return body(std::make_index_sequence<kPixels - 2>());
+      case -3:
+        return body(std::make_index_sequence<kPixels - 3>());
+    }
+  }
+  body(std::make_index_sequence<kPixels>());
 }
 
 template <size_t kVectors, size_t... kPixel>
@@ -75,14 +103,17 @@ void tile(const TileJob& job) {
             job.in + (job.in_offset + b * job.in_block_step + job.row_offset[r] + job.column_offset[s]);
         const float* HWY_RESTRICT f =
             job.filter + b * job.filter_block_step + r * job.filter_row_step + s * job.filter_column_step;
-        for (int64_t c = 0; c < channels; ++c) {
-          Vector filter[kVectors];
-          filter[0] = hn::LoadU(d, f);
-          if constexpr (kVectors == 2) filter[1] = hn::LoadU(d, f + lanes);
-          multiply_add<kStep, kVectors>(sum, filter, x, pixels);
-          f += static_cast<int64_t>(kVectors) * lanes;
-          x += job.in_channel_step;
-        }
+        const auto sum_channels = [&](auto inside) HWY_ATTR {
+          for (int64_t c = 0; c < channels; ++c) {
+            Vector filter[kVectors];
+            filter[0] = hn::LoadU(d, f);
+            if constexpr (kVectors == 2) filter[1] = hn::LoadU(d, f + lanes);
+            multiply_add<kStep>(sum, filter, x, inside);
+            f += static_cast<int64_t>(kVectors) * lanes;
+            x += job.in_channel_step;
+          }
+        };
+        for_pixels_inside<kPixels>(job.skipped == nullptr ? 0 : job.skipped[s], sum_channels);
       }
   }
   store_tile<kVectors>(sum, job.tile, pixels);

@@ -9,6 +9,7 @@ namespace convscope::direct {
 
 inline constexpr int kMaxPixels = 14;  // 14 x 2 sums, 2 filter vectors and one input value fill 31 registers
 inline constexpr int kMaxVectors = 2;
+inline constexpr int kMaxSkipped = 3;
 inline constexpr int kMaxRowChannels = 4;
 inline constexpr int kMaxRowVectors = 4;
 inline constexpr int kMaxDotTaps = 9;
@@ -33,6 +34,9 @@ struct TileJob {
   int64_t rows = 0;
   int64_t filter_row_step = 0;
   const int64_t* column_offset = nullptr;
+  // Of each column: how many of the first pixels, or where negative of the last ones, read zeros there. Up to
+  // kMaxSkipped are not multiplied. Null: none.
+  const int8_t* skipped = nullptr;
   int64_t columns = 0;
   int64_t filter_column_step = 0;
   bool accumulate = false;  // start from the tile's contents instead of zero
