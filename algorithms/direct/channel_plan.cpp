@@ -159,7 +159,7 @@ void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_
   if (lanes < group_lanes) std::fill(to, to + walk.block_step, 0.0f);
   if (all_taps && stride[3] == 1 && channel_stride != 1 && lane_stride != 1) {
     // Along the rows first: a few elements of each at a time come slowly from memory.
-    prefetch_rows(filter, lane_stride, lanes, channels * channel_stride);
+    if (forward) prefetch_rows(filter, lane_stride, lanes, channels * channel_stride);
     for (int64_t c = 0; c < channels; ++c)
       transpose(filter + c * channel_stride, lane_stride, to + c * group_lanes, walk.column_step, lanes,
                 problem_.filter.h * problem_.filter.w);
