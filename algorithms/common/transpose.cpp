@@ -185,6 +185,45 @@ void copy_strided_by_vectors(const float* in, int64_t in_step, float* out, int64
     }
 }
 
+// The first `count` lanes to out[lane * kEvery].
+template <int kEvery, bool kAdd, class D>
+HWY_INLINE void store_spread(hn::Vec<D> value, D d, float* out, int64_t count) {
+  const auto store = [&](hn::Vec<D> part, float* to, hn::Mask<D> mask) HWY_ATTR {
+    if constexpr (kAdd) part = hn::Add(part, hn::MaskedLoad(mask, d, to));
+    hn::BlendedStore(part, mask, d, to);
+  };
+  if constexpr (kEvery == 1) {
+    store(value, out, hn::FirstN(d, static_cast<size_t>(count)));
+  } else {
+    constexpr int64_t lanes = HWY_LANES(float), half = lanes / 2;
+    const hn::RebindToSigned<D> d_int;
+    const auto twice = hn::ShiftRight<1>(hn::Iota(d_int, 0));
+    const auto even =
+        hn::RebindMask(d, hn::Eq(hn::And(hn::Iota(d_int, 0), hn::Set(d_int, 1)), hn::Zero(d_int)));
+    const auto part = [&](int64_t first) HWY_ATTR {
+      const int64_t used = HWY_MIN(count - first, half);
+      if (used <= 0) return;
+      const auto lane = hn::Add(twice, hn::Set(d_int, static_cast<int32_t>(first)));
+      const auto spread = hn::TableLookupLanes(value, hn::IndicesFromVec(d, lane));
+      store(spread, out + 2 * first, hn::And(even, hn::FirstN(d, static_cast<size_t>(2 * used - 1))));
+    };
+    part(0);
+    part(half);
+  }
+}
+
+template <int kEvery, bool kAdd>
+void spread_by_vectors(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
+                       int64_t columns) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = HWY_LANES(float);
+  for (int64_t row = 0; row < rows; ++row, in += in_step, out += out_step)
+    for (int64_t column = 0; column < columns; column += lanes) {
+      const int64_t count = HWY_MIN(columns - column, lanes);
+      const auto value = load_partial(d, in + column, static_cast<size_t>(count));
+      store_spread<kEvery, kAdd>(value, d, out + column * kEvery, count);
+    }
+}
 #endif
 
 void copy_strided(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step, int64_t rows,
@@ -201,6 +240,28 @@ void copy_strided(const float* in, int64_t in_step, int64_t every, float* out, i
   }
 }
 
+template <bool kAdd>
+void spread(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every, int64_t rows,
+            int64_t columns) {
+#if HWY_TARGET != HWY_SCALAR
+  if (kMasks && every == 1) return spread_by_vectors<1, kAdd>(in, in_step, out, out_step, rows, columns);
+  if (kMasks && every == 2) return spread_by_vectors<2, kAdd>(in, in_step, out, out_step, rows, columns);
+#endif
+  for (int64_t row = 0; row < rows; ++row, in += in_step, out += out_step)
+    for (int64_t column = 0; column < columns; ++column)
+      out[column * every] = kAdd ? out[column * every] + in[column] : in[column];
+}
+
+void spread_set(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every, int64_t rows,
+                int64_t columns) {
+  spread<false>(in, in_step, out, out_step, every, rows, columns);
+}
+
+void spread_add(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every, int64_t rows,
+                int64_t columns) {
+  spread<true>(in, in_step, out, out_step, every, rows, columns);
+}
+
 }  // namespace
 }  // namespace convscope::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -211,6 +272,8 @@ namespace convscope {
 HWY_EXPORT(transpose_matrix);
 HWY_EXPORT(copy_matrix);
 HWY_EXPORT(copy_strided);
+HWY_EXPORT(spread_set);
+HWY_EXPORT(spread_add);
 
 void transpose(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                int64_t columns) {
@@ -225,6 +288,16 @@ void copy_rows(const float* in, int64_t in_step, float* out, int64_t out_step, i
 void copy_strided_rows(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step,
                        int64_t rows, const PaddedRow& row_shape) {
   HWY_DYNAMIC_DISPATCH(copy_strided)(in, in_step, every, out, out_step, rows, row_shape);
+}
+
+void spread_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every, int64_t rows,
+                 int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(spread_set)(in, in_step, out, out_step, every, rows, columns);
+}
+
+void add_spread_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every,
+                     int64_t rows, int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(spread_add)(in, in_step, out, out_step, every, rows, columns);
 }
 
 }  // namespace convscope

@@ -22,4 +22,11 @@ struct PaddedRow {
 void copy_strided_rows(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step,
                        int64_t rows, const PaddedRow& row_shape);
 
+// out[row * out_step + column * every] = in[row * in_step + column], or += for the second. What lies between
+// is not touched.
+void spread_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every, int64_t rows,
+                 int64_t columns);
+void add_spread_rows(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t every,
+                     int64_t rows, int64_t columns);
+
 }  // namespace convscope

@@ -75,5 +75,31 @@ TEST(CopyStridedRows, CopiesEveryNthElementBetweenZerosAndNothingElse) {
   });
 }
 
+// Both matrices have exactly the bytes that are touched.
+void expect_spread(int64_t every, int64_t columns, bool add) {
+  constexpr int64_t kRows = 3;
+  const int64_t in_step = columns + 3, out_step = columns * every + 2;
+  std::vector<float> in((kRows - 1) * in_step + columns);
+  std::vector<float> out((kRows - 1) * out_step + (columns - 1) * every + 1, -1.0f);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i + 1);
+  (add ? add_spread_rows : spread_rows)(in.data(), in_step, out.data(), out_step, every, kRows, columns);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto at = static_cast<int64_t>(i), row = at / out_step, place = at % out_step;
+    const bool spread = place % every == 0 && place / every < columns;
+    const float value = spread ? in[row * in_step + place / every] : -1.0f;
+    ASSERT_EQ(out[i], spread && add ? value - 1 : value)
+        << "every " << every << ", row " << row << ", " << place << " of " << columns
+        << (add ? ", added" : "");
+  }
+}
+
+TEST(SpreadRows, SetsOrAddsToEveryNthElementAndNothingElse) {
+  for_each_target([] {
+    for (const int64_t every : {1, 2, 3})
+      for (const int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50})
+        for (const bool add : {false, true}) expect_spread(every, columns, add);
+  });
+}
+
 }  // namespace
 }  // namespace convscope

@@ -49,7 +49,7 @@ class ChannelPlan final : public CorrelationPlan {
   int64_t packed_floats(const Correlation& correlation) const;
   void pack_block(const Correlation& correlation, const float* filter, int64_t lanes, int64_t channels,
                   const Walk& walk, float* to, int64_t group_lanes) const;
-  void store(const Walk& walk, const Strip& strip, const float* tile, int64_t group_lanes, int64_t channels,
+  void store(const Walk& walk, const Strip& strip, float* tile, int64_t group_lanes, int64_t channels,
              float* to) const;
   int64_t vectors_of(int64_t block) const;
   int64_t channels_of(int64_t block) const {
@@ -93,7 +93,8 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, con
     walks_.push_back(make_walk(one, packed));
     packed += packed_floats(one);
   }
-  lay_out({images, 1}, shape, packed, blocks_, kMaxPixels * block_lanes_);
+  // A tile, and once more turned.
+  lay_out({images, 1}, shape, packed, blocks_, 2 * kMaxPixels * block_lanes_);
 }
 
 std::string ChannelPlan::implementation() const {
@@ -207,11 +208,18 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
 }
 
 // `to` is the first pixel and channel of the row's block.
-void ChannelPlan::store(const Walk& walk, const Strip& strip, const float* tile, int64_t group_lanes,
+void ChannelPlan::store(const Walk& walk, const Strip& strip, float* tile, int64_t group_lanes,
                         int64_t channels, float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
   if (walk.pixel_step == 1) {
     transpose(tile, group_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(), channels);
+    return;
+  }
+  if (walk.pixel_step != 0) {
+    float* const turned = tile + kMaxPixels * block_lanes_;
+    transpose(tile, group_lanes, turned, kMaxPixels, strip.pixels.size(), channels);
+    spread_rows(turned, kMaxPixels, to + strip.pixels.begin * walk.pixel_step, channel_stride,
+                walk.pixel_step, channels, strip.pixels.size());
     return;
   }
   for (int64_t pixel = strip.pixels.begin; pixel < strip.pixels.end; ++pixel, tile += group_lanes) {

@@ -150,14 +150,7 @@ void PixelPlan::store_row(const Correlation& correlation, const Walk& walk, cons
     transpose(scratch, walk.columns, to, column_stride, channels, columns);
     return;
   }
-  for (int64_t c = 0; c < channels; ++c) {
-    const float* from = scratch + c * walk.columns;
-    float* at = to + c * channel_stride;
-    if (column_stride == 1)
-      std::copy_n(from, columns, at);
-    else
-      for (int64_t column = 0; column < columns; ++column) at[column * column_stride] = from[column];
-  }
+  spread_rows(scratch, walk.columns, to, channel_stride, column_stride, channels, columns);
 }
 
 void PixelPlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {

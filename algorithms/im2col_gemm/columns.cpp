@@ -3,19 +3,11 @@
 
 #include <algorithm>
 
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/common/transpose.hpp"
 
 namespace convscope::im2col_gemm {
-namespace {
-
-void add_strided(const float* from, float* to, int64_t stride, int64_t count) {
-  if (stride == 1)
-    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-  else
-    for (int64_t i = 0; i < count; ++i) to[i * stride] += from[i];
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Columns::Columns(const ConvProblem& problem) : problem_(problem), out_(problem.output()) {
   run_ = problem.groups == 1 && problem.dilation.w == 1 ? Runs{problem.filter.w, problem.in_channels}
@@ -71,17 +63,23 @@ void Columns::im2col_nchw(const Chunk& chunk, int64_t group, const float* input,
   }
 }
 
-void Columns::col2im_nchw(const Chunk& chunk, int64_t c, int64_t n, int64_t h, const float* columns,
-                          float* input_row) const {
+// To rows `h` of one channel's plane, tap by tap: an element's sums are in the order of the taps, however the
+// rows are shared out.
+void Columns::col2im_nchw(const Chunk& chunk, int64_t c, int64_t n, Range h, const float* columns,
+                          float* plane) const {
   const ConvProblem& p = problem_;
-  const int64_t pixels = chunk.images * chunk.rows * out_.w;
+  const int64_t pixels = chunk.images * chunk.rows * out_.w, stride = p.stride.h;
   for (int64_t r = 0; r < p.filter.h; ++r) {
-    const int64_t row = reaching_row(chunk, h, r);
-    if (row < 0) continue;
+    const int64_t offset = rows_[static_cast<size_t>(r)].offset;
+    const int64_t begin = std::max(chunk.row, ceil_div(std::max<int64_t>(h.begin - offset, 0), stride));
+    const int64_t end =
+        std::min(chunk.row + chunk.rows, ceil_div(std::max<int64_t>(h.end - offset, 0), stride));
     const float* from = columns + (c * p.filter.h + r) * p.filter.w * pixels +
-                        ((n - chunk.image) * chunk.rows + row) * out_.w;
+                        ((n - chunk.image) * chunk.rows + begin - chunk.row) * out_.w;
+    float* const to = plane + (begin * stride + offset) * p.input.w;
     for (const Inside& q : columns_) {
-      add_strided(from + q.begin, input_row + (q.offset + q.begin * p.stride.w), p.stride.w, q.end - q.begin);
+      add_spread_rows(from + q.begin, out_.w, to + q.offset + q.begin * p.stride.w, stride * p.input.w,
+                      p.stride.w, end - begin, q.end - q.begin);
       from += pixels;
     }
   }
@@ -137,8 +135,8 @@ void Columns::col2im_nhwc(const Chunk& chunk, int64_t n, int64_t h, const float*
       const int64_t pixel = ((n - chunk.image) * chunk.rows + row) * out_.w + q;
       const float* from = columns + (pixel * p.filter.h + r) * filter_row;
       for_each_run(q, [&](int64_t s, int64_t w, Range part) {
-        add_strided(from + (s + part.begin) * channels, input_row + (w + part.begin) * p.in_channels, 1,
-                    (part.end - part.begin) * channels);
+        add_spread_rows(from + (s + part.begin) * channels, 0, input_row + (w + part.begin) * p.in_channels,
+                        0, 1, 1, (part.end - part.begin) * channels);
       });
     }
   }
@@ -167,20 +165,24 @@ void Columns::col2im(const Chunk& chunk, int64_t group, const float* columns, fl
   const ConvProblem& p = problem_;
   const InputRows rows = input_rows(problem_, chunk);
   const int64_t height = rows.end - rows.begin, channels = p.in_channels_per_group();
-  for (int64_t unit = units.begin; unit < units.end; ++unit) {
-    const int64_t h = rows.begin + unit % height;
-    if (p.layout == Layout::nchw) {
+  if (p.layout == Layout::nchw) {
+    for (int64_t unit = units.begin, next = 0; unit < units.end; unit = next) {
+      next = std::min((unit / height + 1) * height, units.end);
+      const Range h{rows.begin + unit % height, rows.begin + unit % height + next - unit};
       const int64_t c = unit / height % channels, n = chunk.image + unit / height / channels;
-      float* row = input + ((n * p.in_channels + group * channels + c) * p.input.h + h) * p.input.w;
-      if (h >= rows.fresh) std::fill_n(row, p.input.w, 0.0F);
-      col2im_nchw(chunk, c, n, h, columns, row);
-    } else {
-      const int64_t n = chunk.image + unit / height;
-      float* row = input + (n * p.input.h + h) * p.input.w * p.in_channels + group * channels;
-      if (h >= rows.fresh)
-        for (int64_t w = 0; w < p.input.w; ++w) std::fill_n(row + w * p.in_channels, channels, 0.0F);
-      col2im_nhwc(chunk, n, h, columns, row);
+      float* plane = input + (n * p.in_channels + group * channels + c) * p.input.h * p.input.w;
+      const int64_t fresh = std::clamp(rows.fresh, h.begin, h.end);
+      std::fill(plane + fresh * p.input.w, plane + h.end * p.input.w, 0.0F);
+      col2im_nchw(chunk, c, n, h, columns, plane);
     }
+    return;
+  }
+  for (int64_t unit = units.begin; unit < units.end; ++unit) {
+    const int64_t h = rows.begin + unit % height, n = chunk.image + unit / height;
+    float* row = input + (n * p.input.h + h) * p.input.w * p.in_channels + group * channels;
+    if (h >= rows.fresh)
+      for (int64_t w = 0; w < p.input.w; ++w) std::fill_n(row + w * p.in_channels, channels, 0.0F);
+    col2im_nhwc(chunk, n, h, columns, row);
   }
 }
 

@@ -52,8 +52,8 @@ class Columns {
 
   void im2col_nchw(const Chunk& chunk, int64_t group, const float* input, float* columns, Range units) const;
   void im2col_nhwc(const Chunk& chunk, int64_t group, const float* input, float* columns, Range units) const;
-  void col2im_nchw(const Chunk& chunk, int64_t c, int64_t n, int64_t h, const float* columns,
-                   float* row) const;
+  void col2im_nchw(const Chunk& chunk, int64_t c, int64_t n, Range h, const float* columns,
+                   float* plane) const;
   void col2im_nhwc(const Chunk& chunk, int64_t n, int64_t h, const float* columns, float* row) const;
   template <typename Visit>
   void for_each_run(int64_t q, Visit visit) const;
