@@ -89,6 +89,8 @@ void CorrelationPlan::lay_out(UnitSize unit, const StagedInput::Shape& staged_sh
     units_at_once_ = ceil_div(units_, chunks);
     const int64_t tasks = units_at_once_ * blocks_ * static_cast<int64_t>(correlations_.size());
     row_parts_ = ceil_div(enough, tasks);
+    // As many for each thread: a ninth task holds up two.
+    while (tasks * row_parts_ % options_.threads != 0) ++row_parts_;
   }
   scratch_at_ = staged_at_ + units_at_once_ * unit_floats_;
   total_floats_ = scratch_at_ + thread_floats_ * options_.threads;
