@@ -17,26 +17,6 @@ int64_t first_offset(const std::vector<Correlation>& correlations) {
   return first;
 }
 
-// One residue of one row, one image, planar: `to` has channel_step between channels.
-void stage_planar(const StagedInput& staged, const float* source, int64_t channel_stride,
-                  int64_t column_stride, Range inside, float* to) {
-  const auto& [channels, images, multiple, blocked] = staged.shape;
-  if (images == 1 && column_stride > 1 && channel_stride == 1) {
-    transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
-    return;
-  }
-  if (images == 1) {
-    copy_strided_rows(source, channel_stride, column_stride, to + inside.begin, staged.channel_step, channels,
-                      {0, inside.size(), 0});
-    return;
-  }
-  for (int64_t c = 0; c < channels; ++c) {
-    const float* from = source + c * channel_stride;
-    float* row = to + c * staged.channel_step + inside.begin * images;
-    for (int64_t i = 0; i < inside.size(); ++i) row[i * images] = from[i * column_stride];
-  }
-}
-
 void clear_planar_edges(const StagedInput& staged, Range inside, float* to) {
   const int64_t images = staged.shape.images;
   for (int64_t c = 0; c < staged.shape.channels; ++c) {
@@ -46,7 +26,27 @@ void clear_planar_edges(const StagedInput& staged, Range inside, float* to) {
   }
 }
 
-// The same, blocked.
+// One residue of one row, one image, planar. Where there is one image side by side the padding is written
+// too.
+void stage_planar(const StagedInput& staged, const float* source, int64_t channel_stride,
+                  int64_t column_stride, Range inside, float* to) {
+  const auto& [channels, images, multiple, blocked] = staged.shape;
+  if (images > 1) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const float* from = source + c * channel_stride;
+      float* row = to + c * staged.channel_step + inside.begin * images;
+      for (int64_t i = 0; i < inside.size(); ++i) row[i * images] = from[i * column_stride];
+    }
+  } else if (channel_stride == 1) {
+    transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
+    clear_planar_edges(staged, inside, to);
+  } else {
+    copy_strided_rows(source, channel_stride, column_stride, to, staged.channel_step, channels,
+                      {inside.begin, inside.size(), staged.width - inside.end});
+  }
+}
+
+// One residue of one row, one image, blocked.
 void stage_blocked(const StagedInput& staged, const float* source, int64_t channel_stride,
                    int64_t column_stride, Range inside, float* to) {
   const int64_t pixel = staged.shape.images * kChannelBlock;
@@ -137,6 +137,7 @@ void prefetch_rows(const float* at, int64_t step, int64_t rows, int64_t columns)
 }
 
 void clear_padding(const StagedInput& staged, float* to) {
+  if (!staged.shape.blocked && staged.shape.images == 1) return;
   for (const auto& residue : staged.residues) {
     if (staged.shape.blocked)
       clear_blocked_edges(staged, residue.inside, to);
@@ -151,7 +152,7 @@ void stage_row(const StagedInput& staged, const float* source, const std::array<
   const int64_t column_stride = staged.step * stride[3];
   if (stride[3] == 1) prefetch_rows(source + stride[2], stride[1], staged.shape.channels, staged.extent);
   for (const auto& [residue, inside, source_column] : staged.residues) {
-    for (int64_t n = 0; n < (inside.empty() ? 0 : staged.shape.images); ++n) {
+    for (int64_t n = 0; n < staged.shape.images; ++n) {
       const float* from = source + n * stride[0] + source_column * stride[3];
       if (staged.shape.blocked)
         stage_blocked(staged, from, stride[1], column_stride, inside, to + n * kChannelBlock);

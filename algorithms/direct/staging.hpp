@@ -55,8 +55,7 @@ struct StagedInput {
 // rows of different channels are pages apart, and the hardware's prefetcher does not follow so many of them.
 void prefetch_rows(const float* at, int64_t step, int64_t rows, int64_t columns);
 
-// Zeroes the padding of one staged row at `to`. It is the same for every row, and stage_row() leaves it
-// alone.
+// Zeroes the padding of one staged row at `to` that stage_row() leaves alone. It is the same for every row.
 void clear_padding(const StagedInput& staged, float* to);
 
 // Fills the rest of the row from `source`, which points at the row in the unit's first image and channel of a
