@@ -36,6 +36,8 @@ class Gemm {
   virtual std::string name() const = 0;
   // Whether it takes products whose images are not together.
   virtual bool takes_images() const = 0;
+  // With up to so many columns a product gains more from images together in C than copying them apart costs.
+  virtual int64_t most_columns_together() const { return 0; }
   // What one thread needs to work well when `cap` bytes are to be had, a multiple of 64.
   virtual int64_t scratch_bytes(int64_t cap) const = 0;
   // Uses up to `threads` threads, or one when called inside a parallel region. `scratch` has `scratch_bytes`

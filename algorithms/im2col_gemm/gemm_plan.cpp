@@ -48,7 +48,11 @@ GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptio
     const int64_t cap = std::max<int64_t>(0, left / workers - kLineBytes);
     const int64_t bytes =
         std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
-    return cut(problem, bytes, gemm.takes_images());
+    Chunks chunks = cut(problem, bytes, gemm.takes_images());
+    if (problem.pass == Pass::forward && problem.layout == Layout::nchw && chunks.builds_columns &&
+        chunks.list.front().images > 1 && chunks.pixels <= gemm.most_columns_together())
+      chunks.gathers_output = true;
+    return chunks;
   };
   chunks_ = cut_for(1);
   const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /

@@ -252,10 +252,14 @@ TEST_F(PackedRow, TakesNoMoreThreadsThanItsWorkspaceIsFor) {
   omp_set_num_threads(before);
 }
 
-TEST_F(PackedRow, NeedsNoGatheredOutputs) {
-  const ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1");
-  const double columns = 4.0 * 49 * 8 * 9;
-  EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * columns);
+TEST_F(PackedRow, GathersOutputsOnlyInForwardOfFewPixels) {
+  const auto copied = [&](const char* line) {
+    const ConvProblem p = parse_problem(line);
+    return row().operations(p)->bytes - static_cast<double>(p.total_bytes());
+  };
+  EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 49 * (8 * 9 + 5));
+  EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=14x14 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 196 * 8 * 9);
+  EXPECT_EQ(copied("backward_filter fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 49 * 8 * 9);
 }
 
 TEST_F(PackedRow, IsOurOwn) {

@@ -394,6 +394,7 @@ class Packed final : public Gemm {
     return std::to_string(shape.rows_per_block) + "x" + std::to_string(shape.columns_per_panel);
   }
   bool takes_images() const override { return true; }
+  int64_t most_columns_together() const override { return kMostColumnsByRows; }
   int64_t scratch_bytes(int64_t cap) const override {
     const int64_t least = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
     return round_up(std::clamp(cap, least, Part::scratch_floats(kGroupPanels, kMostRows) * kFloat), 64);
