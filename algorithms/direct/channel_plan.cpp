@@ -3,6 +3,7 @@
 // NCHW). The filter is packed as [group][channel block][summed block][r][s][summed channel][lane].
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/correlation_plan.hpp"
@@ -16,8 +17,10 @@ struct Strip {
   std::vector<int8_t> skipped;  // of each of these taps, see TileJob
 };
 
-// Pixels of a strip that read padding, of `images` side by side.
+// Pixels of a strip, with `images` side by side, that read padding and need not be multiplied. Tiles of few
+// pixels multiply them all.
 int8_t skipped(const Axis& columns, const Tap& tap, const Range& pixels, int64_t images) {
+  if (pixels.size() <= 2 * kMaxSkipped) return 0;
   const Range inside = outputs_inside(columns.count, columns.step, tap.offset, columns.extent);
   const int64_t first = inside.begin * images - pixels.begin, last = pixels.end - inside.end * images;
   const int64_t count = first > 0 ? first : -std::max<int64_t>(last, 0);
@@ -106,7 +109,10 @@ double ChannelPlan::multiply_adds() const {
   double pairs = 0;
   for (size_t i = 0; i < correlations_.size(); ++i) {
     int64_t columns = 0;
-    for (const Strip& strip : walks_[i].strips) columns += strip.pixels.size() * strip.taps.size();
+    for (const Strip& strip : walks_[i].strips) {
+      columns += strip.pixels.size() * strip.taps.size();
+      for (const int8_t count : strip.skipped) columns -= std::abs(count);
+    }
     pairs += static_cast<double>(correlations_[i].rows.taps_inside_all()) * static_cast<double>(columns);
   }
   const int64_t lanes = round_up(written_channels_, kernels_.lanes);

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <random>
+#include <string>
 
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/direct/geometry.hpp"
@@ -375,6 +376,16 @@ TEST(Direct, CountsNoMoreThanTheMultiplyAddsOfWholeVectors) {
   for (const ConvProblem& problem :
        every_pass_and_layout(parse_problem("n=2 c=48 hw=9x9 k=48 rs=3x3 pad=1x1")))
     EXPECT_LE(direct_algorithm().operations(problem)->product_flops, problem.nominal_flops());
+}
+
+TEST(Direct, MultipliesNoPaddingInWideTiles) {
+  if (direct::best_kernels().max_pixels < 13) GTEST_SKIP() << "tiles have few pixels, and these skip none";
+  for (const char* pass : {"forward", "backward_data"})
+    for (const char* shape : {"hw=13x13 k=48 rs=3x3 pad=1x1", "hw=17x17 k=48 rs=1x7 pad=0x3",
+                              "hw=14x14 k=48 rs=5x5 pad=2x2", "hw=27x27 k=48 rs=3x3 pad=1x1 stride=2x2"}) {
+      const ConvProblem problem = parse_problem(std::string(pass) + " n=1 c=48 " + shape);
+      EXPECT_EQ(direct_algorithm().operations(problem)->product_flops, problem.effective_flops()) << shape;
+    }
 }
 
 TEST(DirectGeometry, SplitsBackwardDataByResidueOfTheStride) {
