@@ -33,7 +33,8 @@ constexpr int most_rows(int vectors) {
 }
 // Vectors of a B that lies in rows, where A does too: each more of them reads A once less.
 constexpr int kMostVectors = 4;
-// Rows that go through all columns of such a B before the next: some blocks of each width.
+// Rows that go through all columns of such a B before the next, where these are several groups: some blocks
+// of each width.
 constexpr int64_t kRowsTogether = 18;
 constexpr int kLine = 16;  // floats
 // Rows of B that are fetched into the first cache before they are needed.
@@ -191,8 +192,9 @@ void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels pan
 void by_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
              int64_t columns, int64_t depth, GemmMode mode) {
   const int64_t vectors = ceil_div(columns, kLanes), groups = ceil_div(vectors, kMostVectors);
-  for (int64_t top = 0; top < rows; top += kRowsTogether) {
-    const int64_t together = HWY_MIN(kRowsTogether, rows - top);
+  const int64_t row_step = groups == 1 ? rows : kRowsTogether;
+  for (int64_t top = 0; top < rows; top += row_step) {
+    const int64_t together = HWY_MIN(row_step, rows - top);
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t j = g * vectors / groups * kLanes;
       const int64_t width = HWY_MIN((g + 1) * vectors / groups * kLanes, columns) - j;

@@ -36,9 +36,9 @@ struct Ahead {
 
 // C[rows x columns] (=|+=|-=) A * B over `depth`: A as ordinary rows, a[row * a_stride + k]; B packed, panel
 // j at b + j * columns_per_panel * depth, or not; C row-major with `c_stride` elements a row. Runs on the
-// calling thread. Loops so that one packed B panel stays in L1 and A in L2: a depth of a few hundred fits. A B
-// in rows should fit into L2, then A is read once, from wherever it is, and `ahead` is not looked at. Longer
-// sums are split by the caller with GemmMode::add.
+// calling thread. Loops so that one packed B panel stays in L1 and A in L2: a depth of a few hundred fits. A
+// B in rows should fit into L2, then A is read once, from wherever it is, and `ahead` is not looked at.
+// Longer sums are split by the caller with GemmMode::add.
 void gemm_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
                int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 

@@ -7,7 +7,6 @@
 #include "algorithms/common/transpose.hpp"
 
 namespace convscope::im2col_gemm {
-namespace {}  // namespace
 
 Columns::Columns(const ConvProblem& problem) : problem_(problem), out_(problem.output()) {
   run_ = problem.groups == 1 && problem.dilation.w == 1 ? Runs{problem.filter.w, problem.in_channels}

@@ -9,10 +9,13 @@ of --aa are apart.
 Between two runs the machine changes, by 10 or 20% on a shared one. The candidates of a contest (a layer, a
 pass, ...) are measured interleaved, so they drift together. Those whose code is the same on both sides are
 witnesses: a row's ratio is judged relative to their middle one, and no finer than they agree.
+
+A neighbour can also slow single rows for a whole run. Against that help several pairs of runs in turn: a row
+then has the verdict that most pairs give it.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,6 +134,38 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
     for contest in contests.values():
         judge(contest, floor.share, matters)
     return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
+
+
+def compare_pairs(pairs: list, matters: float) -> tuple:
+    """Return what compare() returns, of several pairs (A, B) measured in turn: see majority().
+
+    The Floor and the share that matters are the largest of the pairs, the rows of one side the first pair's.
+    """
+    done = [compare(a, b, matters) for a, b in pairs]
+    rows = defaultdict(list)
+    for found, *_ in done:
+        for made in found:
+            rows[tuple(made.place.values())].append(made)
+    floor = max((of_pair for _, of_pair, *_ in done), key=lambda of_pair: of_pair.share)
+    found = [majority(row) for row in rows.values()]
+    return found, floor, max(of_pair for _, _, of_pair, *_ in done), *done[0][3:]
+
+
+def majority(of_pairs: list) -> Comparison:
+    """Return the Comparison with the middle ratio, its verdict that of more than half the pairs.
+
+    Where no verdict has more than half, it is UNDECIDED.
+    """
+    counts = Counter(made.verdict for made in of_pairs)
+    verdict, votes = counts.most_common(1)[0]
+    by_ratio = sorted(of_pairs, key=lambda made: 0 if made.ratio is None else made.ratio)
+    made = by_ratio[len(by_ratio) // 2]
+    made.verdict = verdict if 2 * votes > len(of_pairs) else "UNDECIDED"
+    if len(of_pairs) > 1:
+        made.remarks.insert(
+            0, "pairs: " + ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+        )
+    return made
 
 
 def same_code(a: dict, b: dict) -> bool:

@@ -104,6 +104,43 @@ def test_what_all_rows_of_one_program_do_is_the_machines_drift(tmp_path):
     assert "2.00x" in done.out
 
 
+def test_a_row_has_the_verdict_of_most_pairs(tmp_path):
+    slowed = tmp_path / "slowed"
+    made_up_gpu(slowed, device="cpu", slower=2, source=DATA / "same_b", commit="another")
+    same, slower = (DATA / "same_a", DATA / "same_b"), (DATA / "same_a", slowed)
+
+    def verdict(*runs):
+        done = report(
+            "compare", *runs, "--where", "layer=b", "--where", "pass=forward", "--fail-on", "slower"
+        )
+        row = re.search(r"([A-Z]+) +b +forward +2 +winograd.mixed.cpu .*", done.out)
+        return row[1], re.search(r"pairs: [^;]*|$", row[0])[0].strip(), done.code
+
+    assert verdict(*same) == ("SAME", "", 0)
+    assert verdict(*slower) == ("SLOWER", "", 1)
+    assert verdict(*same, *slower, *same) == ("SAME", "pairs: 1 SLOWER, 2 SAME", 0)
+    assert verdict(*same, *slower, *slower) == ("SLOWER", "pairs: 2 SLOWER, 1 SAME", 1)
+    assert verdict(*same, *slower) == ("UNDECIDED", "pairs: 1 SLOWER, 1 SAME", 0)
+
+
+def test_the_middle_pair_stands_for_a_row():
+    from convscope_report.compare import Comparison, majority
+
+    def pair(ratio, verdict):
+        return Comparison({}, verdict, 1.0, ratio, ratio)
+
+    made = majority([pair(1.3, "SLOWER"), pair(1.0, "SAME"), pair(1.02, "SAME")])
+    assert (made.ratio, made.verdict) == (1.02, "SAME")
+    assert majority([pair(None, "REFUSED"), pair(0.8, "FASTER")]).verdict == "UNDECIDED"
+    assert majority([pair(0.8, "FASTER")]).remarks == []
+
+
+def test_an_unpaired_run_is_refused():
+    done = report("compare", DATA / "basic", DATA / "basic", DATA / "layouts")
+    assert done.code == 2
+    assert "layouts: a further A without its B" in done.err
+
+
 WITNESSES = {
     "none": ([], 1.2, "SLOWER", None),
     "too few": ([1.2, 1.2], 1.2, "SLOWER", None),

@@ -13,14 +13,21 @@ SUMMARY = (
 )
 EXAMPLE = """\
   convscope-report compare out/before out/after
-  convscope-report compare out/before out/after --fail-on slower --where pass=forward"""
+  convscope-report compare out/before out/after --fail-on slower --where pass=forward
+  convscope-report compare out/before-1 out/after-1 out/before-2 out/after-2 out/before-3 out/after-3"""
 QUESTION = "Is B faster or slower than A, row by row, beyond the noise?"
 
 
 def arguments(parser) -> None:
-    """Take A, B, --where, --matters, --fail-on, --format and -o."""
+    """Take A, B, further pairs, --where, --matters, --fail-on, --format and -o."""
     parser.add_argument("a", metavar="A", help="The result folder to compare against.")
     parser.add_argument("b", metavar="B", help="The result folder to judge.")
+    parser.add_argument(
+        "more",
+        nargs="*",
+        metavar="A B",
+        help="Further pairs of the same two, measured in turn: a row has the verdict of most pairs.",
+    )
     parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
     parser.add_argument(
         "--matters",
@@ -43,8 +50,13 @@ def run(options) -> int:
     if options.matters <= 0:
         raise ReportError(f"--matters {options.matters:g}: expected a percentage above 0, as in --matters 5")
     wanted = conditions(options.where, "--where")
-    a, b = (results.load([path]).where(**wanted) for path in (options.a, options.b))
-    found, floor, matters, only_a, only_b = compare.compare(a, b, options.matters / 100)
+    if len(options.more) % 2 != 0:
+        raise ReportError(
+            f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"
+        )
+    loaded = [results.load([path]).where(**wanted) for path in (options.a, options.b, *options.more)]
+    pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
+    found, floor, matters, only_a, only_b = compare.compare_pairs(pairs, options.matters / 100)
     made = verdicts(options, found, floor, matters, only_a, only_b)
     write_or_print(render([made], options.format), options.out)
     failing = {"slower": {"SLOWER"}, "undecided": {"SLOWER", "UNDECIDED", "REFUSED"}}.get(
@@ -73,7 +85,8 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         dict.fromkeys(comparison.place["network"] or "single problem" for comparison in found)
     )
     machines = ", ".join(dict.fromkeys(comparison.place["device_name"] for comparison in found))
-    table = Table(f"{networks}: A {options.a}, B {options.b}", QUESTION, columns, machines)
+    more = f" and {len(options.more) // 2} further pairs" if options.more else ""
+    table = Table(f"{networks}: A {options.a}, B {options.b}{more}", QUESTION, columns, machines)
     for comparison in found:
         place = comparison.place
         table.add(
@@ -103,6 +116,11 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
             "drift: the middle B / A of the rows of a layer and pass whose code is the same in A and B (a "
             "library's, or all where the program is the same); the verdict is on B / A over it."
         )
+    if options.more:
+        table.note(
+            "A verdict is that of more than half the pairs, UNDECIDED where none is; the figures are of the "
+            "pair with the middle B / A."
+        )
     table.note("Candidates without a time in either run are left out.")
     for side, rows in (("A", only_a), ("B", only_b)):
         if rows:
@@ -120,7 +138,8 @@ def advice(counts, floor) -> list:
     if counts["UNDECIDED"]:
         said.append(
             "UNDECIDED: the interval is too wide. Measure both longer (--time-limit 15 --max-samples 500) "
-            "on a machine that does nothing else, or rerun such a row alone (column rerun of results.csv)"
+            "on a machine that does nothing else, give several pairs of runs in turn (A1 B1 A2 B2 A3 B3), or "
+            "rerun such a row alone (column rerun of results.csv)"
             + ("." if floor.measured else ", with --aa.")
         )
     if counts["REFUSED"]:
