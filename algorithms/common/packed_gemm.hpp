@@ -42,7 +42,8 @@ struct Ahead {
 void gemm_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
                int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 
-// The same with A transposed, a[k * a_stride + row]: the product of two k-major tensors.
+// The same with A transposed, a[k * a_stride + row]: the product of two k-major tensors. Panel by panel,
+// however B lies.
 void gemm_columns(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
                   int64_t columns, int64_t depth, GemmMode mode, Ahead ahead = {});
 

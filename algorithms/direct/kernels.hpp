@@ -9,7 +9,7 @@ namespace convscope::direct {
 
 inline constexpr int kMaxPixels = 14;  // 14 x 2 sums, 2 filter vectors and one input value fill 31 registers
 inline constexpr int kMaxVectors = 2;
-inline constexpr int kMaxSkipped = 3;
+inline constexpr int kMaxSkipped = 3;  // tiles of up to twice as many pixels skip none
 inline constexpr int kMaxRowChannels = 4;
 inline constexpr int kMaxRowVectors = 4;
 inline constexpr int kMaxDotTaps = 9;

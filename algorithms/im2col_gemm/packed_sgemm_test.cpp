@@ -92,7 +92,7 @@ TEST(PackedSgemm, IsExactWhereTheDepthIsCut) {
 }
 
 TEST(PackedSgemm, IsExactOnSeveralBlocksOfRowsAndGroupsOfColumns) {
-  expect_exact_however_it_lies({330, 313, 27}, 1);
+  expect_exact_however_it_lies({330, 333, 27}, 1);  // more columns than rows are read in place for
 }
 
 // Neither operand is packed, and a second part of the depth is added to the first.

@@ -139,6 +139,9 @@ def test_an_unpaired_run_is_refused():
     done = report("compare", DATA / "basic", DATA / "basic", DATA / "layouts")
     assert done.code == 2
     assert "layouts: a further A without its B" in done.err
+    alone = report("compare", DATA / "basic")
+    assert alone.code == 2
+    assert "required: B\n" in alone.err
 
 
 WITNESSES = {

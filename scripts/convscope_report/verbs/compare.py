@@ -25,6 +25,7 @@ def arguments(parser) -> None:
     parser.add_argument(
         "more",
         nargs="*",
+        default=[],  # or argparse calls it required
         metavar="A B",
         help="Further pairs of the same two, measured in turn: a row has the verdict of most pairs.",
     )
