@@ -92,6 +92,44 @@ HWY_INLINE void transpose_flat(const float* in, int64_t in_step, float* out, int
   for (int i = 0; i < 4; ++i) store_blocks(d, v[i], out + i * out_step, 4 * out_step);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t kSquare = 16;
+
+// The 4x4 matrix of the registers' blocks.
+template <class D>
+HWY_INLINE void transpose_whole_blocks(D d, hn::Vec<D> (&v)[4]) {
+  const auto pair = [&](hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D>& even, hn::Vec<D>& odd) HWY_ATTR {
+    even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
+    odd = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
+  };
+  hn::Vec<D> low_even, low_odd, high_even, high_odd;
+  pair(v[0], v[1], low_even, low_odd);
+  pair(v[2], v[3], high_even, high_odd);
+  v[0] = hn::ConcatLowerLower(d, high_even, low_even);
+  v[1] = hn::ConcatLowerLower(d, high_odd, low_odd);
+  v[2] = hn::ConcatUpperUpper(d, high_even, low_even);
+  v[3] = hn::ConcatUpperUpper(d, high_odd, low_odd);
+}
+
+// 16x16: each line of memory is read once. Rows a power of two apart share few sets of the first cache, which
+// does not hold them from one block of 4 columns to the next.
+HWY_INLINE void transpose_square(const float* in, int64_t in_step, float* out, int64_t out_step) {
+  const hn::FixedTag<float, size_t{kSquare}> d;
+  using V = hn::Vec<decltype(d)>;
+  V columns[4][4];  // [i][g]: in block b, of the rows 4 g to 4 g + 3, column 4 b + i
+  for (int g = 0; g < 4; ++g, in += 4 * in_step) {
+    V rows[4] = {hn::LoadU(d, in), hn::LoadU(d, in + in_step), hn::LoadU(d, in + 2 * in_step),
+                 hn::LoadU(d, in + 3 * in_step)};
+    transpose_blocks(d, rows);
+    for (int i = 0; i < 4; ++i) columns[i][g] = rows[i];
+  }
+  for (int i = 0; i < 4; ++i) {
+    transpose_whole_blocks(d, columns[i]);
+    for (int b = 0; b < 4; ++b) hn::StoreU(columns[i][b], d, out + (4 * b + i) * out_step);
+  }
+}
+#endif
+
 // In blocks of kRows x kColumns; a side that is no multiple ends with a block that overlaps the one before.
 // Along the long side of a block only once: its rows may be pages apart, and few such lines fit into a cache
 // at a time.
@@ -114,6 +152,15 @@ HWY_INLINE void transpose_by(const float* in, int64_t in_step, float* out, int64
 void transpose_matrix(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                       int64_t columns) {
   constexpr int64_t lanes = kBlockedLanes;
+#if HWY_TARGET <= HWY_AVX3
+  if (rows >= kSquare && columns >= kSquare) {
+    const int64_t squares = columns / kSquare * kSquare;
+    transpose_by<transpose_square, kSquare, kSquare>(in, in_step, out, out_step, rows, squares);
+    in += squares;
+    out += squares * out_step;
+    columns -= squares;
+  }
+#endif
   if (rows < 4 || columns < 4)
     transpose_any(in, in_step, out, out_step, rows, columns);
   else if (rows >= lanes)

@@ -48,12 +48,21 @@ std::vector<Block> cut(const Geometry& geometry, int64_t most, int64_t sharers) 
 
 }  // namespace
 
+int64_t shared_cache_bytes(const DeviceInfo& device) {
+  constexpr int64_t kLeast = int64_t{4} << 20;  // where the device does not tell its caches
+  return std::max(2 * device.llc_bytes / 3, kLeast);
+}
+
+bool occupies(int64_t units, int64_t threads) {
+  constexpr double kLeastOccupied = 0.8;
+  return static_cast<double>(units) >= kLeastOccupied * static_cast<double>(round_up(units, threads));
+}
+
 std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
                                    const DeviceInfo& device, const PlanOptions& options) {
-  constexpr int64_t kLeastShared = int64_t{4} << 20;  // where the device does not tell its caches
-  const int64_t shared = std::max(2 * device.llc_bytes / 3, kLeastShared);
   const int64_t wanted = std::max(bytes.stationary, 2 * device.l2_bytes * options.threads);
-  const int64_t budget = std::min({shared, wanted, options.workspace_cap - bytes.fixed - bytes.padding});
+  const int64_t left = options.workspace_cap - bytes.fixed - bytes.padding;
+  const int64_t budget = std::min({shared_cache_bytes(device), wanted, left});
   return cut(geometry, budget / bytes.strip, 1);
 }
 

@@ -36,6 +36,10 @@ struct ScratchPart {
 };
 ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int64_t rows, int lanes, int threads);
 
+// Planes left free behind those that a thread has for itself and goes through by the dozen: the hardware
+// guesses that it goes on at that stride, and would take lines of the thread behind away from it.
+inline constexpr int64_t kPlanesApart = 8;
+
 // Rows of tiles of one image that a thread stages and transforms at once: those that fit its first caches,
 // and fewer where that would leave a thread without work.
 int64_t rows_together(const Geometry& geometry, int lanes, int threads);
@@ -46,6 +50,17 @@ int64_t rows_together(const Geometry& geometry, int lanes, int threads);
 struct BlockBytes {
   int64_t strip = 0, stationary = 0, fixed = 0, padding = 0;
 };
+
+// What of the shared cache a block's planes may fill.
+int64_t shared_cache_bytes(const DeviceInfo& device);
+
+// All the work as one block.
+inline Block whole_block(const Geometry& geometry) {
+  return {0, geometry.problem.batch, 0, geometry.tile_rows()};
+}
+
+// Whether `units` of equal work keep the threads busy nearly all the time.
+bool occupies(int64_t units, int64_t threads);
 
 // The work in equal blocks. A block is as large as what is stationary, so that neither of the two streams
 // outweighs the other, but stays between the private caches and the shared one, and below what the workspace

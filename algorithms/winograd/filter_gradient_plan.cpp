@@ -1,8 +1,10 @@
 // Backward-filter, the same algorithm with the roles exchanged: the output's gradient is the "filter" of a
 // correlation with as many outputs as the filter has taps. Plane (i, j) holds, summed over the tiles,
-//   gradients[tile][k]^T  *  data[tile][image lane]  ->  products[k][image lane]
+//   data[tile][image lane]^T  *  gradients[tile][k]  ->  products[image lane][k]
 // The threads share the work of each block, or each has blocks and products of its own, which are added up in
-// a fixed order: a given number of threads gives the same bits. Start at run().
+// a fixed order: a given number of threads gives the same bits. Where all tiles are one block, the products
+// of a few filters and lanes are transformed back as soon as they are made, and never leave the private
+// caches. Start at run().
 #include <omp.h>
 
 #include <algorithm>
@@ -33,28 +35,37 @@ class FilterGradientPlan final : public Plan {
     Scratch scratch;
   };
   Work work(const ConvArgs& args, int64_t group, int64_t slice, int64_t block) const;
+  void shape_products(int64_t rows, int64_t panels);
+  void shape_planes(const Block& block);
+  bool take_whole(const DeviceInfo& device, const PlanOptions& options);
   // The blocks that are added up in one slice of products: all, or of several slices each thread has its own.
   int64_t first_block(int64_t slice) const { return slice * static_cast<int64_t>(blocks_.size()) / slices_; }
   // The three steps of a block, each of so many units that can be done in any order.
   int64_t units_of_data(const Block& block) const { return units(block, together_) * image_vectors_; }
   int64_t units_of_gradients(const Block& block) const { return units(block, together_) * signal_vectors_; }
   int64_t units_multiplied() const { return geometry_.planes() * panels_; }
+  // One panel of rows by one of columns, in all planes.
+  int64_t units_of_products() const { return row_panels_ * panels_; }
   void transform_data(const Work& work, int64_t index) const;
   void transform_gradients(const Work& work, int64_t index) const;
+  void multiply(const Work& work, int64_t plane, int64_t panel, int64_t row_panel, float* c) const;
   void multiply(const Work& work, int64_t index) const;
+  void multiply_and_invert(const Work& work, int64_t index, float* filter) const;
   void add_slices(float* products) const;
+  void invert(const float* products, int64_t index, float* filter, const Scratch& scratch) const;
 
   const Geometry geometry_;
   const VectorKernels& kernels_;
   const FilterTransform filter_transform_;
   const int threads_;
-  const int64_t rows_, columns_, signal_vectors_, image_vectors_, panel_columns_, panels_, row_panels_;
+  const int64_t rows_, columns_, image_vectors_, signal_vectors_, panel_columns_, panels_, row_panels_;
   PlaneLayout gradients_, data_, products_;
   int64_t planes_at_ = 0, planes_floats_ = 0;  // of the gradients and data of one block
   int64_t products_at_ = 0, product_floats_ = 0;
   int64_t together_;
   std::vector<Block> blocks_;
   int64_t slices_ = 1;
+  bool products_stay_ = false;  // in the private caches: each thread has room for one unit of them
   ScratchPart scratch_;
   Arena arena_;
 };
@@ -65,26 +76,22 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
       kernels_(vector_kernels()),
       filter_transform_(kernels_, geometry_),
       threads_(options.threads),
-      rows_(geometry.signal.lanes()),
-      columns_(geometry.image.lanes()),
-      signal_vectors_(ceil_div(rows_, kernels_.lanes)),
-      image_vectors_(ceil_div(columns_, kernels_.lanes)),
+      rows_(geometry.image.lanes()),
+      columns_(geometry.signal.lanes()),
+      image_vectors_(ceil_div(rows_, kernels_.lanes)),
+      signal_vectors_(ceil_div(columns_, kernels_.lanes)),
       panel_columns_(gemm_shape().columns_per_panel),
       panels_(ceil_div(columns_, panel_columns_)),
       row_panels_(ceil_div(rows_, panel_columns_)),
       together_(rows_together(geometry_, kernels_.lanes, threads_)) {
-  products_.panel = 2 * kernels_.lanes;
-  products_.row = odd_lines(panels_ * panel_columns_);
-  products_.plane = odd_lines(rows_ * products_.row);
-  product_floats_ = products_.plane * geometry_.planes();
   scratch_ = take_scratch(arena_, geometry_, together_, kernels_.lanes, threads_);
-
   data_.row = gradients_.row = panel_columns_;
+  shape_products(rows_, panels_);
   const int64_t strip_floats =
       geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   // Panels are rounded, and then the planes of them.
   const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   BlockBytes bytes{.strip = strip_floats * kFloat,
                    .stationary = product_floats_ * kFloat,
                    .fixed = arena_.bytes() + threads_ * product_floats_ * kFloat,
@@ -97,17 +104,50 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
     blocks_ = cut_for_each_thread(geometry_, bytes, device, options);
   if (!blocks_.empty()) {
     slices_ = threads_;
-  } else {
+  } else if (!take_whole(device, options)) {
     bytes.fixed = arena_.bytes() + product_floats_ * kFloat;
     blocks_ = cut_into_blocks(geometry_, bytes, device, options);
   }
-  const int64_t tiles = blocks_.front().strips() * geometry_.tile_columns();
-  data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
-  data_.plane = odd_lines(panels_ * data_.panel);
-  gradients_.plane = odd_lines(row_panels_ * gradients_.panel);
-  planes_floats_ = (gradients_.plane + data_.plane) * geometry_.planes();
-  products_at_ = arena_.take(product_floats_ * slices_);
+  shape_planes(blocks_.front());
+  products_at_ = arena_.take(product_floats_ * (products_stay_ ? threads_ : slices_));
   planes_at_ = arena_.take(planes_floats_ * slices_);
+}
+
+void FilterGradientPlan::shape_planes(const Block& block) {
+  const int64_t tiles = block.strips() * geometry_.tile_columns();
+  data_.panel = gradients_.panel = odd_lines(tiles * panel_columns_);
+  data_.plane = odd_lines(row_panels_ * data_.panel);
+  gradients_.plane = odd_lines(panels_ * gradients_.panel);
+  planes_floats_ = (gradients_.plane + data_.plane) * geometry_.planes();
+}
+
+// All tiles as one block and of the products a unit for each thread, if the shared cache holds the tiles,
+// which are read again for every panel, and there are units enough to occupy the threads. Says whether it
+// did.
+bool FilterGradientPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  constexpr int64_t kLeastProducts = 2;  // in bytes, times the tiles, unless these fit the private caches
+  shape_planes(whole_block(geometry_));
+  const int64_t few = std::max(product_floats_ * kFloat / kLeastProducts, 2 * device.l2_bytes * threads_);
+  if (planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
+      !occupies(units_of_products(), threads_))
+    return false;
+  shape_products(panel_columns_, 1);
+  product_floats_ += kPlanesApart * products_.plane;
+  products_stay_ =
+      arena_.bytes() + (threads_ * product_floats_ + planes_floats_) * kFloat <= options.workspace_cap;
+  if (products_stay_)
+    blocks_ = {whole_block(geometry_)};
+  else
+    shape_products(rows_, panels_);
+  return products_stay_;
+}
+
+void FilterGradientPlan::shape_products(int64_t rows, int64_t panels) {
+  products_.panel = 2 * kernels_.lanes;
+  products_.row = odd_lines(panels * panel_columns_);
+  products_.plane = odd_lines(rows * products_.row);
+  product_floats_ = products_.plane * geometry_.planes();
 }
 
 FilterGradientPlan::Work FilterGradientPlan::work(const ConvArgs& args, int64_t group, int64_t slice,
@@ -137,16 +177,16 @@ void FilterGradientPlan::transform_gradients(const Work& work, int64_t index) co
                   work.gradients, work.scratch);
 }
 
-// One panel of columns in one plane, over the tiles of the block that have this point. Both operands lie in
-// panels, so that a pair of them streams through the first cache level.
-void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
+// One panel of columns and one of rows in one plane, over the tiles of the block that have this point. Both
+// operands lie in panels, so that a pair of them streams through the first cache level.
+void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel, int64_t row_panel,
+                                  float* c) const {
   const Block& block = work.block;
-  const int64_t plane = index / panels_, panel = index % panels_;
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
-  const float* const a = work.gradients + plane * gradients_.plane;
-  const float* const b = work.data + plane * data_.plane + panel * data_.panel;
-  float* const c = work.products + plane * products_.plane + panel * panel_columns_;
+  const float* const a = work.data + plane * data_.plane + row_panel * data_.panel;
+  const float* const b = work.gradients + plane * gradients_.plane + panel * gradients_.panel;
+  const int64_t rows = std::min(panel_columns_, rows_ - row_panel * panel_columns_);
 
   const int64_t strips = block.strips_with(geometry_, i), tile_columns = geometry_.w.tiles_with(j);
   const bool whole = strips == block.strips();
@@ -154,16 +194,42 @@ void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
   if (depth == 0) {
     // Only the first rows of tiles are tall enough for every point, and a slice may start behind them.
     if (work.first)
-      for (int64_t k = 0; k < rows_; ++k) std::fill_n(c + k * products_.row, panel_columns_, 0.0f);
+      for (int64_t row = 0; row < rows; ++row) std::fill_n(c + row * products_.row, panel_columns_, 0.0f);
     return;
   }
-  for (int64_t k = 0; k < rows_; k += panel_columns_)
-    for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
-      const int64_t tile = column * block.strips() * panel_columns_;
-      gemm_columns(a + k / panel_columns_ * gradients_.panel + tile, panel_columns_, {b + tile},
-                   c + k * products_.row, products_.row, std::min(panel_columns_, rows_ - k), panel_columns_,
-                   depth, work.first && column == 0 ? GemmMode::overwrite : GemmMode::add);
-    }
+  for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
+    const int64_t tile = column * block.strips() * panel_columns_;
+    gemm_columns(a + tile, panel_columns_, {b + tile}, c, products_.row, rows, panel_columns_, depth,
+                 work.first && column == 0 ? GemmMode::overwrite : GemmMode::add);
+  }
+}
+
+void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
+  const int64_t plane = index / panels_, panel = index % panels_;
+  float* const c = work.products + plane * products_.plane + panel * panel_columns_;
+  for (int64_t row = 0; row < row_panels_; ++row)
+    multiply(work, plane, panel, row, c + row * panel_columns_ * products_.row);
+}
+
+void FilterGradientPlan::invert(const float* products, int64_t index, float* filter,
+                                const Scratch& scratch) const {
+  const int64_t lane = index / signal_vectors_ * FilterTransform::kDepthChunk,
+                vector = index % signal_vectors_;
+  filter_transform_.inverse(products + lane * products_.row + products_.offset(vector, kernels_.lanes),
+                            products_.row, products_.plane, lane, vector, filter, scratch);
+}
+
+// A unit of products from all tiles, and its part of the filter's gradient.
+void FilterGradientPlan::multiply_and_invert(const Work& work, int64_t index, float* filter) const {
+  const int64_t panel = index / row_panels_, row_panel = index % row_panels_;
+  const int64_t first = row_panel * panel_columns_, end = std::min(first + panel_columns_, rows_);
+  for (int64_t plane = 0; plane < geometry_.planes(); ++plane)
+    multiply(work, plane, panel, row_panel, work.products + plane * products_.plane);
+  const int64_t vectors_end = std::min(2 * panel + 2, signal_vectors_);
+  for (int64_t vector = 2 * panel; vector < vectors_end; ++vector)
+    for (int64_t lane = first; lane < end; lane += FilterTransform::kDepthChunk)
+      filter_transform_.inverse(work.products + (lane - first) * products_.row + vector % 2 * kernels_.lanes,
+                                products_.row, products_.plane, lane, vector, filter, work.scratch);
 }
 
 // In the order of the slices, so that a given number of threads gives the same bits.
@@ -175,11 +241,11 @@ void FilterGradientPlan::add_slices(float* products) const {
 
 void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
   float* const products = static_cast<float*>(args.workspace) + products_at_;
-  auto* const filter = static_cast<float*>(args.filter);
   const ConvProblem& problem = geometry_.problem;
   const int64_t filter_group = problem.elements(Role::filter) / problem.groups;
 #pragma omp parallel num_threads(threads_)
   for (int64_t group = 0; group < problem.groups; ++group) {
+    float* const filter = static_cast<float*>(args.filter) + group * filter_group;
     if (slices_ > 1) {
 #pragma omp for schedule(static)
       for (int64_t slice = 0; slice < slices_; ++slice)
@@ -192,20 +258,26 @@ void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
       add_slices(products);
     } else {
       for (int64_t n = 0; n < first_block(1); ++n) {
-        const Work shared = work(args, group, 0, n);
+        Work shared = work(args, group, 0, n);
 #pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < units_of_data(shared.block); ++i) transform_data(shared, i);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < units_of_gradients(shared.block); ++i) transform_gradients(shared, i);
+        if (products_stay_) {
+          shared.products += omp_get_thread_num() * product_floats_;
+#pragma omp for schedule(static)
+          for (int64_t i = 0; i < units_of_products(); ++i) multiply_and_invert(shared, i, filter);
+        } else {
 #pragma omp for schedule(dynamic, 4)
-        for (int64_t i = 0; i < units_multiplied(); ++i) multiply(shared, i);
+          for (int64_t i = 0; i < units_multiplied(); ++i) multiply(shared, i);
+        }
       }
     }
+    if (products_stay_) continue;
     const Scratch scratch = scratch_.of_thread(static_cast<float*>(args.workspace), omp_get_thread_num());
 #pragma omp for schedule(static)
-    for (int64_t i = 0; i < rows_ * image_vectors_; ++i)
-      filter_transform_.inverse(products, products_, i / image_vectors_, i % image_vectors_,
-                                filter + group * filter_group, scratch);
+    for (int64_t i = 0; i < ceil_div(rows_, FilterTransform::kDepthChunk) * signal_vectors_; ++i)
+      invert(products, i, filter, scratch);
   }
 }
 

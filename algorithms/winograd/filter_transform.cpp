@@ -56,6 +56,10 @@ void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t use
                            staged + tap * kDepthChunk * lanes);
     return;
   }
+  if (tap_stride == 1 && depth_stride == taps_) {
+    kernels_.pack_planes(filter, column_stride, count * taps_, used, staged);
+    return;
+  }
   for (int64_t d = 0; d < count; ++d) {
     if (tap_stride == 1)
       kernels_.pack_planes(filter + d * depth_stride, column_stride, taps_, used, staged + d * taps_ * lanes);
@@ -64,8 +68,8 @@ void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t use
   }
 }
 
-void FilterTransform::transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout,
-                                bool stream, float* planes, const Scratch& scratch) const {
+void FilterTransform::transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row,
+                                int64_t plane, bool stream, const Scratch& scratch) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
   const int64_t columns = backward_ ? geometry_.image.lanes() : geometry_.signal.lanes();
   const int64_t depths = backward_ ? geometry_.signal.lanes() : geometry_.image.lanes();
@@ -85,43 +89,50 @@ void FilterTransform::transform(const float* filter, int64_t vector, int64_t dep
   for (int64_t d = 0; d < count; ++d) {
     const float* first_tap = scratch.staged + d * depth_step + (backward_ ? (taps_ - 1) * tap_step : 0);
     rows_line(first_tap, step, taps_w * step, scratch.lines, lanes, points_w * lanes, taps_h);
-    columns_line(scratch.lines, points_w * lanes, lanes,
-                 planes + layout.offset(vector, kernels_.lanes) + (depth + d) * layout.row,
-                 points_w * layout.plane, layout.plane, points_w);
+    columns_line(scratch.lines, points_w * lanes, lanes, to + d * row, points_w * plane, plane, points_w);
   }
   if (stream) hwy::FlushStream();
 }
 
-void FilterTransform::inverse(const float* planes, const PlaneLayout& layout, int64_t k, int64_t vector,
+void FilterTransform::inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t vector,
                               float* filter, const Scratch& scratch) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
-  const int64_t used = std::min(lanes, geometry_.image.lanes() - first);
+  const int64_t used = std::min(lanes, geometry_.signal.lanes() - first);
+  const int64_t count = std::min(kDepthChunk, geometry_.image.lanes() - lane);
   const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
   const int points_h = geometry_.points_h(), points_w = geometry_.points_w();
-  // There are more planes than streams that the hardware follows.
-  constexpr int64_t kVectorsAhead = 2;
-  const float* const next = planes + layout.offset(vector + kVectorsAhead, kernels_.lanes) + k * layout.row;
-  for (int64_t plane = 0; plane < geometry_.planes(); ++plane)
-    __builtin_prefetch(next + plane * layout.plane);
-  kernels_.interpolate[points_h][taps_h](planes + layout.offset(vector, kernels_.lanes) + k * layout.row,
-                                         points_w * layout.plane, layout.plane, scratch.lines,
-                                         points_w * lanes, lanes, points_w);
-  kernels_.interpolate[points_w][taps_w](scratch.lines, lanes, points_w * lanes, scratch.staged, lanes,
-                                         taps_w * lanes, taps_h);
-  if (one_phase_) {
-    float* to = filter + shape_.offset(k, first, 0, 0);
-    if (shape_.stride[3] == 1)
-      kernels_.unpack_planes(scratch.staged, to, shape_.stride[1], taps_, used);
-    else
-      kernels_.unpack_pixels(scratch.staged, to, shape_.stride[3], taps_, used);
+  const int64_t tap_step = by_tap_ ? kDepthChunk * lanes : lanes;
+  const int64_t depth_step = by_tap_ ? lanes : taps_ * lanes;
+  for (int64_t d = 0; d < count; ++d, from += row) {
+    kernels_.interpolate[points_h][taps_h](from, points_w * plane, plane, scratch.lines, points_w * lanes,
+                                           lanes, points_w);
+    kernels_.interpolate[points_w][taps_w](scratch.lines, lanes, points_w * lanes,
+                                           scratch.staged + d * depth_step, tap_step, taps_w * tap_step,
+                                           taps_h);
+  }
+  if (!one_phase_) {
+    write_scattered(scratch.staged, first, used, lane, count, filter);
     return;
   }
-  for (int64_t l = 0; l < used; ++l)
-    for (int64_t r = 0; r < taps_h; ++r)
-      for (int64_t s = 0; s < taps_w; ++s) {
-        const int64_t at = offset(k, first + l, r, s);
-        if (at >= 0) filter[at] = scratch.staged[(r * taps_w + s) * lanes + l];
-      }
+  float* const to = filter + shape_.offset(first, lane, 0, 0);
+  if (by_tap_)
+    for (int64_t tap = 0; tap < taps_; ++tap)
+      kernels_.unpack_planes(scratch.staged + tap * tap_step, to + tap * shape_.stride[3], shape_.stride[0],
+                             count, used);
+  else
+    kernels_.unpack_planes(scratch.staged, to, shape_.stride[0], count * taps_, used);
+}
+
+// From staged[depth][tap][column], the taps that a phase lacks left out.
+void FilterTransform::write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth,
+                                      int64_t count, float* filter) const {
+  for (int64_t d = 0; d < count; ++d)
+    for (int64_t r = 0; r < geometry_.h.taps; ++r)
+      for (int64_t s = 0; s < geometry_.w.taps; ++s, staged += kernels_.lanes)
+        for (int64_t l = 0; l < used; ++l) {
+          const int64_t at = offset(first + l, depth + d, r, s);
+          if (at >= 0) filter[at] = staged[l];
+        }
 }
 
 }  // namespace convscope::winograd

@@ -12,19 +12,21 @@ namespace convscope::winograd {
 
 class FilterTransform {
  public:
-  // Input channels handled by one call of forward(), and the scratch that it needs beside kLineVectors.
+  // Depths handled by one call, and the scratch that it needs beside kLineVectors.
   static constexpr int64_t kDepthChunk = 16;
   static int64_t staged_floats(const Geometry& geometry, int lanes);
 
   FilterTransform(const VectorKernels& kernels, const Geometry& geometry);
 
   // One vector of columns (output channels in forward, lanes of the image in backward-data) for the depths
-  // [depth, depth + kDepthChunk) that exist. `layout`: row is one depth, panel one B panel. `stream`: written
-  // past the caches, for planes that do not fit them anyway.
-  void transform(const float* filter, int64_t vector, int64_t depth, const PlaneLayout& layout, bool stream,
-                 float* planes, const Scratch& scratch) const;
-  // One vector of image lanes of output channel k, from plane row k to the filter's gradient.
-  void inverse(const float* planes, const PlaneLayout& layout, int64_t k, int64_t vector, float* filter,
+  // [depth, depth + kDepthChunk) that exist, the first of them at `to`, `row` floats from each to the next
+  // and `plane` from each plane to the next. `stream`: written past the caches, for planes that do not fit
+  // them anyway.
+  void transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row, int64_t plane,
+                 bool stream, const Scratch& scratch) const;
+  // Backward-filter: one vector of output channels and the image lanes [lane, lane + kDepthChunk) that exist,
+  // lying in planes as above, to the filter's gradient.
+  void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t vector, float* filter,
                const Scratch& scratch) const;
 
  private:
@@ -32,6 +34,8 @@ class FilterTransform {
   int64_t offset(int64_t k, int64_t lane, int64_t r, int64_t s) const;
   void stage_scattered(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
                        float* staged) const;
+  void write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth, int64_t count,
+                       float* filter) const;
   void stage_runs(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
                   float* staged) const;
 

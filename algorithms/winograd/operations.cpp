@@ -66,16 +66,19 @@ OperationCount count_operations(const Geometry& geometry) {
     return geometry.h.taps * double(lines[geometry.points_w()][geometry.w.taps]) +
            points_w * double(lines[geometry.points_h()][geometry.h.taps]);
   };
-  // The filters' vectors run over the columns of the product: k in forward, image lanes otherwise.
+  // The filters' vectors run over the columns of the product: image lanes in backward-data, else k.
   const bool forward = p.pass == Pass::forward;
-  const double filters = groups * (forward ? image.used * signal.in_vectors : signal.used * image.in_vectors);
+  const bool by_image = p.pass == Pass::backward_data;
+  const double filters =
+      groups * (by_image ? signal.used * image.in_vectors : image.used * signal.in_vectors);
 
   OperationCount count;
   if (forward)
     count.product_flops =
         2 * images * static_cast<double>(geometry.image.channels) * signal.in_panels * products(geometry);
   else
-    count.product_flops = 2 * images * signal.used * image.in_panels * h.points * w.points;
+    count.product_flops = 2 * images * h.points * w.points *
+                          (by_image ? signal.used * image.in_panels : image.used * signal.in_panels);
   if (p.pass == Pass::backward_filter)
     count.transform_flops = images * (image.in_vectors * of_data + signal.in_vectors * of_gradient) +
                             filters * filter_lines(costs.interpolate);

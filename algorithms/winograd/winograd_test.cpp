@@ -167,6 +167,56 @@ TEST_F(Winograd, IsRightWhereEachThreadHasBlocksOfItsOwn) {
       }
 }
 
+// Transformed filters larger than any second cache, few tiles.
+constexpr const char* kManyFilters[] = {
+    "nchw n=1 c=144 hw=7x8 k=175 rs=3x3 pad=1x1",
+    "nhwc n=2 c=131 hw=5x7 k=192 rs=3x3 pad=1x1",
+    "nchw n=1 c=320 hw=6x5 k=264 rs=3x3 pad=1x0 groups=2",
+};
+
+TEST_F(Winograd, IsRightWhereTransformedFiltersNeverLeaveTheCaches) {
+  for (const char* shape : kManyFilters)
+    for (const Pass pass : kPasses)
+      for (const int threads : {1, 2, 3}) {
+        const ConvProblem problem = parse_problem(std::string(name(pass)) + " fp32 " + shape);
+        expect_right(variant("mixed"), problem, {.threads = threads});
+        expect_right(variant("f4x4_3x3"), problem, {.threads = threads});
+      }
+  for (const Pass pass : kPasses) {
+    const ConvProblem phases = parse_problem(std::string(name(pass)) +
+                                             " fp32 nchw n=1 c=70 hw=11x11 k=160 rs=5x5 stride=2x2 pad=2x2");
+    expect_right(variant("polyphase"), phases, {.threads = 2});
+  }
+}
+
+TEST_F(Winograd, EveryInstructionSetIsRightWhereTransformedFiltersNeverLeaveTheCaches) {
+  for_each_target([&] {
+    for (const Pass pass : kPasses)
+      expect_right(variant("mixed"), parse_problem(std::string(name(pass)) + " fp32 " + kManyFilters[0]));
+  });
+}
+
+TEST_F(Winograd, TransformsFiltersWithTheirProductsOnlyWhereThatSavesMemoryTraffic) {
+  const auto prepares = [&](const std::string& shape, const PlanOptions& options) {
+    return variant("mixed").plan(parse_problem("forward fp32 " + shape), device_, options)->has_prepare();
+  };
+  EXPECT_FALSE(prepares(kManyFilters[0], {.threads = 2}));
+  EXPECT_TRUE(prepares("nchw n=64 c=144 hw=7x8 k=175 rs=3x3 pad=1x1", {.threads = 2})) << "many tiles";
+  EXPECT_TRUE(prepares(kManyFilters[0], {.threads = 64})) << "more threads than panels of filters";
+  EXPECT_TRUE(prepares(kManyFilters[0], {.workspace_cap = 1})) << "no room for all tiles";
+}
+
+TEST_F(Winograd, NeedsLessWorkspaceWhereFiltersAreTransformedWithTheirProducts) {
+  for (const Pass pass : kPasses) {
+    const ConvProblem problem = parse_problem(std::string(name(pass)) + " fp32 " + kManyFilters[0]);
+    const int64_t bytes = variant("mixed").plan(problem, device_, {})->workspace_bytes();
+    EXPECT_LT(bytes, 49 * 144 * 175 * 4) << name(pass) << ": of 7x7 points";
+    const PlanOptions capped{.workspace_cap = bytes - 1};
+    EXPECT_LE(variant("mixed").plan(problem, device_, {.workspace_cap = bytes})->workspace_bytes(), bytes);
+    expect_right(variant("mixed"), problem, capped);
+  }
+}
+
 TEST_F(Winograd, PreparesTheFilterOnlyWhereThereIsOne) {
   ConvProblem problem = parse_problem("forward fp32 nchw n=1 c=4 hw=8x8 k=4 rs=3x3 pad=1x1");
   EXPECT_TRUE(variant("mixed").plan(problem, device_, {})->has_prepare());
@@ -200,7 +250,7 @@ TEST_F(Winograd, CountsTheLanesAndColumnsThatItComputesAndDrops) {
     ConvProblem few = parse_problem("forward fp32 nchw n=2 c=3 hw=13x13 k=1 rs=3x3 pad=1x1");
     few.pass = pass;
     ConvProblem whole = few;
-    int64_t& columns = pass == Pass::forward ? whole.out_channels : whole.in_channels;
+    int64_t& columns = pass == Pass::backward_data ? whole.in_channels : whole.out_channels;
     columns = panel;
     EXPECT_EQ(variant("mixed").operations(few)->product_flops,
               variant("mixed").operations(whole)->product_flops);
