@@ -28,6 +28,22 @@ void transpose_matrix(const float* in, int64_t in_step, float* out, int64_t out_
   transpose_any(in, in_step, out, out_step, rows, columns);
 }
 #else
+// Two or three rows to pairs or triples without a gap, as the channels of a first layer.
+void interleave(const float* in, int64_t in_step, float* out, int64_t rows, int64_t columns) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = HWY_LANES(float);
+  int64_t column = 0;
+  for (; column + lanes <= columns; column += lanes) {
+    const float* const at = in + column;
+    const auto first = hn::LoadU(d, at), second = hn::LoadU(d, at + in_step);
+    if (rows == 2)
+      hn::StoreInterleaved2(first, second, d, out + 2 * column);
+    else
+      hn::StoreInterleaved3(first, second, hn::LoadU(d, at + 2 * in_step), d, out + 3 * column);
+  }
+  transpose_any(in + column, in_step, out + rows * column, rows, rows, columns - column);
+}
+
 using TransposeBlock = void (*)(const float* in, int64_t in_step, float* out, int64_t out_step);
 
 // 4x4 matrices are transposed as many at once as a register has blocks of 4 floats: matrix i lies in block i
@@ -132,7 +148,8 @@ HWY_INLINE void transpose_square(const float* in, int64_t in_step, float* out, i
 
 // In blocks of kRows x kColumns; a side that is no multiple ends with a block that overlaps the one before.
 // Along the long side of a block only once: its rows may be pages apart, and few such lines fit into a cache
-// at a time.
+// at a time. Square blocks go along the side whose lines lie farther apart, in memory rather than in a cache:
+// the hardware follows 16 of them, not all.
 template <TransposeBlock kBlock, int64_t kRows, int64_t kColumns>
 HWY_INLINE void transpose_by(const float* in, int64_t in_step, float* out, int64_t out_step, int64_t rows,
                              int64_t columns) {
@@ -140,7 +157,7 @@ HWY_INLINE void transpose_by(const float* in, int64_t in_step, float* out, int64
     const int64_t row = HWY_MIN(next_row, rows - kRows), column = HWY_MIN(next_column, columns - kColumns);
     kBlock(in + row * in_step + column, in_step, out + column * out_step + row, out_step);
   };
-  if constexpr (kRows > kColumns) {
+  if (kRows > kColumns || (kRows == kColumns && in_step > out_step)) {
     for (int64_t row = 0; row < rows; row += kRows)
       for (int64_t column = 0; column < columns; column += kColumns) block(row, column);
   } else {
@@ -161,7 +178,9 @@ void transpose_matrix(const float* in, int64_t in_step, float* out, int64_t out_
     columns -= squares;
   }
 #endif
-  if (rows < 4 || columns < 4)
+  if ((rows == 2 || rows == 3) && out_step == rows)
+    interleave(in, in_step, out, rows, columns);
+  else if (rows < 4 || columns < 4)
     transpose_any(in, in_step, out, out_step, rows, columns);
   else if (rows >= lanes)
     transpose_by<transpose_tall<lanes>, lanes, 4>(in, in_step, out, out_step, rows, columns);

@@ -31,6 +31,7 @@ class ChannelFilterPlan final : public FilterPlan {
   void find_rows();
   void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const override;
   void stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const override;
+  void stage_output_rows(const float* image, Range rows, float* staged) const override;
   void add_part(int64_t part, const Staged& staged, float* sums) const override;
   void finish_part(int64_t part, const float* sums, float* filter) const override;
 
@@ -158,6 +159,23 @@ void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* s
       } else {
         for (int64_t q = 0; q < out_.w; ++q) std::copy_n(from + q * stride[3], channels, row + q * lanes);
       }
+    }
+}
+
+// Rows that lie side by side are one matrix: fewer and longer streams from memory.
+void ChannelFilterPlan::stage_output_rows(const float* image, Range rows, float* staged) const {
+  const auto& stride = output_shape_.stride;
+  if (stride[3] != 1 || stride[2] != out_.w || problem_.out_channels_per_group() % kernels_.lanes != 0) {
+    FilterPlan::stage_output_rows(image, rows, staged);
+    return;
+  }
+  for (int64_t group = 0; group < problem_.groups; ++group)
+    for (int64_t block = 0; block < blocks_; ++block) {
+      const float* from = image +
+                          (group * problem_.out_channels_per_group() + block * block_lanes_) * stride[1] +
+                          rows.begin * stride[2];
+      transpose(from, stride[1], staged, channels_of(block), channels_of(block), rows.size() * out_.w);
+      staged += staged_output_rows() * out_.w * block_lanes_;
     }
 }
 

@@ -87,13 +87,26 @@ void FilterPlan::stage_row(const ConvArgs& args, const Chunk& chunk, int64_t ind
   }
 }
 
+// All output rows of an image in one go, which a plan may have a faster way for.
+void FilterPlan::stage_chunk(const ConvArgs& args, const Chunk& chunk, float* memory) const {
+  const int64_t inputs = chunk.images * inside(chunk.input_rows).size();
+  for (int64_t index = 0; index < inputs; ++index) stage_row(args, chunk, index, memory);
+  for (int64_t i = 0; i < chunk.images; ++i)
+    stage_output_rows(static_cast<const float*>(args.output) + (chunk.image + i) * output_shape_.stride[0],
+                      chunk.rows, memory + output_at() + i * output_floats_);
+}
+
+void FilterPlan::stage_output_rows(const float* image, Range rows, float* staged) const {
+  for (int64_t p = rows.begin; p < rows.end; ++p) stage_output_row(image, p, staged, p - rows.begin);
+}
+
 void FilterPlan::run_by_slice(const ConvArgs& args, float* memory, float* sums) const {
 #pragma omp for schedule(static)
   for (int64_t slice = 0; slice < slices(); ++slice) {
     float* own = memory + slice * staged_floats_;
     bool first = true;
     for (const Chunk& chunk : chunks_[static_cast<size_t>(slice)]) {
-      for (int64_t index = 0; index < rows_of(chunk); ++index) stage_row(args, chunk, index, own);
+      stage_chunk(args, chunk, own);
       for (int64_t part = 0; part < sizes_.parts; ++part)
         add_part(part, staged(chunk, own, first), sums + slice * sizes_.sums);
       first = false;

@@ -47,6 +47,8 @@ class FilterPlan : public DirectPlan {
   // Row h of `image`, which becomes row `to` of the `staged` one.
   virtual void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const = 0;
   virtual void stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const = 0;
+  // Rows of `image` that become the first rows of the `staged` one.
+  virtual void stage_output_rows(const float* image, Range rows, float* staged) const;
   // Adds the chunk to the part's sums; starts the sums where staged.first.
   virtual void add_part(int64_t part, const Staged& staged, float* sums) const = 0;
   virtual void finish_part(int64_t part, const float* sums, float* filter) const = 0;
@@ -67,6 +69,7 @@ class FilterPlan : public DirectPlan {
     return {memory, memory + output_at(), chunk.images, chunk.rows, inside(chunk.input_rows), first};
   }
   void stage_row(const ConvArgs& args, const Chunk& chunk, int64_t index, float* memory) const;
+  void stage_chunk(const ConvArgs& args, const Chunk& chunk, float* memory) const;
   void run_by_slice(const ConvArgs& args, float* memory, float* sums) const;
   void run_together(const ConvArgs& args, float* memory, float* sums) const;
 

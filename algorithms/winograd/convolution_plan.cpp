@@ -133,8 +133,6 @@ void ConvolutionPlan::shape_planes(const Block& block) {
 // there are panels enough to occupy the threads. Says whether it did.
 bool ConvolutionPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  // The tiles are read again for every panel: worth it where they are few.
-  constexpr int64_t kLeastFilters = 2;  // in bytes, times the tiles
   shape_planes(whole_block(geometry_));
   if (!stream_filters_ || kLeastFilters * planes_floats_ > filter_floats_ ||
       planes_floats_ * kFloat > shared_cache_bytes(device) || !occupies(panels_, threads_))

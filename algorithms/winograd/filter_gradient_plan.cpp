@@ -126,9 +126,10 @@ void FilterGradientPlan::shape_planes(const Block& block) {
 // did.
 bool FilterGradientPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  constexpr int64_t kLeastProducts = 2;  // in bytes, times the tiles, unless these fit the private caches
+  // Fewer products will do where the private caches hold them.
   shape_planes(whole_block(geometry_));
-  const int64_t few = std::max(product_floats_ * kFloat / kLeastProducts, 2 * device.l2_bytes * threads_);
+  const int64_t products = product_floats_ * kFloat, private_caches = 2 * device.l2_bytes * threads_;
+  const int64_t few = std::max(products / kLeastFilters, std::min(products, private_caches));
   if (planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
       !occupies(units_of_products(), threads_))
     return false;

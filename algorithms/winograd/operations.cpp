@@ -4,6 +4,7 @@
 
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/winograd/plans.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
 
 namespace convscope::winograd {
@@ -87,8 +88,10 @@ OperationCount count_operations(const Geometry& geometry) {
                                       (forward ? signal : image).in_vectors * of_inverse) +
                             filters * filter_lines(costs.evaluate);
   const double tiles = images * h.points * w.points * (image.in_vectors + signal.in_vectors);
-  count.bytes =
-      static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * (tiles + filters * points_h * points_w);
+  const double filter_planes = filters * points_h * points_w;
+  count.bytes = static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * tiles;
+  // Those that stay in the private caches are no more counted than the packed panels of a GEMM.
+  if (filter_planes < kLeastFilters * tiles) count.bytes += 2.0 * sizeof(float) * filter_planes;
   return count;
 }
 

@@ -10,7 +10,12 @@
 
 namespace convscope::winograd {
 
-// Forward and backward-data: tiles times transformed filters; the filters are transformed in prepare().
+// Transformed filters of so many times the planes of all tiles (in backward-filter the products) are made and
+// used up panel by panel, and never leave the private caches. The tiles are read again for every panel.
+inline constexpr int64_t kLeastFilters = 2;
+
+// Forward and backward-data: tiles times transformed filters; the filters are transformed in prepare(), or
+// with their products.
 std::unique_ptr<Plan> make_convolution_plan(const Geometry& geometry, const DeviceInfo& device,
                                             const PlanOptions& options);
 // Backward-filter: tiles of the input times tiles of the output's gradient, summed over all tiles.

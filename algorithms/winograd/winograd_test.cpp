@@ -260,6 +260,22 @@ TEST_F(Winograd, CountsTheLanesAndColumnsThatItComputesAndDrops) {
   }
 }
 
+TEST_F(Winograd, CountsTransformedFiltersWhereTheyPassThroughMemory) {
+  for (const Pass pass : kPasses) {
+    SCOPED_TRACE(name(pass));
+    const auto buffers = [&](const std::string& images) {
+      ConvProblem problem =
+          parse_problem("forward fp32 nchw " + images + " c=128 hw=6x6 k=128 rs=3x3 pad=1x1");
+      problem.pass = pass;
+      return variant("f6x6_3x3").operations(problem)->bytes - static_cast<double>(problem.total_bytes());
+    };
+    // 8x8 points, one tile an image; written once and read once.
+    const double tiles = 2.0 * 4 * 64 * (128 + 128), filters = 2.0 * 4 * 64 * 128 * 128;
+    EXPECT_EQ(buffers("n=32"), 32 * tiles);
+    EXPECT_EQ(buffers("n=33"), 33 * tiles + filters);
+  }
+}
+
 TEST_F(Winograd, ExpectsLargerErrorsOfLargerTiles) {
   const ConvProblem conv3 = parse_problem("forward fp32 nchw n=1 c=4 hw=13x13 k=4 rs=3x3 pad=1x1");
   EXPECT_GT(variant("f2x2_3x3").error_growth(conv3), 1.0);
