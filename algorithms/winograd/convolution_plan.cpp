@@ -225,7 +225,7 @@ void ConvolutionPlan::write(const Work& work, int64_t index) const {
 // What a plane's product fetches of the filters that are transformed next, in runs too short for the hardware
 // to follow: of one channel along a line, or of all depths a line each.
 Ahead ConvolutionPlan::filters_ahead(const float* filter, int64_t panel, int64_t depth, int64_t plane) const {
-  if (geometry_.image.phases.offsets.size() > 1) return {};  // no runs
+  if (geometry_.image.phases.offsets.size() > 1) return {};  // does not lie in runs
   constexpr int64_t kLine = 16;                              // floats
   const TensorShape shape = geometry_.problem.shape(Role::filter);
   const int64_t column = std::min(panel * panel_columns_, columns_ - 1);

@@ -126,8 +126,8 @@ void FilterGradientPlan::shape_planes(const Block& block) {
 // did.
 bool FilterGradientPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  // Fewer products will do where the private caches hold them.
   shape_planes(whole_block(geometry_));
+  // Fewer products will do where the private caches hold them.
   const int64_t products = product_floats_ * kFloat, private_caches = 2 * device.l2_bytes * threads_;
   const int64_t few = std::max(products / kLeastFilters, std::min(products, private_caches));
   if (planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
@@ -214,10 +214,10 @@ void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
 
 void FilterGradientPlan::invert(const float* products, int64_t index, float* filter,
                                 const Scratch& scratch) const {
-  const int64_t lane = index / signal_vectors_ * FilterTransform::kDepthChunk,
-                vector = index % signal_vectors_;
+  const int64_t lane = index / signal_vectors_ * FilterTransform::kDepthChunk;
+  const int64_t end = std::min(lane + FilterTransform::kDepthChunk, rows_), vector = index % signal_vectors_;
   filter_transform_.inverse(products + lane * products_.row + products_.offset(vector, kernels_.lanes),
-                            products_.row, products_.plane, lane, vector, filter, scratch);
+                            products_.row, products_.plane, lane, end, vector, filter, scratch);
 }
 
 // A unit of products from all tiles, and its part of the filter's gradient.
@@ -230,7 +230,9 @@ void FilterGradientPlan::multiply_and_invert(const Work& work, int64_t index, fl
   for (int64_t vector = 2 * panel; vector < vectors_end; ++vector)
     for (int64_t lane = first; lane < end; lane += FilterTransform::kDepthChunk)
       filter_transform_.inverse(work.products + (lane - first) * products_.row + vector % 2 * kernels_.lanes,
-                                products_.row, products_.plane, lane, vector, filter, work.scratch);
+                                products_.row, products_.plane, lane,
+                                std::min(lane + FilterTransform::kDepthChunk, end), vector, filter,
+                                work.scratch);
 }
 
 // In the order of the slices, so that a given number of threads gives the same bits.

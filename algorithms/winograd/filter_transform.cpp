@@ -94,11 +94,11 @@ void FilterTransform::transform(const float* filter, int64_t vector, int64_t dep
   if (stream) hwy::FlushStream();
 }
 
-void FilterTransform::inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t vector,
-                              float* filter, const Scratch& scratch) const {
+void FilterTransform::inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end,
+                              int64_t vector, float* filter, const Scratch& scratch) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
   const int64_t used = std::min(lanes, geometry_.signal.lanes() - first);
-  const int64_t count = std::min(kDepthChunk, geometry_.image.lanes() - lane);
+  const int64_t count = end - lane;
   const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
   const int points_h = geometry_.points_h(), points_w = geometry_.points_w();
   const int64_t tap_step = by_tap_ ? kDepthChunk * lanes : lanes;

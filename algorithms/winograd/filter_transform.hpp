@@ -24,10 +24,10 @@ class FilterTransform {
   // them anyway.
   void transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row, int64_t plane,
                  bool stream, const Scratch& scratch) const;
-  // Backward-filter: one vector of output channels and the image lanes [lane, lane + kDepthChunk) that exist,
+  // Backward-filter: one vector of output channels and the image lanes [lane, end), at most kDepthChunk,
   // lying in planes as above, to the filter's gradient.
-  void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t vector, float* filter,
-               const Scratch& scratch) const;
+  void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end, int64_t vector,
+               float* filter, const Scratch& scratch) const;
 
  private:
   // Element of the filter for image lane (phase, c) and tap (r, s) of that phase; -1 past its end.

@@ -192,7 +192,8 @@ TEST_F(Winograd, IsRightWhereTransformedFiltersNeverLeaveTheCaches) {
 TEST_F(Winograd, EveryInstructionSetIsRightWhereTransformedFiltersNeverLeaveTheCaches) {
   for_each_target([&] {
     for (const Pass pass : kPasses)
-      expect_right(variant("mixed"), parse_problem(std::string(name(pass)) + " fp32 " + kManyFilters[0]));
+      expect_right(variant("mixed"), parse_problem(std::string(name(pass)) + " fp32 " + kManyFilters[0]),
+                   {.threads = 2});
   });
 }
 
