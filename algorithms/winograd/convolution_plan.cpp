@@ -134,7 +134,7 @@ void ConvolutionPlan::shape_planes(const Block& block) {
 bool ConvolutionPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   shape_planes(whole_block(geometry_));
-  if (!stream_filters_ || kLeastFilters * planes_floats_ > filter_floats_ ||
+  if (!may_stay(geometry_) || !stream_filters_ || kLeastFilters * planes_floats_ > filter_floats_ ||
       planes_floats_ * kFloat > shared_cache_bytes(device) || !occupies(panels_, threads_))
     return false;
   constexpr int64_t kChunk = FilterTransform::kDepthChunk;
@@ -225,8 +225,7 @@ void ConvolutionPlan::write(const Work& work, int64_t index) const {
 // What a plane's product fetches of the filters that are transformed next, in runs too short for the hardware
 // to follow: of one channel along a line, or of all depths a line each.
 Ahead ConvolutionPlan::filters_ahead(const float* filter, int64_t panel, int64_t depth, int64_t plane) const {
-  if (geometry_.image.phases.offsets.size() > 1) return {};  // does not lie in runs
-  constexpr int64_t kLine = 16;                              // floats
+  constexpr int64_t kLine = 16;  // floats
   const TensorShape shape = geometry_.problem.shape(Role::filter);
   const int64_t column = std::min(panel * panel_columns_, columns_ - 1);
   if (!forward_) return {filter + shape.offset(depth, column, 0, 0) + plane * kLine, shape.stride[0]};

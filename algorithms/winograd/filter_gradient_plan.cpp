@@ -130,7 +130,7 @@ bool FilterGradientPlan::take_whole(const DeviceInfo& device, const PlanOptions&
   // Fewer products will do where the private caches hold them.
   const int64_t products = product_floats_ * kFloat, private_caches = 2 * device.l2_bytes * threads_;
   const int64_t few = std::max(products / kLeastFilters, std::min(products, private_caches));
-  if (planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
+  if (!may_stay(geometry_) || planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
       !occupies(units_of_products(), threads_))
     return false;
   shape_products(panel_columns_, 1);

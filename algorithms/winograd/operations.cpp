@@ -95,7 +95,7 @@ OperationCount count_operations(const Geometry& geometry) {
   const double filter_planes = sizeof(float) * filters * points_h * points_w;
   const double tile_planes = sizeof(float) * tiles;
   count.bytes = static_cast<double>(p.total_bytes());
-  if (filter_planes >= kLeastFilters * tile_planes)
+  if (may_stay(geometry) && filter_planes >= kLeastFilters * tile_planes)
     count.bytes += 2 * tile_planes;
   else if (filter_planes > kPrivateBytes)
     count.bytes += 2 * (tile_planes + filter_planes);

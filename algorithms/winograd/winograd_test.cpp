@@ -182,11 +182,6 @@ TEST_F(Winograd, IsRightWhereTransformedFiltersNeverLeaveTheCaches) {
         expect_right(variant("mixed"), problem, {.threads = threads});
         expect_right(variant("f4x4_3x3"), problem, {.threads = threads});
       }
-  for (const Pass pass : kPasses) {
-    const ConvProblem phases = parse_problem(std::string(name(pass)) +
-                                             " fp32 nchw n=1 c=70 hw=11x11 k=160 rs=5x5 stride=2x2 pad=2x2");
-    expect_right(variant("polyphase"), phases, {.threads = 2});
-  }
 }
 
 TEST_F(Winograd, EveryInstructionSetIsRightWhereTransformedFiltersNeverLeaveTheCaches) {
