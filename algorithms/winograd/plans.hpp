@@ -12,7 +12,8 @@ namespace convscope::winograd {
 
 // Transformed filters of so many times the planes of all tiles (in backward-filter the products) are made and
 // used up panel by panel, and never leave the private caches. The tiles are read again for every panel. Not
-// those of several phases, which are gathered one by one: that takes longer than what it saves.
+// those of several phases: they are gathered one by one, which no count shows, and the rows, though faster,
+// would be chosen before unfolding that is faster still (README.md).
 inline constexpr int64_t kLeastFilters = 2;
 inline bool may_stay(const Geometry& geometry) {
   return geometry.image.phases.offsets.size() == 1;
