@@ -13,6 +13,10 @@ namespace {
 constexpr int64_t kLineBytes = 64;
 // With fewer operations than this in one GEMM, threads gain more from a GEMM each than from sharing one.
 constexpr double kLargeGemm = 5e7;
+// And with a filter of so few bytes in any: each keeps it in its own cache, and no column goes from the
+// thread that makes it to one that reads it. Shares of chunks must be nearly even then.
+constexpr int64_t kSmallFilter = 256 << 10;
+constexpr double kLeastOccupied = 0.9;
 
 // Calls body(range) for [0, count): by all threads, or by the calling one alone.
 template <typename Body>
@@ -55,13 +59,19 @@ GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptio
     return chunks;
   };
   chunks_ = cut_for(1);
+  const auto series = [&] {
+    return problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
+  };
   const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
                        static_cast<double>(problem.groups);
-  const int64_t series = problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
-  workers_ = threads_ > 1 && series >= threads_ && flops < kLargeGemm;
+  const bool small = flops < kLargeGemm && series() >= threads_;
+  const int64_t filter_bytes = column * problem.out_channels_per_group() * int64_t{sizeof(float)};
+  workers_ = threads_ > 1 && (small || (chunks_.builds_columns && filter_bytes <= kSmallFilter));
   if (!workers_) return;
   chunks_ = cut_for(threads_);
-  if (workspace_bytes() <= options.workspace_cap) return;
+  const bool even = static_cast<double>(series()) >=
+                    kLeastOccupied * static_cast<double>(round_up(series(), int64_t{threads_}));
+  if ((small || even) && workspace_bytes() <= options.workspace_cap) return;
   workers_ = false;
   chunks_ = cut_for(1);
 }
@@ -124,12 +134,14 @@ void GemmPlan::run(const ConvArgs& args, Queue& queue) {
   const int64_t count = static_cast<int64_t>(chunks_.list.size()) / chunks_in_series() * problem_.groups;
   if (workers_) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads_)
-    for (int64_t series = 0; series < count; ++series)
-      run_series(work(args, omp_get_thread_num(), nullptr), series);
+    for (int64_t series = 0; series < count; ++series) {
+      const int worker = omp_get_thread_num();
+      run_series(work(args, worker, worker == 0 && problem_.groups == 1 ? &queue : nullptr), series);
+    }
   } else {
     for (int64_t series = 0; series < count; ++series) run_series(work(args, 0, &queue), series);
-    queue.end_phase();
   }
+  queue.end_phase();
 }
 
 void GemmPlan::run_series(const Work& work, int64_t series) const {
@@ -178,7 +190,7 @@ void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) cons
               .c_stride = output.stride});
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::inverse);
-  split(work.queue != nullptr, channels,
+  split(!workers_, channels,
         [&](Range range) { movement_.scatter_output(chunk, group, work.gathered, work.output, range); });
 }
 
@@ -209,7 +221,7 @@ void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group
               .c_stride = columns.stride});
   if (!chunks_.builds_columns) return;
   mark(work.queue, Phase::inverse);
-  split(work.queue != nullptr, movement_.col2im_units(chunk),
+  split(!workers_, movement_.col2im_units(chunk),
         [&](Range range) { movement_.col2im(chunk, group, work.columns, work.input, range); });
 }
 
@@ -245,14 +257,14 @@ void GemmPlan::multiply(const Work& work, const Chunk& chunk, MatrixProduct prod
 void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {
   if (!chunks_.builds_columns) return;
   mark(work.queue, Phase::transform);
-  split(work.queue != nullptr, movement_.im2col_units(chunk),
+  split(!workers_, movement_.im2col_units(chunk),
         [&](Range range) { movement_.im2col(chunk, group, work.input, work.columns, range); });
 }
 
 void GemmPlan::gather(const Work& work, const Chunk& chunk, int64_t group) const {
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::transform);
-  split(work.queue != nullptr, problem_.out_channels_per_group(),
+  split(!workers_, problem_.out_channels_per_group(),
         [&](Range range) { movement_.gather_output(chunk, group, work.output, work.gathered, range); });
 }
 

@@ -1,6 +1,7 @@
 // Runs a convolution as a list of GEMMs over the chunks that chunks.hpp cuts. Two ways to use the threads:
-// one chunk after another with all threads on it (the phases can be told apart), or, where the GEMMs are
-// small, each thread on chunks of its own. Start at GemmPlan::run.
+// one chunk after another with all threads on it, or, where the GEMMs or the filters are small, each thread
+// on chunks of its own; then the phases are those of the first thread, and with groups none are told apart.
+// Start at GemmPlan::run.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ class GemmPlan final : public Plan {
   // The user's tensors and this worker's part of the workspace.
   struct Work {
     float *input, *filter, *output, *columns, *gathered, *scratch;
-    Queue* queue;  // null when other workers run at the same time
+    Queue* queue;  // null where phases are not marked
   };
   // The column matrix, which in a pointwise convolution is the input itself, and the output of a chunk.
   struct Matrix {

@@ -3,6 +3,7 @@
 // have exactly the bytes they need, so that the address sanitizer sees what is read beyond them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <string>
@@ -93,6 +94,59 @@ TEST(PackedSgemm, IsExactWhereTheDepthIsCut) {
 
 TEST(PackedSgemm, IsExactOnSeveralBlocksOfRowsAndGroupsOfColumns) {
   expect_exact_however_it_lies({330, 333, 27}, 1);  // more columns than rows are read in place for
+}
+
+// Columns of three images that lie apart, in one product and, where pixels fill their vectors, in one for
+// each.
+void expect_images_in_columns(int64_t rows, int64_t pixels, int64_t depth, bool a_transposed, int threads) {
+  SCOPED_TRACE(std::to_string(rows) + "x3x" + std::to_string(pixels) + "x" + std::to_string(depth) +
+               (a_transposed ? " A^T " : " A ") + std::to_string(threads) + " threads");
+  constexpr int64_t kImages = 3;
+  std::mt19937 random(4);
+  const ExactMatrix a(rows, depth, a_transposed, 0, random);
+  std::vector<ExactMatrix> b, c;
+  for (int image = 0; image < kImages; ++image) {
+    b.emplace_back(depth, pixels, false, 0, random);
+    c.emplace_back(rows, pixels, false, 0, random);
+  }
+  // One behind the other with a gap.
+  const int64_t b_step = depth * pixels + 7, c_step = rows * pixels + 5;
+  std::vector<float> all_b(static_cast<size_t>(kImages * b_step)),
+      all_c(static_cast<size_t>(kImages * c_step));
+  for (size_t image = 0; image < kImages; ++image)
+    std::copy(b[image].data.begin(), b[image].data.end(),
+              all_b.begin() + static_cast<int64_t>(image) * b_step);
+  const int64_t bytes = packed().scratch_bytes(1 << 20);
+  std::vector<float> scratch(static_cast<size_t>(threads * bytes) / sizeof(float),
+                             std::numeric_limits<float>::quiet_NaN());
+  packed().multiply({.rows = rows,
+                     .columns = kImages * pixels,
+                     .depth = depth,
+                     .a = a.operand(),
+                     .b = {all_b.data(), pixels, false, b_step},
+                     .c = all_c.data(),
+                     .c_stride = pixels,
+                     .images = Images::in_columns,
+                     .image_pixels = pixels,
+                     .c_image_step = c_step},
+                    threads, scratch.data(), bytes);
+  for (size_t image = 0; image < kImages; ++image)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+        float sum = 0;
+        for (int64_t k = 0; k < depth; ++k) sum += a.at(row, k) * b[image].at(k, pixel);
+        ASSERT_EQ(all_c[image * static_cast<size_t>(c_step) + static_cast<size_t>(row * pixels + pixel)], sum)
+            << image << ", " << row << ", " << pixel;
+      }
+}
+
+TEST(PackedSgemm, IsExactOnImagesThatLieApart) {
+  for (const int64_t pixels : {5, 16, 33, 64, 196})
+    for (const bool a_transposed : {false, true})
+      for (const int threads : {1, 2, 3}) {
+        expect_images_in_columns(19, pixels, 30, a_transposed, threads);
+        expect_images_in_columns(5, pixels, 300, a_transposed, threads);
+      }
 }
 
 // Neither operand is packed, and a second part of the depth is added to the first.

@@ -1,5 +1,7 @@
 #include "algorithms/winograd/block_plan.hpp"
 
+#include <algorithm>
+
 #include "algorithms/winograd/filter_transform.hpp"
 
 namespace convscope::winograd {
@@ -58,6 +60,19 @@ bool occupies(int64_t units, int64_t threads) {
   return static_cast<double>(units) >= kLeastOccupied * static_cast<double>(round_up(units, threads));
 }
 
+// Blocks that are dealt out in their order, each to the thread that is done first.
+bool occupies(const std::vector<Block>& blocks, int64_t threads) {
+  constexpr double kLeastOccupied = 0.9;
+  std::vector<int64_t> strips(static_cast<size_t>(threads));
+  int64_t all = 0;
+  for (const Block& block : blocks) {
+    *std::min_element(strips.begin(), strips.end()) += block.strips();
+    all += block.strips();
+  }
+  const int64_t longest = *std::max_element(strips.begin(), strips.end());
+  return static_cast<double>(all) >= kLeastOccupied * static_cast<double>(threads * longest);
+}
+
 std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
                                    const DeviceInfo& device, const PlanOptions& options) {
   const int64_t wanted = std::max(bytes.stationary, 2 * device.l2_bytes * options.threads);
@@ -68,19 +83,19 @@ std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& b
 
 std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
                                        const DeviceInfo& device, const PlanOptions& options) {
-  constexpr double kLeastOccupied = 0.9;
   constexpr int64_t kMostStationary = 3;  // times a block's planes
-  const int64_t threads = options.threads, small = 2 * device.l2_bytes;
+  const int64_t threads = options.threads;
+  if (threads == 1) return {};
   const int64_t left = (options.workspace_cap - bytes.fixed) / threads - bytes.padding;
-  const int64_t strips = std::min(small, left) / bytes.strip;
-  if (threads == 1 || strips < 1 || bytes.stationary > small) return {};
-  std::vector<Block> blocks = cut(geometry, strips, threads);
-  const int64_t each = blocks.front().strips();
-  const int64_t longest = ceil_div(static_cast<int64_t>(blocks.size()), threads) * each;
   const int64_t all = geometry.problem.batch * geometry.tile_rows();
-  const bool even = static_cast<double>(all) >= kLeastOccupied * static_cast<double>(threads * longest);
-  const bool large = bytes.stationary <= kMostStationary * each * bytes.strip;
-  return even && large ? blocks : std::vector<Block>{};
+  const int64_t most = std::min(std::min(shared_cache_bytes(device) / threads, left) / bytes.strip, all);
+  const int64_t wanted = std::max(2 * device.l2_bytes, bytes.stationary / 2) / bytes.strip;
+  for (int64_t strips = std::max<int64_t>(1, std::min(wanted, most)); strips <= most; ++strips) {
+    std::vector<Block> blocks = cut(geometry, strips, threads);
+    const bool large = bytes.stationary <= kMostStationary * blocks.front().strips() * bytes.strip;
+    if (large && occupies(blocks, threads)) return blocks;
+  }
+  return {};
 }
 
 }  // namespace convscope::winograd

@@ -61,6 +61,7 @@ inline Block whole_block(const Geometry& geometry) {
 
 // Whether `units` of equal work keep the threads busy nearly all the time.
 bool occupies(int64_t units, int64_t threads);
+bool occupies(const std::vector<Block>& blocks, int64_t threads);
 
 // The work in equal blocks. A block is as large as what is stationary, so that neither of the two streams
 // outweighs the other, but stays between the private caches and the shared one, and below what the workspace
@@ -69,9 +70,10 @@ bool occupies(int64_t units, int64_t threads);
 std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
                                    const DeviceInfo& device, const PlanOptions& options);
 
-// The same for threads that each work on blocks of their own, in planes of their own, and need not wait for
-// each other: small ones, which stay in the private caches. Empty where that does not pay: every thread
-// passes through what is stationary for every block, so that has to be small too and must not outweigh the
+// The same for threads that each work on blocks of their own, in planes of their own, and need neither wait
+// for each other nor for lines that the other wrote: small ones, which stay in the private caches, or where
+// what is stationary does not, as large as that within a thread's part of the shared cache. Empty where that
+// does not pay: every thread passes through what is stationary for every block, so that must not outweigh the
 // block; and the blocks have to occupy the threads evenly.
 std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
                                        const DeviceInfo& device, const PlanOptions& options);
@@ -84,6 +86,17 @@ inline TileRows unit(const Block& block, int64_t together, int64_t index) {
   const int64_t groups = ceil_div(block.rows, together), first = index % groups * together;
   return {block.first_image + index / groups, block.first_row + first,
           std::min(together, block.rows - first)};
+}
+
+// The same for each of `vectors` vectors of channels: image by image, and all units of a vector together, as
+// they may be of unequal height and threads take equal parts of the whole.
+struct VectorUnit {
+  TileRows rows;
+  int64_t vector;
+};
+inline VectorUnit vector_unit(const Block& block, int64_t together, int64_t vectors, int64_t index) {
+  const int64_t groups = ceil_div(block.rows, together), image = index / (groups * vectors);
+  return {unit(block, together, image * groups + index % groups), index / groups % vectors};
 }
 
 }  // namespace convscope::winograd

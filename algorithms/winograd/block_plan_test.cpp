@@ -78,10 +78,28 @@ TEST(BlockPlan, SharesTheBlocksWhereTheFiltersAreLarge) {
     const BlockBytes bytes{.strip = strip, .stationary = stationary};
     return cut_for_each_thread(images_of(2, 48), bytes, made_up_cpu(), {.threads = 2});
   };
-  EXPECT_FALSE(own(2 * kMiB, kMiB).empty());
-  EXPECT_TRUE(own(2 * kMiB + 1, kMiB).empty()) << "larger than the private caches";
+  EXPECT_FALSE(own(24 * kMiB, kMiB).empty());
+  EXPECT_TRUE(own(24 * kMiB + 1, kMiB).empty()) << "more than three times the planes of an image, a third of "
+                                                   "the shared cache holds no two";
   EXPECT_FALSE(own(3 * kMiB / 2, kMiB / 16).empty());
   EXPECT_TRUE(own(3 * kMiB / 2 + 1, kMiB / 16).empty()) << "more than three times an image's planes";
+}
+
+TEST(BlockPlan, TakesLargerBlocksOfAThreadsOwnWhereTheFiltersAreLarger) {
+  const auto strips = [&](int64_t stationary) {
+    const BlockBytes bytes{.strip = kMiB, .stationary = stationary};
+    return cut_for_each_thread(images_of(2, 48), bytes, made_up_cpu(), {.threads = 2}).front().strips();
+  };
+  EXPECT_EQ(strips(4 * kMiB), 2);
+  EXPECT_EQ(strips(8 * kMiB), 4);
+}
+
+TEST(BlockPlan, TakesLargerBlocksOfAThreadsOwnWhereThoseOccupyTheThreadsEvenly) {
+  // 10 strips: blocks of 4 would be 3, 3, 3 and 1.
+  const BlockBytes bytes{.strip = kMiB, .stationary = 8 * kMiB};
+  const auto blocks = cut_for_each_thread(images_of(1, 60), bytes, made_up_cpu(), {.threads = 2});
+  ASSERT_EQ(blocks.size(), 2u);
+  EXPECT_EQ(blocks.front().strips(), 5);
 }
 
 TEST(BlockPlan, StaysUnderTheWorkspaceCap) {

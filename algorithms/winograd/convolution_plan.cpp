@@ -54,7 +54,10 @@ class ConvolutionPlan final : public Plan {
   void read(const Work& work, int64_t index) const;
   void multiply(const Work& work, int64_t plane, int64_t panel, const FilterPanel& filters,
                 Ahead ahead = {}) const;
-  void write(const Work& work, int64_t index) const;
+  void write(const Work& work, const VectorUnit& unit) const;
+  void write(const Work& work, int64_t index) const {
+    write(work, vector_unit(work.block, together_, written_vectors_, index));
+  }
   Ahead filters_ahead(const float* filter, int64_t panel, int64_t depth, int64_t plane) const;
   // The filters' transform, products and inverse of one panel.
   void run_panel(const Work& work, const float* filter, int64_t panel, float* filters) const;
@@ -183,9 +186,9 @@ ConvolutionPlan::Work ConvolutionPlan::work(const ConvArgs& args, int64_t group,
 }
 
 void ConvolutionPlan::read(const Work& work, int64_t index) const {
-  transform_tiles(kernels_, geometry_, TileOperand::data, read_view(), work.read, work.block,
-                  unit(work.block, together_, index / read_vectors_), index % read_vectors_, tiles_,
-                  work.tiles, work.scratch);
+  const auto [rows, vector] = vector_unit(work.block, together_, read_vectors_, index);
+  transform_tiles(kernels_, geometry_, TileOperand::data, read_view(), work.read, work.block, rows, vector,
+                  tiles_, work.tiles, work.scratch);
 }
 
 // One panel of columns in one plane: the tiles that have this point, the phases that are not zero in it.
@@ -216,10 +219,9 @@ void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, c
   }
 }
 
-void ConvolutionPlan::write(const Work& work, int64_t index) const {
-  inverse_tiles(kernels_, geometry_, written_view(), work.written, work.block,
-                unit(work.block, together_, index / written_vectors_), index % written_vectors_, products_,
-                work.products, work.scratch);
+void ConvolutionPlan::write(const Work& work, const VectorUnit& unit) const {
+  inverse_tiles(kernels_, geometry_, written_view(), work.written, work.block, unit.rows, unit.vector,
+                products_, work.products, work.scratch);
 }
 
 // What a plane's product fetches of the filters that are transformed next, in runs too short for the hardware
@@ -252,7 +254,7 @@ void ConvolutionPlan::run_panel(const Work& work, const float* filter, int64_t p
   }
   for (int64_t i = 0; i < units(work.block, together_); ++i)
     for (int64_t vector = 2 * panel; vector < vectors_end; ++vector)
-      write(work, i * written_vectors_ + vector);
+      write(work, {unit(work.block, together_, i), vector});
 }
 
 void ConvolutionPlan::run(const ConvArgs& args, Queue&) {

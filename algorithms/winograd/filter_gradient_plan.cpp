@@ -98,7 +98,7 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
                    .padding = padding_floats * kFloat};
   // A slice is written, and read again when it is added: little of what a thread does only if it has many
   // tiles.
-  constexpr int64_t kLeastTiles = 8;  // in bytes of planes, times a slice
+  constexpr int64_t kLeastTiles = 4;  // in bytes of planes, times a slice
   const int64_t all_tiles = geometry_.problem.batch * geometry_.tile_rows() * bytes.strip;
   if (kLeastTiles * threads_ * bytes.stationary <= all_tiles)
     blocks_ = cut_for_each_thread(geometry_, bytes, device, options);
@@ -167,15 +167,15 @@ FilterGradientPlan::Work FilterGradientPlan::work(const ConvArgs& args, int64_t 
 }
 
 void FilterGradientPlan::transform_data(const Work& work, int64_t index) const {
-  transform_tiles(kernels_, geometry_, TileOperand::data, geometry_.image, work.input, work.block,
-                  unit(work.block, together_, index / image_vectors_), index % image_vectors_, data_,
-                  work.data, work.scratch);
+  const auto [rows, vector] = vector_unit(work.block, together_, image_vectors_, index);
+  transform_tiles(kernels_, geometry_, TileOperand::data, geometry_.image, work.input, work.block, rows,
+                  vector, data_, work.data, work.scratch);
 }
 
 void FilterGradientPlan::transform_gradients(const Work& work, int64_t index) const {
-  transform_tiles(kernels_, geometry_, TileOperand::gradient, geometry_.signal, work.output, work.block,
-                  unit(work.block, together_, index / signal_vectors_), index % signal_vectors_, gradients_,
-                  work.gradients, work.scratch);
+  const auto [rows, vector] = vector_unit(work.block, together_, signal_vectors_, index);
+  transform_tiles(kernels_, geometry_, TileOperand::gradient, geometry_.signal, work.output, work.block, rows,
+                  vector, gradients_, work.gradients, work.scratch);
 }
 
 // One panel of columns and one of rows in one plane, over the tiles of the block that have this point. Both

@@ -88,17 +88,16 @@ OperationCount count_operations(const Geometry& geometry) {
                                       (forward ? signal : image).in_vectors * of_inverse) +
                             filters * filter_lines(costs.evaluate);
   const double tiles = images * h.points * w.points * (image.in_vectors + signal.in_vectors);
-  // Planes that stay in the private caches are no more counted than the packed panels of a GEMM: all where
-  // the filters leave room for blocks of a thread's own, the filters where they outweigh the tiles
-  // (plans.hpp).
+  // Planes that stay in the private caches: all where the filters leave room for blocks of a thread's own,
+  // the filters where they outweigh the tiles (plans.hpp).
   constexpr double kPrivateBytes = 1 << 20;  // a second cache of many processors
   const double filter_planes = sizeof(float) * filters * points_h * points_w;
   const double tile_planes = sizeof(float) * tiles;
-  count.bytes = static_cast<double>(p.total_bytes());
   if (may_stay(geometry) && filter_planes >= kLeastFilters * tile_planes)
-    count.bytes += 2 * tile_planes;
-  else if (filter_planes > kPrivateBytes)
-    count.bytes += 2 * (tile_planes + filter_planes);
+    count.cached_bytes = 2 * filter_planes;
+  else if (filter_planes <= kPrivateBytes)
+    count.cached_bytes = 2 * (tile_planes + filter_planes);
+  count.bytes = static_cast<double>(p.total_bytes()) + 2 * (tile_planes + filter_planes) - count.cached_bytes;
   return count;
 }
 

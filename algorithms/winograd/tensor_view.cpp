@@ -1,6 +1,7 @@
 #include "algorithms/winograd/tensor_view.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace convscope::winograd {
 namespace {
@@ -31,6 +32,39 @@ TensorView::Window TensorView::window(const Region& region, Extent2 phase) const
           region.h * phases.step.h + shift_h, region.w * phases.step.w + shift_w};
 }
 
+// Whether the part's rows follow each other in memory and are so narrow that they are better moved in one
+// run: blocks of a transposition fit them badly.
+bool TensorView::narrow_rows(const Window& part) const {
+  constexpr int64_t kMostColumns = 32;
+  const int64_t width = part.columns.end - part.columns.begin;
+  return shape.stride[3] == 1 && shape.stride[2] == width && width <= kMostColumns &&
+         part.rows.begin < part.rows.end;
+}
+
+// All rows in one run, then each to its place between the padding.
+void TensorView::gather_narrow_rows(const VectorKernels& kernels, const float* plane, const Window& part,
+                                    const Region& region, int64_t used, float* staged) const {
+  const auto [top, bottom] = part.rows;
+  const int64_t lanes = kernels.lanes, row = region.columns * lanes;
+  const int64_t width = shape.stride[2] * lanes, left = part.columns.begin * lanes;
+  // At the end of the region, so that no row is overwritten before it is moved.
+  float* from = staged + region.rows * row - (bottom - top) * width;
+  kernels.pack_planes(plane + (part.first_h + top) * shape.stride[2], shape.stride[1],
+                      (bottom - top) * shape.stride[2], used, from);
+  float* to = staged;
+  const auto fill = [&](float* end) {
+    std::fill(to, end, 0.0f);
+    to = end;
+  };
+  fill(staged + top * row + left);
+  for (int64_t i = top; i < bottom; ++i, from += width) {
+    if (i > top) fill(to + row - width);
+    if (to != from) std::memmove(to, from, width * sizeof(float));
+    to += width;
+  }
+  fill(staged + region.rows * row);
+}
+
 void TensorView::gather(const VectorKernels& kernels, const float* tensor, int64_t n, const Region& region,
                         int64_t vector, float* staged) const {
   const int64_t lanes_each = kernels.lanes, first = vector * lanes_each;
@@ -40,6 +74,10 @@ void TensorView::gather(const VectorKernels& kernels, const float* tensor, int64
   if (phases.offsets.size() == 1) {
     const Window part = window(region, phases.offsets[0]);
     const auto [left, right] = part.columns;
+    if (narrow_rows(part)) {
+      gather_narrow_rows(kernels, image + first * shape.stride[1], part, region, used, staged);
+      return;
+    }
     for (int64_t i = 0; i < region.rows; ++i, staged += row_floats) {
       if (i < part.rows.begin || i >= part.rows.end || left == right) {
         std::fill_n(staged, row_floats, 0.0f);
@@ -79,6 +117,13 @@ void TensorView::scatter(const VectorKernels& kernels, const float* staged, int6
   if (phases.offsets.size() == 1) {
     const Window part = window(region, phases.offsets[0]);
     const auto [left, right] = part.columns;
+    if (narrow_rows(part) && right - left == region.columns) {
+      kernels.unpack_planes(
+          staged + part.rows.begin * row_floats,
+          image + first * shape.stride[1] + (part.first_h + part.rows.begin) * shape.stride[2],
+          shape.stride[1], (part.rows.end - part.rows.begin) * region.columns, used);
+      return;
+    }
     for (int64_t i = part.rows.begin; i < part.rows.end && left < right; ++i) {
       const float* from = staged + i * row_floats + left * lanes_each;
       float* to = image + first * shape.stride[1] + (part.first_h + i) * shape.stride[2] +

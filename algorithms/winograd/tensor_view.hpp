@@ -36,6 +36,9 @@ struct TensorView {
  private:
   struct Window;
   Window window(const Region& region, Extent2 phase) const;
+  bool narrow_rows(const Window& part) const;
+  void gather_narrow_rows(const VectorKernels& kernels, const float* plane, const Window& part,
+                          const Region& region, int64_t used, float* staged) const;
 };
 
 }  // namespace convscope::winograd

@@ -95,6 +95,7 @@ Json to_json(const Explanation& one, const ConvProblem& problem) {
   json["transform_flops"] = known(count.transform_flops);
   json["flops_executed"] = known(count.executed_flops());
   json["bytes_algo"] = known(count.bytes);
+  json["bytes_cached"] = known(count.cached_bytes);
   json["workspace_bytes"] = one.workspace_bytes;
   json["arithmetic_intensity"] = known(intensity(count, problem));
   json["bound"] = one.bound ? Json(one.bound->kind()) : Json(nullptr);

@@ -241,7 +241,7 @@ TEST(Explain, LeavesOutTheCountsThatALibraryDoesNotTell) {
   EXPECT_TRUE(picky["supported"].get<bool>());
   EXPECT_EQ(picky["workspace_bytes"], 1 << 20);
   for (const char* unknown : {"product_flops", "transform_flops", "flops_executed", "bytes_algo",
-                              "arithmetic_intensity", "bound", "bound_seconds"})
+                              "bytes_cached", "arithmetic_intensity", "bound", "bound_seconds"})
     EXPECT_TRUE(picky.at(unknown).is_null()) << unknown;
 }
 

@@ -130,6 +130,9 @@ struct OperationCount {
   double product_flops = 0;    // the multiply-adds of the convolution, GEMM or batched product
   double transform_flops = 0;  // transforms of input, filter and output; 0 for direct and GEMM
   double bytes = 0;  // `bytes_algo`: tensors and intermediate buffers read and written, reuse assumed perfect
+  // `bytes_cached`: intermediate buffers written and read that stay in a core's private caches; not in
+  // `bytes`
+  double cached_bytes = 0;
   double executed_flops() const { return product_flops + transform_flops; }
 };
 

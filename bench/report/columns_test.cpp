@@ -96,11 +96,27 @@ TEST(Columns, DivideEachFlopCountByTheMedian) {
 TEST(Columns, AreNullWhereNothingIsKnown) {
   const ResultRecord record =
       refused("fft16.cpu", Outcome::unsupported, Reason::unsupported_stride, "stride 2x2: too large");
-  for (const char* name : {"full_median_ms",  "inference_median_ms", "plan_ms",        "gflops_nominal",
-                           "gflops_executed", "flops_executed",      "bytes_algo",     "arithmetic_intensity",
-                           "workspace_bytes", "relative_l2",         "integers_exact", "bound",
-                           "bound_ms",        "percent_of_ceiling",  "aa_ratio",       "rounds",
-                           "stop_reason",     "throttled",           "version",        "gate"})
+  for (const char* name : {"full_median_ms",
+                           "inference_median_ms",
+                           "plan_ms",
+                           "gflops_nominal",
+                           "gflops_executed",
+                           "flops_executed",
+                           "bytes_algo",
+                           "bytes_cached",
+                           "arithmetic_intensity",
+                           "workspace_bytes",
+                           "relative_l2",
+                           "integers_exact",
+                           "bound",
+                           "bound_ms",
+                           "percent_of_ceiling",
+                           "aa_ratio",
+                           "rounds",
+                           "stop_reason",
+                           "throttled",
+                           "version",
+                           "gate"})
     EXPECT_TRUE(is_null(record, name)) << name;
   EXPECT_EQ(cell_text(cell(record, "reason")), "unsupported_stride");
   EXPECT_TRUE(is_null(measured("direct.cpu", 1), "reason"));

@@ -62,6 +62,10 @@ std::span<const Column> work_columns() {
       {"bytes_algo", "bytes",
        "Tensors and intermediate buffers that the algorithm reads and writes, perfect reuse assumed.",
        [](const R& r) { return unless_zero(r.operations.bytes); }},
+      {"bytes_cached", "bytes",
+       "Intermediate buffers that the algorithm writes and reads in a core's private caches, not in "
+       "bytes_algo; null where there are none or none are counted.",
+       [](const R& r) { return unless_zero(r.operations.cached_bytes); }},
       {"arithmetic_intensity", "flop/byte", "flops_executed over bytes_min.",
        [](const R& r) { return intensity(r); }},
       {"workspace_bytes", "bytes",

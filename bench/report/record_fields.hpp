@@ -68,6 +68,7 @@ void fields(Visitor& field, Is<OperationCount> auto& count) {
   field("product_flops", count.product_flops);
   field("transform_flops", count.transform_flops);
   field("bytes", count.bytes);
+  field.added("cached_bytes", count.cached_bytes);
 }
 
 template <typename Visitor>

@@ -60,6 +60,7 @@ TEST(RecordJson, RoundTripsACompleteRecord) {
   EXPECT_EQ(again.ceilings.cache_read_bytes, 2e11);
   EXPECT_EQ(again.device.memory_bytes, int64_t{24} << 30);
   EXPECT_EQ(again.operations.transform_flops, 2e8);
+  EXPECT_EQ(again.operations.cached_bytes, 4e8);
   EXPECT_EQ(again.key.knobs, 40);
   ASSERT_TRUE(again.answer.has_value());
   EXPECT_EQ(again.answer->chosen, 1);
@@ -82,17 +83,19 @@ TEST(RecordJson, RecordsTheAnswersOfLibrariesAlone) {
   EXPECT_FALSE(one.contains("time"));
 }
 
-TEST(RecordJson, ReadsRecordsFromBeforeLibrariesAnswered) {
+TEST(RecordJson, ReadsRecordsFromBeforeLaterFields) {
   Json json = to_json(complete_record());
   json.erase("answer");
   json["key"].erase("knobs");
   json["algorithm"].erase("emulated");
   json["algorithm"].erase("on_request");
+  json["operations"].erase("cached_bytes");
   const ResultRecord record = record_from_json(json);
   EXPECT_FALSE(record.answer.has_value());
   EXPECT_EQ(record.key.knobs, 0);
   EXPECT_TRUE(record.algorithm.emulated);
   EXPECT_FALSE(record.algorithm.on_request);
+  EXPECT_EQ(record.operations.cached_bytes, 0);
 }
 
 TEST(RecordJson, RoundTripsARecordWithNothingInIt) {

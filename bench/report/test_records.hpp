@@ -79,7 +79,7 @@ inline ResultRecord complete_record() {
               0.021,
               0.31,
               0.29};
-  r.operations = {1e9, 2e8, 3e8};
+  r.operations = {1e9, 2e8, 3e8, 4e8};
   r.time->inference = series(0.012);
   r.time->kernel = series(0.008);
   r.time->repeat = series(0.020);

@@ -35,6 +35,12 @@ double bytes_to_memory(const ConvProblem& problem, const OperationCount& count) 
   return std::min(count.bytes, tensors) + kBufferTrafficToMemory * std::max(0.0, count.bytes - tensors);
 }
 
+// At the bandwidth of memory where none of the caches was measured.
+double cache_seconds(const OperationCount& count, const Ceilings& ceilings) {
+  return count.cached_bytes /
+         (ceilings.cache_read_bytes > 0 ? ceilings.cache_read_bytes : ceilings.copy_bytes);
+}
+
 }  // namespace
 
 bool counts_are_known(const AlgorithmInfo& algorithm) {
@@ -50,7 +56,8 @@ std::vector<Prediction> predict(const ConvProblem& problem, std::span<const Plan
     const OperationCount& count = algorithm.operations;
     if (!(count.executed_flops() > 0)) continue;
     predictions.push_back(
-        {algorithm.id, count.executed_flops() / rate, bytes_to_memory(problem, count) / ceilings.copy_bytes});
+        {algorithm.id, count.executed_flops() / rate,
+         bytes_to_memory(problem, count) / ceilings.copy_bytes + cache_seconds(count, ceilings)});
   }
   std::sort(predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
     return std::tuple(a.seconds(), a.algorithm) < std::tuple(b.seconds(), b.algorithm);

@@ -1,8 +1,8 @@
 // Our own chooser: the fastest algorithm predicted from the problem and the measured ceilings alone, before
 // anything is run. seconds = executed operations / multiply-add rate + (bytes of the tensors + half of the
-// bytes of intermediate buffers) / copy bandwidth: what is read back from a buffer mostly still lies in the
-// last-level cache. docs/selection.md has the measurements behind the half and says what the model leaves
-// out.
+// bytes of intermediate buffers) / copy bandwidth + bytes of buffers in the private caches / cache bandwidth.
+// The half: what is read back from a buffer mostly still lies in the last-level cache. docs/selection.md has
+// the measurements behind it and says what the model leaves out.
 #pragma once
 
 #include <span>

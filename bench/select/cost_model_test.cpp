@@ -37,6 +37,14 @@ TEST(CostModel, CountsTheTensorsFullyAndBuffersByHalf) {
   EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, kCeilings)[0].memory_seconds, (tensors + 40) / 10);
 }
 
+TEST(CostModel, CountsWhatStaysInTheCachesAtTheirBandwidth) {
+  const std::vector<PlannedAlgorithm> algorithms{{"a", {100, 0, 20, 120}}};
+  EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, kCeilings)[0].memory_seconds, 2 + 120 / 40.0);
+  Ceilings unmeasured = kCeilings;
+  unmeasured.cache_read_bytes = 0;
+  EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, unmeasured)[0].memory_seconds, 2 + 120 / 10.0);
+}
+
 TEST(CostModel, PutsTheFastestFirstAndEqualOnesByName) {
   const std::vector<PlannedAlgorithm> algorithms{
       {"slow", {900, 0, 0}}, {"b", {100, 0, 0}}, {"a", {100, 0, 0}}};
