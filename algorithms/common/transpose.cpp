@@ -44,6 +44,26 @@ void interleave(const float* in, int64_t in_step, float* out, int64_t rows, int6
   transpose_any(in + column, in_step, out + rows * column, rows, rows, columns - column);
 }
 
+// The way back: pairs or triples without a gap to two or three columns, as the taps of a 3x1 filter.
+void deinterleave(const float* in, float* out, int64_t out_step, int64_t rows, int64_t columns) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t lanes = HWY_LANES(float);
+  int64_t row = 0;
+  for (; row + lanes <= rows; row += lanes) {
+    hn::Vec<decltype(d)> first, second, third;
+    float* const to = out + row;
+    if (columns == 2) {
+      hn::LoadInterleaved2(d, in + 2 * row, first, second);
+    } else {
+      hn::LoadInterleaved3(d, in + 3 * row, first, second, third);
+      hn::StoreU(third, d, to + 2 * out_step);
+    }
+    hn::StoreU(first, d, to);
+    hn::StoreU(second, d, to + out_step);
+  }
+  transpose_any(in + columns * row, columns, out + row, out_step, rows - row, columns);
+}
+
 using TransposeBlock = void (*)(const float* in, int64_t in_step, float* out, int64_t out_step);
 
 // 4x4 matrices are transposed as many at once as a register has blocks of 4 floats: matrix i lies in block i
@@ -171,15 +191,20 @@ void transpose_matrix(const float* in, int64_t in_step, float* out, int64_t out_
   constexpr int64_t lanes = kBlockedLanes;
 #if HWY_TARGET <= HWY_AVX3
   if (rows >= kSquare && columns >= kSquare) {
-    const int64_t squares = columns / kSquare * kSquare;
+    const int64_t squares = columns / kSquare * kSquare, rest = columns - squares;
     transpose_by<transpose_square, kSquare, kSquare>(in, in_step, out, out_step, rows, squares);
-    in += squares;
-    out += squares * out_step;
-    columns -= squares;
+    if (rest == 0) return;
+    // At least a block of 4, some of whose columns are done.
+    const int64_t done = squares - HWY_MAX(4 - rest, int64_t{0});
+    in += done;
+    out += done * out_step;
+    columns -= done;
   }
 #endif
   if ((rows == 2 || rows == 3) && out_step == rows)
     interleave(in, in_step, out, rows, columns);
+  else if ((columns == 2 || columns == 3) && in_step == columns)
+    deinterleave(in, out, out_step, rows, columns);
   else if (rows < 4 || columns < 4)
     transpose_any(in, in_step, out, out_step, rows, columns);
   else if (rows >= lanes)

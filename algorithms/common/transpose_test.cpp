@@ -10,8 +10,8 @@
 namespace convscope {
 namespace {
 
-void expect_transposed(int64_t rows, int64_t columns, int64_t gap = 2) {
-  const int64_t in_step = columns + 3, out_step = rows + gap;
+void expect_transposed(int64_t rows, int64_t columns, int64_t gap = 2, int64_t gap_in = 3) {
+  const int64_t in_step = columns + gap_in, out_step = rows + gap;
   std::vector<float> in(rows * in_step), out(columns * out_step, -1.0f);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
   transpose(in.data(), in_step, out.data(), out_step, rows, columns);
@@ -24,7 +24,15 @@ void expect_transposed(int64_t rows, int64_t columns, int64_t gap = 2) {
 TEST(Transpose, MovesEveryElementAndNothingElse) {
   for_each_target([] {
     for (int64_t rows : {1, 3, 4, 5, 7, 8, 9, 14, 15, 16, 17, 31, 32, 40})
-      for (int64_t columns : {1, 2, 4, 6, 8, 13, 16, 19, 32, 35}) expect_transposed(rows, columns);
+      for (int64_t columns : {1, 2, 4, 6, 8, 13, 16, 17, 18, 19, 32, 35, 49})
+        expect_transposed(rows, columns);
+  });
+}
+
+TEST(Transpose, TakesFewTapsWithoutGaps) {
+  for_each_target([] {
+    for (int64_t rows : {1, 3, 4, 15, 16, 17, 32, 50})
+      for (int64_t columns : {1, 2, 3, 4, 7}) expect_transposed(rows, columns, 2, 0);
   });
 }
 

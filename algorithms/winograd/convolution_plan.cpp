@@ -225,13 +225,19 @@ void ConvolutionPlan::write(const Work& work, const VectorUnit& unit) const {
 }
 
 // What a plane's product fetches of the filters that are transformed next, in runs too short for the hardware
-// to follow: of one channel along a line, or of all depths a line each.
+// to follow. Forward with as many planes as columns: a column from end to end. With fewer: of every column a
+// line, the next with the next block of rows. Backward-data: of every depth a line.
 Ahead ConvolutionPlan::filters_ahead(const float* filter, int64_t panel, int64_t depth, int64_t plane) const {
   constexpr int64_t kLine = 16;  // floats
   const TensorShape shape = geometry_.problem.shape(Role::filter);
   const int64_t column = std::min(panel * panel_columns_, columns_ - 1);
   if (!forward_) return {filter + shape.offset(depth, column, 0, 0) + plane * kLine, shape.stride[0]};
   const int64_t columns = std::min(panel_columns_, columns_ - column);
+  if (geometry_.planes() < panel_columns_) {
+    const int64_t rows = blocks_.front().strips() * geometry_.tile_columns();
+    const int64_t lines = plane * ceil_div(rows, gemm_shape().rows_per_block);
+    return {filter + shape.offset(column, depth, 0, 0) + lines * kLine, shape.stride[0]};
+  }
   return {filter + shape.offset(column + plane * columns / geometry_.planes(), depth, 0, 0), kLine};
 }
 
