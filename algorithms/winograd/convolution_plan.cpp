@@ -161,12 +161,16 @@ void ConvolutionPlan::prepare(const ConvArgs& args, Queue&) {
   for (int64_t unit = 0; unit < groups_ * written_vectors_ * chunks; ++unit) {
     const int64_t group = unit / (written_vectors_ * chunks), vector = unit % written_vectors_;
     const int64_t depth = unit / written_vectors_ % chunks * FilterTransform::kDepthChunk;
+    const float* const filters = filter + group * group_filters;
     // The two vectors of a panel follow each other, as they lie side by side in every plane.
-    filter_transform_.transform(filter + group * group_filters, vector, depth,
+    const bool last = vector + 1 == written_vectors_;
+    const float* const next = filter_transform_.first_of(filters, last ? 0 : vector + 1,
+                                                         last ? depth + FilterTransform::kDepthChunk : depth);
+    filter_transform_.transform(filters, vector, depth,
                                 workspace + filters_at_ + group * filter_floats_ +
                                     filters_.offset(vector, kernels_.lanes) + depth * filters_.row,
                                 filters_.row, filters_.plane, stream_filters_,
-                                scratch_.of_thread(workspace, omp_get_thread_num()));
+                                scratch_.of_thread(workspace, omp_get_thread_num()), next);
   }
 }
 

@@ -96,11 +96,11 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
                    .stationary = product_floats_ * kFloat,
                    .fixed = arena_.bytes() + threads_ * product_floats_ * kFloat,
                    .padding = padding_floats * kFloat};
-  // A slice is written, and read again when it is added: little of what a thread does only if it has many
-  // tiles.
-  constexpr int64_t kLeastTiles = 4;  // in bytes of planes, times a slice
+  // A slice is read and written for every block, and read again when it is added: little of what a thread
+  // does only if its caches hold it and it has many tiles.
+  constexpr int64_t kLeastTiles = 8;  // in bytes of planes, times a slice
   const int64_t all_tiles = geometry_.problem.batch * geometry_.tile_rows() * bytes.strip;
-  if (kLeastTiles * threads_ * bytes.stationary <= all_tiles)
+  if (bytes.stationary <= 2 * device.l2_bytes && kLeastTiles * threads_ * bytes.stationary <= all_tiles)
     blocks_ = cut_for_each_thread(geometry_, bytes, device, options);
   if (!blocks_.empty()) {
     slices_ = threads_;

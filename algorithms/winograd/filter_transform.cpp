@@ -49,7 +49,7 @@ void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t use
   const int64_t column_stride = shape_.stride[backward_ ? 1 : 0];
   const int64_t depth_stride = shape_.stride[backward_ ? 0 : 1];
   const int64_t tap_stride = shape_.stride[3], lanes = kernels_.lanes;
-  filter += first * column_stride + depth * depth_stride;
+  filter = first_of(filter, first / lanes, depth);
   if (by_tap_) {
     for (int64_t tap = 0; tap < taps_; ++tap)
       kernels_.pack_planes(filter + tap * tap_stride, column_stride, count, used,
@@ -68,8 +68,22 @@ void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t use
   }
 }
 
+const float* FilterTransform::first_of(const float* filter, int64_t vector, int64_t depth) const {
+  const int64_t column = vector * kernels_.lanes;
+  return filter + (backward_ ? shape_.offset(depth, column, 0, 0) : shape_.offset(column, depth, 0, 0));
+}
+
+// The n-th column of those depths, or in backward-data the n-th depth of those columns.
+void FilterTransform::fetch_run(const float* next, int64_t n) const {
+  constexpr int64_t kLine = 16;  // floats
+  const int64_t runs = backward_ ? kDepthChunk : kernels_.lanes;
+  const int64_t floats = (backward_ ? kernels_.lanes : kDepthChunk) * taps_;
+  if (next == nullptr || !one_phase_ || shape_.stride[3] != 1 || n >= runs) return;
+  for (int64_t i = 0; i < floats; i += kLine) __builtin_prefetch(next + n * shape_.stride[0] + i, 0, 2);
+}
+
 void FilterTransform::transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row,
-                                int64_t plane, bool stream, const Scratch& scratch) const {
+                                int64_t plane, bool stream, const Scratch& scratch, const float* next) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
   const int64_t columns = backward_ ? geometry_.image.lanes() : geometry_.signal.lanes();
   const int64_t depths = backward_ ? geometry_.signal.lanes() : geometry_.image.lanes();
@@ -87,7 +101,12 @@ void FilterTransform::transform(const float* filter, int64_t vector, int64_t dep
   const int64_t depth_step = by_tap_ ? lanes : taps_ * lanes;
   const int64_t step = backward_ ? -tap_step : tap_step;  // backward-data reads the taps in reverse
   for (int64_t d = 0; d < count; ++d) {
+    fetch_run(next, d);
     const float* first_tap = scratch.staged + d * depth_step + (backward_ ? (taps_ - 1) * tap_step : 0);
+    if (points_w == 1) {
+      columns_line(first_tap, step, 0, to + d * row, plane, 0, 1);
+      continue;
+    }
     rows_line(first_tap, step, taps_w * step, scratch.lines, lanes, points_w * lanes, taps_h);
     columns_line(scratch.lines, points_w * lanes, lanes, to + d * row, points_w * plane, plane, points_w);
   }

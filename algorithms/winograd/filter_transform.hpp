@@ -21,9 +21,12 @@ class FilterTransform {
   // One vector of columns (output channels in forward, lanes of the image in backward-data) for the depths
   // [depth, depth + kDepthChunk) that exist, the first of them at `to`, `row` floats from each to the next
   // and `plane` from each plane to the next. `stream`: written past the caches, for planes that do not fit
-  // them anyway.
+  // them anyway. `next`: what is transformed then, fetched meanwhile in runs too short for the hardware to
+  // follow; may be null.
   void transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row, int64_t plane,
-                 bool stream, const Scratch& scratch) const;
+                 bool stream, const Scratch& scratch, const float* next = nullptr) const;
+  // The first element that transform() reads of them.
+  const float* first_of(const float* filter, int64_t vector, int64_t depth) const;
   // Backward-filter: one vector of output channels and the image lanes [lane, end), at most kDepthChunk,
   // lying in planes as above, to the filter's gradient.
   void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end, int64_t vector,
@@ -36,6 +39,7 @@ class FilterTransform {
                        float* staged) const;
   void write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth, int64_t count,
                        float* filter) const;
+  void fetch_run(const float* next, int64_t n) const;
   void stage_runs(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
                   float* staged) const;
 

@@ -35,10 +35,18 @@ void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, Til
     for (const Tile& tile_w : geometry.w.tiles) {
       const int alpha_w = geometry.w.alpha(tile_w);
       const Line rows_line = data ? kernels.data[alpha_w] : kernels.evaluate[alpha_w][tile_w.size];
-      rows_line(staged + tile_w.start * lanes, lanes, width * lanes, scratch.lines, lanes, alpha_w * lanes,
-                data ? alpha_h : tile_h.size);
-      columns_line(scratch.lines, alpha_w * lanes, lanes, out, geometry.points_w() * layout.plane,
-                   layout.plane, alpha_w);
+      const float* const in = staged + tile_w.start * lanes;
+      const int64_t plane_row = geometry.points_w() * layout.plane;
+      // A transform of one point is the point itself.
+      if (alpha_h == 1) {
+        rows_line(in, lanes, 0, out, layout.plane, 0, 1);
+      } else if (alpha_w == 1) {
+        columns_line(in, width * lanes, 0, out, plane_row, 0, 1);
+      } else {
+        rows_line(in, lanes, width * lanes, scratch.lines, lanes, alpha_w * lanes,
+                  data ? alpha_h : tile_h.size);
+        columns_line(scratch.lines, alpha_w * lanes, lanes, out, plane_row, layout.plane, alpha_w);
+      }
       out += block.strips() * layout.row;
     }
   }
@@ -57,11 +65,17 @@ void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const
         planes + layout.offset(vector, kernels.lanes) + block.strip(rows.image, row) * layout.row;
     for (const Tile& tile_w : geometry.w.tiles) {
       const int alpha_w = geometry.w.alpha(tile_w);
-      columns_line(in, geometry.points_w() * layout.plane, layout.plane, scratch.lines, alpha_w * lanes,
-                   lanes, alpha_w);
-      kernels.interpolate[alpha_w][tile_w.size](scratch.lines, lanes, alpha_w * lanes,
-                                                staged + tile_w.start * lanes, lanes, width * lanes,
-                                                tile_h.size);
+      const Line rows_line = kernels.interpolate[alpha_w][tile_w.size];
+      float* const out = staged + tile_w.start * lanes;
+      const int64_t plane_row = geometry.points_w() * layout.plane;
+      if (geometry.h.alpha(tile_h) == 1) {
+        rows_line(in, layout.plane, 0, out, lanes, 0, 1);
+      } else if (alpha_w == 1) {
+        columns_line(in, plane_row, 0, out, width * lanes, 0, 1);
+      } else {
+        columns_line(in, plane_row, layout.plane, scratch.lines, alpha_w * lanes, lanes, alpha_w);
+        rows_line(scratch.lines, lanes, alpha_w * lanes, out, lanes, width * lanes, tile_h.size);
+      }
       in += block.strips() * layout.row;
     }
   }

@@ -124,6 +124,14 @@ TEST_F(Winograd, EveryInstructionSetIsRight) {
   });
 }
 
+TEST_F(Winograd, EveryInstructionSetIsRightWithFiltersOfOneRowOrColumn) {
+  for_each_target([&] {
+    OddProblems problems(5);
+    for (const Extent2 filter : {Extent2{1, 3}, Extent2{3, 1}, Extent2{1, 7}, Extent2{7, 1}, Extent2{2, 1}})
+      for (int i = 0; i < 6; ++i) expect_right(variant("mixed"), problems.next(filter, {1, 1}));
+  });
+}
+
 TEST_F(Winograd, StaysUnderAWorkspaceCapWithSmallerBlocks) {
   for (const Pass pass : kPasses) {
     ConvProblem problem = parse_problem("forward fp32 nchw n=3 c=16 hw=30x30 k=32 rs=3x3 pad=1x1");
@@ -182,6 +190,15 @@ TEST_F(Winograd, IsRightWhereTransformedFiltersNeverLeaveTheCaches) {
         expect_right(variant("mixed"), problem, {.threads = threads});
         expect_right(variant("f4x4_3x3"), problem, {.threads = threads});
       }
+}
+
+TEST_F(Winograd, IsRightWhereTransformedFiltersOfOneColumnNeverLeaveTheCaches) {
+  const std::string shape = "nchw n=1 c=520 hw=7x5 k=400 rs=3x1 pad=1x0";
+  EXPECT_FALSE(variant("mixed").plan(parse_problem("forward fp32 " + shape), device_, {})->has_prepare());
+  for (const Pass pass : kPasses)
+    for (const int threads : {1, 2})
+      expect_right(variant("mixed"), parse_problem(std::string(name(pass)) + " fp32 " + shape),
+                   {.threads = threads});
 }
 
 TEST_F(Winograd, EveryInstructionSetIsRightWhereTransformedFiltersNeverLeaveTheCaches) {

@@ -7,7 +7,6 @@
 #include "bench/measure/stopwatch.hpp"
 
 namespace convscope {
-namespace {}  // namespace
 
 CoreWatch::CoreWatch(Read read, const CoreReading& known, double patience_seconds)
     : read_(std::move(read)), best_(known), patience_(patience_seconds) {}
@@ -16,9 +15,13 @@ std::optional<CoreReading> CoreWatch::read() {
   if (!read_) return std::nullopt;
   const CoreReading reading = read_();
   best_.multiply_add_rate = std::max(best_.multiply_add_rate, reading.multiply_add_rate);
-  // Between two threads on one core signals are shortest: that is not what to wait for.
-  if (reading.signal_seconds && share(reading) >= kOwnCores)
-    best_.signal_seconds = std::min(*reading.signal_seconds, best_.signal_seconds.value_or(1));
+  // Between two threads on one core signals are shortest: that is not what to wait for. They may come there
+  // within a reading, after its multiply-adds, so that only what two readings in a row have seen counts.
+  const bool own_cores = share(reading) >= kOwnCores;
+  if (own_cores && reading.signal_seconds && before_)
+    best_.signal_seconds =
+        std::min(std::max(*reading.signal_seconds, *before_), best_.signal_seconds.value_or(1));
+  before_ = own_cores ? reading.signal_seconds : std::nullopt;
   return reading;
 }
 

@@ -30,7 +30,7 @@ class CoreWatch {
   // wait() together wait for about `patience_seconds` at most.
   CoreWatch(Read read, const CoreReading& known, double patience_seconds);
 
-  // A reading; what is best in it is kept.
+  // A reading; what is best in it is kept, a signal if the reading before was as short.
   std::optional<CoreReading> read();
   // A reading, but while it is a slow one another after a short pause, in which the hypervisor may place the
   // threads anew.
@@ -47,6 +47,7 @@ class CoreWatch {
  private:
   Read read_;
   CoreReading best_;
+  std::optional<double> before_;  // the signal of the last reading, if the threads had cores of their own
   double patience_;
   double waited_ = 0;
 };

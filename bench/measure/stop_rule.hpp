@@ -16,7 +16,8 @@ inline constexpr double kPlateauShrink = 0.10;
 
 // Why no more samples are needed, or nothing: "converged", "noise_plateau", "max_samples", "time_limit".
 // `seconds_left` is what the series may still spend, `sample_seconds` what one sample costs. The time limit
-// outranks min_samples. Never "converged" with fewer samples than an interval needs (6).
+// outranks min_samples, but for the first samples, as many as an interval needs (6), a series may take two
+// limits more. Never "converged" with fewer.
 std::optional<std::string> stop_reason(std::span<const double> samples, const SamplingRule& rule,
                                        double seconds_left, double sample_seconds);
 

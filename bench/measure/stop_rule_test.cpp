@@ -40,8 +40,21 @@ TEST(StopRule, StopsAtTheLimits) {
   SamplingRule options;
   options.max_samples = 20;
   EXPECT_EQ(stop_reason(noisy(20, 0.5, 2), options, 10, 0.1), "max_samples");
-  EXPECT_EQ(stop_reason(noisy(3, 0.5, 2), options, 0.05, 0.1), "time_limit");
+  EXPECT_EQ(stop_reason(noisy(6, 0.5, 2), options, 0.05, 0.1), "time_limit");
   EXPECT_EQ(stop_reason({}, options, 0, 0.1), std::nullopt) << "one sample is always taken";
+}
+
+TEST(StopRule, TakesTwoLimitsMoreForThoseSamplesThatAnIntervalNeeds) {
+  SamplingRule rule;
+  rule.time_limit_seconds = 1;
+  EXPECT_EQ(next_round(0, rule, 0.4, 0.3), 6);
+  EXPECT_EQ(next_round(0, rule, 0.4, 0.5), 4);
+  EXPECT_EQ(stop_reason(noisy(5, 0.5, 2), rule, -1.5, 0.3), std::nullopt);
+  EXPECT_EQ(next_round(5, rule, -1.5, 0.3), 1);
+  EXPECT_EQ(stop_reason(noisy(5, 0.5, 2), rule, -1.8, 0.3), "time_limit");
+  EXPECT_EQ(stop_reason(noisy(6, 0.5, 2), rule, -1.5, 0.3), "time_limit");
+  rule.max_samples = 4;
+  EXPECT_EQ(next_round(2, rule, -0.1, 0.3), 2) << "never more than the most";
 }
 
 TEST(StopRule, NeverConvergesWithoutAnInterval) {
@@ -75,8 +88,8 @@ TEST(StopRule, RoundsGrowByHalfWithinTheLimits) {
   EXPECT_EQ(next_round(0, options, 10, 0.1), 10);
   EXPECT_EQ(next_round(10, options, 10, 0.1), 5);
   EXPECT_EQ(next_round(150, options, 1000, 0.1), 50);
-  EXPECT_EQ(next_round(0, options, 0.35, 0.1), 3);
-  EXPECT_EQ(next_round(0, options, 0, 0.1), 1);
+  EXPECT_EQ(next_round(0, options, 0.75, 0.1), 7);
+  EXPECT_EQ(next_round(0, options, 0.35, 100), 1);
 }
 
 }  // namespace

@@ -27,14 +27,6 @@ std::vector<PlannedAlgorithm> planned(const Contest& contest) {
   return algorithms;
 }
 
-// What a plan writes to a buffer it reads back once, and it works in blocks that the last-level cache holds.
-constexpr double kBufferTrafficToMemory = 0.5;
-
-double bytes_to_memory(const ConvProblem& problem, const OperationCount& count) {
-  const auto tensors = static_cast<double>(problem.total_bytes());
-  return std::min(count.bytes, tensors) + kBufferTrafficToMemory * std::max(0.0, count.bytes - tensors);
-}
-
 // At the bandwidth of memory where none of the caches was measured.
 double cache_seconds(const OperationCount& count, const Ceilings& ceilings) {
   return count.cached_bytes /
@@ -55,9 +47,8 @@ std::vector<Prediction> predict(const ConvProblem& problem, std::span<const Plan
   for (const PlannedAlgorithm& algorithm : algorithms) {
     const OperationCount& count = algorithm.operations;
     if (!(count.executed_flops() > 0)) continue;
-    predictions.push_back(
-        {algorithm.id, count.executed_flops() / rate,
-         bytes_to_memory(problem, count) / ceilings.copy_bytes + cache_seconds(count, ceilings)});
+    predictions.push_back({algorithm.id, count.executed_flops() / rate,
+                           count.bytes / ceilings.copy_bytes + cache_seconds(count, ceilings)});
   }
   std::sort(predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
     return std::tuple(a.seconds(), a.algorithm) < std::tuple(b.seconds(), b.algorithm);

@@ -1,8 +1,7 @@
 // Our own chooser: the fastest algorithm predicted from the problem and the measured ceilings alone, before
-// anything is run. seconds = executed operations / multiply-add rate + (bytes of the tensors + half of the
-// bytes of intermediate buffers) / copy bandwidth + bytes of buffers in the private caches / cache bandwidth.
-// The half: what is read back from a buffer mostly still lies in the last-level cache. docs/selection.md has
-// the measurements behind it and says what the model leaves out.
+// anything is run. seconds = executed operations / multiply-add rate + bytes of the tensors and intermediate
+// buffers / copy bandwidth + bytes of buffers that stay in the private caches / cache bandwidth.
+// docs/selection.md has the measurements behind it and says what the model leaves out.
 #pragma once
 
 #include <span>

@@ -31,12 +31,6 @@ TEST(CostModel, AddsArithmeticAndMemoryUp) {
   EXPECT_DOUBLE_EQ(predictions[0].seconds(), 8);
 }
 
-TEST(CostModel, CountsTheTensorsFullyAndBuffersByHalf) {
-  const auto tensors = static_cast<double>(kProblem.total_bytes());
-  const std::vector<PlannedAlgorithm> algorithms{{"a", {100, 0, tensors + 80}}};
-  EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, kCeilings)[0].memory_seconds, (tensors + 40) / 10);
-}
-
 TEST(CostModel, CountsWhatStaysInTheCachesAtTheirBandwidth) {
   const std::vector<PlannedAlgorithm> algorithms{{"a", {100, 0, 20, 120}}};
   EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, kCeilings)[0].memory_seconds, 2 + 120 / 40.0);

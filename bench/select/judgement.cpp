@@ -27,10 +27,20 @@ int rank_of(const Contest& contest, const Entry& choice) {
   return static_cast<int>(faster.size()) + 1;
 }
 
+// A throttled choice ranks behind all that are not. Where it is faster all the same it is the best: without
+// the throttling it would be faster still.
+const Entry& best_or_choice(const Entry& best, const Entry& choice) {
+  return median_seconds(*choice.row) < median_seconds(*best.row) ? choice : best;
+}
+
+const Entry& oracle_of(const Contest& contest, const Entry& choice) {
+  return best_or_choice(contest.able.front(), choice);
+}
+
 // The contest's able entry by the choice's own provider that is the best.
 const Entry& best_of_provider(const Contest& contest, const Entry& choice) {
   for (const Entry& entry : contest.able)
-    if (entry.row->algorithm.provider == choice.row->algorithm.provider) return entry;
+    if (entry.row->algorithm.provider == choice.row->algorithm.provider) return best_or_choice(entry, choice);
   return choice;
 }
 
@@ -78,7 +88,7 @@ Judgement judge(const Contest& contest, std::string_view algorithm) {
     return judgement;
   }
   const Entry& choice = *judgement.choice;
-  const Entry& oracle = contest.able.front();
+  const Entry& oracle = oracle_of(contest, choice);
   judgement.regret = ratio_less_1(choice, oracle);
   judgement.regret_in_library = ratio_less_1(choice, best_of_provider(contest, choice));
   judgement.rank = rank_of(contest, choice);
@@ -94,7 +104,8 @@ Score score(std::span<const Judgement> judgements) {
       continue;
     }
     const Contest& contest = *judgement.contest;
-    const Entry &choice = *judgement.choice, &oracle = contest.able.front();
+    const Entry& choice = *judgement.choice;
+    const Entry& oracle = oracle_of(contest, choice);
     const Entry& library = best_of_provider(contest, choice);
     const auto count = static_cast<double>(contest.key().count);
     ++score.judged;

@@ -30,6 +30,18 @@ TEST(Judgement, TheOracleItselfHasNoRegret) {
   EXPECT_TRUE(judgement.is_tie);
 }
 
+TEST(Judgement, AThrottledChoiceThatIsFasterAllTheSameHasNoRegret) {
+  Rows rows{row("fast.cpu", 1), row("slow.cpu", 3), library_row("onednn.auto.cpu", 2, "jit")};
+  rows[0].health.throttled = true;
+  const auto all = contests(rows);
+  const Judgement judgement = judge(all[0], "fast.cpu");
+  EXPECT_EQ(judgement.regret, 0);
+  EXPECT_EQ(judgement.regret_in_library, 0);
+  const Score total = score(judgements(networks(all)[0], "fast.cpu"));
+  EXPECT_DOUBLE_EQ(total.oracle_seconds, 1);
+  EXPECT_DOUBLE_EQ(total.library_seconds, 1);
+}
+
 TEST(Judgement, OverlappingIntervalsAreATie) {
   const Rows rows{row("ours.cpu", 1.0), library_row("onednn.auto.cpu", 1.1, "jit")};
   const auto all = contests(rows);
