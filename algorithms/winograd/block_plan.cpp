@@ -60,7 +60,6 @@ bool occupies(int64_t units, int64_t threads) {
   return static_cast<double>(units) >= kLeastOccupied * static_cast<double>(round_up(units, threads));
 }
 
-// Blocks that are dealt out in their order, each to the thread that is done first.
 bool occupies(const std::vector<Block>& blocks, int64_t threads) {
   constexpr double kLeastOccupied = 0.9;
   std::vector<int64_t> strips(static_cast<size_t>(threads));

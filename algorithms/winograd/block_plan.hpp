@@ -61,6 +61,7 @@ inline Block whole_block(const Geometry& geometry) {
 
 // Whether `units` of equal work keep the threads busy nearly all the time.
 bool occupies(int64_t units, int64_t threads);
+// The same for blocks of any size, dealt out in their order, each to the thread that is done first.
 bool occupies(const std::vector<Block>& blocks, int64_t threads);
 
 // The work in equal blocks. A block is as large as what is stationary, so that neither of the two streams

@@ -157,12 +157,12 @@ void ConvolutionPlan::prepare(const ConvArgs& args, Queue&) {
   const float* const filter = static_cast<const float*>(args.filter);
   const int64_t group_filters = geometry_.problem.elements(Role::filter) / groups_;
   const int64_t chunks = (depth_ + FilterTransform::kDepthChunk - 1) / FilterTransform::kDepthChunk;
+  // The two vectors of a panel follow each other, as they lie side by side in every plane.
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t unit = 0; unit < groups_ * written_vectors_ * chunks; ++unit) {
     const int64_t group = unit / (written_vectors_ * chunks), vector = unit % written_vectors_;
     const int64_t depth = unit / written_vectors_ % chunks * FilterTransform::kDepthChunk;
     const float* const filters = filter + group * group_filters;
-    // The two vectors of a panel follow each other, as they lie side by side in every plane.
     const bool last = vector + 1 == written_vectors_;
     const float* const next = filter_transform_.first_of(filters, last ? 0 : vector + 1,
                                                          last ? depth + FilterTransform::kDepthChunk : depth);

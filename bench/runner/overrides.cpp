@@ -121,7 +121,8 @@ constexpr OverrideFlag kFlags[] = {
          return byte_limit_of("--workspace-cap", word);
        });
      }},
-    {"--time-limit", "measuring.time_limit_s", "S", "Seconds that timing one candidate may take.",
+    {"--time-limit", "measuring.time_limit_s", "S",
+     "Seconds that timing one candidate may take; a series' first six samples may take two limits more.",
      [](Overrides& o, std::string_view text) {
        o.time_limit_seconds = number_above_zero("--time-limit", text, kLongestTimeLimit);
      }},
