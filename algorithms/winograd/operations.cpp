@@ -90,7 +90,8 @@ OperationCount count_operations(const Geometry& geometry) {
   const double tiles = images * h.points * w.points * (image.in_vectors + signal.in_vectors);
   // Planes that stay in the private caches: all where the filters leave room for blocks of a thread's own,
   // the filters where they outweigh the tiles (plans.hpp).
-  constexpr double kPrivateBytes = 1 << 20;  // a second cache of many processors
+  // Filters up to four times a usual second cache: shared by the threads, they stay in part (docs/selection.md).
+  constexpr double kPrivateBytes = 4 << 20;
   const double filter_planes = sizeof(float) * filters * points_h * points_w;
   const double tile_planes = sizeof(float) * tiles;
   if (may_stay(geometry) && filter_planes >= kLeastFilters * tile_planes)
