@@ -1,10 +1,10 @@
 """Whether two runs differ, row by row, from their raw samples and their noise floor.
 
 The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
-of A, with the interval that the Mann-Whitney test does not reject at 99%. It asks of the samples only that
-the two distributions are alike in shape, so outliers count little. Samples of a run are not independent,
-which makes the interval too narrow: what keeps it honest is the noise floor, DRIFT times as far as the series
-of --aa are apart.
+of A, those of --aa's second series among them, with the interval that the Mann-Whitney test does not reject
+at 99%. It asks of the samples only that the two distributions are alike in shape, so outliers count little.
+Samples of a run are not independent, which makes the interval too narrow: what keeps it honest is the noise
+floor, DRIFT times as far as the series of --aa are apart.
 
 Between two runs the machine changes, by 10 or 20% on a shared one. The candidates of a contest (a layer, a
 pass, ...) are measured interleaved, so they drift together. Those whose code is the same on both sides are
@@ -225,11 +225,12 @@ def one(a: dict, b: dict) -> Comparison:
             made.remarks.append(f"{side} is {row['outcome']}{': ' + row['reason'] if row['reason'] else ''}")
     if made.remarks:
         return made
-    if min(len(a["samples_ms"]), len(b["samples_ms"])) < LEAST_SAMPLES:
+    samples = all_samples_ms(a), all_samples_ms(b)
+    if min(map(len, samples)) < LEAST_SAMPLES:
         made.remarks.append(f"fewer than {LEAST_SAMPLES} samples; give --time-limit or --min-samples more")
         made.verdict = "UNDECIDED"
         return made
-    made.ratio, made.low, made.high = shift(a["samples_ms"], b["samples_ms"])
+    made.ratio, made.low, made.high = shift(*samples)
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
         for name in FLAGGED
@@ -237,6 +238,11 @@ def one(a: dict, b: dict) -> Comparison:
     ]
     made.remarks += [f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["throttled"]]
     return made
+
+
+def all_samples_ms(row: dict) -> list:
+    """Return the samples of a row in ms, with those of --aa's second series: they are of the same code."""
+    return row["samples_ms"] + (row["samples_again_ms"] or [])
 
 
 def differ(a, b) -> bool:
