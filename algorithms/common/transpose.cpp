@@ -147,22 +147,37 @@ HWY_INLINE void transpose_whole_blocks(D d, hn::Vec<D> (&v)[4]) {
   v[3] = hn::ConcatUpperUpper(d, high_odd, low_odd);
 }
 
-// 16x16: each line of memory is read once. Rows a power of two apart share few sets of the first cache, which
-// does not hold them from one block of 4 columns to the next.
-HWY_INLINE void transpose_square(const float* in, int64_t in_step, float* out, int64_t out_step) {
+// 16 columns of 16 rows, or of `rows` where those are fewer: each line of memory is read once. Rows a power of
+// two apart share few sets of the first cache, which does not hold them from one block of 4 columns to the next.
+template <bool kWhole>
+HWY_INLINE void transpose_columns(const float* in, int64_t in_step, float* out, int64_t out_step,
+                                  int64_t rows) {
   const hn::FixedTag<float, size_t{kSquare}> d;
   using V = hn::Vec<decltype(d)>;
   V columns[4][4];  // [i][g]: in block b, of the rows 4 g to 4 g + 3, column 4 b + i
-  for (int g = 0; g < 4; ++g, in += 4 * in_step) {
-    V rows[4] = {hn::LoadU(d, in), hn::LoadU(d, in + in_step), hn::LoadU(d, in + 2 * in_step),
-                 hn::LoadU(d, in + 3 * in_step)};
-    transpose_blocks(d, rows);
-    for (int i = 0; i < 4; ++i) columns[i][g] = rows[i];
+  const auto load = [&](int64_t row) HWY_ATTR {
+    return hn::LoadU(d, in + (kWhole ? row : HWY_MIN(row, rows - 1)) * in_step);
+  };
+  for (int g = 0; g < 4; ++g) {
+    V four[4] = {load(4 * g), load(4 * g + 1), load(4 * g + 2), load(4 * g + 3)};
+    transpose_blocks(d, four);
+    for (int i = 0; i < 4; ++i) columns[i][g] = four[i];
   }
+  const auto used = hn::FirstN(d, static_cast<size_t>(rows));
   for (int i = 0; i < 4; ++i) {
     transpose_whole_blocks(d, columns[i]);
-    for (int b = 0; b < 4; ++b) hn::StoreU(columns[i][b], d, out + (4 * b + i) * out_step);
+    for (int b = 0; b < 4; ++b) {
+      float* const to = out + (4 * b + i) * out_step;
+      if (kWhole)
+        hn::StoreU(columns[i][b], d, to);
+      else
+        hn::BlendedStore(columns[i][b], used, d, to);
+    }
   }
+}
+
+HWY_INLINE void transpose_square(const float* in, int64_t in_step, float* out, int64_t out_step) {
+  transpose_columns<true>(in, in_step, out, out_step, kSquare);
 }
 #endif
 
@@ -199,6 +214,12 @@ void transpose_matrix(const float* in, int64_t in_step, float* out, int64_t out_
     in += done;
     out += done * out_step;
     columns -= done;
+  } else if (2 * rows > kSquare && columns >= kSquare) {
+    for (int64_t next = 0; next < columns; next += kSquare) {
+      const int64_t column = HWY_MIN(next, columns - kSquare);
+      transpose_columns<false>(in + column, in_step, out + column * out_step, out_step, rows);
+    }
+    return;
   }
 #endif
   if ((rows == 2 || rows == 3) && out_step == rows)
@@ -238,6 +259,15 @@ HWY_INLINE hn::Mask<D> lanes_between(D d, int64_t begin, int64_t end) {
   return hn::AndNot(hn::FirstN(d, static_cast<size_t>(begin)), hn::FirstN(d, static_cast<size_t>(end)));
 }
 
+// The lanes are in[lane * kEvery]. Reads up to the place of the next one.
+template <int kEvery, class D>
+HWY_INLINE hn::Vec<D> load_every(D d, const float* in) {
+  if constexpr (kEvery == 1)
+    return hn::LoadU(d, in);
+  else
+    return hn::ConcatEven(d, hn::LoadU(d, in + HWY_LANES(float)), hn::LoadU(d, in));
+}
+
 // Lanes [begin, end) of a vector are in[lane * kEvery], the others zero.
 template <int kEvery, class D>
 HWY_INLINE hn::Vec<D> load_strided(D d, const float* in, int64_t begin, int64_t end) {
@@ -271,8 +301,11 @@ void copy_strided_by_vectors(const float* in, int64_t in_step, float* out, int64
       const auto used = static_cast<size_t>(HWY_MIN(width - column, lanes));
       const float* from = in + row * in_step + (column - shape.before) * kEvery;
       float* to = out + row * out_step + column;
-      for (int64_t i = 0; i < together; ++i, from += in_step, to += out_step)
-        store_partial(load_strided<kEvery>(d, from, first, last), d, to, used);
+      if (together == 1 && first == 0 && column + lanes < end)
+        hn::StoreU(load_every<kEvery>(d, from), d, to);
+      else
+        for (int64_t i = 0; i < together; ++i, from += in_step, to += out_step)
+          store_partial(load_strided<kEvery>(d, from, first, last), d, to, used);
     }
 }
 

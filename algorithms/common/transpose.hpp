@@ -18,7 +18,7 @@ struct PaddedRow {
 };
 
 // out[row * out_step + row_shape.before + column] = in[row * in_step + column * every], the rest of the
-// padded row is zero. Reads nothing else of `in`.
+// padded row is zero. Reads nothing of `in` beside those rows.
 void copy_strided_rows(const float* in, int64_t in_step, int64_t every, float* out, int64_t out_step,
                        int64_t rows, const PaddedRow& row_shape);
 

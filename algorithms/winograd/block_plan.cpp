@@ -84,7 +84,6 @@ std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockByte
                                        const DeviceInfo& device, const PlanOptions& options) {
   constexpr int64_t kMostStationary = 3;  // times a block's planes
   const int64_t threads = options.threads;
-  if (threads == 1) return {};
   const int64_t left = (options.workspace_cap - bytes.fixed) / threads - bytes.padding;
   const int64_t all = geometry.problem.batch * geometry.tile_rows();
   const int64_t most = std::min(std::min(shared_cache_bytes(device) / threads, left) / bytes.strip, all);
