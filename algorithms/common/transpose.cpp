@@ -147,8 +147,9 @@ HWY_INLINE void transpose_whole_blocks(D d, hn::Vec<D> (&v)[4]) {
   v[3] = hn::ConcatUpperUpper(d, high_odd, low_odd);
 }
 
-// 16 columns of 16 rows, or of `rows` where those are fewer: each line of memory is read once. Rows a power of
-// two apart share few sets of the first cache, which does not hold them from one block of 4 columns to the next.
+// 16 columns of 16 rows, or of `rows` where those are fewer: each line of memory is read once. Rows a power
+// of two apart share few sets of the first cache, which does not hold them from one block of 4 columns to the
+// next.
 template <bool kWhole>
 HWY_INLINE void transpose_columns(const float* in, int64_t in_step, float* out, int64_t out_step,
                                   int64_t rows) {

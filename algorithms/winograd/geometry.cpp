@@ -5,9 +5,10 @@
 namespace convscope::winograd {
 namespace {
 
-Axis make_axis(int64_t outputs, int64_t taps, TileRule rule) {
+Axis make_axis(int64_t outputs, int64_t taps, int64_t other_taps, TileRule rule) {
   const int count = static_cast<int>(taps);
-  return rule.size > 0 ? uniform_axis(outputs, count, rule.size) : even_axis(outputs, count);
+  return rule.size > 0 ? uniform_axis(outputs, count, rule.size)
+                       : even_axis(outputs, count, rule.larger_alone && other_taps == 1);
 }
 
 // The unit-stride pixels of the gradient of x along one dimension. Pixel i of phase f is element
@@ -49,8 +50,8 @@ Geometry make_geometry(const ConvProblem& problem, TileRule rule) {
                            problem.pad.w - w.skipped * problem.stride.w};
     result.signal.origin = {taps.h - 1 - h.skipped, taps.w - 1 - w.skipped};
   }
-  result.h = make_axis(outputs.h, taps.h, rule);
-  result.w = make_axis(outputs.w, taps.w, rule);
+  result.h = make_axis(outputs.h, taps.h, taps.w, rule);
+  result.w = make_axis(outputs.w, taps.w, taps.h, rule);
   return result;
 }
 

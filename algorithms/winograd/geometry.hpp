@@ -12,9 +12,11 @@
 
 namespace convscope::winograd {
 
-// Which output tiles: all of one size, or (0) the even split of even_axis().
+// Which output tiles: all of one size, or (0) the even split of even_axis(), with the larger tiles of filters
+// of one row or column or without.
 struct TileRule {
   int size = 0;
+  bool larger_alone = false;
 };
 
 struct Geometry {

@@ -88,15 +88,15 @@ OperationCount count_operations(const Geometry& geometry) {
                                       (forward ? signal : image).in_vectors * of_inverse) +
                             filters * filter_lines(costs.evaluate);
   const double tiles = images * h.points * w.points * (image.in_vectors + signal.in_vectors);
-  // Planes that stay in the private caches: all where the filters leave room for blocks of a thread's own,
-  // the filters where they outweigh the tiles (plans.hpp).
-  // Filters up to four times a usual second cache: shared by the threads, they stay in part (docs/selection.md).
-  constexpr double kPrivateBytes = 4 << 20;
+  // Planes that stay in the caches: all where the filters leave room for blocks of a thread's own, the
+  // filters where they outweigh the tiles (plans.hpp). The limit is four usual second caches, as filters that
+  // the threads share stay in part (docs/selection.md).
+  constexpr double kMostCachedFilters = 4 << 20;
   const double filter_planes = sizeof(float) * filters * points_h * points_w;
   const double tile_planes = sizeof(float) * tiles;
   if (may_stay(geometry) && filter_planes >= kLeastFilters * tile_planes)
     count.cached_bytes = 2 * filter_planes;
-  else if (filter_planes <= kPrivateBytes)
+  else if (filter_planes <= kMostCachedFilters)
     count.cached_bytes = 2 * (tile_planes + filter_planes);
   count.bytes = static_cast<double>(p.total_bytes()) + 2 * (tile_planes + filter_planes) - count.cached_bytes;
   return count;

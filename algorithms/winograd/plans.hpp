@@ -1,6 +1,7 @@
-// The two plans of Winograd on a CPU. Both work through blocks of strips in three steps with all threads: the
-// tiles of the tensors are transformed into one matrix for each interpolation point pair (a "plane"), the
-// planes are multiplied, the products are transformed back.
+// The two plans of Winograd on a CPU. Both work through blocks of strips in three steps: the tiles of the
+// tensors are transformed into one matrix for each interpolation point pair (a "plane"), the planes are
+// multiplied, the products are transformed back. All threads share a block, or each has its own, or where
+// there are few tiles all are one block and the filters are gone through panel by panel.
 #pragma once
 
 #include <memory>

@@ -28,8 +28,10 @@ Axis uniform_axis(int64_t outputs, int taps, int size) {
   return axis;
 }
 
-Axis even_axis(int64_t outputs, int taps) {
-  const int64_t largest = taps == 1 ? 1 : kLargestAlpha + 1 - taps;
+namespace {
+
+// The fewest tiles of at most `largest` outputs.
+Axis even_tiles(int64_t outputs, int taps, int64_t largest) {
   const int64_t count = (outputs + largest - 1) / largest;
   const int64_t small = outputs / count, larger_ones = outputs % count;
   Axis axis{outputs, taps, {}};
@@ -40,6 +42,16 @@ Axis even_axis(int64_t outputs, int taps) {
     start += size;
   }
   return axis;
+}
+
+}  // namespace
+
+Axis even_axis(int64_t outputs, int taps, bool alone) {
+  if (taps == 1) return even_tiles(outputs, taps, 1);
+  const Axis axis = even_tiles(outputs, taps, kLargestAlpha + 1 - taps);
+  if (!alone) return axis;
+  const Axis larger = even_tiles(outputs, taps, std::min(kLargestAlphaAlone + 1 - taps, kLargestAlpha));
+  return 4 * larger.points() <= 3 * axis.points() ? larger : axis;
 }
 
 std::string describe(const Axis& axis) {

@@ -31,8 +31,9 @@ struct Axis {
 // Tiles of one size, the last one padded if it must be.
 Axis uniform_axis(int64_t outputs, int taps, int size);
 // The fewest tiles of at most the size that the accuracy allows, as equal as possible, nothing padded:
-// 13 = 5+4+4 for three taps. One tap a tile where there is nothing to save.
-Axis even_axis(int64_t outputs, int taps);
+// 13 = 5+4+4 for three taps. One tap a tile where there is nothing to save. `alone`: the filter has one tap
+// in the other dimension, and tiles may have kLargestAlphaAlone points where that saves a quarter of them.
+Axis even_axis(int64_t outputs, int taps, bool alone = false);
 // "13=5+4+4", "27=6x4+3", "13=4+4+4+4-3" where 3 are padding.
 std::string describe(const Axis& axis);
 

@@ -20,6 +20,21 @@ TEST(Tiling, MixedTilesPadNothing) {
     }
 }
 
+TEST(Tiling, FiltersOfOneRowOrColumnHaveLargerTilesWhereThatSavesAQuarter) {
+  EXPECT_EQ(describe(even_axis(17, 7)), "17=8x2+1");
+  EXPECT_EQ(describe(even_axis(17, 7, true)), "17=6+6+5") << "35 points instead of 71";
+  EXPECT_EQ(describe(even_axis(8, 3, true)), describe(even_axis(8, 3))) << "10 points instead of 12";
+  EXPECT_EQ(describe(even_axis(9, 1, true)), describe(even_axis(9, 1)));
+  for (int taps = 2; taps <= 7; ++taps)
+    for (int64_t outputs = 1; outputs <= 60; ++outputs) {
+      const Axis axis = even_axis(outputs, taps, true);
+      EXPECT_EQ(axis.covered(), outputs);
+      EXPECT_LE(axis.largest_alpha(), 12);
+      EXPECT_LE(axis.tiles.front().size, 8);
+      EXPECT_LE(axis.points(), even_axis(outputs, taps).points());
+    }
+}
+
 TEST(Tiling, NamesItsSplits) {
   EXPECT_EQ(describe(even_axis(13, 3)), "13=5+4+4");
   EXPECT_EQ(describe(even_axis(27, 5)), "27=6x4+3");

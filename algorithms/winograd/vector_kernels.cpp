@@ -157,7 +157,7 @@ void unpack_pixels(const float* staged, float* out, int64_t position_stride, int
 
 template <int Alpha, int N>
 constexpr void fill_pairs(VectorKernels& table) {
-  if constexpr (N <= Alpha) {
+  if constexpr (N <= std::min(Alpha, kLargestAlpha)) {
     table.evaluate[Alpha][N] = apply<Evaluate<Alpha, N>>;
     table.stream_evaluate[Alpha][N] = apply<Evaluate<Alpha, N>, true>;
     table.interpolate[Alpha][N] = apply<Interpolate<Alpha, N>>;
@@ -166,7 +166,7 @@ constexpr void fill_pairs(VectorKernels& table) {
 }
 template <int Alpha = 1>
 constexpr void fill(VectorKernels& table) {
-  if constexpr (Alpha <= kLargestAlpha) {
+  if constexpr (Alpha <= kLargestAlphaAlone) {
     table.data[Alpha] = apply<Data<Alpha>>;
     fill_pairs<Alpha, 1>(table);
     fill<Alpha + 1>(table);
@@ -198,18 +198,20 @@ namespace {
 
 template <int Alpha, int N>
 constexpr void cost_pairs(LineCosts& costs) {
-  if constexpr (N <= Alpha) {
+  if constexpr (N <= std::min(Alpha, kLargestAlpha)) {
     constexpr auto factored = factor(evaluation_matrix<Alpha, N>());
     costs.evaluate[Alpha][N] = factored.flops(false);
     costs.interpolate[Alpha][N] = factored.flops(true);
-    costs.squared_growth[Alpha][N] = squared_growth<Alpha, N>();
+    constexpr double growth = squared_growth<Alpha, N>();  // by itself, as compilers limit one evaluation
+    costs.squared_growth[Alpha][N] = growth;
     cost_pairs<Alpha, N + 1>(costs);
   }
 }
 template <int Alpha = 1>
 constexpr void cost_all(LineCosts& costs) {
-  if constexpr (Alpha <= kLargestAlpha) {
-    costs.data[Alpha] = factor(data_matrix<Alpha>()).flops(false);
+  if constexpr (Alpha <= kLargestAlphaAlone) {
+    constexpr auto factored = factor(data_matrix<Alpha>());
+    costs.data[Alpha] = factored.flops(false);
     cost_pairs<Alpha, 1>(costs);
     cost_all<Alpha + 1>(costs);
   }

@@ -14,12 +14,13 @@ namespace convscope::winograd {
 using Line = void (*)(const float* in, int64_t in_stride, int64_t in_next, float* out, int64_t out_stride,
                       int64_t out_next, int64_t count);
 
+// More than kLargestAlpha points have as many taps and outputs at most.
 struct VectorKernels {
   int lanes = 0;
-  Line data[kLargestAlpha + 1] = {};                                // [alpha]: alpha inputs to alpha points
-  Line evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};         // [alpha][n]: n taps to alpha points
-  Line stream_evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};  // the same, written past the caches
-  Line interpolate[kLargestAlpha + 1][kLargestAlpha + 1] = {};      // [alpha][n]: alpha points to n outputs
+  Line data[kLargestAlphaAlone + 1] = {};                         // [alpha]: alpha inputs to alpha points
+  Line evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};  // [alpha][n]: n taps to alpha points
+  Line stream_evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};  // the same, written past the caches
+  Line interpolate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};  // [alpha][n]: alpha points to n outputs
 
   // Staged form from and to rows of a tensor; lanes from `used` on are zero or left alone.
   //   pack_planes:   staged[x][l] = in[l * lane_stride + x]
@@ -37,10 +38,10 @@ const VectorKernels& vector_kernels();
 // What the matrices cost: additions and multiplications of one line of each kind for one lane, and
 // [alpha][taps] the square of the growth of its terms (squared_growth()).
 struct LineCosts {
-  int data[kLargestAlpha + 1] = {};
-  int evaluate[kLargestAlpha + 1][kLargestAlpha + 1] = {};
-  int interpolate[kLargestAlpha + 1][kLargestAlpha + 1] = {};
-  double squared_growth[kLargestAlpha + 1][kLargestAlpha + 1] = {};
+  int data[kLargestAlphaAlone + 1] = {};
+  int evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
+  int interpolate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
+  double squared_growth[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
 };
 const LineCosts& line_costs();
 

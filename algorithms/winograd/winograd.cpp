@@ -129,13 +129,13 @@ void add_winograd(Registry& registry) {
                                                size, taps, size + taps - 1),
                                    TileRule{size}, taps, fixed_size));
   };
+  constexpr TileRule kMixed{.larger_alone = true};
   for (const int size : {2, 4, 6}) fixed(size, 3);
   for (const int size : {2, 3, 4}) fixed(size, 5);
   registry.add(std::make_unique<Winograd>(
-      "mixed", "Winograd with tile sizes that need no padding, 13 = 5+4+4", TileRule{}, 0, any_size));
-  registry.add(std::make_unique<Winograd>("polyphase",
-                                          "strides split into unit-stride phases, added before the inverse",
-                                          TileRule{}, 0, any_stride));
+      "mixed", "Winograd with tile sizes that need no padding, 13 = 5+4+4", kMixed, 0, any_size));
+  registry.add(std::make_unique<Winograd>(
+      "polyphase", "strides split into unit-stride phases, added before the inverse", kMixed, 0, any_stride));
   add_winograd_cuda(registry);
 }
 

@@ -114,6 +114,16 @@ TEST_F(Winograd, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
   expect_all_passes({"f2x2_3x3", "f4x4_3x3", "f6x6_3x3", "mixed"}, "n=1 c=384 hw=13x13 k=32 rs=3x3 pad=1x1");
 }
 
+TEST_F(Winograd, TwelvePointsMeetTheAccuracyGateOnFiltersOfOneRowOrColumn) {
+  for (const Pass pass : kPasses)
+    for (const char* shape : {"hw=17x17 k=32 rs=7x1 pad=3x0", "hw=17x17 k=32 rs=1x7 pad=0x3",
+                              "hw=24x16 k=16 rs=1x5 pad=0x2", "hw=12x12 k=16 rs=6x1"}) {
+      const ConvProblem problem =
+          parse_problem(std::string(name(pass)) + " fp32 nchw n=1 c=192 " + std::string(shape));
+      expect_right(variant("mixed"), problem);
+    }
+}
+
 TEST_F(Winograd, EveryInstructionSetIsRight) {
   for_each_target([&] {
     OddProblems problems(4);
@@ -287,11 +297,10 @@ TEST_F(Winograd, CountsThePlanesThatPassThroughMemoryAndThoseThatStay) {
     const double tiles = 2.0 * 4 * 64 * (128 + 128), filters = 2.0 * 4 * 64 * 128 * 128;
     EXPECT_EQ(planes("n=32 c=128 k=128"), std::pair(32 * tiles, filters))
         << "filters of twice the tiles stay in the caches";
-    EXPECT_EQ(planes("n=33 c=128 k=128"), std::pair(33 * tiles + filters, 0.0));
-    EXPECT_EQ(planes("n=33 c=64 k=64"), std::pair(0.0, 33 * tiles / 2 + filters / 4))
-        << "the filters' planes are 1 MiB, and blocks stay in the caches";
-    EXPECT_GT(planes("n=100 c=64 k=96").first, 0);
-    EXPECT_EQ(planes("n=100 c=64 k=96").second, 0);
+    EXPECT_EQ(planes("n=33 c=128 k=128"), std::pair(0.0, 33 * tiles + filters))
+        << "the filters' planes are 4 MiB, and blocks stay in the caches";
+    EXPECT_GT(planes("n=100 c=128 k=144").first, 0);
+    EXPECT_EQ(planes("n=100 c=128 k=144").second, 0);
   }
 }
 
