@@ -24,7 +24,7 @@ struct ExplainOptions {
   bool json = false;                                          // --json: one JSON document and nothing else
 };
 
-// The verb: measures the ceilings first, which takes about half a second. Where there is no GPU, the CUDA
+// The verb: measures the ceilings first, which takes about a second. Where there is no GPU, the CUDA
 // algorithms are asked about the emulator. Throws UsageError for a bad problem line, device or thread count.
 void explain(std::ostream& out, const ExplainOptions& options, const Registry& registry);
 

@@ -14,7 +14,7 @@ struct InfoOptions {
   bool json = false;  // --json: one JSON document and nothing else: the environment with "ceilings" added
 };
 
-// The verb: measures for about half a second a thread count.
+// The verb: measures for about a second a thread count.
 void info(std::ostream& out, const InfoOptions& options, const Registry& registry);
 
 // The thread counts that ceilings are shown for: 1, 2, 4 and so on, and all cores.

@@ -193,7 +193,7 @@ void add_choose(CLI::App& app, ChooseOptions& options) {
       {"--cache", "--time-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed"});
   choose->add_flag("--json", options.json, "Print one JSON document and nothing else.");
   choose->footer(
-      "Runs no convolution; with a CONFIG it measures the ceilings first, for about half a second a thread "
+      "Runs no convolution; with a CONFIG it measures the ceilings first, for about a second a thread "
       "count.\nTimes are the least that the ceilings allow: they say who is faster, not how long it takes "
       "(docs/selection.md).\n\n"
       "Examples:\n"
@@ -252,7 +252,7 @@ void add_info(CLI::App& app, InfoOptions& options) {
       app.add_subcommand("info", "Show hardware, caches, library versions and the measured ceilings.");
   info->add_flag("--json", options.json, "Print one JSON document and nothing else.");
   info->footer(
-      "Measures the ceilings first, for about half a second a thread count.\n\nExample:\n  convscope info "
+      "Measures the ceilings first, for about a second a thread count.\n\nExample:\n  convscope info "
       "--json");
 }
 
@@ -282,7 +282,7 @@ void add_explain(CLI::App& app, ExplainOptions& options) {
   add_workspace_cap(*explain, options.workspace_cap);
   explain->add_flag("--json", options.json, "Print one JSON document and nothing else.");
   explain->footer(
-      "Runs no algorithm; measures the ceilings first, which takes about half a second.\n\n"
+      "Runs no algorithm; measures the ceilings first, which takes about a second.\n\n"
       "Example:\n  convscope explain \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 pad=2x2\"");
 }
 

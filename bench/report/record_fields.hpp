@@ -172,7 +172,7 @@ void fields(Visitor& field, Is<SamplingRule> auto& rule) {
 template <typename Visitor>
 void fields(Visitor& field, Is<ResultRecord> auto& record) {
   field("key", record.key);
-  field("sampling", record.sampling);
+  field.added("sampling", record.sampling);
   field("algorithm", record.algorithm);
   field("device", record.device);
   field("outcome", record.outcome);

@@ -103,14 +103,15 @@ const Json& member(const Json& json, const char* key, Json::value_t type, const 
   return *found;
 }
 
-void check_version(const Json& json) {
+int read_version(const Json& json) {
   if (!json.is_object())
     throw UsageError("expected an object with schema_version, found another kind of JSON");
   const auto version = json.find("schema_version");
   if (version == json.end()) throw UsageError("no schema_version: this is not a convscope result file");
-  if (!version->is_number_integer() || *version != kSchemaVersion)
-    throw UsageError("/schema_version is " + dump_json(*version) + "; this program reads version " +
-                     std::to_string(kSchemaVersion) + " only");
+  if (!version->is_number_integer() || *version < kOldestSchemaVersion || *version > kSchemaVersion)
+    throw UsageError("/schema_version is " + dump_json(*version) + "; this program reads versions " +
+                     std::to_string(kOldestSchemaVersion) + " to " + std::to_string(kSchemaVersion));
+  return version->get<int>();
 }
 
 // Puts the list's pointer before the message of whatever is wrong in one entry.
@@ -124,8 +125,8 @@ void read_list(const Json& json, const char* key, std::vector<T>& list, const Co
 }
 
 ResultFile result_file_from_json(const Json& json) {
-  check_version(json);
   ResultFile file;
+  file.schema_version = read_version(json);
   read_list(json, "argv", file.argv, [](const Json& word) {
     if (!word.is_string()) throw UsageError("expected text");
     return word.get<std::string>();
@@ -133,7 +134,11 @@ ResultFile result_file_from_json(const Json& json) {
   if (json.contains("config")) file.config = json["config"];
   if (json.contains("environment")) file.environment = json["environment"];
   read_list(json, "ceilings", file.ceilings, ceilings_from_json);
-  read_list(json, "records", file.records, record_from_json);
+  read_list(json, "records", file.records, [&](const Json& record) {
+    if (file.schema_version > 1 && record.is_object() && !record.contains("sampling"))
+      throw UsageError("result record, at /sampling: missing");
+    return record_from_json(record);
+  });
   return file;
 }
 

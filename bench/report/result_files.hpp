@@ -14,6 +14,7 @@
 namespace convscope {
 
 inline constexpr int kSchemaVersion = 2;
+inline constexpr int kOldestSchemaVersion = 1;  // its records lack the sampling rule
 
 // Everything in results.json.
 struct ResultFile {
@@ -22,13 +23,15 @@ struct ResultFile {
   nlohmann::ordered_json environment;  // machine, versions, flags, commit, start and end time
   std::vector<Ceilings> ceilings;
   std::vector<ResultRecord> records;
+  int schema_version = kSchemaVersion;  // of the file that was read; version kSchemaVersion is written
 };
 
 // Writes results.json and results.csv, each atomically; makes the folder. Throws as write_file_atomically.
 void write_results(const std::string& folder, const ResultFile& file);
 
-// Reads a folder's results.json, or the file itself. Throws UsageError that names the file and the place when
-// it is missing, is not JSON, has another schema version or a foreign shape.
+// Reads a folder's results.json, or the file itself, of any schema version; what an old one lacks has its
+// initial value. Throws UsageError that names the file and the place when it is missing, is not JSON, has an
+// unknown schema version or a foreign shape.
 ResultFile read_results(const std::string& path);
 
 // Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's

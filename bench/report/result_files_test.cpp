@@ -95,6 +95,19 @@ TEST_F(ResultFiles, HoldNoRecordsAfterAnEmptyRun) {
   EXPECT_TRUE(read_results(path("out")).records.empty());
 }
 
+TEST_F(ResultFiles, OfTheFirstSchemaVersionAreReadWithoutWhatTheyLack) {
+  Json json = {{"schema_version", 1}, {"argv", Json::array()}, {"ceilings", Json::array()}};
+  json["records"] = {to_json(complete_record())};
+  for (const char* name : {"sampling", "answer"}) json["records"][0].erase(name);
+  json["records"][0]["key"].erase("knobs");
+  write("results.json", json.dump());
+  const ResultFile file = read_results(folder_.string());
+  EXPECT_EQ(file.schema_version, 1);
+  ASSERT_EQ(file.records.size(), 1u);
+  EXPECT_EQ(file.records[0].key.layer, complete_record().key.layer);
+  EXPECT_EQ(file.records[0].answer, std::nullopt);
+}
+
 TEST_F(ResultFiles, SayWhatIsWrongWithAFile) {
   const auto error = [&](const std::string& content) {
     write("results.json", content);
@@ -104,7 +117,8 @@ TEST_F(ResultFiles, SayWhatIsWrongWithAFile) {
               AllOf(HasSubstr("results.json"), HasSubstr("not JSON"), HasSubstr("line 2")));
   EXPECT_THAT(error("[]"), HasSubstr("expected an object"));
   EXPECT_THAT(error("{}"), HasSubstr("no schema_version"));
-  EXPECT_THAT(error("{\"schema_version\": 1}"), AllOf(HasSubstr("is 1"), HasSubstr("reads version 2 only")));
+  EXPECT_THAT(error("{\"schema_version\": 0}"), AllOf(HasSubstr("is 0"), HasSubstr("reads versions 1 to 2")));
+  EXPECT_THAT(error("{\"schema_version\": 3}"), HasSubstr("/schema_version is 3"));
   EXPECT_THAT(error("{\"schema_version\": \"1\"}"), HasSubstr("/schema_version is \"1\""));
   EXPECT_THAT(error("{\"schema_version\": 2}"), HasSubstr("/argv: expected a list"));
   EXPECT_THAT(error("{\"schema_version\": 2, \"argv\": [1], \"ceilings\": [], \"records\": []}"),
@@ -113,6 +127,9 @@ TEST_F(ResultFiles, SayWhatIsWrongWithAFile) {
   json["records"] = {to_json(complete_record()), to_json(complete_record())};
   json["records"][1]["key"]["count"] = "x";
   EXPECT_THAT(error(json.dump()), AllOf(HasSubstr("/records/1: "), HasSubstr("/key/count")));
+  json["records"][1] = json["records"][0];
+  json["records"][1].erase("sampling");
+  EXPECT_THAT(error(json.dump()), AllOf(HasSubstr("/records/1: "), HasSubstr("/sampling: missing")));
   EXPECT_THAT(error_of([&] { read_results(path("nowhere")); }),
               AllOf(HasSubstr("nowhere"), HasSubstr("No such file")));
 }

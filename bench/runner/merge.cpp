@@ -30,6 +30,10 @@ class Merger {
  public:
   void add(const std::string& folder) {
     ResultFile next = read_results(folder);
+    if (next.schema_version != kSchemaVersion)
+      throw UsageError(folder + ": its schema_version is " + std::to_string(next.schema_version) +
+                       "; merge writes version " + std::to_string(kSchemaVersion) +
+                       ", for which the sampling rule is missing there; measure it again");
     for (const ResultRecord& record : next.records) add(folder, record);
     for (const Ceilings& ceilings : next.ceilings)
       if (ceilings_seen_.insert(dump_json(to_json(ceilings))).second)

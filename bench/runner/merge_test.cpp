@@ -116,6 +116,16 @@ TEST_F(Merge, SaysWhichPartsAreUnfinishedOrMissing) {
   EXPECT_EQ(merged.file.environment.at("complete"), true);
 }
 
+TEST_F(Merge, RefusesRecordsWithoutASamplingRule) {
+  const std::string old = folder("old", {record("a", "cpu1")});
+  std::ifstream in(old + "/results.json");
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(in);
+  json["schema_version"] = 1;
+  std::ofstream(old + "/results.json") << json;
+  EXPECT_THAT([&] { merge_results({old}); },
+              ThrowsMessage<UsageError>(AllOf(HasSubstr("old"), HasSubstr("schema_version is 1"))));
+}
+
 TEST_F(Merge, NamesAFolderWithoutResults) {
   EXPECT_THAT([&] { merge_results({(top_ / "nowhere").string()}); },
               ThrowsMessage<UsageError>(HasSubstr("nowhere")));

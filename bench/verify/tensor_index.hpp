@@ -1,4 +1,4 @@
-// Logical indices of a tensor: from a running number, to text, back from a memory offset. Order and letters
+// Logical indices of a tensor: to text, back from a memory offset. Order and letters
 // as in TensorShape: n c h w input, k c r s filter, n k p q output.
 #pragma once
 
@@ -11,13 +11,6 @@
 namespace convscope {
 
 using TensorIndex = std::array<int64_t, 4>;
-
-// The `number`-th index, the last coordinate fastest.
-inline TensorIndex index_of_number(const std::array<int64_t, 4>& size, int64_t number) {
-  TensorIndex index;
-  for (size_t axis = 4; axis-- > 0; number /= size[axis]) index[axis] = number % size[axis];
-  return index;
-}
 
 inline int64_t offset_of(const TensorShape& shape, const TensorIndex& i) {
   return shape.offset(i[0], i[1], i[2], i[3]);

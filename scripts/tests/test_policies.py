@@ -50,7 +50,7 @@ def test_a_wrong_policy_fits_neither_the_schema_nor_the_program(change, run_conv
 
 @pytest.fixture(scope="module")
 def results():
-    """The one AlexNet run on a CPU that is in the repository."""
+    """The AlexNet run of 2026-11-21, on a CPU."""
     (path,) = (ROOT / "results").glob("*/2026-11-21-alexnet")
     return path
 

@@ -66,8 +66,14 @@ def test_verdicts(ratio, low, high, verdict):
     assert verdict_of(ratio, low, high, floor=0.03, matters=0.06) == verdict
 
 
-def test_two_runs_of_the_same_program_are_the_same():
-    done = report("compare", DATA / "same_a", DATA / "same_b")
+PAPER = DATA.parents[2] / "results" / "amd-epyc-2-cores" / "2026-11-23-afternoon" / "paper" / "runs"
+
+
+@pytest.mark.parametrize(
+    "runs", [(DATA / "same_a", DATA / "same_b"), (PAPER / "base", PAPER / "again")], ids=["recorded", "paper"]
+)
+def test_two_runs_of_the_same_program_are_the_same(runs):
+    done = report("compare", *runs)
     found = counts(done.out)
     assert sum(found.values()) >= 100
     assert found["SAME"] >= 0.99 * sum(found.values()), done.out

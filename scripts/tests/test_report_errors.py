@@ -137,10 +137,13 @@ def test_where_of_a_computed_table_takes_its_circumstances_only(convscope):
     assert "can be cut by network" in done.err
 
 
-def test_what_the_program_says_is_passed_on(convscope):
-    done = report("table", "selection", DATA / "schema1", "--convscope", convscope)
+def test_what_the_program_says_is_passed_on(convscope, tmp_path):
+    document = basic()
+    document["records"][0]["health"]["load_before"] = "light"
+    foreign = copy(tmp_path / "foreign", text=json.dumps(document))
+    done = report("table", "selection", foreign, "--convscope", convscope)
     assert done.code == 2
-    assert "schema_version is 1" in done.err
+    assert "/health/load_before: expected a number" in done.err
 
 
 def test_entry_script_runs_from_anywhere(root, tmp_path):

@@ -5,6 +5,7 @@ import re
 
 import chromium
 import pytest
+from report_support import DATA, made_up_gpu
 
 from convscope_report.cli import main
 
@@ -18,18 +19,24 @@ def report(small_results, convscope, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def in_browser(report, tmp_path_factory):
-    """Runs JavaScript at the end of the report, checks that nothing went wrong, returns what it returned."""
+def browse(tmp_path_factory):
+    """Runs JavaScript at the end of a page, checks that nothing went wrong, returns what it returned."""
     browser = chromium.find()
     if browser is None:
         pytest.skip("no Chromium: scripts/setup installs it on Debian; Ubuntu has it as a snap only")
 
-    def ask(steps, *flags):
-        result = chromium.ask(browser, report, tmp_path_factory.mktemp("browser"), steps, *flags)
+    def ask(page, steps, *flags):
+        result = chromium.ask(browser, page, tmp_path_factory.mktemp("browser"), steps, *flags)
         assert result["faults"] == []
         return result["answer"]
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def in_browser(report, browse):
+    """Runs JavaScript at the end of the report of the small results."""
+    return lambda steps, *flags: browse(report, steps, *flags)
 
 
 def test_the_file_needs_nothing_else(report):
@@ -101,6 +108,43 @@ def test_filters_work(in_browser):
     assert seen["batch"] == 24 and seen["layer"] == 12
     assert 0 < seen["hidden"] < seen["drawn"]
     assert seen["pressed"] == "false"
+
+
+def test_machines_and_math_modes_are_filters(browse, convscope, tmp_path):
+    made_up_gpu(tmp_path / "gpu")
+    tf32 = tmp_path / "tf32"
+    tf32.mkdir()
+    for name, here, there in (("results.json", " fp32 ", " tf32 "), ("results.csv", "fp32", "tf32")):
+        (tf32 / name).write_text((DATA / "basic" / name).read_text().replace(here, there))
+    page = tmp_path / "report.html"
+    folders = [DATA / "basic", tmp_path / "gpu", tf32]
+    assert main(["report", *map(str, folders), "-o", str(page), "--convscope", str(convscope)]) == 0
+    seen = browse(
+        page,
+        """
+      const machine = document.querySelector("#filters select[name=device_name]");
+      const math = document.querySelector("#filters select[name=math]");
+      const names = (select) => [...select.options].map((one) => one.text);
+      const set = (select, text) => {
+        select.value = [...select.options].find((one) => one.text === text).value;
+        select.dispatchEvent(new Event("change"));
+      };
+      const state = () => ({
+        lines: document.querySelectorAll("#list tbody tr").length,
+        captions: [...document.querySelectorAll("figcaption")].map((one) => one.textContent),
+      });
+      const gpu = names(machine).find((name) => name.includes("made-up"));
+      const cpu = names(machine).find((name) => name.includes("Xeon"));
+      set(machine, gpu);
+      const of_gpu = state();
+      set(machine, cpu);
+      set(math, "tf32");
+      return { gpu, cpu, maths: names(math), of_gpu, of_tf32: state() };""",
+    )
+    assert {"fp32", "tf32"} <= set(seen["maths"])
+    assert seen["of_gpu"]["lines"] > 0 and seen["of_tf32"]["lines"] > 0
+    assert all(seen["gpu"] in caption for caption in seen["of_gpu"]["captions"])
+    assert all(seen["cpu"] in text and "tf32" in text for text in seen["of_tf32"]["captions"])
 
 
 def test_tables_follow_the_filters(in_browser):

@@ -105,6 +105,15 @@ def test_two_schema_versions_in_one_table():
     assert "case, batch 1: forward" in done.out
 
 
+@pytest.mark.parametrize("name", ["selection", "policies", "workspace"])
+def test_two_schema_versions_in_a_table_that_the_program_computes(name, convscope):
+    done = report("table", name, DATA / "basic", DATA / "schema1", "--convscope", convscope)
+    alone = report("table", name, DATA / "basic", "--convscope", convscope)
+    assert (done.code, done.err) == (0, "")
+    assert "tiny, batch 2" in done.out
+    assert len(done.out) >= len(alone.out)
+
+
 def test_repeats_of_a_candidate_count_once_and_are_named(tmp_path):
     made_up_gpu(tmp_path / "slower", device="cpu", slower=1.5)
     made_up_gpu(tmp_path / "slowest", device="cpu", slower=3)

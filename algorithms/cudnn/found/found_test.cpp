@@ -7,6 +7,7 @@
 #include "algorithms/cudnn/found/graph.hpp"
 #include "algorithms/cudnn/found/legacy.hpp"
 #include "algorithms/cudnn/library.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/verify/verification.hpp"
@@ -72,6 +73,73 @@ TEST_F(Cudnn, NeedsADeviceForMore) {
   if (cuda::device_defect().empty()) GTEST_SKIP() << "there is a device";
   EXPECT_EQ(version(), "");
   EXPECT_THROW(shared_handle(), DeviceError);
+}
+
+TEST_F(Cudnn, PlansEveryRowUpToTheDevice) {
+  if (cuda::device_defect().empty()) GTEST_SKIP() << "there is a device";
+  Registry registry;
+  add_cudnn(registry);
+  CpuDevice host;  // stands for the device that is missing: no plan gets as far as to use it
+  DeviceInfo gpu;
+  gpu.kind = DeviceKind::cuda;
+  int planned = 0;
+  for (const ConvProblem& problem : problems())
+    for (const Algorithm* algorithm : registry.all()) {
+      if (!algorithm->supports(problem, gpu)) continue;
+      EXPECT_THROW(algorithm->plan(problem, host, {}), DeviceError)
+          << algorithm->info().id << ": " << to_line(problem);
+      ++planned;
+    }
+  EXPECT_GT(planned, 9 * kEngineRows);
+}
+
+TEST_F(Cudnn, RefusesToTransposeUnderACapThatTheTensorsAloneExceed) {
+  Registry registry;
+  add_cudnn(registry);
+  CpuDevice host;
+  const ConvProblem problem = parse_problem("n=2 c=4 hw=9x7 k=6 rs=3x3 pad=1x1");
+  try {
+    registry.find("cudnn.find_transposed.cuda")->plan(problem, host, {.workspace_cap = 100});
+    FAIL() << "planned under a cap of 100 bytes";
+  } catch (const Refused& refusal) {
+    EXPECT_EQ(refusal.reason(), Reason::workspace_over_cap);
+    EXPECT_THAT(refusal.what(), HasSubstr("the cap is 100"));
+  }
+}
+
+TEST_F(Cudnn, TakesARowOfGetOrFindAsItIs) {
+  cudnnConvolutionFwdAlgoPerf_t row{};
+  row.algo = CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
+  row.status = CUDNN_STATUS_SUCCESS;
+  row.time = 0.25f;
+  row.memory = 4096;
+  row.determinism = CUDNN_DETERMINISTIC;
+  row.mathType = CUDNN_TENSOR_OP_MATH;
+  const Offer offer = offer_of(row);
+  EXPECT_EQ(offer.name, "WINOGRAD_NONFUSED");
+  EXPECT_THAT(offer.notes, testing::ElementsAre("TENSOR_OP_MATH"));
+  EXPECT_EQ(offer.refusal, "");
+  EXPECT_EQ(offer.workspace_bytes, 4096);
+  EXPECT_EQ(offer.seconds, 0.25e-3);
+}
+
+TEST_F(Cudnn, TakesARowWithoutATimeThatMayNotRepeatItself) {
+  cudnnConvolutionBwdFilterAlgoPerf_t row{};
+  row.algo = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3;
+  row.time = -1;
+  row.determinism = CUDNN_NON_DETERMINISTIC;
+  row.mathType = CUDNN_FMA_MATH;
+  const Offer offer = offer_of(row);
+  EXPECT_EQ(offer.name, "ALGO_3");
+  EXPECT_THAT(offer.notes, testing::ElementsAre("FMA_MATH", "NONDETERMINISTIC"));
+  EXPECT_EQ(offer.seconds, std::nullopt);
+}
+
+TEST_F(Cudnn, TakesABadStatusAsARefusalInItsWords) {
+  cudnnConvolutionBwdDataAlgoPerf_t row{};
+  row.algo = CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT;
+  row.status = CUDNN_STATUS_NOT_SUPPORTED;
+  EXPECT_THAT(offer_of(row).refusal, testing::StartsWith("FFT: CUDNN_STATUS_NOT_SUPPORTED"));
 }
 
 class CudnnOnAGpu : public ::testing::Test {

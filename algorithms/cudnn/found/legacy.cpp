@@ -58,9 +58,8 @@ constexpr MathName kMathNames[] = {{CUDNN_DEFAULT_MATH, "DEFAULT_MATH"},
                                    {CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION, "TENSOR_OP_MATH_ALLOW_CONVERSION"},
                                    {CUDNN_FMA_MATH, "FMA_MATH"}};
 
-// A row of Get's or Find's answer, of any of the three passes.
 template <typename Perf>
-Offer offer_of(Pass pass, const Perf& perf) {
+Offer offer_in(Pass pass, const Perf& perf) {
   Offer offer;
   offer.name = legacy_algorithms(pass)[static_cast<size_t>(perf.algo)];
   for (const MathName& math : kMathNames)
@@ -80,11 +79,21 @@ std::vector<Offer> offers_of(Pass pass, const char* call, Ask ask) {
   int returned = 0;
   check(ask(static_cast<int>(rows.size()), &returned, rows.data()), call);
   std::vector<Offer> offers;
-  for (int i = 0; i < returned; ++i) offers.push_back(offer_of(pass, rows[static_cast<size_t>(i)]));
+  for (int i = 0; i < returned; ++i) offers.push_back(offer_of(rows[static_cast<size_t>(i)]));
   return offers;
 }
 
 }  // namespace
+
+Offer offer_of(const cudnnConvolutionFwdAlgoPerf_t& row) {
+  return offer_in(Pass::forward, row);
+}
+Offer offer_of(const cudnnConvolutionBwdDataAlgoPerf_t& row) {
+  return offer_in(Pass::backward_data, row);
+}
+Offer offer_of(const cudnnConvolutionBwdFilterAlgoPerf_t& row) {
+  return offer_in(Pass::backward_filter, row);
+}
 
 cudnnDataType_t data_type(MathMode math) {
   switch (storage_type(math)) {

@@ -23,6 +23,12 @@ cudnnDataType_t data_type(MathMode math);
 // Of a tensor of the problem, dense, in its layout; the filter as a tensor too, for transforms.
 TensorDescriptor tensor_descriptor(const ConvProblem& problem, Role role);
 
+// A row of Get's or Find's answer: its name, math type and determinism, workspace, milliseconds (-1: none)
+// and status, which if bad is the refusal in cuDNN's words.
+Offer offer_of(const cudnnConvolutionFwdAlgoPerf_t& row);
+Offer offer_of(const cudnnConvolutionBwdDataAlgoPerf_t& row);
+Offer offer_of(const cudnnConvolutionBwdFilterAlgoPerf_t& row);
+
 class LegacyConvolution {
  public:
   explicit LegacyConvolution(const ConvProblem& problem);
