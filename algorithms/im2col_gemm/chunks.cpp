@@ -45,6 +45,15 @@ ChunkSize chunk_size(const ConvProblem& p, int64_t bytes, bool images_apart) {
 
 }  // namespace
 
+ConvProblem as_fully_connected(const ConvProblem& problem) {
+  if (problem.groups != 1 || problem.filter != problem.input || problem.pad != Extent2{0, 0}) return problem;
+  ConvProblem flat = problem;
+  flat.in_channels = problem.in_channels * problem.filter.h * problem.filter.w;
+  flat.layout = Layout::nhwc;
+  flat.input = flat.filter = flat.stride = flat.dilation = {1, 1};
+  return flat;
+}
+
 InputRows input_rows(const ConvProblem& p, const Chunk& chunk) {
   const auto reached = [&](int64_t rows) {
     if (rows == 0) return int64_t{0};
@@ -61,7 +70,8 @@ int64_t column_elements(const ConvProblem& p) {
   return p.in_channels_per_group() * p.filter.h * p.filter.w;
 }
 
-int64_t largest_extent(const ConvProblem& p, int64_t bytes) {
+int64_t largest_extent(const ConvProblem& problem, int64_t bytes) {
+  const ConvProblem p = as_fully_connected(problem);
   const ChunkSize size = chunk_size(p, bytes, false);
   const int64_t pixels = size.images * size.rows * p.output().w;
   // The rows of an NCHW output, and of a pointwise input, are whole images apart.

@@ -8,6 +8,11 @@
 
 namespace convscope::im2col_gemm {
 
+// A filter that covers the whole image makes a fully-connected layer, which is a matrix product without
+// columns: the same tensors as one pixel of C*R*S channels, where layouts do not differ. Other problems stay
+// as they are.
+ConvProblem as_fully_connected(const ConvProblem& problem);
+
 // Output rows [row, row + rows) of images [image, image + images); more than one image only with all rows.
 struct Chunk {
   int64_t image = 0, images = 1, row = 0, rows = 1;

@@ -40,20 +40,20 @@ int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
 }  // namespace
 
 GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptions& options)
-    : problem_(problem),
+    : problem_(as_fully_connected(problem)),
       gemm_(gemm),
-      movement_(problem),
+      movement_(problem_),
       threads_(options.threads),
       scratch_bytes_(gemm.scratch_bytes(options.workspace_cap / options.threads / 4)) {
   // Gathered outputs take their part of the cap, and so does rounding to whole lines.
-  const int64_t column = column_elements(problem);
+  const int64_t column = column_elements(problem_);
   const auto cut_for = [&](int64_t workers) {
     const int64_t left = options.workspace_cap - threads_ * scratch_bytes_;
     const int64_t cap = std::max<int64_t>(0, left / workers - kLineBytes);
     const int64_t bytes =
         std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
-    Chunks chunks = cut(problem, bytes, gemm.takes_images());
-    if (problem.pass == Pass::forward && problem.layout == Layout::nchw && chunks.builds_columns &&
+    Chunks chunks = cut(problem_, bytes, gemm.takes_images());
+    if (problem_.pass == Pass::forward && problem_.layout == Layout::nchw && chunks.builds_columns &&
         chunks.list.front().images > 1 && chunks.pixels <= gemm.most_columns_together())
       chunks.gathers_output = true;
     return chunks;

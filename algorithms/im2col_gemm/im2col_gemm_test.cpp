@@ -142,6 +142,29 @@ TEST_F(OpenBlasRow, NeedsNoWorkspaceForPointwiseConvolutions) {
       }
 }
 
+TEST_P(EachRow, TakesAFilterThatCoversTheImageForAFullyConnectedLayer) {
+  for (Pass pass : kPasses)
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (const int64_t batch : {1, 3, 20}) {
+        ConvProblem p = parse_problem("forward fp32 nchw n=1 c=7 hw=5x6 k=19 rs=5x6 stride=2x2");
+        p.pass = pass;
+        p.layout = layout;
+        p.batch = batch;
+        EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        expect_exact(p, {});
+        p.pad = {1, 1};
+        p.input = {3, 4};
+        EXPECT_GT(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        expect_exact(p, {});
+        p.pad = {0, 0};
+        p.input = p.filter;
+        p.in_channels = 4;
+        p.out_channels = 6;
+        p.groups = 2;
+        expect_exact(p, {});
+      }
+}
+
 TEST_P(EachRow, GivesTheSameBitsOnEveryRun) {
   ConvProblem p = parse_problem("backward_data fp32 nchw n=2 c=8 hw=13x13 k=16 rs=3x3 pad=1x1");
   for (Pass pass : kPasses) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/im2col_gemm/gemm.hpp"
+#include "algorithms/im2col_gemm/matrix_vector.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -347,12 +349,13 @@ struct Cut {
   int64_t rows = 1, columns = 1, depth = 1;
 };
 
+// The n-th of so many parts of [0, count), in whole units.
+Interval part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
+  const int64_t units = ceil_div(count, unit);
+  return {std::min(n * units / parts * unit, count), std::min((n + 1) * units / parts * unit, count)};
+}
+
 Share share_of(const MatrixProduct& product, const Cut& cut, int64_t thread) {
-  const auto part = [](int64_t count, int64_t parts, int64_t n, int64_t unit) {
-    const int64_t units = ceil_div(count, unit);
-    return Interval{std::min(n * units / parts * unit, count),
-                    std::min((n + 1) * units / parts * unit, count)};
-  };
   return {part(product.rows, cut.rows, thread / cut.columns % cut.rows, 1),
           part(product.columns, cut.columns, thread % cut.columns, lanes()),
           part(product.depth, cut.depth, thread / (cut.columns * cut.rows), 1)};
@@ -413,6 +416,24 @@ bool better_exchanged(const MatrixProduct& product) {
          count(rows, columns) + 0.2 * static_cast<double>(columns);
 }
 
+// A product of few rows, each as a vector that meets B, if it is not better in blocks.
+std::optional<VectorProduct> as_vectors(const MatrixProduct& product) {
+  const int64_t most_rows = product.b.transposed ? kMostVectorsByRows : kMostVectorsByLines;
+  if (product.images != Images::together || product.rows > most_rows || product.a.transposed)
+    return std::nullopt;
+  return VectorProduct{.rows = product.columns,
+                       .depth = product.depth,
+                       .vectors = product.rows,
+                       .matrix = product.b.data,
+                       .stride = product.b.stride,
+                       .transposed = !product.b.transposed,
+                       .x = product.a.data,
+                       .x_step = product.a.stride,
+                       .y = product.c,
+                       .y_step = product.c_stride,
+                       .accumulate = product.accumulate};
+}
+
 class Packed final : public Gemm {
  public:
   std::string name() const override {
@@ -428,6 +449,15 @@ class Packed final : public Gemm {
 
   void multiply(const MatrixProduct& asked, int most_threads, float* scratch,
                 int64_t scratch_bytes) const override {
+    if (const auto vectors = as_vectors(asked)) {
+      if (omp_in_parallel()) return multiply_vectors(*vectors, 0, vectors->rows);
+#pragma omp parallel num_threads(most_threads)
+      {
+        const Interval rows = part(vectors->rows, omp_get_num_threads(), omp_get_thread_num(), lanes());
+        multiply_vectors(*vectors, rows.begin, rows.end);
+      }
+      return;
+    }
     const bool exchange = better_exchanged(asked);
     const MatrixProduct product = exchange ? exchanged(asked) : asked;
     if (omp_in_parallel())

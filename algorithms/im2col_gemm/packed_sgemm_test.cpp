@@ -96,6 +96,16 @@ TEST(PackedSgemm, IsExactOnSeveralBlocksOfRowsAndGroupsOfColumns) {
   expect_exact_however_it_lies({330, 333, 27}, 1);  // more columns than rows are read in place for
 }
 
+// Each row is a vector that meets the whole of B: in groups of registers and what is left of them, more
+// vectors than are taken together, and lengths that end within a vector.
+TEST(PackedSgemm, IsExactWhereFewRowsMeetB) {
+  for (const int64_t rows : {1, 2, 4, 5, 8, 9, 16}) {
+    expect_exact_however_it_lies({rows, 70, 135}, 3);
+    expect_exact_however_it_lies({rows, 16, 48}, 0);
+  }
+  expect_exact_however_it_lies({9, 5, 66000}, 0);  // more than a block in one row
+}
+
 // Columns of three images that lie apart, in one product and, where pixels fill their vectors, in one for
 // each.
 void expect_images_in_columns(int64_t rows, int64_t pixels, int64_t depth, bool a_transposed, int threads) {
@@ -159,6 +169,7 @@ TEST(PackedSgemm, IsExactOnEveryInstructionSet) {
   for_each_target([] {
     expect_exact_however_it_lies({15, 49, 40}, 0);
     expect_exact_however_it_lies({20, 5, 300}, 2);
+    for (const int64_t rows : {1, 3, 7}) expect_exact_however_it_lies({rows, 41, 53}, 1);
   });
 }
 

@@ -1,0 +1,31 @@
+// A matrix times a few vectors, what a fully-connected layer with a small batch is: SGEMV for several vectors
+// at once. The matrix is read once, as it lies, and its rate from memory is the bound.
+#pragma once
+
+#include <cstdint>
+
+namespace convscope::im2col_gemm {
+
+// With more vectors than these a blocked product is faster, by the lines of a column-major matrix or by the
+// rows of a row-major one.
+inline constexpr int kMostVectorsByLines = 4, kMostVectorsByRows = 16;
+
+// y_n = M * x_n (+ y_n when `accumulate`) for n < vectors. M has `rows` x `depth` elements, row-major or,
+// `transposed`, column-major, `stride` elements from line to line. The elements of a vector are neighbours.
+struct VectorProduct {
+  int64_t rows = 0, depth = 0;
+  int64_t vectors = 0;  // up to kMostVectorsByLines where `transposed`
+  const float* matrix = nullptr;
+  int64_t stride = 0;
+  bool transposed = false;
+  const float* x = nullptr;
+  int64_t x_step = 0;  // elements from vector to vector
+  float* y = nullptr;
+  int64_t y_step = 0;
+  bool accumulate = false;
+};
+
+// Elements [begin, end) of every y, on the calling thread.
+void multiply_vectors(const VectorProduct& product, int64_t begin, int64_t end);
+
+}  // namespace convscope::im2col_gemm
