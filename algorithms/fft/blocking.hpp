@@ -9,6 +9,9 @@
 
 namespace convscope::fft {
 
+// The largest depth of one product on panels: real and imaginary panel of B stay in the first-level cache.
+inline constexpr int64_t kProductDepth = 192;
+
 // How much of each index of Y[row][column] = sum over depth is worked on at a time; whole or a part. Sizes of
 // workspace areas follow from it.
 struct Blocking {

@@ -13,6 +13,7 @@
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/fft/blocking.hpp"
 #include "algorithms/fft/transforms.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
@@ -203,6 +204,15 @@ TEST_P(Fft, CountsTheLanesAndColumnsThatItComputesAndDrops) {
   EXPECT_LT(few.transform_flops, algorithm().operations(whole)->transform_flops);  // one vector to invert
   whole.out_channels = fft::vector_lanes();
   EXPECT_EQ(few.transform_flops, algorithm().operations(whole)->transform_flops);
+}
+
+TEST_P(Fft, CountsSumsThatAreReadAgainAsBytesOfTheCaches) {
+  ConvProblem p = parse_problem("forward n=1 c=10 hw=9x9 k=6 rs=3x3");
+  const double bins = algorithm().info().id == "fft16.cpu" ? 130 : 514;
+  const double sums = 2 * sizeof(float) * bins * gemm_shape().columns_per_panel;
+  EXPECT_EQ(algorithm().operations(p)->cached_bytes, 2 * sums);  // two products, the second adds
+  p.in_channels = fft::kProductDepth + 1;
+  EXPECT_EQ(algorithm().operations(p)->cached_bytes, 3 * 2 * sums);
 }
 
 TEST_P(Fft, RefusesDilationWithItsReason) {

@@ -16,9 +16,6 @@
 namespace convscope::fft {
 namespace {
 
-// Depth of one product on panels: real and imaginary panel of B stay in the first-level cache.
-constexpr int64_t kDepthBlock = 192;
-
 // Spectra larger than this do not stay in a second-level cache until the product reads them.
 constexpr int64_t kStreamBytes = 4 << 20;
 
@@ -136,7 +133,7 @@ void SpectralPlan::transform_b(const float* tensor, Block columns, Block depth, 
 void SpectralPlan::multiply(Block rows, Block columns, Block depth, const Areas& areas) const {
   const auto gemm = geometry_.depth_is_tiles ? gemm_columns : gemm_rows;
   const int64_t panel = panel_columns_ * depth.count, a_step = geometry_.depth_is_tiles ? a_row_ : 1;
-  const int64_t depth_block = ceil_div(depth.count, ceil_div(depth.count, kDepthBlock));
+  const int64_t depth_block = ceil_div(depth.count, ceil_div(depth.count, kProductDepth));
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t bin = 0; bin < bins(size_); ++bin)
     for (int64_t j = 0; j < columns.count; j += panel_columns_)
