@@ -1,20 +1,19 @@
 // Our SGEMM: operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
 // second cache, a few panels of B for the first, unless they lie well where they are. The loops around the
 // micro-kernel are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
-// (2008). Start at Part::run.
+// (2008). What is decided beforehand is in packed_ways. Start at Part::run.
 #include <omp.h>
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/im2col_gemm/gemm.hpp"
 #include "algorithms/im2col_gemm/matrix_vector.hpp"
+#include "algorithms/im2col_gemm/packed_ways.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -27,10 +26,7 @@ constexpr int64_t kMostDepth = 256;
 constexpr int64_t kGroupPanels = 3;
 // Rows in a packed block of A: half of a second-level cache.
 constexpr int64_t kMostRows = 504;
-
-// Columns for which rows of A are read in place beside a B in place, and of that B as many elements as half
-// of a second-level cache holds.
-constexpr int64_t kMostColumnsByRows = 320;
+// Of a B beside which rows of A are read in place, as many elements as half of a second-level cache holds.
 constexpr int64_t kMostElementsByRows = 1 << 17;
 
 // Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
@@ -44,43 +40,6 @@ void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t 
     body(begin, last - begin, image * image_step + begin % image_pixels);
     begin = last;
   }
-}
-
-struct Interval {
-  int64_t begin = 0, end = 0;
-  int64_t count() const { return end - begin; }
-};
-
-// The rows, columns and depth of a product that one thread computes.
-struct Share {
-  Interval rows, columns, depth;
-};
-
-// Columns in a vector.
-int64_t lanes() {
-  return gemm_shape().columns_per_panel / 2;
-}
-
-// Whether each image is a product by itself, whose B need not be packed; that saves about a seventh, unless
-// the pixels fill their last vectors badly.
-bool one_by_one(const MatrixProduct& product) {
-  if (product.images != Images::in_columns) return false;
-  const int64_t images = ceil_div(product.columns, product.image_pixels);
-  const int64_t apart = images * round_up(product.image_pixels, lanes());
-  return 7 * apart <= 8 * round_up(product.columns, gemm_shape().columns_per_panel);
-}
-
-// Whether A or B is read where it lies: what the micro-kernel wants side by side is so in memory.
-bool a_in_place(const MatrixProduct& product) {
-  return (product.images == Images::together || one_by_one(product)) && product.a.transposed;
-}
-bool b_in_place(const MatrixProduct& product) {
-  return (product.images == Images::together || one_by_one(product)) && !product.b.transposed;
-}
-
-// Whether no operand is packed, as A is not read often: each of its rows goes through all columns at once.
-bool by_rows(const MatrixProduct& product, int64_t columns) {
-  return b_in_place(product) && !product.a.transposed && columns <= kMostColumnsByRows;
 }
 
 // One thread's share of a product.
@@ -344,96 +303,6 @@ void run_share(const MatrixProduct& product, bool c_transposed, const Share& sha
                    });
 }
 
-// How many parts the rows, the columns and the depth are cut into.
-struct Cut {
-  int64_t rows = 1, columns = 1, depth = 1;
-};
-
-// The n-th of so many parts of [0, count), in whole units.
-Interval part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
-  const int64_t units = ceil_div(count, unit);
-  return {std::min(n * units / parts * unit, count), std::min((n + 1) * units / parts * unit, count)};
-}
-
-Share share_of(const MatrixProduct& product, const Cut& cut, int64_t thread) {
-  return {part(product.rows, cut.rows, thread / cut.columns % cut.rows, 1),
-          part(product.columns, cut.columns, thread % cut.columns, lanes()),
-          part(product.depth, cut.depth, thread / (cut.columns * cut.rows), 1)};
-}
-
-// The cut for `threads` threads whose largest share takes the least time, in multiply-adds of vectors. The
-// depth is cut only where a C of at most `most_partial` elements is small beside the operands.
-Cut choose_cut(const MatrixProduct& product, int64_t threads, int64_t most_partial) {
-  const auto cost = [&](const Cut& cut) {
-    const int64_t rows = ceil_div(product.rows, cut.rows);
-    const int64_t vectors = ceil_div(ceil_div(product.columns, lanes()), cut.columns);
-    const int64_t depth = ceil_div(product.depth, cut.depth);
-    // Few rows take as long as a whole register block, as B does not come faster.
-    const int64_t steps = std::max<int64_t>(rows, gemm_shape().rows_per_block) * vectors;
-    const int64_t in_columns = ceil_div(product.columns, cut.columns);
-    const int64_t packed =
-        (by_rows(product, in_columns) ? 0 : rows) + (b_in_place(product) ? 0 : vectors * lanes());
-    // Both operands come from memory or a cache that is shared, a vector in the time of two multiply-adds.
-    const int64_t read = rows / lanes() + vectors;
-    // A barrier, and each C written, read and added.
-    const int64_t sums = cut.depth == 1 ? 0 : 1000 + product.rows * product.columns / 2;
-    return depth * (steps + packed / 2 + 2 * read) + sums;
-  };
-  Cut best{1, threads, 1};
-  const auto consider = [&](const Cut& cut) {
-    if (cost(cut) < cost(best)) best = cut;
-  };
-  for (int64_t in_rows = 2; in_rows <= threads; ++in_rows)
-    if (threads % in_rows == 0) consider({in_rows, threads / in_rows, 1});
-  if (product.images == Images::together && product.depth >= threads &&
-      product.rows * product.columns <= most_partial)
-    consider({1, 1, threads});
-  return best;
-}
-
-// The transpose of C as a product, its operands where they are.
-MatrixProduct exchanged(MatrixProduct product) {
-  std::swap(product.rows, product.columns);
-  std::swap(product.a, product.b);
-  product.a.transposed = !product.a.transposed;
-  product.b.transposed = !product.b.transposed;
-  return product;
-}
-
-// Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64, while rows are
-// dealt out evenly. Both ways in multiply-adds of vectors, a step of the depth: a row of A is packed for
-// about 0.6, one of B for 0.2 or where it is turned 0.6 too, and a vector of C turned for 12. (Some are read
-// in place, which changes little.)
-bool better_exchanged(const MatrixProduct& product) {
-  if (product.images == Images::in_columns || by_rows(product, product.columns)) return false;
-  const auto count = [](int64_t rows, int64_t columns) {
-    const int64_t vectors = ceil_div(columns, lanes());
-    return static_cast<double>(rows * vectors) + 0.6 * static_cast<double>(rows);
-  };
-  const int64_t rows = product.rows, columns = product.columns;
-  const double turned = 12.0 / 16 * static_cast<double>(rows * columns) / static_cast<double>(product.depth);
-  return count(columns, rows) + 0.6 * static_cast<double>(rows) + turned <
-         count(rows, columns) + 0.2 * static_cast<double>(columns);
-}
-
-// A product of few rows, each as a vector that meets B, if it is not better in blocks.
-std::optional<VectorProduct> as_vectors(const MatrixProduct& product) {
-  const int64_t most_rows = product.b.transposed ? kMostVectorsByRows : kMostVectorsByLines;
-  if (product.images != Images::together || product.rows > most_rows || product.a.transposed)
-    return std::nullopt;
-  return VectorProduct{.rows = product.columns,
-                       .depth = product.depth,
-                       .vectors = product.rows,
-                       .matrix = product.b.data,
-                       .stride = product.b.stride,
-                       .transposed = !product.b.transposed,
-                       .x = product.a.data,
-                       .x_step = product.a.stride,
-                       .y = product.c,
-                       .y_step = product.c_stride,
-                       .accumulate = product.accumulate};
-}
-
 class Packed final : public Gemm {
  public:
   std::string name() const override {
@@ -468,7 +337,7 @@ class Packed final : public Gemm {
 #pragma omp parallel num_threads(most_threads)
     {
       const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-      const Cut cut = choose_cut(product, threads, floats / 8);
+      const Cut cut = cut_for_threads(product, threads, floats / 8);
       const Share share = share_of(product, cut, thread);
       float* const own = scratch + thread * floats;
       if (cut.depth == 1) {

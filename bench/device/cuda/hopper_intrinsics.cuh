@@ -128,24 +128,4 @@ __device__ __forceinline__ void fence_proxy_async() {
 #endif
 }
 
-// Changes the registers per thread of a warpgroup (all its warps call it): 24 to 256, a multiple of 8.
-template <int Registers>
-__device__ __forceinline__ void setmaxnreg_increase() {
-  static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
-#else
-  __trap();
-#endif
-}
-template <int Registers>
-__device__ __forceinline__ void setmaxnreg_decrease() {
-  static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
-#else
-  __trap();
-#endif
-}
-
 }  // namespace convscope::cuda

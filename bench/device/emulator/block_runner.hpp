@@ -51,7 +51,6 @@ class BlockRunner {
   void block_barrier(int id, unsigned threads, unsigned value, const char* operation, const CallSite& site);
   void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                  const CallSite& site);
-  unsigned live_lanes() const;
   void spin(const char* operation, const CallSite& site);
   void note_progress() { spins_ = 0; }
   void maybe_overtake();

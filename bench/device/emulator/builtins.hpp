@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -32,16 +31,11 @@ inline void __syncwarp(unsigned mask = ~0u, CallSite site = CallSite::current())
 inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-inline void __threadfence_block() {}
 inline void __nanosleep(unsigned, CallSite site = CallSite::current()) {
   executor::spin("__nanosleep", site);
 }
 [[noreturn]] inline void __trap(CallSite site = CallSite::current()) {
   executor::fail("__trap()", site);
-}
-// All lanes that have not exited: do not rely on it.
-inline unsigned __activemask() {
-  return executor::live_lanes();
 }
 
 template <typename T>
@@ -54,20 +48,6 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CallSite si
   const int lane = static_cast<int>(executor::current_thread->lane), source = lane ^ lanes;
   return executor::shuffle(mask, value, source < (lane & ~(width - 1)) + width ? source : lane,
                            "__shfl_xor_sync", site);
-}
-template <typename T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
-                 CallSite site = CallSite::current()) {
-  const int lane = static_cast<int>(executor::current_thread->lane), source = lane - static_cast<int>(delta);
-  return executor::shuffle(mask, value, source >= (lane & ~(width - 1)) ? source : lane, "__shfl_up_sync",
-                           site);
-}
-template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
-                   CallSite site = CallSite::current()) {
-  const int lane = static_cast<int>(executor::current_thread->lane), source = lane + static_cast<int>(delta);
-  return executor::shuffle(mask, value, source < (lane & ~(width - 1)) + width ? source : lane,
-                           "__shfl_down_sync", site);
 }
 inline unsigned __ballot_sync(unsigned mask, int value, CallSite site = CallSite::current()) {
   return executor::ballot(mask, value != 0, "__ballot_sync", site);
@@ -84,42 +64,13 @@ T __ldg(const T* address) {
   return *address;
 }
 template <typename T>
-T __ldcs(const T* address) {
-  return *address;
-}
-template <typename T>
 T __ldcg(const T* address) {
   return *address;
-}
-template <typename T>
-void __stcs(T* address, std::type_identity_t<T> value) {
-  *address = value;
-}
-template <typename T>
-void __stcg(T* address, std::type_identity_t<T> value) {
-  *address = value;
 }
 
 template <typename T>
 T atomicAdd(T* address, std::type_identity_t<T> value) {
   return std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
-}
-template <typename T>
-T atomicExch(T* address, std::type_identity_t<T> value) {
-  return std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
-}
-template <typename T>
-T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
-  std::atomic_ref<T>(*address).compare_exchange_strong(expected, value, std::memory_order_relaxed);
-  return expected;
-}
-template <typename T>
-T atomicMax(T* address, std::type_identity_t<T> value) {
-  std::atomic_ref<T> target(*address);
-  T old = target.load(std::memory_order_relaxed);
-  while (old < value && !target.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
-  }
-  return old;
 }
 
 template <typename T, typename U>
@@ -130,33 +81,6 @@ template <typename T, typename U>
 constexpr std::common_type_t<T, U> max(T a, U b) {
   return a < b ? b : a;
 }
-inline float __fdividef(float a, float b) {
-  return a / b;
-}
-inline float __expf(float x) {
-  return std::exp(x);
-}
-inline float __frcp_rn(float x) {
-  return 1.0f / x;
-}
-inline float __fmaf_rn(float a, float b, float c) {
-  return std::fma(a, b, c);
-}
-inline float __fadd_rn(float a, float b) {
-  return a + b;
-}
-inline float __fmul_rn(float a, float b) {
-  return a * b;
-}
-inline float rsqrtf(float x) {
-  return 1.0f / std::sqrt(x);
-}
-inline float __int_as_float(int x) {
-  return std::bit_cast<float>(x);
-}
-inline int __float_as_int(float x) {
-  return std::bit_cast<int>(x);
-}
 inline float __uint_as_float(unsigned x) {
   return std::bit_cast<float>(x);
 }
@@ -165,20 +89,6 @@ inline unsigned __float_as_uint(float x) {
 }
 inline int __popc(unsigned x) {
   return std::popcount(x);
-}
-inline int __clz(int x) {
-  return std::countl_zero(static_cast<unsigned>(x));
-}
-inline int __ffs(int x) {
-  return x ? std::countr_zero(static_cast<unsigned>(x)) + 1 : 0;
-}
-inline unsigned __brev(unsigned x) {
-  unsigned reversed = 0;
-  for (int bit = 0; bit < 32; ++bit) reversed |= (x >> bit & 1) << (31 - bit);
-  return reversed;
-}
-inline unsigned __umulhi(unsigned a, unsigned b) {
-  return static_cast<unsigned>(uint64_t{a} * b >> 32);
 }
 
 }  // namespace convscope::emulated

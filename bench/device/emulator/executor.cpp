@@ -23,10 +23,6 @@ void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memor
   BlockRunner::current().meet_warp(mask, argument, combine, orders_memory, operation, site);
 }
 
-unsigned live_lanes() {
-  return BlockRunner::current().live_lanes();
-}
-
 unsigned ballot(unsigned mask, bool value, const char* operation, const CallSite& site) {
   struct Vote {
     unsigned in, out;

@@ -46,7 +46,6 @@ unsigned block_sum(unsigned value, const char* operation, const CallSite& site);
 using Combine = void (*)(void* const* arguments, unsigned mask, const CallSite& site);
 void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                const CallSite& site);
-unsigned live_lanes();
 
 // One turn of a spin wait; reports a livelock when nobody makes progress.
 void spin(const char* operation, const CallSite& site);

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "bench/device/emulator/vector_types.hpp"
-
 namespace convscope::emulated {
 
 struct __nv_bfloat16 {
@@ -61,26 +59,12 @@ struct alignas(4) __half2 {
 struct alignas(4) __nv_bfloat162 {
   __nv_bfloat16 x, y;
 };
-using half = __half;
-using half2 = __half2;
 
-inline __half __float2half(float x) {
-  return __half(x);
-}
 inline __half __float2half_rn(float x) {
   return __half(x);
 }
-inline float __half2float(__half x) {
-  return x;
-}
-inline __nv_bfloat16 __float2bfloat16(float x) {
-  return __nv_bfloat16(x);
-}
 inline __nv_bfloat16 __float2bfloat16_rn(float x) {
   return __nv_bfloat16(x);
-}
-inline float __bfloat162float(__nv_bfloat16 x) {
-  return x;
 }
 
 // The first argument is the lower half of the register.
@@ -89,18 +73,6 @@ inline __half2 __floats2half2_rn(float x, float y) {
 }
 inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
   return {__nv_bfloat16(x), __nv_bfloat16(y)};
-}
-inline __half2 __halves2half2(__half x, __half y) {
-  return {x, y};
-}
-inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
-  return {x, y};
-}
-inline float2 __half22float2(__half2 pair) {
-  return {pair.x, pair.y};
-}
-inline float2 __bfloat1622float2(__nv_bfloat162 pair) {
-  return {pair.x, pair.y};
 }
 
 inline unsigned short __half_as_ushort(__half x) {

@@ -65,15 +65,7 @@ inline void tma_load_5d(void* shared, const TensorMap* map, uint64_t* barrier, i
   executor::load_box(shared, *map, barrier, {x, y, z, w, v}, site);
 }
 
-// Nothing to do here: one memory, no register file.
+// Nothing to do here: one memory.
 inline void fence_proxy_async() {}
-template <int Registers>
-void setmaxnreg_increase() {
-  static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
-}
-template <int Registers>
-void setmaxnreg_decrease() {
-  static_assert(Registers >= 24 && Registers <= 256 && Registers % 8 == 0);
-}
 
 }  // namespace convscope::emulated

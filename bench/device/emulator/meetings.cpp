@@ -110,15 +110,6 @@ void BlockRunner::meet_warp(unsigned mask, void* argument, Combine combine, bool
   tsan::leave(phase);
 }
 
-unsigned BlockRunner::live_lanes() const {
-  unsigned lanes = 0;
-  for (unsigned lane = 0; lane < 32; ++lane) {
-    const size_t i = size_t{running_->warp} * 32 + lane;
-    if (i < threads_ && fibers_[i]->state != State::done) lanes |= 1u << lane;
-  }
-  return lanes;
-}
-
 void BlockRunner::spin(const char* operation, const CallSite& site) {
   const tsan::Unwatched unwatched;
   running_->operation = operation;

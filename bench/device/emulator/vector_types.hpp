@@ -16,9 +16,6 @@ struct dim3 {
 struct alignas(8) int2 {
   int x, y;
 };
-struct int3 {
-  int x, y, z;
-};
 struct alignas(16) int4 {
   int x, y, z, w;
 };
@@ -31,21 +28,12 @@ struct alignas(16) uint4 {
 struct alignas(8) float2 {
   float x, y;
 };
-struct float3 {
-  float x, y, z;
-};
 struct alignas(16) float4 {
   float x, y, z, w;
-};
-struct alignas(16) double2 {
-  double x, y;
 };
 
 constexpr int2 make_int2(int x, int y) {
   return {x, y};
-}
-constexpr int3 make_int3(int x, int y, int z) {
-  return {x, y, z};
 }
 constexpr int4 make_int4(int x, int y, int z, int w) {
   return {x, y, z, w};
@@ -53,23 +41,14 @@ constexpr int4 make_int4(int x, int y, int z, int w) {
 constexpr uint2 make_uint2(unsigned x, unsigned y) {
   return {x, y};
 }
-constexpr uint3 make_uint3(unsigned x, unsigned y, unsigned z) {
-  return {x, y, z};
-}
 constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
   return {x, y, z, w};
 }
 constexpr float2 make_float2(float x, float y) {
   return {x, y};
 }
-constexpr float3 make_float3(float x, float y, float z) {
-  return {x, y, z};
-}
 constexpr float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
-}
-constexpr double2 make_double2(double x, double y) {
-  return {x, y};
 }
 
 }  // namespace convscope::emulated
