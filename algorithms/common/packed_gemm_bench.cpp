@@ -52,6 +52,7 @@ void shapes(benchmark::internal::Benchmark* one) {
       ->Args({56, 384, 256})
       ->Args({64, 256, 384})
       ->Args({256, 384, 256})
+      ->Args({64, 128, 64})
       ->Args({64, 96, 48})
       ->Args({256, 256, 96});
 }
