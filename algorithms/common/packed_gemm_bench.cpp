@@ -34,7 +34,8 @@ void packed(benchmark::State& state, decltype(&gemm_rows) gemm, bool transposed)
   Matrices m(state);
   const int64_t a_stride = transposed ? m.rows : m.depth;
   for (auto _ : state)
-    gemm(m.a.data(), a_stride, {m.b}, m.c.data(), m.columns, m.rows, m.columns, m.depth, GemmMode::overwrite);
+    gemm(m.a.data(), a_stride, {m.b}, m.c.data(), m.columns, m.rows, m.columns, m.depth, GemmMode::overwrite,
+         {});
   m.report(state);
 }
 
