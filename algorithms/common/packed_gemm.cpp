@@ -79,19 +79,13 @@ HWY_NOINLINE void kernel(const Block& block) {
 
   constexpr int kLast = (Vectors - 1) * kLanes;
   const size_t last = block.columns - size_t{kLast};
-  // C is on its way while the sums are made, a row at a time: all at once would hold up the loads of A and B.
-  const float* c_ahead = block.c;
-  const float* const c_end = block.c + Rows * block.c_stride;
-  const int64_t c_wait = HWY_MAX(block.depth / (2 * Rows), int64_t{1});
-  int64_t c_next = 0;
-
   const float* HWY_RESTRICT b = block.b;
   const float* ahead = block.ahead;
   // Five rows from each of these, so that the addresses fit into the registers.
   const int64_t stride = block.a_stride;
   const float *a = block.a, *a5 = a + 5 * stride, *a10 = a5 + 5 * stride;
   const int64_t b_ahead = kRowsAhead * block.b_stride;
-  for (int64_t k = 0; k < block.depth; ++k) {
+  const auto step = [&]() HWY_ATTR __attribute__((always_inline)) {
     Vector b_of[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
@@ -103,13 +97,6 @@ HWY_NOINLINE void kernel(const Block& block) {
     b += block.b_stride;
     __builtin_prefetch(ahead, 0, 2);
     ahead += block.ahead_step;
-    if (k == c_next) {
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) __builtin_prefetch(c_ahead + v * kLanes, 1);
-      __builtin_prefetch(c_ahead + block.columns - 1, 1);
-      c_ahead += block.c_stride;
-      c_next = c_ahead == c_end ? -1 : k + c_wait;
-    }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const float* const row = i < 5 ? a : i < 10 ? a5 : a10;
@@ -120,7 +107,20 @@ HWY_NOINLINE void kernel(const Block& block) {
     a += Contiguous ? stride : 1;
     ++a5;
     ++a10;
+  };
+  // C is on its way while the first sums are made, a vector a step: more at once would hold up the loads of A
+  // and B.
+  const float* row = block.c;
+  int64_t left = block.depth;
+  for (int i = 0; i < Rows && left >= Vectors; ++i, row += block.c_stride, left -= Vectors) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      __builtin_prefetch(row + v * kLanes, 1);
+      step();
+    }
+    __builtin_prefetch(row + block.columns - 1, 1);
   }
+  for (; left > 0; --left) step();
 
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i)
