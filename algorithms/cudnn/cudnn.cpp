@@ -3,9 +3,11 @@
 #include "algorithms/cudnn/cudnn.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "algorithms/cudnn/library.hpp"
@@ -55,6 +57,10 @@ class CudnnRow final : public Algorithm {
       return Support::no(Reason::unsupported_layout, "layout chwn: cuDNN takes nchw and nhwc");
     if (problem.math == MathMode::tf32x3)
       return Support::no(Reason::unsupported_math, "math 3xtf32: cuDNN has no such mode");
+    if (const char* off = std::getenv("NVIDIA_TF32_OVERRIDE");
+        problem.math == MathMode::tf32 && off != nullptr && std::string_view(off) == "0")
+      return Support::no(Reason::unsupported_math,
+                         "math tf32: NVIDIA_TF32_OVERRIDE=0 in the environment makes cuDNN compute in FP32");
     if (row_.choice == Choice::forced && !legacy_index(problem.pass, row_.algorithm))
       return Support::no(Reason::unsupported_pass, "pass " + std::string(name(problem.pass)) +
                                                        ": cuDNN has no algorithm " +

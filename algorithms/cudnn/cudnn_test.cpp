@@ -63,6 +63,14 @@ TEST_F(CudnnRows, RefuseWhatCudnnHasNoWordFor) {
   EXPECT_EQ(support("cudnn.get.cuda", "3xtf32 n=1 c=3 hw=8 k=4 rs=3").reason(), Reason::unsupported_math);
 }
 
+TEST_F(CudnnRows, RefuseTf32WhereTheEnvironmentTurnsItOff) {
+  setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
+  const Support refused = support("cudnn.get.cuda", "tf32 n=1 c=3 hw=8 k=4 rs=3");
+  unsetenv("NVIDIA_TF32_OVERRIDE");
+  EXPECT_EQ(refused.reason(), Reason::unsupported_math);
+  EXPECT_THAT(refused.why(), HasSubstr("NVIDIA_TF32_OVERRIDE=0"));
+}
+
 TEST_F(CudnnRows, AreSupportedOrSayWhatIsMissing) {
   const Support asked = support("cudnn.get.cuda", "n=1 c=3 hw=8 k=4 rs=3");
   EXPECT_EQ(asked.why(), cudnn::defect());

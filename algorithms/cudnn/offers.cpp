@@ -16,9 +16,11 @@ std::string contradiction(MathMode math, std::span<const std::string> notes) {
   };
   if (has("REDUCED_PRECISION_REDUCTION")) return sentence("REDUCED_PRECISION_REDUCTION", "has sums in FP32");
   const bool wide = storage_type(math) == DataType::f32;
-  if (wide && has("DOWN_CONVERT_INPUTS")) return sentence("DOWN_CONVERT_INPUTS", "keeps its operands");
+  if (wide)
+    for (const char* note : {"DOWN_CONVERT_INPUTS", "TENSOR_OP_MATH_ALLOW_CONVERSION"})
+      if (has(note)) return sentence(note, "keeps its operands");
   if (math == MathMode::fp32)
-    for (const char* note : {"TENSOR_CORE", "TENSOR_OP_MATH", "TENSOR_OP_MATH_ALLOW_CONVERSION"})
+    for (const char* note : {"TENSOR_CORE", "TENSOR_OP_MATH"})
       if (has(note)) return sentence(note, "is strict FP32");
   return "";
 }
@@ -55,6 +57,14 @@ Nothing why_nothing_fits(std::span<const Offer> offers, int64_t workspace_cap) {
   if (offers.size() == 1) return {Reason::library_refused, offers.front().refusal};
   return {Reason::library_refused, fmt::format("none of cuDNN's {} offers can be run; the first: {}",
                                                offers.size(), offers.front().refusal)};
+}
+
+std::string name_in(MathMode math, const Offer& offer) {
+  if (math == MathMode::fp32) return offer.name;
+  std::string name = offer.name;
+  for (const std::string& note : offer.notes)
+    if (note.ends_with("_MATH") || note == "TENSOR_OP_MATH_ALLOW_CONVERSION") name += " " + note;
+  return name;
 }
 
 std::string most_frequent(std::span<const std::string> names) {

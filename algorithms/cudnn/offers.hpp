@@ -37,6 +37,9 @@ struct Nothing {
 };
 Nothing why_nothing_fits(std::span<const Offer> offers, int64_t workspace_cap);
 
+// What an offer of the legacy API is called: its algorithm and, but for fp32, which has one, its math type.
+std::string name_in(MathMode math, const Offer& offer);
+
 // The name that comes most often, of several the one that came first. `names` is not empty.
 std::string most_frequent(std::span<const std::string> names);
 

@@ -34,14 +34,20 @@ class Support {
 };
 
 // Thrown by plan() where only planning shows that the problem cannot be taken, as with a library that refuses
-// while it builds a plan. As good a refusal as Support's.
+// while it builds a plan. As good a refusal as Support's. A library that chooses adds all that it said.
 class Refused : public std::runtime_error {
  public:
   Refused(Reason reason, const std::string& why) : std::runtime_error(why), reason_(reason) {}
+  Refused(Reason reason, const std::string& why, LibraryAnswer answer)
+      : std::runtime_error(why),
+        reason_(reason),
+        answer_(std::make_shared<const LibraryAnswer>(std::move(answer))) {}
   Reason reason() const { return reason_; }
+  const LibraryAnswer* answer() const { return answer_.get(); }  // null where there is none
 
  private:
   Reason reason_;
+  std::shared_ptr<const LibraryAnswer> answer_;  // so that copies do not throw
 };
 
 // The user's tensors in device memory, in the problem's layout, and the plan's scratch. The tensor that the

@@ -149,6 +149,7 @@ class GroupRun {
       settle(record, Outcome::out_of_memory, Reason::out_of_memory,
              fmt::format("memory ran out during {}", name(stage)));
     } catch (const Refused& refusal) {
+      if (refusal.answer() != nullptr) record.answer = *refusal.answer();
       const bool over_cap = refusal.reason() == Reason::workspace_over_cap;
       settle(record, over_cap ? Outcome::over_workspace : Outcome::unsupported, refusal.reason(),
              refusal.what());

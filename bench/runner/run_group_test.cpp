@@ -96,6 +96,22 @@ TEST_F(RunGroup, TurnsARefusalWhilePlanningIntoARow) {
   EXPECT_EQ(record.note, "CUDNN_STATUS_NOT_SUPPORTED");
 }
 
+TEST_F(RunGroup, KeepsWhatALibrarySaidBeforeItRefused) {
+  Behaviour refusing;
+  refusing.in_plan = [] {
+    LibraryAnswer answer;
+    answer.asked = "engine 3";
+    answer.offers.emplace_back().notes = {"TENSOR_CORE"};
+    throw Refused(Reason::library_refused, "is strict FP32", answer);
+  };
+  const ResultRecord& record = run_alone(refusing);
+  EXPECT_EQ(record.outcome, Outcome::unsupported);
+  ASSERT_TRUE(record.answer);
+  EXPECT_EQ(record.answer->asked, "engine 3");
+  EXPECT_EQ(record.answer->offers.at(0).notes.at(0), "TENSOR_CORE");
+  EXPECT_FALSE(record.answer->chosen);
+}
+
 TEST_F(RunGroup, KnowsARefusalForLackOfWorkspace) {
   Behaviour refusing;
   refusing.in_plan = [] { throw Refused(Reason::workspace_over_cap, "the least is 5 bytes"); };

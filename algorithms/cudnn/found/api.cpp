@@ -5,6 +5,7 @@
 #include <new>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/device/cuda/check.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cudnn {
@@ -84,8 +85,24 @@ void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
     throw std::bad_alloc();
-  if (CUDNN_STATUS_CATEGORY(static_cast<int>(status)) == CUDNN_STATUS_NOT_SUPPORTED)
-    throw Refused(Reason::library_refused, message);
+  switch (status) {  // of an installation that lacks something, not of the problem
+    case CUDNN_STATUS_NOT_INITIALIZED:
+    case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
+    case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+    case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
+    case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART:
+    case CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING:
+    case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
+      throw DeviceError(message);
+    default:
+      break;
+  }
+  const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
+  if (category == CUDNN_STATUS_NOT_SUPPORTED) throw Refused(Reason::library_refused, message);
+  // Whether the device is lost with it; a query does not wait for work that is held back.
+  if (category == CUDNN_STATUS_INTERNAL_ERROR || category == CUDNN_STATUS_EXECUTION_FAILED)
+    if (const cudaError_t state = cudaStreamQuery(nullptr); state != cudaErrorNotReady)
+      cuda::check(state, "cudaStreamQuery");
   throw DeviceError(message);
 }
 

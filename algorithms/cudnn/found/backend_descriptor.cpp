@@ -63,13 +63,13 @@ int64_t BackendDescriptor::number(cudnnBackendAttributeName_t name) const {
 }
 std::vector<BackendDescriptor> BackendDescriptor::descriptors(cudnnBackendAttributeName_t name,
                                                               cudnnBackendDescriptorType_t type,
-                                                              int64_t limit) const {
+                                                              std::optional<int64_t> room) const {
   // cuDNN fills descriptors that its caller made.
   std::vector<BackendDescriptor> all;
   std::vector<cudnnBackendDescriptor_t> raw;
-  const int64_t room = std::min(limit, count(name, CUDNN_TYPE_BACKEND_DESCRIPTOR));
-  for (int64_t i = 0; i < room; ++i) raw.push_back(all.emplace_back(type).get());
-  const int64_t found = read(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, raw.data());
+  const int64_t most = room ? *room : count(name, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+  for (int64_t i = 0; i < most; ++i) raw.push_back(all.emplace_back(type).get());
+  const int64_t found = read(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, raw.data());
   while (static_cast<int64_t>(all.size()) > found) all.pop_back();
   return all;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,17 +31,19 @@ class BackendDescriptor {
   void finalize();
 
   int64_t number(cudnnBackendAttributeName_t name) const;
-  // Nothing where the attribute is not set.
+  // Nothing where the attribute is not set. cuDNN is asked for up to `room` values, or how many there are:
+  // that is not documented of every attribute.
   template <typename T>
-  std::vector<T> values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const {
-    std::vector<T> all(static_cast<size_t>(count(name, type)));
+  std::vector<T> values(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                        std::optional<int64_t> room = std::nullopt) const {
+    std::vector<T> all(static_cast<size_t>(room ? *room : count(name, type)));
     all.resize(static_cast<size_t>(read(name, type, static_cast<int64_t>(all.size()), all.data())));
     return all;
   }
-  // Descriptors of `type` that the attribute holds, `limit` at most.
+  // Descriptors of `type` that the attribute holds; `room` as above.
   std::vector<BackendDescriptor> descriptors(cudnnBackendAttributeName_t name,
                                              cudnnBackendDescriptorType_t type,
-                                             int64_t limit = INT64_MAX) const;
+                                             std::optional<int64_t> room = std::nullopt) const;
 
  private:
   int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;

@@ -142,6 +142,17 @@ TEST_F(Cudnn, TakesABadStatusAsARefusalInItsWords) {
   EXPECT_THAT(offer_of(row).refusal, testing::StartsWith("FFT: CUDNN_STATUS_NOT_SUPPORTED"));
 }
 
+TEST_F(Cudnn, ForcesAnAlgorithmInEachMathTypeOfItsMode) {
+  const auto math_types = [](MathMode math) {
+    std::vector<std::string> all;
+    for (const Offer& offer : forced_offers(math, "GEMM")) all.push_back(offer.notes.at(0));
+    return all;
+  };
+  EXPECT_THAT(math_types(MathMode::fp32), testing::ElementsAre("FMA_MATH"));
+  EXPECT_THAT(math_types(MathMode::tf32), testing::ElementsAre("DEFAULT_MATH"));
+  EXPECT_THAT(math_types(MathMode::fp16), testing::ElementsAre("TENSOR_OP_MATH", "DEFAULT_MATH", "FMA_MATH"));
+}
+
 class CudnnOnAGpu : public ::testing::Test {
  protected:
   void SetUp() override {

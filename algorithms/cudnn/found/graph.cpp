@@ -12,12 +12,16 @@
 
 #include "algorithms/cudnn/found/legacy.hpp"
 #include "algorithms/cudnn/offers.hpp"
+#include "bench/device/device_error.hpp"
 
 namespace convscope::cudnn {
 namespace {
 
 // Every tensor of a row starts on a cache line at least.
 constexpr int64_t kAlignment = 16;
+
+// Combinations of knobs that are tried for each that is asked for: many are none that an engine has.
+constexpr size_t kTriesPerVariant = 32;
 
 int64_t uid(Role role) {
   return role == Role::input ? 'x' : role == Role::filter ? 'w' : 'y';
@@ -65,10 +69,10 @@ Offer describe(const BackendDescriptor& config) {
   if (engines.empty()) return offer;
   const BackendDescriptor& engine = engines.front();
   offer.name = fmt::format("engine {}", engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
-  for (const BackendDescriptor& choice :
-       config.descriptors(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR)) {
+  for (const BackendDescriptor& choice : config.descriptors(
+           CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
     const auto type =
-        choice.values<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE);
+        choice.values<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1);
     if (type.empty()) continue;
     offer.name += fmt::format(" k{}={}", static_cast<int>(type.front()),
                               choice.number(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
@@ -189,8 +193,17 @@ std::vector<EngineConfig> ConvolutionGraph::ranked(cudnnBackendHeurMode_t mode) 
   std::vector<EngineConfig> configs;
   for (BackendDescriptor& config :
        heuristic.descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)) {
-    Offer offer = describe(config);
-    configs.push_back({std::move(config), std::move(offer)});
+    try {
+      Offer offer = describe(config);
+      configs.push_back({std::move(config), std::move(offer)});
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const std::runtime_error& error) {  // the others may do
+      Offer refused;
+      refused.name = fmt::format("configuration {}", configs.size());
+      refused.refusal = error.what();
+      configs.push_back({std::move(config), std::move(refused)});
+    }
   }
   return configs;
 }
@@ -215,35 +228,40 @@ EngineConfig ConvolutionGraph::engine(int64_t index) const {
 }
 
 std::vector<EngineConfig> ConvolutionGraph::knob_variants(int64_t index, size_t limit) const {
+  if (limit == 0) return {};
   const BackendDescriptor engine = engine_descriptor(index);
   std::vector<cudnnBackendKnobType_t> types;
   std::vector<std::vector<int64_t>> values;
-  for (const BackendDescriptor& knob :
-       engine.descriptors(CUDNN_ATTR_ENGINE_KNOB_INFO, CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR)) {
-    const auto type = knob.values<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_INFO_TYPE, CUDNN_TYPE_KNOB_TYPE);
+  for (const BackendDescriptor& knob : engine.descriptors(
+           CUDNN_ATTR_ENGINE_KNOB_INFO, CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
+    const auto type = knob.values<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_INFO_TYPE, CUDNN_TYPE_KNOB_TYPE, 1);
     if (type.empty()) continue;
     types.push_back(type.front());
     const int64_t step = std::max<int64_t>(1, knob.number(CUDNN_ATTR_KNOB_INFO_STRIDE));
     std::vector<int64_t>& all = values.emplace_back();
     for (int64_t value = knob.number(CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE);
-         value <= knob.number(CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE) && all.size() < limit; value += step)
+         value <= knob.number(CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE) && all.size() < kTriesPerVariant * limit;
+         value += step)
       all.push_back(value);
   }
   std::vector<EngineConfig> variants;
   if (types.empty()) return variants;
-  for (const std::vector<int64_t>& combination : combinations(values, limit)) {
-    std::vector<BackendDescriptor> choices;
-    for (size_t i = 0; i < types.size(); ++i) choices.push_back(knob_choice(types[i], combination[i]));
-    BackendDescriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    config.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
-    config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::span<const BackendDescriptor>(choices));
+  for (const std::vector<int64_t>& combination : combinations(values, kTriesPerVariant * limit)) {
+    if (variants.size() == limit) break;
     try {
+      std::vector<BackendDescriptor> choices;
+      for (size_t i = 0; i < types.size(); ++i) choices.push_back(knob_choice(types[i], combination[i]));
+      BackendDescriptor config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+      config.set(CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+      config.set(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::span<const BackendDescriptor>(choices));
       config.finalize();
+      Offer offer = describe(config);
+      variants.push_back({std::move(config), std::move(offer)});
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::runtime_error&) {
       continue;  // not every combination is one that the engine has
     }
-    Offer offer = describe(config);
-    variants.push_back({std::move(config), std::move(offer)});
   }
   return variants;
 }

@@ -58,6 +58,29 @@ class TrialTensors {
   std::vector<Buffer> tensors_;  // in the order of kRoles
 };
 
+// The handle works on no stream of a queue that has gone.
+class StreamOfHandle {
+ public:
+  explicit StreamOfHandle(Handle handle) : handle_(std::move(handle)) {}
+  ~StreamOfHandle() { api().set_stream(handle_.get(), nullptr); }
+  StreamOfHandle(const StreamOfHandle&) = delete;
+  StreamOfHandle& operator=(const StreamOfHandle&) = delete;
+
+ private:
+  Handle handle_;
+};
+
+// A timing that throws leaves its work held back.
+struct ReleaseOnExit {
+  Queue& queue;
+  ~ReleaseOnExit() {
+    try {
+      queue.synchronize();
+    } catch (const DeviceError&) {  // what went wrong is on its way already
+    }
+  }
+};
+
 // Everything that was offered for one problem, and the plans built of it.
 class Candidates {
  public:
@@ -94,14 +117,16 @@ class Candidates {
   // Builds and times all that may be run under the cap; those that fail get their refusal.
   void time_all(Device& device, int64_t cap) {
     const auto queue = device.make_queue();
+    const StreamOfHandle back_to_default(handle_);
     const TrialTensors tensors(problem_, device);
     for (size_t i = 0; i < offers.size(); ++i) {
       Offer& offer = offers[i];
-      offer.refusal = contradiction(problem_.math, offer.notes);
+      if (offer.refusal.empty()) offer.refusal = contradiction(problem_.math, offer.notes);
       if (offer.refusal.empty()) build(i);
       if (!offer.refusal.empty() || offer.workspace_bytes > cap) continue;
       try {
         const Buffer workspace(device, static_cast<size_t>(offer.workspace_bytes));
+        const ReleaseOnExit release{*queue};  // before the workspace goes, which waits for the device
         offer.seconds = median_time(*plans_[i], tensors.args(workspace.data()), *queue);
       } catch (const DeviceLost&) {
         throw;
@@ -114,14 +139,14 @@ class Candidates {
   }
 
   std::unique_ptr<Plan> plan_of(std::optional<size_t> chosen, LibraryAnswer answer, int64_t cap) {
-    if (!chosen) {
-      const Nothing nothing = why_nothing_fits(offers, cap);
-      throw Refused(nothing.reason, nothing.why);
-    }
     answer.offers = offers;
-    answer.chosen = static_cast<int64_t>(*chosen);
     answer.build_seconds = build_seconds;
     answer.compile_seconds = compile_seconds;
+    if (!chosen) {
+      const Nothing nothing = why_nothing_fits(offers, cap);
+      throw Refused(nothing.reason, nothing.why, std::move(answer));
+    }
+    answer.chosen = static_cast<int64_t>(*chosen);
     return std::make_unique<GraphPlan>(handle_, std::move(*plans_[*chosen]), std::move(answer));
   }
 
@@ -189,6 +214,24 @@ void check_engine_count(const ConvolutionGraph& graph, int engine) {
                     graph.engine_count(), kEngineRows));
 }
 
+// What the modes name, in their order. A mode that fails is an error only if no other answers.
+std::vector<EngineConfig> ranked(const ConvolutionGraph& graph,
+                                 const std::vector<cudnnBackendHeurMode_t>& modes) {
+  std::vector<EngineConfig> all;
+  std::exception_ptr error;
+  for (const cudnnBackendHeurMode_t mode : modes) {
+    try {
+      for (EngineConfig& config : graph.ranked(mode)) all.push_back(std::move(config));
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+  }
+  if (all.empty() && error) std::rethrow_exception(error);
+  return all;
+}
+
 std::vector<EngineConfig> single(EngineConfig config) {
   std::vector<EngineConfig> one;
   one.push_back(std::move(config));
@@ -212,7 +255,7 @@ std::unique_ptr<Plan> make_graph_plan(const Row& row, const ConvProblem& problem
     candidates.add(single(graph.engine(row.engine)));
     candidates.add(graph.knob_variants(row.engine, static_cast<size_t>(options.knobs)));
   } else {
-    for (cudnnBackendHeurMode_t mode : modes(row.choice)) candidates.add(graph.ranked(mode));
+    candidates.add(ranked(graph, modes(row.choice)));
   }
   answer.heuristic_seconds = watch.lap();
 

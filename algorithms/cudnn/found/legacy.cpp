@@ -58,10 +58,18 @@ constexpr MathName kMathNames[] = {{CUDNN_DEFAULT_MATH, "DEFAULT_MATH"},
                                    {CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION, "TENSOR_OP_MATH_ALLOW_CONVERSION"},
                                    {CUDNN_FMA_MATH, "FMA_MATH"}};
 
+const char* math_name(cudnnMathType_t type) {
+  for (const MathName& math : kMathNames)
+    if (math.type == type) return math.name;
+  return "";
+}
+
 template <typename Perf>
 Offer offer_in(Pass pass, const Perf& perf) {
   Offer offer;
-  offer.name = legacy_algorithms(pass)[static_cast<size_t>(perf.algo)];
+  const auto names = legacy_algorithms(pass);
+  const auto index = static_cast<size_t>(perf.algo);
+  offer.name = index < names.size() ? std::string(names[index]) : "algorithm " + std::to_string(index);
   for (const MathName& math : kMathNames)
     if (math.type == perf.mathType) offer.notes.emplace_back(math.name);
   if (perf.determinism == CUDNN_NON_DETERMINISTIC) offer.notes.emplace_back("NONDETERMINISTIC");
@@ -84,6 +92,18 @@ std::vector<Offer> offers_of(Pass pass, const char* call, Ask ask) {
 }
 
 }  // namespace
+
+std::vector<Offer> forced_offers(MathMode math, const std::string& algorithm) {
+  std::vector<cudnnMathType_t> types{math_type(math)};
+  if (storage_type(math) != DataType::f32) types.insert(types.end(), {CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH});
+  std::vector<Offer> offers;
+  for (const cudnnMathType_t type : types) {
+    Offer& offer = offers.emplace_back();
+    offer.name = algorithm;
+    offer.notes.emplace_back(math_name(type));
+  }
+  return offers;
+}
 
 Offer offer_of(const cudnnConvolutionFwdAlgoPerf_t& row) {
   return offer_in(Pass::forward, row);
@@ -138,8 +158,10 @@ void LegacyConvolution::set_math(cudnnMathType_t math) const {
   check(api().set_math_type(convolution_.get(), math), "cudnnSetConvolutionMathType");
 }
 
-// Get and Find of a pass take the same arguments.
+// Get and Find of a pass take the same arguments. Both look at the math type for what they may offer, which a
+// choice before has perhaps changed.
 std::vector<Offer> LegacyConvolution::ask(cudnnHandle_t handle, bool find) const {
+  set_math(math_type(problem_.math));
   const Pass pass = problem_.pass;
   if (pass == Pass::forward)
     return offers_of<cudnnConvolutionFwdAlgoPerf_t>(

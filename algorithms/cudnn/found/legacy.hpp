@@ -29,6 +29,10 @@ Offer offer_of(const cudnnConvolutionFwdAlgoPerf_t& row);
 Offer offer_of(const cudnnConvolutionBwdDataAlgoPerf_t& row);
 Offer offer_of(const cudnnConvolutionBwdFilterAlgoPerf_t& row);
 
+// An algorithm in the math types in which this mode may run it. cuDNN knows some algorithms of 16-bit tensors
+// in one type only, and with tensor cores where it can.
+std::vector<Offer> forced_offers(MathMode math, const std::string& algorithm);
+
 class LegacyConvolution {
  public:
   explicit LegacyConvolution(const ConvProblem& problem);

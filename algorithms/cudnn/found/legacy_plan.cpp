@@ -1,5 +1,6 @@
 // Plans of the legacy API: an algorithm that was forced, or chosen by Get or Find.
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,14 +8,19 @@
 #include "algorithms/cudnn/found/legacy.hpp"
 #include "algorithms/cudnn/found/plans.hpp"
 #include "algorithms/cudnn/offers.hpp"
+#include "bench/device/device_error.hpp"
 
 namespace convscope::cudnn {
 namespace {
 
 class LegacyPlan final : public AnsweredPlan {
  public:
-  LegacyPlan(Handle handle, LegacyConvolution convolution, LibraryAnswer answer)
-      : AnsweredPlan(std::move(handle), std::move(answer)), convolution_(std::move(convolution)) {}
+  LegacyPlan(Handle handle, LegacyConvolution convolution, MathMode math, LibraryAnswer answer)
+      : AnsweredPlan(std::move(handle), std::move(answer)),
+        convolution_(std::move(convolution)),
+        math_(math) {}
+
+  std::string implementation() const override { return name_in(math_, chosen()); }
 
   void run(const ConvArgs& args, Queue& queue) override {
     use_queue(handle(), queue);
@@ -23,6 +29,7 @@ class LegacyPlan final : public AnsweredPlan {
 
  private:
   LegacyConvolution convolution_;
+  MathMode math_;
 };
 
 // cuDNN's own words on what it was asked, for the row.
@@ -36,23 +43,27 @@ std::string question(Choice choice, Pass pass) {
   return "cudnnGet" + convolution + "WorkspaceSize";
 }
 
-// Index of the offer that fits first, which is the best by cuDNN's own order, and then the convolution's;
-// throws Refused where none does. Workspaces are asked for again: Get and Find may have had other math types
-// in mind.
-size_t best_offer(std::vector<Offer>& offers, LegacyConvolution& convolution, cudnnHandle_t handle,
-                  MathMode math, int64_t cap) {
+// Index of the answer's offer that fits first, which is the best by cuDNN's own order, and then the
+// convolution's; throws Refused where none does. Workspaces are asked for again: Get and Find may have had
+// other math types in mind.
+size_t best_offer(LibraryAnswer& answer, LegacyConvolution& convolution, cudnnHandle_t handle, MathMode math,
+                  int64_t cap) {
+  std::vector<Offer>& offers = answer.offers;
   const auto try_offer = [&](size_t index) {
     Offer& offer = offers[index];
     try {
       convolution.choose(offer);
       offer.workspace_bytes = static_cast<int64_t>(convolution.workspace_bytes(handle));
-    } catch (const Refused& refusal) {
-      offer.refusal = refusal.what();
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const std::exception& error) {
+      offer.refusal = error.what();  // the next one may do
     }
   };
   if (const auto best = first_that_fits(offers, math, cap, try_offer)) return *best;
   const Nothing nothing = why_nothing_fits(offers, cap);
-  throw Refused(nothing.reason, nothing.why);
+  answer.chosen.reset();
+  throw Refused(nothing.reason, nothing.why, answer);
 }
 
 }  // namespace
@@ -65,32 +76,30 @@ std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& proble
   Stopwatch watch;
   LegacyConvolution convolution(problem);
   answer.descriptor_seconds = watch.lap();
-  const auto best_of = [&](std::vector<Offer>& offers) {
-    return best_offer(offers, convolution, handle.get(), problem.math, options.workspace_cap);
+  const auto best = [&] {
+    return best_offer(answer, convolution, handle.get(), problem.math, options.workspace_cap);
   };
-  if (row.choice == Choice::forced) {
-    answer.offers.emplace_back().name = row.algorithm;
-    answer.chosen = best_of(answer.offers);
-  } else if (row.choice == Choice::get) {
-    answer.offers = convolution.get(handle.get());
-    answer.chosen = best_of(answer.offers);
-  } else {
-    std::vector<std::vector<Offer>> found;
-    std::vector<size_t> best;
+  if (row.choice == Choice::find) {
+    std::vector<LibraryAnswer> found;
     for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
-      found.push_back(convolution.find(handle.get()));
-      best.push_back(best_of(found.back()));
-      answer.repeats.push_back(found.back()[best.back()].name);
+      answer.offers = convolution.find(handle.get());
+      if (repeat == 0) answer.heuristic_seconds = watch.lap();
+      answer.chosen = best();
+      answer.repeats.push_back(name_in(problem.math, answer.offers[static_cast<size_t>(*answer.chosen)]));
+      found.push_back(answer);
     }
-    const std::string usual = most_frequent(answer.repeats);
-    const auto first = std::find(answer.repeats.begin(), answer.repeats.end(), usual);
-    const auto repeat = static_cast<size_t>(first - answer.repeats.begin());
-    answer.offers = found[repeat];
-    answer.chosen = best[repeat];
+    const auto first = std::find(answer.repeats.begin(), answer.repeats.end(), most_frequent(answer.repeats));
+    const LibraryAnswer& usual = found[static_cast<size_t>(first - answer.repeats.begin())];
+    answer.offers = usual.offers;
+    answer.chosen = usual.chosen;
+  } else {
+    answer.offers = row.choice == Choice::get ? convolution.get(handle.get())
+                                              : forced_offers(problem.math, std::string(row.algorithm));
+    answer.heuristic_seconds = watch.lap();
+    answer.chosen = best();
   }
-  answer.heuristic_seconds = watch.lap();
   convolution.choose(answer.offers[static_cast<size_t>(*answer.chosen)]);
-  return std::make_unique<LegacyPlan>(handle, std::move(convolution), std::move(answer));
+  return std::make_unique<LegacyPlan>(handle, std::move(convolution), problem.math, std::move(answer));
 }
 
 }  // namespace convscope::cudnn

@@ -23,10 +23,9 @@ class AnsweredPlan : public Plan {
 
  protected:
   const Handle& handle() const { return handle_; }
-
- private:
   const Offer& chosen() const { return answer_.offers[static_cast<size_t>(*answer_.chosen)]; }
 
+ private:
   Handle handle_;
   LibraryAnswer answer_;
 };

@@ -99,8 +99,16 @@ std::unique_ptr<Plan> make_transposed_plan(const Row& row, const ConvProblem& pr
     throw Refused(Reason::workspace_over_cap,
                   fmt::format("the transposed tensors alone take {} bytes: the cap is {}",
                               options.workspace_cap - inner_options.workspace_cap, options.workspace_cap));
-  return std::make_unique<TransposedPlan>(problem, inner_problem,
-                                          make_plan(inner_row, inner_problem, device, inner_options));
+  try {
+    return std::make_unique<TransposedPlan>(problem, inner_problem,
+                                            make_plan(inner_row, inner_problem, device, inner_options));
+  } catch (const Refused& refusal) {
+    if (refusal.reason() != Reason::workspace_over_cap) throw;
+    const std::string why = fmt::format("{} beside {} bytes of transposed tensors", refusal.what(),
+                                        options.workspace_cap - inner_options.workspace_cap);
+    if (refusal.answer() == nullptr) throw Refused(refusal.reason(), why);
+    throw Refused(refusal.reason(), why, *refusal.answer());
+  }
 }
 
 }  // namespace convscope::cudnn
