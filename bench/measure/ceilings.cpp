@@ -18,9 +18,9 @@
 namespace convscope {
 namespace {
 
-constexpr double kSecondsEach = 0.1;  // for each of the three of memory
-// For multiply-adds and for signals, pauses included: threads that lie far apart may take some of them to
-// come near.
+constexpr double kSecondsEach = 0.1;  // for each of the two of memory
+// For multiply-adds, the private cache and signals, pauses included: threads that share a core or lie far
+// apart may take some of them to come near.
 constexpr double kSecondsOfRate = 0.3, kSecondsOfSignals = 0.5;
 constexpr int64_t kBlock = 1024;  // floats; the read loop's unit
 constexpr int64_t kMostBytes = int64_t{1} << 30;
@@ -86,9 +86,11 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
   Buffer values(device, static_cast<size_t>(bytes * ceilings.threads));
 #pragma omp parallel
   std::fill_n(values.as<float>() + omp_get_thread_num() * slice, slice, 1.0f);
-  const double seconds = best_seconds([&](int thread) {
-    for (int64_t i = 0; i < times; ++i) keep(read_all(values.as<float>() + thread * slice, slice));
-  });
+  const double seconds = best_seconds(
+      [&](int thread) {
+        for (int64_t i = 0; i < times; ++i) keep(read_all(values.as<float>() + thread * slice, slice));
+      },
+      kSecondsOfRate);
   ceilings.cache_read_bytes = static_cast<double>(times * bytes * ceilings.threads) / seconds;
 }
 

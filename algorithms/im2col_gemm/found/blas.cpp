@@ -18,12 +18,24 @@ constexpr double kSmallProduct = 2e7;
 // Parts of such a product are rows where the sums are at most so long, whatever the shape.
 constexpr int64_t kShortSums = 64;
 constexpr int64_t kLanes = 16;  // a part is a multiple of it
+// Elements that a second-level cache does not hold: with one row memory decides, and SGEMV is for that.
+constexpr int64_t kLargeMatrix = 1 << 18;
 
 CBLAS_TRANSPOSE transposition(const Operand& operand) {
   return operand.transposed ? CblasTrans : CblasNoTrans;
 }
 
+// A single row, as of a fully-connected layer with a batch of 1: C^T = B^T A^T.
+void run_vector(const MatrixProduct& p) {
+  const auto lines = static_cast<blasint>(p.b.transposed ? p.columns : p.depth);
+  const auto length = static_cast<blasint>(p.b.transposed ? p.depth : p.columns);
+  cblas_sgemv(CblasRowMajor, p.b.transposed ? CblasNoTrans : CblasTrans, lines, length, 1.0F, p.b.data,
+              static_cast<blasint>(p.b.stride), p.a.data,
+              static_cast<blasint>(p.a.transposed ? p.a.stride : 1), p.accumulate ? 1.0F : 0.0F, p.c, 1);
+}
+
 void run(const MatrixProduct& p) {
+  if (p.rows == 1 && p.columns * p.depth >= kLargeMatrix) return run_vector(p);
   cblas_sgemm(CblasRowMajor, transposition(p.a), transposition(p.b), static_cast<blasint>(p.rows),
               static_cast<blasint>(p.columns), static_cast<blasint>(p.depth), 1.0F, p.a.data,
               static_cast<blasint>(p.a.stride), p.b.data, static_cast<blasint>(p.b.stride),
