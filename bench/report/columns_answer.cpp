@@ -34,7 +34,8 @@ std::span<const Column> answer_columns() {
        [](const R& r) {
          return r.answer ? text(fmt::format("{}", fmt::join(r.answer->repeats, ";"))) : Cell{};
        }},
-      {"library_ms", "ms", "The library's own time of what was chosen, or autotuning's; for comparison, never the result.",
+      {"library_ms", "ms",
+       "The library's own time of what was chosen, or autotuning's; for comparison, never the result.",
        [](const R& r) {
          return chosen(r) != nullptr && chosen(r)->seconds ? known(1e3 * *chosen(r)->seconds) : Cell{};
        }},
