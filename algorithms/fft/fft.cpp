@@ -80,8 +80,8 @@ class FftConvolution final : public Algorithm {
       count.transform_flops += transformed * fft::transform_flops(size_, operand->h.window);
       count.bytes += 2 * 8.0 * bins * transformed;  // each spectrum written once and read once
     }
-    // Each part of the result is a sum of two products for every kProductDepth of the depth. All but the first
-    // read and write again what is there, close to the processor; shallow products feel it.
+    // Each part of the result is a sum of two products for every kProductDepth of the depth. All but the
+    // first read and write again what is there, close to the processor; shallow products feel it.
     const auto products = static_cast<double>(2 * ceil_div(g.depth(), fft::kProductDepth));
     count.cached_bytes = 2 * 8.0 * bins * planes(g.y, panel) * (products - 1);
     return count;

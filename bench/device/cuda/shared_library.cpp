@@ -64,7 +64,8 @@ SharedLibrary::SharedLibrary(std::initializer_list<const char*> names, const std
   std::string first_words;
   for (const std::string& folder : folders)
     for (const char* name : names) {
-      library_ = dlopen((folder.empty() ? name : folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+      library_ = dlopen((folder.empty() ? name : folder + "/" + name).c_str(),
+                        RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
       if (library_ != nullptr) return;
       const char* words = dlerror();
       if (first_words.empty() && words != nullptr) first_words = words;
