@@ -6,8 +6,8 @@
 
 namespace convscope::im2col_gemm {
 
-// With more vectors than these a blocked product is faster, by the lines of a column-major matrix or by the
-// rows of a row-major one.
+// Up to so many vectors this is faster than a blocked product where it was measured (README): by the lines of
+// a column-major matrix, by the rows of a row-major one.
 inline constexpr int kMostVectorsByLines = 4, kMostVectorsByRows = 16;
 
 // y_n = M * x_n (+ y_n when `accumulate`) for n < vectors. M has `rows` x `depth` elements, row-major or,
