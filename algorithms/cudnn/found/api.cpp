@@ -85,10 +85,7 @@ void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
     throw std::bad_alloc();
-  switch (status) {  // of an installation that lacks something, not of the problem
-    case CUDNN_STATUS_NOT_INITIALIZED:
-    case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
-    case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+  switch (status) {  // said of an installation that lacks something, not of the problem
     case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
     case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART:
     case CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING:
