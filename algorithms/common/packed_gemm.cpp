@@ -168,7 +168,7 @@ void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels pan
   const bool packed = panels.stride == 0;
   const int64_t row_step = transposed ? 1 : a_stride, b_stride = packed ? kColumns : panels.stride;
   const int64_t panel_step = packed ? kColumns * depth : kColumns;
-  const int64_t blocks = ceil_div(rows, kRows), share = kColumns / blocks;
+  const int64_t blocks = ceil_div(rows, kRows), share = ceil_div(kColumns, blocks);
   for (int64_t j = 0, panel = 0; j < columns; j += kColumns, ++panel) {
     const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j);
     // A packed panel is whole in memory.
@@ -177,9 +177,10 @@ void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels pan
     const float* const b = panels.data + panel * panel_step;
     for (int64_t n = 0; n < blocks; ++n) {
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
-      const Ahead next = ahead.from != nullptr ? Ahead{ahead.from + (panel * blocks + n) * kLine, ahead.step}
-                         : packed              ? Ahead{b + panel_step + n * depth * share, share}
-                                               : Ahead{b + panel_step + n * kLine, b_stride};
+      const Ahead next = ahead.from != nullptr
+                             ? Ahead{ahead.from + (panel * blocks + n) * ahead.block, ahead.step}
+                         : packed ? Ahead{b + panel_step + n * depth * share, share}
+                                  : Ahead{b + panel_step + n * kLine, b_stride};
       kernel_of[end - begin - 1]({a + begin * row_step, b, c + begin * c_stride + j, a_stride, b_stride,
                                   c_stride, depth, static_cast<size_t>(width), mode, next.from, next.step});
     }

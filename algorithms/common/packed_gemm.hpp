@@ -28,11 +28,17 @@ struct GemmPanels {
 enum class GemmMode { overwrite, add, subtract };
 
 // What a product fetches into the second cache meanwhile: with each register block one line a step of the
-// depth, `step` floats apart, and with the next block the next line. Any addresses; nothing is read.
+// depth, `step` floats apart, and with the next block those `block` floats farther on. Any addresses; nothing
+// is read.
 struct Ahead {
   const float* from = nullptr;  // null: the next panel, shared by the blocks
   int64_t step = 0;
+  int64_t block = 16;
 };
+// Lines one behind the other, for a product of this depth.
+inline Ahead lines_ahead(const float* from, int64_t depth) {
+  return {from, 16, 16 * depth};
+}
 
 // C[rows x columns] (=|+=|-=) A * B over `depth`: A as ordinary rows, a[row * a_stride + k]; B packed, panel
 // j at b + j * columns_per_panel * depth, or not; C row-major with `c_stride` elements a row. Runs on the

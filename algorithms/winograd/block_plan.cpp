@@ -72,6 +72,14 @@ bool occupies(const std::vector<Block>& blocks, int64_t threads) {
   return static_cast<double>(all) >= kLeastOccupied * static_cast<double>(threads * longest);
 }
 
+std::vector<Block> cut_to_fit(const Geometry& geometry, int64_t most, int64_t threads) {
+  for (int64_t strips = most; strips > 0; --strips) {
+    std::vector<Block> blocks = cut(geometry, strips, threads);
+    if (occupies(blocks, threads)) return blocks;
+  }
+  return {};
+}
+
 std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
                                    const DeviceInfo& device, const PlanOptions& options) {
   const int64_t wanted = std::max(bytes.stationary, 2 * device.l2_bytes * options.threads);

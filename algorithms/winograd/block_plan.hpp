@@ -79,6 +79,9 @@ std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& b
 std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
                                        const DeviceInfo& device, const PlanOptions& options);
 
+// Blocks of at most `most` strips that occupy the threads evenly; empty where there are none.
+std::vector<Block> cut_to_fit(const Geometry& geometry, int64_t most, int64_t threads);
+
 // A block's units of work: up to `together` rows of tiles of one image.
 inline int64_t units(const Block& block, int64_t together) {
   return block.images * ceil_div(block.rows, together);

@@ -55,6 +55,52 @@ TEST(BlockPlan, HasEachStripInOneBlock) {
         }
 }
 
+TEST(BlockPlan, FitsBlocksIntoACacheOnlyWhereTheyOccupyTheThreads) {
+  for (const int64_t batch : {1, 2, 3, 16})
+    for (const int64_t pixels : {13, 48, 112})
+      for (const int threads : {1, 2, 3}) {
+        const auto blocks = cut_to_fit(images_of(batch, pixels), 5, threads);
+        if (blocks.empty()) continue;
+        expect_each_strip_once(images_of(batch, pixels), blocks);
+        EXPECT_LE(blocks.front().strips(), 5);
+        EXPECT_TRUE(occupies(blocks, threads));
+      }
+  EXPECT_EQ(cut_to_fit(images_of(16, 13), 27, 2).front().images, 8) << "3 strips an image";
+  EXPECT_TRUE(cut_to_fit(images_of(1, 5), 9, 2).empty()) << "one strip for two threads";
+  EXPECT_TRUE(cut_to_fit(images_of(16, 13), 0, 1).empty()) << "no room for a strip";
+}
+
+TEST(TileOrder, HasARowForEachTileAndRangesForPairsOfPoints) {
+  // 13 = 5+4+4: 31 = 6 and five of 5, 40 = 6x6+4: the tiles of one height and width, in any block.
+  for (const Extent2 size : {Extent2{13, 13}, Extent2{31, 13}, Extent2{13, 40}, Extent2{12, 12}}) {
+    ConvProblem problem = parse_problem("forward fp32 nchw n=3 c=8 hw=13x13 k=8 rs=3x3 pad=1x1");
+    problem.input = size;
+    const Geometry geometry = make_geometry(problem, {});
+    for (const Block& block : {Block{0, 3, 0, geometry.tile_rows()}, Block{1, 2, 1, 1}, Block{2, 1, 0, 2}}) {
+      const TileOrder order(geometry, block);
+      std::set<int64_t> seen;
+      for (int i = 0; i < geometry.points_h(); ++i)
+        for (int j = 0; j < geometry.points_w(); ++j) {
+          const TileOrder::Range range = order.with(i, j);
+          EXPECT_EQ(range.count, block.strips_with(geometry, i) * geometry.w.tiles_with(j));
+          for (int64_t image = 0; image < block.images; ++image)
+            for (int64_t row = 0; row < block.rows; ++row)
+              for (int64_t column = 0; column < geometry.tile_columns(); ++column) {
+                const int64_t at =
+                    order.row(block.strip(block.first_image + image, block.first_row + row), column);
+                seen.insert(at);
+                const bool has = geometry.h.alpha(geometry.h.tiles[block.first_row + row]) > i &&
+                                 geometry.w.alpha(geometry.w.tiles[column]) > j;
+                EXPECT_EQ(has, at >= range.begin && at < range.begin + range.count);
+              }
+        }
+      EXPECT_EQ(static_cast<int64_t>(seen.size()), order.tiles());
+      EXPECT_EQ(*seen.begin(), 0);
+      EXPECT_EQ(*seen.rbegin(), order.tiles() - 1);
+    }
+  }
+}
+
 TEST(BlockPlan, GivesEachThreadAsManyBlocksOfItsOwn) {
   // 8 strips an image, two of them in a block.
   const auto rows = cut_for_each_thread(images_of(1, 48), kBytes, made_up_cpu(), {.threads = 2});

@@ -182,27 +182,22 @@ void FilterGradientPlan::transform_gradients(const Work& work, int64_t index) co
 // operands lie in panels, so that a pair of them streams through the first cache level.
 void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel, int64_t row_panel,
                                   float* c) const {
-  const Block& block = work.block;
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
   const float* const a = work.data + plane * data_.plane + row_panel * data_.panel;
   const float* const b = work.gradients + plane * gradients_.plane + panel * gradients_.panel;
   const int64_t rows = std::min(panel_columns_, rows_ - row_panel * panel_columns_);
 
-  const int64_t strips = block.strips_with(geometry_, i), tile_columns = geometry_.w.tiles_with(j);
-  const bool whole = strips == block.strips();
-  const int64_t depth = whole ? strips * tile_columns : strips;
-  if (depth == 0) {
+  const TileOrder::Range tiles = TileOrder(geometry_, work.block).with(i, j);
+  if (tiles.count == 0) {
     // Only the first rows of tiles are tall enough for every point, and a slice may start behind them.
     if (work.first)
       for (int64_t row = 0; row < rows; ++row) std::fill_n(c + row * products_.row, panel_columns_, 0.0f);
     return;
   }
-  for (int64_t column = 0; column < (whole ? 1 : tile_columns); ++column) {
-    const int64_t tile = column * block.strips() * panel_columns_;
-    gemm_columns(a + tile, panel_columns_, {b + tile}, c, products_.row, rows, panel_columns_, depth,
-                 work.first && column == 0 ? GemmMode::overwrite : GemmMode::add);
-  }
+  const int64_t first = tiles.begin * panel_columns_;
+  gemm_columns(a + first, panel_columns_, {b + first}, c, products_.row, rows, panel_columns_, tiles.count,
+               work.first ? GemmMode::overwrite : GemmMode::add);
 }
 
 void FilterGradientPlan::multiply(const Work& work, int64_t index) const {

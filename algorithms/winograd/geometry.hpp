@@ -40,15 +40,32 @@ struct Geometry {
 
 Geometry make_geometry(const ConvProblem& problem, TileRule rule);
 
-// Some images and of each some rows of tiles, worked on together. Tile (image, row, column) is row
-// column * strips() + strip(image, row) of a plane; where only the first few strips have a plane's point,
-// each column's rows end early.
+// Some images and of each some rows of tiles, worked on together. Its strips, a row of tiles of one image
+// each, are numbered from the tallest.
 struct Block {
   int64_t first_image = 0, images = 1;
   int64_t first_row = 0, rows = 1;
   int64_t strips() const { return images * rows; }
   int64_t strip(int64_t image, int64_t row) const { return (row - first_row) * images + image - first_image; }
   int64_t strips_with(const Geometry& geometry, int point_h) const;
+};
+
+// Where the tiles of a block lie in a plane, in rows of it. Those of one height and width are together: low
+// and wide, high and wide, high and narrow, low and narrow, so that the tiles that have a pair of points are
+// a range. In each of the four, column by column.
+class TileOrder {
+ public:
+  TileOrder(const Geometry& geometry, const Block& block);
+  int64_t tiles() const { return strips_ * columns_; }
+  int64_t row(int64_t strip, int64_t column) const;
+  struct Range {
+    int64_t begin = 0, count = 0;
+  };
+  Range with(int point_h, int point_w) const;
+
+ private:
+  int low_h_, low_w_;  // points of the lower and of the narrower tiles
+  int64_t strips_, high_, columns_, wide_;
 };
 
 // Rows of tiles [first, first + count) of one image.

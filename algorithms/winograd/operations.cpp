@@ -89,16 +89,21 @@ OperationCount count_operations(const Geometry& geometry) {
                             filters * filter_lines(costs.evaluate);
   const double tiles = images * h.points * w.points * (image.in_vectors + signal.in_vectors);
   // Planes that stay in the caches: all where the filters leave room for blocks of a thread's own, the
-  // filters where they outweigh the tiles (plans.hpp). The limit is four usual second caches, as filters that
-  // the threads share stay in part (docs/selection.md).
-  constexpr double kMostCachedFilters = 4 << 20;
+  // filters where they outweigh the tiles, and where prepare() transforms their columns only, their planes
+  // and those of the products (plans.hpp, docs/selection.md).
   const double filter_planes = sizeof(float) * filters * points_h * points_w;
   const double tile_planes = sizeof(float) * tiles;
   if (may_stay(geometry) && filter_planes >= kLeastFilters * tile_planes)
     count.cached_bytes = 2 * filter_planes;
-  else if (filter_planes <= kMostCachedFilters)
+  else if (filter_planes <= static_cast<double>(kMostCachedFilters))
     count.cached_bytes = 2 * (tile_planes + filter_planes);
   count.bytes = static_cast<double>(p.total_bytes()) + 2 * (tile_planes + filter_planes) - count.cached_bytes;
+  if (p.pass != Pass::backward_filter && count.cached_bytes == 0 && points_h > 1 && points_w > 1) {
+    const double products =
+        sizeof(float) * images * h.points * w.points * (forward ? signal : image).in_vectors;
+    count.cached_bytes = 2 * (filter_planes + products);
+    count.bytes += 2 * filter_planes * geometry.w.taps / points_w - count.cached_bytes;
+  }
   return count;
 }
 

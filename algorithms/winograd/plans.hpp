@@ -1,7 +1,6 @@
-// The two plans of Winograd on a CPU. Both work through blocks of strips in three steps: the tiles of the
-// tensors are transformed into one matrix for each interpolation point pair (a "plane"), the planes are
-// multiplied, the products are transformed back. All threads share a block, or each has its own, or where
-// there are few tiles all are one block and the filters are gone through panel by panel.
+// The plans of Winograd on a CPU. All work through blocks of strips in three steps: the tiles of the tensors
+// are transformed into one matrix for each interpolation point pair (a "plane"), the planes are multiplied,
+// the products are transformed back. They differ in who shares a block, and in when filters are transformed.
 #pragma once
 
 #include <memory>
@@ -20,10 +19,22 @@ inline bool may_stay(const Geometry& geometry) {
   return geometry.image.phases.offsets.size() == 1;
 }
 
-// Forward and backward-data: tiles times transformed filters; the filters are transformed in prepare(), or
-// with their products.
+// Bytes of transformed filters that stay in the caches, at least in part, where threads share them: four
+// usual second caches.
+inline constexpr int64_t kMostCachedFilters = int64_t{4} << 20;
+
+// Forward and backward-data: tiles times transformed filters. The first of these that pays.
 std::unique_ptr<Plan> make_convolution_plan(const Geometry& geometry, const DeviceInfo& device,
                                             const PlanOptions& options);
+// Few tiles, all in one block, and filters gone through panel by panel; null where that does not pay.
+std::unique_ptr<Plan> make_few_tiles_plan(const Geometry& geometry, const DeviceInfo& device,
+                                          const PlanOptions& options);
+// Many tiles and large filters, gone through by panels and rows of points; null where that does not pay.
+std::unique_ptr<Plan> make_point_rows_plan(const Geometry& geometry, const DeviceInfo& device,
+                                           const PlanOptions& options);
+// All filters transformed in prepare().
+std::unique_ptr<Plan> make_planes_plan(const Geometry& geometry, const DeviceInfo& device,
+                                       const PlanOptions& options);
 // Backward-filter: tiles of the input times tiles of the output's gradient, summed over all tiles.
 std::unique_ptr<Plan> make_filter_gradient_plan(const Geometry& geometry, const DeviceInfo& device,
                                                 const PlanOptions& options);

@@ -26,13 +26,16 @@ void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, Til
   const int64_t width = geometry.w.covered() + (data ? geometry.w.taps - 1 : 0);
   view.gather(kernels, tensor, rows.image, {start, 0, height, width}, vector, scratch.staged);
 
+  const TileOrder order(geometry, block);
   for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
     const Tile& tile_h = geometry.h.tiles[row];
     const int alpha_h = geometry.h.alpha(tile_h);
     const Line columns_line = data ? kernels.data[alpha_h] : kernels.evaluate[alpha_h][tile_h.size];
     const float* const staged = scratch.staged + (tile_h.start - start) * width * lanes;
-    float* out = planes + layout.offset(vector, kernels.lanes) + block.strip(rows.image, row) * layout.row;
-    for (const Tile& tile_w : geometry.w.tiles) {
+    for (int64_t column = 0; column < geometry.tile_columns(); ++column) {
+      const Tile& tile_w = geometry.w.tiles[column];
+      float* const out = planes + layout.offset(vector, kernels.lanes) +
+                         order.row(block.strip(rows.image, row), column) * layout.row;
       const int alpha_w = geometry.w.alpha(tile_w);
       const Line rows_line = data ? kernels.data[alpha_w] : kernels.evaluate[alpha_w][tile_w.size];
       const float* const in = staged + tile_w.start * lanes;
@@ -47,7 +50,6 @@ void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, Til
                   data ? alpha_h : tile_h.size);
         columns_line(scratch.lines, alpha_w * lanes, lanes, out, plane_row, layout.plane, alpha_w);
       }
-      out += block.strips() * layout.row;
     }
   }
 }
@@ -57,13 +59,15 @@ void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const
                    const PlaneLayout& layout, const float* planes, const Scratch& scratch) {
   const int64_t lanes = kernels.lanes;
   const int64_t start = geometry.h.tiles[rows.first].start, width = geometry.w.covered();
+  const TileOrder order(geometry, block);
   for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
     const Tile& tile_h = geometry.h.tiles[row];
     const Line columns_line = kernels.interpolate[geometry.h.alpha(tile_h)][tile_h.size];
     float* const staged = scratch.staged + (tile_h.start - start) * width * lanes;
-    const float* in =
-        planes + layout.offset(vector, kernels.lanes) + block.strip(rows.image, row) * layout.row;
-    for (const Tile& tile_w : geometry.w.tiles) {
+    for (int64_t column = 0; column < geometry.tile_columns(); ++column) {
+      const Tile& tile_w = geometry.w.tiles[column];
+      const float* const in = planes + layout.offset(vector, kernels.lanes) +
+                              order.row(block.strip(rows.image, row), column) * layout.row;
       const int alpha_w = geometry.w.alpha(tile_w);
       const Line rows_line = kernels.interpolate[alpha_w][tile_w.size];
       float* const out = staged + tile_w.start * lanes;
@@ -76,7 +80,6 @@ void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const
         columns_line(in, plane_row, layout.plane, scratch.lines, alpha_w * lanes, lanes, alpha_w);
         rows_line(scratch.lines, lanes, alpha_w * lanes, out, lanes, width * lanes, tile_h.size);
       }
-      in += block.strips() * layout.row;
     }
   }
   view.scatter(kernels, scratch.staged, rows.image,

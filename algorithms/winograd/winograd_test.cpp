@@ -14,6 +14,7 @@
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/odd_problems_test.hpp"
+#include "algorithms/winograd/plans.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"
@@ -299,9 +300,57 @@ TEST_F(Winograd, CountsThePlanesThatPassThroughMemoryAndThoseThatStay) {
         << "filters of twice the tiles stay in the caches";
     EXPECT_EQ(planes("n=33 c=128 k=128"), std::pair(0.0, 33 * tiles + filters))
         << "the filters' planes are 4 MiB, and blocks stay in the caches";
-    EXPECT_GT(planes("n=100 c=128 k=144").first, 0);
-    EXPECT_EQ(planes("n=100 c=128 k=144").second, 0);
+    const double all = 100 * 2.0 * 4 * 64 * (128 + 192), larger = filters * 192 / 128;
+    if (pass == Pass::backward_filter) {
+      EXPECT_EQ(planes("n=100 c=128 k=192"), std::pair(all + larger, 0.0));
+      continue;
+    }
+    const double products = 100 * 2.0 * 4 * 64 * (pass == Pass::forward ? 192 : 128);
+    EXPECT_EQ(planes("n=100 c=128 k=192"), std::pair(all - products + larger * 3 / 8, larger + products))
+        << "columns of three taps become eight points, the rest is made with the products and stays";
   }
+}
+
+// Transformed filters larger than the caches, and many tiles.
+constexpr const char* kManyFiltersAndTiles[] = {
+    "nchw n=9 c=165 hw=13x13 k=150 rs=3x3 pad=1x1",
+    "nhwc n=2 c=131 hw=29x31 k=192 rs=3x3 pad=1x1",
+    "nchw n=1 c=284 hw=20x47 k=264 rs=3x2 pad=1x0 groups=2",
+    "nchw n=3 c=96 hw=27x27 k=200 rs=5x5 pad=2x2",
+};
+
+TEST_F(Winograd, IsRightWhereRowsOfFiltersAreTransformedWithTheirProducts) {
+  for (const char* shape : kManyFiltersAndTiles)
+    for (const Pass pass : {Pass::forward, Pass::backward_data})
+      for (const int threads : {1, 2, 3})
+        expect_right(variant("mixed"), parse_problem(std::string(name(pass)) + " fp32 " + shape),
+                     {.threads = threads});
+}
+
+TEST_F(Winograd, EveryInstructionSetIsRightWhereRowsOfFiltersAreTransformedWithTheirProducts) {
+  for_each_target([&] {
+    for (const Pass pass : {Pass::forward, Pass::backward_data})
+      expect_right(variant("mixed"),
+                   parse_problem(std::string(name(pass)) + " fp32 " + kManyFiltersAndTiles[0]),
+                   {.threads = 2});
+  });
+}
+
+TEST_F(Winograd, TransformsRowsOfFiltersWithTheirProductsOnlyWhereThatSavesMemoryTraffic) {
+  DeviceInfo device;
+  device.l2_bytes = 1 << 20;
+  const auto takes = [&](const std::string& shape, const PlanOptions& options = {}) {
+    const ConvProblem problem = parse_problem("forward fp32 " + shape);
+    return winograd::make_point_rows_plan(winograd::make_geometry(problem, {}), device, options) != nullptr;
+  };
+  for (const char* shape : kManyFiltersAndTiles) EXPECT_TRUE(takes(shape)) << shape;
+  EXPECT_FALSE(takes("nchw n=9 c=128 hw=13x13 k=128 rs=3x3 pad=1x1")) << "small filters";
+  EXPECT_FALSE(takes("nchw n=1 c=165 hw=13x13 k=150 rs=3x3 pad=1x1")) << "few tiles";
+  EXPECT_FALSE(takes("nchw n=9 c=600 hw=40x40 k=600 rs=7x1")) << "no rows of taps";
+  EXPECT_FALSE(takes(kManyFiltersAndTiles[0], {.threads = 8})) << "fewer tiles for each thread";
+  EXPECT_FALSE(takes(kManyFiltersAndTiles[0], {.workspace_cap = 1})) << "no room";
+  device.l2_bytes = 1 << 18;
+  EXPECT_FALSE(takes(kManyFiltersAndTiles[0])) << "a small cache";
 }
 
 TEST_F(Winograd, ExpectsLargerErrorsOfLargerTiles) {
