@@ -27,8 +27,8 @@ struct Share {
 // Columns in a vector.
 int64_t lanes();
 
-// Columns for which rows of A are read in place beside a B in place.
-inline constexpr int64_t kMostColumnsByRows = 320;
+// Columns for which rows of A are read in place beside a B in place, at most.
+inline constexpr int64_t kMostColumnsByRows = 392;  // eight images of 7x7
 
 // Whether each image is a product by itself, whose B need not be packed; that saves about a seventh, unless
 // the pixels fill their last vectors badly.
