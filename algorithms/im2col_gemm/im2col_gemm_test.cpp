@@ -281,7 +281,7 @@ TEST_F(PackedRow, GathersOutputsOnlyInForwardOfFewPixels) {
     return row().operations(p)->bytes - static_cast<double>(p.total_bytes());
   };
   EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 49 * (8 * 9 + 5));
-  EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=14x14 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 196 * 8 * 9);
+  EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=15x15 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 225 * 8 * 9);
   EXPECT_EQ(copied("backward_filter fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 49 * 8 * 9);
 }
 
