@@ -57,7 +57,7 @@ class ConvolutionPlan : public Plan {
     return static_cast<const float*>(args.filter) +
            group * (geometry_.problem.elements(Role::filter) / groups_);
   }
-  // What a depth_ x columns_ plane of filters takes with whole panels, in all planes.
+  // Transformed filters of a group, in whole panels: one plane, and all.
   int64_t filter_plane_floats() const { return odd_lines(panels_ * depth_ * panel_columns_); }
   int64_t filter_floats() const { return filter_plane_floats() * geometry_.planes(); }
 

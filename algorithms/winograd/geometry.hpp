@@ -56,7 +56,6 @@ struct Block {
 class TileOrder {
  public:
   TileOrder(const Geometry& geometry, const Block& block);
-  int64_t tiles() const { return strips_ * columns_; }
   int64_t row(int64_t strip, int64_t column) const;
   struct Range {
     int64_t begin = 0, count = 0;

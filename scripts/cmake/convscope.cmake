@@ -36,7 +36,7 @@ if(CONVSCOPE_SANITIZE)
   target_compile_options(convscope_flags INTERFACE -fsanitize=${CONVSCOPE_SANITIZE}
     -fno-sanitize=null,vptr,object-size -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(convscope_flags INTERFACE -fsanitize=${CONVSCOPE_SANITIZE})
-  # Checks of functions with many accesses, the unrolled vector code, as calls: compiled in less than half the time.
+  # Checks of functions with many accesses, the unrolled vector code, as calls: compiled in about half the time.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CONVSCOPE_SANITIZE MATCHES address)
     target_compile_options(convscope_flags INTERFACE "SHELL:--param asan-instrumentation-with-call-threshold=100")
   endif()
