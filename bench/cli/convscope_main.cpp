@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "bench/cli/options.hpp"
 #include "bench/cli/run.hpp"
 #include "bench/core/error.hpp"
+#include "bench/report/csv.hpp"
 #include "bench/runner/worker.hpp"
 
 namespace convscope {
@@ -38,6 +40,12 @@ struct Runner {
   }
   int operator()(const ExecOptions& options) const { return exec(options, registry, std::cerr); }
   int operator()(const MergeOptions& options) const { return merge(options, argv); }
+  int operator()(const CsvOptions& options) const {
+    write_csv(std::cout, read_all_results(options.results).records);
+    if (!std::cout.flush())
+      throw std::runtime_error("csv: standard output took no more: disk full or closed");
+    return 0;
+  }
   int operator()(const SelectOptions& options) const {
     select_results(std::cout, options);
     return 0;

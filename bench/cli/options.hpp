@@ -42,6 +42,10 @@ struct MergeOptions {
   std::string out;
 };
 
+struct CsvOptions {
+  std::vector<std::string> results;
+};
+
 // The hidden verb of a child process; see bench/runner/worker.
 struct WorkerOptions {
   pid_t parent = 0;
@@ -52,8 +56,9 @@ struct Notice {
   std::string text;
 };
 
-using Command = std::variant<Notice, RunOptions, ListOptions, InfoOptions, ExplainOptions, ExecOptions,
-                             MergeOptions, SelectOptions, PoliciesOptions, ChooseOptions, WorkerOptions>;
+using Command =
+    std::variant<Notice, RunOptions, ListOptions, InfoOptions, ExplainOptions, ExecOptions, MergeOptions,
+                 CsvOptions, SelectOptions, PoliciesOptions, ChooseOptions, WorkerOptions>;
 
 // Throws UsageError with one sentence; an unknown verb or flag comes with the nearest one there is.
 Command parse_command(const std::vector<std::string>& argv);

@@ -107,6 +107,7 @@ TEST(Options, OfVerifyMeasureNothing) {
 }
 
 TEST(Options, OfTheOtherVerbsAreRead) {
+  EXPECT_THAT(std::get<CsvOptions>(parse({"csv", "a", "b.json.xz"})).results, ElementsAre("a", "b.json.xz"));
   const auto merge = std::get<MergeOptions>(parse({"merge", "a", "b", "--out", "c"}));
   EXPECT_THAT(merge.folders, ElementsAre("a", "b"));
   EXPECT_EQ(merge.out, "c");
@@ -161,13 +162,13 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"run", "--resume", "d", "--out", "e"}, {"--resume", "--out"}},
         Wrong{{"run", "--case", "n=1"}, {"--algorithm"}},
         Wrong{{"run", "--case", "n=1", "--algorithm", "a", "--batch", "2"}, {"--case", "--batch"}},
-        Wrong{{"merge", "a"}, {"--out"}}, Wrong{{"explain"}, {"PROBLEM"}},
+        Wrong{{"merge", "a"}, {"--out"}}, Wrong{{"csv"}, {"RESULTS"}}, Wrong{{"explain"}, {"PROBLEM"}},
         Wrong{{"explain", "n=1", "--cache", "warm"}, {"--cache", "warm", "cold"}},
         Wrong{{"explain", "n=1", "--workspace-cap", "lots"}, {"--workspace-cap", "lots"}},
         Wrong{{"list"}, {"WHAT"}}));
 
 TEST(Help, OfEveryVerbHasAnExample) {
-  for (const std::string verb : {"run", "verify", "list", "info", "explain", "exec", "merge"}) {
+  for (const std::string verb : {"run", "verify", "list", "info", "explain", "exec", "merge", "csv"}) {
     const std::string text = std::get<Notice>(parse({verb, "--help"})).text;
     EXPECT_THAT(text, AllOf(HasSubstr("Example"), HasSubstr("convscope " + verb))) << text;
   }
@@ -175,7 +176,7 @@ TEST(Help, OfEveryVerbHasAnExample) {
 
 TEST(Help, OfTheProgramNamesEveryVerbButTheHiddenOne) {
   const std::string text = std::get<Notice>(parse({"--help"})).text;
-  for (const char* verb : {"run", "verify", "list", "info", "explain", "exec", "merge"})
+  for (const char* verb : {"run", "verify", "list", "info", "explain", "exec", "merge", "csv"})
     EXPECT_THAT(text, HasSubstr(std::string("\n  ") + verb));
   EXPECT_EQ(text.find("worker"), std::string::npos) << text;
 }

@@ -131,7 +131,20 @@ void add_merge(CLI::App& app, MergeOptions& options) {
 }
 
 void add_results(CLI::App& verb, std::vector<std::string>& results) {
-  verb.add_option("RESULTS", results, "Result folders, or their results.json")->type_name("PATH")->required();
+  verb.add_option("RESULTS", results,
+                  "Result folders, their results.json, or kept runs (results/*/*.json.xz)")
+      ->type_name("PATH")
+      ->required();
+}
+
+void add_csv(CLI::App& app, CsvOptions& options) {
+  CLI::App* csv = app.add_subcommand("csv", "Print the rows of results as results.csv has them.");
+  add_results(*csv, options.results);
+  csv->footer(
+      "Runs nothing. docs/results_format.md explains every column.\n\n"
+      "Examples:\n"
+      "  convscope csv out/alexnet\n"
+      "  convscope csv results/amd-epyc-zen4-2-cores/alexnet.json.xz > alexnet.csv");
 }
 
 void add_select(CLI::App& app, SelectOptions& options) {
@@ -183,7 +196,8 @@ void add_choose(CLI::App& app, ChooseOptions& options) {
   choose->add_option("CONFIG", options.config, "A JSON config file (docs/configs.md)")->type_name("FILE");
   choose
       ->add_option("--results", options.results,
-                   "Result folders, or their results.json, instead of a CONFIG: predict from their ceilings, "
+                   "Result folders, their results.json, or kept runs, instead of a CONFIG: predict from "
+                   "their ceilings, "
                    "and say what each choice cost.")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -327,6 +341,7 @@ void add_verbs(CLI::App& app, VerbOptions& options) {
   add_explain(app, options.explain);
   add_exec(app, options.exec);
   add_merge(app, options.merge);
+  add_csv(app, options.csv);
   add_select(app, options.select);
   add_policies(app, options.policies);
   add_choose(app, options.choose);
@@ -341,6 +356,7 @@ Command VerbOptions::of(std::string_view verb) const {
   if (verb == "explain") return explain;
   if (verb == "exec") return exec;
   if (verb == "merge") return merge;
+  if (verb == "csv") return csv;
   if (verb == "select") return select;
   if (verb == "policies") return policies;
   if (verb == "choose") return choose;

@@ -17,6 +17,7 @@ struct VerbOptions {
   ExplainOptions explain;
   ExecOptions exec;
   MergeOptions merge;
+  CsvOptions csv;
   SelectOptions select;
   PoliciesOptions policies;
   ChooseOptions choose;

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "bench/core/error.hpp"
+#include "bench/report/compressed_file.hpp"
 #include "bench/report/csv.hpp"
 #include "bench/report/record_json.hpp"
 
@@ -169,9 +170,9 @@ ResultFile read_results(const std::string& path) {
   std::error_code unknown;  // then it is tried as a file, and that says what is wrong
   const std::string file =
       fs::is_directory(path, unknown) ? (fs::path(path) / "results.json").string() : path;
-  const std::string text = read_file(file);
+  const std::string bytes = read_file(file);
   try {
-    return result_file_from_json(Json::parse(text));
+    return result_file_from_json(Json::parse(is_xz(bytes) ? unpack_xz(bytes) : bytes));
   } catch (const UsageError& error) {
     fail(file, error.what());
   } catch (const Json::parse_error& error) {

@@ -29,9 +29,9 @@ struct ResultFile {
 // Writes results.json and results.csv, each atomically; makes the folder. Throws as write_file_atomically.
 void write_results(const std::string& folder, const ResultFile& file);
 
-// Reads a folder's results.json, or the file itself, of any schema version; what an old one lacks has its
-// initial value. Throws UsageError that names the file and the place when it is missing, is not JSON, has an
-// unknown schema version or a foreign shape.
+// Reads a folder's results.json, or the file itself, plain or compressed by xz, of any schema version; what
+// an old one lacks has its initial value. Throws UsageError that names the file and the place when it is
+// missing, is not JSON, has an unknown schema version or a foreign shape.
 ResultFile read_results(const std::string& path);
 
 // Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from convscope_report.errors import ReportError
-from convscope_report.verbs import compare, export, import_config, plot, published, report, table
+from convscope_report.verbs import compare, export, import_config, index, keep, plot, published, report, table
 
 # Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
@@ -15,6 +15,8 @@ VERBS = {
     "report": report,
     "import": import_config,
     "export": export,
+    "keep": keep,
+    "index": index,
 }
 
 DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."

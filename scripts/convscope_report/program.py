@@ -27,17 +27,23 @@ def find(path: str | None) -> Path:
     return Path(found)
 
 
-def ask(path: str | None, *arguments):
-    """Return the JSON that the program prints when called with the arguments and --json."""
-    command = [str(find(path)), *map(str, arguments), "--json"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+def output_of(path: str | None, *arguments) -> str:
+    """Return what the program prints when called with the arguments."""
+    answer = subprocess.run(
+        [str(find(path)), *map(str, arguments)], capture_output=True, text=True, check=False
+    )
     if answer.returncode != 0:
         said = answer.stderr.strip().removeprefix("convscope: ") or f"exit code {answer.returncode}"
         raise ReportError(f"`convscope {arguments[0]}` says: {said}")
+    return answer.stdout
+
+
+def ask(path: str | None, *arguments):
+    """Return the JSON that the program prints when called with the arguments and --json."""
     try:
-        return json.loads(answer.stdout)
+        return json.loads(output_of(path, *arguments, "--json"))
     except json.JSONDecodeError as fault:
         raise ReportError(
             f"`convscope {arguments[0]}` printed no JSON ({fault}); "
-            f"{command[0]} is of another version: run scripts/build"
+            f"{find(path)} is of another version: run scripts/build"
         ) from fault

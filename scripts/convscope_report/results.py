@@ -1,16 +1,20 @@
 """Results of `convscope run`: one data frame of all rows, and what is known of each run.
 
 The columns are the program's own (docs/results_format.md): they are read from results.csv, the raw samples,
-the environment and the config from results.json beside it. Nothing that the program derived is derived again.
+the environment and the config from results.json beside it. Nothing that the program derived is derived again:
+of a kept run (results/*/*.json.xz), which has no results.csv, the program prints it.
 """
 
 import csv
+import io
 import json
+import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from convscope_report import program
 from convscope_report.errors import ReportError
 
 SCHEMA_VERSIONS = (1, 2)
@@ -54,7 +58,7 @@ CANDIDATE = [
 
 @dataclass(frozen=True)
 class Run:
-    """What a results.json says besides its records, and the folder that it is in."""
+    """What a results.json says besides its records, and the folder that it is in (a kept run: its file)."""
 
     folder: Path
     schema_version: int
@@ -128,7 +132,7 @@ def load(paths) -> Results:
         file = locate(Path(path))
         document = read_json(file)
         run = run_of(document, file)
-        rows = read_rows(file.with_name("results.csv"))
+        rows = kept_rows(file) if is_kept(file) else read_rows(file.with_name("results.csv"))
         parts.append(attach_records(rows, document, len(runs), file))
         runs.append(run)
     return Results(pd.concat(parts, ignore_index=True), runs)
@@ -156,7 +160,9 @@ def locate(path: Path) -> Path:
 def read_json(file: Path) -> dict:
     """Return the document of a results.json, its outline checked."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = content_of(file).decode("utf-8")
+    except (lzma.LZMAError, EOFError) as fault:
+        raise ReportError(f"{file}: the compressed file is damaged: {fault}; copy it again") from fault
     except (OSError, UnicodeDecodeError) as fault:
         raise ReportError(f"{file}: cannot be read as text: {fault}; name a results.json") from fault
     if not text.strip():
@@ -201,7 +207,23 @@ def read_json(file: Path) -> dict:
 def run_of(document: dict, file: Path) -> Run:
     """Return what is known of the run besides its rows."""
     parts = ("argv", "config", "environment", "ceilings")
-    return Run(file.parent, document["schema_version"], *(document[part] for part in parts))
+    folder = file if is_kept(file) else file.parent
+    return Run(folder, document["schema_version"], *(document[part] for part in parts))
+
+
+def is_kept(file: Path) -> bool:
+    """Whether this is a run as results/ keeps it: its results.json, compressed, and nothing else."""
+    return file.suffix == ".xz"
+
+
+def content_of(file: Path) -> bytes:
+    """Return the bytes of a results.json, unpacked where it is a kept run."""
+    return lzma.decompress(file.read_bytes()) if is_kept(file) else file.read_bytes()
+
+
+def kept_rows(file: Path) -> pd.DataFrame:
+    """Return the rows of a kept run's results.csv, as the program prints them."""
+    return frame_of(io.StringIO(program.output_of(None, "csv", file)), file)
 
 
 def read_rows(file: Path) -> pd.DataFrame:
@@ -211,10 +233,15 @@ def read_rows(file: Path) -> pd.DataFrame:
             f"{file}: missing beside results.json; copy the whole folder, "
             "or let `convscope merge FOLDER --out NEW` write both again"
         )
+    return frame_of(file, file)
+
+
+def frame_of(source, file: Path) -> pd.DataFrame:
+    """Return the rows of CSV text, read from `source`, of the results in `file`."""
     try:
         # Text such as NA must stay text; only an empty field is unknown. The frame is of objects: None stays
         # None, whole numbers stay whole.
-        rows = pd.read_csv(file, keep_default_na=False, na_values=[""], low_memory=False)
+        rows = pd.read_csv(source, keep_default_na=False, na_values=[""], low_memory=False)
     except (ValueError, OSError, csv.Error) as fault:
         raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
     later = {column: [value] * len(rows) for column, value in LATER_COLUMNS.items()}
@@ -225,7 +252,7 @@ def read_rows(file: Path) -> pd.DataFrame:
 def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> pd.DataFrame:
     """Add to the rows what only the records have; they must be those of the same run, in the same order."""
     records = document["records"]
-    table = file.with_name("results.csv")
+    table = f"`convscope csv {file}`" if is_kept(file) else file.with_name("results.csv")
     if len(rows) != len(records):
         raise ReportError(
             f"{table}: {len(rows)} rows, but results.json beside it has {len(records)} records: "

@@ -66,11 +66,13 @@ def test_verdicts(ratio, low, high, verdict):
     assert verdict_of(ratio, low, high, floor=0.03, matters=0.06) == verdict
 
 
-PAPER = DATA.parents[2] / "results" / "amd-epyc-2-cores" / "2026-11-23-afternoon" / "paper" / "runs"
+ALEXNET = DATA / "alexnet_pair"
 
 
 @pytest.mark.parametrize(
-    "runs", [(DATA / "same_a", DATA / "same_b"), (PAPER / "base", PAPER / "again")], ids=["recorded", "paper"]
+    "runs",
+    [(DATA / "same_a", DATA / "same_b"), (ALEXNET / "base.json.xz", ALEXNET / "again.json.xz")],
+    ids=["recorded", "alexnet"],
 )
 def test_two_runs_of_the_same_program_are_the_same(runs):
     done = report("compare", *runs)

@@ -1,0 +1,191 @@
+"""The runs that results/ keeps, and their index.
+
+A kept run is the results.json of one run as the program wrote it, compressed: results/MACHINE/NAME.json.xz.
+Of runs with the same settings on one machine with the same libraries only the newest is kept.
+results/index.csv and results/README.md are generated from the runs.
+"""
+
+import csv
+import hashlib
+import io
+import lzma
+from pathlib import Path
+
+from convscope_report import results
+from convscope_report.contexts import CIRCUMSTANCES
+from convscope_report.errors import ReportError
+
+FOLDER = Path(__file__).resolve().parents[2] / "results"
+SUFFIX = ".json.xz"
+# A row is behind where the fastest library row takes less than this share of the time of our fastest.
+BEHIND = 0.9
+
+COLUMNS = {
+    "run": "Its name: the file is results/RUN.json.xz.",
+    "device": "The processor or GPU in its own words.",
+    "started": "When the run began, UTC.",
+    "commit": "The program's.",
+    "networks": "Of the config.",
+    "batch": "Batch sizes.",
+    "threads": "Threads on the CPU.",
+    "passes": "fwd, bwd-data, bwd-filter.",
+    "rows": "Candidates, refused ones included.",
+    "libraries": "Those whose algorithms were measured.",
+    "library_ms": "Fastest right library row of each layer and pass, summed by how often the network has it.",
+    "ours_ms": "The same of our own rows, over the same layers and passes.",
+    "ratio": "library_ms / ours_ms.",
+    "throttled": "Measured rows that are marked throttled; the sums count them like others.",
+    "behind": "Layers and passes where our fastest row is slower than the library's by more than a tenth, of "
+    "those that both have.",
+    "settings": "The same for two runs exactly where they differ in nothing but the time and the commit.",
+}
+SHORT = {"forward": "fwd", "backward_data": "bwd-data", "backward_filter": "bwd-filter"}
+
+README = Path(__file__).with_name("results_readme.md")
+
+
+def files(folder: Path = FOLDER) -> list:
+    """Return the kept runs' files, sorted by name."""
+    return sorted(folder.glob(f"*/*{SUFFIX}"))
+
+
+def name_of(file: Path) -> str:
+    """Return the run's name, MACHINE/NAME."""
+    return f"{file.parent.name}/{file.name.removesuffix(SUFFIX)}"
+
+
+def entry_of(file: Path) -> dict:
+    """Return a run's line of the index by column; raises ReportError where the file is no run."""
+    loaded = results.load([file])
+    rows, environment = loaded.rows, loaded.runs[0].environment
+    libraries = libraries_of(rows)
+    entry = {
+        "run": name_of(file),
+        "device": ", ".join(sorted(set(rows["device_name"]))),
+        "started": environment["started"],
+        "commit": environment["program"]["commit"][:12],
+        "networks": listed(rows["network"]),
+        "batch": listed(rows["batch"]),
+        "threads": listed(rows["threads"]),
+        "passes": " ".join(short for name, short in SHORT.items() if (rows["pass"] == name).any()),
+        "rows": len(rows),
+        "libraries": " ".join(libraries),
+        **headline(loaded),
+    }
+    circumstances = [listed(rows[name]) for name in CIRCUMSTANCES]
+    sets = [sorted(set(rows[name].map(str))) for name in ("problem", "algorithm", "sampling")]
+    repeated = bool(rows["samples_again_ms"].notna().any())
+    settings = repr((file.parent.name, circumstances, libraries, sets, repeated))
+    return {**entry, "settings": hashlib.sha256(settings.encode()).hexdigest()[:12]}
+
+
+def listed(values) -> str:
+    """Return the distinct values in their order, separated by spaces."""
+    return " ".join(dict.fromkeys(map(results.as_text, values)))
+
+
+def libraries_of(rows) -> list:
+    """Return provider and version of each library that a row was measured with."""
+    measured = rows[(rows["outcome"] == "measured") & (rows["provider"] != "convscope")]
+    pairs = zip(measured["provider"], measured["version"], strict=True)
+    return [f"{provider}-{version}".replace(" ", "-") for provider, version in sorted(set(pairs))]
+
+
+def headline(loaded) -> dict:
+    """Return library_ms to throttled; sums are empty where a run has several sets of circumstances.
+
+    The fastest row is the one with the least median of those that are right, throttled or not.
+    """
+    measured = loaded.rows[loaded.rows["outcome"] == "measured"]
+    line = dict.fromkeys(("library_ms", "ours_ms", "ratio", "behind"), "")
+    line["throttled"] = f"{int(measured['throttled'].astype(bool).sum())} of {len(measured)}"
+    right = loaded.right()
+    if right.empty or len(right[list(CIRCUMSTANCES)].map(results.as_text).drop_duplicates()) != 1:
+        return line
+    library_ms = ours_ms = 0.0
+    behind = both = 0
+    for _, rows in right.groupby(["layer", "pass", "problem"], sort=False):
+        is_ours = rows["provider"] == "convscope"
+        ours, library = (rows[chosen]["full_median_ms"].astype(float).min() for chosen in (is_ours, ~is_ours))
+        if ours != ours or library != library:  # one of them has no right row
+            continue
+        count = rows["count"].iloc[0]
+        both += 1
+        behind += library < BEHIND * ours
+        ours_ms += count * ours
+        library_ms += count * library
+    if both == 0:
+        return line
+    line |= {"library_ms": f"{library_ms:.4g}", "ours_ms": f"{ours_ms:.4g}"}
+    return line | {"ratio": f"{library_ms / ours_ms:.2f}", "behind": f"{behind} of {both}"}
+
+
+def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
+    """Put a run's results.json, compressed, under results/; return the file.
+
+    Raises ReportError where the run is unfinished, where a newer run has that name, or where another name
+    holds a run with the same settings.
+    """
+    file = results.locate(source)
+    document = results.read_json(file)
+    if not document["environment"].get("complete"):
+        raise ReportError(
+            f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
+        )
+    target = folder / machine / f"{name}{SUFFIX}"
+    started = document["environment"]["started"]
+    if target.is_file() and results.read_json(target)["environment"]["started"] > started:
+        raise ReportError(f"{target}: holds a newer run than {source}; choose another --name")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    older = target.read_bytes() if target.is_file() else None
+    target.write_bytes(lzma.compress(results.content_of(file), preset=9 | lzma.PRESET_EXTREME))
+    try:
+        entry = entry_of(target)
+        others = {name: line for name, line in read_index(folder).items() if name != entry["run"]}
+        for name, line in others.items():
+            if line["settings"] == entry["settings"]:
+                raise ReportError(
+                    f"{name} is a run with the same settings as {source}, and only the newest is kept: "
+                    f"give it that name, or remove {name}{SUFFIX} and run `convscope-report index`"
+                )
+    except ReportError:
+        target.unlink() if older is None else target.write_bytes(older)
+        raise
+    write_index(folder, [*others.values(), entry])
+    return target
+
+
+def read_index(folder: Path) -> dict:
+    """Return the lines of index.csv by run; none where there is no such file."""
+    file = folder / "index.csv"
+    if not file.is_file():
+        return {}
+    with file.open(encoding="utf-8", newline="") as lines:
+        return {line["run"]: line for line in csv.DictReader(lines)}
+
+
+def write_index(folder: Path, entries: list) -> None:
+    """Write index.csv and README.md."""
+    for name, text in index(entries).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def index(entries: list) -> dict:
+    """Return the texts of index.csv and README.md by file name."""
+    runs = sorted(entries, key=lambda entry: entry["run"])
+    table = io.StringIO()
+    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(runs)
+    lines = [
+        "| run | device | started | commit | batch | threads | passes | libraries | library / ours "
+        "| behind | throttled rows |",
+        "|---" * 11 + "|",
+    ]
+    for run in runs:
+        ratio = f"{run['library_ms']} / {run['ours_ms']} ms = {run['ratio']}x" if run["ratio"] else ""
+        cells = [f"[{run['run']}]({run['run']}{SUFFIX})", run["device"], run["started"], run["commit"]]
+        cells += [run[name] for name in ("batch", "threads", "passes", "libraries")]
+        lines.append("| " + " | ".join([*cells, ratio, run["behind"], run["throttled"]]) + " |")
+    page = README.read_text(encoding="utf-8") + "\n" + "\n".join(lines) + "\n"
+    return {"index.csv": table.getvalue(), "README.md": page}

@@ -1,0 +1,139 @@
+"""results/: runs are kept once, compressed and indexed; documents cite runs that are there; the tree stays small."""
+
+import json
+import lzma
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from report_support import DATA, report
+
+LIMIT_BYTES = 15_000_000
+# Uncompressed runs whose newest are kept compressed; they leave in a change of their own.
+LEAVING = ("results/amd-epyc-2-cores/", "results/intel-xeon-2.5ghz-2-cores/")
+
+
+def tracked(root) -> list:
+    """The files of the tree, those that are about to leave it left out."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("this is no git checkout")
+    names = [name for name in done.stdout.split("\0") if name and not name.startswith(LEAVING)]
+    return [name for name in names if (root / name).is_file()]
+
+
+def run_of(folder, seconds=0, **changes):
+    """A result folder made of the tests' recorded one."""
+    folder.mkdir(parents=True)
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    document["environment"] |= {"complete": True, "started": f"2026-01-01T00:00:{seconds:02d}Z"} | changes
+    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+def test_a_kept_run_is_the_file_that_the_program_wrote(tmp_path):
+    source, results = run_of(tmp_path / "run"), tmp_path / "results"
+    results.mkdir()
+    done = report("keep", source, "--machine", "mine", "--name", "tiny", "--folder", results)
+    assert (done.code, done.err) == (0, "")
+    kept = results / "mine" / "tiny.json.xz"
+    assert lzma.decompress(kept.read_bytes()) == (source / "results.json").read_bytes()
+    assert "mine/tiny," in (results / "index.csv").read_text(encoding="utf-8")
+    assert "[mine/tiny](mine/tiny.json.xz)" in (results / "README.md").read_text(encoding="utf-8")
+    assert report("index", "--check", "--folder", results).code == 0
+
+
+def test_a_kept_run_is_reported_as_its_folder_is(convscope, tmp_path):
+    kept = tmp_path / "basic.json.xz"
+    kept.write_bytes(lzma.compress((DATA / "basic" / "results.json").read_bytes()))
+    for table in ("layers", "accuracy", "selection"):
+        answers = [report("table", table, path, "--convscope", convscope) for path in (kept, DATA / "basic")]
+        assert answers[0].code == 0, answers[0].err
+        assert answers[0].out == answers[1].out
+
+
+def test_the_newer_of_two_runs_with_the_same_settings_is_kept(tmp_path):
+    results = tmp_path / "results"
+    older, newer = run_of(tmp_path / "older", 1), run_of(tmp_path / "newer", 2)
+
+    def keep(source, name):
+        return report("keep", source, "--machine", "mine", "--name", name, "--folder", results)
+
+    assert keep(older, "tiny").code == 0
+    again = keep(newer, "tiny-2")
+    assert again.code == 2
+    assert "mine/tiny is a run with the same settings" in again.err
+    assert not (results / "mine" / "tiny-2.json.xz").exists()
+    assert keep(newer, "tiny").code == 0
+    back = keep(older, "tiny")
+    assert back.code == 2
+    assert "holds a newer run" in back.err
+    assert report("keep", newer, "--machine", "other", "--name", "tiny", "--folder", results).code == 0
+    assert report("index", "--check", "--folder", results).code == 0
+
+
+def test_an_unfinished_or_damaged_run_is_not_kept(tmp_path):
+    done = report(
+        "keep",
+        run_of(tmp_path / "run", complete=False),
+        "--machine",
+        "mine",
+        "--folder",
+        tmp_path / "results",
+    )
+    assert done.code == 2
+    assert "unfinished" in done.err
+    cut = tmp_path / "cut.json.xz"
+    cut.write_bytes(lzma.compress(b"{}" * 1000)[:-20])
+    done = report("table", "layers", cut)
+    assert done.code == 2
+    assert "damaged" in done.err
+
+
+def test_a_stale_index_is_found(tmp_path):
+    results = tmp_path / "results"
+    assert report("keep", run_of(tmp_path / "run"), "--machine", "mine", "--folder", results).code == 0
+    (results / "mine" / "run.json.xz").rename(results / "mine" / "renamed.json.xz")
+    done = report("index", "--check", "--folder", results)
+    assert done.code == 1
+    assert "index.csv is stale" in done.out
+
+
+def test_the_index_is_what_the_kept_runs_say():
+    done = report("index", "--check")
+    assert (done.code, done.out) == (0, ""), done.err
+
+
+def cited(text: str) -> set:
+    """The paths under results/ that a document names."""
+    found = re.findall(r"results/([A-Za-z0-9_.*{}/-]+)", text)
+    paths = {path.rstrip("./") for path in found}
+    return {path for path in paths if path and not path.startswith(("MACHINE", "RUN", "*", "published"))}
+
+
+def test_documents_cite_runs_that_are_there(root):
+    missing = []
+    for name in tracked(root):
+        if not name.endswith(".md") or name.startswith("results/"):
+            continue
+        for path in cited((root / name).read_text(encoding="utf-8")):
+            if not (root / "results" / path).exists():
+                missing.append(f"{name}: results/{path}")
+    assert missing == []
+
+
+def test_a_citation_is_seen():
+    text = "of [it](../results/amd/alexnet.json.xz) and `results/index.csv`, in results/."
+    assert cited(text) == {"amd/alexnet.json.xz", "index.csv"}
+
+
+def test_the_tree_can_travel(root):
+    sizes = {name: (root / name).lstat().st_size for name in tracked(root)}
+    largest = sorted(sizes, key=sizes.get)[-5:]
+    assert sum(sizes.values()) <= LIMIT_BYTES, f"the largest files: {', '.join(largest)}"
+
+
+def test_no_kept_run_is_large(root):
+    for file in Path(root, "results").glob("*/*.json.xz"):
+        assert file.stat().st_size < 1_000_000, file
