@@ -1,4 +1,4 @@
-"""results/: runs are kept once, compressed and indexed; documents cite runs that are there; the tree stays small."""
+"""results/: runs kept once, compressed and indexed; documents cite runs that are there; the tree is small."""
 
 import json
 import lzma
