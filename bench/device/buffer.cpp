@@ -1,6 +1,5 @@
 #include "bench/device/buffer.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -52,10 +51,7 @@ void Buffer::download(void* to, size_t bytes) const {
 }
 
 void Buffer::fill_with_nan() {
-  constexpr size_t chunk = size_t{1} << 20;
-  const std::vector<std::byte> ones(std::min(bytes_, chunk), std::byte{0xff});
-  for (size_t done = 0; done < bytes_; done += chunk)
-    device_->copy_to_device(data_ + done, ones.data(), std::min(chunk, bytes_ - done));
+  if (bytes_ > 0) device_->fill(data_, 0xff, bytes_);
 }
 
 bool Buffer::guards_intact() const {

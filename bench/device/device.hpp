@@ -17,6 +17,11 @@ namespace convscope {
 struct Timing {
   double seconds = 0;
   std::array<std::optional<double>, kPhaseCount> phase_seconds;
+  // On a GPU: false where the work began before all of it was enqueued, so that gaps of the host may be in
+  // the seconds. Null where work is never held back.
+  std::optional<bool> held;
+  // Places in the device's queue of launches that the work took; 0 where there is no such queue.
+  int64_t operations = 0;
 };
 
 // The device's condition right now; what cannot be read is null.
@@ -34,6 +39,13 @@ class Queue {
   // Whether phase() counts in the timings from here on, as it does at first. On a GPU each mark costs time of
   // its own; the CPU marks always.
   virtual void mark_phases(bool) {}
+  // Whether the timings that begin from here on hold their work back until all of it is enqueued, as a GPU's
+  // do at first. What runs for the first time may load kernels, allocate or initialise a library, each of
+  // which can wait for the device: such work is timed with `false`. (A queue lets go by itself of a kernel
+  // that it has not launched before, and of whatever takes too long: Timing::held is then false.)
+  virtual void hold_back(bool) {}
+  // The most Timing::operations that can be held back; null where any number can.
+  virtual std::optional<int64_t> most_held_operations() const { return std::nullopt; }
   virtual void begin_timing() = 0;
   // Work enqueued from here to the next phase(), end_phase() or end_timing() counts as `phase`. Cheap (one
   // clock reading), allowed outside a timing (ignored), and to be called outside parallel regions only. An
@@ -55,6 +67,11 @@ class Device {
   virtual void release(void* data) noexcept = 0;
   virtual void copy_to_device(void* to, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
+  // Sets every byte; done when it returns, as the copies are.
+  virtual void fill(void* data, unsigned char byte, size_t bytes);
+
+  // What can still be allocated without leaving too little for what the device itself loads and keeps.
+  virtual int64_t usable_bytes() { return info().memory_bytes; }
 
   // From here on nothing but copies may touch these bytes of an allocation. The emulator tells the address
   // sanitizer so; other devices have no means.

@@ -8,10 +8,11 @@
 namespace convscope {
 namespace {
 
-// Copies of a tensor start on a cache line.
+// Each copy of a tensor is aligned as one that a user allocates on a GPU, and as those that verification ran
+// on.
 size_t padded(int64_t bytes) {
-  constexpr size_t line = 64;
-  return (static_cast<size_t>(bytes) + line - 1) / line * line;
+  constexpr size_t alignment = 256;
+  return (static_cast<size_t>(bytes) + alignment - 1) / alignment * alignment;
 }
 
 Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t count, uint64_t seed) {

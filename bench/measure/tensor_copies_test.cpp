@@ -36,5 +36,17 @@ TEST(TensorCopies, HoldTheSameDataWithoutZeros) {
   EXPECT_EQ(copies.next(nullptr).input, first.input) << "starts over";
 }
 
+TEST(TensorCopies, AllStartOn256Bytes) {
+  CpuDevice device;
+  // 3 x 25, 5 x 27 and 5 x 9 values, none of them a multiple of 64.
+  TensorCopies copies(parse_problem("n=1 c=3 hw=5 k=5 rs=3x3"), device, CacheState::cold, 3);
+  ASSERT_GT(copies.count(), 2);
+  for (int64_t turn = 0; turn < copies.count(); ++turn) {
+    const ConvArgs args = copies.next(nullptr);
+    for (const void* tensor : {args.input, args.filter, args.output})
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(tensor) % 256, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace convscope

@@ -106,13 +106,12 @@ class GroupRun {
 
   // Side by side, in as few batches as their workspaces fit into memory at once: one, nearly always.
   void measure_all(Candidates& candidates) {
-    const DeviceInfo& info = device_.info();
-    const int64_t tensors = measuring_bytes(problem_, info, task_.group.common.cache);
+    const int64_t tensors = measuring_bytes(problem_, device_.info(), task_.group.common.cache);
+    const int64_t usable = device_.usable_bytes();
     for (auto begin = candidates.begin(); begin != candidates.end();) {
       int64_t bytes = tensors;
       auto end = begin;
-      while (end != candidates.end() &&
-             (end == begin || bytes + end->plan->workspace_bytes() <= info.memory_bytes))
+      while (end != candidates.end() && (end == begin || bytes + end->plan->workspace_bytes() <= usable))
         bytes += (end++)->plan->workspace_bytes();
       measure_batch(std::span(begin, end));
       for (Candidate& c : std::span(begin, end)) c.workspace = Buffer();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <new>
 
@@ -15,6 +16,14 @@ namespace {
 constexpr int kDevice = 0;
 // Left to the runtime, which needs memory for kernels and stacks that it loads later.
 constexpr size_t kReservedBytes = size_t{64} << 20;
+// The same, and what libraries keep for themselves: left free by whoever plans how much to allocate.
+constexpr size_t kHeadroomBytes = size_t{1} << 30;
+
+size_t free_bytes() {
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
 
 std::string bus_id() {
   std::array<char, 32> id{};
@@ -62,9 +71,7 @@ std::unique_ptr<Queue> CudaDevice::make_queue() {
 }
 
 void* CudaDevice::allocate(size_t bytes) {
-  size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-  if (bytes + kReservedBytes > free) throw std::bad_alloc();
+  if (bytes + kReservedBytes > free_bytes()) throw std::bad_alloc();
   void* data = nullptr;
   check(cudaMalloc(&data, bytes), "cudaMalloc");
   return data;
@@ -82,6 +89,16 @@ void CudaDevice::copy_to_device(void* to, const void* from, size_t bytes) {
 
 void CudaDevice::copy_to_host(void* to, const void* from, size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+}
+
+void CudaDevice::fill(void* data, unsigned char byte, size_t bytes) {
+  check(cudaMemsetAsync(data, byte, bytes, nullptr), "cudaMemsetAsync");
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // the queues do not wait for this stream
+}
+
+int64_t CudaDevice::usable_bytes() {
+  const size_t free = free_bytes();
+  return static_cast<int64_t>(free - std::min(free, kHeadroomBytes));
 }
 
 DeviceState CudaDevice::state() {

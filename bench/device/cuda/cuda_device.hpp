@@ -19,6 +19,9 @@ class CudaDevice final : public Device {
   void release(void* data) noexcept override;
   void copy_to_device(void* to, const void* from, size_t bytes) override;
   void copy_to_host(void* to, const void* from, size_t bytes) override;
+  void fill(void* data, unsigned char byte, size_t bytes) override;
+  // The free memory, less what kernels and libraries load later.
+  int64_t usable_bytes() override;
   DeviceState state() override;
 
  private:
