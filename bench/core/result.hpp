@@ -179,6 +179,8 @@ struct Statistics {
 struct Series {
   std::vector<double> samples;
   Statistics statistics;
+  // On a GPU: samples whose work began before all of it was enqueued; null elsewhere.
+  std::optional<int64_t> not_held;
 };
 
 struct Measurement {

@@ -21,7 +21,8 @@ namespace {
 // Clock readings before the first candidate: what is usual, when the first sample is judged.
 constexpr int kFirstClockReadings = 15;
 // Names of a sample's values.
-constexpr std::string_view kMultiplyAddRate = "multiply_add_rate", kSignal = "signal_seconds";
+constexpr std::string_view kMultiplyAddRate = "multiply_add_rate", kSignal = "signal_seconds",
+                           kNotHeld = "not_held";
 // Runs over this warm more with each, so that one less will do.
 constexpr double kLongRunSeconds = 0.05;
 
@@ -83,6 +84,7 @@ class Group {
 
  private:
   void warm_up(size_t candidate);
+  int64_t most_iterations(int64_t operations) const;
   void add_tracks(size_t candidate, double seconds_left, double run_seconds);
   void run_round(BenchmarkDriver& driver);
   std::string benchmark_name(const Track& track) const;
@@ -94,6 +96,7 @@ class Group {
   int64_t iterations_of(const Track& track) const;
   void watch_device(Watch& watch);
   std::optional<double> median_of(size_t candidate, std::string_view value) const;
+  static Series series_of(const Track& track);
   MeasureResult result(size_t candidate) const;
   static void fill_phases(const Track& track, Measurement& time);
   static void fill_kernel(const Track& track, Measurement& time);
@@ -137,17 +140,21 @@ Timing Group::run_inference(const MeasureCandidate& candidate, int64_t iteration
 }
 
 // At least warmup_runs and warmup_seconds, unless that would take more than half of the limit; one run less
-// where a run is long. The last run is the pilot that sizes the samples.
+// where a run is long. The first run is not held back: it loads kernels and whatever a library loads. The
+// last run is the pilot that sizes the samples.
 void Group::warm_up(size_t candidate) {
   if (observer_) observer_(candidate);
   Watch& watch = watches_[candidate];
   const auto begin = Clock::now();
   double run_seconds = 0;
+  int64_t operations = 0;
   try {
     queue_.mark_phases(true);
     do {
+      queue_.hold_back(watch.warmup_runs > 0);
       const Timing pilot = run_full(candidates_[candidate], 1);
       run_seconds = pilot.seconds;
+      operations = pilot.operations;
       for (const auto& seconds : pilot.phase_seconds) watch.has_phases |= seconds.has_value();
       ++watch.warmup_runs;
     } while ((watch.warmup_runs < options_.warmup_runs - (run_seconds > kLongRunSeconds ? 1 : 0) ||
@@ -162,8 +169,15 @@ void Group::warm_up(size_t candidate) {
   const double iterations = std::ceil(options_.min_sample_seconds / std::max(run_seconds, 1e-9));
   if (run_seconds < options_.batch_below_seconds)
     watch.iterations_per_sample =
-        static_cast<int64_t>(std::clamp(iterations, 1.0, static_cast<double>(options_.max_iterations)));
+        static_cast<int64_t>(std::clamp(iterations, 1.0, static_cast<double>(most_iterations(operations))));
   add_tracks(candidate, options_.time_limit_seconds - seconds_since(begin), run_seconds);
+}
+
+// Runs of so many operations each that one sample may have: no more than can be held back together.
+int64_t Group::most_iterations(int64_t operations) const {
+  const auto held = queue_.most_held_operations();
+  if (!held || operations == 0) return options_.max_iterations;
+  return std::max<int64_t>(std::min(options_.max_iterations, *held / operations), 1);
 }
 
 // The series share what is left of the candidate's time.
@@ -200,9 +214,11 @@ BenchmarkSample Group::time_one(const Track& track) {
   BenchmarkSample sample;
   if (const auto clock = options_.clock_mhz()) sample.values["clock_mhz"] = *clock;
   queue_.mark_phases(!options_.phases_apart || track.kind == SeriesKind::phases);
+  queue_.hold_back(true);
   const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
                                                             : run_full(candidate, iterations);
   sample.seconds = timing.seconds;
+  if (timing.held) sample.values[std::string(kNotHeld)] = *timing.held ? 0 : 1;
   for (Phase phase : kPhases)
     if (const auto& seconds = timing.phase_seconds[static_cast<size_t>(phase)])
       sample.values[phase_value(phase)] = *seconds / static_cast<double>(iterations);
@@ -346,6 +362,14 @@ std::optional<double> Group::median_of(size_t candidate, std::string_view value)
   return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
 }
 
+Series Group::series_of(const Track& track) {
+  Series series{track.seconds, summarise(track.seconds), {}};
+  for (const BenchmarkSample& sample : track.samples)
+    if (const auto found = sample.values.find(std::string(kNotHeld)); found != sample.values.end())
+      series.not_held = series.not_held.value_or(0) + (found->second != 0 ? 1 : 0);
+  return series;
+}
+
 MeasureResult Group::result(size_t candidate) const {
   const Watch& watch = watches_[candidate];
   MeasureResult result;
@@ -357,7 +381,7 @@ MeasureResult Group::result(size_t candidate) const {
   time.stop_reason = "failed";  // until the track says otherwise: none where the warm-up failed
   for (const Track& track : tracks_) {
     if (track.candidate != candidate) continue;
-    Series series{track.seconds, summarise(track.seconds)};
+    Series series = series_of(track);
     result.health.discarded_samples += track.discarded;
     if (track.kind == (options_.phases_apart ? SeriesKind::phases : SeriesKind::full))
       fill_phases(track, time);

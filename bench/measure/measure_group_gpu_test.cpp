@@ -37,6 +37,60 @@ TEST(MeasureGroup, BatchesNoMoreThanAGpusQueueOfLaunchesHolds) {
   EXPECT_EQ(bench.measure({&tiny}).results.at(0).time.iterations_per_sample, 100);
 }
 
+TEST(MeasureGroup, HoldsNoCandidatesFirstRunBack) {
+  GpuBench bench;
+  bench.queue.most_held = 500;
+  ScriptedPlan first, failing, second;
+  failing.fails_at = 1;
+  const auto results = bench.measure({&first, &failing, &second}).results;
+  for (const ScriptedPlan* plan : {&first, &second}) {
+    EXPECT_FALSE(plan->first_run_was_held);
+    EXPECT_EQ(plan->held_runs, plan->runs - 1);
+  }
+  EXPECT_EQ(results[0].time.full.not_held, 0);
+}
+
+TEST(MeasureGroup, BatchesNoMoreRunsThanCanBeHeldBackTogether) {
+  GpuBench bench;
+  bench.queue.most_held = 500;
+  ScriptedPlan light, heavy, heaviest;
+  light.product = heavy.product = heaviest.product = 1e-6;
+  light.operations = 1;
+  heavy.operations = 32;
+  heaviest.operations = 501;
+  const auto results = bench.measure({&light, &heavy, &heaviest}).results;
+  EXPECT_EQ(results[0].time.iterations_per_sample, 100);
+  EXPECT_EQ(results[1].time.iterations_per_sample, 15);
+  EXPECT_EQ(results[1].time.full.not_held, 0);
+  EXPECT_EQ(results[2].time.iterations_per_sample, 1);
+  EXPECT_EQ(results[2].time.full.not_held, results[2].time.full.statistics.n);
+}
+
+TEST(MeasureGroup, CountsTheSamplesThatWereNotHeldBack) {
+  GpuBench bench;
+  bench.queue.most_held = 500;
+  struct Waiting final : Plan {
+    int runs = 0;
+    void run(const ConvArgs&, Queue& queue) override {
+      auto& scripted = static_cast<testing::ScriptedQueue&>(queue);
+      if (++runs % 2 == 0) scripted.enqueue(501);
+      scripted.pass(1.0 / 256);
+    }
+  } waiting;
+  const MeasureCandidate candidate{"waiting", &waiting, &bench.workspace};
+  const auto group =
+      measure_group(bench.problem, {&candidate, 1}, bench.device, bench.queue, bench.options, nullptr);
+  const Series& full = group.results.at(0).time.full;
+  EXPECT_EQ(full.not_held, full.statistics.n / 2);
+  EXPECT_THAT(group.benchmark_json, HasSubstr("\"not_held\": 1.0"));
+}
+
+TEST(MeasureGroup, KnowsNothingOfHeldSamplesOnACpu) {
+  Bench bench;
+  ScriptedPlan plan;
+  EXPECT_EQ(bench.measure({&plan}).results.at(0).time.full.not_held, std::nullopt);
+}
+
 TEST(MeasureGroup, TakesAGpusPhasesInASeriesOfTheirOwn) {
   GpuBench bench;
   ScriptedPlan plan, plain;

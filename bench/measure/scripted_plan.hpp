@@ -14,13 +14,23 @@
 
 namespace convscope::testing {
 
-// A queue whose clock only moves when a plan says so.
+// A queue whose clock only moves when a plan says so. It holds back `most_held` operations, or is a CPU's.
 class ScriptedQueue final : public Queue {
  public:
+  std::optional<int64_t> most_held;
+
   void synchronize() override {}
+  void hold_back(bool on) override { holds_back_ = on; }
+  std::optional<int64_t> most_held_operations() const override { return most_held; }
   void begin_timing() override {
     timing_ = {};
+    if (most_held) timing_.held = holds_back_;
     current_.reset();
+  }
+  bool is_held() const { return timing_.held.value_or(false); }
+  void enqueue(int64_t operations) {
+    timing_.operations += operations;
+    if (most_held && timing_.operations > *most_held) timing_.held = false;
   }
   void mark_phases(bool on) override { marks_ = on; }
   void phase(Phase phase) override {
@@ -39,6 +49,7 @@ class ScriptedQueue final : public Queue {
   Timing timing_;
   std::optional<Phase> current_;
   bool marks_ = true;
+  bool holds_back_ = true;
 };
 
 // Times that are sums of powers of two, so that differences come out exactly.
@@ -48,7 +59,10 @@ struct ScriptedPlan final : Plan {
   double preparing = 0;
   int fails_at = 0;  // this run throws
   int loses_at = 0;  // this run loses the device
+  int64_t operations = 0;
   int runs = 0, prepares = 0;
+  int held_runs = 0;
+  bool first_run_was_held = false;
   std::set<void*> inputs, filters, outputs;
 
   bool has_prepare() const override { return preparing > 0; }
@@ -63,6 +77,9 @@ struct ScriptedPlan final : Plan {
     filters.insert(args.filter);
     outputs.insert(args.output);
     auto& clock = static_cast<ScriptedQueue&>(queue);
+    if (runs == 1) first_run_was_held = clock.is_held();
+    held_runs += clock.is_held();
+    clock.enqueue(operations);
     if (layout > 0) {
       queue.phase(Phase::layout);
       clock.pass(layout);

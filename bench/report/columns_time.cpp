@@ -64,6 +64,12 @@ std::span<const Column> time_columns() {
        [](const R& r) { return milliseconds(full(r), &Statistics::stddev); }},
       {"full_samples", "", "Samples behind the statistics of full.",
        [](const R& r) -> Cell { return r.time ? Cell{r.time->full.statistics.n} : Cell{}; }},
+      {"not_held_samples", "",
+       "Samples of full on a GPU that began before all of their work was enqueued, so that gaps of the host "
+       "may be in their time: 0 is as it should be; null elsewhere.",
+       [](const R& r) -> Cell {
+         return r.time && r.time->full.not_held ? Cell{*r.time->full.not_held} : Cell{};
+       }},
       {"inference_median_ms", "ms", "Median with the filters prepared once; null where it equals full.",
        [](const R& r) { return milliseconds(inference(r), &Statistics::median); }},
       {"inference_ci_low_ms", "ms", "Lower end of its 95% confidence interval.",

@@ -97,6 +97,7 @@ void fields(Visitor& field, Is<Series> auto& series) {
   field("mean_seconds", s.mean);
   field("stddev_seconds", s.stddev);
   field("samples_seconds", series.samples);
+  field.added("not_held", series.not_held);
 }
 
 template <typename Visitor>

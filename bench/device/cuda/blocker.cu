@@ -3,7 +3,7 @@
 namespace convscope::cuda {
 namespace {
 
-constexpr unsigned long long kLimitNanoseconds = 30'000'000'000;
+constexpr unsigned long long kLimitNanoseconds = std::chrono::nanoseconds(Blocker::kKernelLimit).count();
 
 __device__ unsigned long long nanoseconds() {
   unsigned long long now;
@@ -23,30 +23,36 @@ __global__ void spin(volatile const int* released, volatile int* timed_out) {
 
 }  // namespace
 
-Blocker::Blocker() : memory_(make_pinned_memory(sizeof(Flags))) {
+Blocker::Blocker()
+    : memory_(make_pinned_memory(sizeof(Flags))), watchdog_(kHoldLimit, [this] {
+        overran_ = true;
+        let_go();
+      }) {
   // The first launch of a kernel loads it, which would wait for a stream that is held.
   cudaFuncAttributes attributes;
   check(cudaFuncGetAttributes(&attributes, spin), "cudaFuncGetAttributes");
 }
 
 void Blocker::hold(cudaStream_t stream) {
-  flags().released = 0;
-  flags().timed_out = 0;
+  flags() = {0, 0};
+  overran_ = false;
   void* device_view = nullptr;
   check(cudaHostGetDevicePointer(&device_view, memory_.get(), 0), "cudaHostGetDevicePointer");
   auto* on_device = static_cast<Flags*>(device_view);
   spin<<<1, 1, 0, stream>>>(&on_device->released, &on_device->timed_out);
   check_launch(cudaGetLastError(), reinterpret_cast<const void*>(spin), CallSite::current());
   holding_ = true;
+  watchdog_.start();
 }
 
 void Blocker::release() {
-  flags().released = 1;
+  let_go();
+  watchdog_.stop();
   holding_ = false;
 }
 
-bool Blocker::timed_out() const {
-  return flags().timed_out != 0;
+bool Blocker::held_until_released() const {
+  return !overran_ && std::atomic_ref(flags().timed_out).load(std::memory_order_acquire) == 0;
 }
 
 }  // namespace convscope::cuda

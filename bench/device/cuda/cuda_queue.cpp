@@ -2,36 +2,49 @@
 
 #include <stdexcept>
 
-#include "bench/device/device_error.hpp"
-
 namespace convscope::cuda {
 namespace {
 
-// Streams take about 1000 launches before the host must wait.
-constexpr int kMostHeldOperations = 512;
+// Streams take 1024 operations before the host must wait. A library may use more places than it is thought
+// to.
+constexpr int64_t kMostHeldOperations = 512;
+// The events at both ends of a timing.
+constexpr int64_t kOwnOperations = 2;
 
 }  // namespace
 
+// Creating an event may wait for the device; while work is held back no more of them are recorded than this.
 CudaQueue::CudaQueue(bool with_blocker) : stream_(make_stream()) {
-  if (with_blocker) blocker_.emplace();
+  if (!with_blocker) return;
+  blocker_.emplace();
+  for (int64_t i = 0; i <= kMostHeldOperations; ++i) events_.push_back(make_event());
 }
 
 CudaQueue::~CudaQueue() {
-  if (blocker_ && blocker_->is_holding()) blocker_->release();
+  let_go();
   cudaStreamSynchronize(stream_.get());
 }
 
-void CudaQueue::synchronize() {
+void CudaQueue::let_go() {
   if (blocker_ && blocker_->is_holding()) blocker_->release();
+}
+
+void CudaQueue::synchronize() {
+  let_go();
   check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+}
+
+std::optional<int64_t> CudaQueue::most_held_operations() const {
+  if (!blocker_) return std::nullopt;
+  return kMostHeldOperations - kOwnOperations;
 }
 
 void CudaQueue::begin_timing() {
   synchronize();  // what an aborted timing left
   used_events_ = 0;
   marks_.clear();
-  held_operations_ = 0;
-  if (blocker_) blocker_->hold(stream_.get());
+  operations_ = 0;
+  if (blocker_ && holds_back_) blocker_->hold(stream_.get());
   running_ = true;
   marks_.push_back({record_event(), std::nullopt});
 }
@@ -47,12 +60,11 @@ void CudaQueue::end_phase() {
 Timing CudaQueue::end_timing() {
   const size_t end = record_event();
   running_ = false;
+  const bool still_held = blocker_ && blocker_->is_holding();
   synchronize();
-  if (blocker_ && blocker_->timed_out())
-    throw DeviceError(
-        "the work to be timed waited for itself: the host waited for the stream that the blocker held for 30 "
-        "s; under a profiler that runs launches one by one use --blocker off");
   Timing timing;
+  timing.held = still_held && blocker_->held_until_released();
+  timing.operations = operations_ - kOwnOperations;
   timing.seconds = seconds_between(marks_.front().event, end);
   for (size_t i = 0; i < marks_.size(); ++i) {
     if (!marks_[i].phase) continue;
@@ -64,11 +76,14 @@ Timing CudaQueue::end_timing() {
 }
 
 cudaStream_t CudaQueue::stream_for(int operations) {
-  if (blocker_ && blocker_->is_holding()) {
-    held_operations_ += operations;
-    if (held_operations_ > kMostHeldOperations) blocker_->release();
-  }
+  operations_ += operations;
+  if (operations_ > kMostHeldOperations) let_go();
   return stream_.get();
+}
+
+cudaStream_t CudaQueue::stream_for_kernel(const void* kernel) {
+  if (seen_kernels_.insert(kernel).second) let_go();
+  return stream_for(1);
 }
 
 size_t CudaQueue::record_event() {
