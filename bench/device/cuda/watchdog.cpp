@@ -22,7 +22,7 @@ void Watchdog::start() {
   {
     const std::lock_guard lock(mutex_);
     deadline_ = Clock::now() + limit_;
-    wakes = std::exchange(is_idle_, false);
+    wakes = is_idle_;
   }
   if (wakes) changed_.notify_one();
 }

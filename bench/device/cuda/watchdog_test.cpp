@@ -33,6 +33,23 @@ TEST(Watchdog, BarksOnceAStart) {
   }
 }
 
+TEST(Watchdog, BarksHoweverOftenItWasStoppedBefore) {
+  for (int turn = 0; turn < 20; ++turn) {
+    std::promise<void> barked;
+    std::atomic<bool> may_bark = false;
+    Watchdog dog(milliseconds(30), [&] {
+      if (may_bark) barked.set_value();
+    });
+    for (int start = 0; start <= turn; ++start) {  // its thread may be awake by now or not
+      dog.start();
+      dog.stop();
+    }
+    may_bark = true;
+    dog.start();
+    barked.get_future().wait();
+  }
+}
+
 TEST(Watchdog, KeepsQuietWhenItIsStoppedInTime) {
   std::atomic<int> barks = 0;
   {
