@@ -8,31 +8,11 @@
 #include <new>
 #include <string>
 
+#include "bench/device/cuda/context_errors.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cuda {
 namespace {
-
-// After these the process must end: every further call of the runtime returns them again.
-bool ends_the_context(cudaError_t code) {
-  switch (code) {
-    case cudaErrorAssert:
-    case cudaErrorECCUncorrectable:
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalAddress:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorLaunchFailure:
-    case cudaErrorLaunchTimeout:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorTensorMemoryLeak:
-    case cudaErrorUnknown:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::string kernel_name(const void* kernel) {
   const char* mangled = nullptr;
@@ -53,6 +33,32 @@ std::string kernel_name(const void* kernel) {
 }
 
 }  // namespace
+
+bool ends_the_context(cudaError_t code) {
+  switch (code) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsRpcFailure:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
 
 void check(cudaError_t code, const char* call, CallSite site) {
   if (code != cudaSuccess) fail(code, call, site);

@@ -8,6 +8,7 @@
 
 #include "bench/device/cuda/check.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
+#include "bench/device/cuda/driver.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cuda {
@@ -34,11 +35,7 @@ std::string bus_id() {
 }  // namespace
 
 std::string device_defect() {
-  int count = 0;
-  const cudaError_t code = cudaGetDeviceCount(&count);
-  cudaGetLastError();
-  if (code == cudaSuccess) return count > 0 ? "" : cudaGetErrorString(cudaErrorNoDevice);
-  return fmt::format("{} ({})", cudaGetErrorString(code), cudaGetErrorName(code));
+  return driver_defect(look_for_driver());
 }
 
 DeviceInfo describe_device() {

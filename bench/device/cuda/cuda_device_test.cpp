@@ -1,5 +1,6 @@
 // What can be tested on a machine without a GPU, and with one the device itself. The kernels' arithmetic is
 // tested on the emulator, beside each algorithm.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +8,9 @@
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/cuda/check.hpp"
+#include "bench/device/cuda/context_errors.hpp"
 #include "bench/device/cuda/cuda.hpp"
+#include "bench/device/cuda/driver.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cuda {
@@ -45,6 +48,62 @@ TEST(CudaCheck, TellsALostDeviceFromAnErrorOfOneCall) {
     ADD_FAILURE() << "the device is still there";
   } catch (const DeviceError&) {
   }
+}
+
+// Every error of driver_types.h (CUDA 13.0) whose description ends "To continue using CUDA, the process must
+// be terminated and relaunched".
+TEST(CudaCheck, TakesTheDeviceForLostWhereCudaSaysThatTheProcessMustBeTerminated) {
+  for (const int code : {226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911}) {
+    EXPECT_TRUE(ends_the_context(static_cast<cudaError_t>(code))) << code;
+    EXPECT_THROW(check(static_cast<cudaError_t>(code), "cudaStreamSynchronize"), DeviceLost) << code;
+  }
+}
+
+TEST(CudaCheck, TakesTheDeviceForLostWhereNoContextIsLeft) {
+  for (const cudaError_t code : {cudaErrorECCUncorrectable, cudaErrorNvlinkUncorrectable,
+                                 cudaErrorContextIsDestroyed, cudaErrorMpsRpcFailure, cudaErrorUnknown})
+    EXPECT_TRUE(ends_the_context(code)) << code;
+}
+
+TEST(CudaCheck, TakesNoOtherErrorForALostDevice) {
+  for (const cudaError_t code :
+       {cudaSuccess, cudaErrorInvalidValue, cudaErrorMemoryAllocation, cudaErrorDevicesUnavailable,
+        cudaErrorNoKernelImageForDevice, cudaErrorNotReady, cudaErrorLaunchOutOfResources,
+        cudaErrorNotSupported, cudaErrorTimeout})
+    EXPECT_FALSE(ends_the_context(code)) << code;
+}
+
+TEST(DriverDefect, IsNoneWhereADeviceIsShown) {
+  EXPECT_EQ(driver_defect({.code = cudaSuccess, .devices = 1, .driver_version = 13000, .release = ""}), "");
+}
+
+TEST(DriverDefect, SaysThatThereIsNoDriverAndWhatWasLookedFor) {
+  EXPECT_THAT(driver_defect({.code = cudaErrorInsufficientDriver, .driver_version = 0, .release = ""}),
+              AllOf(HasSubstr("there is no NVIDIA driver"), HasSubstr("libcuda.so.1"),
+                    HasSubstr("/sys/module/nvidia/version"), HasSubstr("cudaErrorInsufficientDriver")));
+}
+
+TEST(DriverDefect, TellsADriverWithoutItsLibraryFromNone) {
+  EXPECT_THAT(
+      driver_defect({.code = cudaErrorInsufficientDriver, .driver_version = 0, .release = "580.65.06"}),
+      AllOf(HasSubstr("NVIDIA driver 580.65.06 is loaded"), HasSubstr("libcuda.so.1 was not found")));
+}
+
+TEST(DriverDefect, SaysWhichDriverIsNeededAndWhichIsThere) {
+  EXPECT_THAT(
+      driver_defect({.code = cudaErrorInsufficientDriver, .driver_version = 12040, .release = "550.54.14"}),
+      AllOf(HasSubstr("the NVIDIA driver is too old"), HasSubstr("550.54.14"), HasSubstr("CUDA 12.4"),
+            HasSubstr(fmt::format("needs CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10))));
+}
+
+TEST(DriverDefect, KeepsTheRuntimesWordsOtherwise) {
+  EXPECT_THAT(
+      driver_defect({.code = cudaErrorNoDevice, .driver_version = 13000, .release = "580.65.06"}),
+      AllOf(HasSubstr("cudaErrorNoDevice"), HasSubstr("580.65.06"), HasSubstr("CUDA_VISIBLE_DEVICES")));
+  EXPECT_THAT(driver_defect({.code = cudaSuccess, .devices = 0, .driver_version = 13000, .release = ""}),
+              HasSubstr("cudaErrorNoDevice"));
+  EXPECT_THAT(driver_defect({.code = cudaErrorUnknown, .driver_version = 13000, .release = ""}),
+              HasSubstr("cudaErrorUnknown"));
 }
 
 TEST(CudaDevice, IsRefusedInTheRuntimesWordsWhereThereIsNone) {

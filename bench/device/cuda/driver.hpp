@@ -1,0 +1,23 @@
+// Why there is no CUDA device: no driver, one that is too old, none that shows a device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+namespace convscope::cuda {
+
+struct DriverState {
+  cudaError_t code = cudaSuccess;  // of asking for the number of devices
+  int devices = 0;
+  int driver_version =
+      0;                // the newest CUDA that the driver supports, as 13000; 0 where it has no libcuda.so.1
+  std::string release;  // of the kernel's module, as "580.65.06"; empty where none is loaded
+};
+
+DriverState look_for_driver();
+
+// A sentence for the user with the runtime's words in it; empty where there is a device.
+std::string driver_defect(const DriverState& state);
+
+}  // namespace convscope::cuda
