@@ -94,7 +94,7 @@ class Group {
   Timing run_full(const MeasureCandidate& candidate, int64_t iterations);
   Timing run_inference(const MeasureCandidate& candidate, int64_t iterations);
   int64_t iterations_of(const Track& track) const;
-  void watch_device(Watch& watch);
+  std::optional<double> read_clock(Watch* watch);
   std::optional<double> median_of(size_t candidate, std::string_view value) const;
   static Series series_of(const Track& track);
   MeasureResult result(size_t candidate) const;
@@ -201,18 +201,23 @@ int64_t Group::iterations_of(const Track& track) const {
   return track.kind == SeriesKind::single ? 1 : watches_[track.candidate].iterations_per_sample;
 }
 
-void Group::watch_device(Watch& watch) {
+// The clock, by the options or the device. Of the device's state the rest goes to `watch`, where there is
+// one.
+std::optional<double> Group::read_clock(Watch* watch) {
+  if (options_.clock_mhz) return options_.clock_mhz();
   const DeviceState state = device_.state();
-  if (state.power_watts) watch.watts.push_back(*state.power_watts);
-  if (state.temperature_celsius) watch.celsius.push_back(*state.temperature_celsius);
-  if (!state.throttle_reasons.empty()) watch.throttle_reasons.insert(state.throttle_reasons);
+  if (watch == nullptr) return state.clock_mhz;
+  if (state.power_watts) watch->watts.push_back(*state.power_watts);
+  if (state.temperature_celsius) watch->celsius.push_back(*state.temperature_celsius);
+  if (!state.throttle_reasons.empty()) watch->throttle_reasons.insert(state.throttle_reasons);
+  return state.clock_mhz;
 }
 
 BenchmarkSample Group::time_one(const Track& track) {
   const MeasureCandidate& candidate = candidates_[track.candidate];
   const int64_t iterations = iterations_of(track);
   BenchmarkSample sample;
-  if (const auto clock = options_.clock_mhz()) sample.values["clock_mhz"] = *clock;
+  if (const auto clock = read_clock(&watches_[track.candidate])) sample.values["clock_mhz"] = *clock;
   queue_.mark_phases(!options_.phases_apart || track.kind == SeriesKind::phases);
   queue_.hold_back(true);
   const Timing timing = track.kind == SeriesKind::inference ? run_inference(candidate, iterations)
@@ -258,7 +263,6 @@ BenchmarkSample Group::take(Track& track) {
     for (bool again = true; again; track.discarded += again) {
       const std::optional<CoreReading> before = cores_.wait();
       sample = time_one(track);
-      watch_device(watch);
       again = was_slow(sample, before) && track.discarded < options_.min_samples &&
               seconds_since(begin) < track.seconds_left;
     }
@@ -419,7 +423,7 @@ MeasureResult Group::result(size_t candidate) const {
 GroupMeasurement Group::measure() {
   const double load_before = load_average().value_or(0);
   for (int reading = 0; reading < kFirstClockReadings; ++reading)
-    if (const auto clock = options_.clock_mhz()) clocks_.add(*clock);
+    if (const auto clock = read_clock(nullptr)) clocks_.add(*clock);
   cores_.wait();
   for (size_t candidate = 0; candidate < candidates_.size(); ++candidate) warm_up(candidate);
   BenchmarkDriver driver(options_.seed);
@@ -441,12 +445,12 @@ GroupMeasurement Group::measure() {
 
 }  // namespace
 
-void adapt_to_gpu(MeasureOptions& options, Device& device) {
+void adapt_to_gpu(MeasureOptions& options) {
   options.batch_below_seconds = 50e-6;
   options.max_iterations = 100;
   options.single_series = true;
   options.phases_apart = true;
-  options.clock_mhz = [&device] { return device.state().clock_mhz; };
+  options.clock_mhz = nullptr;
   options.read_cores = nullptr;
 }
 

@@ -31,16 +31,17 @@ struct MeasureOptions : SamplingRule {
   bool single_series = false;  // of a batched candidate also a series of single runs: Measurement::single
   bool phases_apart = false;   // phases in a series of their own, where marking them costs time
   std::string circumstances;   // what else the names in benchmark.json must tell apart
-  std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;  // another one in tests
-  std::function<CoreReading()> read_cores = convscope::read_cores;        // likewise
-  CoreReading known_cores;  // the ceilings, where they are known
+  // Another one in tests; null: the device's, with the rest of Device::state(), once a sample.
+  std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;
+  std::function<CoreReading()> read_cores = convscope::read_cores;  // likewise; null: cores are not watched
+  CoreReading known_cores;                                          // the ceilings, where they are known
   // To wait for better placed threads, all candidates together; no more than five times a candidate's limit.
   double core_patience_seconds = 5;
 };
 
 // On a GPU: runs from 50 us on are timed one by one, since events are precise enough; shorter ones in batches
 // that its queue of launches holds. The clock is the driver's. Cores are not watched.
-void adapt_to_gpu(MeasureOptions& options, Device& device);
+void adapt_to_gpu(MeasureOptions& options);
 
 struct MeasureCandidate {
   std::string id;  // the algorithm's

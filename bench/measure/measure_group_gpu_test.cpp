@@ -12,9 +12,9 @@ using testing::Bench;
 using ::testing::HasSubstr;
 using testing::ScriptedPlan;
 
-// The options of a GPU, less its clock.
+// The options of a GPU, on a device that tells no state.
 struct GpuBench : Bench {
-  GpuBench() { adapt_to_gpu(options, device); }
+  GpuBench() { adapt_to_gpu(options); }
 };
 
 TEST(MeasureGroup, BatchesOnAGpuOnlyRunsUnder50MicrosecondsAndTimesTheirSingleLaunchesToo) {
@@ -113,6 +113,45 @@ TEST(MeasureGroup, KnowsNoClockWhereTheDeviceTellsNone) {
   EXPECT_EQ(health.power_watts, std::nullopt);
   EXPECT_EQ(health.throttle_reasons, "");
   EXPECT_FALSE(health.throttled);
+}
+
+// A device with a state: every question costs time on a GPU's host.
+class WatchedDevice final : public Device {
+ public:
+  explicit WatchedDevice(Device& cpu) : cpu_(cpu) {}
+  int questions = 0;
+
+  const DeviceInfo& info() const override { return cpu_.info(); }
+  std::unique_ptr<Queue> make_queue() override { return cpu_.make_queue(); }
+  void* allocate(size_t bytes) override { return cpu_.allocate(bytes); }
+  void release(void* data) noexcept override { cpu_.release(data); }
+  void copy_to_device(void* to, const void* from, size_t bytes) override {
+    cpu_.copy_to_device(to, from, bytes);
+  }
+  void copy_to_host(void* to, const void* from, size_t bytes) override { cpu_.copy_to_host(to, from, bytes); }
+  DeviceState state() override {
+    ++questions;
+    return {1700, 100.0 + questions, 60.0, questions > 20 ? "power cap" : ""};
+  }
+
+ private:
+  Device& cpu_;
+};
+
+TEST(MeasureGroup, AsksADeviceForItsStateOnceASample) {
+  GpuBench bench;
+  WatchedDevice device(bench.device);
+  ScriptedPlan plan;
+  const MeasureCandidate candidate{"plan", &plan, &bench.workspace};
+  const MeasureResult result =
+      measure_group(bench.problem, {&candidate, 1}, device, bench.queue, bench.options, nullptr)
+          .results.at(0);
+  constexpr int before_the_first = 15;
+  EXPECT_EQ(device.questions, before_the_first + result.time.full.statistics.n);
+  EXPECT_EQ(result.health.clock_mhz, 1700);
+  EXPECT_EQ(result.health.power_watts, 100 + before_the_first + (1 + result.time.full.statistics.n) / 2.0);
+  EXPECT_EQ(result.health.temperature_celsius, 60);
+  EXPECT_EQ(result.health.throttle_reasons, "power cap");
 }
 
 TEST(MeasureGroup, EndsAtOnceWhenACandidateLosesTheDevice) {

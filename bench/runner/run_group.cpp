@@ -287,7 +287,7 @@ class GroupRun {
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
     options.known_cores.multiply_add_rate = ceilings_.fma_flops;
     if (ceilings_.signal_seconds > 0) options.known_cores.signal_seconds = ceilings_.signal_seconds;
-    if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options, device_);
+    if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options);
     return options;
   }
 

@@ -273,15 +273,22 @@ ExecutionPlan::ExecutionPlan(const EngineConfig& config, cudnnHandle_t handle)
   plan_.finalize();
 }
 
-void ExecutionPlan::run(cudnnHandle_t handle, const ConvArgs& args) const {
+const BackendDescriptor& ExecutionPlan::variant_pack(const ConvArgs& args) const {
+  constexpr size_t most_packs = 4096;  // more than there are copies of the tensors, usually
+  const std::array<void*, 4> operands{args.input, args.filter, args.output, args.workspace};
+  if (const auto found = packs_.find(operands); found != packs_.end()) return found->second;
   const std::array<int64_t, 3> uids{uid(Role::input), uid(Role::filter), uid(Role::output)};
-  const std::array<void*, 3> tensors{args.input, args.filter, args.output};
   BackendDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const int64_t>(uids));
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, tensors.data());
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &args.workspace);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, operands.data());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &operands[3]);
   pack.finalize();
-  check(api().execute(handle, plan_.get(), pack.get()), "cudnnBackendExecute");
+  if (packs_.size() >= most_packs) packs_.clear();
+  return packs_.emplace(operands, std::move(pack)).first->second;
+}
+
+void ExecutionPlan::run(cudnnHandle_t handle, const ConvArgs& args) const {
+  check(api().execute(handle, plan_.get(), variant_pack(args).get()), "cudnnBackendExecute");
 }
 
 }  // namespace convscope::cudnn

@@ -2,8 +2,10 @@
 // engines with their notes and knobs, what the heuristics rank, and execution plans.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "algorithms/cudnn/found/backend_descriptor.hpp"
@@ -48,7 +50,11 @@ class ExecutionPlan {
   void run(cudnnHandle_t handle, const ConvArgs& args) const;
 
  private:
+  const BackendDescriptor& variant_pack(const ConvArgs& args) const;
+
   BackendDescriptor plan_;
+  // By the operands' addresses. To make one takes the host longer than a short convolution takes the device.
+  mutable std::map<std::array<void*, 4>, BackendDescriptor> packs_;
 };
 
 }  // namespace convscope::cudnn

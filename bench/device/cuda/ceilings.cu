@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "bench/device/buffer.hpp"
+#include "bench/device/cuda/ceiling_values.cuh"
 #include "bench/device/cuda/ceilings.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/kernel/kernel.hpp"
@@ -16,40 +17,64 @@ constexpr int kThreads = 256;
 constexpr int kBlocksPerCore = 8;
 constexpr int kRepetitions = 5;
 
-// 16 independent chains of multiply-adds a thread; the store is never done and keeps the work alive.
+// 16 independent chains of multiply-adds a thread; the store is never done and keeps the work alive. A factor
+// of nearly -1 makes each chain alternate between two values, which approach each other by half in 45,000
+// steps: bits change at every step, and nothing grows.
 constexpr int kChains = 16;
 __global__ void __launch_bounds__(kThreads) multiply_add(float* sink, float factor, int steps) {
-  float sums[kChains];
+  const uint32_t self = (blockIdx.x * kThreads + threadIdx.x) * 2 * kChains;
+  float sums[kChains], addends[kChains];
   UNROLL
-  for (int i = 0; i < kChains; ++i) sums[i] = static_cast<float>(threadIdx.x + i);
+  for (int i = 0; i < kChains; ++i) {
+    sums[i] = scattered_value(self + 2 * i);
+    addends[i] = scattered_value(self + 2 * i + 1);
+  }
   for (int step = 0; step < steps; ++step) {
     UNROLL
-    for (int i = 0; i < kChains; ++i) sums[i] = fmaf(sums[i], factor, 1.0f);
+    for (int i = 0; i < kChains; ++i) sums[i] = fmaf(sums[i], factor, addends[i]);
   }
   float total = 0;
   UNROLL
   for (int i = 0; i < kChains; ++i) total += sums[i];
   if (total == 12345.678f) *sink = total;
 }
+constexpr float kFactor = -1 + 0x1p-16f;
 
-// 8 independent accumulators a warp.
+// 8 independent accumulators a warp, each with an A of its own.
 constexpr int kTiles = 8;
 template <typename Element>
-__global__ void __launch_bounds__(kThreads) tensor_multiply_add(float* sink, uint32_t bits, int steps) {
+__global__ void __launch_bounds__(kThreads) tensor_multiply_add(float* sink, int steps) {
+  const uint32_t self = (blockIdx.x * kThreads + threadIdx.x) * (4 * kTiles + 2);
   float sums[kTiles][4] = {};
-  const uint32_t a[4] = {bits, bits, bits, bits}, b[2] = {bits, bits};
+  uint32_t a[kTiles][4];
+  UNROLL
+  for (int i = 0; i < kTiles; ++i) {
+    UNROLL
+    for (int j = 0; j < 4; ++j) a[i][j] = scattered_operands<Element>(self + 4 * i + j);
+  }
+  const uint32_t b[2] = {scattered_operands<Element>(self + 4 * kTiles),
+                         scattered_operands<Element>(self + 4 * kTiles + 1)};
   for (int step = 0; step < steps; ++step) {
     UNROLL
     for (int i = 0; i < kTiles; ++i)
       if constexpr (std::is_same_v<Element, float>)
-        mma_m16n8k8_tf32(sums[i], a, b, sums[i]);
+        mma_m16n8k8_tf32(sums[i], a[i], b, sums[i]);
       else
-        mma_m16n8k16<Element>(sums[i], a, b, sums[i]);
+        mma_m16n8k16<Element>(sums[i], a[i], b, sums[i]);
   }
   float total = 0;
   UNROLL
   for (int i = 0; i < kTiles; ++i) total += sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
   if (total == 12345.678f) *sink = total;
+}
+
+__global__ void scatter(float4* to, int64_t count) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    const auto index = static_cast<uint32_t>(4 * i);
+    to[i] = {scattered_value(index), scattered_value(index + 1), scattered_value(index + 2),
+             scattered_value(index + 3)};
+  }
 }
 
 // Consecutive threads take consecutive 16 bytes.
@@ -108,7 +133,7 @@ class Bench {
     constexpr int steps = 4096;
     constexpr double flops_per_tile = 2.0 * 16 * 8 * (std::is_same_v<Element, float> ? 8 : 16);
     const double seconds = best_seconds(*queue_, [&] {
-      launch(tensor_multiply_add<Element>, blocks_, kThreads, 0, *queue_, sink_.as<float>(), 0u, steps);
+      launch(tensor_multiply_add<Element>, blocks_, kThreads, 0, *queue_, sink_.as<float>(), steps);
     });
     return flops_per_tile * kTiles * steps * (kThreads / 32) * blocks_ / seconds;
   }
@@ -119,6 +144,7 @@ class Bench {
         std::min(std::max<int64_t>(4 * info.llc_bytes, int64_t{256} << 20), info.memory_bytes / 8) / 16 * 16;
     const Buffer from(device_, static_cast<size_t>(bytes)), to(device_, static_cast<size_t>(bytes));
     const int64_t count = bytes / 16;
+    scatter_values(from);
     const double copied = best_seconds(*queue_, [&] {
       launch(copy, blocks_, kThreads, 0, *queue_, to.as<float4>(), from.as<float4>(), count);
     });
@@ -130,15 +156,21 @@ class Bench {
   double cache_rate() {
     const int64_t bytes = std::max<int64_t>(device_.info().llc_bytes / 3 / 16 * 16, 4096);
     const Buffer values(device_, static_cast<size_t>(bytes));
+    scatter_values(values);
     return read_rate(values, bytes, static_cast<int>(std::max<int64_t>((int64_t{1} << 30) / bytes, 1)));
   }
 
   void enqueue_multiply_adds(int steps) {
-    launch(multiply_add, blocks_, kThreads, 0, *queue_, sink_.as<float>(), 0.5f, steps);
+    launch(multiply_add, blocks_, kThreads, 0, *queue_, sink_.as<float>(), kFactor, steps);
   }
   Queue& queue() { return *queue_; }
 
  private:
+  void scatter_values(const Buffer& values) {
+    launch(scatter, blocks_, kThreads, 0, *queue_, values.as<float4>(),
+           static_cast<int64_t>(values.bytes() / sizeof(float4)));
+  }
+
   double read_rate(const Buffer& from, int64_t bytes, int times) {
     const double seconds = best_seconds(*queue_, [&] {
       launch(read, blocks_, kThreads, 0, *queue_, sink_.as<float>(), from.as<float4>(), bytes / 16, times);

@@ -2,13 +2,14 @@
 #include <limits>
 
 #include "bench/device/buffer.hpp"
+#include "bench/device/cuda/ceiling_values.cuh"
 #include "bench/device/cuda/ceilings.hpp"
 #include "bench/device/kernel/hopper.hpp"
 
 namespace convscope::cuda {
 namespace {
 
-// One warpgroup; its operands, 64 x 128 bytes and 128 x 128 bytes of zeros, stay in shared memory.
+// One warpgroup; its operands, 64 x 128 bytes and 128 x 128 bytes, stay in shared memory.
 struct Tile {
   static constexpr int threads = 128;
   static constexpr int columns = 128;
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(Tile::threads) warpgroup_multiply_add(float* s
     char* a = dynamic_smem<char>();
     char* b = a + Tile::a_bytes;
     for (int i = static_cast<int>(threadIdx.x); i < (Tile::a_bytes + Tile::b_bytes) / 4; i += Tile::threads)
-      reinterpret_cast<float*>(a)[i] = 0;
+      reinterpret_cast<uint32_t*>(a)[i] = scattered_operands<Element>(blockIdx.x * 0x10000u + i);
     fence_proxy_async();  // wgmma reads what the threads wrote
     __syncthreads();
     float sums[Tile::columns / 2] = {};

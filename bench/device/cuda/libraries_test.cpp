@@ -1,8 +1,12 @@
 // The libraries that are looked for at run time.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <link.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "bench/device/blas.hpp"
 #include "bench/device/cuda/nvml.hpp"
@@ -14,16 +18,47 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// The file of a library that this process has loaded.
+std::string loaded_file(const char* name) {
+  void* library = dlopen(name, RTLD_NOW);
+  link_map* map = nullptr;
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return "";
+  return map->l_name;
+}
 
 TEST(SharedLibrary, SaysWhatItLookedForAndWhere) {
   const SharedLibrary library({"libconvscope-has-none.so.2", "libconvscope-has-none.so.1"}, "cublas");
   EXPECT_THAT(library.defect(),
               AllOf(HasSubstr("libconvscope-has-none.so.2 or libconvscope-has-none.so.1 was not found"),
-                    HasSubstr("/usr/local/cuda/lib64")));
+                    HasSubstr("/usr/local/cuda/lib64"), HasSubstr("nvidia/{cublas,cu13}/lib"),
+                    HasSubstr("VIRTUAL_ENV")));
   EXPECT_EQ(library.function<void()>("anything"), nullptr);
+}
+
+TEST(SharedLibrary, LoadsWhatLiesInAnEnvironmentOrSaysWhatItLacks) {
+  const auto environment = std::filesystem::path(::testing::TempDir()) / "shared_library_test";
+  const auto folder = environment / "lib" / "python3.12" / "site-packages" / "nvidia" / "made_up" / "lib";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(environment / "bin");
+  std::ofstream(folder / "libconvscope-broken.so.1") << "no library";
+  const char* before = std::getenv("VIRTUAL_ENV");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("VIRTUAL_ENV", environment.c_str(), 1);
+  const SharedLibrary broken({"libconvscope-broken.so.1"}, "made_up");
+  std::filesystem::create_symlink(loaded_file("libm.so.6"), folder / "libconvscope-right.so.1");
+  const SharedLibrary right({"libconvscope-right.so.2", "libconvscope-right.so.1"}, "made_up");
+  if (before == nullptr)
+    unsetenv("VIRTUAL_ENV");
+  else
+    setenv("VIRTUAL_ENV", kept.c_str(), 1);
+  std::filesystem::remove_all(environment);
+  EXPECT_THAT(broken.defect(), AllOf(HasSubstr("libconvscope-broken.so.1 was found but cannot be loaded"),
+                                     HasSubstr(folder.string())));
+  EXPECT_EQ(right.defect(), "");
+  EXPECT_NE(right.function<double(double)>("cos"), nullptr);
 }
 
 TEST(SharedLibrary, FindsFunctionsOfALibraryThatIsThere) {
@@ -32,21 +67,6 @@ TEST(SharedLibrary, FindsFunctionsOfALibraryThatIsThere) {
   const auto cosine = library.function<double(double)>("cos");
   ASSERT_NE(cosine, nullptr);
   EXPECT_EQ(cosine(0), 1);
-}
-
-TEST(WheelFolders, AreThoseOfNvidiasPythonPackages) {
-  const auto prefix = std::filesystem::path(::testing::TempDir()) / "wheel_folders_test";
-  const auto packages = prefix / "lib" / "python3.11" / "site-packages" / "nvidia";
-  std::filesystem::create_directories(packages / "cublas" / "lib");
-  std::filesystem::create_directories(packages / "cu13" / "lib");
-  std::filesystem::create_directories(packages / "cufft" / "lib");
-  EXPECT_THAT(wheel_folders({prefix.string()}, "cublas"),
-              ElementsAre((packages / "cu13" / "lib").string(), (packages / "cublas" / "lib").string()));
-  std::filesystem::remove_all(prefix);
-}
-
-TEST(WheelFolders, AreNoneWhereNoPythonIs) {
-  EXPECT_THAT(wheel_folders({"/convscope/has/no/such/folder"}, "cublas"), IsEmpty());
 }
 
 TEST(Libraries, AreThereOrSayWhatWasLookedFor) {

@@ -1,5 +1,6 @@
 #include "bench/device/cuda/nvml.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace convscope::cuda {
@@ -20,6 +21,12 @@ Nvml::Nvml(const std::string& bus_id) : library_({"libnvidia-ml.so.1"}, "") {
     device_ = device;
   else if (const auto shut_down = library_.function<int()>("nvmlShutdown"))
     shut_down();
+  clock_ = library_.function<KindQuestion>("nvmlDeviceGetClockInfo");
+  temperature_ = library_.function<KindQuestion>("nvmlDeviceGetTemperature");
+  power_ = library_.function<Question>("nvmlDeviceGetPowerUsage");
+  // Drivers before 535 know the same by its older name.
+  reasons_ = library_.function<Reasons>("nvmlDeviceGetCurrentClocksEventReasons");
+  if (reasons_ == nullptr) reasons_ = library_.function<Reasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
 }
 
 Nvml::~Nvml() {
@@ -27,34 +34,28 @@ Nvml::~Nvml() {
   if (device_ != nullptr && shut_down != nullptr) shut_down();
 }
 
-std::optional<double> Nvml::ask(const char* function, double unit) const {
-  const auto question = library_.function<Question>(function);
-  unsigned answer = 0;
-  if (question == nullptr || question(device_, &answer) != kSuccess) return std::nullopt;
-  return unit * answer;
-}
-
-std::optional<double> Nvml::ask(const char* function, int kind) const {
-  const auto question = library_.function<int(void*, int, unsigned*)>(function);
+std::optional<double> Nvml::ask(KindQuestion* question, int kind) const {
   unsigned answer = 0;
   if (question == nullptr || question(device_, kind, &answer) != kSuccess) return std::nullopt;
   return answer;
 }
 
-DeviceState Nvml::state() const {
-  DeviceState state;
-  if (device_ == nullptr) return state;
-  state.clock_mhz = ask("nvmlDeviceGetClockInfo", kSmClock);
-  state.temperature_celsius = ask("nvmlDeviceGetTemperature", kGpuTemperature);
-  state.power_watts = ask("nvmlDeviceGetPowerUsage", 1e-3);
-  // Drivers before 535 know the same by its older name.
-  using Reasons = int(void*, unsigned long long*);
-  auto reasons = library_.function<Reasons>("nvmlDeviceGetCurrentClocksEventReasons");
-  if (reasons == nullptr) reasons = library_.function<Reasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
-  unsigned long long bits = 0;
-  if (reasons != nullptr && reasons(device_, &bits) == kSuccess)
-    state.throttle_reasons = throttle_reasons(bits);
-  return state;
+DeviceState Nvml::state() {
+  if (device_ == nullptr) return {};
+  const auto now = std::chrono::steady_clock::now();
+  if (!slow_read_ || now - *slow_read_ >= kSlowInterval) {
+    slow_read_ = now;
+    last_.temperature_celsius = ask(temperature_, kGpuTemperature);
+    unsigned milliwatts = 0;
+    last_.power_watts.reset();
+    if (power_ != nullptr && power_(device_, &milliwatts) == kSuccess) last_.power_watts = 1e-3 * milliwatts;
+    unsigned long long bits = 0;
+    last_.throttle_reasons.clear();
+    if (reasons_ != nullptr && reasons_(device_, &bits) == kSuccess)
+      last_.throttle_reasons = throttle_reasons(bits);
+  }
+  last_.clock_mhz = ask(clock_, kSmClock);
+  return last_;
 }
 
 std::string throttle_reasons(unsigned long long bits) {

@@ -2,6 +2,8 @@
 // temperature, throttle reasons. Loaded at run time; without it nothing is known, and that is no error.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "bench/device/cuda/shared_library.hpp"
@@ -17,16 +19,25 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  DeviceState state() const;
+  // The clock right now; the rest at most 50 ms old. The driver takes its time to answer, and its power is a
+  // mean over longer than that.
+  DeviceState state();
 
  private:
-  // Writes one whole number about the device; 0 is success. The type of most of the library's questions.
+  static constexpr std::chrono::milliseconds kSlowInterval{50};
+  // Functions of the library: they write a number about the device, and return 0 for success.
   using Question = int(void* device, unsigned* answer);
-  std::optional<double> ask(const char* function, double unit) const;
-  std::optional<double> ask(const char* function, int kind) const;
+  using KindQuestion = int(void* device, int kind, unsigned* answer);
+  using Reasons = int(void* device, unsigned long long* bits);
+  std::optional<double> ask(KindQuestion* question, int kind) const;
 
   SharedLibrary library_;
   void* device_ = nullptr;
+  KindQuestion *clock_ = nullptr, *temperature_ = nullptr;  // null where the driver has none
+  Question* power_ = nullptr;
+  Reasons* reasons_ = nullptr;
+  DeviceState last_;
+  std::optional<std::chrono::steady_clock::time_point> slow_read_;
 };
 
 // The names of the bits of nvmlDeviceGetCurrentClocksEventReasons that slow a device down; idle and
