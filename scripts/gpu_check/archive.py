@@ -1,0 +1,139 @@
+"""One archive of a check, rewritten after every stage.
+
+A stage that is over is compressed once: xz streams add up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from gpu_check.state import STATE_FILE, State, write_atomically
+
+try:
+    import lzma
+
+    def _compress(data: bytes) -> bytes:
+        return lzma.compress(data, preset=3)
+
+    SUFFIX = ".tar.xz"
+except ImportError:  # a Python built without it; tar and Python read both kinds
+    import gzip
+
+    def _compress(data: bytes) -> bytes:
+        return gzip.compress(data)
+
+    SUFFIX = ".tar.gz"
+
+LIMIT_BYTES = 16_000_000
+LOG_BYTES = 64 * 1024
+PARTS = ".parts"
+
+
+def trimmed(data: bytes, limit: int = LOG_BYTES) -> bytes:
+    """Shorten a log in its middle."""
+    if len(data) <= limit:
+        return data
+    half = limit // 2
+    return data[:half] + f"\n... {len(data) - 2 * half} bytes left out ...\n".encode() + data[-half:]
+
+
+def _part(members: Iterable[tuple[str, bytes]]) -> bytes:
+    plain = bytearray()
+    for name, data in members:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode = len(data), 0o644
+        plain += info.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % tarfile.BLOCKSIZE)
+    return _compress(bytes(plain))
+
+
+def _files_of_run(run: Path, final: bool) -> list[Path]:
+    # The journal is needed to go on from; of a run that is over results.json says the same and more.
+    whole = final and (run / "results.json").is_file()
+    return [
+        path for path in [run / "results.json", *([] if whole else [run / "journal.jsonl"])] if path.is_file()
+    ]
+
+
+def _members(folder: Path, stage: str, final: bool) -> list[tuple[str, bytes]]:
+    members = []
+    with contextlib.suppress(OSError):
+        log = folder / "logs" / f"{stage}.log"
+        members.append((f"{folder.name}/logs/{stage}.log", trimmed(log.read_bytes())))
+    for path in _files_of_run(folder / "runs" / stage, final):
+        with contextlib.suppress(OSError):
+            members.append((f"{folder.name}/{path.relative_to(folder)}", path.read_bytes()))
+    return members
+
+
+def _stage_part(folder: Path, stage: str, final: bool) -> bytes:
+    cached = folder / PARTS / (stage + SUFFIX)
+    if final:
+        with contextlib.suppress(OSError):
+            return cached.read_bytes()
+    else:
+        cached.unlink(missing_ok=True)
+    part = _part(_members(folder, stage, final))
+    if final:
+        with contextlib.suppress(OSError):
+            cached.parent.mkdir(exist_ok=True)
+            write_atomically(cached, part)
+    return part
+
+
+def write_archive(archive: Path, folder: Path, state: State, order: list[str]) -> list[str]:
+    """Replace the archive by all of the check that fits, the stages in `order` of worth.
+
+    Returns:
+        The stages that did not fit.
+
+    Raises:
+        OSError: the disk takes no more; the archive of before is still there.
+
+    """
+    small = [STATE_FILE, "summary.txt", "cudnn-answers.json"]
+    members = [
+        (f"{folder.name}/{name}", (folder / name).read_bytes()) for name in small if (folder / name).is_file()
+    ]
+    end = _compress(bytes(2 * tarfile.BLOCKSIZE))
+    parts, left_out = [_part(members)], []
+    room = LIMIT_BYTES - len(parts[0]) - len(end)
+    for stage in order:
+        progress = state.of(stage)
+        if progress.status == "waiting":
+            continue
+        part = _stage_part(folder, stage, progress.status in ("passed", "failed", "cut"))
+        if len(part) > room:
+            left_out.append(stage)
+            continue
+        parts.append(part)
+        room -= len(part)
+    write_atomically(archive, b"".join([*parts, end]))
+    return left_out
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Put an archive's files into `folder`, which is not there yet.
+
+    Raises:
+        ValueError: it is no archive of a check.
+
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive.read_bytes())) as tar:
+            for member in tar.getmembers():
+                inside = Path(*Path(member.name).parts[1:])
+                if not member.isfile() or ".." in inside.parts or inside == Path():
+                    raise ValueError(f"{archive}: has {member.name}, which no check leaves")
+                target = folder / inside
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source = tar.extractfile(member)
+                assert source is not None
+                target.write_bytes(source.read())
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise ValueError(f"{archive}: no archive of a check: {error}") from error
+    if not (folder / STATE_FILE).is_file():
+        raise ValueError(f"{archive}: no archive of a check: it has no {STATE_FILE}")

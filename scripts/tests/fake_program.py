@@ -1,0 +1,179 @@
+#!/usr/bin/python3 -SE
+"""A program in the place of convscope, for tests of gpu-check: its verbs and files, and faults on request.
+
+Beside it lies behaviour.json: {"cudnn": false} takes cuDNN away, {"gpu": ""} the GPU. Under "stages", by the
+name of a run's folder or by a verb: "crash", "hang", "deaf" (hangs and ignores SIGTERM), "garbage" (prints
+without end), "no_results", "cut_results", "die_once" (killed after half the rows, the first time), "disk"
+(ends as on a full disk).
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BEHAVIOUR = json.loads((HERE / "behaviour.json").read_text())
+OURS = {"direct.tiled.cuda": 1.5, "implicit_gemm.simt.cuda": 1.0}
+CUDNN = {"cudnn.implicit_gemm.cuda": 2.0, "cudnn.get.cuda": 1.25}
+
+
+def document(value):
+    print(json.dumps(value, indent=1))
+
+
+def misbehave(fault):
+    if fault == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if fault in ("hang", "deaf"):
+        if fault == "deaf":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("hanging", flush=True)
+        while True:
+            time.sleep(60)
+    if fault == "garbage":
+        while True:
+            os.write(1, os.urandom(65536))
+    if fault == "disk":
+        print("convscope: journal.jsonl: No space left on device", file=sys.stderr)
+        sys.exit(1)
+
+
+def algorithms(patterns):
+    every = {**OURS, **(CUDNN if BEHAVIOUR.get("cudnn", True) else {})}
+    starts = [pattern.partition("*")[0] for pattern in patterns.split(",")] if patterns else list(OURS)
+    return [name for name in every if any(name.startswith(start) for start in starts)]
+
+
+def plan_of(arguments):
+    flags, words = {}, iter(arguments)
+    config = next(words)
+    for word in words:
+        flags[word] = "" if word in ("--aa", "--dry-run") else next(words)
+    suite = json.loads(Path(config).read_text())
+    passes = flags.get("--pass", "forward,backward_data,backward_filter").split(",")
+    keys = [
+        {
+            "network": suite["name"],
+            "layer": layer["name"],
+            "problem": f"{direction} {math} {layout} n={flags.get('--batch', 2)}",
+            "algorithm": algorithm,
+        }
+        for layer in suite["layers"]
+        for direction in passes
+        for math in flags.get("--math", "fp32").split(",")
+        for layout in flags.get("--layout", "nchw").split(",")
+        for algorithm in algorithms(flags.get("--algorithm", ""))
+    ]
+    return flags, {"kind": "run", "argv": sys.argv, "keys": keys}
+
+
+def record_of(key, measure):
+    name = key["algorithm"]
+    seconds = {**OURS, **CUDNN}[name] * 1e-3
+    return {
+        "key": key,
+        "algorithm": {"id": name, "provider": "cudnn" if name in CUDNN else "convscope"},
+        "outcome": BEHAVIOUR.get("outcome", "measured" if measure else "verified_only"),
+        "reason": "",
+        "note": BEHAVIOUR.get("note", ""),
+        "time": {"full": {"median_seconds": seconds, "samples_seconds": [seconds] * 10}} if measure else None,
+        "health": {"throttled": False},
+    }
+
+
+def write_results(folder, plan, records, complete):
+    fault = BEHAVIOUR.get("stages", {}).get(folder.name, "")
+    if fault == "no_results":
+        return
+    environment = {"complete": complete, "program": {"commit": "c0ffee"}}
+    text = json.dumps({"schema_version": 2, "environment": environment, "records": records})
+    (folder / "results.json").write_text(text[: len(text) // 2] if fault == "cut_results" else text)
+
+
+def carry_out(folder, verb):
+    """Goes on from the journal in `folder`, as convscope does."""
+    lines = (folder / "journal.jsonl").read_text().splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        (folder / "journal.jsonl").write_text("".join(lines[:-1]))
+        lines = lines[:-1]
+    if not lines:
+        print("convscope: the journal has no plan", file=sys.stderr)
+        sys.exit(2)
+    plan = json.loads(lines[0])
+    records = [json.loads(line)["record"] for line in lines[1:]]
+    fault = BEHAVIOUR.get("stages", {}).get(folder.name, "")
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+    misbehave(fault)
+    with (folder / "journal.jsonl").open("a") as journal:
+        for number, key in enumerate(plan["keys"][len(records) :]):
+            if stopped:
+                write_results(folder, plan, records, False)
+                sys.exit(130)
+            if fault == "die_once" and number == len(plan["keys"]) // 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(BEHAVIOUR.get("seconds", 0))
+            records.append(record_of(key, verb == "run"))
+            text = json.dumps({"kind": "record", "record": records[-1]}) + "\n"
+            journal.write(text[:9])
+            journal.flush()
+            journal.write(text[9:])
+            journal.flush()
+    write_results(folder, plan, records, True)
+    bad = sum(record["outcome"] in ("wrong", "failed", "crashed", "timeout") for record in records)
+    print(f"{len(records)} rows")
+    sys.exit(1 if bad else 0)
+
+
+def run(verb, arguments):
+    if arguments == ["--help"]:
+        print("  --time-limit S\n  --stage-limit S")
+        return
+    if arguments[0] == "--resume":
+        carry_out(Path(arguments[1]), verb)
+    flags, plan = plan_of(arguments)
+    if "--dry-run" in flags:
+        print("alexnet conv1: ...\n" + "\n".join(f"    {key['algorithm']}" for key in plan["keys"]))
+        print(f"{len(plan['keys'])} groups, {len(plan['keys'])} candidates, roughly 1 s")
+        return
+    folder = Path(flags["--out"])
+    folder.mkdir(parents=True)
+    (folder / "journal.jsonl").write_text(json.dumps(plan) + "\n")
+    if "--record" in flags:
+        Path(flags["--record"]).write_text('{"answers": []}\n')
+    carry_out(folder, verb)
+
+
+def list_things(what, as_json):
+    if what == "devices":
+        name = BEHAVIOUR.get("gpu", "Scripted GPU")
+        gpu = [{"kind": "cuda", "name": name}] if name else []
+        if as_json:
+            document([{"kind": "cpu", "name": "a CPU"}, *gpu])
+        else:
+            print("  device  name\n  cpu     a CPU\n" + ("" if gpu else "no CUDA device: no driver"))
+    elif what == "algorithms":
+        missing = None if BEHAVIOUR.get("cudnn", True) else "libcudnn.so.9 was not found in /usr/lib"
+        rows = [{"id": name, "provider": "convscope", "version": None, "refusal": None} for name in OURS]
+        rows += [{"id": n, "provider": "cudnn", "version": "9.19.0", "refusal": missing} for n in CUDNN]
+        document(rows)
+
+
+def main():
+    verb, *arguments = sys.argv[1:]
+    with (HERE / "calls").open("a") as calls:
+        calls.write(" ".join(sys.argv[1:]) + "\n")
+    if verb in BEHAVIOUR.get("stages", {}):
+        misbehave(BEHAVIOUR["stages"][verb])
+    if verb == "list":
+        list_things(arguments[0], "--json" in arguments)
+    elif verb == "info":
+        document({"program": {"commit": "c0ffee"}, "ceilings": []})
+    else:
+        run(verb, arguments)
+
+
+main()
