@@ -1,0 +1,175 @@
+"""scripts/import-gpu-check: what it keeps and writes, and the design notes' predictions beside results."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from gpu_check import archive, predictions, state
+
+PROBLEM = "forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2 dilation=1x1 groups=1"
+REPORT = """#!/bin/sh
+echo "$@" >>"$(dirname "$0")/calls"
+case "$1" in keep) [ ! -e "$(dirname "$0")/refuse" ] ;; esac
+"""
+
+
+def record(milliseconds, algorithm="implicit_gemm.simt.cuda", outcome="measured", **changes):
+    return {
+        "key": {"network": "alexnet", "layer": "conv2", "problem": PROBLEM, "algorithm": algorithm},
+        "algorithm": {"id": algorithm, "provider": "convscope"},
+        "device": {"name": "Scripted GPU"},
+        "outcome": outcome,
+        "note": "",
+        "time": {"full": {"median_seconds": milliseconds * 1e-3}} if outcome == "measured" else None,
+        "ceilings": {"fma_flops": 6e13, "tf32_flops": 4e14},
+        **changes,
+    }
+
+
+@pytest.fixture
+def checkout(root, tmp_path):
+    """A checkout with a convscope-report that only writes down what it is asked."""
+    folder = tmp_path / "checkout"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(root / "scripts" / "import-gpu-check", folder / "scripts")
+    shutil.copytree(root / "scripts" / "gpu_check", folder / "scripts" / "gpu_check")
+    (folder / "algorithms").mkdir()
+    shutil.copy(root / "algorithms" / "predictions.csv", folder / "algorithms")
+    report = folder / "scripts" / "convscope-report"
+    report.write_text(REPORT)
+    report.chmod(0o755)
+    return folder
+
+
+def make_archive(folder, runs):
+    check = folder / "check"
+    done = state.State(device="NVIDIA H200")
+    for stage, document in runs.items():
+        (check / "runs" / stage).mkdir(parents=True)
+        text = document if isinstance(document, str) else json.dumps(document)
+        (check / "runs" / stage / "results.json").write_text(text)
+        done.of(stage).status = "passed"
+    check.mkdir(exist_ok=True)
+    state.save(done, check)
+    (check / "summary.txt").write_text("a summary\n")
+    file = folder / "check.tar.xz"
+    archive.write_archive(file, check, done, list(runs))
+    shutil.rmtree(check)
+    return file
+
+
+def document(records, complete=True):
+    return {"environment": {"complete": complete, "started": "2026-11-24T10:00:00Z"}, "records": records}
+
+
+def run_import(checkout, file):
+    script = checkout / "scripts" / "import-gpu-check"
+    run = subprocess.run([sys.executable, script, file], capture_output=True, text=True, timeout=60)
+    calls = checkout / "scripts" / "calls"
+    return run, calls.read_text().splitlines() if calls.exists() else []
+
+
+def test_finished_runs_are_kept_under_their_machine_and_tables_written(checkout, tmp_path):
+    runs = {
+        "alexnet-forward": document([record(4.2)]),
+        "alexnet-aa": document([record(4.2)]),
+        "smoke": document([record(0, outcome="verified_only")]),
+        "vgg-16": document([record(4.2)], complete=False),
+        "resnet-50": '{"cut',
+    }
+    run, calls = run_import(checkout, make_archive(tmp_path, runs))
+    assert run.returncode == 0, run.stderr
+    kept = [call for call in calls if call.startswith("keep ")]
+    assert len(kept) == 2
+    assert "--machine nvidia-h200 --name 2026-11-24-alexnet-forward" in "\n".join(kept)
+    assert any(call.startswith("table layers") for call in calls)
+    assert any(call.startswith("compare ") for call in calls)
+    assert "not kept: vgg-16: unfinished, 1 rows" in run.stdout
+    assert "not kept: resnet-50" in run.stdout
+    assert (tmp_path / "check-report" / "summary.txt").read_text() == "a summary\n"
+    assert "predictions were wrong" in (tmp_path / "check-report" / "predictions.txt").read_text()
+
+
+def test_a_run_that_is_refused_has_no_tables(checkout, tmp_path):
+    (checkout / "scripts" / "refuse").touch()
+    run, calls = run_import(checkout, make_archive(tmp_path, {"alexnet-forward": document([record(4.2)])}))
+    assert run.returncode == 0
+    assert "0 runs kept" in run.stdout
+    assert not any(call.startswith("table") for call in calls)
+
+
+def test_what_is_no_archive_or_has_no_run_is_said_to_be(checkout, tmp_path):
+    file = tmp_path / "x.tar.xz"
+    file.write_bytes(b"nonsense")
+    run, _ = run_import(checkout, file)
+    assert run.returncode == 2
+    assert "no archive of a check" in run.stderr
+    run, _ = run_import(checkout, make_archive(tmp_path, {}))
+    assert run.returncode == 1
+
+
+@pytest.fixture(scope="module")
+def stated(root):
+    return predictions.load(root / "algorithms" / "predictions.csv")
+
+
+def test_every_prediction_stands_in_its_note_in_those_words(root, stated):
+    for prediction in stated:
+        note = " ".join((root / prediction.source).read_text().split())
+        assert " ".join(prediction.words.split()) in note, f"{prediction.source}: {prediction.words}"
+
+
+def test_the_figures_of_a_prediction_are_in_its_words_or_follow_from_them(stated):
+    follows = {("implicit_gemm.tensor.cuda", "3xtf32")}  # 63% of a third
+    for prediction in stated:
+        if (prediction.algorithm, prediction.math) in follows:
+            assert prediction.high == pytest.approx(0.63 / 3)
+            continue
+        for value in {prediction.low, prediction.high} - {None}:
+            scales = (100,) if prediction.quantity == "nominal share" else (1, 1000)
+            said = [float(n) for n in re.findall(r"\d+(?:\.\d+)?", prediction.words)]
+            assert any(value * scale == pytest.approx(n) for scale in scales for n in said), prediction
+
+
+def test_predictions_name_algorithms_and_layers_that_exist(root, stated, run_convscope):
+    listing = json.loads(run_convscope("list", "algorithms", "--json").stdout)
+    layers = {layer["name"] for layer in json.loads((root / "configs/alexnet.json").read_text())["layers"]}
+    assert {p.algorithm for p in stated} <= {entry["id"] for entry in listing}
+    assert {layer for p in stated for layer in p.layers} <= layers
+
+
+def judged(stated, records):
+    chosen = [p for p in stated if p.algorithm == "implicit_gemm.simt.cuda"]
+    return {(p.quantity, layer): verdict for p, layer, _, verdict in predictions.judge(chosen, records)}
+
+
+def test_predictions_are_right_within_a_tenth_and_else_wrong_by_so_much(stated):
+    assert predictions.nominal_flops(PROBLEM) == pytest.approx(229.3e9, rel=1e-3)
+    assert judged(stated, [record(4.5)])["ms", "conv2"] == "right"
+    assert judged(stated, [record(8.4)])["ms", "conv2"] == "WRONG: +100%"
+    assert judged(stated, [record(2.1)])["ms", "conv2"] == "WRONG: -50%"
+    # 229.3 GFLOP in 8.4 ms are 27.3 TFLOP/s, 46% of 60: below a bound of 82% nothing is wrong.
+    assert judged(stated, [record(8.4)])["nominal share", "conv2"] == "right"
+    assert judged(stated, [record(3.0)])["nominal share", "conv2"] == "WRONG: +55%"
+
+
+def test_a_prediction_without_a_row_or_a_ceiling_says_why(stated):
+    assert judged(stated, [])["ms", "conv2"] == "not run"
+    assert judged(stated, [record(1, outcome="unsupported")])["ms", "conv2"] == "unsupported"
+    assert judged(stated, [record(4.2, ceilings=None)])["nominal share", "conv2"] == "no ceiling"
+    lines = predictions.report(stated, [record(8.4)])
+    assert lines[-1].startswith("1 of 2 predictions were wrong")
+
+
+@pytest.mark.parametrize(
+    "line", ["a,b,forward,fp32,nchw,speed,is,1,1,x,y", "a,b,forward,fp32,nchw,ms,at most,1,1,x,y"]
+)
+def test_a_line_that_is_no_prediction_is_refused(tmp_path, line):
+    file = tmp_path / "predictions.csv"
+    file.write_text(",".join(predictions.COLUMNS) + "\n" + line + "\n")
+    with pytest.raises(ValueError, match="line 2"):
+        predictions.load(file)
