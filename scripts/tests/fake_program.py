@@ -16,6 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BEHAVIOUR = json.loads((HERE / "behaviour.json").read_text())
+SHAPE = "c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2 dilation=1x1 groups=1"
 OURS = {"direct.tiled.cuda": 1.5, "implicit_gemm.simt.cuda": 1.0}
 CUDNN = {"cudnn.implicit_gemm.cuda": 2.0, "cudnn.get.cuda": 1.25}
 
@@ -58,7 +59,7 @@ def plan_of(arguments):
         {
             "network": suite["name"],
             "layer": layer["name"],
-            "problem": f"{direction} {math} {layout} n={flags.get('--batch', 2)}",
+            "problem": f"{direction} {math} {layout} n={flags.get('--batch', 2)} {SHAPE}",
             "algorithm": algorithm,
         }
         for layer in suite["layers"]
@@ -88,7 +89,7 @@ def write_results(folder, plan, records, complete):
     fault = BEHAVIOUR.get("stages", {}).get(folder.name, "")
     if fault == "no_results":
         return
-    environment = {"complete": complete, "program": {"commit": "c0ffee"}}
+    environment = {"complete": complete, "started": "2026-01-31T12:00:00Z", "program": {"commit": "c0ffee"}}
     text = json.dumps({"schema_version": 2, "environment": environment, "records": records})
     (folder / "results.json").write_text(text[: len(text) // 2] if fault == "cut_results" else text)
 
