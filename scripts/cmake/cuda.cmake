@@ -40,6 +40,10 @@ endif()
 
 # Warnings of the host compiler are those that the code nvcc generates can keep.
 set(CONVSCOPE_CUDA_FLAGS -Xcompiler=-Wall,-Wextra,-fno-math-errno,-fopenmp -lineinfo --expt-relaxed-constexpr -Xptxas=-v)
+# Machine code packed as small as nvcc can: three quarters of the program is that, and a bundle of it has to travel.
+if(CONVSCOPE_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+  list(APPEND CONVSCOPE_CUDA_FLAGS --compress-mode=size)
+endif()
 if(CONVSCOPE_WERROR)
   list(APPEND CONVSCOPE_CUDA_FLAGS -Werror=all-warnings -Xcompiler=-Werror)
 endif()

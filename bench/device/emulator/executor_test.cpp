@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/device/emulator/every_order_test.hpp"
 #include "bench/device/emulator/test_kernels/diagnostics.hpp"
+#include "diagnostics_source.hpp"
 
 namespace convscope {
 namespace {
@@ -50,7 +51,7 @@ Outcome run(DiagnosticKernels::Launch kernel, EmulatorOptions options = {}, unsi
 // "diagnostics.cu:LINE" of the line that ends in that comment.
 std::string place(const std::string& comment) {
   const std::string file = "bench/device/emulator/test_kernels/diagnostics.cu";
-  std::ifstream source(std::string(CONVSCOPE_SOURCE_DIR) + "/" + file);
+  std::istringstream source(kDiagnosticsSource);
   int number = 0;
   for (std::string line; std::getline(source, line);) {
     ++number;

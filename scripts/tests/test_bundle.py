@@ -1,0 +1,178 @@
+"""scripts/bundle: its size, what it asks of a machine, that it runs with the C library and Python alone."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+import tarfile
+from pathlib import Path
+
+import pytest
+
+# Of Python's own folder: large, and not the standard library that gpu-check may use.
+MODULES_LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "site-packages", "dist-packages")
+
+
+@pytest.fixture(scope="module")
+def script(root):
+    """scripts/bundle as a module; it is run for its functions, not for its end."""
+    source = (root / "scripts" / "bundle").read_text().rpartition("sys.exit(main())")[0]
+    loader = importlib.machinery.SourceFileLoader("bundle", str(root / "scripts" / "bundle"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bundle", loader))
+    module.__file__ = str(root / "scripts" / "bundle")
+    exec(compile(source, "bundle", "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture(scope="module")
+def bundle(root, convscope, tmp_path_factory):
+    """A bundle of the build that is under test."""
+    build = convscope.parent
+    commands = build / "compile_commands.json"
+    if not commands.is_file() or "CONVSCOPE_HAS_CUDA" not in commands.read_text():
+        pytest.skip(f"{build} was built without nvcc")
+    if not list(build.rglob("emulator_test")):
+        pytest.skip(f"{build} has the program only, not its tests")
+    folder = tmp_path_factory.mktemp("made") / "convscope-bundle"
+    run = subprocess.run(
+        [root / "scripts" / "bundle", "--build", build, folder], capture_output=True, text=True, timeout=600
+    )
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def small_root(bundle, tmp_path_factory):
+    """A root folder with the C library, Python and the unpacked bundle, and how to run a command in it."""
+    folder = tmp_path_factory.mktemp("root")
+    python = Path("/usr/bin/python3").resolve()
+    standard = Path(f"/usr/lib/{python.name}")
+    if not python.is_file() or not standard.is_dir():
+        pytest.skip("there is no Python of the system's")
+    left_out = shutil.ignore_patterns("__pycache__", *MODULES_LEFT_OUT)
+    shutil.copytree(standard, folder / standard.relative_to("/"), symlinks=True, ignore=left_out)
+    machine = sysconfig.get_config_var("MULTIARCH") or "x86_64-linux-gnu"
+    objects = [python, Path("/bin/sh").resolve(), *sorted((standard / "lib-dynload").glob("*.so"))]
+    wanted = {Path(name) for name in ("/usr/bin/env",)} | {python, Path("/bin/sh").resolve()}
+    for program in [*objects, Path("/usr/bin/env")]:
+        listed = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+        wanted |= {Path(path) for path in re.findall(r"(/\S+\.so\S*) \(", listed)}
+    for name in ("libm", "libdl", "librt", "libpthread", "libresolv"):  # of the C library, too
+        wanted |= set(Path(f"/lib/{machine}").glob(f"{name}.so.?"))
+    for path in wanted:
+        if "libstdc++" in path.name or "libgomp" in path.name or "libgcc_s" in path.name:
+            continue  # what a bundle must bring
+        target = folder / path.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path.resolve(), target)
+    for link, target in (("usr/bin/python3", python.name), ("bin/sh", Path("/bin/sh").resolve().name)):
+        (folder / link).parent.mkdir(parents=True, exist_ok=True)
+        if not (folder / link).exists():
+            (folder / link).symlink_to(f"/usr/bin/{target}")
+    for empty in ("proc", "dev", "tmp"):
+        (folder / empty).mkdir()
+    (folder / "dev" / "null").touch()
+    with tarfile.open(bundle.with_name(bundle.name + ".tar.xz")) as tar:
+        tar.extractall(folder, filter="tar")
+
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+
+    def run(command):
+        mounts = 'mount --rbind /proc "$0/proc" && mount --bind /dev/null "$0/dev/null"'
+        inside = f'{mounts} && exec chroot "$0" {command}'
+        return subprocess.run(
+            ["unshare", "--mount", *as_root, "sh", "-c", inside, folder],
+            capture_output=True, text=True, timeout=300, env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+        )  # fmt: skip
+
+    tried = run("/usr/bin/python3 -c 'import json, lzma, tarfile, ctypes'")
+    if tried.returncode != 0:
+        pytest.skip(f"a root folder of one's own is denied here: {tried.stderr.strip()}")
+    return run
+
+
+def test_it_is_small(bundle, script):
+    size = sum(path.stat().st_size for path in bundle.rglob("*") if path.is_file())
+    assert size <= script.LIMIT_BYTES
+    assert (bundle / "gpu_check" / "__init__.py").is_file()
+    assert {path.name for path in (bundle / "bin" / "tests").iterdir()} == set(script.TESTS)
+
+
+def test_it_needs_no_library_of_the_cpu_rows(bundle):
+    listing = subprocess.run(
+        ["objdump", "-p", bundle / "bin" / "convscope"], capture_output=True, text=True
+    ).stdout
+    needed = re.findall(r"NEEDED +(\S+)", listing)
+    assert not [name for name in needed if "dnnl" in name or "blas" in name]
+    rows = subprocess.run(
+        [bundle / "bin" / "convscope", "list", "algorithms", "--json"], capture_output=True, text=True
+    )
+    refusals = {row["id"]: row["refusal"] for row in json.loads(rows.stdout)}
+    assert "oneDNN" in refusals["onednn.auto.cpu"]
+    assert "OpenBLAS" in refusals["im2col_gemm.cpu"]
+    assert refusals["direct.cpu"] is None
+
+
+def test_no_file_insists_on_a_newer_c_library_than_2_35(bundle, script):
+    for path in [*(bundle / "bin").rglob("*"), *(bundle / "lib").iterdir()]:
+        if path.is_file():
+            needs = script.version_needs(path.read_bytes())
+            assert any(name.startswith("GLIBC_") for _, name, _ in needs)
+            assert not [name for _, name, insists in needs if insists and script.is_newer(name)], path.name
+
+
+def test_a_newer_need_is_found_and_waived(script, tmp_path):
+    source, library = tmp_path / "x.c", tmp_path / "libx.so"
+    source.write_text('#include <stdio.h>\nvoid f(void) { puts(""); }\n')
+    subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", library], check=True)
+    before = script.version_needs(library.read_bytes())
+    assert [name for _, name, insists in before if insists and name.startswith("GLIBC_2.")]
+    oldest, script.GLIBC = script.GLIBC, (2, 1)
+    try:
+        script.waive_newer(library)
+        after = script.version_needs(library.read_bytes())
+        assert [name for _, name, _ in after] == [name for _, name, _ in before]
+        assert not [name for _, name, insists in after if insists and script.is_newer(name)]
+    finally:
+        script.GLIBC = oldest
+    assert not script.is_newer("GLIBC_2.35")
+    assert script.is_newer("GLIBC_2.36")
+    assert not script.is_newer("GLIBC_PRIVATE")
+    assert not script.is_newer("GLIBCXX_3.4.30")
+
+
+def test_its_tests_pass_where_there_is_only_the_c_library_and_python(small_root, script):
+    for name in script.TESTS:
+        run = small_root(f"/convscope-bundle/bin/tests/{name} --gtest_brief=1")
+        assert run.returncode == 0, f"{name}: {run.stdout[-2000:]}{run.stderr}"
+
+
+def test_its_program_and_gpu_check_run_there(small_root):
+    flags = (
+        "--device emulator --pass forward --layout nchw --algorithm 'implicit_gemm.simt*' --out /tmp/verified"
+    )
+    run = small_root(f"/convscope-bundle/bin/convscope verify /convscope-bundle/configs/smoke.json {flags}")
+    assert run.returncode == 0, run.stdout + run.stderr
+    run = small_root("/convscope-bundle/gpu-check --dry-run")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "alexnet-forward" in run.stdout
+    run = small_root("/convscope-bundle/gpu-check /tmp/check")
+    assert run.returncode == 2, run.stdout + run.stderr
+    assert "there is nothing to check without a GPU" in run.stderr
+
+
+def test_a_folder_that_is_no_bundle_is_left_alone(root, tmp_path):
+    (tmp_path / "precious").write_text("text")
+    run = subprocess.run(
+        [root / "scripts" / "bundle", "--build", tmp_path, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 1
+    assert "is no bundle" in run.stderr
+    assert (tmp_path / "precious").read_text() == "text"
