@@ -171,6 +171,13 @@ void SpectralPlan::invert(Block rows, Block columns, const Areas& areas, float* 
       [&](std::span<const Batch> group, float* scratch) { invert_tiles(size_, group, tensor, scratch); });
 }
 
+// Two products in turn are added to each part of Y for every piece of the depth.
+double SpectralPlan::longest_sum() const {
+  const int64_t pieces =
+      ceil_div(geometry_.depth(), blocking_.depth) * ceil_div(blocking_.depth, kProductDepth);
+  return static_cast<double>(std::min(blocking_.depth, kProductDepth) + 2 * pieces);
+}
+
 void SpectralPlan::prepare(const ConvArgs& args, Queue&) {
   if (!blocking_.keep_filters) return;
   for (int64_t group = 0; group < groups_; ++group)

@@ -22,6 +22,7 @@ class SpectralPlan final : public Plan {
   bool has_prepare() const override { return blocking_.keep_filters; }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
+  double longest_sum() const override;
 
  private:
   struct Block {

@@ -19,6 +19,8 @@ class ConvolutionPlan : public Plan {
  public:
   int64_t workspace_bytes() const override { return arena_.bytes(); }
   std::string implementation() const override { return geometry_.describe(); }
+  // In registers, over the lanes read.
+  double longest_sum() const override { return static_cast<double>(depth_); }
 
  protected:
   ConvolutionPlan(const Geometry& geometry, const PlanOptions& options);

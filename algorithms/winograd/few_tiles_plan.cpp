@@ -15,6 +15,9 @@ class FewTilesPlan final : public ConvolutionPlan {
   FewTilesPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
   bool pays(const DeviceInfo& device, const PlanOptions& options) const;
   void run(const ConvArgs& args, Queue& queue) override;
+  double longest_sum() const override {
+    return static_cast<double>(std::min(depth_, depth_together_) + ceil_div(depth_, depth_together_));
+  }
 
  private:
   int64_t filter_floats_together() const { return odd_lines(depth_together_ * panel_columns_); }

@@ -17,6 +17,10 @@
 namespace convscope::winograd {
 namespace {
 
+// Tiles that are summed in registers before they are added to the products: rounding errors grow with the
+// number of additions that follow one another.
+constexpr int64_t kLongestRun = 256;
+
 class FilterGradientPlan final : public Plan {
  public:
   FilterGradientPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
@@ -24,6 +28,7 @@ class FilterGradientPlan final : public Plan {
   int64_t workspace_bytes() const override { return arena_.bytes(); }
   std::string implementation() const override { return geometry_.describe(); }
   void run(const ConvArgs& args, Queue& queue) override;
+  double longest_sum() const override;
 
  private:
   // One group's block: its tensors, planes and sums.
@@ -195,9 +200,19 @@ void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel
       for (int64_t row = 0; row < rows; ++row) std::fill_n(c + row * products_.row, panel_columns_, 0.0f);
     return;
   }
-  const int64_t first = tiles.begin * panel_columns_;
-  gemm_columns(a + first, panel_columns_, {b + first}, c, products_.row, rows, panel_columns_, tiles.count,
-               work.first ? GemmMode::overwrite : GemmMode::add);
+  const int64_t run = ceil_div(tiles.count, ceil_div(tiles.count, kLongestRun));
+  for (int64_t from = 0; from < tiles.count; from += run) {
+    const int64_t at = (tiles.begin + from) * panel_columns_;
+    gemm_columns(a + at, panel_columns_, {b + at}, c, products_.row, rows, panel_columns_,
+                 std::min(run, tiles.count - from),
+                 work.first && from == 0 ? GemmMode::overwrite : GemmMode::add);
+  }
+}
+
+double FilterGradientPlan::longest_sum() const {
+  const int64_t tiles = blocks_.front().strips() * geometry_.tile_columns();
+  const int64_t blocks = ceil_div(static_cast<int64_t>(blocks_.size()), slices_);
+  return static_cast<double>(std::min(tiles, kLongestRun) + blocks * ceil_div(tiles, kLongestRun) + slices_);
 }
 
 void FilterGradientPlan::multiply(const Work& work, int64_t index) const {

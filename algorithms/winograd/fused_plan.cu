@@ -289,6 +289,11 @@ class FusedPlan final : public Plan {
 
   int64_t workspace_bytes() const override { return filters_.floats * static_cast<int64_t>(sizeof(float)); }
   std::string implementation() const override { return geometry_.describe(); }
+  // In registers, over the channels read.
+  double longest_sum() const override {
+    const bool forward = geometry_.problem.pass == Pass::forward;
+    return static_cast<double>((forward ? geometry_.image : geometry_.signal).channels);
+  }
   bool has_prepare() const override { return true; }
   void prepare(const ConvArgs& args, Queue& queue) override {
     queue.phase(Phase::prepare);

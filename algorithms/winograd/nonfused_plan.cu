@@ -30,6 +30,7 @@ class ChunkedPlan : public Plan {
     if (chunking_.splits > 1) text += ", " + std::to_string(chunking_.splits) + " splits";
     return text;
   }
+  double longest_sum() const override { return winograd::longest_sum(geometry_, chunking_); }
 
  protected:
   struct Chunk {

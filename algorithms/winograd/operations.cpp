@@ -107,14 +107,19 @@ OperationCount count_operations(const Geometry& geometry) {
   return count;
 }
 
-double term_growth(const Geometry& geometry) {
+TermGrowth term_growth(const Geometry& geometry) {
   const LineCosts& costs = line_costs();
   const bool gradient = geometry.problem.pass == Pass::backward_filter;
   const auto squared = [&](const Axis& axis) {
     const int taps = gradient ? axis.tiles.front().size : axis.taps;
     return costs.squared_growth[axis.largest_alpha()][taps];
   };
-  return std::sqrt(squared(geometry.h) * squared(geometry.w));
+  const SquaredGrowth h = squared(geometry.h), w = squared(geometry.w);
+  return {std::sqrt(h.largest * w.largest), std::sqrt(h.mean * w.mean)};
+}
+
+double sum_growth(const Geometry& geometry) {
+  return 1.1 * term_growth(geometry).mean;
 }
 
 }  // namespace convscope::winograd

@@ -6,6 +6,9 @@
 // Planes have their own sizes (GemmArguments::products): a plane of the larger tiles alone has fewer blocks.
 // Slabs in shared memory are [k][row]. Where the operands are contiguous along k they are turned while they
 // are stored; rows of kM + 4 floats put the two halves of a warp on different banks then.
+//
+// A sum stays in registers for kGemmRun products and is then added to C: rounding errors grow with the number
+// of additions that follow one another, and backward-filter has as many products as there are tiles.
 #include <algorithm>
 
 #include "algorithms/common/register_tile.cuh"
@@ -100,7 +103,7 @@ struct Target {
 
 template <typename T>
 __device__ __forceinline__ void store_tile(const GemmArguments& g, const Target& target,
-                                           const float (&sums)[8][8]) {
+                                           const float (&sums)[8][8], bool accumulate) {
   const Corner at = corner<T::kN>();
   UNROLL
   for (int i = 0; i < 8; ++i) {
@@ -115,9 +118,9 @@ __device__ __forceinline__ void store_tile(const GemmArguments& g, const Target&
       if (column >= (g.transposed ? target.m_end : target.n_end)) continue;
       float* const to = target.c + static_cast<int64_t>(row) * g.c_row + column;
       if (g.transposed)
-        store_four(to, sums[j][i], sums[j + 1][i], sums[j + 2][i], sums[j + 3][i], g.accumulate);
+        store_four(to, sums[j][i], sums[j + 1][i], sums[j + 2][i], sums[j + 3][i], accumulate);
       else
-        store_four(to, sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3], g.accumulate);
+        store_four(to, sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3], accumulate);
     }
   }
 }
@@ -144,6 +147,12 @@ __device__ __forceinline__ void multiply_tile(const GemmArguments& g, const floa
   __syncthreads();
   int half = 0;  // of the shared memory
   for (int k0 = 0; k0 < depth; k0 += T::kDepth) {
+    if (k0 % kGemmRun == 0 && k0 > 0) {
+      store_tile<T>(g, target, sums, g.accumulate || k0 > kGemmRun);
+      UNROLL
+      for (auto& row : sums) UNROLL
+      for (float& sum : row) sum = 0;
+    }
     const float* const a_slab = a_slabs + half * T::kDepth * T::kARow + at.m;
     const float* const b_slab = b_slabs + half * T::kDepth * T::kBRow + at.n;
     a_loader.load(k0 + T::kDepth, g.a_row);
@@ -154,7 +163,7 @@ __device__ __forceinline__ void multiply_tile(const GemmArguments& g, const floa
     b_loader.store(b_slabs + half * T::kDepth * T::kBRow);
     __syncthreads();
   }
-  store_tile<T>(g, target, sums);
+  store_tile<T>(g, target, sums, g.accumulate || depth > kGemmRun);
 }
 
 // Blocks in the order m (fastest), n, split, group, plane: neighbours share their B.

@@ -96,6 +96,9 @@ struct GemmArguments {
 // The block tile of the GEMM: rows of `m`; columns and depth are fixed.
 inline constexpr int kGemmColumns = 128, kGemmDepth = 8;
 inline constexpr std::array kGemmRows{128, 96, 64};
+// Products that are summed in registers before they are added to C; a multiple of the depth.
+inline constexpr int kGemmRun = 256;
+static_assert(kGemmRun % kGemmDepth == 0);
 // The tile that computes least beyond the products, the largest of several.
 int gemm_rows_for(int64_t m);
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/winograd/operations.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
+#include "bench/algorithm/predicted_error.hpp"
 
 namespace convscope::winograd {
 namespace {
@@ -164,7 +167,18 @@ int64_t workspace_floats(const Geometry& geometry, const Chunking& chunk) {
   return planes.filters.floats * chunk.splits + planes.image.floats + planes.signal.floats;
 }
 
-// The fastest by the estimate of those that fit; one image at a time and no splits where nothing fits.
+double longest_sum(const Geometry& geometry, const Chunking& chunk) {
+  const PassPlanes planes = pass_planes(geometry, chunk.images);
+  const GemmArguments g =
+      plane_products(geometry, planes, tile_classes(geometry.h, geometry.w, chunk.images));
+  const int64_t depth = ceil_div(int64_t{g.split_depth}, int64_t{chunk.splits});
+  const int64_t chunks = is_backward_filter(geometry) ? ceil_div(geometry.problem.batch, chunk.images) : 1;
+  return static_cast<double>(std::min<int64_t>(depth, kGemmRun) +
+                             chunks * ceil_div(depth, int64_t{kGemmRun}) + chunk.splits);
+}
+
+// The fastest by the estimate of those that fit and whose sums are short enough; where nothing fits, one
+// image at a time and no splits.
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options) {
   Machine machine;
   if (device.kind == DeviceKind::cuda) {
@@ -175,8 +189,11 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
   constexpr int kMostSplits = 8;
   const int64_t batch = geometry.problem.batch;
   const int most_splits = is_backward_filter(geometry) ? kMostSplits : 1;
+  // Of verification's gate (bench/verify) as much as may be predicted, and a little less.
+  constexpr double kMostError = 2e-5 * kPredictedPartOfGate * 0.95;
+  const double most_additions = longest_sum_within(kMostError, sum_growth(geometry));
   Chunking best;
-  double least = 0;
+  double least = 0, least_excess = 0;  // of the best
   int64_t last = 0;
   for (int64_t chunks = 1; chunks <= batch; ++chunks) {
     const int64_t images = (batch + chunks - 1) / chunks;
@@ -190,8 +207,10 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
         break;
       const double seconds =
           seconds_of_chunk(geometry, chunk, machine) * static_cast<double>((batch + images - 1) / images);
-      if (least == 0 || seconds < least) {
+      const double excess = std::max(0.0, longest_sum(geometry, chunk) - most_additions);
+      if (least == 0 || std::pair(excess, seconds) < std::pair(least_excess, least)) {
         least = seconds;
+        least_excess = excess;
         best = chunk;
       }
     }

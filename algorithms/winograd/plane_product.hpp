@@ -32,11 +32,15 @@ PassPlanes pass_planes(const Geometry& geometry, int64_t images);
 // those of pass_planes() for as many or more.
 GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes, const TileClasses& classes);
 
-// How the batch is cut into chunks, and k of backward-filter into splits.
+// How the batch is cut into chunks, and k of backward-filter into splits. Backward-filter sums over all
+// tiles: where the cap allows it, there are splits enough for the error that longest_sum() lets expect.
 struct Chunking {
   int64_t images = 1;
   int splits = 1;
 };
+// Additions that follow one another (Plan::longest_sum()): kGemmRun in registers, then those to C, one for
+// each run and chunk, and those of the splits.
+double longest_sum(const Geometry& geometry, const Chunking& chunking);
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 

@@ -182,17 +182,19 @@ __global__ void __launch_bounds__(kThreads)
       const bool inside = tile.inside && lane.inside && w >= 0 && w < a.map.w;
       float* const to = tensor + tile.offset + lane.offset + w * a.map.stride_w;
       const float* const from = exchange + pixel.element * (columns | 1) + pixel.index;
-      with_line<InterpolateLine>(at.cls.h.alpha, at.cls.h.size, [&]<typename L>() {
-        float in[L::kIn], out[L::kOut];
-        UNROLL
-        for (int i = 0; i < L::kIn; ++i) in[i] = from[i * kLineFloats];
-        L::apply(in, out);
-        UNROLL
-        for (int i = 0; i < L::kOut; ++i) {
-          const int y = h + i * a.map.step_h;
-          if (inside && y >= 0 && y < a.map.h) to[y * a.map.stride_h] = out[i];
-        }
-      });
+      // Of pixels outside nobody has written the lines.
+      if (inside)
+        with_line<InterpolateLine>(at.cls.h.alpha, at.cls.h.size, [&]<typename L>() {
+          float in[L::kIn], out[L::kOut];
+          UNROLL
+          for (int i = 0; i < L::kIn; ++i) in[i] = from[i * kLineFloats];
+          L::apply(in, out);
+          UNROLL
+          for (int i = 0; i < L::kOut; ++i) {
+            const int y = h + i * a.map.step_h;
+            if (y >= 0 && y < a.map.h) to[y * a.map.stride_h] = out[i];
+          }
+        });
     }
     __syncthreads();
   }

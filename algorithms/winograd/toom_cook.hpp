@@ -150,16 +150,20 @@ constexpr Factored<Rows, Columns> factor(const Matrix<Rows, Columns>& matrix) {
   return result;
 }
 
-// The square of how much larger the terms of F(Alpha - Taps + 1, Taps) in one dimension are than those of the
-// direct sum, for independent inputs of equal variance: the largest over the outputs of
-// sum over points of E[p][output]^2 |E_Taps[p]|^2 |B[p]|^2 / Taps.
+// How much larger the terms of F(Alpha - Taps + 1, Taps) in one dimension are than those of the direct sum,
+// in root mean square and squared, for independent inputs of equal variance: of an output sum over points of
+// E[p][output]^2 |E_Taps[p]|^2 |B[p]|^2 / Taps.
+struct SquaredGrowth {
+  double largest = 0, mean = 0;  // over the outputs
+};
 template <int Alpha, int Taps>
-constexpr double squared_growth() {
+constexpr SquaredGrowth squared_growth() {
+  constexpr int kOutputs = Alpha - Taps + 1;
   const auto data = data_matrix<Alpha>();
   const auto taps = evaluation_matrix<Alpha, Taps>();
-  const auto outputs = evaluation_matrix<Alpha, Alpha - Taps + 1>();
-  double largest = 0;
-  for (int k = 0; k < Alpha - Taps + 1; ++k) {
+  const auto outputs = evaluation_matrix<Alpha, kOutputs>();
+  SquaredGrowth growth;
+  for (int k = 0; k < kOutputs; ++k) {
     double sum = 0;
     for (int i = 0; i < Alpha; ++i) {
       double of_data = 0, of_taps = 0;
@@ -167,9 +171,10 @@ constexpr double squared_growth() {
       for (const Rational& entry : taps.at[i]) of_taps += entry.value() * entry.value();
       sum += outputs.at[i][k].value() * outputs.at[i][k].value() * of_taps * of_data / Taps;
     }
-    largest = sum > largest ? sum : largest;
+    growth.largest = sum > growth.largest ? sum : growth.largest;
+    growth.mean += sum / kOutputs;
   }
-  return largest;
+  return growth;
 }
 
 }  // namespace convscope::winograd

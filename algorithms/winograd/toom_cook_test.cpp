@@ -92,12 +92,12 @@ TEST(ToomCook, OppositePointsShareTheirWork) {
 }
 
 TEST(ToomCook, GrowthRisesWithThePoints) {
-  EXPECT_NEAR((squared_growth<1, 1>()), 1.0, 1e-12);
-  EXPECT_LT((squared_growth<4, 3>()), (squared_growth<6, 3>()));
-  EXPECT_LT((squared_growth<6, 3>()), (squared_growth<8, 3>()));
+  EXPECT_NEAR((squared_growth<1, 1>().largest), 1.0, 1e-12);
+  EXPECT_LT((squared_growth<4, 3>().largest), (squared_growth<6, 3>().largest));
+  EXPECT_LT((squared_growth<6, 3>().largest), (squared_growth<8, 3>().largest));
   // What the gate allows in two dimensions holds for twelve points in one.
-  const double in_two_dimensions = squared_growth<8, 3>() * squared_growth<8, 3>();
-  EXPECT_LT((squared_growth<12, 7>()), in_two_dimensions);
+  const double in_two_dimensions = squared_growth<8, 3>().largest * squared_growth<8, 3>().largest;
+  EXPECT_LT((squared_growth<12, 7>().largest), in_two_dimensions);
 }
 
 TEST(Rational, IsReducedWithAPositiveDenominator) {

@@ -202,7 +202,8 @@ constexpr void cost_pairs(LineCosts& costs) {
     constexpr auto factored = factor(evaluation_matrix<Alpha, N>());
     costs.evaluate[Alpha][N] = factored.flops(false);
     costs.interpolate[Alpha][N] = factored.flops(true);
-    constexpr double growth = squared_growth<Alpha, N>();  // by itself, as compilers limit one evaluation
+    constexpr SquaredGrowth growth =
+        squared_growth<Alpha, N>();  // by itself, as compilers limit one evaluation
     costs.squared_growth[Alpha][N] = growth;
     cost_pairs<Alpha, N + 1>(costs);
   }

@@ -36,12 +36,12 @@ struct VectorKernels {
 const VectorKernels& vector_kernels();
 
 // What the matrices cost: additions and multiplications of one line of each kind for one lane, and
-// [alpha][taps] the square of the growth of its terms (squared_growth()).
+// [alpha][taps] how its terms grow.
 struct LineCosts {
   int data[kLargestAlphaAlone + 1] = {};
   int evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
   int interpolate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
-  double squared_growth[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
+  SquaredGrowth squared_growth[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
 };
 const LineCosts& line_costs();
 

@@ -83,7 +83,10 @@ class Winograd final : public Algorithm {
     return count_operations(make_geometry(problem, rule_));
   }
   double error_growth(const ConvProblem& problem) const override {
-    return term_growth(make_geometry(problem, rule_));
+    return term_growth(make_geometry(problem, rule_)).largest;
+  }
+  double sum_growth(const ConvProblem& problem) const override {
+    return winograd::sum_growth(make_geometry(problem, rule_));
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "algorithms/winograd/operations.hpp"
 #include "algorithms/winograd/plane_product.hpp"
 
 namespace convscope {
@@ -70,6 +71,9 @@ class CudaWinograd : public Algorithm {
     return count_nonfused(geometry(problem));
   }
   double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
+  double sum_growth(const ConvProblem& problem) const override {
+    return winograd::sum_growth(geometry(problem));
+  }
 
  protected:
   Geometry geometry(const ConvProblem& problem) const { return make_geometry(problem, rule_); }

@@ -10,6 +10,7 @@
 
 #include "algorithms/winograd/odd_problems_test.hpp"
 #include "algorithms/winograd/winograd.hpp"
+#include "bench/algorithm/predicted_error.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -99,6 +100,41 @@ TEST_F(WinogradCuda, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
     expect_all_passes(name, "n=1 c=12 hw=27x27 k=16 rs=5x5 pad=2x2");
   for (const char* name : {"f4x4_3x3", "mixed", kFused4})
     expect_all_passes(name, "n=1 c=64 hw=13x13 k=48 rs=3x3 pad=1x1");
+}
+
+// The images of known layers, a few of the batch, four channels, on a GPU that has no use for splits: a
+// plane's sum runs over 2000 tiles and more. As one chain in registers the errors are above the limit.
+TEST_F(WinogradCuda, FilterGradientsOfManyTilesStayBelowTheGateAsPredicted) {
+  struct Layer {
+    const char* row;
+    winograd::TileRule tiles;
+    const char* shape;
+  };
+  const Layer kLayers[] = {
+      {"polyphase", {}, "nchw n=24 c=4 hw=227x227 k=4 rs=11x11 stride=4x4"},  // AlexNet conv1
+      {"f4x4_5x5", {4}, "nhwc n=56 c=4 hw=27x27 k=4 rs=5x5 pad=2x2"},         // AlexNet conv2
+      {"mixed", {}, "nchw n=2 c=4 hw=224x224 k=4 rs=3x3 pad=1x1"},            // VGG conv1_2
+      {"mixed", {}, "nhwc n=4 c=4 hw=149x149 k=4 rs=3x3"},                    // Inception v3 conv_1_1
+  };
+  for (const Layer& layer : kLayers) {
+    const ConvProblem problem = parse_problem(std::string("backward_filter fp32 ") + layer.shape);
+    SCOPED_TRACE(std::string(layer.row) + " on " + to_line(problem));
+    EmulatorDevice device;
+    const auto queue = device.make_queue();
+    const Algorithm& algorithm = variant(layer.row);
+    DeviceInfo small;
+    small.kind = DeviceKind::cuda;
+    small.cores = 32;
+    small.llc_bytes = int64_t{1} << 30;
+    const auto plan = emulated::make_nonfused_plan(winograd::make_geometry(problem, layer.tiles), small, {});
+    const double predicted = predicted_error(plan->longest_sum(), algorithm.sum_growth(problem));
+    Verification verification(problem, {.seed = 3, .sampled_outputs = 1024});
+    const Accuracy accuracy = verification.check_again(algorithm, *plan, device, *queue).accuracy;
+    ASSERT_TRUE(accuracy.relative_l2.has_value());
+    EXPECT_LT(*accuracy.relative_l2, kPredictedPartOfGate * accuracy.gate) << plan->implementation();
+    EXPECT_LT(*accuracy.relative_l2, 1.3 * predicted) << plan->implementation();
+    EXPECT_GT(*accuracy.relative_l2, 0.3 * predicted) << plan->implementation();
+  }
 }
 
 TEST_F(WinogradCuda, FusedKernelsAreRightOnRandomProblems) {

@@ -88,6 +88,10 @@ class Plan {
   virtual void prepare(const ConvArgs&, Queue&) {}
   // Computes the written tensor completely (no accumulation into it).
   virtual void run(const ConvArgs&, Queue&) = 0;
+  // FP32 additions of one run that follow one another on the longest way from a product to a result: those
+  // that are made in registers, and behind them what is added in memory, of chunks and of splits. The
+  // rounding errors of a sum of random terms grow with its root (predicted_error.hpp). 0: not said.
+  virtual double longest_sum() const { return 0; }
 };
 
 class Algorithm {
@@ -103,6 +107,9 @@ class Algorithm {
   // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
   // by the element-wise bound of bench/verify beside the gate on the relative L2 error.
   virtual double error_growth(const ConvProblem&) const { return 1.0; }
+  // How much larger the rounding errors of the sums of Plan::longest_sum() are in the result, in the mean
+  // over its elements and relative to them, than those of a direct sum of as many terms.
+  virtual double sum_growth(const ConvProblem&) const { return 1.0; }
 };
 
 }  // namespace convscope
