@@ -41,6 +41,7 @@ class FftConvolution final : public Algorithm {
     if (p.dilation != Extent2{1, 1})
       return Support::no(Reason::unsupported_dilation,
                          "dilation " + pair(p.dilation) + ": the FFT needs dilation 1x1");
+    if (p.filter == Extent2{1, 1}) return fft::nothing_to_transform();
     if (p.is_depthwise())
       return Support::no(Reason::unsupported_groups,
                          "groups " + std::to_string(p.groups) +

@@ -69,7 +69,7 @@ class FftCuda : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(FftCuda, IsRightOnAnImageOfOnePixel) {
-  expect_right_in_all_forms("n=1 c=1 hw=1x1 k=1 rs=1x1");
+  expect_right_in_all_forms("n=1 c=1 hw=1x2 k=1 rs=1x2");
 }
 TEST_P(FftCuda, IsRightOnOddSizesWithPadding) {
   expect_right_in_all_forms("n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1");
@@ -123,6 +123,12 @@ TEST_P(FftCuda, RefusesDilationDepthwiseOtherMathAndChwnWithTheirReasons) {
   EXPECT_EQ(support("chwn n=1 c=4 hw=9x9 k=4 rs=3x3").reason(), Reason::unsupported_layout);
 }
 
+TEST_P(FftCuda, RefusesAFilterOfOneTapWithItsReason) {
+  const Support refusal = support("n=1 c=2 hw=9x9 k=2 rs=1x1");
+  EXPECT_EQ(refusal.reason(), Reason::unsupported_filter);
+  EXPECT_THAT(refusal.why(), HasSubstr("filter 1x1: "));
+  EXPECT_TRUE(support("n=1 c=2 hw=9x9 k=2 rs=1x2"));
+}
 TEST_P(FftCuda, RefusesTensorsThatItCannotCountIn32Bits) {
   const Support refusal = support("n=4096 c=512 hw=56x56 k=8 rs=3x3");
   EXPECT_EQ(refusal.reason(), Reason::unsupported_size);
@@ -146,6 +152,15 @@ TEST_P(TiledFftCuda, IsRightWhenTheStrideIsLargerThanTheFilter) {
 }
 TEST_P(TiledFftCuda, IsRightOnTheFirstLayerOfAlexNetCropped) {
   expect_right_in_all_forms("n=1 c=3 hw=39x39 k=5 rs=11x11 stride=4x4");
+}
+TEST_P(TiledFftCuda, IsRightInSeveralBlocksOfTilesAndColumns) {
+  const int64_t pixels = std::string(GetParam()) == "fft16.cuda" ? 65 : 145;  // 50 tiles
+  for (const Pass pass : kPasses) {
+    ConvProblem problem = parse_problem("n=2 c=34 k=34 hw=9x9 rs=3x3");
+    problem.input = {pixels, pixels};
+    problem.pass = pass;
+    expect_right(problem, EmulatorOrder::random, 0);
+  }
 }
 TEST_P(TiledFftCuda, StaysUnderTheWorkspaceCapByBlocking) {
   expect_under_cap("n=64 c=512 hw=56x56 k=512 rs=3x3 pad=1x1");
@@ -217,8 +232,8 @@ TEST(TiledBlocking, BlocksColumnsWhenTheFilterSpectraDoNotFitTheCap) {
 
 // The smallest caps that can be met, and a few between.
 TEST(TiledBlocking, MeetsEveryCapAboveTheSmallestWorkspace) {
-  for (const char* line : {"n=3 c=5 hw=40x11 k=17 rs=3x3 pad=1x1", "n=2 c=1 hw=9x9 k=9 rs=3x3",
-                           "backward_filter n=3 c=5 hw=40x11 k=17 rs=3x3", "n=70 c=9 hw=3x3 k=150 rs=2x2"}) {
+  for (const char* line : {"n=9 c=5 hw=40x41 k=77 rs=3x3 pad=1x1", "n=2 c=1 hw=90x90 k=9 rs=3x3",
+                           "backward_filter n=9 c=5 hw=40x41 k=77 rs=3x3", "n=70 c=9 hw=3x3 k=150 rs=2x2"}) {
     const fft::Geometry g = fft::make_geometry(parse_problem(line), 16);
     const auto bytes = [&](int64_t cap) {
       return fft::spectra_bytes(g, 130, 1, fft::choose_tiled_blocking(g, 130, 1, 0, cap));
@@ -230,6 +245,25 @@ TEST(TiledBlocking, MeetsEveryCapAboveTheSmallestWorkspace) {
       EXPECT_LE(bytes(cap), cap) << line;
     }
   }
+}
+
+TEST(TiledBlocking, TakesNoBlockSoSmallThatARunIsThousandsOfLaunches) {
+  for (const char* line : {"n=256 c=384 hw=13x13 k=384 rs=3x3 pad=1x1", "n=256 c=64 hw=224x224 k=64 rs=3x3",
+                           "n=64 c=4096 hw=8x8 k=4096 rs=2x2", "n=1 c=1 hw=9x9 k=1 rs=3x3"})
+    for (const Pass pass : kPasses) {
+      ConvProblem problem = parse_problem(line);
+      problem.pass = pass;
+      const fft::Geometry g = fft::make_geometry(problem, 16);
+      const auto least = fft::choose_tiled_blocking(g, 130, 1, 0, 0);
+      for (const int64_t cap : {int64_t{0}, int64_t{8} << 20, int64_t{256} << 20, INT64_MAX}) {
+        const auto blocking = fft::choose_tiled_blocking(g, 130, 1, int64_t{50} << 20, cap);
+        EXPECT_LE(fft::launches(g, blocking), 2000) << to_line(problem) << " cap " << cap;
+        EXPECT_GE(blocking.columns, std::min<int64_t>(g.columns(), 32) / 2) << to_line(problem);
+        EXPECT_GE(blocking.tiles, std::min<int64_t>(g.depth_is_tiles ? g.depth() : g.rows(), 32));
+        const int64_t bytes = fft::spectra_bytes(g, 130, 1, blocking);
+        EXPECT_TRUE(bytes <= cap || bytes == fft::spectra_bytes(g, 130, 1, least)) << to_line(problem);
+      }
+    }
 }
 
 }  // namespace

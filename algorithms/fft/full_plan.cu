@@ -7,6 +7,7 @@
 #include "algorithms/fft/fft_cuda.hpp"
 #include "algorithms/fft/full_kernels.hpp"
 #include "algorithms/fft/full_size.hpp"
+#include "algorithms/fft/tiled_blocking.hpp"
 #include "bench/device/blas.hpp"
 #include "bench/device/fft.hpp"
 
@@ -41,6 +42,12 @@ class FullPlan final : public Plan {
   bool has_prepare() const override { return p_.pass != Pass::backward_filter; }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
+  // A complex term is two real ones; cuBLAS is taken to add them all one after the other.
+  double longest_sum() const override {
+    if (p_.pass == Pass::backward_filter) return static_cast<double>(2 * chunk_ + p_.batch / chunk_);
+    const bool forward = p_.pass == Pass::forward;
+    return static_cast<double>(2 * (forward ? p_.in_channels_per_group() : p_.out_channels_per_group()));
+  }
 
  private:
   static float* tensor(const ConvArgs& args, Role role) {
@@ -53,6 +60,8 @@ class FullPlan final : public Plan {
   }
   Operand& operand(Role role) { return operands_[static_cast<size_t>(role)]; }
 
+  // Three of each operand, of which cuFFT makes one or a few, and cuBLAS's.
+  int64_t launches_of_a_chunk() const { return 9 + p_.groups; }
   // Operands for a chunk of so many images of the batch, and the places of everything in the workspace.
   void plan_chunk(int64_t images, Device& device);
   void transform(Role role, int64_t image, const ConvArgs& args, Queue& queue);
@@ -69,9 +78,11 @@ class FullPlan final : public Plan {
 
 FullPlan::FullPlan(const ConvProblem& problem, Device& device, const PlanOptions& options)
     : p_(problem), size_(convscope::fft::full_size(problem)), blas_(make_blas(device)) {
-  // Chunks are equal, so that one transform of each operand serves all.
+  // Chunks are equal, so that one transform of each operand serves all. Where only more of them than a run
+  // should have launches for would fit, the cap is exceeded.
   for (int64_t chunks = 1; chunks <= p_.batch; ++chunks) {
     if (p_.batch % chunks != 0) continue;
+    if (chunk_ > 0 && chunks * launches_of_a_chunk() > convscope::fft::kMostLaunches) break;
     plan_chunk(p_.batch / chunks, device);
     if (bytes_ <= options.workspace_cap) break;
   }

@@ -81,6 +81,13 @@ Extent2 taps_per_phase(const ConvProblem& p) {
   return {ceil_div(p.filter.h, p.stride.h), ceil_div(p.filter.w, p.stride.w)};
 }
 
+Support nothing_to_transform() {
+  return Support::no(
+      Reason::unsupported_filter,
+      "filter 1x1: a correlation with one tap is a product already, which transforms would only "
+      "make larger");
+}
+
 Geometry make_geometry(const ConvProblem& p, int size) {
   const Dimension h = make_dimension(p, size, &Extent2::h), w = make_dimension(p, size, &Extent2::w);
   const auto x = p.shape(Role::input).stride, f = p.shape(Role::filter).stride,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/algorithm/algorithm.hpp"
 #include "bench/core/problem.hpp"
 
 namespace convscope::fft {
@@ -49,6 +50,9 @@ struct Geometry {
 
 // Taps of the largest phase, ceil(filter / stride); a tile of `size` yields size - taps + 1 results.
 Extent2 taps_per_phase(const ConvProblem& problem);
+
+// The refusal of filters of one tap, for every row of this folder.
+Support nothing_to_transform();
 
 // For taps_per_phase <= size and dilation 1.
 Geometry make_geometry(const ConvProblem& problem, int size);

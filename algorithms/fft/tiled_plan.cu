@@ -105,6 +105,7 @@ class TiledPlan final : public Plan {
   bool has_prepare() const override { return blocking_.keep_filters; }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
+  double longest_sum() const override;
 
  private:
   struct Areas {
@@ -158,6 +159,12 @@ void TiledPlan::multiply(const Areas& areas, Block tiles, Block columns, Queue& 
   product.groups = static_cast<int>(groups_);
   product.accumulate = product.a_by_depth && tiles.first > 0;
   multiply_spectra(product, queue);
+}
+
+// A complex term is two real ones, all in registers; backward-filter adds a sum for each block of tiles.
+double TiledPlan::longest_sum() const {
+  if (!geometry_.depth_is_tiles) return 2 * static_cast<double>(geometry_.depth());
+  return static_cast<double>(2 * blocking_.tiles + convscope::ceil_div(tiles(), blocking_.tiles));
 }
 
 void TiledPlan::prepare(const ConvArgs& args, Queue& queue) {

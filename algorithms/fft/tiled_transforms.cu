@@ -190,13 +190,15 @@ __device__ __forceinline__ void rows_to_columns(float2* rows, int l, float (&re)
   __syncwarp();
 }
 
-// Copies all bins of the block's planes from shared memory to the spectra or back.
+// Copies all bins of the block's planes from shared memory to the spectra or back. Planes behind the last
+// lane come back as zeros.
 template <int Size, bool ToSpectra>
 __device__ __forceinline__ void copy_bins(const Planes& planes, const BlockPlanes& block,
                                           const Spectra& spectra, float2* shared) {
   using Shape = TileShape<Size>;
   const int plane = static_cast<int>(threadIdx.x) % Shape::planes, lane = block.first_lane + plane;
-  if (lane >= planes.lane_count) return;
+  const bool there = lane < planes.lane_count;
+  if (ToSpectra && !there) return;
   float2* global =
       spectra.data + block.group * spectra.group_stride + block.other * spectra.other_stride + lane;
   for (int bin = static_cast<int>(threadIdx.x) / Shape::planes; bin < Shape::bins;
@@ -205,7 +207,7 @@ __device__ __forceinline__ void copy_bins(const Planes& planes, const BlockPlane
     if constexpr (ToSpectra)
       global[bin * spectra.bin_stride] = *local;
     else
-      *local = global[bin * spectra.bin_stride];
+      *local = there ? global[bin * spectra.bin_stride] : make_float2(0, 0);
   }
 }
 
