@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "bench/device/emulator/executor.hpp"
+#include "bench/device/emulator/fragments.hpp"
 #include "bench/device/emulator/half.hpp"
 #include "bench/device/emulator/warp_collectives.hpp"
 
@@ -32,15 +33,12 @@ inline float f16_element(uint32_t word, int index) {
   return std::bit_cast<__half>(static_cast<uint16_t>(index ? word >> 16 : word));
 }
 
-// sums = a b for a of 16 x depth and b of depth x 8, each sum in the order of the depth.
-void multiply_fragments(const float* a, const float* b, int depth, float (&sums)[16][8]);
-
 // Element gives the element of a register; PerWord elements lie in one register.
-template <int PerWord, float (*Element)(uint32_t, int)>
+template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
 CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, const CallSite& site) {
   constexpr int depth = 8 * PerWord;
   if (present != ~0u) fail("mma.sync needs a whole warp", site);
-  float a[16][depth], b[depth][8];
+  float a[16][depth], b[depth][8], sums[16][8];
   for (int lane = 0; lane < 32; ++lane) {
     const auto* part = static_cast<const Fragments*>(lanes[lane]);
     const int g = lane / 4, t = lane % 4;
@@ -49,20 +47,20 @@ CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, con
         a[g + 8 * (word % 2)][(t + 4 * (word / 2)) * PerWord + e] = Element(part->a[word], e);
     for (int word = 0; word < 2; ++word)
       for (int e = 0; e < PerWord; ++e) b[(t + 4 * word) * PerWord + e][g] = Element(part->b[word], e);
+    for (int i = 0; i < 4; ++i) sums[g + 8 * (i / 2)][t * 2 + i % 2] = part->c[i];
   }
-  float sums[16][8];
-  multiply_fragments(&a[0][0], &b[0][0], depth, sums);
+  multiply_fragments(Core, 16, 8, depth, &a[0][0], &b[0][0], &sums[0][0]);
   for (int lane = 0; lane < 32; ++lane) {
     auto* part = static_cast<Fragments*>(lanes[lane]);
-    for (int i = 0; i < 4; ++i) part->d[i] = part->c[i] + sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
+    for (int i = 0; i < 4; ++i) part->d[i] = sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
   }
 }
 
-template <int PerWord, float (*Element)(uint32_t, int)>
+template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
 CONVSCOPE_UNWATCHED void warp_product(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                                       const float (&c)[4], const char* operation, const CallSite& site) {
   Fragments mine{{}, {a[0], a[1], a[2], a[3]}, {b[0], b[1]}, c};
-  meet_warp(~0u, &mine, multiply_tile<PerWord, Element>, false, operation, site);
+  meet_warp(~0u, &mine, multiply_tile<PerWord, Element, Core>, false, operation, site);
   for (int i = 0; i < 4; ++i) d[i] = mine.d[i];
 }
 
@@ -74,7 +72,7 @@ inline bool is_aligned(const void* pointer, uintptr_t bytes) {
 
 inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                              const float (&c)[4], CallSite site = CallSite::current()) {
-  executor::warp_product<1, executor::tf32_element>(d, a, b, c, "mma.m16n8k8.tf32", site);
+  executor::warp_product<1, executor::tf32_element, executor::kMmaTf32>(d, a, b, c, "mma.m16n8k8.tf32", site);
 }
 
 template <typename Element>
@@ -82,13 +80,15 @@ void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                   CallSite site = CallSite::current()) {
   constexpr bool bf16 = std::is_same_v<Element, __nv_bfloat16>;
   static_assert(bf16 || std::is_same_v<Element, __half>);
-  executor::warp_product<2, bf16 ? executor::bf16_element : executor::f16_element>(d, a, b, c, "mma.m16n8k16",
-                                                                                   site);
+  constexpr auto element = bf16 ? executor::bf16_element : executor::f16_element;
+  constexpr const executor::TensorCore& core = bf16 ? executor::kMmaBf16 : executor::kMmaF16;
+  executor::warp_product<2, element, core>(d, a, b, c, "mma.m16n8k16", site);
 }
 
 inline uint32_t to_tf32(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
-  return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN, also without its low bits
+  return (bits + 0x1000u) & 0xffffe000u;
 }
 
 template <bool Transposed = false>

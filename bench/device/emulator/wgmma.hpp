@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "bench/device/emulator/executor.hpp"
+#include "bench/device/emulator/fragments.hpp"
 #include "bench/device/emulator/half.hpp"
 #include "bench/device/emulator/hopper_intrinsics.hpp"
 
@@ -71,24 +72,29 @@ void read_row(const WgmmaOperand& operand, int row, float (&out)[Depth], const C
   }
 }
 
+template <typename Element>
+constexpr TensorCore wgmma_core() {
+  if (std::is_same_v<Element, Tf32>) return kWgmmaTf32;
+  return std::is_same_v<Element, __half> ? kWgmmaF16 : kWgmmaBf16;
+}
+
 template <typename Element, int N, Major M>
 void multiply_own_part(const WarpgroupProduct& product) {
-  constexpr int depth = std::is_same_v<Element, Tf32> ? 8 : 16;
+  constexpr int depth = std::is_same_v<Element, Tf32> ? 8 : 16, columns = N / 4;
   const int thread = static_cast<int>(current_thread->linear % 128);
   const WgmmaOperand of_a(product.a, product.site), of_b(product.b, product.site);
-  float a[2][depth], b[depth];
+  float a[2][depth], b[depth][columns], line[depth], sums[2][columns];
   for (int half = 0; half < 2; ++half)
     read_row<Element, M>(of_a, thread / 32 * 16 + thread % 32 / 4 + 8 * half, a[half], product.site);
-  for (int i = 0; i < N / 4; ++i) {
-    const int column = i / 2 * 8 + thread % 4 * 2 + i % 2;
-    read_row<Element, M>(of_b, column, b, product.site);
-    for (int half = 0; half < 2; ++half) {
-      float sum = 0;
-      for (int k = 0; k < depth; ++k) sum += a[half][k] * b[k];
-      float& d = product.d[i / 2 * 4 + half * 2 + i % 2];
-      d = (product.accumulate ? d : 0.0f) + sum;
-    }
+  for (int i = 0; i < columns; ++i) {
+    read_row<Element, M>(of_b, i / 2 * 8 + thread % 4 * 2 + i % 2, line, product.site);
+    for (int k = 0; k < depth; ++k) b[k][i] = line[k];
+    for (int half = 0; half < 2; ++half)
+      sums[half][i] = product.accumulate ? product.d[i / 2 * 4 + half * 2 + i % 2] : 0.0f;
   }
+  multiply_fragments(wgmma_core<Element>(), 2, columns, depth, &a[0][0], &b[0][0], &sums[0][0]);
+  for (int i = 0; i < columns; ++i)
+    for (int half = 0; half < 2; ++half) product.d[i / 2 * 4 + half * 2 + i % 2] = sums[half][i];
 }
 
 }  // namespace executor
