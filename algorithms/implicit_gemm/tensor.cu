@@ -18,7 +18,8 @@ struct TensorShape : BlockShape<Rows, Columns, Threads, implicit_gemm::kTensorDe
   // On a multiprocessor, so that the registers suffice: 128, 168 and 255 of a thread.
   template <bool Exact>
   static constexpr int blocks() {
-    return Threads == 256 ? (Exact ? 1 : 2) : 3;
+    if (Exact && Rows == 128) return 256 / Threads;
+    return Threads == 256 ? 2 : 3;
   }
   static_assert(Rows / WarpRows * kWarpsAcross * 32 == Threads);
 };
@@ -68,6 +69,76 @@ __device__ __forceinline__ void multiply_add(float (&sums)[4], const uint32_t (&
     mma_m16n8k8_tf32(sums, a, b, sums);
 }
 
+// What a warp needs of eight depths of B: its kColumnTiles operands.
+template <typename Shape, typename Math>
+__device__ __forceinline__ void load_columns(Fragment<2, Math> (&of_b)[Shape::kColumnTiles],
+                                             const float* right) {
+  UNROLL
+  for (int j = 0; j < Shape::kColumnTiles; ++j) UNROLL
+  for (int h = 0; h < 2; ++h) of_b[j].set(h, right[4 * h * Shape::kColumnPitch + 8 * j]);
+}
+
+// And of A, of 16 rows.
+template <typename Shape, typename Math>
+__device__ __forceinline__ void load_rows(Fragment<4, Math>& of_a, const float* left) {
+  UNROLL
+  for (int h = 0; h < 4; ++h) of_a.set(h, left[h / 2 * 4 * Shape::kRowPitch + h % 2 * 8]);
+}
+
+// Adds a tile's products to a thread's sums; left and right are where its first operands lie. No two
+// products in a row go to the same sums.
+template <typename Shape, typename Math>
+__device__ __forceinline__ void multiply_tile(float (&sums)[Shape::kRowTiles][Shape::kColumnTiles][4],
+                                              const float* left, const float* right) {
+  UNROLL
+  for (int depth = 0; depth < Shape::kDepth; depth += 8) {
+    Fragment<2, Math> of_b[Shape::kColumnTiles];
+    load_columns<Shape, Math>(of_b, right + depth * Shape::kColumnPitch);
+    UNROLL
+    for (int i = 0; i < Shape::kRowTiles; ++i) {
+      Fragment<4, Math> of_a;
+      load_rows<Shape, Math>(of_a, left + depth * Shape::kRowPitch + 16 * i);
+      UNROLL
+      for (int j = 0; j < Shape::kColumnTiles; ++j) multiply_add<Math>(sums[i][j], of_a.high, of_b[j].high);
+    }
+  }
+}
+
+// The same in 3xtf32. A tensor core cuts its sum at every product (docs/emulator.md), which over a long depth
+// adds up to more than FP32's error: so a tile has sums of its own, to which the small products are added
+// first, and those are added to the thread's with rounding.
+template <typename Shape, typename Math>
+__device__ __forceinline__ void multiply_tile_exactly(float (&sums)[Shape::kRowTiles][Shape::kColumnTiles][4],
+                                                      const float* left, const float* right) {
+  constexpr int kEighths = Shape::kDepth / 8;
+  Fragment<2, Math> of_b[kEighths][Shape::kColumnTiles];
+  UNROLL
+  for (int e = 0; e < kEighths; ++e) load_columns<Shape, Math>(of_b[e], right + 8 * e * Shape::kColumnPitch);
+  UNROLL
+  for (int i = 0; i < Shape::kRowTiles; ++i) {
+    Fragment<4, Math> of_a[kEighths];
+    UNROLL
+    for (int e = 0; e < kEighths; ++e)
+      load_rows<Shape, Math>(of_a[e], left + 8 * e * Shape::kRowPitch + 16 * i);
+    float tile[Shape::kColumnTiles][4] = {};
+    UNROLL
+    for (int e = 0; e < kEighths; ++e) {
+      UNROLL
+      for (int j = 0; j < Shape::kColumnTiles; ++j)
+        multiply_add<Math>(tile[j], of_a[e].rest, of_b[e][j].high);
+      UNROLL
+      for (int j = 0; j < Shape::kColumnTiles; ++j)
+        multiply_add<Math>(tile[j], of_a[e].high, of_b[e][j].rest);
+    }
+    UNROLL
+    for (int e = 0; e < kEighths; ++e) UNROLL
+    for (int j = 0; j < Shape::kColumnTiles; ++j) multiply_add<Math>(tile[j], of_a[e].high, of_b[e][j].high);
+    UNROLL
+    for (int j = 0; j < Shape::kColumnTiles; ++j) UNROLL
+    for (int h = 0; h < 4; ++h) sums[i][j][h] += tile[j][h];
+  }
+}
+
 template <typename Shape, typename Math>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::kExact>())
     tensor_product(const __grid_constant__ IndexMap map, const typename Math::Loaded* __restrict__ a,
@@ -83,33 +154,12 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::
   float sums[Shape::kRowTiles][Shape::kColumnTiles][4] = {};
 
   for_each_tile<Shape>(map, a, b, splits, shared, [&](const float* a_tile, const float* b_tile) {
-    UNROLL
-    for (int depth = 0; depth < Shape::kDepth; depth += 8) {
-      const float* const left = a_tile + (depth + t) * Shape::kRowPitch + row;
-      const float* const right =
-          b_tile + (depth + t) * Shape::kColumnPitch + across * Shape::kWarpColumns + g;
-      Fragment<2, Math> of_b[Shape::kColumnTiles];
-      UNROLL
-      for (int j = 0; j < Shape::kColumnTiles; ++j) UNROLL
-      for (int h = 0; h < 2; ++h) of_b[j].set(h, right[4 * h * Shape::kColumnPitch + 8 * j]);
-      UNROLL
-      for (int i = 0; i < Shape::kRowTiles; ++i) {
-        Fragment<4, Math> of_a;
-        UNROLL
-        for (int h = 0; h < 4; ++h) of_a.set(h, left[h / 2 * 4 * Shape::kRowPitch + 16 * i + h % 2 * 8]);
-        // The small products first, and no two in a row to the same sums.
-        if constexpr (Math::kExact) {
-          UNROLL
-          for (int j = 0; j < Shape::kColumnTiles; ++j)
-            multiply_add<Math>(sums[i][j], of_a.rest, of_b[j].high);
-          UNROLL
-          for (int j = 0; j < Shape::kColumnTiles; ++j)
-            multiply_add<Math>(sums[i][j], of_a.high, of_b[j].rest);
-        }
-        UNROLL
-        for (int j = 0; j < Shape::kColumnTiles; ++j) multiply_add<Math>(sums[i][j], of_a.high, of_b[j].high);
-      }
-    }
+    const float* const left = a_tile + t * Shape::kRowPitch + row;
+    const float* const right = b_tile + t * Shape::kColumnPitch + across * Shape::kWarpColumns + g;
+    if constexpr (Math::kExact)
+      multiply_tile_exactly<Shape, Math>(sums, left, right);
+    else
+      multiply_tile<Shape, Math>(sums, left, right);
   });
 
   // Only now, so that the loop has its registers.
