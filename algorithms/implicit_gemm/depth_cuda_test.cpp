@@ -92,7 +92,7 @@ TEST_F(Depth, ThreeTimesTf32ErrsLikeFp32AtTheDepthsOfNetworks) {
 }
 
 TEST_F(Depth, Tf32ErrsByLessThanHalfItsGateAtTheDepthsOfNetworks) {
-  for (const char* row : {kTensor}) {
+  for (const char* row : {kTensor, kHopper}) {
     expect_below(5e-4, row, layers("tf32", "nhwc", Pass::forward));
     expect_below(5e-4, row, layers("tf32", "nchw", Pass::backward_data));
   }

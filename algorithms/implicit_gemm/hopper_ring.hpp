@@ -1,6 +1,6 @@
 // What the two Hopper kernels have in common. A producer warp asks TMA for boxes of A and B into a ring of
 // stages; two warpgroups multiply them with wgmma, half of the rows each, and hold FP32 sums. f32 tensors are
-// multiplied as tf32 (the low 13 bits are cut off), bf16 and fp16 as they are. What is loaded and where sums
+// multiplied as tf32, to which TMA rounds them, bf16 and fp16 as they are. What is loaded and where sums
 // go is the kernels' own: hopper.cu, hopper_filter.cu. Only for sm_90a.
 //
 // Barriers: full[stage] completes when the bytes of a stage's boxes have landed, empty[stage] when all warps
@@ -200,7 +200,7 @@ __device__ __forceinline__ void store_row(const float (&sums)[Shape::kColumns / 
 
 template <typename Shape>
 TmaElement element_of() {
-  if (std::is_same_v<typename Shape::Stored, float>) return TmaElement::f32;
+  if (std::is_same_v<typename Shape::Stored, float>) return TmaElement::tf32;
   return std::is_same_v<typename Shape::Stored, __half> ? TmaElement::f16 : TmaElement::bf16;
 }
 

@@ -137,11 +137,6 @@ class Hopper final : public Algorithm {
     return hopper_operations(problem);
   }
 
-  // wgmma cuts the low bits of f32 operands off, where rounding would be half as wrong.
-  double error_growth(const ConvProblem& problem) const override {
-    return problem.math == MathMode::tf32 ? 2.0 : 1.0;
-  }
-
  private:
   AlgorithmInfo info_ =
       row_info("implicit_gemm.hopper.cuda",

@@ -15,6 +15,8 @@ CUtensorMapDataType data_type(TmaElement element) {
   switch (element) {
     case TmaElement::f32:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case TmaElement::tf32:
+      return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
     case TmaElement::f16:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case TmaElement::bf16:

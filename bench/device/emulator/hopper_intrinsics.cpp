@@ -26,7 +26,8 @@ struct Box {
 };
 
 Box box_of(const TensorMapLayout& layout) {
-  Box box{{1, 1, 1, 1, 1}, layout.element == TmaElement::f32 ? 4u : 2u};
+  const bool wide = layout.element == TmaElement::f32 || layout.element == TmaElement::tf32;
+  Box box{{1, 1, 1, 1, 1}, wide ? 4u : 2u};
   for (int d = 0; d < layout.rank; ++d) box.count[d] = (layout.box[d] + layout.step[d] - 1) / layout.step[d];
   return box;
 }
@@ -50,6 +51,22 @@ std::string layout_defect(const TensorMapLayout& layout) {
   return "";
 }
 
+uint32_t nearest_tf32(uint32_t bits) {
+  if ((bits & 0x7f800000u) == 0x7f800000u) return bits;
+  return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
+}
+
+void copy_element(unsigned char* to, const unsigned char* from, TmaElement element, uint32_t bytes) {
+  if (element != TmaElement::tf32) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  uint32_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  bits = nearest_tf32(bits);
+  std::memcpy(to, &bits, sizeof(bits));
+}
+
 void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layout,
               const int (&position)[5]) {
   const Box box = box_of(layout);
@@ -65,7 +82,7 @@ void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layo
     }
     const uint32_t offset = layout.swizzle == TmaSwizzle::bytes_128 ? executor::swizzle_128(at) : at;
     if (inside)
-      std::memcpy(to + offset, from, box.element_bytes);
+      copy_element(to + offset, from, layout.element, box.element_bytes);
     else
       std::memset(to + offset, 0, box.element_bytes);
     for (int d = 0; d < 5 && ++step[d] == box.count[d]; ++d) step[d] = 0;

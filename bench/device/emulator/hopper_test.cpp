@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -135,6 +136,32 @@ TEST_P(Hopper, SwizzleTheRowsOfABox) {
   for (size_t row = 0; row < 16; ++row)
     for (size_t column = 0; column < 32; ++column)  // chunks of 4 floats change places by the row
       EXPECT_EQ(out[row * 32 + ((column / 4) ^ (row % 8)) * 4 + column % 4], tensor[row * 32 + column]);
+}
+
+// Triton's pull request 11751 describes it for sm_120: to nearest, ties to even, infinity and NaN as they
+// are.
+TEST_P(Hopper, RoundTf32AsABoxLands) {
+  const std::vector<uint32_t> tensor{0x3f800fff, 0x3f801000, 0x3f801001, 0x3f803000, 0xbf801000, 0xbf803000,
+                                     0x3fffffff, 0x7f7fffff, 0x00001001, 0x80000000, 0x7f800000, 0xff800000};
+  const std::vector<uint32_t> rounded{0x3f800000, 0x3f800000, 0x3f802000, 0x3f804000, 0xbf800000, 0xbf804000,
+                                      0x40000000, 0x7f800000, 0x00002000, 0x80000000, 0x7f800000, 0xff800000};
+  const auto landed = [&](TmaElement element, const std::vector<uint32_t>& from) {
+    const Buffer on_from = to_device(from), to = floats(12);
+    TensorMapLayout layout;
+    layout.element = element;
+    layout.swizzle = TmaSwizzle::none;
+    layout.base = on_from.data();
+    layout.size[0] = 12;
+    layout.stride_bytes[0] = 48;
+    layout.box[0] = 12;
+    kernels_.load_box(layout, {0, 0, 0, 0}, to.data(), to.bytes(), *queue_);
+    return to_host<uint32_t>(to);
+  };
+  EXPECT_EQ(landed(TmaElement::f32, tensor), tensor);
+  EXPECT_EQ(landed(TmaElement::tf32, tensor), rounded);
+  for (const uint32_t nan : {0x7fc00000u, 0xffffffffu, 0x7fffe000u})
+    for (const uint32_t bits : landed(TmaElement::tf32, std::vector<uint32_t>(12, nan)))
+      EXPECT_TRUE(std::isnan(std::bit_cast<float>(bits))) << nan;
 }
 
 // An NHWC tensor with a stride of 2 and padding: how an implicit GEMM reads its input.

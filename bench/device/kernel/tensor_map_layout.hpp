@@ -6,7 +6,9 @@
 
 namespace convscope {
 
-enum class TmaElement { f32, f16, bf16 };
+// Copied bit by bit, but tf32: that is f32 in memory, rounded to tf32 in the copy, to nearest and ties to
+// even; infinity and NaN stay what they are (seen on sm_120: Triton's pull request 11751).
+enum class TmaElement { f32, tf32, f16, bf16 };
 enum class TmaSwizzle { none, bytes_128 };
 
 // Dimension 0 is the contiguous one. Base address and strides are multiples of 16 bytes. With 128-byte

@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(160, 1)
 template <typename T>
 TensorMap operand_map(const void* data, int lines, int width, int box_lines) {
   TensorMapLayout layout;
-  layout.element = std::is_same_v<typename T::Element, Tf32>     ? TmaElement::f32
+  layout.element = std::is_same_v<typename T::Element, Tf32>     ? TmaElement::tf32
                    : std::is_same_v<typename T::Element, __half> ? TmaElement::f16
                                                                  : TmaElement::bf16;
   layout.base = data;
