@@ -64,26 +64,21 @@ HWY_INLINE void for_pixels_inside(int skipped, const Body& body) {
   body(std::make_index_sequence<kPixels>());
 }
 
-template <size_t kVectors, size_t... kPixel>
-HWY_INLINE void load_tile(const float* tile, bool accumulate, Vector (&sum)[sizeof...(kPixel)][kVectors],
-                          std::index_sequence<kPixel...>) {
-  const Tag d;
-  const size_t lanes = hn::Lanes(d);
-  const auto one = [&](Vector(&to)[kVectors], const float* from) HWY_ATTR {
-    to[0] = accumulate ? hn::LoadU(d, from) : hn::Zero(d);
-    if constexpr (kVectors == 2) to[1] = accumulate ? hn::LoadU(d, from + lanes) : hn::Zero(d);
-  };
-  (one(sum[kPixel], tile + kPixel * kVectors * lanes), ...);
+template <size_t kVectors, size_t kPixels>
+HWY_INLINE void clear_sums(Vector (&sum)[kPixels][kVectors]) {
+  for (auto& of_pixel : sum)
+    for (Vector& one : of_pixel) one = hn::Zero(Tag());
 }
 
 template <size_t kVectors, size_t... kPixel>
-HWY_INLINE void store_tile(const Vector (&sum)[sizeof...(kPixel)][kVectors], float* tile,
+HWY_INLINE void store_tile(const Vector (&sum)[sizeof...(kPixel)][kVectors], float* tile, bool accumulate,
                            std::index_sequence<kPixel...>) {
   const Tag d;
   const size_t lanes = hn::Lanes(d);
   const auto one = [&](const Vector(&from)[kVectors], float* to) HWY_ATTR {
-    hn::StoreU(from[0], d, to);
-    if constexpr (kVectors == 2) hn::StoreU(from[1], d, to + lanes);
+    hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), from[0]) : from[0], d, to);
+    if constexpr (kVectors == 2)
+      hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to + lanes), from[1]) : from[1], d, to + lanes);
   };
   (one(sum[kPixel], tile + kPixel * kVectors * lanes), ...);
 }
@@ -94,7 +89,7 @@ void tile(const TileJob& job) {
   const Tag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vector sum[kPixels][kVectors];
-  load_tile<kVectors>(job.tile, job.accumulate, sum, pixels);
+  clear_sums<kVectors>(sum);
   for (int64_t b = 0; b < job.blocks; ++b) {
     const int64_t channels = b + 1 < job.blocks ? job.channels : job.last_channels;
     for (int64_t r = 0; r < job.rows; ++r)
@@ -116,7 +111,7 @@ void tile(const TileJob& job) {
         for_pixels_inside<kPixels>(job.skipped == nullptr ? 0 : job.skipped[s], sum_channels);
       }
   }
-  store_tile<kVectors>(sum, job.tile, pixels);
+  store_tile<kVectors>(sum, job.tile, job.accumulate, pixels);
 }
 
 // One tap of one input channel for kChannels output channels of a row.
@@ -188,7 +183,7 @@ template <size_t... kTap>
 HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kTap...>) {
   const Tag d;
   Vector sum[sizeof...(kTap)];
-  ((sum[kTap] = hn::LoadU(d, job.sum + int64_t{kTap} * job.sum_step)), ...);
+  ((sum[kTap] = hn::Zero(d)), ...);
   const int64_t offset[sizeof...(kTap)] = {job.tap_offset[kTap]...};
   for (int64_t r = 0; r < job.rows; ++r) {
     const float* x = job.x + r * job.x_row_step;
@@ -198,7 +193,10 @@ HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kTap...>) {
       ((sum[kTap] = hn::MulAdd(hn::LoadU(d, x + offset[kTap]), gradient, sum[kTap])), ...);
     }
   }
-  (hn::StoreU(sum[kTap], d, job.sum + int64_t{kTap} * job.sum_step), ...);
+  const auto add = [&](Vector value, float* to) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, to), value), d, to);
+  };
+  (add(sum[kTap], job.sum + int64_t{kTap} * job.sum_step), ...);
 }
 
 template <size_t kTaps>

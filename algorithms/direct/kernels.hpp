@@ -18,7 +18,8 @@ inline constexpr int64_t kChannelBlock = 16;  // channels that lie side by side 
 // tile[pixel][lane] (+)= sum over blocks, rows, columns and channels of
 //   in[offset + row_offset[r] + column_offset[s] + channel * in_channel_step + pixel * pixel_step]
 //     * filter[... + lane]
-// with the sums in registers throughout. The filter advances by one vector group (vectors * lanes elements)
+// with the sums in registers throughout; what a tile holds is added last, so that the sums of many jobs are
+// chains of one job each and one of as many terms as there are jobs. The filter advances by one vector group (vectors * lanes elements)
 // from channel to channel. pixel_step is 1 or kChannelBlock and belongs to the function.
 struct TileJob {
   const float* in = nullptr;
@@ -39,7 +40,7 @@ struct TileJob {
   const int8_t* skipped = nullptr;
   int64_t columns = 0;
   int64_t filter_column_step = 0;
-  bool accumulate = false;  // start from the tile's contents instead of zero
+  bool accumulate = false;  // add to the tile's contents
 };
 
 // out[m][pixel] = sum over channels, rows and columns of
@@ -61,7 +62,8 @@ struct RowJob {
 };
 
 // sum[t * sum_step + lane] += sum over rows and steps of
-//   x[row * x_row_step + tap_offset[t] + i * step + lane] * y[row * y_row_step + i * step + lane].
+//   x[row * x_row_step + tap_offset[t] + i * step + lane] * y[row * y_row_step + i * step + lane],
+// summed from zero and added to sum last.
 struct DotJob {
   const float* x = nullptr;
   const float* y = nullptr;

@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "algorithms/direct/filter_plan.hpp"
 #include "algorithms/direct/staged_plane.hpp"
@@ -13,6 +14,8 @@ namespace convscope::direct {
 namespace {
 
 constexpr int64_t kChunkFloats = 1 << 12;
+// Pixels whose products are one sum; such sums are added in a second one.
+constexpr int64_t kPixelsPerSum = 1 << 14;
 
 class PlaneFilterPlan final : public DirectPlan {
  public:
@@ -36,8 +39,8 @@ class PlaneFilterPlan final : public DirectPlan {
   int64_t taps_ = 0;  // of a filter
   int64_t chunk_rows_ = 1, slices_ = 1;
   std::vector<std::vector<Chunk>> chunks_;  // [slice]
-  // Of a thread: [input rows][tap][lane]; then the sums of all, [slice][channel][tap], where
-  // there are several.
+  // Of a thread: [input rows], then twice [tap][lane], the sums of some pixels and the sums of these; then the
+  // sums of all, [slice][channel][tap], where there are several.
   int64_t input_floats_ = 0, thread_floats_ = 0;
 };
 
@@ -82,8 +85,9 @@ void PlaneFilterPlan::choose_sizes() {
   for (int64_t parts = 1;; ++parts) {
     chunk_rows_ = ceil_div(out_.h, parts);
     input_floats_ = input_rows_of(rows, {0, chunk_rows_}).size() * staged_.row_step();
-    thread_floats_ = round_up(input_floats_ + taps_ * kernels_.lanes, kAlignment);
-    const bool fits = thread_floats_ <= kChunkFloats && total() <= cap_floats_;
+    const int64_t sums = taps_ * kernels_.lanes;
+    thread_floats_ = round_up(input_floats_ + 2 * sums, kAlignment);
+    const bool fits = input_floats_ + sums <= kChunkFloats && total() <= cap_floats_;
     if (fits || chunk_rows_ == 1) break;
   }
   while (slices_ > 1 && total() > cap_floats_) --slices_;
@@ -100,7 +104,10 @@ void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const s
   job.out_row_step = job.columns = out_.w;
   job.taps = grouped_.view();
   job.sums = memory + input_floats_;
-  std::fill_n(job.sums, taps_ * kernels_.lanes, 0.0f);
+  const int64_t floats = taps_ * kernels_.lanes;
+  float* const totals = job.sums + floats;
+  std::fill_n(job.sums, 2 * floats, 0.0f);
+  int64_t pixels = 0;
   for (const Chunk& chunk : chunks) {
     staged_.stage(plane_kernels_,
                   static_cast<const float*>(args.input) + input_shape_.offset(chunk.image, channel, 0, 0),
@@ -111,8 +118,13 @@ void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const s
               output_shape_.offset(chunk.image, channel, chunk.rows.begin, 0);
     job.rows = chunk.rows.size();
     plane_kernels_.gradient(job);
+    pixels += job.rows * job.columns;
+    if (pixels < kPixelsPerSum) continue;
+    pixels = 0;
+    for (int64_t i = 0; i < floats; ++i) totals[i] += std::exchange(job.sums[i], 0.0f);
   }
-  plane_kernels_.add_lanes(job.sums, taps_, sums);
+  for (int64_t i = 0; i < floats; ++i) totals[i] += job.sums[i];
+  plane_kernels_.add_lanes(totals, taps_, sums);
 }
 
 void PlaneFilterPlan::add_slices(int64_t channel, const float* sums, float* filter) const {

@@ -1,0 +1,53 @@
+// Filter gradients of thin problems with the pixels of real ones: an error far below the gate, which one
+// running sum over all pixels of a batch does not have.
+#include <gtest/gtest.h>
+
+#include "algorithms/common/sum_error_test.hpp"
+#include "algorithms/direct/direct.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+
+namespace convscope {
+namespace {
+
+class DirectLongSum : public ::testing::Test {
+ protected:
+  DirectLongSum() { add_direct(registry_); }
+
+  // On one thread, as threads share the pixels out, without a cap on the workspace and with the smallest.
+  void expect_small_error(const char* line, const char* kind) {
+    const ConvProblem problem = parse_problem(line);
+    const Algorithm& row = *registry_.find("direct.cpu");
+    for (const int64_t cap : {INT64_MAX, int64_t{0}}) {
+      SCOPED_TRACE(std::string(line) + ", cap " + std::to_string(cap));
+      const PlanOptions options{.workspace_cap = cap, .threads = 1};
+      EXPECT_NE(row.plan(problem, cpu_, options)->implementation().find(kind), std::string::npos);
+      EXPECT_LT(sum_error(row, problem, cpu_, options), kErrorAllowed);
+    }
+  }
+
+  Registry registry_;
+  CpuDevice cpu_;
+};
+
+// The pixels of VGG-16's first layer with a batch of 32.
+TEST_F(DirectLongSum, OutputChannelsInLanesKeepTheGateOverAllPixelsOfABatch) {
+  expect_small_error("backward_filter n=32 c=1 hw=224x224 k=12 rs=3x3 pad=1x1", "output channels in lanes");
+  expect_small_error("backward_filter nhwc n=32 c=1 hw=224x224 k=12 rs=3x3 pad=1x1",
+                     "output channels in lanes");
+  expect_small_error("backward_filter n=32 c=2 hw=224x224 k=12 rs=1x1", "output channels in lanes");
+}
+
+TEST_F(DirectLongSum, ColumnsInLanesKeepTheGateOverAllPixelsOfABatch) {
+  expect_small_error("backward_filter n=64 c=2 hw=224x224 k=1 rs=3x3 pad=1x1", ", columns in lanes");
+}
+
+// MobileNet's first depthwise layer, eight of its channels.
+TEST_F(DirectLongSum, DepthwiseGradientsKeepTheGateOverAllPixelsOfABatch) {
+  expect_small_error("backward_filter nhwc n=128 c=8 hw=112x112 k=8 rs=3x3 pad=1x1 groups=8",
+                     "depthwise, channels in lanes");
+  expect_small_error("backward_filter n=128 c=8 hw=112x112 k=8 rs=3x3 pad=1x1 groups=8",
+                     "depthwise, columns in lanes");
+}
+
+}  // namespace
+}  // namespace convscope
