@@ -45,10 +45,9 @@ inline double sum_error(const Algorithm& algorithm, const ConvProblem& problem, 
       index[axis] = static_cast<int64_t>(rest) % shape.size[axis];
       rest /= static_cast<size_t>(shape.size[axis]);
     }
-    const double expected =
-        reference_element(problem, host[0].data(), host[1].data(), host[2].data(), index);
-    const float result =
-        host[static_cast<size_t>(written)][static_cast<size_t>(shape.offset(index[0], index[1], index[2], index[3]))];
+    const double expected = reference_element(problem, host[0].data(), host[1].data(), host[2].data(), index);
+    const float result = host[static_cast<size_t>(written)]
+                             [static_cast<size_t>(shape.offset(index[0], index[1], index[2], index[3]))];
     difference += (result - expected) * (result - expected);
     norm += expected * expected;
   }

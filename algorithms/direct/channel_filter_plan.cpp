@@ -21,12 +21,22 @@ class ChannelFilterPlan final : public FilterPlan {
 
  private:
   double multiply_adds() const override;
+  SumLevels levels_of(const Chunk& chunk) const override;
   // What one call of the inner loop covers: `images` from `first_image` on, output rows `rows`.
   struct Piece {
     int64_t first_image = 0, images = 0;
     Range rows;
     bool accumulate = false;
   };
+
+  // How the images and rows of a chunk are cut into pieces.
+  struct Cut {
+    int64_t images = 1, rows = 1;
+  };
+  Cut cut(Range rows) const {
+    return {std::max<int64_t>(1, kPixelsPerTile / (rows.size() * out_.w)),
+            std::max<int64_t>(1, kPixelsPerTile / out_.w)};
+  }
 
   void find_rows();
   void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const override;
@@ -232,8 +242,7 @@ void ChannelFilterPlan::add_piece(int64_t part, const Staged& staged, const Piec
 
 void ChannelFilterPlan::add_part(int64_t part, const Staged& staged, float* sums) const {
   const Range rows = staged.rows;
-  const int64_t together = std::max<int64_t>(1, kPixelsPerTile / (rows.size() * out_.w));
-  const int64_t rows_together = std::max<int64_t>(1, kPixelsPerTile / out_.w);
+  const auto [together, rows_together] = cut(rows);
   bool accumulate = !staged.first;
   for (int64_t image = 0; image < staged.images; image += together)
     for (int64_t p = rows.begin; p < rows.end; p += rows_together) {
@@ -244,6 +253,12 @@ void ChannelFilterPlan::add_part(int64_t part, const Staged& staged, float* sums
       add_piece(part, staged, piece, sums);
       accumulate = true;
     }
+}
+
+SumLevels ChannelFilterPlan::levels_of(const Chunk& chunk) const {
+  const auto [together, rows_together] = cut(chunk.rows);
+  return {std::min(together, chunk.images) * std::min(rows_together, chunk.rows.size()) * out_.w,
+          ceil_div(chunk.images, together) * ceil_div(chunk.rows.size(), rows_together)};
 }
 
 // Part: (group, block).

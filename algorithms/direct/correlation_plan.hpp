@@ -19,6 +19,9 @@ class CorrelationPlan : public DirectPlan {
   void prepare(const ConvArgs& args, Queue& queue) final;
   void run(const ConvArgs& args, Queue& queue) final;
   OperationCount operations() const final;
+  double longest_sum() const final {
+    return static_cast<double>(longest_sum_of(correlations_, read_channels_));
+  }
 
  protected:
   virtual double multiply_adds() const = 0;

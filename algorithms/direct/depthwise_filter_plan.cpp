@@ -20,6 +20,11 @@ class DepthwiseFilterPlan final : public DirectPlan {
   DepthwiseFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
   std::string implementation() const override;
   OperationCount operations() const override;
+  double longest_sum() const override {
+    return longest_sum_of(chunks_, [&](const Chunk& chunk) {
+      return SumLevels{chunk.rows.size() * out_.w, 1};
+    });
+  }
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:

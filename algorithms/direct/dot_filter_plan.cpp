@@ -17,6 +17,10 @@ class DotFilterPlan final : public FilterPlan {
 
  private:
   double multiply_adds() const override;
+  SumLevels levels_of(const Chunk& chunk) const override {
+    return {chunk.rows.size() * output_row_ / kernels_.lanes, chunk.images};
+  }
+  double lanes_added() const override { return kernels_.lanes; }
   void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const override;
   void stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const override;
   void add_part(int64_t part, const Staged& staged, float* sums) const override;

@@ -18,9 +18,15 @@ class FilterPlan : public DirectPlan {
  public:
   void run(const ConvArgs& args, Queue& queue) final;
   OperationCount operations() const final;
+  double longest_sum() const final {
+    return longest_sum_of(chunks_, [&](const Chunk& chunk) { return levels_of(chunk); }) + lanes_added();
+  }
 
  protected:
   virtual double multiply_adds() const = 0;
+  // How add_part sums one chunk, and the lanes that finish_part adds.
+  virtual SumLevels levels_of(const Chunk& chunk) const = 0;
+  virtual double lanes_added() const { return 0; }
   // Sizes in floats of one staged row and of the gradient sums; `parts` of the gradient that can be computed
   // apart, `finish_parts` that can be written apart.
   struct Sizes {

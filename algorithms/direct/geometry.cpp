@@ -88,6 +88,13 @@ ConvProblem with_rows(const ConvProblem& problem, int64_t rows) {
   return other;
 }
 
+int64_t longest_sum_of(const std::vector<Correlation>& correlations, int64_t channels) {
+  size_t taps = 0;
+  for (const Correlation& one : correlations)
+    taps = std::max(taps, one.rows.taps.size() * one.columns.taps.size());
+  return static_cast<int64_t>(taps) * channels;
+}
+
 std::vector<Range> balanced_parts(int64_t count, int64_t most) {
   const int64_t parts = ceil_div(count, most);
   std::vector<Range> all;

@@ -64,10 +64,14 @@ HWY_INLINE void for_pixels_inside(int skipped, const Body& body) {
   body(std::make_index_sequence<kPixels>());
 }
 
-template <size_t kVectors, size_t kPixels>
-HWY_INLINE void clear_sums(Vector (&sum)[kPixels][kVectors]) {
-  for (auto& of_pixel : sum)
-    for (Vector& one : of_pixel) one = hn::Zero(Tag());
+template <size_t kVectors, size_t... kPixel>
+HWY_INLINE void clear_sums(Vector (&sum)[sizeof...(kPixel)][kVectors], std::index_sequence<kPixel...>) {
+  const Tag d;
+  const auto clear = [&](Vector(&one)[kVectors]) HWY_ATTR {
+    one[0] = hn::Zero(d);
+    if constexpr (kVectors == 2) one[1] = hn::Zero(d);
+  };
+  (clear(sum[kPixel]), ...);
 }
 
 template <size_t kVectors, size_t... kPixel>
@@ -75,12 +79,18 @@ HWY_INLINE void store_tile(const Vector (&sum)[sizeof...(kPixel)][kVectors], flo
                            std::index_sequence<kPixel...>) {
   const Tag d;
   const size_t lanes = hn::Lanes(d);
-  const auto one = [&](const Vector(&from)[kVectors], float* to) HWY_ATTR {
-    hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to), from[0]) : from[0], d, to);
-    if constexpr (kVectors == 2)
-      hn::StoreU(accumulate ? hn::Add(hn::LoadU(d, to + lanes), from[1]) : from[1], d, to + lanes);
+  const auto store = [&](const Vector(&from)[kVectors], float* to) HWY_ATTR {
+    hn::StoreU(from[0], d, to);
+    if constexpr (kVectors == 2) hn::StoreU(from[1], d, to + lanes);
   };
-  (one(sum[kPixel], tile + kPixel * kVectors * lanes), ...);
+  const auto add = [&](const Vector(&from)[kVectors], float* to) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, to), from[0]), d, to);
+    if constexpr (kVectors == 2) hn::StoreU(hn::Add(hn::LoadU(d, to + lanes), from[1]), d, to + lanes);
+  };
+  if (accumulate)
+    (add(sum[kPixel], tile + kPixel * kVectors * lanes), ...);
+  else
+    (store(sum[kPixel], tile + kPixel * kVectors * lanes), ...);
 }
 
 template <int kStep, size_t kVectors, size_t kPixels>
@@ -89,7 +99,7 @@ void tile(const TileJob& job) {
   const Tag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vector sum[kPixels][kVectors];
-  clear_sums<kVectors>(sum);
+  clear_sums<kVectors>(sum, pixels);
   for (int64_t b = 0; b < job.blocks; ++b) {
     const int64_t channels = b + 1 < job.blocks ? job.channels : job.last_channels;
     for (int64_t r = 0; r < job.rows; ++r)
@@ -193,9 +203,8 @@ HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kTap...>) {
       ((sum[kTap] = hn::MulAdd(hn::LoadU(d, x + offset[kTap]), gradient, sum[kTap])), ...);
     }
   }
-  const auto add = [&](Vector value, float* to) HWY_ATTR {
-    hn::StoreU(hn::Add(hn::LoadU(d, to), value), d, to);
-  };
+  const auto add = [&](Vector value, float* to)
+                       HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, to), value), d, to); };
   (add(sum[kTap], job.sum + int64_t{kTap} * job.sum_step), ...);
 }
 

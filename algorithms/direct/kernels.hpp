@@ -19,8 +19,9 @@ inline constexpr int64_t kChannelBlock = 16;  // channels that lie side by side 
 //   in[offset + row_offset[r] + column_offset[s] + channel * in_channel_step + pixel * pixel_step]
 //     * filter[... + lane]
 // with the sums in registers throughout; what a tile holds is added last, so that the sums of many jobs are
-// chains of one job each and one of as many terms as there are jobs. The filter advances by one vector group (vectors * lanes elements)
-// from channel to channel. pixel_step is 1 or kChannelBlock and belongs to the function.
+// chains of one job each and one of as many terms as there are jobs. The filter advances by one vector group
+// (vectors * lanes elements) from channel to channel. pixel_step is 1 or kChannelBlock and belongs to the
+// function.
 struct TileJob {
   const float* in = nullptr;
   int64_t in_offset = 0;

@@ -22,6 +22,7 @@ class PlaneFilterPlan final : public DirectPlan {
   PlaneFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
   std::string implementation() const override;
   OperationCount operations() const override;
+  double longest_sum() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
@@ -39,8 +40,8 @@ class PlaneFilterPlan final : public DirectPlan {
   int64_t taps_ = 0;  // of a filter
   int64_t chunk_rows_ = 1, slices_ = 1;
   std::vector<std::vector<Chunk>> chunks_;  // [slice]
-  // Of a thread: [input rows], then twice [tap][lane], the sums of some pixels and the sums of these; then the
-  // sums of all, [slice][channel][tap], where there are several.
+  // Of a thread: [input rows], then twice [tap][lane], the sums of some pixels and the sums of these; then
+  // the sums of all, [slice][channel][tap], where there are several.
   int64_t input_floats_ = 0, thread_floats_ = 0;
 };
 
@@ -72,6 +73,26 @@ OperationCount PlaneFilterPlan::operations() const {
                         channels * static_cast<double>(grouped_.taps());
   count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * channels * sums;
   return count;
+}
+
+// The chunk that completes a sum may be as long as an image; the lanes are added last.
+double PlaneFilterPlan::longest_sum() const {
+  int64_t longest = 0;
+  const int64_t row = ceil_div(out_.w, kernels_.lanes);
+  for (const auto& chunks : chunks_) {
+    SumLevels levels{0, 0};
+    int64_t pixels = 0, terms = 0;
+    for (const Chunk& chunk : chunks) {
+      pixels += chunk.rows.size() * out_.w;
+      terms += chunk.rows.size() * row;
+      levels.first = std::max(levels.first, terms);
+      if (pixels < kPixelsPerSum) continue;
+      pixels = terms = 0;
+      ++levels.second;
+    }
+    longest = std::max(longest, levels.first + levels.second);
+  }
+  return static_cast<double>(longest + kernels_.lanes + slices_ - 1);
 }
 
 void PlaneFilterPlan::choose_sizes() {
@@ -106,8 +127,15 @@ void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const s
   job.sums = memory + input_floats_;
   const int64_t floats = taps_ * kernels_.lanes;
   float* const totals = job.sums + floats;
-  std::fill_n(job.sums, 2 * floats, 0.0f);
+  std::fill_n(job.sums, floats, 0.0f);
   int64_t pixels = 0;
+  bool first = true;
+  const auto add_to_totals = [&] {
+    if (first) std::fill_n(totals, floats, 0.0f);
+    first = false;
+    for (int64_t i = 0; i < floats; ++i) totals[i] += std::exchange(job.sums[i], 0.0f);
+    pixels = 0;
+  };
   for (const Chunk& chunk : chunks) {
     staged_.stage(plane_kernels_,
                   static_cast<const float*>(args.input) + input_shape_.offset(chunk.image, channel, 0, 0),
@@ -119,12 +147,10 @@ void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const s
     job.rows = chunk.rows.size();
     plane_kernels_.gradient(job);
     pixels += job.rows * job.columns;
-    if (pixels < kPixelsPerSum) continue;
-    pixels = 0;
-    for (int64_t i = 0; i < floats; ++i) totals[i] += std::exchange(job.sums[i], 0.0f);
+    if (pixels >= kPixelsPerSum) add_to_totals();
   }
-  for (int64_t i = 0; i < floats; ++i) totals[i] += job.sums[i];
-  plane_kernels_.add_lanes(totals, taps_, sums);
+  if (!first) add_to_totals();
+  plane_kernels_.add_lanes(first ? job.sums : totals, taps_, sums);
 }
 
 void PlaneFilterPlan::add_slices(int64_t channel, const float* sums, float* filter) const {
