@@ -54,4 +54,19 @@ inline double sum_error(const Algorithm& algorithm, const ConvProblem& problem, 
   return std::sqrt(difference / norm);
 }
 
+// The error of a running sum of `terms` products of numbers of random sign in [-1, 1): each addition rounds a
+// sum of its own size, which grows with the root. The factor is measured, of FP32.
+inline double error_of_sum(double terms) {
+  return 2.5e-8 * std::sqrt(terms / 2);
+}
+
+// Expects that the plan says how long its longest sum is, and that the measured error is what such a sum has.
+inline void expect_error_of_sum(const Algorithm& algorithm, const ConvProblem& problem, Device& device,
+                                const PlanOptions& options, double error) {
+  const double terms = algorithm.plan(problem, device, options)->longest_sum();
+  ASSERT_GT(terms, 0);
+  EXPECT_LT(error, 1.5 * error_of_sum(terms)) << terms << " terms";
+  EXPECT_GT(error, 0.5 * error_of_sum(terms)) << terms << " terms";
+}
+
 }  // namespace convscope

@@ -21,7 +21,9 @@ class DirectLongSum : public ::testing::Test {
       SCOPED_TRACE(std::string(line) + ", cap " + std::to_string(cap));
       const PlanOptions options{.workspace_cap = cap, .threads = 1};
       EXPECT_NE(row.plan(problem, cpu_, options)->implementation().find(kind), std::string::npos);
-      EXPECT_LT(sum_error(row, problem, cpu_, options), kErrorAllowed);
+      const double error = sum_error(row, problem, cpu_, options);
+      EXPECT_LT(error, kErrorAllowed);
+      expect_error_of_sum(row, problem, cpu_, options, error);
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace convscope::im2col_gemm {
@@ -30,10 +31,18 @@ struct MatrixProduct {
   int64_t c_image_step = 0;
 };
 
+// How a product sums: chains of at most `first` terms, of which `second` are added one after the other to C.
+struct SumLevels {
+  int64_t first = 0, second = 0;
+};
+
 class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual std::string name() const = 0;
+  // On one thread, with so many bytes of scratch; operands' addresses do not matter. Nothing where a library
+  // does not say.
+  virtual std::optional<SumLevels> levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
   // Whether it takes products whose images are not together.
   virtual bool takes_images() const = 0;
   // With up to so many columns a product gains more from images together in C than copying them apart costs.

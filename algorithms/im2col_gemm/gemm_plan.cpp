@@ -33,6 +33,12 @@ void mark(Queue* queue, Phase phase) {
   if (queue != nullptr) queue->phase(phase);
 }
 
+void place(Operand& operand, const float* data, int64_t stride, int64_t image_step = 0) {
+  operand.data = data;
+  operand.stride = stride;
+  operand.image_step = image_step;
+}
+
 int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
   return chunk.images * chunk.rows * p.output().w;
 }
@@ -163,31 +169,69 @@ void GemmPlan::run_series(const Work& work, int64_t series) const {
   }
 }
 
+// The table of README.md. NCHW images that are not gathered are apart.
+MatrixProduct GemmPlan::product_of(const Chunk& chunk) const {
+  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+  const int64_t count = pixels(problem_, chunk);
+  const bool nchw = problem_.layout == Layout::nchw;
+  MatrixProduct product;
+  const auto set = [&](int64_t rows, int64_t columns, int64_t depth) {
+    product.rows = rows;
+    product.columns = columns;
+    product.depth = depth;
+  };
+  switch (problem_.pass) {
+    case Pass::forward:
+      set(nchw ? channels : count, nchw ? count : channels, width);
+      product.b.transposed = !nchw;
+      break;
+    case Pass::backward_data:
+      set(nchw ? width : count, nchw ? count : width, channels);
+      product.a.transposed = nchw;
+      break;
+    case Pass::backward_filter:
+      set(channels, width, count);
+      product.a.transposed = !nchw;
+      product.b.transposed = nchw;
+      product.accumulate = chunk.image != 0 || chunk.row != 0;
+      break;
+  }
+  if (nchw && chunk.images > 1 && !chunks_.gathers_output) {
+    product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
+    product.image_pixels = problem_.output().h * problem_.output().w;
+  }
+  return product;
+}
+
+// In backward-filter every chunk adds to the same elements, in backward-data every tap of a column.
+double GemmPlan::longest_sum() const {
+  SumLevels all;
+  for (const Chunk& chunk : chunks_.list) {
+    const std::optional<SumLevels> one = gemm_.levels(product_of(chunk), scratch_bytes_);
+    if (!one) return 0;
+    const int64_t before = problem_.pass == Pass::backward_filter ? all.second : 0;
+    all = {std::max(all.first, one->first), before + one->second};
+  }
+  if (problem_.pass == Pass::backward_data && chunks_.builds_columns)
+    all.second +=
+        ceil_div(problem_.filter.h, problem_.stride.h) * ceil_div(problem_.filter.w, problem_.stride.w);
+  return static_cast<double>(all.first + all.second);
+}
+
 void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) const {
   const int64_t depth = column_elements(problem_), channels = problem_.out_channels_per_group();
   const float* filter = work.filter + group * channels * depth;
   build_columns(work, chunk, group);
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
   mark(work.queue, Phase::product);
-  if (problem_.layout == Layout::nchw)
-    multiply(work, chunk,
-             {.rows = channels,
-              .columns = pixels(problem_, chunk),
-              .depth = depth,
-              .a = {filter, depth},
-              .b = {columns.data, columns.stride, false, columns.image_step},
-              .c = output.data,
-              .c_stride = output.stride,
-              .c_image_step = output.image_step});
-  else
-    multiply(work, chunk,
-             {.rows = pixels(problem_, chunk),
-              .columns = channels,
-              .depth = depth,
-              .a = {columns.data, columns.stride},
-              .b = {filter, depth, true},
-              .c = output.data,
-              .c_stride = output.stride});
+  MatrixProduct product = product_of(chunk);
+  const bool nchw = problem_.layout == Layout::nchw;
+  place(nchw ? product.b : product.a, columns.data, columns.stride, columns.image_step);
+  place(nchw ? product.a : product.b, filter, depth);
+  product.c = output.data;
+  product.c_stride = output.stride;
+  product.c_image_step = output.image_step;
+  multiply(work, product);
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::inverse);
   split(!workers_, channels,
@@ -200,25 +244,14 @@ void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group
   gather(work, chunk, group);
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
   mark(work.queue, Phase::product);
-  if (problem_.layout == Layout::nchw)
-    multiply(work, chunk,
-             {.rows = width,
-              .columns = pixels(problem_, chunk),
-              .depth = channels,
-              .a = {filter, width, true},
-              .b = {output.data, output.stride, false, output.image_step},
-              .c = columns.data,
-              .c_stride = columns.stride,
-              .c_image_step = columns.image_step});
-  else
-    multiply(work, chunk,
-             {.rows = pixels(problem_, chunk),
-              .columns = width,
-              .depth = channels,
-              .a = {output.data, output.stride},
-              .b = {filter, width},
-              .c = columns.data,
-              .c_stride = columns.stride});
+  MatrixProduct product = product_of(chunk);
+  const bool nchw = problem_.layout == Layout::nchw;
+  place(nchw ? product.a : product.b, filter, width);
+  place(nchw ? product.b : product.a, output.data, output.stride, output.image_step);
+  product.c = columns.data;
+  product.c_stride = columns.stride;
+  product.c_image_step = columns.image_step;
+  multiply(work, product);
   if (!chunks_.builds_columns) return;
   mark(work.queue, Phase::inverse);
   split(!workers_, movement_.col2im_units(chunk),
@@ -227,30 +260,19 @@ void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group
 
 void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t group) const {
   const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
-  float* filter = work.filter + group * channels * width;
-  const bool first = chunk.image == 0 && chunk.row == 0;
   build_columns(work, chunk, group);
   gather(work, chunk, group);
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
   mark(work.queue, Phase::product);
-  const bool nchw = problem_.layout == Layout::nchw;
-  multiply(work, chunk,
-           {.rows = channels,
-            .columns = width,
-            .depth = pixels(problem_, chunk),
-            .a = {output.data, output.stride, !nchw, output.image_step},
-            .b = {columns.data, columns.stride, nchw, columns.image_step},
-            .c = filter,
-            .c_stride = width,
-            .accumulate = !first});
+  MatrixProduct product = product_of(chunk);
+  place(product.a, output.data, output.stride, output.image_step);
+  place(product.b, columns.data, columns.stride, columns.image_step);
+  product.c = work.filter + group * channels * width;
+  product.c_stride = width;
+  multiply(work, product);
 }
 
-// NCHW images that are not gathered are apart.
-void GemmPlan::multiply(const Work& work, const Chunk& chunk, MatrixProduct product) const {
-  if (problem_.layout == Layout::nchw && chunk.images > 1 && !chunks_.gathers_output) {
-    product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
-    product.image_pixels = problem_.output().h * problem_.output().w;
-  }
+void GemmPlan::multiply(const Work& work, const MatrixProduct& product) const {
   gemm_.multiply(product, threads_, work.scratch, scratch_bytes_);
 }
 

@@ -20,6 +20,7 @@ class GemmPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  double longest_sum() const override;
   void run(const ConvArgs& args, Queue& queue) override;
   // What run() does, copies to and from the workspace included.
   OperationCount operations() const;
@@ -43,11 +44,13 @@ class GemmPlan final : public Plan {
   int64_t chunks_in_series() const;
   void run_series(const Work& work, int64_t series) const;
 
+  // Sizes and which operand is transposed; not where they are.
+  MatrixProduct product_of(const Chunk& chunk) const;
   void forward(const Work& work, const Chunk& chunk, int64_t group) const;
   void backward_data(const Work& work, const Chunk& chunk, int64_t group) const;
   void backward_filter(const Work& work, const Chunk& chunk, int64_t group) const;
 
-  void multiply(const Work& work, const Chunk& chunk, MatrixProduct product) const;
+  void multiply(const Work& work, const MatrixProduct& product) const;
   Matrix columns_of(const Work& work, const Chunk& chunk, int64_t group) const;
   Matrix output_of(const Work& work, const Chunk& chunk, int64_t group) const;
   void build_columns(const Work& work, const Chunk& chunk, int64_t group) const;

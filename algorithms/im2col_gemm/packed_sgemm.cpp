@@ -74,6 +74,13 @@ class Part {
     return tile_floats() + panels * deep_panel() + rows * kMostDepth;
   }
 
+  SumLevels levels() const {
+    // Where rows of A are read in place, threads' shares of the columns decide.
+    const bool whole = !c_transposed_ && by_rows(p_, share_.columns.count());
+    const int64_t depth = whole ? share_.depth.count() : depth_;
+    return {depth, ceil_div(share_.depth.count(), depth)};
+  }
+
   void run(float* scratch) const {
     if (share_.rows.count() == 0 || share_.columns.count() == 0) return;
     if (!c_transposed_ && by_rows(p_, share_.columns.count())) return run_by_rows();
@@ -308,6 +315,15 @@ class Packed final : public Gemm {
   std::string name() const override {
     const GemmShape shape = gemm_shape();
     return std::to_string(shape.rows_per_block) + "x" + std::to_string(shape.columns_per_panel);
+  }
+  std::optional<SumLevels> levels(const MatrixProduct& asked, int64_t scratch_bytes) const override {
+    // Lanes of the depth are added at the end; lines are added to C one after the other.
+    if (const auto vectors = as_vectors(asked))
+      return vectors->transposed ? SumLevels{0, asked.depth}
+                                 : SumLevels{ceil_div(asked.depth, lanes()) + lanes(), 1};
+    const bool exchange = better_exchanged(asked);
+    const MatrixProduct product = exchange ? exchanged(asked) : asked;
+    return Part(product, exchange, share_of(product, {}, 0), scratch_bytes).levels();
   }
   bool takes_images() const override { return true; }
   int64_t most_columns_together() const override { return kMostColumnsByRows; }

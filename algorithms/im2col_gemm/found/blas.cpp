@@ -71,6 +71,7 @@ void run_in_parts(const MatrixProduct& product) {
 class OpenBlas final : public Gemm {
  public:
   std::string name() const override { return openblas_get_corename(); }
+  std::optional<SumLevels> levels(const MatrixProduct&, int64_t) const override { return std::nullopt; }
   bool takes_images() const override { return false; }
   int64_t scratch_bytes(int64_t) const override { return 0; }
   // Every size is below 2^31. OpenBLAS takes all OpenMP threads.
