@@ -1,0 +1,57 @@
+// What handlers share: loops over the lanes of a mask, and how values of a type lie in registers.
+#pragma once
+
+#include <bit>
+#include <type_traits>
+
+#include "bench/ptx/machine.hpp"
+
+namespace convscope::ptx {
+
+template <class F>
+inline void for_lanes(u32 mask, F&& f) {
+  if (mask == ~u32{0}) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) f(l);
+  } else {
+    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
+  }
+}
+
+// Values of 8 and 16 bits lie in registers of 32.
+template <class T>
+using Slot = std::conditional_t<(sizeof(T) < 4), u32, T>;
+
+template <class T>
+inline Slot<T> stored(T value) {
+  if constexpr (sizeof(T) < 4)
+    return static_cast<std::make_unsigned_t<T>>(value);
+  else
+    return value;
+}
+
+// Of a register of any size; an operand that is "_" takes nothing.
+inline u64 raw(const Warp& w, const Operand& o, int l) {
+  return o.wide ? w.from<u64>(o)[l] : w.from<u32>(o)[l];
+}
+
+inline void put(Warp& w, const Operand& o, int l, u64 value) {
+  if (o.index < 0) return;
+  if (o.wide)
+    w.to<u64>(o)[l] = value;
+  else
+    w.to<u32>(o)[l] = static_cast<u32>(value);
+}
+
+// A predicate's bits for the lanes of a mask.
+inline void put_predicate(Warp& w, const Operand& o, u32 mask, u32 bits) {
+  u32& d = w.registers[o.index];
+  d = (d & ~mask) | (bits & mask);
+}
+
+// The lanes go on at `pc` when they are selected again.
+inline void leave_pc(Warp& w, u32 lanes, s32 pc) {
+  for (; lanes != 0; lanes &= lanes - 1) w.lane_pc[static_cast<size_t>(std::countr_zero(lanes))] = pc;
+}
+
+}  // namespace convscope::ptx

@@ -1,0 +1,36 @@
+// The arithmetic of tensor cores: elements as floats, and sums of products.
+#pragma once
+
+#include <bit>
+
+#include "bench/ptx/half.hpp"
+
+namespace convscope::ptx {
+
+enum Element : u8 { kTf32, kF16, kBf16 };
+
+// Tensor cores read the upper 19 bits of a register, whoever rounded it or not.
+inline float tf32_of(u32 bits) {
+  return std::bit_cast<float>(bits & 0xffffe000u);
+}
+
+// Two 16-bit elements of a register, the lower one first.
+inline float element16(u32 bits, int half, bool bf16) {
+  const u16 v = static_cast<u16>(half ? bits >> 16 : bits);
+  return bf16 ? bfloat_to_float(v) : half_to_float(v);
+}
+
+// c + the sum of a[k] * b[k * stride], k from 0 to n: summed in double and rounded once.
+float exact_sum(float c, const float* a, const float* b, int n, int stride);
+
+// The same as tensor cores add: `step` products (4 of TF32, 8 of 16 bits) and the sum so far are shifted to
+// the largest exponent among them, what falls off two bits below a float's last is dropped, and the sum is
+// truncated to a float. After measurements of Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of
+// NVIDIA tensor cores" (PeerJ CS, 2021).
+float truncated_sum(float c, const float* a, const float* b, int n, int stride, int step);
+
+inline int products_at_once(Element element) {
+  return element == kTf32 ? 4 : 8;
+}
+
+}  // namespace convscope::ptx

@@ -1,0 +1,80 @@
+// Words of PTX as the interpreter has them: integers by their PTX names, types, state spaces, addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+
+namespace convscope::ptx {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+
+inline constexpr int kLanes = 32;
+
+// Windows of the generic address space; everything below is global memory, whose addresses are the host's
+// own.
+inline constexpr u64 kSharedWindow = 0x7f00'0000'0000'0000;
+inline constexpr u64 kParamWindow = 0x7e00'0000'0000'0000;
+inline constexpr u64 kLocalWindow = 0x7d00'0000'0000'0000;
+inline constexpr u64 kWindowMask = 0xff00'0000'0000'0000;
+// sm_90 keeps the first KiB of shared memory for itself.
+inline constexpr u32 kSharedStart = 1024;
+
+// What no GPU would run as meant, or the parser does not know: where it is, and what.
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// GCC 12 takes enumerators for shadows of the types above. One a line would be twenty lines of nothing.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+// clang-format off
+enum class Type : u8 {
+  none, pred, b8, u8, s8, b16, u16, s16, f16, bf16, b32, u32, s32, f32, tf32, b64, u64, s64, f64
+};
+// clang-format on
+#pragma GCC diagnostic pop
+enum class Space : u8 { generic, global, shared, param, local };
+
+constexpr int size_of(Type type) {  // bytes
+  switch (type) {
+    case Type::b8:
+    case Type::u8:
+    case Type::s8:
+      return 1;
+    case Type::b16:
+    case Type::u16:
+    case Type::s16:
+    case Type::f16:
+    case Type::bf16:
+      return 2;
+    case Type::b64:
+    case Type::u64:
+    case Type::s64:
+    case Type::f64:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+constexpr bool is_float(Type t) {
+  return t == Type::f16 || t == Type::bf16 || t == Type::f32 || t == Type::f64 || t == Type::tf32;
+}
+
+constexpr bool is_signed(Type t) {
+  return t == Type::s8 || t == Type::s16 || t == Type::s32 || t == Type::s64;
+}
+
+constexpr u32 rounded_up(u32 value, u32 to) {
+  return (value + to - 1) / to * to;
+}
+
+}  // namespace convscope::ptx

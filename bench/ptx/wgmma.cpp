@@ -1,0 +1,178 @@
+// wgmma with both operands in shared memory. Descriptors after CUTLASS' mma_sm90_desc.hpp and
+// mma_traits_sm90_gmma.hpp, fragments of sums after the PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Instructions".
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "bench/ptx/instructions.hpp"
+#include "bench/ptx/lanes.hpp"
+#include "bench/ptx/swizzle.hpp"
+#include "bench/ptx/tensor_sums.hpp"
+
+namespace convscope::ptx {
+namespace {
+
+struct Descriptor {
+  u32 start, leading, stride, base, swizzle;
+  explicit Descriptor(u64 bits)
+      : start(static_cast<u32>(bits & 0x3fff) << 4),
+        leading(static_cast<u32>(bits >> 16 & 0x3fff) << 4),
+        stride(static_cast<u32>(bits >> 32 & 0x3fff) << 4),
+        base(static_cast<u32>(bits >> 49 & 7)),
+        swizzle(static_cast<u32>(bits >> 62)) {}
+};
+
+// Shared address of element (row, k) of an operand, rows being those of A or the columns of B. Strides as in
+// the canonical layouts, in bytes: T elements make 16 bytes.
+u32 element_address(const Descriptor& d, bool mn_major, u32 row, u32 k, u32 bytes) {
+  u32 offset = 0;
+  const u32 per_chunk = 16 / bytes;
+  if (!mn_major) {
+    const u32 line = d.swizzle == 0 ? 16 : 16u << (4 - d.swizzle);  // bytes of a row within the pattern
+    offset = row % 8 * line + row / 8 * d.stride;
+    const u32 chunk = k / per_chunk;
+    offset += (d.swizzle == 0 ? chunk * d.leading : chunk * 16) + k % per_chunk * bytes;
+  } else {
+    const u32 chunks = d.swizzle == 0 ? 1 : 1u << (4 - d.swizzle);  // of 16 bytes in a line
+    const u32 chunk = row / per_chunk;
+    offset = row % per_chunk * bytes + chunk % chunks * 16;
+    if (d.swizzle == 0)
+      offset += chunk * d.stride + k % 8 * 16 + k / 8 * d.leading;
+    else
+      offset += chunk / chunks * d.leading + k % 8 * chunks * 16 + k / 8 * d.stride;
+  }
+  return swizzled(d.start + offset, d.swizzle);
+}
+
+// A wgmma reads 16 bytes: until it is waited for, nobody may write them; who wrote them must have fenced.
+void note_operand(Warp& w, const Instruction& i, u32 at) {
+  Block& b = *w.block;
+  if (at < kSharedStart || at + 16 > b.shared_end)
+    b.fault(w, i, 0, fmt::format("reads shared memory at {:#x}, which ends at {:#x}", at, b.shared_end));
+  w.open_reads.chunks.push_back(at / 16);
+  for (u32 word = at / 4; word < at / 4 + 4; ++word) {
+    Shadow& s = b.shadow[word];
+    ++s.async_reads;
+    if (!s.valid) b.fault(w, i, 0, "reads between the variables of shared memory");
+    if (!b.options->races) continue;
+    b.note_read(w, i, 0, word);
+    if (s.writer < 32 && s.generic && b.proxy_fences[s.writer] <= s.fence)
+      b.warn(w, i, 0,
+             "reads what st or cp.async wrote without fence.proxy.async, at " + b.place_of(s.write_line));
+  }
+}
+
+// Reads an operand, rows x k, into floats (16 a row), 16 bytes at a time.
+void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_major, u32 first_row, u32 rows,
+                  u32 k, float* to) {
+  const u32 bytes = i.detail == kTf32 ? 4 : 2, per_chunk = 16 / bytes;
+  if (d.base != 0) w.block->fault(w, i, 0, "a descriptor with a base offset");
+  const u32 row_step = mn_major ? per_chunk : 1, k_step = mn_major ? 1 : per_chunk;
+  for (u32 row = 0; row < rows; row += row_step)
+    for (u32 n = 0; n < k; n += k_step) {
+      const u32 at = element_address(d, mn_major, first_row + row, n, bytes);
+      note_operand(w, i, at);
+      const u8* p = w.block->shared.data() + at;
+      for (u32 e = 0; e < per_chunk; ++e) {
+        u32 bits = 0;
+        std::memcpy(&bits, p + e * bytes, bytes);
+        const u32 r = mn_major ? row + e : row, c = mn_major ? n : n + e;
+        to[r * 16 + c] = i.detail == kTf32 ? tf32_of(bits) : element16(bits, 0, i.detail == kBf16);
+      }
+    }
+}
+
+// The same in all lanes, as a warp's descriptors must be.
+u64 descriptor_bits(Warp& w, const Instruction& i, const Operand& o) {
+  const u64* v = w.from<u64>(o);
+  for (int l = 1; l < kLanes; ++l)
+    if (v[l] != v[0]) w.block->fault(w, i, l, "gives another descriptor than the rest of its warp");
+  return v[0];
+}
+
+// Sums of the warp's 16 rows: row of A times all columns of B.
+void multiply(Warp& w, const Instruction& i, const std::vector<float>& left, const std::vector<float>& right,
+              int k, bool accumulate) {
+  const u32 columns = u32{i.count} * 2;
+  const auto element = static_cast<Element>(i.detail);
+  for (u32 row = 0; row < 16; ++row) {
+    const u32 g = row % 8, h = row / 8;
+    const float* a = &left[row * 16];
+    for (u32 c = 0; c < columns; ++c) {
+      float& sum = w.to<float>(i.operand(c / 8 * 4 + 2 * h + c % 2))[4 * g + c % 8 / 2];
+      const float before = accumulate ? sum : 0.0f;
+      const float* b = &right[c * 16];
+      sum = w.block->options->truncate ? truncated_sum(before, a, b, k, 1, products_at_once(element))
+                                       : exact_sum(before, a, b, k, 1);
+    }
+  }
+}
+
+// m64nNk8 (tf32) and m64nNk16: each warp of the warpgroup computes its own 16 rows. The product is there at
+// once; until the wait the shared memory it reads counts as read and its sums as in flight. count: registers
+// of sums.
+void wgmma(Warp& w, const Instruction& i, u32 mask) {
+  if (!all_here(w, i, mask, w.launched)) return;
+  if (mask != ~u32{0})
+    w.block->fault(w, i, std::countr_zero(~mask), "is missing in a wgmma, which takes whole warps");
+  const size_t sums = i.count;
+  const u32 columns = static_cast<u32>(sums) * 2, k = i.detail == kTf32 ? 8 : 16;
+  const Descriptor a(descriptor_bits(w, i, i.operand(sums))), b(descriptor_bits(w, i, i.operand(sums + 1)));
+  const u32 accumulate = w.predicate(i.operand(sums + 2));
+  if (accumulate != 0 && accumulate != ~u32{0}) w.block->fault(w, i, 0, "lanes differ in scale-d");
+  const auto immediate = [&](size_t n) { return static_cast<s32>(w.from<u32>(i.operand(n))[0]); };
+  if (immediate(sums + 3) != 1 || immediate(sums + 4) != 1) w.block->fault(w, i, 0, "a scale that is not 1");
+  const bool transposed = i.detail != kTf32;
+  const bool a_mn = transposed && immediate(sums + 5), b_mn = transposed && immediate(sums + 6);
+  std::vector<float> left(16 * 16), right(size_t{16} * columns);
+  read_operand(w, i, a, a_mn, w.number % 4 * 16, 16, k, left.data());
+  read_operand(w, i, b, b_mn, 0, columns, k, right.data());
+  multiply(w, i, left, right, static_cast<int>(k), accumulate != 0);
+  ++w.wgmma_count;
+  for (size_t n = 0; n < sums; ++n) {
+    const s32 r = i.operand(n).index / kLanes;
+    w.open_reads.accumulators.push_back(r);
+    ++w.in_flight[static_cast<size_t>(r)];
+  }
+  ++w.in_flight_count;
+}
+
+void wgmma_commit(Warp& w, const Instruction& i, u32 mask) {
+  if (!all_here(w, i, mask, w.launched)) return;
+  w.reads.push_back(std::move(w.open_reads));
+  w.open_reads = Reads();
+}
+
+void wgmma_wait(Warp& w, const Instruction& i, u32 mask) {
+  if (!all_here(w, i, mask, w.launched)) return;
+  const size_t keep = w.from<u32>(i.o[0])[0];
+  while (w.reads.size() > keep) {
+    for (const u32 chunk : w.reads.front().chunks)
+      for (u32 word = 4 * chunk; word < 4 * chunk + 4; ++word) --w.block->shadow[word].async_reads;
+    for (const s32 r : w.reads.front().accumulators) --w.in_flight[static_cast<size_t>(r)];
+    w.reads.pop_front();
+  }
+  w.in_flight_count = 0;
+  for (const u8 n : w.in_flight) w.in_flight_count += n;
+}
+
+void wgmma_fence(Warp& w, const Instruction& i, u32 mask) {
+  all_here(w, i, mask, w.launched);
+}
+
+}  // namespace
+
+Handler wgmma_handler(Instruction& i, const Mnemonic& m) {
+  if (m.operation() != "wgmma" || m.parts.size() < 3) return nullptr;
+  i.type = Type::none;
+  if (m.parts[1] == "commit_group") return wgmma_commit;
+  if (m.parts[1] == "wait_group") return wgmma_wait;
+  if (m.parts[1] == "fence") return wgmma_fence;
+  if (m.parts[1] != "mma_async" || m.parts[m.parts.size() - 3] != "f32" || m.has("sp")) return nullptr;
+  i.detail = m.has("tf32") ? kTf32 : m.has("bf16") ? kBf16 : kF16;
+  return i.detail != kF16 || m.has("f16") ? wgmma : nullptr;
+}
+
+}  // namespace convscope::ptx
