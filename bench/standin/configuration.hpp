@@ -1,0 +1,59 @@
+// What the stand-in is and which faults it plays, from a JSON file:
+//
+//   {"order": "random", "seed": 7, "tensor_sums": "truncated",
+//    "faults": [{"kernel": "tiled", "error": 700}, {"call": "cudaEventRecord", "at": 5, "error": 46}]}
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "bench/ptx/run.hpp"
+
+namespace convscope::standin {
+
+// One of kernel or call is set. `at`: the n-th launch of such a kernel, or the n-th call, of this process; 0
+// every one.
+struct Fault {
+  std::string kernel;  // part of its name; its error ends the context
+  std::string call;    // name of a function
+  long at = 1;
+  cudaError_t error = cudaSuccess;
+  bool hangs = false;  // a kernel that never ends
+  // Plays only in the process that can remove this file, thus once in all.
+  std::string once_file;
+};
+
+struct Configuration {
+  ptx::Options interpreter;  // "order", "seed", "copies": early or late, "tensor_sums": exact or truncated,
+                             // "races", "uninitialised"
+  bool executes = true;      // "executes": kernels run; otherwise they take time and do nothing
+  bool lazy_loading = true;  // "lazy_loading"
+  // "held": a stream begins what was enqueued only when somebody waits for it, so that a missing wait shows.
+  bool held = false;
+  bool free_waits =
+      true;            // "free_waits": cudaFree waits for the device, as NVIDIA's does but does not promise
+  int devices = 1;     // "devices"
+  int driver = 13000;  // "driver": the CUDA version that it supports; 0 is no driver
+  size_t queue_entries = 1024;              // "queue_entries", of a stream
+  size_t memory_bytes = size_t{141} << 30;  // "memory_bytes", of a device
+  std::string target = "sm_90a";  // "target": or sm_80, which PTX runs and what the device says it is
+  std::string ptx_folder;  // "ptx_folder": PTX files there take the place of the kernels of the same name
+  std::string report;      // "report": a file a process, this name and its id, about each kernel
+  std::vector<Fault> faults;
+};
+
+// Of the file that CONVSCOPE_STANDIN names, read once; what is wrong with it ends the process with a message.
+const Configuration& configuration();
+// The same of a text. Throws std::runtime_error.
+Configuration parse_configuration(const std::string& text);
+
+// Counts the call of a function and returns the error that is scripted for it, otherwise cudaSuccess.
+cudaError_t scripted_call(const char* function);
+// The same of a kernel's launch; null where nothing is scripted.
+const Fault* scripted_launch(const std::string& kernel);
+
+}  // namespace convscope::standin

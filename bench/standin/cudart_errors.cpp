@@ -1,0 +1,98 @@
+// Errors of the runtime, with its own words for those that the program tells apart.
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "bench/standin/configuration.hpp"
+#include "bench/standin/errors.hpp"
+
+namespace convscope::standin {
+namespace {
+
+std::atomic<cudaError_t> lost{cudaSuccess};
+thread_local cudaError_t last = cudaSuccess;
+
+struct Words {
+  const char *name, *text;
+};
+
+const std::map<int, Words>& known_errors() {
+  static const std::map<int, Words> errors = {
+      {cudaSuccess, {"cudaSuccess", "no error"}},
+      {cudaErrorInvalidValue, {"cudaErrorInvalidValue", "invalid argument"}},
+      {cudaErrorMemoryAllocation, {"cudaErrorMemoryAllocation", "out of memory"}},
+      {cudaErrorInitializationError, {"cudaErrorInitializationError", "initialization error"}},
+      {cudaErrorInvalidConfiguration, {"cudaErrorInvalidConfiguration", "invalid configuration argument"}},
+      {cudaErrorInsufficientDriver,
+       {"cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"}},
+      {cudaErrorDevicesUnavailable,
+       {"cudaErrorDevicesUnavailable", "CUDA-capable device(s) is/are busy or unavailable"}},
+      {cudaErrorInvalidDeviceFunction, {"cudaErrorInvalidDeviceFunction", "invalid device function"}},
+      {cudaErrorNoDevice, {"cudaErrorNoDevice", "no CUDA-capable device is detected"}},
+      {cudaErrorInvalidDevice, {"cudaErrorInvalidDevice", "invalid device ordinal"}},
+      {cudaErrorNoKernelImageForDevice,
+       {"cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device"}},
+      {cudaErrorECCUncorrectable, {"cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"}},
+      {cudaErrorInvalidResourceHandle, {"cudaErrorInvalidResourceHandle", "invalid resource handle"}},
+      {cudaErrorNotReady, {"cudaErrorNotReady", "device not ready"}},
+      {cudaErrorIllegalAddress, {"cudaErrorIllegalAddress", "an illegal memory access was encountered"}},
+      {cudaErrorLaunchTimeout, {"cudaErrorLaunchTimeout", "the launch timed out and was terminated"}},
+      {cudaErrorIllegalInstruction,
+       {"cudaErrorIllegalInstruction", "an illegal instruction was encountered"}},
+      {cudaErrorMisalignedAddress, {"cudaErrorMisalignedAddress", "misaligned address"}},
+      {cudaErrorLaunchFailure, {"cudaErrorLaunchFailure", "unspecified launch failure"}},
+      {cudaErrorUnknown, {"cudaErrorUnknown", "unknown error"}}};
+  return errors;
+}
+
+const char* words_of(cudaError_t error, const char* Words::*which) {
+  const auto known = known_errors().find(error);
+  if (known != known_errors().end()) return known->second.*which;
+  static thread_local std::string text;
+  text = (which == &Words::name ? "cudaError" : "error ") + std::to_string(error);
+  return text.c_str();
+}
+
+}  // namespace
+
+cudaError_t result(cudaError_t error, const char* function) {
+  if (error == cudaSuccess) error = scripted_call(function);
+  if (is_lost()) error = lost;
+  if (error != cudaSuccess && error != cudaErrorNotReady) last = error;
+  return error;
+}
+
+void lose_device(cudaError_t error) {
+  cudaError_t none = cudaSuccess;
+  lost.compare_exchange_strong(none, error);
+}
+
+bool is_lost() {
+  return lost != cudaSuccess;
+}
+
+}  // namespace convscope::standin
+
+using namespace convscope::standin;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = is_lost() ? lost.load() : last;
+  last = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() {
+  return is_lost() ? lost.load() : last;
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  return words_of(error, &Words::text);
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  return words_of(error, &Words::name);
+}
+
+}  // extern "C"

@@ -1,0 +1,155 @@
+#include "bench/standin/execution.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "bench/ptx/run.hpp"
+#include "bench/standin/configuration.hpp"
+#include "bench/standin/errors.hpp"
+#include "bench/standin/kernels.hpp"
+#include "bench/standin/memory.hpp"
+#include "bench/standin/report.hpp"
+#include "bench/standin/stream.hpp"
+
+namespace convscope::standin {
+namespace {
+
+struct Loaded {
+  std::mutex mutex;
+  std::set<std::pair<const void*, int>> kernels;  // of a device
+  std::map<const void*, size_t> shared_allowed;
+};
+
+Loaded& loaded() {
+  static auto* l = new Loaded;
+  return *l;
+}
+
+// A launch, a thousand cores, a warp instruction a nanosecond each: near enough for clocks that mean nothing.
+constexpr Nanoseconds kLaunchCost = 2000;
+constexpr ptx::u64 kInstructionsPerNanosecond = 128;
+
+void say(const char* kind, const std::string& what) {
+  std::fprintf(stderr, "standin: %s: %s\n", kind, what.c_str());
+}
+
+void warn(const ptx::Warning& warning) {
+  static std::mutex mutex;
+  static auto* said = new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  constexpr size_t kMost = 200;
+  if (said->size() < kMost && said->insert(warning.place + warning.what.substr(0, 24)).second)
+    say("warning", fmt::format("{}: {} at {}", warning.thread, warning.what, warning.place));
+}
+
+const ptx::Options& interpreter_options() {
+  static const auto* options = [] {
+    auto* made = new ptx::Options(configuration().interpreter);
+    made->warn = warn;
+    return made;
+  }();
+  return *options;
+}
+
+[[noreturn]] void hang() {
+  for (;;) pause();
+}
+
+// On the stream's thread.
+Nanoseconds execute(const std::string& name, const ptx::Launch& work, Nanoseconds begin) {
+  if (is_lost()) return begin;
+  if (const Fault* fault = scripted_launch(name)) {
+    if (fault->hangs) hang();
+    lose_device(fault->error);
+    return begin;
+  }
+  if (!configuration().executes) return begin + kLaunchCost;
+  const Nanoseconds host_begin = host_time();
+  try {
+    const ptx::Statistics done = ptx::run(work, interpreter_options());
+    note_run(name, work, done, host_time() - host_begin);
+    const Nanoseconds waited = done.waited_for_host ? host_time() : 0;
+    return std::max(begin + kLaunchCost, waited) +
+           static_cast<Nanoseconds>(done.warp_instructions / kInstructionsPerNanosecond);
+  } catch (const std::exception& error) {
+    say("fault", error.what());
+    lose_device(cudaErrorLaunchFailure);
+    return begin;
+  }
+}
+
+bool fits_a_grid(dim3 grid, dim3 block) {
+  const size_t threads = size_t{block.x} * block.y * block.z;
+  return grid.x > 0 && grid.y > 0 && grid.z > 0 && grid.x <= 0x7fffffffu && grid.y <= 65535 &&
+         grid.z <= 65535 && threads > 0 && threads <= 1024 && block.z <= 64;
+}
+
+std::shared_ptr<ptx::Launch> make_work(const ptx::Kernel& kernel, dim3 grid, dim3 block, void** arguments,
+                                       size_t shared, int device) {
+  auto work = std::make_shared<ptx::Launch>();
+  work->kernel = &kernel;
+  work->grid = {grid.x, grid.y, grid.z};
+  work->block = {block.x, block.y, block.z};
+  work->dynamic_shared = static_cast<ptx::u32>(shared);
+  work->parameters.resize(kernel.parameter_bytes);
+  for (size_t n = 0; n < kernel.parameters.size(); ++n)
+    std::memcpy(work->parameters.data() + kernel.parameters[n].offset, arguments[n],
+                kernel.parameters[n].size);
+  work->allocation = [device](ptx::u64 address) { return allocation_around(device, address); };
+  work->describe = [device](ptx::u64 address) { return describe_address(device, address); };
+  return work;
+}
+
+}  // namespace
+
+void load(const void* function, int device) {
+  {
+    const std::lock_guard lock(loaded().mutex);
+    if (!loaded().kernels.emplace(function, device).second) return;
+  }
+  if (configuration().lazy_loading) wait_for_device(device);
+}
+
+void allow_shared(const void* function, size_t bytes) {
+  const std::lock_guard lock(loaded().mutex);
+  loaded().shared_allowed[function] = bytes;
+}
+
+cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                   cudaStream_t stream, int device) {
+  const std::string* name = kernel_name(function);
+  if (name == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (is_lost()) return cudaSuccess;  // result() says which error
+  if (!fits_a_grid(grid, block)) return cudaErrorInvalidConfiguration;
+  {
+    const std::lock_guard lock(loaded().mutex);
+    if (shared > std::max(kSharedAlways, loaded().shared_allowed[function])) return cudaErrorInvalidValue;
+  }
+  load(function, device);
+  const ptx::Kernel* kernel = nullptr;
+  try {
+    kernel = &parsed_kernel(*name);
+  } catch (const std::exception& error) {
+    say("fault", error.what());
+    return cudaErrorNoKernelImageForDevice;
+  }
+  if (kernel->static_shared - ptx::kSharedStart + shared > kSharedPerBlock ||
+      (kernel->max_threads != 0 && size_t{block.x} * block.y * block.z > kernel->max_threads))
+    return cudaErrorInvalidConfiguration;
+  stream_or_default(stream, device)
+      .push([name, work = make_work(*kernel, grid, block, arguments, shared, device)](Nanoseconds begin) {
+        return execute(*name, *work, begin);
+      });
+  return cudaSuccess;
+}
+
+}  // namespace convscope::standin

@@ -1,0 +1,76 @@
+// Streams: threads that run what was enqueued, in order, each with a clock of virtual time.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace convscope::standin {
+
+using Nanoseconds = long long;
+
+Nanoseconds host_time();
+
+}  // namespace convscope::standin
+
+// The runtime's own name for what a cudaStream_t points to.
+struct CUstream_st {
+ public:
+  using Nanoseconds = convscope::standin::Nanoseconds;
+
+  explicit CUstream_st(int on_device);
+  ~CUstream_st();  // after what was enqueued has run
+
+  // Runs on the stream's thread; gets the stream's time, which is not before that of the enqueuing host, and
+  // returns the time at which the device is done. Waits while the queue is full.
+  void push(std::function<Nanoseconds(Nanoseconds)> operation);
+  bool is_idle();
+  // Where streams are held, what was enqueued until now begins now.
+  void wait();
+
+  const int device;
+
+ private:
+  struct Operation {
+    std::function<Nanoseconds(Nanoseconds)> run;
+    Nanoseconds enqueued;
+  };
+  void run();
+
+  std::deque<Operation> operations_;  // the one that runs is the first
+  bool stopping_ = false;
+  size_t allowed_ = 0;  // operations that may begin, where streams are held
+  Nanoseconds time_ = 0;
+  std::thread thread_;
+};
+
+// A point of a stream, reached when the work before it is done.
+struct CUevent_st {
+  struct Record {
+    bool done = false;
+    convscope::standin::Nanoseconds time = 0;
+    CUstream_st* stream = nullptr;
+  };
+  std::shared_ptr<Record> last;  // null: never recorded
+};
+
+namespace convscope::standin {
+
+// Where no stream is named: one a device, which others neither wait for nor hold up, as cudaStreamNonBlocking
+// says.
+CUstream_st& stream_or_default(cudaStream_t stream, int device);
+
+void record(CUevent_st& event, CUstream_st& stream);
+bool is_done(const CUevent_st& event);
+void wait_for(const CUevent_st& event);
+// What is enqueued in the stream from here on waits for the event.
+void make_wait(CUstream_st& stream, const CUevent_st& event);
+
+// Until every stream of the device is idle.
+void wait_for_device(int device);
+
+}  // namespace convscope::standin
