@@ -1,0 +1,26 @@
+// cuDNN's status codes by name, and what the stand-in says of the last one.
+#pragma once
+
+#include <cudnn.h>
+
+#include <string>
+#include <string_view>
+
+#include "bench/standin/libraries/call.hpp"
+
+namespace convscope::standin {
+
+const char* name(cudnnStatus_t status);
+// 0 where there is no such name.
+int cudnn_status(std::string_view name);
+
+// The status, whose words cudnnGetLastErrorString() tells this thread next.
+cudnnStatus_t failed(cudnnStatus_t status, std::string words);
+cudnnStatus_t failed(const Fault& fault);
+// The first status that the text names, CUDNN_STATUS_SUCCESS where it names none.
+cudnnStatus_t status_in(std::string_view text);
+
+// Begins a function: fails as the script says.
+Fault enter_cudnn(const char* function);
+
+}  // namespace convscope::standin
