@@ -106,6 +106,7 @@ class GroupRun {
 
   // Side by side, in as few batches as their workspaces fit into memory at once: one, nearly always.
   void measure_all(Candidates& candidates) {
+    if (verification_) verification_->release_device();
     const int64_t tensors = measuring_bytes(problem_, device_.info(), task_.group.common.cache);
     const int64_t usable = device_.usable_bytes();
     for (auto begin = candidates.begin(); begin != candidates.end();) {

@@ -85,7 +85,8 @@ Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& option
   Tensors tensors;
   for (Role role : read_roles(problem.pass))
     tensors[static_cast<size_t>(role)] = TensorData(problem, role, kind, options.seed).generate();
-  if (!expect_from_device(tensors, options.reference_device)) expect_from_cpu(tensors, options);
+  from_device_ = expect_from_device(tensors, options.reference_device);
+  if (!from_device_) expect_from_cpu(tensors, options);
   summarise();
 }
 
@@ -146,10 +147,44 @@ void Expectation::summarise() {
   typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(value_.size()));
 }
 
-double Expectation::bound(size_t i, double error_growth) const {
+ErrorBounds Expectation::bounds(double error_growth, bool exact) const {
+  ErrorBounds bounds;
+  bounds.exact = exact;
+  bounds.relative = relative_bound(problem_);
   // Transforms mix the elements of a tile, so their errors do not shrink with an output's own terms.
-  const double magnitude = error_growth > 1 ? largest_magnitude_ * error_growth : magnitude_[i];
-  return std::min(relative_bound(problem_) * magnitude, kOutlier * gate_ * typical_);
+  bounds.has_one_magnitude = error_growth > 1;
+  bounds.one_magnitude = largest_magnitude_ * error_growth;
+  bounds.most = kOutlier * gate_ * typical_;
+  bounds.repeat_tolerance = repeat_tolerance();
+  return bounds;
+}
+
+double Expectation::bound(size_t i, const ErrorBounds& bounds) const {
+  if (bounds.exact) return 0;
+  const double magnitude = bounds.has_one_magnitude ? bounds.one_magnitude : magnitude_[i];
+  return std::min(bounds.relative * magnitude, bounds.most);
+}
+
+std::vector<float> Expectation::values(bool exact) const {
+  std::vector<float> values(value_.size());
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(expected_value(i, exact));
+  return values;
+}
+
+Comparison Expectation::figures(double squares, double max_abs) const {
+  Comparison result;
+  result.max_abs = max_abs;
+  const double norm = typical_ * std::sqrt(static_cast<double>(value_.size()));
+  result.relative_l2 = std::sqrt(squares) / (norm > 0 ? norm : 1);
+  result.max_relative = max_abs / (largest_value_ > 0 ? largest_value_ : 1);
+  return result;
+}
+
+std::optional<Comparison> Expectation::passed(const Findings& findings) const {
+  if (findings.first_not_finite != Findings::kNone || findings.worst_excess > 0) return std::nullopt;
+  const Comparison result = figures(findings.squares, findings.max_abs);
+  if (result.relative_l2 > gate_) return std::nullopt;
+  return result;
 }
 
 // An exact sum is rounded once, when it is stored.
@@ -164,12 +199,12 @@ double Expectation::repeat_tolerance() const {
 Comparison Expectation::compare(const float* written, double error_growth, bool exact) const {
   const Role role = written_role(problem_.pass);
   const TensorShape shape = problem_.shape(role);
-  Comparison result;
+  const ErrorBounds allowed = bounds(error_growth, exact);
   double squares = 0, worst_excess = 0, max_abs = 0;
   const auto error_at = [&](size_t i) {
     return std::abs(static_cast<double>(written[offset_[i]]) - expected_value(i, exact));
   };
-  const auto excess = [&](size_t i) { return error_at(i) - (exact ? 0 : bound(i, error_growth)); };
+  const auto excess = [&](size_t i) { return error_at(i) - bound(i, allowed); };
   const auto count = static_cast<int64_t>(value_.size());
 #pragma omp parallel for if (count > (1 << 20)) reduction(+ : squares) reduction(max : max_abs, worst_excess)
   for (int64_t i = 0; i < count; ++i) {
@@ -181,10 +216,7 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   }
   size_t worst = 0;
   while (worst_excess > 0 && excess(worst) < worst_excess) ++worst;
-  result.max_abs = max_abs;
-  const double norm = typical_ * std::sqrt(static_cast<double>(value_.size()));
-  result.relative_l2 = std::sqrt(squares) / (norm > 0 ? norm : 1);
-  result.max_relative = result.max_abs / (largest_value_ > 0 ? largest_value_ : 1);
+  Comparison result = figures(squares, max_abs);
 
   const std::string where = element_name(role, index_of_offset(shape, offset_[worst]));
   if (exact && worst_excess > 0)
@@ -194,8 +226,8 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   else if (worst_excess > 0)
     result.fault = fmt::format(
         "{} is {:.9g} instead of {:.9g}: the error is {:.3g}, the bound {:.3g} (relative L2 error {:.3g})",
-        where, written[offset_[worst]], value_[worst], worst_excess + bound(worst, error_growth),
-        bound(worst, error_growth), result.relative_l2);
+        where, written[offset_[worst]], value_[worst], worst_excess + bound(worst, allowed),
+        bound(worst, allowed), result.relative_l2);
   else if (result.relative_l2 > gate_)
     result.fault =
         fmt::format("the relative L2 error is {:.3g}, the gate for {} is {:.3g} (worst at {}, off by {:.3g})",

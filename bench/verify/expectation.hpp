@@ -23,9 +23,38 @@ struct Comparison {
   std::optional<std::string> fault;
 };
 
+// What an output's error is held against.
+struct ErrorBounds {
+  bool exact = false;   // no error is allowed
+  double relative = 0;  // of the magnitude: the output's own, or one for all
+  bool has_one_magnitude = false;
+  double one_magnitude = 0;
+  double most = 0;              // never more than this
+  double repeat_tolerance = 0;  // between two runs of one plan at one element
+};
+
+// What one pass over a result found. No initial values: kernels hold it in shared memory. Offsets are kNone
+// where nothing was found; elements that are not finite have no part in the others.
+struct Findings {
+  static constexpr int64_t kNone = INT64_MAX;
+  int64_t compared;
+  double squares, max_abs;  // of the errors
+  double worst_excess;      // over the bound
+  int64_t first_not_finite, first_difference;
+};
+
 class Expectation {
  public:
   Expectation(const ConvProblem& problem, const VerifyOptions& options, DataKind kind);
+
+  ErrorBounds bounds(double error_growth, bool exact) const;
+  // True when every output is compared, its values being of f32: then they may be compared on the device.
+  bool is_complete() const { return from_device_; }
+  // Of every output, by memory offset; `exact`: as they must be stored.
+  std::vector<float> values(bool exact) const;
+  std::vector<float> magnitudes() const { return {magnitude_.begin(), magnitude_.end()}; }
+  // The comparison of a result by what a device found, or nothing where there is a fault: compare() tells it.
+  std::optional<Comparison> passed(const Findings& findings) const;
 
   // `written` is the whole tensor that the pass wrote, without NaN. `exact`: must be equal.
   Comparison compare(const float* written, double error_growth, bool exact) const;
@@ -39,12 +68,14 @@ class Expectation {
   bool expect_from_device(const Tensors& tensors, Device* device);
   void expect_from_cpu(const Tensors& tensors, const VerifyOptions& options);
   void summarise();
-  double bound(size_t i, double error_growth) const;
+  double bound(size_t i, const ErrorBounds& bounds) const;
+  Comparison figures(double squares, double max_abs) const;
   double expected_value(size_t i, bool exact) const;
   std::optional<std::string> sums_fault(const float* written, bool exact) const;
 
   ConvProblem problem_;
   double gate_;
+  bool from_device_ = false;
   std::vector<int64_t> offset_;
   std::vector<double> value_, magnitude_;
   double typical_ = 0;  // root mean square of the values, or what it is expected to be where few cancel

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "bench/device/values.hpp"
+#include "bench/verify/device_comparison.hpp"
 #include "bench/verify/tensor_data.hpp"
 #include "bench/verify/tensor_index.hpp"
 
@@ -37,7 +38,7 @@ ReadTensors::ReadTensors(const ConvProblem& problem, DataKind kind, uint64_t see
 }
 
 Trial::Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Buffer& workspace,
-             Device& device, Queue& queue)
+             Device& device, Queue& queue, const OnDevice& on_device)
     : problem_(problem),
       written_(written_role(problem.pass)),
       storage_(storage_type(problem.math)),
@@ -45,12 +46,15 @@ Trial::Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Bu
       plan_(plan),
       workspace_(workspace),
       queue_(queue),
+      on_device_(on_device),
       operands_{Buffer(device, static_cast<size_t>(problem.bytes(Role::input))),
                 Buffer(device, static_cast<size_t>(problem.bytes(Role::filter))),
-                Buffer(device, static_cast<size_t>(problem.bytes(Role::output)))},
-      result_(static_cast<size_t>(problem.elements(written_))) {
+                Buffer(device, static_cast<size_t>(problem.bytes(Role::output)))} {
   for (Role role : read_roles(problem.pass)) {
-    upload_values(tensor(role), storage_, read_.values[static_cast<size_t>(role)]);
+    if (on_device_.comparison != nullptr)
+      on_device_.comparison->copy_original(role, tensor(role).data(), queue_);
+    else
+      upload_values(tensor(role), storage_, read_.values[static_cast<size_t>(role)]);
   }
   workspace_.fill_with_nan();
   prepare();
@@ -72,14 +76,28 @@ void Trial::execute(Before before) {
   Buffer& written = tensor(written_);
   if (before == Before::nan) written.fill_with_nan();
   if (before == Before::constant) {
-    upload_values(written, storage_, std::vector<float>(result_.size(), kConstant));
+    const auto elements = static_cast<size_t>(problem_.elements(written_));
+    upload_values(written, storage_, std::vector<float>(elements, kConstant));
   }
   plan_.run(operands_.args(workspace_.data()), queue_);
   queue_.synchronize();
-  download_values(written, storage_, result_);
+  is_downloaded_ = false;
+}
+
+const std::vector<float>& Trial::result() const {
+  if (is_downloaded_) return result_;
+  result_.resize(static_cast<size_t>(problem_.elements(written_)));
+  download_values(tensor(written_), storage_, result_);
+  is_downloaded_ = true;
+  return result_;
+}
+
+std::vector<float> Trial::first_result() const {
+  return on_device_.comparison != nullptr ? on_device_.comparison->first_result() : result();
 }
 
 std::optional<std::string> Trial::run(Before before) {
+  ++runs_;
   execute(before);
   auto fault = broken_guard();
   if (!fault) fault = changed_tensor();
@@ -99,55 +117,73 @@ std::optional<std::string> Trial::broken_guard() const {
   return std::nullopt;
 }
 
+bool Trial::is_changed(Role role) const {
+  if (on_device_.comparison == nullptr) return true;  // to be seen on the host
+  return on_device_.comparison->first_change(role, tensor(role).data(), queue_).has_value();
+}
+
 std::optional<std::string> Trial::changed_tensor() const {
   for (Role role : read_roles(problem_.pass)) {
+    if (!is_changed(role)) continue;
     const std::vector<float>& before = read_.values[static_cast<size_t>(role)];
     std::vector<float> now(before.size());
     download_values(tensor(role), storage_, now);
-    if (std::memcmp(now.data(), before.data(), now.size() * sizeof(float)) == 0) continue;
-    const auto changed = std::mismatch(now.begin(), now.end(), before.begin()).first - now.begin();
+    const auto changed = first_fault(static_cast<int64_t>(now.size()), [&](int64_t i) {
+      const auto at = static_cast<size_t>(i);
+      return std::bit_cast<uint32_t>(now[at]) != std::bit_cast<uint32_t>(before[at]);
+    });
+    if (!changed) continue;
     return fmt::format("writes into its {}, which it may only read: {} was {} and is {}", name(role),
-                       element_name(role, index_of_offset(problem_.shape(role), changed)),
-                       before[static_cast<size_t>(changed)], now[static_cast<size_t>(changed)]);
+                       element_name(role, index_of_offset(problem_.shape(role), *changed)),
+                       before[static_cast<size_t>(*changed)], now[static_cast<size_t>(*changed)]);
   }
   return std::nullopt;
 }
 
-std::optional<int64_t> Trial::first_not_finite() const {
-  return first_fault(static_cast<int64_t>(result_.size()),
-                     [&](int64_t i) { return !std::isfinite(result_[static_cast<size_t>(i)]); });
+std::optional<int64_t> Trial::first_not_finite() {
+  if (on_device_.comparison != nullptr) {
+    const void* written = tensor(written_).data();
+    findings_ = runs_ == 1 ? on_device_.comparison->judge_first(written, on_device_.bounds, queue_)
+                           : on_device_.comparison->judge_repeated(written, on_device_.bounds, queue_);
+    if (findings_->first_not_finite == Findings::kNone) return std::nullopt;
+    return findings_->first_not_finite;
+  }
+  const std::vector<float>& now = result();
+  return first_fault(static_cast<int64_t>(now.size()),
+                     [&](int64_t i) { return !std::isfinite(now[static_cast<size_t>(i)]); });
 }
 
 // Runs again on other contents to tell apart the three causes.
 std::string Trial::explain_not_finite(int64_t offset) {
   const auto at = static_cast<size_t>(offset);
-  const float found = result_[at];
+  const float found = result()[at];
   execute(Before::constant);
-  if (result_[at] == kConstant)
+  if (result()[at] == kConstant)
     return fmt::format("leaves {} unwritten: it still holds what was there before", element(offset));
-  if (std::isfinite(result_[at]))
+  if (std::isfinite(result()[at]))
     return fmt::format("reads its output: {} is {} when the output held NaN before and {} when it held {}",
-                       element(offset), found, result_[at], kConstant);
+                       element(offset), found, result()[at], kConstant);
   std::vector<std::byte> zeros(workspace_.bytes());
   workspace_.upload(zeros.data(), zeros.size());
   prepare();
   execute(Before::nan);
-  if (std::isfinite(result_[at]))
+  if (std::isfinite(result()[at]))
     return fmt::format(
         "reads its workspace before writing it: {} is {} when the workspace held NaN before "
         "and {} when it held 0",
-        element(offset), found, result_[at]);
+        element(offset), found, result()[at]);
   return fmt::format("{} is {}", element(offset), found);
 }
 
 std::optional<std::string> Trial::difference(const std::vector<float>& earlier, double tolerance) const {
-  const auto differs = first_fault(static_cast<int64_t>(result_.size()), [&](int64_t i) {
+  const std::vector<float>& now = result();
+  const auto differs = first_fault(static_cast<int64_t>(now.size()), [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
-    return !(std::abs(static_cast<double>(result_[at]) - earlier[at]) <= tolerance);
+    return !(std::abs(static_cast<double>(now[at]) - earlier[at]) <= tolerance);
   });
   if (!differs) return std::nullopt;
   const auto at = static_cast<size_t>(*differs);
-  return fmt::format("{} was {:.9g} and is {:.9g}", element(*differs), earlier[at], result_[at]);
+  return fmt::format("{} was {:.9g} and is {:.9g}", element(*differs), earlier[at], now[at]);
 }
 
 bool Trial::depends_on_output(const std::vector<float>& right, double tolerance) {

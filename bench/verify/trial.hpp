@@ -1,6 +1,7 @@
 // One candidate on one kind of data: runs its plan and finds what it did wrong besides wrong values: elements
 // left unwritten, reads of what the output held, writes outside its buffers or into the tensors it reads,
-// runs that disagree. Expectation judges the values.
+// runs that disagree. Expectation judges the values. On a GPU the tensors stay there unless a fault is to be
+// told (device_comparison.hpp).
 #pragma once
 
 #include <array>
@@ -22,19 +23,31 @@ struct ReadTensors {
   std::array<std::vector<float>, 3> values;
 };
 
+class DeviceComparison;
+
+// Where results are compared on the device: with what, and against which bounds.
+struct OnDevice {
+  DeviceComparison* comparison = nullptr;  // null: on the host
+  ErrorBounds bounds;
+};
+
 class Trial {
  public:
   // Uploads `read` (which outlives the trial, as `workspace` does), NaN-fills the output and the workspace
   // and prepares the plan.
   Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Buffer& workspace, Device& device,
-        Queue& queue);
+        Queue& queue, const OnDevice& on_device);
 
   // The first fault of a run that does not need expected values, or nothing.
   std::optional<std::string> run(Before before);
   // False once a run wrote outside its output and workspace.
   bool contained() const { return contained_; }
+  // What comparing the last run's result on the device found; null where the host compares.
+  const std::optional<Findings>& findings() const { return findings_; }
   // The tensor written by the last run, on the host.
-  const std::vector<float>& result() const { return result_; }
+  const std::vector<float>& result() const;
+  // The same of the first run: for use before a run that follows a second one on the device.
+  std::vector<float> first_result() const;
   // Where two results differ by more than `tolerance`, as a sentence. Only for results without NaN.
   std::optional<std::string> difference(const std::vector<float>& earlier, double tolerance) const;
   // True when running on top of an old result gives another result than running on NaN does.
@@ -45,7 +58,8 @@ class Trial {
   void execute(Before before);
   std::optional<std::string> broken_guard() const;
   std::optional<std::string> changed_tensor() const;
-  std::optional<int64_t> first_not_finite() const;
+  bool is_changed(Role role) const;
+  std::optional<int64_t> first_not_finite();
   std::string explain_not_finite(int64_t offset);
   std::string element(int64_t offset) const;
   Buffer& tensor(Role role);
@@ -58,8 +72,12 @@ class Trial {
   Plan& plan_;
   Buffer& workspace_;
   Queue& queue_;
+  OnDevice on_device_;
   Operands operands_;
-  std::vector<float> result_;
+  int runs_ = 0;  // by run()
+  std::optional<Findings> findings_;
+  mutable std::vector<float> result_;
+  mutable bool is_downloaded_ = false;  // result_ is that of the last run
   bool contained_ = true;
 };
 

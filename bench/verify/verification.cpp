@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <new>
 
+#include "bench/verify/device_comparison.hpp"
 #include "bench/verify/expectation.hpp"
 #include "bench/verify/tensor_data.hpp"
 #include "bench/verify/trial.hpp"
@@ -15,13 +18,15 @@ struct Verification::Impl {
   VerifyOptions options;
   Expectation integers, uniform;
   ReadTensors integer_tensors, uniform_tensors;
+  std::array<std::unique_ptr<DeviceComparison>, 2> on_device = {};  // by kind of data; made when first needed
 
   const Expectation& expected(DataKind kind) const { return kind == DataKind::integers ? integers : uniform; }
   Accuracy unchecked() const;
   void record(DataKind kind, bool promises_exact, const Comparison& comparison, Accuracy& accuracy) const;
   std::optional<std::string> check_kind(DataKind kind, const Algorithm& algorithm, Plan& plan,
                                         Buffer& workspace, Device& device, Queue& queue, bool twice,
-                                        Verdict& verdict) const;
+                                        Verdict& verdict);
+  DeviceComparison* comparison_on(Device& device, DataKind kind);
   std::optional<std::string> check_second_run(Trial& trial, double error_growth) const;
 };
 
@@ -39,10 +44,13 @@ VerificationMemory verification_memory(const ConvProblem& problem) {
 }
 
 Verification::Verification(const ConvProblem& problem, const VerifyOptions& options)
-    : impl_(new Impl{problem, options, Expectation(problem, options, DataKind::integers),
+    : impl_(new Impl{problem,
+                     options,
+                     Expectation(problem, options, DataKind::integers),
                      Expectation(problem, options, DataKind::uniform),
                      ReadTensors(problem, DataKind::integers, options.seed),
-                     ReadTensors(problem, DataKind::uniform, options.seed)}) {}
+                     ReadTensors(problem, DataKind::uniform, options.seed),
+                     {}}) {}
 
 Verification::~Verification() = default;
 
@@ -65,18 +73,37 @@ void Verification::Impl::record(DataKind kind, bool promises_exact, const Compar
   accuracy.checked_outputs = uniform.checked_outputs();
 }
 
+// Null where the host compares: expected values that are a sample or the CPU's, another device than the one
+// that computed them, or one whose memory does not hold a check besides.
+DeviceComparison* Verification::Impl::comparison_on(Device& device, DataKind kind) {
+  if (options.reference_device != &device || !expected(kind).is_complete()) return nullptr;
+  std::unique_ptr<DeviceComparison>& comparison = on_device[static_cast<size_t>(kind)];
+  try {
+    if (!comparison) {
+      const ReadTensors& read = kind == DataKind::integers ? integer_tensors : uniform_tensors;
+      comparison = std::make_unique<DeviceComparison>(problem, kind, expected(kind), read, device);
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  if (comparison && device.usable_bytes() < problem.total_bytes()) comparison.reset();
+  return comparison.get();
+}
+
 std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const Algorithm& algorithm,
                                                           Plan& plan, Buffer& workspace, Device& device,
-                                                          Queue& queue, bool twice, Verdict& verdict) const {
+                                                          Queue& queue, bool twice, Verdict& verdict) {
   const double error_growth = algorithm.error_growth(problem);
   const bool promises_exact = algorithm.info().exact_on_integers;
   const bool exact = promises_exact && kind == DataKind::integers;
   const ReadTensors& read = kind == DataKind::integers ? integer_tensors : uniform_tensors;
-  Trial trial(problem, read, plan, workspace, device, queue);
+  Trial trial(problem, read, plan, workspace, device, queue,
+              {comparison_on(device, kind), expected(kind).bounds(error_growth, exact)});
   const auto misbehaved = trial.run(Before::nan);
   verdict.contained = trial.contained();
   if (misbehaved) return misbehaved;
-  const Comparison comparison = expected(kind).compare(trial.result().data(), error_growth, exact);
+  const auto passed = trial.findings() ? expected(kind).passed(*trial.findings()) : std::nullopt;
+  const Comparison comparison =
+      passed ? *passed : expected(kind).compare(trial.result().data(), error_growth, exact);
   record(kind, promises_exact, comparison, verdict.accuracy);
   if (comparison.fault) return comparison.fault;
   if (!twice) return std::nullopt;
@@ -90,15 +117,26 @@ std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const A
 // again.)
 std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, double error_growth) const {
   const double tolerance = uniform.repeat_tolerance();
-  const std::vector<float> first = trial.result();
+  const bool on_host = !trial.findings();
+  std::vector<float> first;
+  if (on_host) first = trial.first_result();
   auto fault = trial.run(Before::old_result);
   if (fault) return "on the second run: " + *fault;
+  if (!on_host) {
+    const Findings& findings = *trial.findings();
+    if (findings.first_difference == Findings::kNone && uniform.passed(findings)) return std::nullopt;
+    first = trial.first_result();
+  }
   fault = trial.difference(first, tolerance);
   if (!fault) fault = uniform.compare(trial.result().data(), error_growth, false).fault;
   if (!fault) return std::nullopt;
   if (trial.depends_on_output(first, tolerance))
     return "reads its output: on a second run over the first result, " + *fault;
   return "the second run differs from the first: " + *fault;
+}
+
+void Verification::release_device() {
+  for (auto& comparison : impl_->on_device) comparison.reset();
 }
 
 Verdict Verification::check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue) {

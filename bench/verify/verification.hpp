@@ -29,7 +29,8 @@ struct VerifyOptions {
   // sample of their outputs, and on sums of channel blocks that cover every output.
   double full_check_flops = 2e8;
   // The GPU (or the emulator) that computes every expected value of problems of up to 2^27 outputs, which
-  // then are all compared; null: the CPU does it. Where its memory does not suffice, the CPU does it too.
+  // then are all compared, on that device where it is also the candidate's; null: the CPU does it. Where its
+  // memory does not suffice, the CPU does it too.
   Device* reference_device = nullptr;
   int64_t sampled_outputs = 4096;  // at most; fewer, but 1024, where one costs more than 12,000 multiply-adds
 };
@@ -66,6 +67,8 @@ class Verification {
   Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
   // After timing: one more run of the same plan, on uniform data.
   Verdict check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
+  // Frees what it keeps in the reference device's memory, which the next check uploads again.
+  void release_device();
 
  private:
   struct Impl;

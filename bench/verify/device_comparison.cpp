@@ -1,0 +1,134 @@
+#include "bench/verify/device_comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/device/device_error.hpp"
+#include "bench/device/values.hpp"
+#include "bench/verify/tensor_data.hpp"
+
+namespace convscope {
+namespace {
+
+// Elements that a block looks at before another block helps.
+constexpr int64_t kElementsPerBlock = 1024;
+
+unsigned blocks_for(int64_t count) {
+  constexpr int64_t most = DeviceComparison::kMostBlocks;
+  return static_cast<unsigned>(std::clamp<int64_t>(count / kElementsPerBlock, 1, most));
+}
+
+bool is_gpu(const Device& device) {
+  return device.info().kind == DeviceKind::cuda;
+}
+
+Buffer uploaded(Device& device, std::span<const float> values, DataType storage) {
+  Buffer buffer(device, values.size() * static_cast<size_t>(bytes_per_element(storage)));
+  upload_values(buffer, storage, values);
+  return buffer;
+}
+
+}  // namespace
+
+DeviceComparison::DeviceComparison(const ConvProblem& problem, DataKind kind, const Expectation& expectation,
+                                   const ReadTensors& read, Device& device)
+    : storage_(storage_type(problem.math)),
+      device_(device),
+      written_elements_(problem.elements(written_role(problem.pass))),
+      first_result_(device, static_cast<size_t>(problem.bytes(written_role(problem.pass)))),
+      partial_(device, kMostBlocks * sizeof(Findings)) {
+  for (Role role : read_roles(problem.pass)) {
+    const auto at = static_cast<size_t>(role);
+    elements_[at] = problem.elements(role);
+    originals_[at] = uploaded(device, read.values[at], storage_);
+  }
+  // Whole-number data is only for algorithms that must come out exactly.
+  const bool exact = kind == DataKind::integers;
+  expected_ = uploaded(device, expectation.values(exact), DataType::f32);
+  if (!exact) magnitudes_ = uploaded(device, expectation.magnitudes(), DataType::f32);
+}
+
+void DeviceComparison::copy_original(Role role, void* to, Queue& queue) const {
+  const auto at = static_cast<size_t>(role);
+  const void* from = originals_[at].data();
+  const int64_t count = elements_[at];
+#if CONVSCOPE_HAS_CUDA
+  if (is_gpu(device_)) return cuda::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
+#endif
+  emulated::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
+}
+
+std::optional<int64_t> DeviceComparison::first_change(Role role, const void* now, Queue& queue) {
+  const auto at = static_cast<size_t>(role);
+  const int64_t count = elements_[at];
+  const unsigned blocks = blocks_for(count);
+  auto* partial = partial_.as<Findings>();
+#if CONVSCOPE_HAS_CUDA
+  if (is_gpu(device_))
+    cuda::enqueue_bit_comparison(now, originals_[at].data(), storage_, count, partial, blocks, queue);
+  else
+#endif
+    emulated::enqueue_bit_comparison(now, originals_[at].data(), storage_, count, partial, blocks, queue);
+  const Findings findings = collect(blocks, count, queue);
+  if (findings.first_difference == Findings::kNone) return std::nullopt;
+  return findings.first_difference;
+}
+
+Findings DeviceComparison::judge_first(const void* written, const ErrorBounds& bounds, Queue& queue) {
+  ComparisonArgs args;
+  args.written = written;
+  args.copy = first_result_.data();
+  args.bounds = bounds;
+  return judge(args, queue);
+}
+
+Findings DeviceComparison::judge_repeated(const void* written, const ErrorBounds& bounds, Queue& queue) {
+  ComparisonArgs args;
+  args.written = written;
+  args.earlier = first_result_.data();
+  args.bounds = bounds;
+  return judge(args, queue);
+}
+
+std::vector<float> DeviceComparison::first_result() const {
+  std::vector<float> values(static_cast<size_t>(written_elements_));
+  download_values(first_result_, storage_, values);
+  return values;
+}
+
+Findings DeviceComparison::judge(ComparisonArgs args, Queue& queue) {
+  args.expected = expected_.as<float>();
+  args.magnitudes = magnitudes_.as<float>();
+  args.count = written_elements_;
+  args.partial = partial_.as<Findings>();
+  const unsigned blocks = blocks_for(args.count);
+#if CONVSCOPE_HAS_CUDA
+  if (is_gpu(device_))
+    cuda::enqueue_comparison(args, storage_, blocks, queue);
+  else
+#endif
+    emulated::enqueue_comparison(args, storage_, blocks, queue);
+  return collect(blocks, args.count, queue);
+}
+
+Findings DeviceComparison::collect(unsigned blocks, int64_t count, Queue& queue) const {
+  queue.synchronize();
+  std::vector<Findings> partial(blocks);
+  partial_.download(partial.data(), blocks * sizeof(Findings));
+  Findings all{0, 0, 0, 0, Findings::kNone, Findings::kNone};
+  for (const Findings& part : partial) {  // in this order, so that the sum is the same in every run
+    all.compared += part.compared;
+    all.squares += part.squares;
+    all.max_abs = std::max(all.max_abs, part.max_abs);
+    all.worst_excess = std::max(all.worst_excess, part.worst_excess);
+    all.first_not_finite = std::min(all.first_not_finite, part.first_not_finite);
+    all.first_difference = std::min(all.first_difference, part.first_difference);
+  }
+  if (all.compared != count)
+    throw DeviceError(
+        fmt::format("the comparison on the device looked at {} of {} elements", all.compared, count));
+  return all;
+}
+
+}  // namespace convscope

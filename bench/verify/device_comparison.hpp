@@ -1,0 +1,79 @@
+// The comparison of a candidate's result on the device that computed it, so that tensors need not travel:
+// what Expectation::compare, Trial's second run and its look at the read tensors ask of every element. Only
+// the findings come back. A result at which they find a fault is downloaded and judged on the host, which has
+// the words for it. The kernels are in device_comparison.cu and run on the emulator too.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "bench/device/buffer.hpp"
+#include "bench/verify/expectation.hpp"
+#include "bench/verify/trial.hpp"
+
+namespace convscope {
+
+// What the pass over a result takes. Tensors are in device memory, in the storage type of the math mode.
+struct ComparisonArgs {
+  const void* written = nullptr;
+  const float* expected = nullptr;
+  const float* magnitudes = nullptr;  // not read where the bounds have one for all
+  const void* earlier = nullptr;      // another result that it must repeat, or null
+  void* copy = nullptr;               // gets the result, or null
+  ErrorBounds bounds;
+  int64_t count = 0;
+  Findings* partial = nullptr;  // one a block
+};
+
+namespace cuda {
+void enqueue_comparison(const ComparisonArgs& args, DataType storage, unsigned blocks, Queue& queue);
+// Finds the first element whose bits differ: `partial`, one a block, as Findings::first_difference.
+void enqueue_bit_comparison(const void* now, const void* before, DataType storage, int64_t count,
+                            Findings* partial, unsigned blocks, Queue& queue);
+void enqueue_copy(void* to, const void* from, DataType storage, int64_t count, unsigned blocks, Queue& queue);
+}  // namespace cuda
+namespace emulated {
+void enqueue_comparison(const ComparisonArgs& args, DataType storage, unsigned blocks, Queue& queue);
+void enqueue_bit_comparison(const void* now, const void* before, DataType storage, int64_t count,
+                            Findings* partial, unsigned blocks, Queue& queue);
+void enqueue_copy(void* to, const void* from, DataType storage, int64_t count, unsigned blocks, Queue& queue);
+}  // namespace emulated
+
+// One problem on one kind of data, uploaded once for all its candidates.
+class DeviceComparison {
+ public:
+  static constexpr unsigned kMostBlocks = 1024;
+
+  // For an expectation that has every output. Throws DeviceError, and std::bad_alloc where the device's
+  // memory does not hold the tensors that are read, two values an output and one more result.
+  DeviceComparison(const ConvProblem& problem, DataKind kind, const Expectation& expectation,
+                   const ReadTensors& read, Device& device);
+
+  const Device& device() const { return device_; }
+  // Enqueues the copy of a tensor that the pass reads.
+  void copy_original(Role role, void* to, Queue& queue) const;
+  // The first element of a read tensor that is not what it was, as its offset.
+  std::optional<int64_t> first_change(Role role, const void* now, Queue& queue);
+  // Judges a result, and keeps it as the first one of the plan.
+  Findings judge_first(const void* written, const ErrorBounds& bounds, Queue& queue);
+  // Judges a result, also by whether it repeats the first one.
+  Findings judge_repeated(const void* written, const ErrorBounds& bounds, Queue& queue);
+  // The result that was judged first.
+  std::vector<float> first_result() const;
+
+ private:
+  Findings judge(ComparisonArgs args, Queue& queue);
+  // Waits for the queue and adds up what the blocks found. Throws DeviceError where they looked at fewer.
+  Findings collect(unsigned blocks, int64_t count, Queue& queue) const;
+
+  DataType storage_;
+  Device& device_;
+  std::array<int64_t, 3> elements_{};  // by role
+  int64_t written_elements_;
+  std::array<Buffer, 3> originals_;  // by role; the written one is empty
+  Buffer expected_, magnitudes_, first_result_, partial_;
+};
+
+}  // namespace convscope
