@@ -9,7 +9,7 @@
 #include <limits>
 #include <tuple>
 
-#include "bench/core/random.hpp"
+#include "bench/device/cuda/cuda.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/device/emulator/every_order_test.hpp"
 #include "bench/device/values.hpp"
@@ -299,11 +299,16 @@ TEST(DeviceComparison, IsTheHostsBusinessWhereTheDeviceHasNoMemoryForIt) {
   EXPECT_GT(device.bytes_down, 0);
 }
 
-// What the kernels find, in every order of threads, on results with more elements than one block looks at.
+// What the kernels find, in every order of threads and on a GPU where there is one, on results with more
+// elements than one block looks at.
 TEST(DeviceComparison, FindsTheFirstFaultInEveryOrderOfThreads) {
   const ConvProblem problem = parse_problem("n=2 c=8 hw=30x31 k=12 rs=3x3 pad=1x1");
-  for (EmulatorOrder order : kEveryOrder) {
-    EmulatorDevice device({.order = order});
+  std::vector<std::unique_ptr<Device>> devices;
+  for (EmulatorOrder order : kEveryOrder)
+    devices.push_back(std::make_unique<EmulatorDevice>(EmulatorOptions{.order = order}));
+  if (cuda::device_defect().empty()) devices.push_back(cuda::make_device({}));
+  for (const auto& made : devices) {
+    Device& device = *made;
     const auto queue = device.make_queue();
     const Expectation expectation(problem, {.reference_device = &device}, DataKind::uniform);
     const ReadTensors read(problem, DataKind::uniform, 1);
