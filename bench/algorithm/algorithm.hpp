@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -70,6 +71,9 @@ struct PlanOptions {
   int64_t workspace_cap = INT64_MAX;
   int threads = 1;  // OpenMP threads that prepare() and run() will have
   int knobs = 0;  // of a library's engines: combinations of their knobs to try besides the defaults, at most
+  // A sign of life, to be given after each of many things that planning tries: a planner that is silent for
+  // long counts as hung.
+  std::function<void()> show_life = [] {};
 };
 
 // One problem made ready to run any number of times. Built outside every timing; run() neither allocates nor

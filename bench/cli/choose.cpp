@@ -31,13 +31,13 @@ struct ReadyDevice {
   std::unique_ptr<Device> device;
   Ceilings ceilings;
 };
-using ReadyDevices = std::map<std::pair<DeviceKind, int>, ReadyDevice>;
+using ReadyDevices = std::map<std::pair<DeviceId, int>, ReadyDevice>;
 
-// Made and measured once for each kind and thread count.
-ReadyDevice& ready(ReadyDevices& devices, DeviceKind kind, int threads) {
-  ReadyDevice& entry = devices[{kind, threads}];
+// Made and measured once for each device and thread count.
+ReadyDevice& ready(ReadyDevices& devices, DeviceId id, int threads) {
+  ReadyDevice& entry = devices[{id, threads}];
   if (!entry.device) {
-    entry.device = make_device(kind, {.threads = threads});
+    entry.device = make_device(id, {.threads = threads});
     entry.ceilings = measure_ceilings(*entry.device, threads);
   }
   return entry;
@@ -76,10 +76,10 @@ std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Regist
   apply(options.overrides, suite);
   std::vector<PlannedGroup> planned_groups;
   ReadyDevices devices;
-  for (const Group& group : expand(suite, registry, find_devices().present)) {
+  for (const Group& group : expand(suite, registry, find_devices())) {
     const CaseKey& key = group.common;
     if (key.device == DeviceKind::emulator) continue;  // it has no ceilings
-    const ReadyDevice& here = ready(devices, key.device, key.threads);
+    const ReadyDevice& here = ready(devices, key.device_id(), key.threads);
     planned_groups.push_back({key, here.device->info().name,
                               predict(key.problem, planned(group, registry, *here.device), here.ceilings)});
   }
@@ -92,7 +92,7 @@ Json to_json(const PlannedGroup& group) {
             {"layer", key.layer},
             {"count", key.count},
             {"problem", to_line(key.problem)},
-            {"device", name(key.device)},
+            {"device", name(key.device_id())},
             {"threads", key.threads},
             {"workspace_cap_bytes", key.workspace_cap ? Json(*key.workspace_cap) : Json(nullptr)},
             {"chosen", group.predictions.empty() ? Json(nullptr) : Json(group.predictions.front().algorithm)},

@@ -20,6 +20,7 @@ namespace {
 struct Runner {
   const std::vector<std::string>& argv;
   const Registry& registry;
+  const DeviceMaker& maker;
 
   int operator()(const Notice& notice) const {
     std::cout << notice.text;
@@ -58,15 +59,15 @@ struct Runner {
     choose(std::cout, options, registry);
     return 0;
   }
-  int operator()(const WorkerOptions& options) const { return worker_main(registry, options.parent); }
+  int operator()(const WorkerOptions& options) const { return worker_main(registry, options.parent, maker); }
 };
 
 }  // namespace
 
-int convscope_main(int argc, char** argv, const Registry& registry) {
+int convscope_main(int argc, char** argv, const Registry& registry, const DeviceMaker& maker) {
   const std::vector<std::string> words(argv, argv + argc);
   try {
-    return std::visit(Runner{words, registry}, parse_command(words));
+    return std::visit(Runner{words, registry, maker}, parse_command(words));
   } catch (const UsageError& error) {
     std::cerr << "convscope: " << error.what() << "\n";
     return 2;

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "bench/algorithm/registry.hpp"
+#include "bench/runner/worker.hpp"
 
 namespace convscope {
 
-// Returns the exit code.
-int convscope_main(int argc, char** argv, const Registry& registry);
+// Returns the exit code. Workers make their device with `maker`.
+int convscope_main(int argc, char** argv, const Registry& registry, const DeviceMaker& maker = make_device);
 
 }  // namespace convscope

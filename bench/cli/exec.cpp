@@ -113,12 +113,12 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
 
 int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors) {
   const AlgorithmInfo& algorithm = find_algorithm(registry, options.algorithm).info();
-  const DeviceKind kind = options.device.value_or(algorithm.device);
-  if (!runs_on(algorithm, kind))
-    throw UsageError(fmt::format("--device: found {}, which does not run {}", name(kind), algorithm.id));
-  const bool all_cores = kind == DeviceKind::cpu && options.threads == 0;
-  const int threads = all_cores ? describe_device(kind).cores : std::max(options.threads, 1);
-  const auto device = make_device(kind, {.threads = threads});
+  const DeviceId id = options.device.value_or(algorithm.device);
+  if (!runs_on(algorithm, id.kind))
+    throw UsageError(fmt::format("--device: found {}, which does not run {}", name(id), algorithm.id));
+  const bool all_cores = id.kind == DeviceKind::cpu && options.threads == 0;
+  const int threads = all_cores ? describe_device(id).cores : std::max(options.threads, 1);
+  const auto device = make_device(id, {.threads = threads});
   return exec_algorithm(options, registry, *device, threads, errors);
 }
 

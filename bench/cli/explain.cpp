@@ -11,7 +11,7 @@ namespace convscope {
 namespace {
 
 // The one asked for, or the CPU and whatever runs CUDA's algorithms here.
-std::vector<DeviceKind> explained_kinds(const ExplainOptions& options) {
+std::vector<DeviceId> explained_devices(const ExplainOptions& options) {
   if (options.device) return {*options.device};
   const bool has_gpu = find_devices().missing.empty();
   return {DeviceKind::cpu, has_gpu ? DeviceKind::cuda : DeviceKind::emulator};
@@ -23,10 +23,10 @@ void explain(std::ostream& out, const ExplainOptions& options, const Registry& r
   const ConvProblem problem = parse_problem(options.problem);
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<ExplainedDevice> explained;
-  for (DeviceKind kind : explained_kinds(options)) {
-    const bool all_cores = kind == DeviceKind::cpu && options.threads == 0;
-    const int threads = all_cores ? describe_device(kind).cores : options.threads;
-    devices.push_back(make_device(kind, {.threads = threads}));
+  for (DeviceId id : explained_devices(options)) {
+    const bool all_cores = id.kind == DeviceKind::cpu && options.threads == 0;
+    const int threads = all_cores ? describe_device(id).cores : options.threads;
+    devices.push_back(make_device(id, {.threads = threads}));
     explained.push_back({*devices.back(), measure_ceilings(*devices.back(), threads)});
   }
   print_explanation(out, problem, options, registry, explained);

@@ -17,7 +17,7 @@ namespace convscope {
 
 struct ExplainOptions {
   std::string problem;                  // the argument: a problem line or benchdnn descriptor
-  std::optional<DeviceKind> device;     // --device; null is every device that can be timed
+  std::optional<DeviceId> device;       // --device; null is every device that can be timed
   int threads = 0;                      // --threads; 0 is every core
   CacheState cache = CacheState::cold;  // --cache
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf

@@ -13,7 +13,7 @@ void info(std::ostream& out, const InfoOptions& options, const Registry& registr
   std::vector<Ceilings> ceilings;
   for (const DeviceInfo& info : devices) {
     if (info.kind == DeviceKind::emulator) continue;
-    const auto device = make_device(info.kind, {});
+    const auto device = make_device(info.id(), {});
     for (int threads : info.kind == DeviceKind::cpu ? ceiling_thread_counts(info.cores) : std::vector{1})
       ceilings.push_back(measure_ceilings(*device, threads));
   }

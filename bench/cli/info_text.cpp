@@ -41,9 +41,9 @@ void print_ceilings(std::ostream& out, const std::vector<Ceilings>& ceilings) {
   TextTable table({"<device", ">threads", ">FP32 GFLOP/s", ">TF32", ">BF16", ">FP16", ">copy GB/s",
                    ">read GB/s", ">cache read GB/s"});
   for (const Ceilings& c : ceilings)
-    table.add({std::string(name(c.device)), std::to_string(c.threads), rate(c.fma_flops), rate(c.tf32_flops),
-               rate(c.bf16_flops), rate(c.fp16_flops), rate(c.copy_bytes), rate(c.read_bytes),
-               rate(c.cache_read_bytes)});
+    table.add({name(DeviceId(c.device, c.device_index)), std::to_string(c.threads), rate(c.fma_flops),
+               rate(c.tf32_flops), rate(c.bf16_flops), rate(c.fp16_flops), rate(c.copy_bytes),
+               rate(c.read_bytes), rate(c.cache_read_bytes)});
   out << "ceilings, measured now (copy counts bytes read and written)\n";
   table.print(out, false);
 }

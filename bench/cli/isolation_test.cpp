@@ -9,11 +9,14 @@
 
 #include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
+#include "bench/cli/faulty/faulty_device.hpp"
+#include "bench/runner/devices.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -29,13 +32,17 @@ class Isolation : public ::testing::Test {
     register_all(registry_);
     add_faulty(registry_);
     options_.executable = CONVSCOPE_FAULTY;
-    options_.limits = {60, 60};
+    options_.retry_seconds = 0;
+  }
+
+  GroupEnd run() {
+    return run_isolated(task_, registry_, describe_device(DeviceKind::cpu), {}, options_, stop_, sink_);
   }
 
   // With the well-behaved plain.cpu, which must not suffer.
   const ResultRecord& run_beside_plain(const std::string& culprit) {
     task_.group.algorithms = {"plain.cpu", culprit};
-    EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
+    EXPECT_EQ(run().kind, GroupEnd::Kind::finished);
     EXPECT_THAT(sink_.records, SizeIs(2));
     EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::measured) << sink_.records["plain.cpu"].note;
     const ResultRecord& record = sink_.records[culprit];
@@ -110,16 +117,18 @@ TEST_F(Isolation, KeepsTheTextOfAnException) {
 }
 
 TEST_F(Isolation, EndsAnEndlessLoop) {
-  options_.limits->prepare = kSanitized ? 10 : 4;
+  task_.protocol.stage_limit_seconds = kSanitized ? 10 : 4;
   const ResultRecord& record = run_beside_plain("faulty.loop.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::timeout);
   EXPECT_EQ(record.reason, Reason::timeout);
-  EXPECT_THAT(record.note, HasSubstr("verify"));
+  EXPECT_EQ(record.note, kSanitized ? "no end of verify within 10 s" : "no end of verify within 4.0 s");
 }
 
 TEST_F(Isolation, EndsAnEndlessLoopWhileMeasuring) {
-  options_.limits->measure = kSanitized ? 10 : 4;
-  EXPECT_EQ(run_beside_plain("faulty.loop.measure.cpu").outcome, Outcome::timeout);
+  task_.protocol.stage_limit_seconds = kSanitized ? 10 : 4;
+  const ResultRecord& record = run_beside_plain("faulty.loop.measure.cpu");
+  EXPECT_EQ(record.outcome, Outcome::timeout);
+  EXPECT_THAT(record.note, HasSubstr("during measure"));
 }
 
 TEST_F(Isolation, RefusesATebibyteOfMemory) {
@@ -132,7 +141,7 @@ TEST_F(Isolation, RefusesATebibyteOfMemory) {
 TEST_F(Isolation, BlamesOneAfterTheOther) {
   task_.group.algorithms = {"faulty.abort.plan.cpu", "plain.cpu", "faulty.exit.verify.cpu",
                             "faulty.throw.plan.cpu"};
-  EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
+  EXPECT_EQ(run().kind, GroupEnd::Kind::finished);
   EXPECT_THAT(sink_.records, SizeIs(4));
   EXPECT_EQ(sink_.records["faulty.abort.plan.cpu"].outcome, Outcome::crashed);
   EXPECT_EQ(sink_.records["faulty.exit.verify.cpu"].outcome, Outcome::crashed);
@@ -140,20 +149,73 @@ TEST_F(Isolation, BlamesOneAfterTheOther) {
   EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::measured);
 }
 
-TEST_F(Isolation, ReportsEveryoneWhenTheWorkerCannotRunAtAll) {
+TEST_F(Isolation, BlamesNobodyWhenTheWorkerCannotRunAtAll) {
   options_.executable = "/bin/false";
   task_.group.algorithms = {"plain.cpu"};
-  EXPECT_TRUE(run_isolated(task_, registry_, {}, options_, stop_, sink_));
-  EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::crashed);
+  const GroupEnd end = run();
+  EXPECT_EQ(end.kind, GroupEnd::Kind::no_worker);
+  EXPECT_THAT(end.left, ElementsAre("plain.cpu"));
+  EXPECT_EQ(end.why, "the process ended with exit code 1 before it began a candidate");
+  EXPECT_THAT(sink_.records, SizeIs(0));
+}
+
+TEST_F(Isolation, TriesABusyDeviceOnceMore) {
+  const testing::FaultyDevice device("!");
+  task_.group.algorithms = {"plain.cpu"};
+  EXPECT_EQ(run().kind, GroupEnd::Kind::finished);
+  EXPECT_EQ(sink_.records["plain.cpu"].outcome, Outcome::measured);
+}
+
+TEST_F(Isolation, TriesABusyDeviceOnceMoreAfterACrashToo) {
+  const testing::FaultyDevice device(".!.");
+  EXPECT_EQ(run_beside_plain("faulty.abort.verify.cpu").outcome, Outcome::crashed);
+}
+
+TEST_F(Isolation, GivesUpOnADeviceThatStaysBusy) {
+  const testing::FaultyDevice device("!!");
+  task_.group.algorithms = {"plain.cpu", "faulty.throw.plan.cpu"};
+  const GroupEnd end = run();
+  EXPECT_EQ(end.kind, GroupEnd::Kind::no_worker);
+  EXPECT_THAT(end.left, ElementsAre("plain.cpu", "faulty.throw.plan.cpu"));
+  EXPECT_EQ(end.why, "CUDA-capable device(s) is/are busy or unavailable");
+}
+
+TEST_F(Isolation, WaitsForASlowPlannerThatShowsLife) {
+  options_.limits = {{2, 600}, {600, 600}, {600, 600}};
+  EXPECT_EQ(run_beside_plain("faulty.patient.plan.cpu").outcome, Outcome::measured);
+}
+
+TEST_F(Isolation, EndsAPlannerThatShowsNoLife) {
+  options_.limits = {{2, 600}, {600, 600}, {600, 600}};
+  const ResultRecord& record = run_beside_plain("faulty.loop.plan.cpu");
+  EXPECT_EQ(record.outcome, Outcome::timeout);
+  EXPECT_EQ(record.note, "no sign of life during plan for 2.0 s");
+}
+
+TEST_F(Isolation, EndsAPlannerThatShowsLifeForEver) {
+  options_.limits = {{600, 3}, {600, 600}, {600, 600}};
+  const ResultRecord& record = run_beside_plain("faulty.restless.plan.cpu");
+  EXPECT_EQ(record.outcome, Outcome::timeout);
+  EXPECT_EQ(record.note, "no end of plan within 3.0 s");
+}
+
+TEST_F(Isolation, TurnedOffEndsWithTheDeviceThatOneCandidateLost) {
+  options_.isolate = false;
+  task_.group.algorithms = {"faulty.lost.verify.cpu", "plain.cpu"};
+  const GroupEnd end = run();
+  EXPECT_EQ(end.kind, GroupEnd::Kind::device_lost);
+  EXPECT_THAT(end.left, ElementsAre("plain.cpu"));
+  EXPECT_THAT(end.why, HasSubstr("an illegal memory access"));
+  EXPECT_EQ(sink_.records["faulty.lost.verify.cpu"].outcome, Outcome::crashed);
 }
 
 TEST_F(Isolation, StopsAtOnceWhenAskedTo) {
   task_.group.algorithms = {"faulty.loop.verify.cpu"};
-  options_.limits = {1000, 1000};
+  task_.protocol.stage_limit_seconds = 1000;
   testing::CollectingSink sink([](Stage stage) {
     if (stage == Stage::verify) raise(SIGINT);
   });
-  EXPECT_FALSE(run_isolated(task_, registry_, {}, options_, stop_, sink));
+  EXPECT_EQ(run_isolated(task_, registry_, {}, {}, options_, stop_, sink).kind, GroupEnd::Kind::stopped);
   EXPECT_THAT(sink.records, SizeIs(0));
   EXPECT_TRUE(stop_.requested());
 }
@@ -165,7 +227,7 @@ TEST_F(Isolation, StopsAtOnceWhileACandidateIsMeasured) {
   testing::CollectingSink sink([](Stage stage) {
     if (stage == Stage::measure) raise(SIGINT);
   });
-  EXPECT_FALSE(run_isolated(task_, registry_, {}, options_, stop_, sink));
+  EXPECT_EQ(run_isolated(task_, registry_, {}, {}, options_, stop_, sink).kind, GroupEnd::Kind::stopped);
   EXPECT_THAT(sink.records, SizeIs(0));
 }
 
@@ -176,17 +238,10 @@ TEST_F(Isolation, TurnedOffGivesTheSameRows) {
 }
 
 TEST_F(Isolation, MeasuresCeilingsInAWorker) {
-  const auto ceilings = measure_ceilings_isolated(DeviceKind::cpu, 1, registry_, options_, stop_);
+  const auto ceilings = measure_ceilings_isolated(DeviceKind::cpu, 1, 0, registry_, options_, stop_);
   ASSERT_TRUE(ceilings);
   EXPECT_EQ(ceilings->threads, 1);
   EXPECT_GT(ceilings->fma_flops, 0);
-}
-
-TEST(StageLimits, GrowWithTheTimeLimit) {
-  Protocol protocol;
-  protocol.time_limit_seconds = 10;
-  EXPECT_EQ(limits_of(protocol).prepare, 130);
-  EXPECT_EQ(limits_of(protocol).measure, 60);
 }
 
 }  // namespace

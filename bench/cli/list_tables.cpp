@@ -116,9 +116,10 @@ void list_devices(std::ostream& out, const DeviceList& devices, bool json) {
   TextTable table(
       {"<device", "<name", ">cores", "<vectors", ">L1", ">L2", ">last cache", ">memory", "<virtual"});
   for (const DeviceInfo& device : devices.present)
-    table.add({std::string(name(device.kind)), device.name, std::to_string(device.cores), device.instructions,
-               size(device.l1_bytes), size(device.l2_bytes), size(device.llc_bytes),
-               size(device.memory_bytes), device.virtualised ? "yes" : "no"});
+    table.add({device.kind == DeviceKind::cuda ? fmt::format("cuda:{}", device.index) : name(device.id()),
+               device.name, std::to_string(device.cores), device.instructions, size(device.l1_bytes),
+               size(device.l2_bytes), size(device.llc_bytes), size(device.memory_bytes),
+               device.virtualised ? "yes" : "no"});
   table.print(out, false);
   for (const MissingDevice& missing : devices.missing) fmt::print(out, "{}\n", missing.why);
 }

@@ -73,8 +73,8 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
   if (!options.problem.empty()) {
     refuse_beside("--case",
                   {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache",
-                   "--workspace-cap", "--time-limit", "--min-samples", "--max-samples", "--confidence-width",
-                   "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
+                   "--workspace-cap", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
+                   "--confidence-width", "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
                   "says the whole problem");
     if (!options.overrides.algorithms)
       throw UsageError("--case needs --algorithm, the id of the algorithm to run");

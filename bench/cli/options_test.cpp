@@ -64,6 +64,8 @@ TEST(Options, ReadEveryFlagOfRun) {
                                         "256MiB,inf",
                                         "--time-limit",
                                         "2.5",
+                                        "--stage-limit",
+                                        "45",
                                         "--seed",
                                         "7",
                                         "--out",
@@ -87,6 +89,7 @@ TEST(Options, ReadEveryFlagOfRun) {
   EXPECT_THAT(options.overrides.cache,
               Optional(ElementsAre(CacheState::cold, CacheState::hot, CacheState::weights_cold)));
   EXPECT_EQ(options.overrides.time_limit_seconds, 2.5);
+  EXPECT_EQ(options.overrides.stage_limit_seconds, 45);
   EXPECT_EQ(options.overrides.seed, 7u);
   EXPECT_EQ(options.overrides.first_backward_data, true);
   EXPECT_EQ(options.out, "o");
@@ -154,6 +157,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"run"}, {"needs a CONFIG"}}, Wrong{{"verify"}, {"needs a CONFIG"}},
         Wrong{{"run", "a.json", "--batch"}, {"--batch"}},
         Wrong{{"run", "a.json", "--batch", "0"}, {"--batch", "\"0\""}},
+        Wrong{{"run", "a.json", "--stage-limit", "-3"}, {"--stage-limit", "\"-3\"", "from 0 to 86400"}},
+        Wrong{{"verify", "a.json", "--stage-limit", "long"}, {"--stage-limit", "\"long\""}},
         Wrong{{"run", "a.json", "--pass", "sideways"}, {"sideways", "forward"}},
         Wrong{{"run", "a.json", "--isolate", "maybe"}, {"--isolate", "maybe", "on, off"}},
         Wrong{{"run", "a.json", "--shard", "3/2"}, {"--shard", "3/2"}},

@@ -21,7 +21,7 @@
 namespace convscope {
 namespace {
 
-constexpr int kInterrupted = 130;
+constexpr int kDeviceLost = 3, kInterrupted = 130;
 
 // out/2026-01-31T12-34-56, or that with a number behind it when two runs start within one second.
 std::string default_folder() {
@@ -42,7 +42,7 @@ void print_dry_run(const RunPlan& plan, const Registry& registry) {
   for (const GroupTask& task : plan.tasks) {
     GroupTask supported = task;
     std::string refused;
-    const DeviceInfo device = describe_device(task.group.common.device);
+    const DeviceInfo device = describe_device(task.group.common.device_id());
     std::erase_if(supported.group.algorithms, [&](const std::string& id) {
       const Support support = registry.find(id)->supports(task.group.common.problem, device);
       if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
@@ -68,8 +68,20 @@ std::string program_of(const nlohmann::ordered_json& environment) {
 
 // A device without what may change from one boot to the next.
 nlohmann::ordered_json identity_of(nlohmann::ordered_json device) {
-  if (device.is_object()) device.erase("memory_bytes");
+  if (device.is_object()) {
+    device.erase("memory_bytes");
+    device.erase("index");  // older runs do not say it
+  }
   return device;
+}
+
+// The device of that name, as an environment describes it; the CPU for the emulator, null where it is not.
+nlohmann::ordered_json device_in(const nlohmann::ordered_json& environment, DeviceId device) {
+  if (device.kind != DeviceKind::cuda) return environment.value("device", nlohmann::ordered_json());
+  if (device.index == 0) return environment.value("gpu", nlohmann::ordered_json());
+  for (const auto& other : environment.value("other_gpus", nlohmann::ordered_json::array()))
+    if (other.value("index", 0) == device.index) return other;
+  return nullptr;
 }
 
 // The times of two machines do not belong into one table, nor does one's ceiling beside the other's time.
@@ -88,9 +100,8 @@ void note_resumption(RunLog& log, const Registry& registry, const std::vector<De
   const auto environment = describe_environment(devices, registry);
   const auto& begun = log.plan().environment;
   for (const GroupTask& task : log.tasks_left()) {
-    const char* key = task.group.common.device == DeviceKind::cuda ? "gpu" : "device";
-    refuse_another_device(log.folder(), begun.value(key, nlohmann::ordered_json()),
-                          environment.value(key, nlohmann::ordered_json()));
+    const DeviceId device = task.group.common.device_id();
+    refuse_another_device(log.folder(), device_in(begun, device), device_in(environment, device));
   }
   if (program_of(begun) != program_of(environment))
     std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
@@ -118,7 +129,7 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
   RunConsole console(terminal, log);
   IsolationOptions isolation;
   isolation.isolate = options.isolate;
-  const bool finished = run_suite(log, registry, isolation, stop, console);
+  const SuiteEnd end = run_suite(log, registry, isolation, stop, console);
   console.finish();
 
   if (options.measure) {
@@ -131,9 +142,12 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
   std::cout.flush();
   if (!options.record.empty())
     write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
-  if (finished) return failures == 0 ? 0 : 1;
-  std::cerr << fmt::format("convscope: interrupted; go on with: convscope {} --resume {}\n",
+  if (end.kind == SuiteEnd::Kind::finished) return failures == 0 ? 0 : 1;
+  const bool lost = end.kind == SuiteEnd::Kind::device_lost;
+  std::cerr << fmt::format("convscope: {}; go on with: convscope {} --resume {}\n",
+                           lost ? end.why : "interrupted",
                            log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
+  if (lost) return kDeviceLost;
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
   return kInterrupted;
 }
@@ -141,11 +155,11 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
 }  // namespace
 
 int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
-  const std::vector<DeviceInfo> devices = find_devices().present;
+  const DeviceList devices = find_devices();
   if (!options.resume.empty()) {
     StopSignal stop;
     RunLog log = RunLog::open(options.resume);
-    note_resumption(log, registry, devices);
+    note_resumption(log, registry, devices.present);
     return carry_out(log, options, registry, stop);
   }
   RunPlan plan = make_plan(options, argv, registry, devices);

@@ -17,6 +17,6 @@ int run(const RunOptions& options, const std::vector<std::string>& argv, const R
 // The groups of every config, or of the one problem, with overrides and shard applied. Throws UsageError,
 // also when two of the configs have a candidate in common.
 RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry,
-                  const std::vector<DeviceInfo>& devices);
+                  const DeviceList& devices);
 
 }  // namespace convscope

@@ -39,7 +39,7 @@ std::vector<Suite> load_suites(const RunOptions& options) {
 }
 
 std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, const Registry& registry,
-                                const std::vector<DeviceInfo>& devices) {
+                                const DeviceList& devices) {
   Protocol protocol = protocol_of(suite.measuring);
   protocol.measure = options.measure;
   protocol.repeat = options.repeat;
@@ -65,7 +65,7 @@ void keep_shard(const Shard& part, std::vector<GroupTask>& tasks) {
 }  // namespace
 
 RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry,
-                  const std::vector<DeviceInfo>& devices) {
+                  const DeviceList& devices) {
   RunPlan plan;
   plan.argv = argv;
   plan.config = nlohmann::ordered_json::array();
@@ -81,7 +81,7 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
     }
   }
   keep_shard(options.shard, plan.tasks);
-  plan.environment = describe_environment(devices, registry);
+  plan.environment = describe_environment(devices.present, registry);
   plan.environment["started"] = utc_now();
   if (options.shard.count > 1)
     plan.environment["shard"] = {{"index", options.shard.index}, {"count", options.shard.count}};

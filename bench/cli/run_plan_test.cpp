@@ -39,7 +39,9 @@ class MakePlan : public ::testing::Test {
     return path.string();
   }
 
-  RunPlan plan() const { return make_plan(options_, {"convscope", "run"}, registry_, {describe_cpu()}); }
+  RunPlan plan() const {
+    return make_plan(options_, {"convscope", "run"}, registry_, {{describe_cpu()}, {}});
+  }
 
   testing::TemporaryFolder temporary_;
   fs::path folder_ = temporary_.path();

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kExitCodes =
     "Exit codes: 0 all good; 1 a row is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
     "config;\n"
-    "130 interrupted.";
+    "3 a device was lost, the rest of its rows is left to --resume; 130 interrupted.";
 
 // Lists are given with commas, repeated flags, or both.
 void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::string_view>& left_out) {
@@ -202,9 +202,9 @@ void add_choose(CLI::App& app, ChooseOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PATH,...");
-  add_overrides(
-      *choose, options.overrides,
-      {"--cache", "--time-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed"});
+  add_overrides(*choose, options.overrides,
+                {"--cache", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
+                 "--confidence-width", "--seed"});
   choose->add_flag("--json", options.json, "Print one JSON document and nothing else.");
   choose->footer(
       "Runs no convolution; with a CONFIG it measures the ceilings first, for about a second a thread "
@@ -236,15 +236,9 @@ void add_threads(CLI::App& verb, int& threads) {
       ->check(CLI::Range(0, static_cast<int>(kLargestThreads)));
 }
 
-void add_device(CLI::App& verb, std::optional<DeviceKind>& device, const std::string& meaning) {
+void add_device(CLI::App& verb, std::optional<DeviceId>& device, const std::string& meaning) {
   verb.add_option_function<std::string>(
-          "--device",
-          [&device](const std::string& text) {
-            device = device_kind_from_name(text);
-            if (!device)
-              throw UsageError("--device: found \"" + text + "\"; allowed is " +
-                               comma_list(all_names(kDeviceKinds)));
-          },
+          "--device", [&device](const std::string& text) { device = parse_device("--device", text); },
           meaning)
       ->type_name("NAME");
 }
@@ -277,9 +271,10 @@ void add_explain(CLI::App& app, ExplainOptions& options) {
   explain->add_option("PROBLEM", options.problem, "A problem line or a benchdnn descriptor")
       ->type_name("LINE")
       ->required();
-  add_device(*explain, options.device,
-             "The device to ask about: cpu, cuda, emulator. When left out, the CPU, and the GPU or, without "
-             "one, the emulator.");
+  add_device(
+      *explain, options.device,
+      "The device to ask about: cpu, cuda, cuda:1, emulator. When left out, the CPU, and the GPU or, without "
+      "one, the emulator.");
   add_threads(*explain, options.threads);
   explain
       ->add_option_function<std::string>(
@@ -311,7 +306,7 @@ void add_exec(CLI::App& app, ExecOptions& options) {
   exec->add_option("--filter", options.filter, "The filter, or its gradient")->type_name("FILE")->required();
   exec->add_option("--output", options.output, "The output, or its gradient")->type_name("FILE")->required();
   add_device(*exec, options.device,
-             "The device to run on: cpu, cuda, emulator. The algorithm's own when left out.");
+             "The device to run on: cpu, cuda, cuda:1, emulator. The algorithm's own when left out.");
   add_threads(*exec, options.threads);
   add_workspace_cap(*exec, options.workspace_cap);
   exec->footer(

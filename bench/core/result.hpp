@@ -16,6 +16,16 @@ namespace convscope {
 
 enum class DeviceKind { cpu, cuda, emulator };
 
+// One device of the machine. `index` counts those of its kind from 0; only CUDA has more than one.
+struct DeviceId {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+
+  DeviceId() = default;
+  DeviceId(DeviceKind the_kind, int the_index = 0) : kind(the_kind), index(the_index) {}
+  auto operator<=>(const DeviceId&) const = default;
+};
+
 // Exactly one per candidate. Only `measured` can be best.
 enum class Outcome {
   measured,
@@ -49,7 +59,8 @@ enum class Reason {
   timeout,
   crashed,
   throttled,
-  failed
+  failed,
+  left_out_after_failures
 };
 
 // cold: every tensor comes from memory; hot: the same tensors again and again; weights_cold: as inside a
@@ -84,17 +95,20 @@ inline constexpr std::array kReasons{Reason::none,
                                      Reason::timeout,
                                      Reason::crashed,
                                      Reason::throttled,
-                                     Reason::failed};
+                                     Reason::failed,
+                                     Reason::left_out_after_failures};
 inline constexpr std::array kCacheStates{CacheState::cold, CacheState::hot, CacheState::weights_cold};
 inline constexpr std::array kPhases{Phase::prepare, Phase::layout, Phase::transform, Phase::product,
                                     Phase::inverse};
 
 std::string_view name(DeviceKind);  // "cpu", "cuda", "emulator"
+std::string name(DeviceId);         // "cpu", "cuda" for the first, "cuda:1" for the second
 std::string_view name(Outcome);     // as spelled above
 std::string_view name(Reason);      // as spelled above
 std::string_view name(CacheState);  // "cold", "hot", "weights-cold"
 std::string_view name(Phase);       // as spelled above
 std::optional<DeviceKind> device_kind_from_name(std::string_view);
+std::optional<DeviceId> device_from_name(std::string_view);  // a kind is its first device
 std::optional<CacheState> cache_state_from_name(std::string_view);
 
 // What an algorithm is. `id` is unique and ends in the device kind: "winograd.f4x4_3x3.cpu".
@@ -122,6 +136,9 @@ struct DeviceInfo {
   int64_t llc_bytes = 0;     // last level, all of them that this process's cores have
   int64_t memory_bytes = 0;  // usable by this process
   bool virtualised = false;
+  int index = 0;  // among those of its kind
+
+  DeviceId id() const { return {kind, index}; }
 };
 
 // Operations that an algorithm really does, padding to tile multiples included. A multiply-add counts 2. All
@@ -230,6 +247,7 @@ struct Ceilings {
   // own.
   double signal_seconds = 0;
   DeviceKind device = DeviceKind::cpu;
+  int device_index = 0;
 };
 
 // What identifies a candidate inside one run of the program, besides the problem.
@@ -245,6 +263,9 @@ struct CaseKey {
   std::optional<int64_t> workspace_cap;  // bytes; null is no cap
   uint64_t seed = 1;
   int knobs = 0;  // combinations of a library's knobs to try besides its defaults, at most
+  int device_index = 0;
+
+  DeviceId device_id() const { return {device, device_index}; }
 };
 
 // One row. `note` is the sentence behind `reason`, or a remark (the library's implementation name is in

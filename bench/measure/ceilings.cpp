@@ -127,8 +127,11 @@ Ceilings measure_ceilings(Device& device, int threads) {
   switch (device.info().kind) {
     case DeviceKind::cpu:
       return cpu_ceilings(dynamic_cast<CpuDevice&>(device), threads);
-    case DeviceKind::cuda:
-      return cuda::measure_ceilings(device);
+    case DeviceKind::cuda: {
+      Ceilings ceilings = cuda::measure_ceilings(device);
+      ceilings.device_index = device.info().index;
+      return ceilings;
+    }
     case DeviceKind::emulator:
       break;
   }

@@ -31,8 +31,15 @@ std::string sampling_flags(const SamplingRule& rule) {
   add("--min-samples", &SamplingRule::min_samples);
   add("--max-samples", &SamplingRule::max_samples);
   add("--confidence-width", &SamplingRule::confidence_width);
+  add("--stage-limit", &SamplingRule::stage_limit_seconds);
   if (rule.repeat) flags += " --aa";
   return flags;
+}
+
+// The device, where it is none that an algorithm's id alone takes.
+std::string named_device(DeviceId device) {
+  const bool is_first = device.index == 0 && device.kind != DeviceKind::emulator;
+  return is_first ? "" : " --device " + name(device);
 }
 
 }  // namespace
@@ -42,9 +49,8 @@ std::string rerun_command(const ResultRecord& record) {
   const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
   return fmt::format(
       "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}{}",
-      to_line(key.problem), key.algorithm, key.device == DeviceKind::emulator ? " --device emulator" : "",
-      key.threads, name(key.cache), cap, key.seed,
-      key.knobs == 0 ? "" : fmt::format(" --knobs {}", key.knobs), sampling_flags(record.sampling));
+      to_line(key.problem), key.algorithm, named_device(key.device_id()), key.threads, name(key.cache), cap,
+      key.seed, key.knobs == 0 ? "" : fmt::format(" --knobs {}", key.knobs), sampling_flags(record.sampling));
 }
 
 std::string cell_text(const Cell& cell) {

@@ -43,6 +43,8 @@ std::span<const Column> case_columns() {
       {"benchdnn", "", "The same shape as oneDNN benchdnn's descriptor.",
        [](const R& r) { return text(to_benchdnn(r.key.problem)); }},
       {"device", "", "The kind of device.", [](const R& r) { return text(name(r.key.device)); }},
+      {"device_index", "", "Which of that kind, from 0: 1 is cuda:1.",
+       [](const R& r) -> Cell { return int64_t{r.key.device_index}; }},
       {"device_name", "", "The processor's own name.", [](const R& r) { return text(r.device.name); }},
       {"instructions", "", "The widest vector set in use.",
        [](const R& r) { return text(r.device.instructions); }},

@@ -225,6 +225,15 @@ TEST(RerunCommand, NamesTheEmulatorWhichNoRunTakesByItself) {
   EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--algorithm direct.tiled.cuda --device emulator"));
 }
 
+TEST(RerunCommand, NamesAGpuThatIsNotTheFirst) {
+  ResultRecord record = measured("direct.tiled.cuda", 1);
+  record.key.device = DeviceKind::cuda;
+  EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--device")));
+  record.key.device_index = 1;
+  EXPECT_THAT(rerun_command(record), ::testing::HasSubstr("--algorithm direct.tiled.cuda --device cuda:1 "));
+  EXPECT_EQ(number(record, "device_index"), 1);
+}
+
 TEST(RerunCommand, SaysHowManyKnobsMayBeTried) {
   ResultRecord record = measured("cudnn.engine.3.cuda", 1);
   EXPECT_THAT(rerun_command(record), ::testing::Not(::testing::HasSubstr("--knobs")));
@@ -235,10 +244,10 @@ TEST(RerunCommand, SaysHowManyKnobsMayBeTried) {
 TEST(RerunCommand, SaysInWhatTheSamplingDiffersFromTheDefaults) {
   ResultRecord record = measured("direct.cpu", 1);
   EXPECT_THAT(rerun_command(record), ::testing::EndsWith(" --seed 1"));
-  record.sampling = {2.5, 20, 300, 0.02, true};
+  record.sampling = {2.5, 20, 300, 0.02, true, 90};
   EXPECT_THAT(rerun_command(record),
               ::testing::EndsWith(" --seed 1 --time-limit 2.5 --min-samples 20 --max-samples 300 "
-                                  "--confidence-width 0.02 --aa"));
+                                  "--confidence-width 0.02 --stage-limit 90 --aa"));
 }
 
 }  // namespace

@@ -45,13 +45,18 @@ std::optional<double> baseline_seconds(const std::vector<const ResultRecord*>& r
   return best == nullptr ? std::nullopt : std::optional(median_seconds(*best));
 }
 
+std::string device_text(const CaseKey& key, const DeviceInfo& device) {
+  if (device.name.empty()) return name(key.device_id());
+  return key.device_index == 0 ? device.name : fmt::format("{} ({})", device.name, name(key.device_id()));
+}
+
 std::string circumstances(const CaseKey& key, const DeviceInfo& device) {
   const std::string cap = key.workspace_cap
                               ? "workspace up to " + bytes_text(static_cast<double>(*key.workspace_cap))
                               : "any workspace";
   return fmt::format("{} {}, {} thread{}, {} cache, {}, {}", name(key.problem.math), name(key.problem.layout),
                      key.threads, key.threads == 1 ? "" : "s", name(key.cache), cap,
-                     device.name.empty() ? name(key.device) : device.name);
+                     device_text(key, device));
 }
 
 }  // namespace convscope

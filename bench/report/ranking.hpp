@@ -29,6 +29,9 @@ bool is_baseline(const ResultRecord& record);
 // The median of the best oneDNN row, among records that can win.
 std::optional<double> baseline_seconds(const std::vector<const ResultRecord*>& records);
 
+// The device's own name, and where it is not the first of its kind which one: "<processor> (cuda:1)".
+std::string device_text(const CaseKey& key, const DeviceInfo& device);
+
 // "fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, <processor>"
 std::string circumstances(const CaseKey& key, const DeviceInfo& device);
 

@@ -40,6 +40,7 @@ void fields(Visitor& field, Is<DeviceInfo> auto& device) {
   field("llc_bytes", device.llc_bytes);
   field("memory_bytes", device.memory_bytes);
   field("virtualised", device.virtualised);
+  field.added("index", device.index);
 }
 
 template <typename Visitor>
@@ -135,6 +136,7 @@ void fields(Visitor& field, Is<Health> auto& health) {
 template <typename Visitor>
 void fields(Visitor& field, Is<Ceilings> auto& ceilings) {
   field.added("device", ceilings.device);
+  field.added("device_index", ceilings.device_index);
   field("threads", ceilings.threads);
   field("fma_flops", ceilings.fma_flops);
   field("copy_bytes", ceilings.copy_bytes);
@@ -154,6 +156,7 @@ void fields(Visitor& field, Is<CaseKey> auto& key) {
   field("problem", key.problem);
   field("algorithm", key.algorithm);
   field("device", key.device);
+  field.added("device_index", key.device_index);
   field("threads", key.threads);
   field("cache", key.cache);
   field("workspace_cap_bytes", key.workspace_cap);
@@ -168,6 +171,7 @@ void fields(Visitor& field, Is<SamplingRule> auto& rule) {
   field("max_samples", rule.max_samples);
   field("confidence_width", rule.confidence_width);
   field("repeat", rule.repeat);
+  field.added("stage_limit_seconds", rule.stage_limit_seconds);
 }
 
 template <typename Visitor>

@@ -49,7 +49,7 @@ TEST(RecordJson, RoundTripsACompleteRecord) {
   EXPECT_EQ(again.key.seed, 18446744073709551615u);
   EXPECT_EQ(again.key.workspace_cap, int64_t{256} << 20);
   EXPECT_EQ(again.key.cache, CacheState::weights_cold);
-  EXPECT_EQ(again.sampling, (SamplingRule{2.5, 20, 300, 0.02, true}));
+  EXPECT_EQ(again.sampling, (SamplingRule{2.5, 20, 300, 0.02, true, 90}));
   EXPECT_EQ(again.reason, Reason::throttled);
   EXPECT_EQ(again.note, record.note);
   EXPECT_EQ(again.time->full.samples, record.time->full.samples);
@@ -62,6 +62,7 @@ TEST(RecordJson, RoundTripsACompleteRecord) {
   EXPECT_EQ(again.operations.transform_flops, 2e8);
   EXPECT_EQ(again.operations.cached_bytes, 4e8);
   EXPECT_EQ(again.key.knobs, 40);
+  EXPECT_EQ(again.key.device_index, 1);
   ASSERT_TRUE(again.answer.has_value());
   EXPECT_EQ(again.answer->chosen, 1);
   EXPECT_THAT(again.answer->repeats, ::testing::ElementsAre("GEMM", "FFT", "GEMM"));
@@ -87,12 +88,20 @@ TEST(RecordJson, ReadsRecordsFromBeforeLaterFields) {
   Json json = to_json(complete_record());
   json.erase("answer");
   json["key"].erase("knobs");
+  json["key"].erase("device_index");
+  json["device"].erase("index");
+  json["ceilings"].erase("device_index");
+  json["sampling"].erase("stage_limit_seconds");
   json["algorithm"].erase("emulated");
   json["algorithm"].erase("on_request");
   json["operations"].erase("cached_bytes");
   const ResultRecord record = record_from_json(json);
   EXPECT_FALSE(record.answer.has_value());
   EXPECT_EQ(record.key.knobs, 0);
+  EXPECT_EQ(record.key.device_id(), DeviceId(DeviceKind::cpu, 0));
+  EXPECT_EQ(record.device.index, 0);
+  EXPECT_EQ(record.ceilings.device_index, 0);
+  EXPECT_EQ(record.sampling.stage_limit_seconds, 0);
   EXPECT_TRUE(record.algorithm.emulated);
   EXPECT_FALSE(record.algorithm.on_request);
   EXPECT_EQ(record.operations.cached_bytes, 0);

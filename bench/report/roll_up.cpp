@@ -31,7 +31,7 @@ struct Scope {
 // What must agree for times to be added up, the pass aside.
 auto circumstances_of(const ResultRecord& record) {
   const CaseKey& key = record.key;
-  return std::tuple(key.network, key.device, record.device.name, key.problem.batch, key.problem.math,
+  return std::tuple(key.network, key.device_id(), record.device.name, key.problem.batch, key.problem.math,
                     key.problem.layout, key.threads, key.cache, key.workspace_cap);
 }
 

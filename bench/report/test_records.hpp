@@ -62,7 +62,7 @@ inline ResultRecord refused(const std::string& algorithm, Outcome outcome, Reaso
 inline ResultRecord complete_record() {
   ResultRecord r = measured("winograd.f4x4_5x5.cpu", 0.016);
   r.key.count = 2;
-  r.sampling = {2.5, 20, 300, 0.02, true};
+  r.sampling = {2.5, 20, 300, 0.02, true, 90};
   r.key.cache = CacheState::weights_cold;
   r.key.seed = 18446744073709551615u;
   r.reason = Reason::throttled;
@@ -70,6 +70,7 @@ inline ResultRecord complete_record() {
   r.implementation = "5+4+4";
   r.algorithm.version = "2.6.3";
   r.key.knobs = 40;
+  r.key.device_index = r.device.index = r.ceilings.device_index = 1;
   r.answer = {"cudnnFindConvolutionForwardAlgorithm",
               {{"FFT", {"FMA_MATH"}, "not supported", 512, std::nullopt},
                {"GEMM", {"TENSOR_CORE", "NONDETERMINISTIC"}, "", 1024, 0.015}},

@@ -12,7 +12,6 @@
 #include "bench/core/error.hpp"
 #include "bench/report/words.hpp"
 #include "bench/runner/config_text.hpp"
-#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -27,20 +26,14 @@ namespace {
       fmt::format("{}: at /{}{}: {}", suite.file, field, entry ? fmt::format("/{}", *entry) : "", what));
 }
 
-std::vector<DeviceInfo> selected_devices(const Suite& suite, const std::vector<DeviceInfo>& present) {
+std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& devices) {
   std::vector<DeviceInfo> selected;
-  std::vector<std::string> names;
-  for (const DeviceInfo& info : present) {
-    names.emplace_back(name(info.kind));
-    if (suite.devices.empty() && info.kind != DeviceKind::emulator) selected.push_back(info);
-  }
-  for (DeviceKind kind : suite.devices) {
-    const auto is_kind = [kind](const DeviceInfo& info) { return info.kind == kind; };
-    const auto info = std::find_if(present.begin(), present.end(), is_kind);
-    if (info == present.end())
-      refuse(suite, "devices", std::nullopt,
-             fmt::format("found the device {}, which this machine or build does not have; allowed are {}",
-                         name(kind), comma_list(names)));
+  for (const DeviceInfo& info : devices.present)
+    if (suite.devices.empty() && info.kind != DeviceKind::emulator && info.index == 0)
+      selected.push_back(info);
+  for (DeviceId id : suite.devices) {
+    const DeviceInfo* info = devices.find(id);
+    if (info == nullptr) refuse(suite, "devices", std::nullopt, devices.why_missing(id));
     selected.push_back(*info);
   }
   return selected;
@@ -100,13 +93,12 @@ struct Target {
   std::vector<std::string> algorithms;
 };
 
-std::vector<Target> targets_of(const Suite& suite, const Registry& registry,
-                               const std::vector<DeviceInfo>& present) {
+std::vector<Target> targets_of(const Suite& suite, const Registry& registry, const DeviceList& devices) {
   for (size_t i = 0; i < suite.algorithms.size(); ++i) check_glob(suite, i, registry);
   std::vector<Target> targets;
   std::vector<std::string> kinds;
-  for (const DeviceInfo& info : selected_devices(suite, present)) {
-    kinds.emplace_back(name(info.kind));
+  for (const DeviceInfo& info : selected_devices(suite, devices)) {
+    kinds.push_back(name(info.id()));
     Target target{info, resolved_threads(suite, info), matching_algorithms(suite, registry, info.kind)};
     if (!target.algorithms.empty()) targets.push_back(std::move(target));
   }
@@ -126,7 +118,7 @@ void check_memory(const Suite& suite, size_t layer, const ConvProblem& problem, 
              "layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
              "the device {}",
              suite.layers[layer].name, problem.batch, bytes_text(static_cast<double>(problem.total_bytes())),
-             bytes_text(static_cast<double>(info.memory_bytes)), name(info.kind)));
+             bytes_text(static_cast<double>(info.memory_bytes)), name(info.id())));
 }
 
 // The protocols of one problem: threads, cache states, caps.
@@ -150,6 +142,7 @@ void add_problems(const Suite& suite, size_t index, Pass pass, const Target& tar
   key.layer = layer.name;
   key.count = layer.count;
   key.device = target.info.kind;
+  key.device_index = target.info.index;
   key.seed = suite.measuring.seed;
   key.problem = layer.shape;
   key.problem.pass = pass;
@@ -172,13 +165,12 @@ std::string candidate_key(const CaseKey& key) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   return fmt::format("{} {} {} {} {} threads={} cache={} cap={}{}", quoted(key.network), quoted(key.layer),
-                     to_line(key.problem), key.algorithm, name(key.device), key.threads, name(key.cache),
+                     to_line(key.problem), key.algorithm, name(key.device_id()), key.threads, name(key.cache),
                      byte_limit_text(key.workspace_cap),
                      key.knobs == 0 ? "" : fmt::format(" knobs={}", key.knobs));
 }
 
-std::vector<Group> expand(const Suite& suite, const Registry& registry,
-                          const std::vector<DeviceInfo>& devices) {
+std::vector<Group> expand(const Suite& suite, const Registry& registry, const DeviceList& devices) {
   const auto targets = targets_of(suite, registry, devices);
   std::vector<Group> groups;
   for (size_t index = 0; index < suite.layers.size(); ++index)

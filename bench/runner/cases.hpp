@@ -9,6 +9,7 @@
 #include "bench/algorithm/registry.hpp"
 #include "bench/core/result.hpp"
 #include "bench/runner/config.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 
@@ -20,17 +21,16 @@ struct Group {
 };
 
 // One line that is the same for the same candidate in every run: resume and compare match on it. Network and
-// layer stand in quotes; the seed and the layer's count are not in it. As in
+// layer stand in quotes; the seed and the layer's count are not in it; a device goes by name(DeviceId). As in
 //   "alexnet" "conv2" forward fp32 nchw n=16 ... groups=1 direct.cpu cpu threads=2 cache=cold cap=256MiB
 std::string candidate_key(const CaseKey& key);
 
 // In config order: layer, pass, device, then batch, math, layout, threads, cache, cap. Threads are resolved:
-// 0 becomes the device's cores; other devices than the CPU have 1. `devices` are the kinds present on this
-// machine; a suite that names none runs on all of them but the emulator, whose time means nothing. Throws
+// 0 becomes the device's cores; other devices than the CPU have 1. A suite that names no device runs on the
+// first of each kind that is there, but the emulator, whose time means nothing. Throws
 // UsageError when a glob matches no algorithm, a device is not there, a layer's tensors do not fit the
 // device's memory, there are fewer cores than threads, or nothing is left to run.
-std::vector<Group> expand(const Suite& suite, const Registry& registry,
-                          const std::vector<DeviceInfo>& devices);
+std::vector<Group> expand(const Suite& suite, const Registry& registry, const DeviceList& devices);
 
 // The `index`th of `count` parts, counted from 1, in the order of `groups`. The parts are disjoint, together
 // they are `groups`, and their nominal operations times candidates are about equal. The same input gives the

@@ -61,9 +61,9 @@ DeviceInfo device(DeviceKind kind, int cores, int64_t memory_bytes = 0) {
   info.memory_bytes = memory_bytes;
   return info;
 }
-const std::vector<DeviceInfo> kCpuOnly{device(DeviceKind::cpu, 2)};
-const std::vector<DeviceInfo> kAllDevices{device(DeviceKind::cpu, 2), device(DeviceKind::cuda, 132),
-                                          device(DeviceKind::emulator, 2)};
+const DeviceList kCpuOnly{{device(DeviceKind::cpu, 2)}, {}};
+const DeviceList kAllDevices{
+    {device(DeviceKind::cpu, 2), device(DeviceKind::cuda, 132), device(DeviceKind::emulator, 2)}, {}};
 
 Layer layer(const std::string& name, bool first = false) {
   Layer result;
@@ -90,7 +90,7 @@ std::vector<std::string> lines(const std::vector<Group>& groups) {
   return result;
 }
 
-std::string expand_error(const Suite& suite, const std::vector<DeviceInfo>& devices = kCpuOnly) {
+std::string expand_error(const Suite& suite, const DeviceList& devices = kCpuOnly) {
   return error_of([&] { expand(suite, test_registry(), devices); });
 }
 
@@ -235,11 +235,60 @@ TEST(Expand, RefusesTheReferenceAsACandidate) {
               AllOf(HasSubstr("at /algorithms/0"), HasSubstr("reference.cpu"), HasSubstr("never timed")));
 }
 
+DeviceList two_gpus() {
+  DeviceList devices = kAllDevices;
+  devices.present[1].name = "GPU A";
+  devices.present.push_back(device(DeviceKind::cuda, 132));
+  devices.present.back().index = 1;
+  devices.present.back().name = "GPU B";
+  return devices;
+}
+
+TEST(Expand, RunsOnTheFirstGpuOnlyUnlessOthersAreNamed) {
+  Suite suite = test_suite();
+  suite.layers = {layer("b")};
+  suite.passes = {Pass::forward};
+  const auto devices_of = [&] {
+    std::vector<std::string> names;
+    for (const Group& group : expand(suite, test_registry(), two_gpus()))
+      names.push_back(name(group.common.device_id()));
+    return names;
+  };
+  EXPECT_THAT(devices_of(), ElementsAre("cpu", "cuda"));
+  suite.devices = {DeviceId(DeviceKind::cuda, 1), DeviceId(DeviceKind::cuda)};
+  EXPECT_THAT(devices_of(), ElementsAre("cuda:1", "cuda"));
+}
+
+TEST(Expand, KeepsTheRowsOfTwoGpusApart) {
+  Suite suite = test_suite();
+  suite.devices = {DeviceKind::cuda, DeviceId(DeviceKind::cuda, 1)};
+  std::set<std::string> keys;
+  for (const Group& group : expand(suite, test_registry(), two_gpus()))
+    EXPECT_TRUE(keys.insert(candidate_key(group.common)).second) << candidate_key(group.common);
+}
+
+TEST(Expand, NamesTheGpusThatThereAreWhereOneIsNot) {
+  Suite suite = test_suite();
+  suite.devices = {DeviceId(DeviceKind::cuda, 3)};
+  EXPECT_THAT(error_of([&] { expand(suite, test_registry(), two_gpus()); }),
+              EndsWith("cuda:3: this machine has 2 CUDA devices: cuda:0 GPU A, cuda:1 GPU B"));
+}
+
+TEST(Expand, SaysWhyThereIsNoGpu) {
+  Suite suite = test_suite();
+  suite.devices = {DeviceKind::cuda};
+  DeviceList devices = kCpuOnly;
+  devices.missing.push_back({DeviceKind::cuda, "no CUDA device: no NVIDIA driver"});
+  suite.flag_of["devices"] = "--device";
+  const std::string error = expand_error(suite, devices);
+  EXPECT_THAT(error,
+              ::testing::StartsWith("--device: no CUDA device: no NVIDIA driver; --device emulator runs"));
+}
+
 TEST(Expand, RefusesADeviceThatIsNotThere) {
   Suite suite = test_suite();
   suite.devices = {DeviceKind::cuda};
-  EXPECT_THAT(expand_error(suite),
-              AllOf(HasSubstr("net.json: at /devices: found the device cuda"), HasSubstr("allowed are cpu")));
+  EXPECT_THAT(expand_error(suite), HasSubstr("net.json: at /devices: cuda: this machine has no CUDA device"));
 }
 
 TEST(Expand, RefusesMoreThreadsThanCores) {
@@ -253,8 +302,8 @@ TEST(Expand, RefusesALayerThatDoesNotFitTheMemory) {
   Suite suite = test_suite();
   suite.layers[1].batch = 1024;
   const int64_t bytes = 4 * (1024 * 4 * 8 * 8 + 4 * 4 * 3 * 3 + 1024 * 4 * 6 * 6);
-  EXPECT_EQ(expand_error(suite, {device(DeviceKind::cpu, 2, bytes)}), "");
-  EXPECT_THAT(expand_error(suite, {device(DeviceKind::cpu, 2, bytes - 1)}),
+  EXPECT_EQ(expand_error(suite, {{device(DeviceKind::cpu, 2, bytes)}, {}}), "");
+  EXPECT_THAT(expand_error(suite, {{device(DeviceKind::cpu, 2, bytes - 1)}, {}}),
               AllOf(HasSubstr("net.json: at /layers/1: layer \"b\" at batch 1024 needs 1.6 MiB"),
                     HasSubstr("allowed is at most 1.6 MiB, the memory of the device cpu")));
 }

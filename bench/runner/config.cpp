@@ -28,6 +28,14 @@ void read_list(const ConfigValue& object, std::string_view key, std::vector<T>& 
   if (const auto value = object.find(key)) target = read_each(value->one_or_list(), read);
 }
 
+DeviceId read_device(const ConfigValue& value) {
+  const std::string forms(kDeviceForms);
+  if (!value.is_text()) value.refuse_value(forms);
+  const auto device = device_from_name(value.text());
+  if (!device) value.refuse_value(forms + did_you_mean_device(value.text()));
+  return *device;
+}
+
 Layer read_layer(const ConfigValue& value) {
   constexpr std::array<std::string_view, 5> required{"name", "in_channels", "input", "out_channels",
                                                      "filter"};
@@ -89,6 +97,8 @@ void read_measuring(const ConfigValue& value, MeasuringSettings& settings) {
             [](const ConfigValue& v) { return v.byte_limit(); });
   read_optional(value, "time_limit_s", settings.time_limit_seconds,
                 [](const ConfigValue& v) { return v.number_above_zero(kLongestTimeLimit); });
+  read_optional(value, "stage_limit_s", settings.stage_limit_seconds,
+                [](const ConfigValue& v) { return v.number_from_zero(kLongestTimeLimit); });
   read_optional(value, "min_samples", settings.min_samples, number_of_samples);
   read_optional(value, "max_samples", settings.max_samples, number_of_samples);
   read_optional(value, "confidence_width", settings.confidence_width,
@@ -133,6 +143,7 @@ nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
   return {{"cache", all_names(settings.cache)},
           {"workspace_cap", caps},
           {"time_limit_s", settings.time_limit_seconds},
+          {"stage_limit_s", settings.stage_limit_seconds},
           {"min_samples", settings.min_samples},
           {"max_samples", settings.max_samples},
           {"confidence_width", settings.confidence_width},
@@ -152,8 +163,7 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   read_optional(top, "source", suite.source, [](const ConfigValue& v) { return v.text(); });
   suite.layers = read_layers(top.at("layers"));
   if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
-  read_list(top, "devices", suite.devices,
-            [](const ConfigValue& v) { return v.one_of(kDeviceKinds, device_kind_from_name); });
+  read_list(top, "devices", suite.devices, [](const ConfigValue& v) { return read_device(v); });
   read_list(top, "passes", suite.passes,
             [](const ConfigValue& v) { return v.one_of(kPasses, pass_from_name); });
   read_list(top, "math", suite.math,

@@ -44,7 +44,7 @@ struct Suite {
   std::vector<Layer> layers;
   std::map<DeviceKind, std::vector<int64_t>> batch{
       {DeviceKind::cpu, {16}}, {DeviceKind::cuda, {256}}, {DeviceKind::emulator, {1}}};
-  std::vector<DeviceKind> devices;  // empty: every device present that can be timed
+  std::vector<DeviceId> devices;  // empty: the first of each kind present that can be timed
   std::vector<Pass> passes{kPasses.begin(), kPasses.end()};
   std::vector<MathMode> math{MathMode::fp32};
   std::vector<Layout> layouts{Layout::nchw};
@@ -71,8 +71,9 @@ inline constexpr std::array<std::string_view, 13> kSuiteKeys{"$schema",
 inline constexpr std::array<std::string_view, 12> kLayerKeys{"name",   "in_channels", "input", "out_channels",
                                                              "filter", "stride",      "pad",   "dilation",
                                                              "groups", "count",       "first", "batch"};
-inline constexpr std::array<std::string_view, 7> kMeasuringKeys{
-    "cache", "workspace_cap", "time_limit_s", "min_samples", "max_samples", "confidence_width", "seed"};
+inline constexpr std::array<std::string_view, 8> kMeasuringKeys{
+    "cache",       "workspace_cap", "time_limit_s",     "stage_limit_s",
+    "min_samples", "max_samples",   "confidence_width", "seed"};
 
 // What a setting may be, here and in flags; both ends allowed. Sizes may reach kLargestSize.
 inline constexpr int64_t kLargestThreads = 4096;

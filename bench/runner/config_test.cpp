@@ -68,7 +68,7 @@ TEST(Config, TakesOneValueWhereAListMayStand) {
   EXPECT_THAT(suite.passes, ElementsAre(Pass::forward));
   EXPECT_THAT(suite.layouts, ElementsAre(Layout::nhwc));
   EXPECT_THAT(suite.threads, ElementsAre(2));
-  EXPECT_THAT(suite.devices, ElementsAre(DeviceKind::cpu));
+  EXPECT_THAT(suite.devices, ElementsAre(DeviceId(DeviceKind::cpu)));
   EXPECT_THAT(suite.algorithms, ElementsAre("fft*"));
   EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::hot));
   EXPECT_THAT(suite.measuring.workspace_caps, ElementsAre(std::nullopt));
@@ -204,6 +204,7 @@ TEST(Schema, NamesTheSameKeysAndValuesAsTheLoader) {
     EXPECT_EQ(defs[definition]["enum"].get<std::set<std::string>>(), names) << definition;
   };
   expect_names("device", kDeviceKinds);
+  EXPECT_EQ(defs["deviceName"]["anyOf"][1]["pattern"], "^cuda:[0-9]+$");
   expect_names("pass", kPasses);
   expect_names("math", kMathModes);
   expect_names("layout", kLayouts);

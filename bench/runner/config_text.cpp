@@ -85,4 +85,11 @@ std::string did_you_mean(std::string_view text, const std::vector<std::string>& 
   return near ? fmt::format("; did you mean \"{}\"?", *near) : "";
 }
 
+std::string did_you_mean_device(std::string_view name) {
+  const std::string text = lower_case(name);
+  for (const char* other : {"gpu", "nvidia"})
+    if (text.starts_with(other)) return "; did you mean \"cuda\"?";
+  return did_you_mean(text, {"cpu", "cuda", "emulator"});
+}
+
 }  // namespace convscope

@@ -41,4 +41,8 @@ std::vector<std::string> all_names(const Values& values) {
   return names;
 }
 
+// What a device may be called, in a sentence, and the nearest name to one that is none: "gpu" is cuda.
+inline constexpr std::string_view kDeviceForms = "cpu, cuda (the first), cuda:N (counted from 0), emulator";
+std::string did_you_mean_device(std::string_view name);
+
 }  // namespace convscope

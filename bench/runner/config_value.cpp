@@ -100,6 +100,12 @@ double ConfigValue::number_above_zero(double highest) const {
   return value_->get<double>();
 }
 
+double ConfigValue::number_from_zero(double highest) const {
+  if (!value_->is_number() || !(value_->get<double>() >= 0) || value_->get<double>() > highest)
+    refuse_value(fmt::format("a number from 0 to {}", highest));
+  return value_->get<double>();
+}
+
 bool ConfigValue::boolean() const {
   if (!value_->is_boolean()) refuse_value("true or false");
   return value_->get<bool>();

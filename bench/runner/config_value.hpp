@@ -52,6 +52,7 @@ class ConfigValue {
 
   int64_t whole_number(WholeRange range) const;
   double number_above_zero(double highest) const;
+  double number_from_zero(double highest) const;
   bool boolean() const;
   std::string text() const;
   // A text that can stand in a line of a table: 1 to 100 bytes without control characters.

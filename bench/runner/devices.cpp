@@ -1,61 +1,87 @@
 #include "bench/runner/devices.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
-#include "bench/device/device_error.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
+#include "bench/report/words.hpp"
 
 namespace convscope {
 namespace {
 
-[[noreturn]] void refuse(const DeviceError& error) {
-  throw UsageError(std::string(error.what()) +
-                   "; --device emulator runs the CUDA kernels on the CPU, for their results, not their time");
+constexpr const char* kInstead =
+    "; --device emulator runs the CUDA kernels on the CPU, for their results, not their time";
+
+// Of CUDA's devices only; the others are always there.
+void check_present(DeviceId id) {
+  if (id.kind != DeviceKind::cuda || id.index < cuda::device_count()) return;
+  throw UsageError(find_devices().why_missing(id));
 }
 
 }  // namespace
+
+const DeviceInfo* DeviceList::find(DeviceId id) const {
+  const auto found =
+      std::find_if(present.begin(), present.end(), [&](const DeviceInfo& info) { return info.id() == id; });
+  return found == present.end() ? nullptr : &*found;
+}
+
+std::string DeviceList::why_missing(DeviceId id) const {
+  for (const MissingDevice& one : missing)
+    if (one.kind == id.kind) return one.why + kInstead;
+  std::vector<std::string> names;
+  for (const DeviceInfo& info : present)
+    if (info.kind == id.kind)
+      names.push_back(fmt::format("{}:{} {}", name(info.kind), info.index, info.name));
+  const std::string_view kind = id.kind == DeviceKind::cuda ? "CUDA" : name(id.kind);
+  if (names.empty()) return fmt::format("{}: this machine has no {} device", name(id), kind);
+  return fmt::format("{}: this machine has {} {} device{}: {}", name(id), names.size(), kind,
+                     names.size() == 1 ? "" : "s", comma_list(names));
+}
 
 DeviceList find_devices() {
   DeviceList list;
   list.present.push_back(describe_cpu());
   if (const std::string defect = cuda::device_defect(); defect.empty())
-    list.present.push_back(cuda::describe_device());
+    for (int index = 0; index < cuda::device_count(); ++index)
+      list.present.push_back(cuda::describe_device(index));
   else
     list.missing.push_back({DeviceKind::cuda, "no CUDA device: " + defect});
-  list.present.push_back(describe_device(DeviceKind::emulator));
+  list.present.push_back(EmulatorDevice().info());
   return list;
 }
 
-DeviceInfo describe_device(DeviceKind kind) try {
-  switch (kind) {
+DeviceInfo describe_device(DeviceId id) {
+  check_present(id);
+  switch (id.kind) {
     case DeviceKind::cpu:
       return describe_cpu();
     case DeviceKind::cuda:
-      return cuda::describe_device();
+      return cuda::describe_device(id.index);
     case DeviceKind::emulator:
       return EmulatorDevice().info();
   }
   return {};
-} catch (const DeviceError& error) {
-  refuse(error);
 }
 
-std::unique_ptr<Device> make_device(DeviceKind kind, const DeviceOptions& options) try {
-  switch (kind) {
+std::unique_ptr<Device> make_device(DeviceId id, const DeviceOptions& options) {
+  check_present(id);
+  switch (id.kind) {
     case DeviceKind::cpu: {
       auto device = std::make_unique<CpuDevice>();
       device->set_threads(options.threads);
       return device;
     }
     case DeviceKind::cuda:
-      return cuda::make_device({.blocker = options.blocker});
+      return cuda::make_device({.device = id.index, .blocker = options.blocker});
     case DeviceKind::emulator:
       return std::make_unique<EmulatorDevice>();
   }
   return nullptr;
-} catch (const DeviceError& error) {
-  refuse(error);
 }
 
 bool runs_on(const AlgorithmInfo& algorithm, DeviceKind device) {

@@ -19,20 +19,25 @@ struct MissingDevice {
 struct DeviceList {
   std::vector<DeviceInfo> present;  // the CPU first, the emulator last
   std::vector<MissingDevice> missing;
+
+  const DeviceInfo* find(DeviceId id) const;  // null where it is missing
+  // The sentence for a device that is missing: why its kind is, or which ones of its kind there are.
+  std::string why_missing(DeviceId id) const;
 };
 
 // Takes hold of none of them.
 DeviceList find_devices();
-// Throws UsageError with the reason where this machine or build has none of that kind.
-DeviceInfo describe_device(DeviceKind kind);
+// Throws UsageError with the reason where this machine or build does not have it.
+DeviceInfo describe_device(DeviceId id);
 
 struct DeviceOptions {
   int threads = 1;      // of the CPU; the others do not look at it
   bool blocker = true;  // see bench/device/cuda/cuda.hpp
 };
 
-// Throws UsageError with the reason where this machine or build has none of that kind, or not as many cores.
-std::unique_ptr<Device> make_device(DeviceKind kind, const DeviceOptions& options);
+// Throws UsageError with the reason where this machine or build does not have it, or not as many cores;
+// DeviceError or std::bad_alloc where it is there and cannot be had now.
+std::unique_ptr<Device> make_device(DeviceId id, const DeviceOptions& options);
 
 // The algorithms that a device runs are those of its own kind; the emulator runs CUDA's.
 bool runs_on(const AlgorithmInfo& algorithm, DeviceKind device);

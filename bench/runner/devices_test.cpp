@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "bench/core/error.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/runner/test_errors.hpp"
@@ -23,7 +26,10 @@ TEST(Devices, AreTheCpuFirstAndTheEmulatorLast) {
 
 TEST(Devices, EachIsPresentOrMissingWithItsReason) {
   const DeviceList list = find_devices();
-  EXPECT_EQ(list.present.size() + list.missing.size(), kDeviceKinds.size());
+  std::set<DeviceKind> kinds;
+  for (const DeviceInfo& info : list.present) kinds.insert(info.kind);
+  for (const MissingDevice& missing : list.missing) EXPECT_TRUE(kinds.insert(missing.kind).second);
+  EXPECT_EQ(kinds.size(), kDeviceKinds.size());
   for (const MissingDevice& missing : list.missing) {
     EXPECT_EQ(missing.kind, DeviceKind::cuda);
     EXPECT_EQ(missing.why, "no CUDA device: " + cuda::device_defect());
@@ -32,9 +38,9 @@ TEST(Devices, EachIsPresentOrMissingWithItsReason) {
 
 TEST(Devices, AreMadeAsTheyAreDescribed) {
   for (const DeviceInfo& info : find_devices().present) {
-    const auto device = make_device(info.kind, {});
-    EXPECT_EQ(device->info().kind, info.kind);
-    EXPECT_EQ(device->info().name, describe_device(info.kind).name);
+    const auto device = make_device(info.id(), {});
+    EXPECT_EQ(device->info().id(), info.id());
+    EXPECT_EQ(device->info().name, describe_device(info.id()).name);
   }
 }
 
@@ -44,6 +50,12 @@ TEST(Devices, OneThatIsNotThereIsRefusedWithTheRuntimesWords) {
       AllOf(HasSubstr("no CUDA device: " + cuda::device_defect()), HasSubstr("--device emulator"));
   EXPECT_THAT(error_of([] { make_device(DeviceKind::cuda, {}); }), says_why);
   EXPECT_THAT(error_of([] { describe_device(DeviceKind::cuda); }), says_why);
+}
+
+TEST(Devices, BeyondTheLastAreRefused) {
+  const DeviceId beyond(DeviceKind::cuda, std::max(cuda::device_count(), 1));
+  EXPECT_NE(error_of([&] { make_device(beyond, {}); }), "");
+  EXPECT_NE(error_of([&] { describe_device(beyond); }), "");
 }
 
 TEST(Devices, MoreThreadsThanCoresAreRefused) {

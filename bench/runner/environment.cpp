@@ -85,7 +85,11 @@ Json describe_environment(const std::vector<DeviceInfo>& devices, const Registry
                       {"system", describe_system()}};
   for (const DeviceInfo& device : devices) {
     if (device.kind == DeviceKind::cpu) environment["device"] = to_json(device);
-    if (device.kind == DeviceKind::cuda) environment["gpu"] = to_json(device);
+    if (device.kind != DeviceKind::cuda) continue;
+    if (device.index == 0)
+      environment["gpu"] = to_json(device);
+    else
+      environment["other_gpus"].push_back(to_json(device));
   }
   environment["state"] = describe_state();
   return environment;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -14,7 +15,6 @@
 
 #include "bench/core/error.hpp"
 #include "bench/report/record_json.hpp"
-#include "bench/runner/devices.hpp"
 #include "bench/runner/worker.hpp"
 #include "bench/runner/worker_handle.hpp"
 
@@ -24,8 +24,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCeilingsLimitSeconds = 120;
-constexpr StageLimits kNoLimit{1e18, 1e18};  // a thread cannot be ended
 // While a candidate is measured the parent looks only this often, so that its waking disturbs no sample.
 constexpr int kMeasuringTickMilliseconds = 20;
 
@@ -36,14 +34,18 @@ struct Supervised {
   WorkerEnd worker;
 };
 
-// Hands every event to `handle` until the worker ends, `stop` is requested or no event came for `limit()`
-// seconds.
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Hands every event to `handle` until the worker ends, `stop` is requested or `is_late` says so of the
+// seconds since the last event.
 class Supervisor {
  public:
   Supervisor(WorkerHandle& worker, StopSignal& stop)
       : worker_(worker), stop_(stop), reader_(worker.events()) {}
 
-  Supervised run(const std::function<void(const Json&)>& handle, const std::function<double()>& limit) {
+  Supervised run(const std::function<void(const Json&)>& handle, const std::function<bool(double)>& is_late) {
     for (bool open = true;;) {
       while (auto event = reader_.next()) {
         last_event_ = Clock::now();
@@ -53,8 +55,7 @@ class Supervisor {
       }
       if (!open) return {Ending::died, worker_.wait()};
       if (stop_.requested()) return end_it(Ending::stopped);
-      if (std::chrono::duration<double>(Clock::now() - last_event_).count() > limit())
-        return end_it(Ending::timed_out);
+      if (is_late(seconds_since(last_event_))) return end_it(Ending::timed_out);
       pause();
       open = reader_.receive();
     }
@@ -87,50 +88,68 @@ std::unique_ptr<WorkerHandle> start(const Json& message, const Registry& registr
   return options.isolate ? start_process(options.executable, message) : start_thread(registry, message);
 }
 
-void throw_error(const Json& event) {
-  const auto what = event.at("what").get<std::string>();
-  if (event.at("usage").get<bool>()) throw UsageError(what);
-  throw std::runtime_error(what);
+[[noreturn]] void throw_usage_error(const Json& event) {
+  throw UsageError(event.at("what").get<std::string>());
 }
+
+std::string seconds_text(double seconds) {
+  return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
+}
+
+// The limits of each candidate of a group.
+using GroupLimits = std::map<std::string, StageLimits>;
 
 // One worker's work on what is left of a group.
 class Attempt {
  public:
-  Attempt(const GroupTask& task, GroupSink& sink) : left_(task.group.algorithms), sink_(sink) {}
+  Attempt(const GroupTask& task, const GroupLimits& limits, GroupSink& sink)
+      : left_(task.group.algorithms), limits_(limits), sink_(sink) {}
 
   void handle(const Json& event) {
     const auto kind = event.at("event").get<std::string>();
     if (kind == "begin") {
-      current_ = event.at("algorithm").get<std::string>();
-      stage_ = *stage_from_name(event.at("stage").get<std::string>());
-      sink_.begin(current_, stage_);
+      begin(event.at("algorithm").get<std::string>(), *stage_from_name(event.at("stage").get<std::string>()));
     } else if (kind == "record") {
       const ResultRecord record = record_from_json(event.at("record"));
-      recorded_ += std::erase(left_, record.key.algorithm);
+      std::erase(left_, record.key.algorithm);
       sink_.record(record);
     } else if (kind == "benchmark") {
       sink_.benchmark(event.at("report").dump());
     } else if (kind == "device_lost") {
-      device_lost_ = true;
+      device_lost_ = event.at("what").get<std::string>();
     } else if (kind == "error") {
-      if (event.at("usage").get<bool>()) throw_error(event);
+      if (event.at("usage").get<bool>()) throw_usage_error(event);
       error_ = event.at("what").get<std::string>();
     }
   }
 
-  double limit(const StageLimits& limits) const {
-    return stage_ == Stage::measure ? limits.measure : limits.prepare;
+  // Whether the worker is over a limit, `silence` seconds after its last event; why() says which.
+  bool is_late(double silence) {
+    if (current_.empty()) {
+      late_ = fmt::format("the worker did nothing for {}", seconds_text(kStartLimitSeconds));
+      return silence > kStartLimitSeconds;
+    }
+    const StageLimit& limit = limits_.at(current_).of(stage_);
+    const double spent = seconds_since(begun_) + (stage_ == Stage::measure ? measured_[current_] : 0);
+    if (spent > limit.whole) {
+      late_ = fmt::format("no end of {} within {}", name(stage_), seconds_text(limit.whole));
+      return true;
+    }
+    late_ = fmt::format("no sign of life during {} for {}", name(stage_), seconds_text(limit.silence));
+    return silence > limit.silence;
   }
 
-  // Takes those to blame for an ending out of what is left: the one last begun, or all when none was. Whoever
-  // lost the device has its record already.
+  // Whether the worker came so far that a candidate can be to blame.
+  bool has_begun() const { return !current_.empty(); }
+
+  // Takes those to blame for an ending out of what is left: the one last begun, or all where the worker
+  // threw. Nobody where the one last begun has its record: it was that candidate's aftermath.
   std::vector<std::string> take_culprits() {
     std::vector<std::string> culprits;
-    if (device_lost_ && recorded_ > 0) return culprits;
-    if (error_.empty() && std::find(left_.begin(), left_.end(), current_) != left_.end())
-      culprits = {current_};
-    else
+    if (!error_.empty())
       culprits = left_;
+    else if (std::find(left_.begin(), left_.end(), current_) != left_.end())
+      culprits = {current_};
     std::erase_if(left_, [&](const std::string& id) {
       return std::find(culprits.begin(), culprits.end(), id) != culprits.end();
     });
@@ -140,99 +159,141 @@ class Attempt {
   const std::vector<std::string>& left() const { return left_; }
   Stage stage() const { return stage_; }
   const std::string& error() const { return error_; }
-  bool device_lost() const { return device_lost_; }
+  const std::string& late() const { return late_; }
+  const std::string& device_lost() const { return device_lost_; }  // the device's words; empty: it is not
 
  private:
+  void begin(const std::string& algorithm, Stage stage) {
+    if (stage_ == Stage::measure) measured_[current_] += seconds_since(begun_);
+    current_ = algorithm;
+    stage_ = stage;
+    begun_ = Clock::now();
+    sink_.begin(current_, stage_);
+  }
+
   std::vector<std::string> left_;
+  const GroupLimits& limits_;
   GroupSink& sink_;
-  std::string current_;
+  std::string current_;  // the candidate last begun; empty before the first
   Stage stage_ = Stage::plan;
-  std::string error_;
-  size_t recorded_ = 0;  // candidates that this worker reported
-  bool device_lost_ = false;
+  Clock::time_point begun_ = Clock::now();
+  std::map<std::string, double> measured_;  // seconds of the visits that have ended
+  std::string late_, error_, device_lost_;
 };
+
+// How a worker that nobody ended came to its end; `when` is as "during verify".
+std::string death_text(const WorkerEnd& end, const std::string& when) {
+  if (end.lingered) return fmt::format("the process closed its pipe {} and had to be killed", when);
+  if (!end.signal) return fmt::format("the process ended with exit code {} {}", end.exit_code, when);
+  if (*end.signal == SIGKILL)
+    return fmt::format("killed by SIGKILL {}, probably because memory ran out", when);
+  const char* abbreviation = sigabbrev_np(*end.signal);
+  return fmt::format("SIG{} ({}) {}", abbreviation == nullptr ? "?" : abbreviation, strsignal(*end.signal),
+                     when);
+}
 
 // A candidate that a SIGKILL ended is a crashed one, whatever it was that sent it: unlike a refusal for want
 // of memory it fails the run.
-void settle_died(ResultRecord& record, const WorkerEnd& end, std::string_view stage) {
-  record.outcome = Outcome::crashed;
-  record.reason = Reason::crashed;
-  if (end.lingered) {
-    record.note = fmt::format("the process closed its pipe during {} and had to be killed", stage);
-  } else if (!end.signal) {
-    record.note = fmt::format("the process ended with exit code {} during {}", end.exit_code, stage);
-  } else if (*end.signal == SIGKILL) {
-    record.reason = Reason::out_of_memory;
-    record.note = fmt::format("killed by SIGKILL during {}, probably because memory ran out", stage);
-  } else {
-    const char* abbreviation = sigabbrev_np(*end.signal);
-    record.note = fmt::format("SIG{} ({}) during {}", abbreviation == nullptr ? "?" : abbreviation,
-                              strsignal(*end.signal), stage);
-  }
-}
-
-void blame(ResultRecord& record, const Supervised& end, const Attempt& attempt, const StageLimits& limits) {
-  const std::string_view stage = name(attempt.stage());
+void blame(ResultRecord& record, const Supervised& end, const Attempt& attempt) {
   if (!attempt.error().empty()) {
     record.outcome = Outcome::failed;
     record.reason = Reason::failed;
     record.note = attempt.error();
-  } else if (attempt.device_lost()) {
-    record.outcome = Outcome::crashed;
-    record.reason = Reason::crashed;
-    record.note = "the device was lost before any candidate was run";
   } else if (end.ending == Ending::timed_out) {
     record.outcome = Outcome::timeout;
     record.reason = Reason::timeout;
-    record.note = fmt::format("no end of {} within {:g} s", stage, attempt.limit(limits));
+    record.note = attempt.late();
   } else {
-    settle_died(record, end.worker, stage);
+    const bool foreign_kill = end.worker.signal == SIGKILL && !end.worker.lingered;
+    record.outcome = Outcome::crashed;
+    record.reason = foreign_kill ? Reason::out_of_memory : Reason::crashed;
+    record.note = death_text(end.worker, fmt::format("during {}", name(attempt.stage())));
   }
+}
+
+// Why a worker began no candidate.
+std::string why_nothing_began(const Supervised& end, const Attempt& attempt) {
+  if (!attempt.error().empty()) return attempt.error();
+  if (!attempt.device_lost().empty()) return attempt.device_lost();
+  if (end.ending == Ending::timed_out) return attempt.late();
+  return death_text(end.worker, "before it began a candidate");
+}
+
+// False when `stop` was requested meanwhile.
+bool wait_before_retry(double seconds, StopSignal& stop) {
+  pollfd file{stop.file(), POLLIN, 0};
+  poll(&file, 1, static_cast<int>(1000 * seconds));
+  return !stop.requested();
+}
+
+GroupLimits limits_of(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
+                      const Ceilings& ceilings, const IsolationOptions& options) {
+  GroupLimits limits;
+  for (const std::string& id : task.group.algorithms) {
+    const RunWork work = work_of(*registry.find(id), task.group.common.problem, device);
+    limits[id] = options.limits.value_or(stage_limits(task, work, device, ceilings));
+  }
+  return limits;
 }
 
 }  // namespace
 
-StageLimits limits_of(const Protocol& protocol) {
-  return {30 + 10 * protocol.time_limit_seconds, 20 + 4 * protocol.time_limit_seconds};
-}
-
-bool run_isolated(const GroupTask& task, const Registry& registry, const Ceilings& ceilings,
-                  const IsolationOptions& options, StopSignal& stop, GroupSink& sink) {
-  const StageLimits limits = options.isolate ? options.limits.value_or(limits_of(task.protocol)) : kNoLimit;
+GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
+                      const Ceilings& ceilings, const IsolationOptions& options, StopSignal& stop,
+                      GroupSink& sink) {
+  using Kind = GroupEnd::Kind;
+  const GroupLimits limits = limits_of(task, registry, device, ceilings, options);
   GroupTask rest = task;
-  while (!rest.group.algorithms.empty()) {
-    Attempt attempt(rest, sink);
+  std::vector<std::string>& left = rest.group.algorithms;
+  for (bool is_retry = false; !left.empty();) {
+    Attempt attempt(rest, limits, sink);
     const auto worker = start(group_task_message(rest, ceilings), registry, options);
     const Supervised end =
         Supervisor(*worker, stop)
-            .run([&](const Json& event) { attempt.handle(event); }, [&] { return attempt.limit(limits); });
-    if (end.ending == Ending::stopped) return false;
+            .run([&](const Json& event) { attempt.handle(event); },
+                 [&](double silence) { return options.isolate && attempt.is_late(silence); });
+    if (end.ending == Ending::stopped) return {Kind::stopped, attempt.left(), ""};
+    if (!attempt.has_begun()) {
+      if (is_retry) return {Kind::no_worker, left, why_nothing_began(end, attempt)};
+      if (!wait_before_retry(options.retry_seconds, stop)) return {Kind::stopped, left, ""};
+      is_retry = true;
+      continue;
+    }
+    is_retry = false;
     for (const std::string& id : attempt.take_culprits()) {
-      ResultRecord record =
-          blank_record(task, registry.find(id)->info(), describe_device(task.group.common.device), ceilings);
-      blame(record, end, attempt, limits);
+      ResultRecord record = blank_record(task, registry.find(id)->info(), device, ceilings);
+      blame(record, end, attempt);
       sink.record(record);
     }
-    rest.group.algorithms = attempt.left();
+    left = attempt.left();
+    if (!options.isolate && !attempt.device_lost().empty())
+      return {Kind::device_lost, left, attempt.device_lost()};
   }
-  return true;
+  return {};
 }
 
-std::optional<Ceilings> measure_ceilings_isolated(DeviceKind device, int threads, const Registry& registry,
-                                                  const IsolationOptions& options, StopSignal& stop) {
+std::optional<Ceilings> measure_ceilings_isolated(DeviceId device, int threads, double stage_limit_seconds,
+                                                  const Registry& registry, const IsolationOptions& options,
+                                                  StopSignal& stop) {
   std::optional<Ceilings> ceilings;
+  std::string why = "the worker died or hung";
   const auto handle = [&](const Json& event) {
-    if (event.at("event") == "error") throw_error(event);
-    if (event.at("event") == "ceilings") ceilings = ceilings_from_json(event.at("ceilings"));
+    const auto kind = event.at("event").get<std::string>();
+    if (kind == "ceilings") ceilings = ceilings_from_json(event.at("ceilings"));
+    if (kind == "error" && event.at("usage").get<bool>()) throw_usage_error(event);
+    if (kind == "error" || kind == "device_lost") why = event.at("what").get<std::string>();
   };
-  const auto worker = start(ceilings_message(device, threads), registry, options);
-  const Supervised end = Supervisor(*worker, stop).run(handle, [&] {
-    return options.isolate ? kCeilingsLimitSeconds : kNoLimit.prepare;
-  });
-  if (end.ending == Ending::stopped) return std::nullopt;
-  if (!ceilings)
-    throw std::runtime_error(fmt::format("the measuring of the ceilings of {} died or hung", name(device)));
-  return ceilings;
+  for (bool is_retry = false;; is_retry = true) {
+    const auto worker = start(ceilings_message(device, threads), registry, options);
+    const Supervised end = Supervisor(*worker, stop).run(handle, [&](double silence) {
+      return options.isolate && silence > ceilings_limit(stage_limit_seconds);
+    });
+    if (end.ending == Ending::stopped) return std::nullopt;
+    if (ceilings) return ceilings;
+    if (is_retry)
+      throw std::runtime_error(fmt::format("the ceilings of {} are unknown: {}", name(device), why));
+    if (!wait_before_retry(options.retry_seconds, stop)) return std::nullopt;
+  }
 }
 
 }  // namespace convscope

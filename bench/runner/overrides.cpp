@@ -41,6 +41,13 @@ double number_above_zero(std::string_view flag, std::string_view text, double hi
   return *value;
 }
 
+double number_from_zero(std::string_view flag, std::string_view text, double highest) {
+  const auto value = number_of<double>(text);
+  if (!value || !(*value >= 0) || *value > highest)
+    refuse(flag, text, fmt::format("a number from 0 to {}", highest));
+  return *value;
+}
+
 // "a,b,c"; every entry is read with `read`, and no two may be equal.
 template <typename Read>
 auto list_of(std::string_view flag, std::string_view text, Read read) {
@@ -76,9 +83,11 @@ std::optional<int64_t> byte_limit_of(std::string_view flag, std::string_view tex
 
 // In the order of docs/configs.md.
 constexpr OverrideFlag kFlags[] = {
-    {"--device", "devices", "NAME,...", "Kinds of device to run on: cpu, cuda, emulator.",
+    {"--device", "devices", "NAME,...",
+     "Devices to run on, one after another: cpu, cuda (the first GPU), cuda:1, emulator.",
      [](Overrides& o, std::string_view text) {
-       o.devices = names_of("--device", text, kDeviceKinds, device_kind_from_name);
+       o.devices =
+           list_of("--device", text, [](std::string_view word) { return parse_device("--device", word); });
      }},
     {"--algorithm", "algorithms", "GLOB,...", "Algorithms to run, as patterns over their ids.",
      [](Overrides& o, std::string_view text) {
@@ -126,6 +135,12 @@ constexpr OverrideFlag kFlags[] = {
      [](Overrides& o, std::string_view text) {
        o.time_limit_seconds = number_above_zero("--time-limit", text, kLongestTimeLimit);
      }},
+    {"--stage-limit", "measuring.stage_limit_s", "S",
+     "Seconds that one stage of a candidate (plan, verify, measure beyond its time limit) may take before it "
+     "counts as hung; 0 derives it from the work.",
+     [](Overrides& o, std::string_view text) {
+       o.stage_limit_seconds = number_from_zero("--stage-limit", text, kLongestTimeLimit);
+     }},
     {"--min-samples", "measuring.min_samples", "N", "Samples of a candidate, at least.",
      [](Overrides& o, std::string_view text) {
        o.min_samples = whole_number("--min-samples", text, 1, kLargestSamples);
@@ -170,6 +185,7 @@ void apply(const Overrides& overrides, Suite& suite) {
   replace("measuring.cache", overrides.cache, measuring.cache);
   replace("measuring.workspace_cap", overrides.workspace_caps, measuring.workspace_caps);
   replace("measuring.time_limit_s", overrides.time_limit_seconds, measuring.time_limit_seconds);
+  replace("measuring.stage_limit_s", overrides.stage_limit_seconds, measuring.stage_limit_seconds);
   replace("measuring.min_samples", overrides.min_samples, measuring.min_samples);
   replace("measuring.max_samples", overrides.max_samples, measuring.max_samples);
   replace("measuring.confidence_width", overrides.confidence_width, measuring.confidence_width);
@@ -178,6 +194,12 @@ void apply(const Overrides& overrides, Suite& suite) {
   if (overrides.batch)
     for (Layer& layer : suite.layers) layer.batch.reset();
   check_suite(suite);
+}
+
+DeviceId parse_device(std::string_view flag, std::string_view text) {
+  const auto device = device_from_name(text);
+  if (!device) refuse(flag, text, std::string(kDeviceForms) + did_you_mean_device(text));
+  return *device;
 }
 
 Shard parse_shard(std::string_view text) {

@@ -15,7 +15,7 @@ namespace convscope {
 
 // Each set field replaces the suite's.
 struct Overrides {
-  std::optional<std::vector<DeviceKind>> devices;
+  std::optional<std::vector<DeviceId>> devices;
   std::optional<std::vector<std::string>> algorithms;  // globs
   std::optional<std::vector<Pass>> passes;
   std::optional<std::vector<int64_t>> batch;  // for every kind of device and every layer
@@ -25,6 +25,7 @@ struct Overrides {
   std::optional<std::vector<CacheState>> cache;
   std::optional<std::vector<std::optional<int64_t>>> workspace_caps;  // bytes; null is no cap
   std::optional<double> time_limit_seconds;
+  std::optional<double> stage_limit_seconds;
   std::optional<int64_t> min_samples;
   std::optional<int64_t> max_samples;
   std::optional<double> confidence_width;
@@ -45,6 +46,9 @@ struct OverrideFlag {
   void (*set)(Overrides& overrides, std::string_view text);
 };
 std::span<const OverrideFlag> override_flags();
+
+// "cuda:1". Throws UsageError "<flag>: found ...; allowed is ...".
+DeviceId parse_device(std::string_view flag, std::string_view text);
 
 // --shard 2/4: the second of four parts. Throws UsageError unless 1 <= index <= count.
 struct Shard {

@@ -50,7 +50,7 @@ TEST(Overrides, LeaveASuiteAloneWhereNothingIsSet) {
 
 TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   Overrides overrides;
-  set(overrides, "--device", "emulator,cpu");
+  set(overrides, "--device", "emulator,cuda:1,cpu,cuda:0");
   set(overrides, "--algorithm", "fft*,winograd.f4x4_3x3.cpu");
   set(overrides, "--pass", "backward_filter,forward");
   set(overrides, "--batch", "1,8");
@@ -61,13 +61,15 @@ TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   set(overrides, "--cache", "hot,weights-cold");
   set(overrides, "--workspace-cap", "0,8MiB,inf");
   set(overrides, "--time-limit", "0.5");
+  set(overrides, "--stage-limit", "90");
   set(overrides, "--min-samples", "3");
   set(overrides, "--max-samples", "4");
   set(overrides, "--confidence-width", "0.01");
   set(overrides, "--seed", "42");
   Suite suite = small_suite();
   apply(overrides, suite);
-  EXPECT_THAT(suite.devices, ElementsAre(DeviceKind::emulator, DeviceKind::cpu));
+  EXPECT_THAT(suite.devices, ElementsAre(DeviceId(DeviceKind::emulator), DeviceId(DeviceKind::cuda, 1),
+                                         DeviceId(DeviceKind::cpu), DeviceId(DeviceKind::cuda)));
   EXPECT_THAT(suite.algorithms, ElementsAre("fft*", "winograd.f4x4_3x3.cpu"));
   EXPECT_THAT(suite.passes, ElementsAre(Pass::backward_filter, Pass::forward));
   for (DeviceKind kind : kDeviceKinds) EXPECT_THAT(suite.batch.at(kind), ElementsAre(1, 8));
@@ -78,6 +80,7 @@ TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::hot, CacheState::weights_cold));
   EXPECT_THAT(suite.measuring.workspace_caps, ElementsAre(0, 8 << 20, std::nullopt));
   EXPECT_EQ(suite.measuring.time_limit_seconds, 0.5);
+  EXPECT_EQ(suite.measuring.stage_limit_seconds, 90);
   EXPECT_EQ(suite.measuring.min_samples, 3);
   EXPECT_EQ(suite.measuring.max_samples, 4);
   EXPECT_EQ(suite.measuring.confidence_width, 0.01);
@@ -125,7 +128,10 @@ TEST(OverrideFlags, SayWhatWasFoundAndWhatIsAllowed) {
     std::string_view flag, text;
     std::vector<std::string> pieces;
   } cases[] = {
-      {"--device", "gpu", {"\"gpu\"", "cpu, cuda, emulator"}},
+      {"--device", "gpu", {"\"gpu\"", "cuda:N (counted from 0)", "did you mean \"cuda\"?"}},
+      {"--device", "cuda:x", {"\"cuda:x\"", "cpu, cuda (the first)"}},
+      {"--device", "cuda,cuda:0", {"cuda:0 is there twice"}},
+      {"--device", "emulater", {"did you mean \"emulator\"?"}},
       {"--algorithm", "", {"\"\"", "without empty entries"}},
       {"--pass", "forwards", {"\"forwards\"", "did you mean \"forward\"?"}},
       {"--pass", "forward,forward", {"forward is there twice"}},
@@ -142,6 +148,9 @@ TEST(OverrideFlags, SayWhatWasFoundAndWhatIsAllowed) {
       {"--time-limit", "nan", {"\"nan\"", "a number above 0"}},
       {"--time-limit", "inf", {"\"inf\"", "at most 86400"}},
       {"--time-limit", "15s", {"\"15s\""}},
+      {"--stage-limit", "-1", {"\"-1\"", "a number from 0 to 86400"}},
+      {"--stage-limit", "a minute", {"\"a minute\"", "a number from 0"}},
+      {"--stage-limit", "nan", {"\"nan\"", "a number from 0"}},
       {"--min-samples", "0", {"\"0\"", "from 1 to 1000000"}},
       {"--max-samples", "many", {"\"many\"", "from 1 to 1000000"}},
       {"--confidence-width", "1.5", {"\"1.5\"", "at most 1"}},

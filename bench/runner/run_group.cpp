@@ -176,7 +176,8 @@ class GroupRun {
       }
       record.operations = algorithm.operations(problem_).value_or(OperationCount{});
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
-                                task_.group.common.threads, task_.group.common.knobs};
+                                task_.group.common.threads, task_.group.common.knobs,
+                                [this] { sink_.alive(); }};
       const auto begin = std::chrono::steady_clock::now();
       candidate.plan = algorithm.plan(problem_, device_, options);
       candidate.plan_seconds =
@@ -231,6 +232,7 @@ class GroupRun {
       if (allocate_workspace(c)) ready.push_back(&c);
     if (ready.empty()) return;
     Candidate* current = ready.front();
+    sink_.begin(current->record.key.algorithm, Stage::measure);  // the tensors' copies are made first
     try {
       measure_ready(ready, current);
     } catch (const DeviceLost&) {
@@ -286,6 +288,7 @@ class GroupRun {
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
                                         key.network, key.layer, key.threads, name(key.cache),
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
+    if (key.device_index > 0) options.circumstances += fmt::format(" device={}", name(key.device_id()));
     options.known_cores.multiply_add_rate = ceilings_.fma_flops;
     if (ceilings_.signal_seconds > 0) options.known_cores.signal_seconds = ceilings_.signal_seconds;
     if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options);

@@ -26,6 +26,7 @@ class GroupSink {
   virtual void begin(const std::string& algorithm, Stage stage) = 0;
   virtual void record(const ResultRecord& record) = 0;
   virtual void benchmark(const std::string& json) = 0;  // Google Benchmark's own JSON report
+  virtual void alive() {}                               // what was begun goes on
 };
 
 // Runs every candidate of the group on `device`, which must already have the group's number of threads. A

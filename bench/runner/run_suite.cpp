@@ -1,11 +1,15 @@
 #include "bench/runner/run_suite.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "bench/core/error.hpp"
 #include "bench/report/record_json.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/failures.hpp"
 
 namespace convscope {
 namespace {
@@ -38,67 +42,178 @@ void check_algorithms(const RunPlan& plan, const Registry& registry) {
         throw UsageError("the run has the algorithm " + id + ", which this build does not have");
 }
 
-const Ceilings* find_ceilings(const RunLog& log, DeviceKind device, int threads) {
-  const auto found = std::find_if(log.ceilings().begin(), log.ceilings().end(), [&](const Ceilings& c) {
-    return c.device == device && c.threads == threads;
+// A device of the run, as it was found at the beginning.
+struct RunDevice {
+  DeviceInfo info;
+  std::vector<std::pair<GroupTask, std::string>> without_worker;  // in a row, with what the last try said
+  std::string lost;                                               // why it is; empty while it is not
+};
+
+class SuiteRun {
+ public:
+  SuiteRun(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
+           RunObserver& observer)
+      : log_(log), registry_(registry), options_(options), stop_(stop), observer_(observer) {}
+
+  SuiteEnd run() {
+    const std::vector<GroupTask> tasks = log_.tasks_left();
+    for (const GroupTask& task : tasks) {
+      const DeviceId id = task.group.common.device_id();
+      if (!devices_.contains(id)) devices_[id].info = describe_device(id);
+    }
+    if (!measure_missing_ceilings(tasks)) return {SuiteEnd::Kind::stopped, ""};
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      RunDevice& device = devices_[tasks[i].group.common.device_id()];
+      if (!device.lost.empty()) continue;
+      if (!run_task(tasks[i], device) || (stop_.requested() && i + 1 < tasks.size()))
+        return {SuiteEnd::Kind::stopped, ""};
+    }
+    return end_of_tasks();
+  }
+
+ private:
+  const Ceilings* find_ceilings(DeviceId device, int threads) const;
+  bool measure_missing_ceilings(const std::vector<GroupTask>& tasks);
+  Ceilings ceilings_of(const CaseKey& key) const;
+  void record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
+              const std::string& note);
+  void leave_out(GroupTask& task);
+  bool run_task(GroupTask task, RunDevice& device);
+  void finish_group(const GroupTask& task);
+  void settle_without_worker(RunDevice& device);
+  SuiteEnd end_of_tasks();
+
+  RunLog& log_;
+  const Registry& registry_;
+  const IsolationOptions& options_;
+  StopSignal& stop_;
+  RunObserver& observer_;
+  std::map<DeviceId, RunDevice> devices_;
+};
+
+const Ceilings* SuiteRun::find_ceilings(DeviceId device, int threads) const {
+  const auto found = std::find_if(log_.ceilings().begin(), log_.ceilings().end(), [&](const Ceilings& c) {
+    return DeviceId(c.device, c.device_index) == device && c.threads == threads;
   });
-  return found == log.ceilings().end() ? nullptr : &*found;
+  return found == log_.ceilings().end() ? nullptr : &*found;
 }
 
 // Once per device and thread count that something is still to be measured with. False when stopped.
-bool measure_missing_ceilings(const std::vector<GroupTask>& tasks, RunLog& log, const Registry& registry,
-                              const IsolationOptions& options, StopSignal& stop, RunObserver& observer) {
-  std::set<std::pair<DeviceKind, int>> wanted;
+bool SuiteRun::measure_missing_ceilings(const std::vector<GroupTask>& tasks) {
+  std::map<std::pair<DeviceId, int>, double> wanted;  // with the limit that is set
   for (const GroupTask& task : tasks) {
     const CaseKey& key = task.group.common;
-    if (task.protocol.measure && key.device != DeviceKind::emulator) wanted.emplace(key.device, key.threads);
+    if (task.protocol.measure && key.device != DeviceKind::emulator)
+      wanted[{key.device_id(), key.threads}] = task.protocol.stage_limit_seconds;
   }
-  for (const auto& [device, threads] : wanted) {
-    if (find_ceilings(log, device, threads) != nullptr) continue;
+  for (const auto& [where, stage_limit] : wanted) {
+    const auto& [device, threads] = where;
+    if (find_ceilings(device, threads) != nullptr) continue;
     try {
-      const auto ceilings = measure_ceilings_isolated(device, threads, registry, options, stop);
+      const auto ceilings =
+          measure_ceilings_isolated(device, threads, stage_limit, registry_, options_, stop_);
       if (!ceilings) return false;
-      log.add(*ceilings);
+      log_.add(*ceilings);
     } catch (const UsageError&) {
       throw;
     } catch (const std::runtime_error& error) {
-      observer.warn(error.what());
+      observer_.warn(error.what());
     }
   }
   return true;
 }
 
-bool run_tasks(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
-               RunObserver& observer) {
-  const std::vector<GroupTask> tasks = log.tasks_left();
-  if (!measure_missing_ceilings(tasks, log, registry, options, stop, observer)) return false;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const GroupTask& task = tasks[i];
-    observer.group_begins(task);
-    Ceilings unknown;
-    unknown.device = task.group.common.device;
-    unknown.threads = task.group.common.threads;
-    const Ceilings* known = find_ceilings(log, unknown.device, unknown.threads);
-    LogSink sink(log, task.group, observer);
-    if (!run_isolated(task, registry, known == nullptr ? unknown : *known, options, stop, sink)) return false;
-    const auto whole =
-        std::find_if(log.plan().tasks.begin(), log.plan().tasks.end(), [&](const GroupTask& t) {
-          return candidate_key(t.group.common) == candidate_key(task.group.common);
-        });
-    observer.group_ends(log.records_of(whole->group));
-    if (stop.requested() && i + 1 < tasks.size()) return false;
+Ceilings SuiteRun::ceilings_of(const CaseKey& key) const {
+  if (const Ceilings* known = find_ceilings(key.device_id(), key.threads)) return *known;
+  Ceilings unknown;
+  unknown.device = key.device;
+  unknown.device_index = key.device_index;
+  unknown.threads = key.threads;
+  return unknown;
+}
+
+// The row of a candidate that was not run.
+void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
+                      const std::string& note) {
+  const CaseKey& key = task.group.common;
+  ResultRecord record = blank_record(task, registry_.find(algorithm)->info(),
+                                     devices_.at(key.device_id()).info, ceilings_of(key));
+  record.outcome = outcome;
+  record.reason = reason;
+  record.note = note;
+  log_.add(record);
+  observer_.candidate_ends(record);
+}
+
+void SuiteRun::leave_out(GroupTask& task) {
+  std::erase_if(task.group.algorithms, [&](const std::string& id) {
+    const auto why = why_left_out(log_.records(), id, task.group.common.device);
+    if (why) record(task, id, Outcome::unsupported, Reason::left_out_after_failures, *why);
+    return why.has_value();
+  });
+}
+
+// False when stopped.
+bool SuiteRun::run_task(GroupTask task, RunDevice& device) {
+  using Kind = GroupEnd::Kind;
+  observer_.group_begins(task);
+  leave_out(task);
+  LogSink sink(log_, task.group, observer_);
+  const GroupEnd end =
+      run_isolated(task, registry_, device.info, ceilings_of(task.group.common), options_, stop_, sink);
+  if (end.kind == Kind::stopped) return false;
+  if (end.kind == Kind::no_worker) {
+    task.group.algorithms = end.left;
+    device.without_worker.emplace_back(task, end.why);
+    observer_.warn(fmt::format("no worker could begin {} {} on {}: {}", task.group.common.layer,
+                               name(task.group.common.problem.pass), name(device.info.id()), end.why));
+    if (device.without_worker.size() == kGroupsBeforeLost) device.lost = end.why;
+    return true;
   }
+  settle_without_worker(device);
+  if (end.kind == Kind::device_lost) device.lost = end.why;
+  finish_group(task);
   return true;
+}
+
+void SuiteRun::finish_group(const GroupTask& task) {
+  const auto& tasks = log_.plan().tasks;
+  const auto whole = std::find_if(tasks.begin(), tasks.end(), [&](const GroupTask& t) {
+    return candidate_key(t.group.common) == candidate_key(task.group.common);
+  });
+  observer_.group_ends(log_.records_of(whole->group));
+}
+
+// The device was to be had again, or the run is over: those groups failed alone.
+void SuiteRun::settle_without_worker(RunDevice& device) {
+  for (const auto& [task, why] : std::exchange(device.without_worker, {})) {
+    for (const std::string& id : task.group.algorithms)
+      record(task, id, Outcome::failed, Reason::failed, "no worker could begin, tried twice: " + why);
+    finish_group(task);
+  }
+}
+
+SuiteEnd SuiteRun::end_of_tasks() {
+  SuiteEnd end;
+  for (auto& [id, device] : devices_) {
+    if (device.lost.empty())
+      settle_without_worker(device);
+    else
+      end.why +=
+          fmt::format("{}the device {} was lost: {}", end.why.empty() ? "" : "; ", name(id), device.lost);
+  }
+  if (!log_.tasks_left().empty()) end.kind = SuiteEnd::Kind::device_lost;
+  return end;
 }
 
 }  // namespace
 
-bool run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
-               RunObserver& observer) {
+SuiteEnd run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
+                   RunObserver& observer) {
   check_algorithms(log.plan(), registry);
-  const bool finished = run_tasks(log, registry, options, stop, observer);
+  const SuiteEnd end = SuiteRun(log, registry, options, stop, observer).run();
   log.write_files();
-  return finished;
+  return end;
 }
 
 double estimated_seconds(const GroupTask& task) {

@@ -24,10 +24,25 @@ class RunObserver {
   virtual void warn(const std::string& sentence) = 0;
 };
 
-// Does what is left of the run and writes its files; true when nothing is left then, false when `stop` was
-// requested first. Throws UsageError when the plan names an algorithm that this build does not have.
-bool run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
-               RunObserver& observer);
+// How a run ended; the files are written in any case.
+struct SuiteEnd {
+  enum class Kind {
+    finished,     // nothing is left
+    stopped,      // `stop` was requested first
+    device_lost,  // nothing is left but what a lost device would have to do
+  };
+  Kind kind = Kind::finished;
+  std::string why;  // of device_lost: which device, and what it said
+};
+
+// Groups in a row for which a device could not be had before it counts as lost. Until then each such group is
+// a group of failed rows; those of a lost device have none, so that a resumed run does them.
+inline constexpr size_t kGroupsBeforeLost = 3;
+
+// Does what is left of the run and writes its files. Throws UsageError when the plan names an algorithm that
+// this build does not have or a device that is not there.
+SuiteEnd run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
+                   RunObserver& observer);
 
 // Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run.
 double estimated_seconds(const GroupTask& task);

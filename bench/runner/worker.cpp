@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -15,7 +17,6 @@
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/report/record_json.hpp"
-#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -31,6 +32,13 @@ class EventWriter final : public GroupSink {
   }
   void record(const ResultRecord& record) override {
     write({{"event", "record"}, {"record", to_json(record)}});
+  }
+  // A few times a second: more would say no more.
+  void alive() override {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_alive_ < std::chrono::milliseconds(200)) return;
+    last_alive_ = now;
+    write({{"event", "alive"}});
   }
   void benchmark(const std::string& json) override {
     write({{"event", "benchmark"}, {"report", Json::parse(json)}});
@@ -48,6 +56,7 @@ class EventWriter final : public GroupSink {
 
  private:
   int file_;
+  std::chrono::steady_clock::time_point last_alive_;
 };
 
 std::string read_all(int file) {
@@ -76,7 +85,7 @@ void limit_memory(DeviceKind device) {
 }
 
 struct Task {
-  DeviceKind device = DeviceKind::cpu;
+  DeviceId device;
   std::optional<GroupTask> group;  // null: measure the ceilings
   Ceilings ceilings;               // of a group's device
   int threads = 1;
@@ -85,20 +94,32 @@ struct Task {
 Task parse_task(const Json& message) {
   Task task;
   if (message.at("kind") == "ceilings") {
-    task.device = device_kind_from_name(message.at("device").get<std::string>()).value();
+    task.device = {device_kind_from_name(message.at("device").get<std::string>()).value(),
+                   message.at("index").get<int>()};
     task.threads = message.at("threads").get<int>();
     return task;
   }
   task.group = task_from_json(message.at("task"));
-  task.device = task.group->group.common.device;
+  task.device = task.group->group.common.device_id();
   task.threads = task.group->group.common.threads;
   task.ceilings = ceilings_from_json(message.at("ceilings"));
   return task;
 }
 
-void carry_out(const Task& task, const Registry& registry, EventWriter& writer) {
+// The parent saw the device when the run began: one that is not to be had now is an error of the device, not
+// of the usage. The CPU is always there; only a number of threads can be wrong with it.
+std::unique_ptr<Device> device_of(const Task& task, const DeviceMaker& maker) try {
   const bool blocker = !task.group || task.group->protocol.blocker;
-  const auto device = make_device(task.device, {.threads = task.threads, .blocker = blocker});
+  return maker(task.device, {.threads = task.threads, .blocker = blocker});
+} catch (const UsageError& error) {
+  if (task.device.kind == DeviceKind::cpu) throw;
+  throw DeviceError(error.what());
+} catch (const std::bad_alloc&) {
+  throw DeviceError(name(task.device) + ": the device has no memory left for this process to begin with");
+}
+
+void carry_out(const Task& task, const Registry& registry, const DeviceMaker& maker, EventWriter& writer) {
+  const auto device = device_of(task, maker);
   if (task.group)
     run_group(*task.group, registry, *device, task.ceilings, writer);
   else
@@ -111,16 +132,16 @@ Json group_task_message(const GroupTask& task, const Ceilings& ceilings) {
   return {{"kind", "group"}, {"task", to_json(task)}, {"ceilings", to_json(ceilings)}};
 }
 
-Json ceilings_message(DeviceKind device, int threads) {
-  return {{"kind", "ceilings"}, {"device", name(device)}, {"threads", threads}};
+Json ceilings_message(DeviceId device, int threads) {
+  return {{"kind", "ceilings"}, {"device", name(device.kind)}, {"index", device.index}, {"threads", threads}};
 }
 
-void run_task(const Json& message, const Registry& registry, int events) {
+void run_task(const Json& message, const Registry& registry, int events, const DeviceMaker& maker) {
   EventWriter writer(events);
   try {
-    carry_out(parse_task(message), registry, writer);
-  } catch (const DeviceLost&) {
-    writer.write({{"event", "device_lost"}});
+    carry_out(parse_task(message), registry, maker, writer);
+  } catch (const DeviceLost& error) {
+    writer.write({{"event", "device_lost"}, {"what", error.what()}});
   } catch (const UsageError& error) {
     writer.write({{"event", "error"}, {"what", error.what()}, {"usage", true}});
   } catch (const std::exception& error) {
@@ -129,13 +150,13 @@ void run_task(const Json& message, const Registry& registry, int events) {
   writer.write({{"event", "end"}});
 }
 
-int worker_main(const Registry& registry, pid_t parent) {
+int worker_main(const Registry& registry, pid_t parent, const DeviceMaker& maker) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return 1;  // it died before the line above
   fcntl(kEventFile, F_SETFD, FD_CLOEXEC);
   const Json message = Json::parse(read_all(kTaskFile));
-  limit_memory(parse_task(message).device);
-  run_task(message, registry, kEventFile);
+  limit_memory(parse_task(message).device.kind);
+  run_task(message, registry, kEventFile, maker);
   return 0;
 }
 

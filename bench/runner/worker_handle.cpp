@@ -5,12 +5,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -26,6 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kLingerMilliseconds = 3000;
+constexpr std::chrono::milliseconds kLongestPause{20};
 
 void check(bool good, const char* what) {
   if (!good) throw std::system_error(errno, std::generic_category(), what);
@@ -76,8 +78,6 @@ class ProcessWorker final : public WorkerHandle {
     Pipe pipe = make_pipe();
     pid_ = spawn(executable, task.get(), pipe.write.get());
     events_ = std::move(pipe.read);
-    // Readable once the process has ended (poll on it can wait with a limit; waitpid cannot).
-    ended_ = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   }
   ~ProcessWorker() override {
     if (pid_ < 0) return;
@@ -88,11 +88,12 @@ class ProcessWorker final : public WorkerHandle {
   int events() const override { return events_.get(); }
   void stop() override { kill(pid_, SIGKILL); }
   WorkerEnd wait() override {
-    pollfd ended{ended_.get(), POLLIN, 0};
-    const bool lingered = poll(&ended, 1, kLingerMilliseconds) == 0;
-    if (lingered) stop();
     int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    const bool lingered = !ends_soon(status);
+    if (lingered) {
+      stop();
+      while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+      }
     }
     pid_ = -1;
     if (WIFSIGNALED(status)) return {WTERMSIG(status), 0, lingered};
@@ -100,8 +101,20 @@ class ProcessWorker final : public WorkerHandle {
   }
 
  private:
+  // Asks again and again, after longer and longer pauses: nothing that every kernel has can wait for one
+  // process with a limit (pidfd_open is missing before Linux 5.3 and in some sandboxes).
+  bool ends_soon(int& status) const {
+    using std::chrono::milliseconds;
+    const auto last = std::chrono::steady_clock::now() + milliseconds(kLingerMilliseconds);
+    for (auto pause = milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
+      if (waitpid(pid_, &status, WNOHANG) == pid_) return true;
+      if (std::chrono::steady_clock::now() >= last) return false;
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
   pid_t pid_ = -1;
-  FileDescriptor events_, ended_;
+  FileDescriptor events_;
 };
 
 // The thread owns the reading end as well: writing to a pipe that nobody can read any more would end the

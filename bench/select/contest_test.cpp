@@ -81,16 +81,17 @@ TEST(Contest, WhoIsWrongInOneRepeatIsWrong) {
 
 TEST(Contest, IsAmongRowsOfTheSameCircumstancesOnly) {
   Rows rows{row("a.cpu", 1), row("b.cpu", 2), row("c.cpu", 3), row("d.cpu", 4),
-            row("e.cpu", 5), row("f.cpu", 6), row("g.cpu", 7)};
+            row("e.cpu", 5), row("f.cpu", 6), row("g.cpu", 7), row("h.cpu", 8)};
   rows[1].key.threads = 1;
   rows[2].key.cache = CacheState::hot;
   rows[3].key.workspace_cap.reset();
   rows[4].key.problem.math = MathMode::tf32;
   rows[5].key.problem.layout = Layout::nhwc;
   rows[6].device.name = "Another processor";
+  rows[7].key.device_index = 1;  // two GPUs of one name
   const auto all = contests(rows);
-  EXPECT_EQ(all.size(), 7u);
-  EXPECT_EQ(networks(all).size(), 7u);
+  EXPECT_EQ(all.size(), 8u);
+  EXPECT_EQ(networks(all).size(), 8u);
 }
 
 TEST(Contest, TheSeedIsNoCircumstance) {

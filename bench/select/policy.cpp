@@ -165,8 +165,8 @@ std::vector<PolicyScope> apply(std::span<const Policy> policies, std::span<const
   std::vector<PolicyScope> scopes;
   const auto identity = [](const Contest& contest) {
     const CaseKey& key = contest.key();
-    return std::tuple(key.network, key.device, contest.first->device.name, key.problem.batch, key.threads,
-                      key.cache);
+    return std::tuple(key.network, key.device_id(), contest.first->device.name, key.problem.batch,
+                      key.threads, key.cache);
   };
   for (const Contest& contest : contests) {
     auto place = std::find_if(scopes.begin(), scopes.end(), [&](const PolicyScope& scope) {

@@ -69,8 +69,7 @@ void print_missing(std::ostream& out, const PolicyScope& scope) {
 void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
   const Contest& front = *scope.contests.front();
   const CaseKey& key = front.key();
-  const std::string device =
-      front.first->device.name.empty() ? std::string(name(key.device)) : front.first->device.name;
+  const std::string device = device_text(key, front.first->device);
   std::vector<std::string> labels;
   for (const PolicyResult& result : scope.results) {
     const std::string label = emulated_on(result);
@@ -164,9 +163,13 @@ nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes) {
   for (const PolicyScope& scope : scopes) {
     const Contest& front = *scope.contests.front();
     const CaseKey& key = front.key();
-    Json entry{{"network", key.network},     {"batch", key.problem.batch},
-               {"device", name(key.device)}, {"device_name", front.first->device.name},
-               {"threads", key.threads},     {"cache", name(key.cache)},
+    Json entry{{"network", key.network},
+               {"batch", key.problem.batch},
+               {"device", name(key.device)},
+               {"device_index", key.device_index},
+               {"device_name", front.first->device.name},
+               {"threads", key.threads},
+               {"cache", name(key.cache)},
                {"policies", Json::array()}};
     for (const PolicyResult& result : scope.results) entry["policies"].push_back(result_json(scope, result));
     json.push_back(std::move(entry));

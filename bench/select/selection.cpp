@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/report/ranking.hpp"
 #include "bench/report/words.hpp"
 
 namespace convscope {
@@ -32,8 +33,7 @@ std::string circumstances_but_cap(const Contest& contest) {
   const CaseKey& key = contest.key();
   const DeviceInfo& device = contest.first->device;
   return fmt::format("{} {}, {} thread{}, {} cache, {}", name(key.problem.math), name(key.problem.layout),
-                     key.threads, key.threads == 1 ? "" : "s", name(key.cache),
-                     device.name.empty() ? name(key.device) : device.name);
+                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), device_text(key, device));
 }
 
 std::string cap_text(Cap cap) {

@@ -73,10 +73,15 @@ Json chooser_json(const Network& network, const std::string& chooser) {
 // The cap is null where curves of several caps are one.
 Json circumstances_json(const Contest& contest, bool with_cap) {
   const CaseKey& key = contest.key();
-  Json json{{"network", key.network},         {"batch", key.problem.batch},
-            {"math", name(key.problem.math)}, {"layout", name(key.problem.layout)},
-            {"device", name(key.device)},     {"device_name", contest.first->device.name},
-            {"threads", key.threads},         {"cache", name(key.cache)}};
+  Json json{{"network", key.network},
+            {"batch", key.problem.batch},
+            {"math", name(key.problem.math)},
+            {"layout", name(key.problem.layout)},
+            {"device", name(key.device)},
+            {"device_index", key.device_index},
+            {"device_name", contest.first->device.name},
+            {"threads", key.threads},
+            {"cache", name(key.cache)}};
   if (with_cap) json["workspace_cap_bytes"] = cap_json(key.workspace_cap);
   return json;
 }

@@ -103,7 +103,7 @@ std::vector<std::vector<const Contest*>> grouped_over_caps(std::span<const Conte
   std::vector<std::vector<const Contest*>> groups;
   const auto identity = [](const Contest& contest) {
     const CaseKey& key = contest.key();
-    return std::tuple(key.network, key.layer, key.problem, key.device, contest.first->device.name,
+    return std::tuple(key.network, key.layer, key.problem, key.device_id(), contest.first->device.name,
                       key.threads, key.cache);
   };
   std::map<decltype(identity(contests.front())), size_t> index_of;

@@ -117,6 +117,45 @@ def test_candidates_that_crash_become_rows_and_exit_code_1(faulty: Path, tmp_pat
     assert "faulty.abort.measure.cpu crashed" in done.stdout
 
 
+def test_a_hang_costs_two_stage_limits_and_then_is_left_out(faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    only = ["--algorithm", "plain.cpu,faulty.loop.verify.cpu", "--pass", "forward", "--batch", "1"]
+    done = run(faulty, "verify", config(tmp_path, 4), *only, "--stage-limit", "2.5", "--out", out)
+    assert done.returncode == 1, done.stderr
+    rows = [row for row in records(out) if row["key"]["algorithm"] == "faulty.loop.verify.cpu"]
+    assert [row["outcome"] for row in rows] == ["timeout", "timeout", "unsupported", "unsupported"]
+    assert rows[0]["note"] == "no end of verify within 2.5 s"
+    assert "--stage-limit 2.5" in rows[0]["rerun"]
+    assert rows[2]["reason"] == "left_out_after_failures"
+    assert "timeout in conv0" in rows[2]["note"] and "timeout in conv1" in rows[2]["note"]
+    assert "2 of 8 candidates are wrong or failed" in done.stdout
+
+
+def test_a_lost_device_ends_the_run_with_its_rows_and_the_way_on(faulty: Path, tmp_path: Path) -> None:
+    out, script = tmp_path / "out", tmp_path / "device"
+    script.write_text("." + 100 * "!")  # the first worker gets it
+    only = ["--algorithm", "plain.cpu", "--pass", "forward", "--batch", "1"]
+    environment = {**os.environ, "FAULTY_DEVICE": str(script)}
+    done = run(faulty, "verify", config(tmp_path, 6), *only, "--out", out, env=environment)
+    assert done.returncode == 3, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("convscope: the device cpu was lost: CUDA-capable device(s) is/are busy")
+    assert last.endswith(f"; go on with: convscope verify --resume {out}")
+    assert [row["outcome"] for row in records(out)] == ["verified_only"]
+    resumed = run(faulty, "verify", "--resume", out)
+    assert resumed.returncode == 0, resumed.stderr
+    assert [row["outcome"] for row in records(out)] == 6 * ["verified_only"]
+
+
+def test_without_isolation_a_lost_device_ends_the_run_in_the_same_way(faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    only = ["--algorithm", "plain.cpu,faulty.lost.verify.cpu", "--pass", "forward", "--batch", "1"]
+    done = run(faulty, "verify", config(tmp_path, 3), *only, "--isolate", "off", "--out", out)
+    assert done.returncode == 3, done.stderr
+    assert "the device cpu was lost" in done.stderr and f"--resume {out}" in done.stderr
+    assert "crashed" in [row["outcome"] for row in records(out)]
+
+
 def test_one_row_is_run_again_by_its_line(faulty: Path, tmp_path: Path) -> None:
     arguments = [
         "run",
@@ -162,6 +201,10 @@ def test_two_series_give_a_noise_floor(faulty: Path, tmp_path: Path) -> None:
         (["run", "{config}", "--batch", "0"], "--batch"),
         (["run", "{config}", "--algorithm", "plian.cpu"], "plain.cpu"),
         (["run", "{config}", "--shard", "3/2"], "--shard"),
+        (["run", "{config}", "--stage-limit", "-1"], '--stage-limit: found "-1"; allowed is a number from 0'),
+        (["run", "{config}", "--device", "gpu"], 'did you mean "cuda"?'),
+        (["run", "{config}", "--device", "cuda:99"], "--device: "),
+        (["explain", "n=1", "--device", "gpu"], 'did you mean "cuda"?'),
         (["run", "nowhere.json"], "nowhere.json"),
         (["run", "{config}", "--out", "/proc/nothing"], "/proc/nothing"),
         (["run", "{config}", "--out", "x" * 300], "name too long"),

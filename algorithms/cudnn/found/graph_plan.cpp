@@ -115,15 +115,16 @@ class Candidates {
   }
 
   // Builds and times all that may be run under the cap; those that fail get their refusal.
-  void time_all(Device& device, int64_t cap) {
+  void time_all(Device& device, const PlanOptions& options) {
     const auto queue = device.make_queue();
     const StreamOfHandle back_to_default(handle_);
     const TrialTensors tensors(problem_, device);
     for (size_t i = 0; i < offers.size(); ++i) {
+      options.show_life();
       Offer& offer = offers[i];
       if (offer.refusal.empty()) offer.refusal = contradiction(problem_.math, offer.notes);
       if (offer.refusal.empty()) build(i);
-      if (!offer.refusal.empty() || offer.workspace_bytes > cap) continue;
+      if (!offer.refusal.empty() || offer.workspace_bytes > options.workspace_cap) continue;
       try {
         const Buffer workspace(device, static_cast<size_t>(offer.workspace_bytes));
         const ReleaseOnExit release{*queue};  // before the workspace goes, which waits for the device
@@ -261,12 +262,15 @@ std::unique_ptr<Plan> make_graph_plan(const Row& row, const ConvProblem& problem
 
   const bool has_variants = row.choice == Choice::engine && candidates.offers.size() > 1;
   if (row.choice == Choice::autotune || has_variants) {
-    candidates.time_all(device, options.workspace_cap);
+    candidates.time_all(device, options);
     const auto chosen = fastest_that_fits(candidates.offers, options.workspace_cap);
     return candidates.plan_of(chosen, std::move(answer), options.workspace_cap);
   }
-  const auto chosen = first_that_fits(candidates.offers, problem.math, options.workspace_cap,
-                                      [&](size_t index) { candidates.build(index); });
+  const auto chosen =
+      first_that_fits(candidates.offers, problem.math, options.workspace_cap, [&](size_t index) {
+        options.show_life();
+        candidates.build(index);
+      });
   return candidates.plan_of(chosen, std::move(answer), options.workspace_cap);
 }
 

@@ -82,6 +82,7 @@ std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& proble
   if (row.choice == Choice::find) {
     std::vector<LibraryAnswer> found;
     for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
+      options.show_life();
       answer.offers = convolution.find(handle.get());
       if (repeat == 0) answer.heuristic_seconds = watch.lap();
       answer.chosen = best();

@@ -24,6 +24,8 @@ struct Fault {
   std::string name;
   std::function<void()> act;
   float error = 0;  // added to each result
+  // Instead of `act`, in the plan: what a planner does that may show life.
+  std::function<void(const PlanOptions&)> in_plan = nullptr;
 };
 
 // Right until its fault comes: in run number `from_run`, counted from 0, and every later one; -1 is in
@@ -69,8 +71,8 @@ class Faulty final : public Algorithm {
 
   const AlgorithmInfo& info() const override { return info_; }
   Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
-    if (from_run_ < 0) fault_.act();
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
+    if (from_run_ < 0) fault_.in_plan ? fault_.in_plan(options) : fault_.act();
     return std::make_unique<FaultyPlan>(problem, fault_, from_run_ < 0 ? INT32_MAX : from_run_);
   }
   std::optional<OperationCount> operations(const ConvProblem& problem) const override {
@@ -90,6 +92,14 @@ class Faulty final : public Algorithm {
 [[noreturn]] void close_pipes_and_hang() {
   close_range(3, ~0u, 0);
   hang();
+}
+
+// Works for `steps` tenths of a second, and says so after each.
+void plan_for_long(const PlanOptions& options, int64_t steps) {
+  for (int64_t step = 0; step < steps; ++step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    options.show_life();
+  }
 }
 
 void touch_a_tebibyte() {
@@ -118,6 +128,12 @@ void add_faulty(Registry& registry) {
     registry.add(std::make_unique<Faulty>(fault, "verify", 0));
     registry.add(std::make_unique<Faulty>(fault, "measure", kRunWhileMeasured));
   }
+  const auto add_planner = [&](const std::string& name, int64_t steps) {
+    const Fault slow{name, [] {}, 0, [steps](const PlanOptions& options) { plan_for_long(options, steps); }};
+    registry.add(std::make_unique<Faulty>(slow, "plan", -1));
+  };
+  add_planner("patient", 40);
+  add_planner("restless", INT64_MAX);
 }
 
 }  // namespace convscope

@@ -8,7 +8,8 @@ namespace convscope {
 
 // faulty.<how>.<when>.cpu: how is segfault, loop, memory, throw, abort, exit, kill (by SIGKILL), linger
 // (closes its pipes and hangs) or infinity (its results); when is the stage it happens in: plan, verify or
-// measure. Until then its results are right.
+// measure. Until then its results are right. And two that plan for long and show life every tenth of a
+// second: faulty.patient.plan.cpu for four seconds, faulty.restless.plan.cpu for ever.
 void add_faulty(Registry& registry);
 
 }  // namespace convscope

@@ -13,17 +13,21 @@ namespace convscope::cuda {
 // Why there is no CUDA device, in the runtime's words; empty where there is one.
 std::string device_defect();
 
-// The device that make_device() would make, without taking hold of it. Throws DeviceError where there is
-// none.
-DeviceInfo describe_device();
+// How many devices the runtime shows; 0 where device_defect() says why there is none.
+int device_count();
+
+// One of them, counted from 0, as make_device() would make it, without taking hold of it. Throws DeviceError
+// where there is none.
+DeviceInfo describe_device(int device = 0);
 
 struct Options {
+  int device = 0;
   // Holds a timing's work back until all of it is enqueued, so that the host's gaps are not in it. Off where
   // every launch must end before the next, as under some profilers.
   bool blocker = true;
 };
 
-// The first device that the runtime shows. Throws DeviceError where there is none.
+// Becomes the calling thread's current device. Throws DeviceError where there is none.
 std::unique_ptr<Device> make_device(const Options& options);
 
 // The rates of a device that make_device() made; takes about a second. Throws DeviceError.

@@ -14,7 +14,6 @@
 namespace convscope::cuda {
 namespace {
 
-constexpr int kDevice = 0;
 // Left to the runtime, which needs memory for kernels and stacks that it loads later.
 constexpr size_t kReservedBytes = size_t{64} << 20;
 // The same, and what libraries keep for themselves: left free by whoever plans how much to allocate.
@@ -26,9 +25,9 @@ size_t free_bytes() {
   return free;
 }
 
-std::string bus_id() {
+std::string bus_id(int device) {
   std::array<char, 32> id{};
-  check(cudaDeviceGetPCIBusId(id.data(), id.size(), kDevice), "cudaDeviceGetPCIBusId");
+  check(cudaDeviceGetPCIBusId(id.data(), id.size(), device), "cudaDeviceGetPCIBusId");
   return id.data();
 }
 
@@ -38,13 +37,21 @@ std::string device_defect() {
   return driver_defect(look_for_driver());
 }
 
-DeviceInfo describe_device() {
+int device_count() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  return code == cudaSuccess ? count : 0;
+}
+
+DeviceInfo describe_device(int device) {
   if (const std::string defect = device_defect(); !defect.empty())
     throw DeviceError("no CUDA device: " + defect);
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, kDevice), "cudaGetDeviceProperties");
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   DeviceInfo info;
   info.kind = DeviceKind::cuda;
+  info.index = device;
   info.name = properties.name;
   info.instructions = fmt::format("sm_{}{}", properties.major, properties.minor);
   info.cores = properties.multiProcessorCount;
@@ -59,8 +66,8 @@ std::unique_ptr<Device> make_device(const Options& options) {
 }
 
 CudaDevice::CudaDevice(const Options& options)
-    : options_(options), info_(describe_device()), nvml_(bus_id()) {
-  check(cudaSetDevice(kDevice), "cudaSetDevice");
+    : options_(options), info_(describe_device(options.device)), nvml_(bus_id(options.device)) {
+  check(cudaSetDevice(options.device), "cudaSetDevice");
 }
 
 std::unique_ptr<Queue> CudaDevice::make_queue() {

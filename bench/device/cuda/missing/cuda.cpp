@@ -17,7 +17,10 @@ namespace {
 std::string device_defect() {
   return "this build is without CUDA (configure it with -DCONVSCOPE_CUDA=ON)";
 }
-DeviceInfo describe_device() {
+int device_count() {
+  return 0;
+}
+DeviceInfo describe_device(int) {
   refuse();
 }
 std::unique_ptr<Device> make_device(const Options&) {

@@ -13,8 +13,12 @@ TEST(CudaInABuildWithoutIt, SaysSo) {
   EXPECT_THAT(cuda::device_defect(), HasSubstr("without CUDA"));
 }
 
+TEST(CudaInABuildWithoutIt, HasNoDevices) {
+  EXPECT_EQ(cuda::device_count(), 0);
+}
+
 TEST(CudaInABuildWithoutIt, RefusesEverythingWithThatSentence) {
-  for (const auto& ask : {+[] { cuda::describe_device(); }, +[] { cuda::make_device({}); }}) try {
+  for (const auto& ask : {+[] { cuda::describe_device(1); }, +[] { cuda::make_device({}); }}) try {
       ask();
       ADD_FAILURE() << "nothing was thrown";
     } catch (const DeviceError& error) {

@@ -1,0 +1,90 @@
+#include "bench/runner/stage_limits.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace convscope {
+namespace {
+
+constexpr double kLeastShareOfArithmetic = 0.01, kLeastShareOfBandwidth = 0.05;
+// Of the host, for filling, copying and comparing tensors; and for the sums in f64 that the CPU expects.
+constexpr double kHostSecondsPerByte = 2.5e-8, kReferenceFlops = 1e8;
+// Outputs that verification computes by itself, at least (bench/verify/expectation).
+constexpr double kReferenceOutputs = 1024;
+constexpr double kSeries = 5;  // full, inference, repeat, single, phases
+constexpr double kCeilingsSeconds = 60;
+
+struct Rates {
+  double flops = 0, bytes = 0;  // a second
+};
+
+// The measured ones, or a modest guess.
+Rates rates_of(const DeviceInfo& device, int threads, const Ceilings& ceilings) {
+  Rates rates;
+  switch (device.kind) {
+    case DeviceKind::cpu:
+      rates = {5e10 * threads, 1e10};
+      break;
+    case DeviceKind::cuda:
+      rates = {1e13, 3e11};
+      break;
+    case DeviceKind::emulator:
+      rates = {1e9, 1e9};
+      break;
+  }
+  if (ceilings.fma_flops > 0) rates.flops = ceilings.fma_flops;
+  if (ceilings.copy_bytes > 0) rates.bytes = ceilings.copy_bytes;
+  return rates;
+}
+
+// What the CPU computes in f64 where no GPU does: few outputs of many products are the worst.
+double reference_seconds(const ConvProblem& problem) {
+  const double outputs = static_cast<double>(problem.elements(written_role(problem.pass)));
+  return std::min(kReferenceOutputs, outputs) * problem.nominal_flops() / outputs / kReferenceFlops;
+}
+
+}  // namespace
+
+const StageLimit& StageLimits::of(Stage stage) const {
+  return stage == Stage::plan ? plan : stage == Stage::measure ? measure : verify;
+}
+
+RunWork work_of(const Algorithm& algorithm, const ConvProblem& problem, const DeviceInfo& device) {
+  RunWork work{problem.nominal_flops(), static_cast<double>(problem.total_bytes())};
+  try {
+    if (!algorithm.supports(problem, device)) return work;
+    const OperationCount count = algorithm.operations(problem).value_or(OperationCount{});
+    work.flops = std::max(work.flops, count.executed_flops());
+    work.bytes = std::max(work.bytes, count.bytes + count.cached_bytes);
+  } catch (const std::exception&) {  // its row will say so
+  }
+  return work;
+}
+
+StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,
+                         const Ceilings& ceilings) {
+  const ConvProblem& problem = task.group.common.problem;
+  const double time_limit = task.protocol.time_limit_seconds, set = task.protocol.stage_limit_seconds;
+  const double granted = (1 + 2 * kSeries) * time_limit;
+  if (set > 0) return {{set, set}, {set, set}, {set + time_limit, set + granted}};
+
+  const Rates rates = rates_of(device, task.group.common.threads, ceilings);
+  const double run = work.flops / (kLeastShareOfArithmetic * rates.flops) +
+                     work.bytes / (kLeastShareOfBandwidth * rates.bytes);
+  const double tensors = static_cast<double>(problem.total_bytes());
+  const double copies = 2 * (tensors + static_cast<double>(device.llc_bytes));
+  StageLimits limits;
+  limits.plan.silence = 60 + (device.kind == DeviceKind::cuda ? 30 * run : 0);
+  limits.plan.whole = 10 * limits.plan.silence;
+  limits.verify.silence = 30 + 6 * run + kHostSecondsPerByte * tensors + reference_seconds(problem);
+  limits.verify.whole = limits.verify.silence;
+  limits.measure.silence = 20 + 2 * time_limit + 4 * run + kHostSecondsPerByte * copies;
+  limits.measure.whole = limits.measure.silence + granted + 10 * run;
+  return limits;
+}
+
+double ceilings_limit(double stage_limit_seconds) {
+  return stage_limit_seconds > 0 ? stage_limit_seconds : kCeilingsSeconds;
+}
+
+}  // namespace convscope

@@ -1,0 +1,49 @@
+// StageLimits: how long a stage of one candidate may take before the candidate counts as hung. They follow
+// from the work that the stage has to do, so that a right row of a big problem is never cut short and a hang
+// is never paid for with more than it needs; --stage-limit says them outright. Not here: who looks at the
+// clock (bench/runner/isolation).
+#pragma once
+
+#include "bench/algorithm/algorithm.hpp"
+#include "bench/runner/run_group.hpp"
+
+namespace convscope {
+
+// Seconds: `silence` may pass without an event of the worker, `whole` from the stage's begin to its end. A
+// candidate is measured in many visits with other candidates' between them; `whole` counts its own only.
+struct StageLimit {
+  double silence = 0, whole = 0;
+};
+
+struct StageLimits {
+  StageLimit plan, verify, measure;  // verify_again has verify's
+  const StageLimit& of(Stage stage) const;
+};
+
+// What one run of a candidate does: the nominal operations and bytes of its problem, or its own where those
+// are more, as with transforms and tiles of a tiny image.
+struct RunWork {
+  double flops = 0, bytes = 0;
+};
+// An algorithm that does not take the problem, or cannot say what it does, gets the problem's.
+RunWork work_of(const Algorithm& algorithm, const ConvProblem& problem, const DeviceInfo& device);
+
+// With a run at a hundredth of the device's measured arithmetic and a twentieth of its bandwidth (or of what
+// such devices have, where no ceilings were measured) as the slowest that can be right:
+//   plan: 60 s without a sign of life, and on a GPU 30 runs more, since libraries time what they choose from;
+//     ten times that in all;
+//   verify: 30 s, six runs, the host's filling and comparing at 40 MB/s, and the expected values;
+//   measure: a visit 20 s, twice the time limit, four runs and the filling of the tensors' copies; in all
+//   what
+//     the protocol grants besides, which is one time limit and two more for each of five series.
+// Under --stage-limit S: S for plan and verify; S and a time limit for a visit while measuring, S and what
+// the protocol grants for all of it.
+StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,
+                         const Ceilings& ceilings);
+
+// A worker's time to start and to make its device, before its first event. A GPU's context takes seconds.
+inline constexpr double kStartLimitSeconds = 60;
+// The ceilings, which take about 1.2 s; --stage-limit's value where there is one.
+double ceilings_limit(double stage_limit_seconds);
+
+}  // namespace convscope
