@@ -38,7 +38,7 @@ WITNESS_QUANTILE = 0.9  # of the distances of the witnesses from their middle
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
 # What makes two rows of a candidate comparable; where it differs, the row is refused.
-CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_name")
+CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
 # Where it differs the row is compared, since that may be the question, and says so.
 FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
 # A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.

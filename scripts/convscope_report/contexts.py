@@ -10,6 +10,7 @@ CIRCUMSTANCES = (
     "math",
     "layout",
     "device",
+    "device_index",
     "device_name",
     "threads",
     "cache",
@@ -97,8 +98,14 @@ def words(fixed: dict) -> tuple:
         unlimited = cap is None or cap != cap
         parts.append("any workspace" if unlimited else f"workspace up to {bytes_text(cap)}")
     if "device_name" in fixed:
-        parts.append(fixed["device_name"])
+        parts.append(device_text(fixed))
     return title, Circumstances(", ".join(parts), fixed)
+
+
+def device_text(row) -> str:
+    """Return the device's own name, and which of its kind it is where it is not the first."""
+    index = int(row.get("device_index") or 0)
+    return row["device_name"] + (f" ({row['device']}:{index})" if index else "")
 
 
 def passes_of(rows) -> list:

@@ -22,6 +22,7 @@ PASSES = ("forward", "backward_data", "backward_filter")
 
 # Columns that results.csv of schema version 1, or an early one of 2, lacks, and their value there.
 LATER_COLUMNS = {
+    "device_index": 0,
     "knobs": 0,
     "single_median_ms": None,
     "power_watts": None,
@@ -48,6 +49,7 @@ CANDIDATE = [
     "batch",
     "problem",
     "device",
+    "device_index",
     "device_name",
     "threads",
     "cache",
@@ -310,8 +312,9 @@ def samples_ms(record: dict, series: str) -> list | None:
 
 
 def sampling_text(rule: dict | None) -> str | None:
-    """Return a rule of sampling as one line, --aa left out: it changes no sample of the first series."""
-    return rule and " ".join(f"{name}={value}" for name, value in rule.items() if name != "repeat")
+    """Return a rule of sampling as one line, without what changes no sample of the first series."""
+    without = ("repeat", "stage_limit_seconds")
+    return rule and " ".join(f"{name}={value}" for name, value in rule.items() if name not in without)
 
 
 def as_text(value) -> str:

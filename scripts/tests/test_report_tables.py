@@ -7,6 +7,9 @@ import re
 import pytest
 from report_support import DATA, made_up_gpu, report
 
+from convscope_report.contexts import contexts
+from convscope_report.results import load
+
 GOLDEN = DATA / "golden"
 
 # Name of the golden file: the arguments of `table`; a folder of report_data stands for itself.
@@ -155,6 +158,23 @@ def test_policies_of_a_gpu_have_sums(tmp_path, convscope):
     done = report("table", "policies", tmp_path / "gpu", "--convscope", convscope)
     assert done.code == 0
     assert re.search(r"caffe \(default\) +cudnn", done.out)
+
+
+def test_two_gpus_of_one_name_are_never_mixed(tmp_path):
+    for index in (0, 1):
+        made_up_gpu(tmp_path / str(index), slower=0.25 + index)
+        file = tmp_path / str(index) / "results.csv"
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if index:  # the file of the first is one from before the column came
+            lines = [f"device_index,{lines[0]}", *(f"1,{line}" for line in lines[1:])]
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    results = load([tmp_path / "0", tmp_path / "1"])
+    assert set(results.rows["device_index"]) == {0, 1}
+    assert len(results.right()) == 2 * len(load([tmp_path / "0"]).right())
+    texts = {str(circumstances) for _, circumstances, _ in contexts(results.rows)}
+    assert any(text.endswith("made-up GPU") for text in texts)
+    assert any(text.endswith("made-up GPU (cuda:1)") for text in texts)
+    assert report("table", "gpus", tmp_path / "0", tmp_path / "1").code == 0
 
 
 def test_wrong_rows_are_never_best(tmp_path):

@@ -37,6 +37,7 @@ const hidden = new Set();
 // the value below a chart.
 const FILTERS = [
   { column: "device_name", label: "machine", always: true },
+  { column: "device_index", label: "device", words: (value) => `device ${value}` },
   { column: "network", label: "network" },
   { column: "pass", label: "pass", all: true, always: true, text: (value) => PASS_NAMES[value] },
   { column: "batch", label: "batch", always: true, words: (value) => `batch ${value}` },

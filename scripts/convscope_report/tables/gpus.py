@@ -4,11 +4,11 @@ from itertools import combinations
 
 from scipy.stats import spearmanr
 
-from convscope_report.contexts import by_place, contexts, fastest, in_order, passes_of
+from convscope_report.contexts import by_place, contexts, device_text, fastest, in_order, passes_of
 from convscope_report.errors import ReportError
 from convscope_report.table import Cell, Column, Table
 
-VARYING = ("device", "device_name", "threads")
+VARYING = ("device", "device_index", "device_name", "threads")
 TIMES = (
     "How fast is the best algorithm on each machine, in time, in its clock cycles and against its own peak?"
 )
@@ -40,7 +40,7 @@ def tables(results, options) -> list:
 
 def machine(row) -> str:
     """Return the machine's name; a CPU's with its threads."""
-    return row["device_name"] + (f", {row['threads']} threads" if row["device"] == "cpu" else "")
+    return device_text(row) + (f", {row['threads']} threads" if row["device"] == "cpu" else "")
 
 
 def best_of(rows) -> dict:

@@ -5,7 +5,7 @@ from convscope_report.errors import ReportError
 from convscope_report.table import Column, Table
 
 QUESTION = "How many operations does each algorithm really do, against the direct method's count?"
-ANYWHERE = ("math", "layout", "device_name", "threads", "cache", "workspace_cap_bytes")
+ANYWHERE = ("math", "layout", "device_index", "device_name", "threads", "cache", "workspace_cap_bytes")
 
 
 def tables(results, options) -> list:
