@@ -107,6 +107,7 @@ class ChwnPlan final : public Plan {
   explicit ChwnPlan(const ConvProblem& problem) : problem_(problem), packed_(problem, false) {}
 
   int64_t workspace_bytes() const override { return packed_.bytes(); }
+  double longest_sum() const override { return packed_.longest_sum(); }
   bool has_prepare() const override { return true; }
 
   void prepare(const ConvArgs& args, Queue& queue) override {

@@ -43,6 +43,8 @@ TiledShape tiled_shape(const AxisPhase& y, const AxisPhase& x, int read_channels
 // a step.
 struct GradientTile {
   static constexpr int kRows = 64, kColumns = 128, kDepth = 16, kThreads = 128;
+  // Pixels of a slice in one launch, which sums in registers run over: a multiple of kDepth.
+  static constexpr int kLongestSum = 16384;
 };
 // Partial sums over the pixels, each in its part of the workspace, added in fixed order. At least 1.
 int gradient_slices(const ConvProblem& problem, int64_t workspace_cap);

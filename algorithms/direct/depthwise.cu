@@ -2,6 +2,7 @@
 // computes four written pixels of one channel, reuse comes from the L1 cache. Backward-filter: a block sums
 // the taps of one channel (NCHW) or of 32 (NHWC) over a slice of the images. Design note: README.md.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "algorithms/direct/add_slices.cuh"
@@ -92,9 +93,12 @@ struct DepthwiseGradientArgs {
   int channels, written_each;
   int channel_lanes;  // neighbouring threads on neighbouring channels: 1 or 32; the others share the pixels
   int slice_images;
+  int first, images;  // of a slice, in this launch; first not 0: sums are added to
 };
 
 constexpr int kTapsAtOnce = 9;
+// Pixels of a thread in one launch, which sums in registers run over, unless a single image has more.
+constexpr int kLongestSum = 4096;
 
 __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradientArgs a) {
   __shared__ float sums[kThreads];
@@ -102,8 +106,8 @@ __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradient
   const int pixel_lane = thread / a.channel_lanes, pixel_lanes = kThreads / a.channel_lanes;
   const int k = static_cast<int>(blockIdx.x) * a.channel_lanes + lane;
   const bool used = k < a.channels;
-  const int first_image = static_cast<int>(blockIdx.y) * a.slice_images;
-  const int last_image = min(first_image + a.slice_images, a.batch);
+  const int first_image = static_cast<int>(blockIdx.y) * a.slice_images + a.first;
+  const int last_image = min(first_image + a.images, a.batch);
 
   for (int tap0 = 0; tap0 < a.taps; tap0 += kTapsAtOnce) {
     float sum[kTapsAtOnce] = {};
@@ -131,9 +135,11 @@ __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradient
         __syncthreads();
       }
       const int tap = tap0 + t;
-      if (pixel_lane == 0 && used && tap < a.taps)
-        a.sums[blockIdx.y * a.dw_elements + k * a.dw_k + tap / a.filter_w * a.dw_r +
-               tap % a.filter_w * a.dw_s] = sums[thread];
+      if (pixel_lane == 0 && used && tap < a.taps) {
+        float* const to = a.sums + blockIdx.y * a.dw_elements + k * a.dw_k + tap / a.filter_w * a.dw_r +
+                          tap % a.filter_w * a.dw_s;
+        *to = a.first > 0 ? *to + sums[thread] : sums[thread];
+      }
       // No barrier: the next tap overwrites what nobody but the thread itself still reads.
     }
   }
@@ -165,6 +171,12 @@ class DepthwisePlan final : public Plan {
         a.y = y, a.x = x;
         phases_.push_back(a);
       }
+  }
+
+  double longest_sum() const override {
+    int longest = 0;
+    for (const DepthwiseArgs& a : phases_) longest = std::max(longest, a.read_each * a.y.taps * a.x.taps);
+    return longest;
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
@@ -212,10 +224,20 @@ class DepthwiseGradientPlan final : public Plan {
                                                std::max<int64_t>(1, std::min(problem.batch, by_cap)));
     a.slice_images = static_cast<int>((problem.batch + wanted - 1) / wanted);
     slices_ = (a.batch + a.slice_images - 1) / a.slice_images;
+    const int lanes = kThreads / a.channel_lanes;
+    image_pixels_ = (a.out_h * a.out_w + lanes - 1) / lanes;
+    a.images = std::clamp(kLongestSum / image_pixels_, 1, a.slice_images);
   }
 
   int64_t workspace_bytes() const override {
     return slices_ == 1 ? 0 : slices_ * args_.dw_elements * static_cast<int64_t>(sizeof(float));
+  }
+
+  // Of a thread, of the threads, of launches, of slices.
+  double longest_sum() const override {
+    const auto lanes = static_cast<unsigned>(kThreads / args_.channel_lanes);
+    const int launches = (args_.slice_images + args_.images - 1) / args_.images;
+    return image_pixels_ * args_.images + std::bit_width(lanes) + launches + slices_ - 2;
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
@@ -224,8 +246,11 @@ class DepthwiseGradientPlan final : public Plan {
     a.dy = static_cast<const float*>(args.output);
     a.sums = static_cast<float*>(slices_ == 1 ? args.filter : args.workspace);
     queue.phase(Phase::product);
-    launch(depthwise_gradient, dim3(static_cast<unsigned>(channel_blocks_), static_cast<unsigned>(slices_)),
-           kThreads, 0, queue, a);
+    for (; a.first < a.slice_images; a.first += a.images) {
+      a.images = std::min(a.images, a.slice_images - a.first);
+      launch(depthwise_gradient, dim3(static_cast<unsigned>(channel_blocks_), static_cast<unsigned>(slices_)),
+             kThreads, 0, queue, a);
+    }
     if (slices_ > 1)
       add_filter_slices(a.sums, static_cast<float*>(args.filter), a.dw_elements, slices_, queue);
     queue.end_phase();
@@ -234,6 +259,7 @@ class DepthwiseGradientPlan final : public Plan {
  private:
   DepthwiseGradientArgs args_{};
   int channel_blocks_ = 0, slices_ = 1;
+  int image_pixels_ = 0;  // of a thread
 };
 
 }  // namespace

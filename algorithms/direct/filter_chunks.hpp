@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "algorithms/common/sum_levels.hpp"
 #include "algorithms/direct/geometry.hpp"
 
 namespace convscope::direct {
@@ -25,32 +26,16 @@ Range input_rows_of(const Axis& axis, Range rows);
 std::vector<std::vector<Chunk>> sliced_chunks(const Axis& axis, int64_t images, int64_t slices,
                                               int64_t chunk_rows);
 
-// How a filter gradient is summed: chains of at most `first` terms, of which `second` are added one after the
-// other.
-struct SumLevels {
-  int64_t first = 0, second = 0;
-};
-
-// Of some chunks, one after the other.
-template <typename OfChunk>
-SumLevels in_series(const std::vector<Chunk>& chunks, const OfChunk& levels_of) {
-  SumLevels all;
-  for (const Chunk& chunk : chunks) {
-    const SumLevels one = levels_of(chunk);
-    all = {std::max(all.first, one.first), all.second + one.second};
-  }
-  return all;
-}
-
 // Terms of the longest chain where the slices are added in their order.
 template <typename OfChunk>
 double longest_sum_of(const std::vector<std::vector<Chunk>>& slices, const OfChunk& levels_of) {
-  int64_t longest = 0;
+  double longest = 0;
   for (const auto& chunks : slices) {
-    const SumLevels levels = in_series(chunks, levels_of);
-    longest = std::max(longest, levels.first + levels.second);
+    SumLevels levels;
+    for (const Chunk& chunk : chunks) levels = in_series(levels, levels_of(chunk));
+    longest = std::max(longest, levels.longest());
   }
-  return static_cast<double>(longest + static_cast<int64_t>(slices.size()) - 1);
+  return longest + static_cast<double>(slices.size()) - 1;
 }
 
 }  // namespace convscope::direct

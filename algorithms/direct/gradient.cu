@@ -1,7 +1,9 @@
 // Backward-filter of the direct CUDA rows, every layout: a block sums 64 written channels by 128 columns
 // (read channel and tap) of the gradient over its slice of the pixels, 16 pixels a step. Slices leave partial
-// sums in the workspace that a second kernel adds in fixed order, so that two runs agree bit for bit. Design
-// note: README.md.
+// sums in the workspace that a second kernel adds in fixed order, so that two runs agree bit for bit. A
+// launch takes at most 16,384 pixels of each slice and adds to what the one before left: the error of a
+// running sum grows with its length. Design note: CUDA.md.
+#include "algorithms/common/sum_levels.hpp"
 #include "algorithms/direct/add_slices.cuh"
 #include "algorithms/direct/cuda_plans.hpp"
 
@@ -24,6 +26,7 @@ struct GradientArgs {
   int in_channels, out_channels;  // of one group
   int row_tiles;
   int pixels, slice_pixels;  // slice_pixels is a multiple of GradientTile::kDepth
+  int first, count;          // of a slice's pixels, in this launch; first not 0: sums are added to
   bool batch_inner;     // pixels in memory order: (p, q, n) where images lie innermost, (n, p, q) elsewhere
   bool channels_inner;  // columns in memory order: (r, s, c) or (c, r, s)
 };
@@ -79,8 +82,8 @@ __global__ void __launch_bounds__(GradientTile::kThreads) gradient(GradientArgs 
   const int first_column = static_cast<int>(blockIdx.x) * kColumns;
   const int group = static_cast<int>(blockIdx.y) / a.row_tiles;
   const int first_row = static_cast<int>(blockIdx.y) % a.row_tiles * kRows;
-  const int begin = static_cast<int>(blockIdx.z) * a.slice_pixels;
-  const int end = min(begin + a.slice_pixels, a.pixels);
+  const int begin = static_cast<int>(blockIdx.z) * a.slice_pixels + a.first;
+  const int end = min(begin + a.count, a.pixels);
   const float* const x = a.x + static_cast<int64_t>(group) * a.in_channels * a.x_c;
   const float* const dy = a.dy + (static_cast<int64_t>(group) * a.out_channels + first_row) * a.dy_k;
 
@@ -133,8 +136,9 @@ __global__ void __launch_bounds__(GradientTile::kThreads) gradient(GradientArgs 
   for (int i = 0; i < 8; ++i) UNROLL
   for (int j = 0; j < 8; ++j) {
     const int k = tk * 8 + i, column = tc * 4 + j % 4 + j / 4 * 64;
-    if (first_row + k < a.out_channels && first_column + column < column_count)
-      out[k * a.dw_k + columns[column].dw_offset] = sum[i][j];
+    if (first_row + k >= a.out_channels || first_column + column >= column_count) continue;
+    float* const to = out + k * a.dw_k + columns[column].dw_offset;
+    *to = a.first > 0 ? *to + sum[i][j] : sum[i][j];
   }
 }
 
@@ -147,6 +151,9 @@ class GradientPlan final : public Plan {
     return slices_ == 1 ? 0 : slices_ * problem_.bytes(Role::filter);
   }
   std::string implementation() const override { return std::to_string(slices_) + " slices of the pixels"; }
+  double longest_sum() const override {
+    return in_chains(sizes().slice_pixels, GradientTile::kLongestSum).longest() + slices_ - 1;
+  }
 
   void run(const ConvArgs& args, Queue& queue) override {
     GradientArgs a = sizes();
@@ -157,10 +164,13 @@ class GradientPlan final : public Plan {
     const dim3 grid(static_cast<unsigned>((columns + GradientTile::kColumns - 1) / GradientTile::kColumns),
                     static_cast<unsigned>(a.row_tiles * problem_.groups), static_cast<unsigned>(slices_));
     queue.phase(Phase::product);
-    if (problem_.layout == Layout::nhwc)
-      launch(gradient<false>, grid, GradientTile::kThreads, 0, queue, a);
-    else
-      launch(gradient<true>, grid, GradientTile::kThreads, 0, queue, a);
+    for (; a.first < a.slice_pixels; a.first += a.count) {
+      a.count = std::min(GradientTile::kLongestSum, a.slice_pixels - a.first);
+      if (problem_.layout == Layout::nhwc)
+        launch(gradient<false>, grid, GradientTile::kThreads, 0, queue, a);
+      else
+        launch(gradient<true>, grid, GradientTile::kThreads, 0, queue, a);
+    }
     if (slices_ > 1)
       add_filter_slices(a.sums, static_cast<float*>(args.filter), a.dw_elements, slices_, queue);
     queue.end_phase();

@@ -2,9 +2,12 @@
 // running sum over all pixels of a batch does not have.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "algorithms/common/sum_error_test.hpp"
 #include "algorithms/direct/direct.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/emulator/emulator_device.hpp"
 
 namespace convscope {
 namespace {
@@ -49,6 +52,26 @@ TEST_F(DirectLongSum, DepthwiseGradientsKeepTheGateOverAllPixelsOfABatch) {
                      "depthwise, channels in lanes");
   expect_small_error("backward_filter n=128 c=8 hw=112x112 k=8 rs=3x3 pad=1x1 groups=8",
                      "depthwise, columns in lanes");
+}
+
+// VGG-16's first layer, eight of its images, without workspace for slices: eight times the gate's part that
+// is allowed is reached at 256.
+TEST_F(DirectLongSum, GradientsOnTheEmulatorKeepTheGateWithoutSlices) {
+  EmulatorDevice emulator(EmulatorOptions{.order = EmulatorOrder::forward});
+  for (const auto& [id, line] :
+       {std::pair{"direct.tiled.cuda", "backward_filter n=8 c=1 hw=224x224 k=4 rs=3x3 pad=1x1"},
+        std::pair{"direct.tiled.cuda", "backward_filter nhwc n=8 c=1 hw=224x224 k=4 rs=3x3 pad=1x1"},
+        std::pair{"direct.chwn.cuda", "backward_filter chwn n=32 c=1 hw=112x112 k=4 rs=3x3 pad=1x1"},
+        std::pair{"direct.depthwise.cuda",
+                  "backward_filter nhwc n=128 c=4 hw=112x112 k=4 rs=3x3 pad=1x1 groups=4"}}) {
+    SCOPED_TRACE(line);
+    const ConvProblem problem = parse_problem(line);
+    const Algorithm& row = *registry_.find(id);
+    const PlanOptions options{.workspace_cap = 0};
+    const double error = sum_error(row, problem, emulator, options);
+    EXPECT_LT(error, kErrorAllowed);
+    expect_error_of_sum(row, problem, emulator, options, error);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // last one, one row for every (tap, read channel) in the order of the taps of one phase.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "algorithms/direct/axis_phase.hpp"
@@ -30,6 +31,12 @@ class DirectFilter {
   }
 
   int64_t bytes() const { return floats_ * static_cast<int64_t>(sizeof(float)); }
+  // Terms of the longest sum of a phase.
+  double longest_sum() const {
+    int taps = 0;
+    for (const DirectPhase& phase : phases_) taps = std::max(taps, phase.y.taps * phase.x.taps);
+    return static_cast<double>(taps) * channels_.read;
+  }
   int64_t channel_tiles() const { return (channels_.written + 63) / 64; }
   const std::vector<DirectPhase>& phases() const { return phases_; }
 

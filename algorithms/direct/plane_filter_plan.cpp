@@ -77,10 +77,10 @@ OperationCount PlaneFilterPlan::operations() const {
 
 // The chunk that completes a sum may be as long as an image; the lanes are added last.
 double PlaneFilterPlan::longest_sum() const {
-  int64_t longest = 0;
+  double longest = 0;
   const int64_t row = ceil_div(out_.w, kernels_.lanes);
   for (const auto& chunks : chunks_) {
-    SumLevels levels{0, 0};
+    SumLevels levels;
     int64_t pixels = 0, terms = 0;
     for (const Chunk& chunk : chunks) {
       pixels += chunk.rows.size() * out_.w;
@@ -90,9 +90,9 @@ double PlaneFilterPlan::longest_sum() const {
       pixels = terms = 0;
       ++levels.second;
     }
-    longest = std::max(longest, levels.first + levels.second);
+    longest = std::max(longest, levels.longest());
   }
-  return static_cast<double>(longest + kernels_.lanes + slices_ - 1);
+  return longest + static_cast<double>(kernels_.lanes + slices_ - 1);
 }
 
 void PlaneFilterPlan::choose_sizes() {

@@ -18,9 +18,7 @@ class PlanePlan final : public DirectPlan {
   PlanePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
   std::string implementation() const override;
   OperationCount operations() const override;
-  double longest_sum() const override {
-    return static_cast<double>(longest_sum_of(correlations_, 1));
-  }
+  double longest_sum() const override { return static_cast<double>(longest_sum_of(correlations_, 1)); }
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:

@@ -154,6 +154,7 @@ class TiledPlan final : public Plan {
   }
 
   int64_t workspace_bytes() const override { return packed_.bytes(); }
+  double longest_sum() const override { return packed_.longest_sum(); }
   std::string implementation() const override {
     const direct::TiledShape& shape = phases_.front().shape;
     return std::to_string(TiledTile::kChannels) + " channels x " + std::to_string(shape.tile_h) + "x" +

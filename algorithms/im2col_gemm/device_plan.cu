@@ -1,8 +1,11 @@
 // See device_plan.hpp. Only host code that launches; how the chunks are cut is in device_chunks.hpp. Start at
 // ColumnPlan::run.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/common/sum_levels.hpp"
 #include "algorithms/im2col_gemm/device_columns.hpp"
 #include "algorithms/im2col_gemm/device_plan.hpp"
 #include "bench/device/kernel/kernel.hpp"
@@ -18,8 +21,23 @@ class Gemm {
   virtual ~Gemm() = default;
   virtual int64_t workspace_bytes(const SgemmProduct&) const { return 0; }
   virtual std::string describe(const SgemmProduct&) const = 0;
+  // How a product sums; nothing where a library does not say.
+  virtual std::optional<SumLevels> levels(const SgemmProduct&) const { return std::nullopt; }
   virtual void multiply(const SgemmProduct&, float* workspace, Queue&) = 0;
 };
+
+// Calls body(part) for parts of at most so much of the depth, of which all but the first add to C.
+template <typename Body>
+void in_parts(const SgemmProduct& product, int most, const Body& body) {
+  SgemmProduct part = product;
+  for (int k = 0; k < product.depth; k += part.depth) {
+    part.depth = std::min(most, product.depth - k);
+    part.a.data = product.a.data + k * (product.a.op == MatrixOp::none ? 1 : product.a.stride);
+    part.b.data = product.b.data + k * (product.b.op == MatrixOp::none ? product.b.stride : 1);
+    if (k > 0) part.beta = 1;
+    body(part);
+  }
+}
 
 class OwnGemm final : public Gemm {
  public:
@@ -32,8 +50,18 @@ class OwnGemm final : public Gemm {
     return std::to_string(kSgemmRows) + "x" + std::to_string(cut.columns) + " tiles" +
            (cut.splits > 1 ? ", depth in " + std::to_string(cut.splits) + " parts" : "");
   }
+  // Splits are added to C one after the other, in every part.
+  std::optional<SumLevels> levels(const SgemmProduct& product) const override {
+    const int depth =
+        std::min({choose_cut(product, most_bytes_).split_depth, product.depth, kLongestSgemmSum});
+    return in_chains(product.depth, depth);
+  }
   void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
-    sgemm(product, choose_cut(product, most_bytes_), workspace, queue);
+    const SgemmCut cut = choose_cut(product, most_bytes_);
+    const int depth = std::min(cut.split_depth, kLongestSgemmSum);
+    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part) {
+      sgemm(part, {cut.columns, (part.depth + depth - 1) / depth, depth}, workspace, queue);
+    });
   }
 
  private:
@@ -44,8 +72,10 @@ class LibraryGemm final : public Gemm {
  public:
   explicit LibraryGemm(Device& device) : blas_(make_blas(device)) {}
   std::string describe(const SgemmProduct&) const override { return "sgemm"; }
+  // In parts, as a library may sum each in one chain.
   void multiply(const SgemmProduct& product, float*, Queue& queue) override {
-    blas_->multiply(product, queue);
+    constexpr int kMostDepth = 65536;
+    in_parts(product, kMostDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
   }
 
  private:
@@ -69,6 +99,7 @@ class ColumnPlan final : public Plan {
     return gemm_->describe(product_of(p_, chunks_, chunk).product) + ", " +
            std::to_string(chunks_.list.size()) + " x " + std::to_string(pixels) + " pixels";
   }
+  double longest_sum() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
@@ -162,6 +193,22 @@ void ColumnPlan::write_filter(const ConvArgs& args, Queue& queue) const {
   target.beta = 0;
   queue.phase(Phase::inverse);
   add_partials(target, sums(args), static_cast<int>(chunks_.list.front().images), queue);
+}
+
+// In backward-filter chunks, and images at the end, add to the same elements; in backward-data the taps of a
+// column.
+double ColumnPlan::longest_sum() const {
+  SumLevels all;
+  for (const Chunk& chunk : chunks_.list) {
+    const std::optional<SumLevels> one = gemm_->levels(product_of(p_, chunks_, chunk).product);
+    if (!one) return 0;
+    if (p_.pass != Pass::backward_filter) all.second = 0;
+    all = in_series(all, *one);
+  }
+  if (p_.pass == Pass::backward_data && chunks_.builds_columns)
+    all.second += ceil_div(p_.filter.h, p_.stride.h) * ceil_div(p_.filter.w, p_.stride.w);
+  if (chunks_.sum_floats > 0) all.second += chunks_.list.front().images;
+  return all.longest();
 }
 
 void ColumnPlan::run(const ConvArgs& args, Queue& queue) {

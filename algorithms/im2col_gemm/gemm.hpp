@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "algorithms/common/sum_levels.hpp"
+
 namespace convscope::im2col_gemm {
 
 // A row-major operand; `stride` elements from row to row as it lies in memory, before it is transposed.
@@ -31,17 +33,12 @@ struct MatrixProduct {
   int64_t c_image_step = 0;
 };
 
-// How a product sums: chains of at most `first` terms, of which `second` are added one after the other to C.
-struct SumLevels {
-  int64_t first = 0, second = 0;
-};
-
 class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual std::string name() const = 0;
-  // On one thread, with so many bytes of scratch; operands' addresses do not matter. Nothing where a library
-  // does not say.
+  // How a product sums on one thread, with so many bytes of scratch; operands' addresses do not matter.
+  // Nothing where a library does not say.
   virtual std::optional<SumLevels> levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
   // Whether it takes products whose images are not together.
   virtual bool takes_images() const = 0;

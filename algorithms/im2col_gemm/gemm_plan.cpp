@@ -209,13 +209,13 @@ double GemmPlan::longest_sum() const {
   for (const Chunk& chunk : chunks_.list) {
     const std::optional<SumLevels> one = gemm_.levels(product_of(chunk), scratch_bytes_);
     if (!one) return 0;
-    const int64_t before = problem_.pass == Pass::backward_filter ? all.second : 0;
-    all = {std::max(all.first, one->first), before + one->second};
+    if (problem_.pass != Pass::backward_filter) all.second = 0;
+    all = in_series(all, *one);
   }
   if (problem_.pass == Pass::backward_data && chunks_.builds_columns)
     all.second +=
         ceil_div(problem_.filter.h, problem_.stride.h) * ceil_div(problem_.filter.w, problem_.stride.w);
-  return static_cast<double>(all.first + all.second);
+  return all.longest();
 }
 
 void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) const {

@@ -4,6 +4,7 @@
 #include "algorithms/common/sum_error_test.hpp"
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/emulator/emulator_device.hpp"
 
 namespace convscope {
 namespace {
@@ -28,6 +29,19 @@ TEST_F(Im2colLongSum, PackedProductsKeepTheGateAndSayHowTheySum) {
       EXPECT_LT(error, kErrorAllowed);
       expect_error_of_sum(row, problem, cpu, options, error);
     }
+}
+
+// The pixels of a batch are the depth of one product here, and at cap 0 there are no partial sums.
+TEST_F(Im2colLongSum, PointwiseProductsOnTheEmulatorKeepTheGateWithoutSplits) {
+  EmulatorDevice emulator(EmulatorOptions{.order = EmulatorOrder::forward});
+  const ConvProblem problem = parse_problem("backward_filter nhwc n=8 c=4 hw=224x224 k=4 rs=1x1");
+  const PlanOptions options{.workspace_cap = 0};
+  const Algorithm& own = *registry_.find("im2col_gemm.cuda");
+  const double error = sum_error(own, problem, emulator, options);
+  EXPECT_LT(error, kErrorAllowed);
+  expect_error_of_sum(own, problem, emulator, options, error);
+  EXPECT_LT(sum_error(*registry_.find("im2col_gemm.cublas.cuda"), problem, emulator, options),
+            1.4 * kErrorAllowed);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class Part {
     // Where rows of A are read in place, threads' shares of the columns decide.
     const bool whole = !c_transposed_ && by_rows(p_, share_.columns.count());
     const int64_t depth = whole ? share_.depth.count() : depth_;
-    return {depth, ceil_div(share_.depth.count(), depth)};
+    return in_chains(share_.depth.count(), depth);
   }
 
   void run(float* scratch) const {

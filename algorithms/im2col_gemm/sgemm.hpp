@@ -17,6 +17,8 @@ using SgemmProduct = Product<float>;  // alpha is 1, beta 0 or 1
 // kSgemmDepth of the depth at a time.
 inline constexpr int kSgemmRows = 128, kSgemmDepth = 8;
 inline constexpr std::array kSgemmColumns{128, 64, 32};
+// Depth that a sum in registers may run over: the error of a running sum grows with its length.
+inline constexpr int kLongestSgemmSum = 16384;
 
 struct SgemmCut {
   int columns = kSgemmColumns[0];
