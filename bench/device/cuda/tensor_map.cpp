@@ -1,12 +1,12 @@
 // make_tensor_map() of hopper_intrinsics.cuh. The driver's function for it is asked for at run time, so that
 // the program needs no libcuda to start.
-#include <cuda.h>
+#include "bench/device/cuda/tensor_map.hpp"
+
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include "bench/device/cuda/check.hpp"
 #include "bench/device/device_error.hpp"
-#include "bench/device/kernel/tensor_map_layout.hpp"
 
 namespace convscope::cuda {
 namespace {
@@ -39,9 +39,9 @@ decltype(&cuTensorMapEncodeTiled) encoder() {
 
 }  // namespace
 
-CUtensorMap make_tensor_map(const TensorMapLayout& layout) {
+CUtensorMap encode_tensor_map(const TensorMapLayout& layout, decltype(&cuTensorMapEncodeTiled) encode) {
   CUtensorMap map{};
-  const CUresult result = encoder()(
+  const CUresult result = encode(
       &map, data_type(layout.element), static_cast<cuuint32_t>(layout.rank), const_cast<void*>(layout.base),
       layout.size, layout.stride_bytes, layout.box, layout.step, CU_TENSOR_MAP_INTERLEAVE_NONE,
       layout.swizzle == TmaSwizzle::bytes_128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
@@ -52,6 +52,10 @@ CUtensorMap make_tensor_map(const TensorMapLayout& layout) {
         layout.rank, layout.box[0], layout.box[1], layout.box[2], layout.box[3], layout.box[4],
         static_cast<int>(result)));
   return map;
+}
+
+CUtensorMap make_tensor_map(const TensorMapLayout& layout) {
+  return encode_tensor_map(layout, encoder());
 }
 
 }  // namespace convscope::cuda

@@ -8,10 +8,12 @@
 #include <type_traits>
 
 #include "bench/device/cuda/intrinsics.cuh"
+#include "bench/device/kernel/wgmma_descriptor.hpp"
 
 namespace convscope::cuda {
 
-// Names the element type of a wgmma whose operands are f32 in memory; their low 13 bits are ignored.
+// Names the element type of a wgmma whose operands are f32 in memory. Their low 13 bits are ignored: have TMA
+// round them (TmaElement::tf32).
 struct Tf32 {};
 
 // Which index of an operand lies innermost in shared memory: the depth k, or the row of A and column of B.
@@ -20,16 +22,14 @@ enum class Major { k = 0, mn = 1 };
 // Descriptor of a K-major operand tile that starts at `shared` (aligned to 1024 bytes): rows of 128 bytes
 // along K, groups of 8 rows 1024 bytes apart. The next k step (32 bytes) is the descriptor + 2.
 __device__ __forceinline__ uint64_t wgmma_descriptor(const void* shared) {
-  return uint64_t(shared_address(shared) >> 4 & 0x3fff) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 |
-         uint64_t(1) << 62;
+  return wgmma_descriptor_bits(shared_address(shared), 16);
 }
 
 // Descriptor of an MN-major operand tile of 16-bit elements that starts at `shared` (aligned to 1024 bytes):
 // lines of 64 rows (128 bytes), one for each k, groups of 8 lines 1024 bytes apart; the next 64 rows are
 // `next_rows` bytes away. The next k step (16 lines) is the descriptor + 128.
 __device__ __forceinline__ uint64_t wgmma_descriptor_mn(const void* shared, int next_rows) {
-  return uint64_t(shared_address(shared) >> 4 & 0x3fff) | uint64_t(next_rows >> 4) << 16 |
-         uint64_t(1024 >> 4) << 32 | uint64_t(1) << 62;
+  return wgmma_descriptor_bits(shared_address(shared), next_rows);
 }
 
 // Before the first wgmma of a group: orders earlier accesses to the accumulators.

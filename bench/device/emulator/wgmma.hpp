@@ -13,6 +13,7 @@
 #include "bench/device/emulator/fragments.hpp"
 #include "bench/device/emulator/half.hpp"
 #include "bench/device/emulator/hopper_intrinsics.hpp"
+#include "bench/device/kernel/wgmma_descriptor.hpp"
 
 namespace convscope::emulated {
 
@@ -102,8 +103,7 @@ void multiply_own_part(const WarpgroupProduct& product) {
 inline uint64_t wgmma_descriptor_mn(const void* shared, int next_rows, CallSite site = CallSite::current()) {
   const uint32_t offset = executor::dynamic_offset(shared);
   if (offset % 1024) executor::fail("wgmma: the operand's address is not a multiple of 1024", site);
-  return uint64_t{offset >> 4 & 0x3fff} | uint64_t(next_rows >> 4) << 16 | uint64_t{1024 >> 4} << 32 |
-         uint64_t{1} << 62;
+  return wgmma_descriptor_bits(offset, next_rows);
 }
 inline uint64_t wgmma_descriptor(const void* shared, CallSite site = CallSite::current()) {
   return wgmma_descriptor_mn(shared, 16, site);  // K-major: the leading stride is not used
