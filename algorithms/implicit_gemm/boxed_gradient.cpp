@@ -56,6 +56,10 @@ BoxedGradient uncut(const ConvProblem& p) {
   return product;
 }
 
+bool too_long(const BoxedGradient& product) {
+  return product.tile.columns > 64 && product.boxes_of_split > kMostBoxesOfLargeTile;
+}
+
 // In multiply-adds of one multiprocessor at the full rate.
 double cost(const BoxedGradient& product) {
   const HopperTile& tile = product.tile;
@@ -96,7 +100,7 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
     for (int splits = 1; splits <= most; splits += std::max(1, splits / 4)) {
       set_splits(trial, splits);
       if (trial.splits > 1 && partial_bytes(trial) > available) break;
-      if (cost(trial) >= lowest) continue;
+      if (too_long(trial) || cost(trial) >= lowest) continue;
       lowest = cost(trial);
       work.product = trial;
     }

@@ -112,5 +112,34 @@ TEST_F(Depth, Bf16ErrsByLessThanHalfItsGateAtTheDepthsOfNetworks) {
   }
 }
 
+// Backward-filter sums over all pixels of all images: so many of them, in few channels.
+ConvProblem filter(const char* math, const char* layout, int images, const char* size) {
+  return parse_problem(std::string("backward_filter ") + math + " " + layout +
+                       " n=" + std::to_string(images) + " c=4 k=8 rs=1x1 " + size);
+}
+
+// At 131,072 deep a sum in one piece errs by 6e-6 in fp32 and by 5e-4 in tf32 and in 16 bits widened to it;
+// on wgmma at 262,144 by 4e-4.
+TEST_F(Depth, LongSumsOfAFilterAreAddedInPieces) {
+  expect_below(4e-6, kSimt, {filter("fp32", "nchw", 2, "hw=256x256")});
+  expect_below(4e-6, kTensor, {filter("3xtf32", "nhwc", 2, "hw=256x256")});
+  expect_below(3.5e-4, kTensor, {filter("tf32", "nchw", 2, "hw=256x256")});
+  expect_below(3e-4, kTensor, {filter("fp16", "nhwc", 2, "hw=256x256")});
+  expect_below(3e-4, kHopper, {filter("fp16", "nhwc", 4, "hw=256x256")});
+}
+
+// Takes minutes: conv1 of AlexNet and of ResNet-50 at batch 256, of VGG-16 at 64.
+TEST_F(Depth, DISABLED_LongSumsOfAFilterErrLittleAtTheBatchOfNetworks) {
+  for (const auto& [images, size] : {std::pair{256, "hw=55x55"}, {256, "hw=112x112"}, {64, "hw=224x224"}}) {
+    expect_below(1.4e-5, kSimt, {filter("fp32", "nchw", images, size)});
+    expect_below(1.4e-5, kTensor, {filter("3xtf32", "nhwc", images, size)});
+    expect_below(5e-4, kTensor, {filter("tf32", "nchw", images, size)});
+    for (const char* row : {kTensor, kHopper}) {
+      expect_below(5e-4, row, {filter("fp16", "nhwc", images, size)});
+      expect_below(4e-3, row, {filter("bf16", "nhwc", images, size)});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace convscope::implicit_gemm

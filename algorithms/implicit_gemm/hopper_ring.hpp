@@ -93,10 +93,9 @@ struct Consumer {
   // Multiplies the first `Steps` steps of depth of the next stage and releases the stage before.
   template <int Steps>
   __device__ __forceinline__ void multiply_stage(Sums<Shape>& sums) {
-    // In a descriptor's units.
-    constexpr int slab = Shape::kSlabBytes / 16;
-    constexpr int next =
-        (Shape::kMajor == Major::k ? implicit_gemm::kWgmmaDepthBytes : Shape::kStep * 128) / 16;
+    constexpr uint64_t slab = wgmma_descriptor_step(Shape::kSlabBytes);
+    constexpr uint64_t next = wgmma_descriptor_step(
+        Shape::kMajor == Major::k ? implicit_gemm::kWgmmaDepthBytes : Shape::kStep * 128);
     const int warpgroup = static_cast<int>(threadIdx.x) / 128;
     mbarrier_wait(&ring.full[at.stage], at.parity);
     const unsigned char* const stage = ring.stages + at.stage * Shape::kStageBytes;
@@ -124,15 +123,34 @@ struct Stages {
   int repeats, whole, last_steps;
 };
 
+// Backward-filter with room in the registers: the sums of a few boxes at a time are added up with rounding.
+template <typename Shape, int Steps>
+__device__ __forceinline__ void multiply_in_pieces(Sums<Shape>& totals, Consumer<Shape>& consumer,
+                                                   int boxes) {
+  for (int first = 0; first < boxes; first += implicit_gemm::kBoxesOfSum) {
+    const int last = min(first + implicit_gemm::kBoxesOfSum, boxes);
+    Sums<Shape> sums = {};
+    for (int i = first; i < last; ++i) consumer.template multiply_stage<Steps>(sums);
+    wgmma_wait_group<0>();
+    UNROLL
+    for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
+    for (int j = 0; j < Shape::kColumns / 2; ++j) totals[i][j] += sums[i][j];
+  }
+}
+
 template <typename Shape, int LastSteps>
 __device__ __forceinline__ void multiply_stages(Sums<Shape>& sums, const Ring<Shape>& ring,
                                                 const Stages& stages) {
   Consumer<Shape> consumer{ring, {}, -1};
-  for (int repeat = 0; repeat < stages.repeats; ++repeat) {
-    for (int i = 0; i < stages.whole; ++i) consumer.template multiply_stage<Shape::kStepsOfLine>(sums);
-    consumer.template multiply_stage<LastSteps>(sums);
+  if constexpr (Shape::kMajor == Major::mn && Shape::kColumns == 64) {
+    multiply_in_pieces<Shape, LastSteps>(sums, consumer, stages.repeats);
+  } else {
+    for (int repeat = 0; repeat < stages.repeats; ++repeat) {
+      for (int i = 0; i < stages.whole; ++i) consumer.template multiply_stage<Shape::kStepsOfLine>(sums);
+      consumer.template multiply_stage<LastSteps>(sums);
+    }
+    wgmma_wait_group<0>();
   }
-  wgmma_wait_group<0>();
 }
 
 // Which of the four loops is decided here: with a branch inside it ptxas would run one wgmma after the other.

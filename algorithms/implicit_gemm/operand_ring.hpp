@@ -29,7 +29,7 @@ struct BlockShape {
   static_assert(kDepth % 8 == 0 && kStages <= kTilesPerChunk / 2 && kRows <= kThreads);
 };
 
-// The depths [begin, end) of the rows and columns that a block computes.
+// The depths [begin, end) of the rows and columns that a block adds up in this launch.
 struct Part {
   int first_row, first_column, group, begin, end;
 };
@@ -170,25 +170,30 @@ class Loader {
 };
 
 // The part of block blockIdx: x counts the columns' tiles first, so that blocks that run at the same time
-// share rows of A; z counts the splits of a group first.
+// share rows of A; z counts the splits of a group first. Of the block's depths the piece with that number, or
+// all with kWhole.
+constexpr int kWhole = -1;
 template <typename Shape>
-__device__ __forceinline__ Part part_of_block(const IndexMap& map, int splits) {
+__device__ __forceinline__ Part part_of_block(const IndexMap& map, int splits, int piece) {
   const int across = (map.columns + Shape::kColumns - 1) / Shape::kColumns;
   const int block = static_cast<int>(blockIdx.x), down = block / across;
   const int tiles = (map.depth + Shape::kDepth - 1) / Shape::kDepth;
   const int length = (tiles + splits - 1) / splits * Shape::kDepth;
   const int group = static_cast<int>(blockIdx.z) / splits;
-  const int begin = min((static_cast<int>(blockIdx.z) - group * splits) * length, map.depth);
+  const int first = min((static_cast<int>(blockIdx.z) - group * splits) * length, map.depth);
+  const int end = min(first + length, map.depth);
+  const int begin = piece == kWhole ? first : min(first + piece * implicit_gemm::kLongestSum, end);
   return {down * Shape::kRows, (block - down * across) * Shape::kColumns, group, begin,
-          min(begin + length, map.depth)};
+          piece == kWhole ? end : min(begin + implicit_gemm::kLongestSum, end)};
 }
 
-// Calls multiply(tile of A, tile of B) for each tile of the block's part, in order, while kStages - 1 tiles
+// Calls multiply(tile of A, tile of B) for each tile of the block's piece, in order, while kStages - 1 tiles
 // are on their way.
 template <typename Shape, typename Element, typename Multiply>
 __device__ __forceinline__ void for_each_tile(const IndexMap& map, const Element* a, const Element* b,
-                                              int splits, Shared<Shape>& shared, const Multiply& multiply) {
-  if (threadIdx.x == 0) shared.part = part_of_block<Shape>(map, splits);
+                                              int splits, int piece, Shared<Shape>& shared,
+                                              const Multiply& multiply) {
+  if (threadIdx.x == 0) shared.part = part_of_block<Shape>(map, splits, piece);
   __syncthreads();
   Loader<Shape, Element> loader(map, a, b, shared);
   const int tiles = (shared.part.end - shared.part.begin + Shape::kDepth - 1) / Shape::kDepth;
@@ -215,13 +220,15 @@ __device__ __forceinline__ void for_each_tile(const IndexMap& map, const Element
   __syncthreads();
 }
 
-// Where a block's sums go: D, or its split's partial sums, ordered group, column, row.
+// Where a block's sums go: D, or its split's partial sums, ordered group, column, row. Those of the second
+// piece and on are added to what is there.
 template <typename Shape, typename Output>
 class Writer {
  public:
-  __device__ __forceinline__ Writer(const IndexMap& map, Output* d, float* partials, int split,
+  __device__ __forceinline__ Writer(const IndexMap& map, Output* d, float* partials, int split, int piece,
                                     Shared<Shape>& shared)
       : shared_(shared),
+        adds_(piece > 0),
         columns_(map.columns - shared.part.first_column),
         column_stride_(partials ? map.rows : map.d_column),
         along_rows_(partials || map.d_along_rows) {
@@ -252,7 +259,9 @@ class Writer {
       const float value = shared_.ring[in_slice * kSlicePitch + row];
       const int at = offset + column * column_stride_;
       if (partials_)
-        partials_[at] = value;
+        partials_[at] = adds_ ? partials_[at] + value : value;
+      else if constexpr (sizeof(Output) == sizeof(float))
+        d_[at] = adds_ ? d_[at] + value : value;
       else
         d_[at] = static_cast<Output>(value);
     }
@@ -260,6 +269,7 @@ class Writer {
 
  private:
   const Shared<Shape>& shared_;
+  bool adds_;
   Output* d_;
   float* partials_ = nullptr;
   int columns_, column_stride_;

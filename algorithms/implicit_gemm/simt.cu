@@ -24,8 +24,8 @@ __device__ __forceinline__ void read_quad(float* to, const float* from) {
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     simt_product(const __grid_constant__ IndexMap map, const float* __restrict__ a,
-                 const float* __restrict__ b, float* __restrict__ d, float* __restrict__ partials,
-                 int splits) {
+                 const float* __restrict__ b, float* __restrict__ d, float* __restrict__ partials, int splits,
+                 int piece) {
   constexpr int kQuads = Shape::kColumnQuads;
   auto& shared = *dynamic_smem<Shared<Shape>>();
 
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   const int column = (warp % Shape::kWarpsAcross * 8 + lane % 8) * 4;
   float sums[8][4 * kQuads] = {};
 
-  for_each_tile<Shape>(map, a, b, splits, shared, [&](const float* a_tile, const float* b_tile) {
+  for_each_tile<Shape>(map, a, b, splits, piece, shared, [&](const float* a_tile, const float* b_tile) {
     UNROLL
     for (int depth = 0; depth < Shape::kDepth; ++depth) {
       float left[8], right[4 * kQuads];
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   });
 
   // Only now, so that the loop has its registers.
-  const Writer<Shape, float> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, shared);
+  const Writer<Shape, float> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, piece, shared);
   UNROLL
   for (int q = 0; q < kQuads; ++q) {
     UNROLL
@@ -71,10 +71,11 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 
 template <typename Shape>
 void launch_simt(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  launch(simt_product<Shape>, grid_of<Shape>(product.map, product.cut.splits), Shape::kThreads,
-         sizeof(Shared<Shape>), queue, product.map, static_cast<const float*>(tensors.a),
-         static_cast<const float*>(tensors.b), static_cast<float*>(tensors.d), tensors.partials,
-         product.cut.splits);
+  const int splits = product.cut.splits, pieces = implicit_gemm::pieces(product.map, splits, Shape::kDepth);
+  for (int piece = 0; piece < pieces; ++piece)
+    launch(simt_product<Shape>, grid_of<Shape>(product.map, splits), Shape::kThreads, sizeof(Shared<Shape>),
+           queue, product.map, static_cast<const float*>(tensors.a), static_cast<const float*>(tensors.b),
+           static_cast<float*>(tensors.d), tensors.partials, splits, piece);
 }
 
 }  // namespace

@@ -24,28 +24,31 @@ struct TensorShape : BlockShape<Rows, Columns, Threads, implicit_gemm::kTensorDe
   static_assert(Rows / WarpRows * kWarpsAcross * 32 == Threads);
 };
 
-// What a row of the table of math modes multiplies: Loaded is how the copies see an element of A and B.
+// What a row of the table of math modes multiplies: Loaded is how the copies see an element of A and B. Fresh
+// are sums of their own for a few depths.
 struct Tf32 {
   using Loaded = float;
   using Output = float;
-  static constexpr bool kExact = false, kPaired = false;
+  static constexpr bool kExact = false, kPaired = false, kFresh = false;
 };
 struct Tf32x3 : Tf32 {
-  static constexpr bool kExact = true;
+  static constexpr bool kExact = true, kFresh = true;
 };
-// 16-bit elements one by one, widened to tf32, which holds them all.
+// 16-bit elements one by one, widened to tf32, which holds them all. D has no room for sums of pieces: so one
+// sum may be any length.
 template <typename Element>
 struct Widened {
   using Loaded = Element;
   using Output = Element;
-  static constexpr bool kExact = false, kPaired = false;
+  static constexpr bool kExact = false, kPaired = false, kFresh = true;
 };
-// Two 16-bit elements of neighbouring depths in a word of the ring: what mma.m16n8k16 has in a register.
+// Two 16-bit elements of neighbouring depths in a word of the ring: what mma.m16n8k16 has in a register. For
+// forward only, whose sums are not long.
 template <typename Element>
 struct Paired {
   using Loaded = float;
   using Output = Element;
-  static constexpr bool kExact = false, kPaired = true;
+  static constexpr bool kExact = false, kPaired = true, kFresh = false;
 };
 
 // An operand of the tensor cores; in 3xtf32 also what rounding to tf32 left of it.
@@ -104,38 +107,45 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[Shape::kRowTiles][Sh
   }
 }
 
-// The same in 3xtf32. A tensor core cuts its sum at every product (docs/emulator.md), which over a long depth
-// adds up to more than FP32's error: so a tile has sums of its own, to which the small products are added
-// first, and those are added to the thread's with rounding.
+// The same where a long sum must not be cut at every product, as a tensor core does (docs/emulator.md): a few
+// depths have sums of their own, to which 3xtf32 adds the small products first, and those are added to the
+// thread's with rounding. As many depths as the registers allow.
 template <typename Shape, typename Math>
-__device__ __forceinline__ void multiply_tile_exactly(float (&sums)[Shape::kRowTiles][Shape::kColumnTiles][4],
+__device__ __forceinline__ void multiply_tile_freshly(float (&sums)[Shape::kRowTiles][Shape::kColumnTiles][4],
                                                       const float* left, const float* right) {
-  constexpr int kEighths = Shape::kDepth / 8;
-  Fragment<2, Math> of_b[kEighths][Shape::kColumnTiles];
+  constexpr int kEighths = Math::kExact ? Shape::kDepth / 8 : 1;
   UNROLL
-  for (int e = 0; e < kEighths; ++e) load_columns<Shape, Math>(of_b[e], right + 8 * e * Shape::kColumnPitch);
-  UNROLL
-  for (int i = 0; i < Shape::kRowTiles; ++i) {
-    Fragment<4, Math> of_a[kEighths];
+  for (int depth = 0; depth < Shape::kDepth; depth += 8 * kEighths) {
+    Fragment<2, Math> of_b[kEighths][Shape::kColumnTiles];
     UNROLL
     for (int e = 0; e < kEighths; ++e)
-      load_rows<Shape, Math>(of_a[e], left + 8 * e * Shape::kRowPitch + 16 * i);
-    float tile[Shape::kColumnTiles][4] = {};
+      load_columns<Shape, Math>(of_b[e], right + (depth + 8 * e) * Shape::kColumnPitch);
     UNROLL
-    for (int e = 0; e < kEighths; ++e) {
+    for (int i = 0; i < Shape::kRowTiles; ++i) {
+      Fragment<4, Math> of_a[kEighths];
       UNROLL
-      for (int j = 0; j < Shape::kColumnTiles; ++j)
-        multiply_add<Math>(tile[j], of_a[e].rest, of_b[e][j].high);
+      for (int e = 0; e < kEighths; ++e)
+        load_rows<Shape, Math>(of_a[e], left + (depth + 8 * e) * Shape::kRowPitch + 16 * i);
+      float fresh[Shape::kColumnTiles][4] = {};
+      if constexpr (Math::kExact) {
+        UNROLL
+        for (int e = 0; e < kEighths; ++e) {
+          UNROLL
+          for (int j = 0; j < Shape::kColumnTiles; ++j)
+            multiply_add<Math>(fresh[j], of_a[e].rest, of_b[e][j].high);
+          UNROLL
+          for (int j = 0; j < Shape::kColumnTiles; ++j)
+            multiply_add<Math>(fresh[j], of_a[e].high, of_b[e][j].rest);
+        }
+      }
       UNROLL
+      for (int e = 0; e < kEighths; ++e) UNROLL
       for (int j = 0; j < Shape::kColumnTiles; ++j)
-        multiply_add<Math>(tile[j], of_a[e].high, of_b[e][j].rest);
+        multiply_add<Math>(fresh[j], of_a[e].high, of_b[e][j].high);
+      UNROLL
+      for (int j = 0; j < Shape::kColumnTiles; ++j) UNROLL
+      for (int h = 0; h < 4; ++h) sums[i][j][h] += fresh[j][h];
     }
-    UNROLL
-    for (int e = 0; e < kEighths; ++e) UNROLL
-    for (int j = 0; j < Shape::kColumnTiles; ++j) multiply_add<Math>(tile[j], of_a[e].high, of_b[e][j].high);
-    UNROLL
-    for (int j = 0; j < Shape::kColumnTiles; ++j) UNROLL
-    for (int h = 0; h < 4; ++h) sums[i][j][h] += tile[j][h];
   }
 }
 
@@ -143,7 +153,7 @@ template <typename Shape, typename Math>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::kExact>())
     tensor_product(const __grid_constant__ IndexMap map, const typename Math::Loaded* __restrict__ a,
                    const typename Math::Loaded* __restrict__ b, typename Math::Output* __restrict__ d,
-                   float* __restrict__ partials, int splits) {
+                   float* __restrict__ partials, int splits, int piece) {
   auto& shared = *dynamic_smem<Shared<Shape>>();
 
   // As in the description of mma: lane = 4 * g + t.
@@ -153,18 +163,18 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::
   const int across = warp % Shape::kWarpsAcross;
   float sums[Shape::kRowTiles][Shape::kColumnTiles][4] = {};
 
-  for_each_tile<Shape>(map, a, b, splits, shared, [&](const float* a_tile, const float* b_tile) {
+  for_each_tile<Shape>(map, a, b, splits, piece, shared, [&](const float* a_tile, const float* b_tile) {
     const float* const left = a_tile + t * Shape::kRowPitch + row;
     const float* const right = b_tile + t * Shape::kColumnPitch + across * Shape::kWarpColumns + g;
-    if constexpr (Math::kExact)
-      multiply_tile_exactly<Shape, Math>(sums, left, right);
+    if constexpr (Math::kFresh)
+      multiply_tile_freshly<Shape, Math>(sums, left, right);
     else
       multiply_tile<Shape, Math>(sums, left, right);
   });
 
   // Only now, so that the loop has its registers.
   const Writer<Shape, typename Math::Output> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits,
-                                                    shared);
+                                                    piece, shared);
   UNROLL
   for (int j = 0; j < Shape::kColumnTiles; ++j) {
     UNROLL
@@ -182,10 +192,14 @@ template <typename Shape, typename Math>
 void launch_tensor(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
                    Queue& queue) {
   using Loaded = typename Math::Loaded;
-  launch(tensor_product<Shape, Math>, grid_of<Shape>(product.map, product.cut.splits), Shape::kThreads,
-         sizeof(Shared<Shape>), queue, product.map, static_cast<const Loaded*>(tensors.a),
-         static_cast<const Loaded*>(tensors.b), static_cast<typename Math::Output*>(tensors.d),
-         tensors.partials, product.cut.splits);
+  const int splits = product.cut.splits;
+  const bool whole = sizeof(typename Math::Output) < sizeof(float);
+  const int pieces = whole ? 1 : implicit_gemm::pieces(product.map, splits, Shape::kDepth);
+  for (int piece = 0; piece < pieces; ++piece)
+    launch(tensor_product<Shape, Math>, grid_of<Shape>(product.map, splits), Shape::kThreads,
+           sizeof(Shared<Shape>), queue, product.map, static_cast<const Loaded*>(tensors.a),
+           static_cast<const Loaded*>(tensors.b), static_cast<typename Math::Output*>(tensors.d),
+           tensors.partials, splits, whole ? kWhole : piece);
 }
 
 using Large = TensorShape<128, 128, 256, 64>;

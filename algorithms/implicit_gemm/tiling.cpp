@@ -30,6 +30,11 @@ double cost(const IndexMap& map, const Tile& tile, int splits, const Machine& ma
 
 }  // namespace
 
+int pieces(const IndexMap& map, int splits, int depth) {
+  const int64_t part = ceil_div(ceil_div(map.depth, depth), splits) * depth;
+  return static_cast<int>(std::max(ceil_div(part, kLongestSum), int64_t{1}));
+}
+
 int64_t partial_elements(const IndexMap& map, int splits) {
   return splits == 1 ? 0 : int64_t{map.rows} * map.columns * map.groups * splits;
 }

@@ -31,6 +31,10 @@ inline constexpr std::array kWidenedTiles{kTensorTiles[1]};
 // Depths that a block takes at a time; the depth is padded to a multiple.
 inline constexpr int kSimtDepth = 8, kTensorDepth = 16;
 
+// Depths that a block adds up in one launch, at most: an FP32 sum's error grows with the square root of its
+// length, a tensor core's with the length (docs/emulator.md). Longer parts take a launch for each piece.
+inline constexpr int kLongestSum = 16384;
+
 // What the multiplication is weighed against when the depth is split: multiply-adds of one multiprocessor in
 // the time in which it gets a byte from memory, and in a launch.
 struct Machine {
@@ -45,6 +49,10 @@ struct Cut {
   int splits = 1;
   bool operator==(const Cut&) const = default;
 };
+
+// Pieces of at most kLongestSum in the longest part of a split depth, of which `depth` are taken at a time;
+// at least 1.
+int pieces(const IndexMap& map, int splits, int depth);
 
 // Partial sums of all splits; 0 for one split.
 int64_t partial_elements(const IndexMap& map, int splits);
