@@ -27,6 +27,12 @@ __host__ __device__ constexpr uint32_t scattered_operands(uint32_t index) {
   return (bits & 0x807fe000u) | 0x3f000000u;
 }
 
+// Signs and fractions differ, exponents do not.
+static_assert(scattered_operands<float>(1) != scattered_operands<float>(2));
+static_assert((scattered_operands<float>(1) & 0x7f800000u) == 0x3f000000u);
+static_assert((scattered_operands<__half>(1) & 0x7c007c00u) == 0x38003800u);
+static_assert((scattered_operands<__nv_bfloat16>(1) & 0x7f807f80u) == 0x3f003f00u);
+
 // Of either sign, of a magnitude in [0.5, 1).
 __device__ inline float scattered_value(uint32_t index) {
   return __uint_as_float((scattered_bits(index) & 0x807fffffu) | 0x3f000000u);

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/cuda/check.hpp"
 #include "bench/device/cuda/context_errors.hpp"
 #include "bench/device/cuda/cuda.hpp"
+#include "bench/device/cuda/cuda_queue.hpp"
 #include "bench/device/cuda/driver.hpp"
 #include "bench/device/device_error.hpp"
 
@@ -168,6 +170,86 @@ TEST_F(OnAGpu, ATimingHasThePhasesThatWereMarked) {
   EXPECT_LT(timing.seconds, 1) << "the blocker's time is in it";
   EXPECT_TRUE(timing.phase_seconds[static_cast<size_t>(Phase::product)].has_value());
   EXPECT_FALSE(timing.phase_seconds[static_cast<size_t>(Phase::inverse)].has_value());
+}
+
+TEST_F(OnAGpu, ATimingHoldsItsWorkBackAndCountsIt) {
+  const auto queue = device_->make_queue();
+  for (int timing = 0; timing < 3; ++timing) {
+    queue->begin_timing();
+    cuda_queue(*queue).stream_for(3);
+    const Timing timed = queue->end_timing();
+    EXPECT_EQ(timed.held, true);
+    EXPECT_EQ(timed.operations, 3);
+  }
+  queue->hold_back(false);
+  queue->begin_timing();
+  EXPECT_EQ(queue->end_timing().held, false);
+}
+
+TEST_F(OnAGpu, AHostThatWaitsForWorkThatIsHeldBackIsLetGoOn) {
+  const auto queue = device_->make_queue();
+  for (int timing = 0; timing < 2; ++timing) {
+    queue->begin_timing();
+    check(cudaStreamSynchronize(cuda_queue(*queue).stream_for(0)), "cudaStreamSynchronize");
+    EXPECT_EQ(queue->end_timing().held, false);
+    queue->begin_timing();
+    EXPECT_EQ(queue->end_timing().held, true) << "and the next one is held again";
+  }
+}
+
+TEST_F(OnAGpu, AFullQueueOfLaunchesIsLetGo) {
+  const auto queue = device_->make_queue();
+  const Event event = make_event();
+  queue->begin_timing();
+  cudaStream_t stream = cuda_queue(*queue).stream_for(1);  // and more than that follows
+  for (int i = 0; i < 3000; ++i) check(cudaEventRecord(event.get(), stream), "cudaEventRecord");
+  EXPECT_EQ(queue->end_timing().held, false);
+}
+
+TEST_F(OnAGpu, MoreOperationsThanCanBeHeldBackAreNot) {
+  const auto queue = device_->make_queue();
+  const int64_t most = queue->most_held_operations().value();
+  const Event event = make_event();
+  for (const int64_t operations : {most, most + 1}) {
+    queue->begin_timing();
+    for (int64_t i = 0; i < operations; ++i)
+      check(cudaEventRecord(event.get(), cuda_queue(*queue).stream_for(1)), "cudaEventRecord");
+    const Timing timing = queue->end_timing();
+    EXPECT_EQ(timing.held, operations == most);
+    EXPECT_EQ(timing.operations, operations);
+  }
+}
+
+TEST_F(OnAGpu, TheFirstLaunchOfAKernelIsNotHeldBack) {
+  const auto queue = device_->make_queue();
+  const char kernel = 0;  // nothing is launched
+  for (const bool again : {false, true}) {
+    queue->begin_timing();
+    cuda_queue(*queue).stream_for_kernel(&kernel);
+    EXPECT_EQ(queue->end_timing().held, again);
+  }
+}
+
+TEST_F(OnAGpu, IsBurntInAlthoughItsKernelIsNotLoadedYet) {
+  EXPECT_NO_THROW(burn_in(*device_, 1e-3));
+}
+
+TEST_F(OnAGpu, MemoryIsFilledToTheLastByte) {
+  const std::vector<unsigned char> zeros((size_t{3} << 20) + 5);
+  Buffer buffer(*device_, zeros.size());
+  buffer.upload(zeros.data(), zeros.size());
+  buffer.fill_with_nan();
+  std::vector<unsigned char> back(zeros.size());
+  buffer.download(back.data(), back.size());
+  EXPECT_TRUE(std::all_of(back.begin(), back.end(), [](unsigned char byte) { return byte == 0xff; }));
+  EXPECT_TRUE(buffer.guards_intact());
+}
+
+TEST_F(OnAGpu, LeavesMemoryForWhatIsLoadedLater) {
+  EXPECT_LE(device_->usable_bytes(), device_->info().memory_bytes - (int64_t{1} << 30));
+  const int64_t before = device_->usable_bytes();
+  const Buffer buffer(*device_, size_t{64} << 20);
+  EXPECT_LE(device_->usable_bytes(), before - (int64_t{64} << 20));
 }
 
 }  // namespace
