@@ -69,8 +69,10 @@ void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, c
       filters.data + (plane - filters.first_plane) * filters.plane + (from - filters.first) * panel_columns_;
   float* const c =
       work.products + plane * products_.plane + tiles.begin * products_.row + panel * products_.panel;
-  gemm_rows(a, tiles_.row, {b}, c, products_.row, tiles.count, panel_columns_, depth,
-            from == begin ? GemmMode::overwrite : GemmMode::add, ahead);
+  const int64_t run = ceil_div(depth, ceil_div(depth, kLongestRun));
+  for (int64_t k = 0; k < depth; k += run)
+    gemm_rows(a + k, tiles_.row, {b + k * panel_columns_}, c, products_.row, tiles.count, panel_columns_,
+              std::min(run, depth - k), from == begin && k == 0 ? GemmMode::overwrite : GemmMode::add, ahead);
 }
 
 void ConvolutionPlan::write(const Work& work, const VectorUnit& unit) const {

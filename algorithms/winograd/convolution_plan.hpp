@@ -4,6 +4,7 @@
 // filters are transformed, and where to: planes_plan.cpp, few_tiles_plan.cpp, point_rows_plan.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,10 +20,14 @@ class ConvolutionPlan : public Plan {
  public:
   int64_t workspace_bytes() const override { return arena_.bytes(); }
   std::string implementation() const override { return geometry_.describe(); }
-  // In registers, over the lanes read.
-  double longest_sum() const override { return static_cast<double>(depth_); }
+  double longest_sum() const override {
+    return static_cast<double>(std::min(depth_, kLongestRun) + ceil_div(depth_, kLongestRun));
+  }
 
  protected:
+  // Lanes that are summed in registers before they are added to the products: rounding errors grow with the
+  // number of additions that follow one another.
+  static constexpr int64_t kLongestRun = 768;
   ConvolutionPlan(const Geometry& geometry, const PlanOptions& options);
 
   // One group's block: its tensors, and the planes of its tiles and products.

@@ -12,6 +12,7 @@
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/winograd/block_plan.hpp"
 #include "algorithms/winograd/filter_transform.hpp"
+#include "algorithms/winograd/operations.hpp"
 #include "algorithms/winograd/plans.hpp"
 
 namespace convscope::winograd {
@@ -20,6 +21,9 @@ namespace {
 // Tiles that are summed in registers before they are added to the products: rounding errors grow with the
 // number of additions that follow one another.
 constexpr int64_t kLongestRun = 256;
+// Such sums that are added to the products one after the other, where all of them would be too many: then the
+// products are added to totals, and start again.
+constexpr int64_t kMostAdditions = 256;
 
 class FilterGradientPlan final : public Plan {
  public:
@@ -34,12 +38,25 @@ class FilterGradientPlan final : public Plan {
   // One group's block: its tensors, planes and sums.
   struct Work {
     const Block& block;
-    bool first;  // whether the sums start with it
+    bool first;  // whether its products are the first of a sum
     const float *input, *output;
     float *gradients, *data, *products;
     Scratch scratch;
   };
   Work work(const ConvArgs& args, int64_t group, int64_t slice, int64_t block) const;
+  void cut_blocks(BlockBytes bytes, const DeviceInfo& device, const PlanOptions& options);
+  int64_t additions_of_a_block() const;
+  int64_t blocks_of_a_slice() const { return ceil_div(static_cast<int64_t>(blocks_.size()), slices_); }
+  // Whether products start again with this block of a slice, those before being in the totals.
+  bool starts(int64_t slice, int64_t block) const {
+    const int64_t number = block - first_block(slice);
+    return number == 0 || (together_blocks_ > 0 && number % together_blocks_ == 0);
+  }
+  // Whether they are added to the totals behind this block.
+  bool is_total(int64_t slice, int64_t block) const {
+    return together_blocks_ > 0 && (block + 1 == first_block(slice + 1) || starts(slice, block + 1));
+  }
+  void add_to_totals(float* workspace, int64_t slice, int64_t block, int64_t begin, int64_t end) const;
   void shape_products(int64_t rows, int64_t panels);
   void shape_planes(const Block& block);
   bool take_whole(const DeviceInfo& device, const PlanOptions& options);
@@ -57,6 +74,11 @@ class FilterGradientPlan final : public Plan {
   void multiply(const Work& work, int64_t index) const;
   void multiply_and_invert(const Work& work, int64_t index, float* filter) const;
   void add_slices(float* products) const;
+  // The two ways through the blocks of a group; inside a parallel region.
+  void run_slices(const ConvArgs& args, int64_t group) const;
+  void run_shared(const ConvArgs& args, int64_t group, float* filter) const;
+  // Where the sums over all blocks of the slices are.
+  int64_t sums_at() const { return together_blocks_ > 0 ? totals_at_ : products_at_; }
   void invert(const float* products, int64_t index, float* filter, const Scratch& scratch) const;
 
   const Geometry geometry_;
@@ -67,6 +89,7 @@ class FilterGradientPlan final : public Plan {
   PlaneLayout gradients_, data_, products_;
   int64_t planes_at_ = 0, planes_floats_ = 0;  // of the gradients and data of one block
   int64_t products_at_ = 0, product_floats_ = 0;
+  int64_t totals_at_ = 0, together_blocks_ = 0;  // blocks whose products are one term of the totals; 0: none
   int64_t together_;
   std::vector<Block> blocks_;
   int64_t slices_ = 1;
@@ -97,10 +120,30 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   // Panels are rounded, and then the planes of them.
   const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  BlockBytes bytes{.strip = strip_floats * kFloat,
-                   .stationary = product_floats_ * kFloat,
-                   .fixed = arena_.bytes() + threads_ * product_floats_ * kFloat,
-                   .padding = padding_floats * kFloat};
+  const BlockBytes bytes{.strip = strip_floats * kFloat,
+                         .stationary = product_floats_ * kFloat,
+                         .fixed = arena_.bytes() + threads_ * product_floats_ * kFloat,
+                         .padding = padding_floats * kFloat};
+  const auto cut = [&](int64_t reserved) {
+    PlanOptions left = options;
+    left.workspace_cap -= reserved;
+    cut_blocks(bytes, device, left);
+  };
+  cut(0);
+  // A cap too small for the totals that it makes necessary is exceeded.
+  if (!products_stay_ && longest_sum() > most_additions(geometry_)) {
+    cut(product_floats_ * slices_ * kFloat);
+    together_blocks_ = std::max<int64_t>(kMostAdditions / additions_of_a_block(), 1);
+  }
+  products_at_ = arena_.take(product_floats_ * (products_stay_ ? threads_ : slices_));
+  planes_at_ = arena_.take(planes_floats_ * slices_);
+  if (together_blocks_ > 0) totals_at_ = arena_.take(product_floats_ * slices_);
+}
+
+void FilterGradientPlan::cut_blocks(BlockBytes bytes, const DeviceInfo& device, const PlanOptions& options) {
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  slices_ = 1;
+  blocks_.clear();
   // A slice is read and written for every block, and read again when it is added: little of what a thread
   // does only if its caches hold it and it has many tiles.
   constexpr int64_t kLeastTiles = 8;  // in bytes of planes, times a slice
@@ -114,8 +157,6 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
     blocks_ = cut_into_blocks(geometry_, bytes, device, options);
   }
   shape_planes(blocks_.front());
-  products_at_ = arena_.take(product_floats_ * (products_stay_ ? threads_ : slices_));
-  planes_at_ = arena_.take(planes_floats_ * slices_);
 }
 
 void FilterGradientPlan::shape_planes(const Block& block) {
@@ -162,7 +203,7 @@ FilterGradientPlan::Work FilterGradientPlan::work(const ConvArgs& args, int64_t 
   float* const gradients = workspace + planes_at_ + slice * planes_floats_;
   const TensorView &image = geometry_.image, &signal = geometry_.signal;
   return {blocks_[static_cast<size_t>(block)],
-          block == first_block(slice),
+          starts(slice, block),
           static_cast<const float*>(args.input) + group * image.channels * image.shape.stride[1],
           static_cast<const float*>(args.output) + group * signal.channels * signal.shape.stride[1],
           gradients,
@@ -209,10 +250,15 @@ void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel
   }
 }
 
+int64_t FilterGradientPlan::additions_of_a_block() const {
+  return ceil_div(blocks_.front().strips() * geometry_.tile_columns(), kLongestRun);
+}
+
 double FilterGradientPlan::longest_sum() const {
-  const int64_t tiles = blocks_.front().strips() * geometry_.tile_columns();
-  const int64_t blocks = ceil_div(static_cast<int64_t>(blocks_.size()), slices_);
-  return static_cast<double>(std::min(tiles, kLongestRun) + blocks * ceil_div(tiles, kLongestRun) + slices_);
+  const int64_t tiles = blocks_.front().strips() * geometry_.tile_columns(), blocks = blocks_of_a_slice();
+  const int64_t together = together_blocks_ > 0 ? std::min(together_blocks_, blocks) : blocks;
+  return static_cast<double>(std::min(tiles, kLongestRun) + together * additions_of_a_block() +
+                             ceil_div(blocks, together) + slices_);
 }
 
 void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
@@ -245,6 +291,15 @@ void FilterGradientPlan::multiply_and_invert(const Work& work, int64_t index, fl
                                 work.scratch);
 }
 
+// The floats [begin, end) of a slice's products, to its totals.
+void FilterGradientPlan::add_to_totals(float* workspace, int64_t slice, int64_t block, int64_t begin,
+                                       int64_t end) const {
+  const float* const products = workspace + products_at_ + slice * product_floats_;
+  float* const totals = workspace + totals_at_ + slice * product_floats_;
+  const bool first = block - first_block(slice) < together_blocks_;
+  for (int64_t i = begin; i < end; ++i) totals[i] = first ? products[i] : totals[i] + products[i];
+}
+
 // In the order of the slices, so that a given number of threads gives the same bits.
 void FilterGradientPlan::add_slices(float* products) const {
 #pragma omp for schedule(static)
@@ -252,45 +307,60 @@ void FilterGradientPlan::add_slices(float* products) const {
     for (int64_t slice = 1; slice < slices_; ++slice) products[i] += products[slice * product_floats_ + i];
 }
 
+void FilterGradientPlan::run_slices(const ConvArgs& args, int64_t group) const {
+  float* const workspace = static_cast<float*>(args.workspace);
+#pragma omp for schedule(static)
+  for (int64_t slice = 0; slice < slices_; ++slice)
+    for (int64_t n = first_block(slice); n < first_block(slice + 1); ++n) {
+      const Work own = work(args, group, slice, n);
+      for (int64_t i = 0; i < units_of_data(own.block); ++i) transform_data(own, i);
+      for (int64_t i = 0; i < units_of_gradients(own.block); ++i) transform_gradients(own, i);
+      for (int64_t i = 0; i < units_multiplied(); ++i) multiply(own, i);
+      if (is_total(slice, n)) add_to_totals(workspace, slice, n, 0, product_floats_);
+    }
+  add_slices(workspace + sums_at());
+}
+
+void FilterGradientPlan::run_shared(const ConvArgs& args, int64_t group, float* filter) const {
+  constexpr int64_t kFloatsTogether = 4096;
+  for (int64_t n = 0; n < first_block(1); ++n) {
+    Work shared = work(args, group, 0, n);
+#pragma omp for schedule(static) nowait
+    for (int64_t i = 0; i < units_of_data(shared.block); ++i) transform_data(shared, i);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < units_of_gradients(shared.block); ++i) transform_gradients(shared, i);
+    if (products_stay_) {
+      shared.products += omp_get_thread_num() * product_floats_;
+#pragma omp for schedule(static)
+      for (int64_t i = 0; i < units_of_products(); ++i) multiply_and_invert(shared, i, filter);
+    } else {
+#pragma omp for schedule(dynamic, 4)
+      for (int64_t i = 0; i < units_multiplied(); ++i) multiply(shared, i);
+    }
+    if (!is_total(0, n)) continue;
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < product_floats_; i += kFloatsTogether)
+      add_to_totals(static_cast<float*>(args.workspace), 0, n, i,
+                    std::min(i + kFloatsTogether, product_floats_));
+  }
+}
+
 void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
-  float* const products = static_cast<float*>(args.workspace) + products_at_;
+  float* const workspace = static_cast<float*>(args.workspace);
   const ConvProblem& problem = geometry_.problem;
   const int64_t filter_group = problem.elements(Role::filter) / problem.groups;
 #pragma omp parallel num_threads(threads_)
   for (int64_t group = 0; group < problem.groups; ++group) {
     float* const filter = static_cast<float*>(args.filter) + group * filter_group;
-    if (slices_ > 1) {
-#pragma omp for schedule(static)
-      for (int64_t slice = 0; slice < slices_; ++slice)
-        for (int64_t n = first_block(slice); n < first_block(slice + 1); ++n) {
-          const Work own = work(args, group, slice, n);
-          for (int64_t i = 0; i < units_of_data(own.block); ++i) transform_data(own, i);
-          for (int64_t i = 0; i < units_of_gradients(own.block); ++i) transform_gradients(own, i);
-          for (int64_t i = 0; i < units_multiplied(); ++i) multiply(own, i);
-        }
-      add_slices(products);
-    } else {
-      for (int64_t n = 0; n < first_block(1); ++n) {
-        Work shared = work(args, group, 0, n);
-#pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < units_of_data(shared.block); ++i) transform_data(shared, i);
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < units_of_gradients(shared.block); ++i) transform_gradients(shared, i);
-        if (products_stay_) {
-          shared.products += omp_get_thread_num() * product_floats_;
-#pragma omp for schedule(static)
-          for (int64_t i = 0; i < units_of_products(); ++i) multiply_and_invert(shared, i, filter);
-        } else {
-#pragma omp for schedule(dynamic, 4)
-          for (int64_t i = 0; i < units_multiplied(); ++i) multiply(shared, i);
-        }
-      }
-    }
+    if (slices_ > 1)
+      run_slices(args, group);
+    else
+      run_shared(args, group, filter);
     if (products_stay_) continue;
-    const Scratch scratch = scratch_.of_thread(static_cast<float*>(args.workspace), omp_get_thread_num());
+    const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < ceil_div(rows_, FilterTransform::kDepthChunk) * signal_vectors_; ++i)
-      invert(products, i, filter, scratch);
+      invert(workspace + sums_at(), i, filter, scratch);
   }
 }
 

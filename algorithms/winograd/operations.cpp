@@ -6,6 +6,7 @@
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/plans.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
+#include "bench/algorithm/predicted_error.hpp"
 
 namespace convscope::winograd {
 namespace {
@@ -116,6 +117,11 @@ TermGrowth term_growth(const Geometry& geometry) {
   };
   const SquaredGrowth h = squared(geometry.h), w = squared(geometry.w);
   return {std::sqrt(h.largest * w.largest), std::sqrt(h.mean * w.mean)};
+}
+
+double most_additions(const Geometry& geometry) {
+  constexpr double kMostError = 2e-5 * kPredictedPartOfGate * 0.95;
+  return longest_sum_within(kMostError, sum_growth(geometry));
 }
 
 double sum_growth(const Geometry& geometry) {

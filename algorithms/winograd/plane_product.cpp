@@ -7,7 +7,6 @@
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/operations.hpp"
 #include "algorithms/winograd/vector_kernels.hpp"
-#include "bench/algorithm/predicted_error.hpp"
 
 namespace convscope::winograd {
 namespace {
@@ -189,9 +188,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
   constexpr int kMostSplits = 8;
   const int64_t batch = geometry.problem.batch;
   const int most_splits = is_backward_filter(geometry) ? kMostSplits : 1;
-  // Of verification's gate (bench/verify) as much as may be predicted, and a little less.
-  constexpr double kMostError = 2e-5 * kPredictedPartOfGate * 0.95;
-  const double most_additions = longest_sum_within(kMostError, sum_growth(geometry));
+  const double most = most_additions(geometry);
   Chunking best;
   double least = 0, least_excess = 0;  // of the best
   int64_t last = 0;
@@ -207,7 +204,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
         break;
       const double seconds =
           seconds_of_chunk(geometry, chunk, machine) * static_cast<double>((batch + images - 1) / images);
-      const double excess = std::max(0.0, longest_sum(geometry, chunk) - most_additions);
+      const double excess = std::max(0.0, longest_sum(geometry, chunk) - most);
       if (least == 0 || std::pair(excess, seconds) < std::pair(least_excess, least)) {
         least = seconds;
         least_excess = excess;

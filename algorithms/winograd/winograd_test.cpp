@@ -174,6 +174,37 @@ TEST_F(Winograd, GivesTheSameBitsAgainWhereThreadsSumAGradientApart) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(result(variant("mixed"), problem, {.threads = 2}), once);
 }
 
+// Under a small cap a block is a row of tiles, and there are 1400 of them.
+TEST_F(Winograd, AddsTheSumsOfManyBlocksInTwoLevels) {
+  const ConvProblem problem =
+      parse_problem("backward_filter fp32 nchw n=700 c=4 hw=12x12 k=5 rs=3x3 pad=1x1");
+  const Algorithm& mixed = variant("mixed");
+  for (const int threads : {1, 2}) {
+    const int64_t least =
+        mixed.plan(problem, device_, {.workspace_cap = 0, .threads = threads})->workspace_bytes();
+    for (const int64_t cap : {int64_t{0}, least, least * 3 / 2, least * 2, least * 3}) {
+      const PlanOptions options{.workspace_cap = cap, .threads = threads};
+      const auto plan = mixed.plan(problem, device_, options);
+      EXPECT_LT(plan->longest_sum(), 1100) << cap;
+      EXPECT_LE(plan->workspace_bytes(), std::max(cap, least));
+      expect_right(mixed, problem, options);
+    }
+  }
+}
+
+// A piece of the depth at a time is added to the products.
+TEST_F(Winograd, IsRightWhereChannelsAreMoreThanAProductSumsAtOnce) {
+  for (const char* line : {"forward fp32 nhwc n=1 c=1700 hw=6x6 k=5 rs=3x3 pad=1x1",
+                           "backward_data fp32 nchw n=40 c=33 hw=6x6 k=1700 rs=3x3 pad=1x1",
+                           "forward fp32 nchw n=9 c=70 hw=19x19 k=40 rs=11x11 stride=4x4"})
+    for (const char* name : {"mixed", "polyphase"}) {
+      const ConvProblem problem = parse_problem(line);
+      if (!variant(name).supports(problem, device_.info())) continue;
+      EXPECT_LT(variant(name).plan(problem, device_, {})->longest_sum(), 800);
+      expect_right(variant(name), problem);
+    }
+}
+
 TEST_F(Winograd, IsRightWhereEachThreadHasBlocksOfItsOwn) {
   // 31 rows are 6 and five times 5: the second thread has no tile with all points.
   for (const char* shape :
