@@ -58,7 +58,8 @@ void check_operand(const DeviceMemory& memory, const char* name, const Matrix<T>
 
 template <typename T>
 void multiply_checked(const Product<T>& product, Queue& queue) {
-  DeviceMemory& memory = EmulatorQueue::of(queue, "blas").memory();
+  EmulatorQueue& own = EmulatorQueue::of(queue, "blas");
+  DeviceMemory& memory = own.memory();
   if (product.rows <= 0 || product.columns <= 0 || product.batch <= 0) return;
   if (product.c.op != MatrixOp::none) throw DeviceError("blas: C cannot be transposed");
   if (product.depth > 0) {
@@ -66,6 +67,7 @@ void multiply_checked(const Product<T>& product, Queue& queue) {
     check_operand(memory, "B", product.b, product.depth, product.columns, product.batch);
   }
   check_operand(memory, "C", product.c, product.rows, product.columns, product.batch);
+  if (!own.computes("blas")) return;
   const DeviceMemory::Access access(memory);
   multiply_rows(product);
 }

@@ -12,14 +12,14 @@ class DeviceMemory {
   DeviceMemory() = default;
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
-  ~DeviceMemory();
+  virtual ~DeviceMemory();
 
-  void* allocate(size_t bytes);  // aligned to a page; throws std::bad_alloc
-  void release(void* data) noexcept;
+  virtual void* allocate(size_t bytes);  // aligned to a page; throws std::bad_alloc
+  virtual void release(void* data) noexcept;
   // Part of an allocation that is open for copies only.
   void protect(const void* data, size_t bytes);
   // True where all of [data, data + bytes) is one allocation's, its end included.
-  bool contains(const void* data, size_t bytes) const;
+  virtual bool contains(const void* data, size_t bytes) const;
 
   // Opens the memory for as long as it lives, to kernels and libraries without its protected parts. One at a
   // time.

@@ -52,24 +52,24 @@ void EmulatorQueue::launch(const LaunchGrid<dim3>& grid, dim3 block, size_t smem
                        .error = {}};
   {
     const DeviceMemory::Access access(memory_);
-    run_blocks(run);
+    run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()));
   }
   if (!run.error.empty()) throw DeviceError(where + ": " + run.error);
 }
 
-void EmulatorQueue::run_blocks(executor::Launch& launch) {
-  std::vector<size_t> order;
-  if (options_.order == EmulatorOrder::random) {
-    order.resize(launch.blocks());
-    std::iota(order.begin(), order.end(), size_t{0});
+std::vector<size_t> EmulatorQueue::block_order(size_t blocks) const {
+  std::vector<size_t> order(blocks);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (options_.order == EmulatorOrder::reverse) std::reverse(order.begin(), order.end());
+  if (options_.order == EmulatorOrder::random)
     std::shuffle(order.begin(), order.end(), std::minstd_rand(options_.seed));
-  }
-  const size_t blocks = launch.blocks();
+  return order;
+}
+
+void EmulatorQueue::run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks) {
   executor::tsan::release(&launch.started);
-  for (size_t i = 0; i < blocks && launch.error.empty(); ++i) {
-    size_t block = i;
-    if (options_.order == EmulatorOrder::reverse) block = blocks - 1 - i;
-    if (options_.order == EmulatorOrder::random) block = order[i];
+  for (const size_t block : blocks) {
+    if (!launch.error.empty()) break;
     if constexpr (executor::tsan::kActive)  // a thread of its own, and so static shared memory of its own
       std::thread([&] {
         const executor::tsan::Unwatched unwatched;

@@ -5,17 +5,21 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "bench/device/device.hpp"
 #include "bench/device/emulator/block_runner.hpp"
 #include "bench/device/emulator/device_memory.hpp"
+#include "bench/device/emulator/launch_watch.hpp"
 #include "bench/device/emulator/options.hpp"
 
 namespace convscope::emulated {
 
 class EmulatorQueue final : public Queue {
  public:
-  EmulatorQueue(DeviceMemory& memory, EmulatorOptions options) : memory_(memory), options_(options) {}
+  // `watch`, if any, must outlive the queue.
+  EmulatorQueue(DeviceMemory& memory, EmulatorOptions options, LaunchWatch* watch = nullptr)
+      : memory_(memory), options_(options), watch_(watch) {}
 
   // Throws DeviceError when `queue` is another device's.
   static EmulatorQueue& of(Queue& queue, const char* who);
@@ -25,7 +29,12 @@ class EmulatorQueue final : public Queue {
               std::span<const void* const> pointers, const std::function<void()>& body);
   DeviceMemory& memory() { return memory_; }
 
-  void synchronize() override {}
+  // Whether a library's call is to be computed.
+  bool computes(const char* library) { return watch_ == nullptr || watch_->computes(library); }
+
+  void synchronize() override {
+    if (watch_ != nullptr) watch_->waited();
+  }
   void mark_phases(bool on) override { marks_phases_ = on; }
   void begin_timing() override;
   void phase(Phase phase) override;
@@ -33,10 +42,12 @@ class EmulatorQueue final : public Queue {
   Timing end_timing() override;  // 0 for the whole and for each phase that was marked
 
  private:
-  void run_blocks(executor::Launch& launch);
+  std::vector<size_t> block_order(size_t blocks) const;
+  void run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks);
 
   DeviceMemory& memory_;
   EmulatorOptions options_;
+  LaunchWatch* watch_;
   executor::BlockRunner runner_;
   std::optional<Timing> timing_;
   bool marks_phases_ = true;
