@@ -9,6 +9,7 @@
 
 #include "algorithms/fft/full_size.hpp"
 #include "algorithms/fft/tiled_blocking.hpp"
+#include "bench/algorithm/predicted_error.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/device/emulator/every_order_test.hpp"
@@ -182,6 +183,20 @@ TEST_P(ProductCuda, IsRightInSeveralBlocksOfTheProduct) {
        {"forward n=67 c=9 hw=3x2 k=66 rs=2x2", "backward_data n=18 c=70 hw=3x2 k=17 rs=2x2",
         "backward_filter n=19 c=66 hw=2x3 k=65 rs=1x2"})
     expect_right(parse_problem(line), EmulatorOrder::random);
+}
+// 2048 tiles, one sum in registers.
+TEST_P(ProductCuda, SumsManyTilesWithTheErrorPredicted) {
+  const ConvProblem problem = parse_problem("backward_filter n=32 c=2 hw=112x112 k=2 rs=3x3 pad=1x1");
+  constexpr double kOfTransforms = 5e-7;
+  EmulatorDevice device;
+  const auto plan = algorithm().plan(problem, device, {});
+  EXPECT_GT(plan->longest_sum(), 2 * 2048);
+  const double predicted = predicted_error(plan->longest_sum(), algorithm().sum_growth(problem));
+  const auto queue = device.make_queue();
+  const Accuracy accuracy =
+      Verification(problem, {}).check_again(algorithm(), *plan, device, *queue).accuracy;
+  EXPECT_LT(accuracy.relative_l2.value_or(1), 1.3 * predicted + kOfTransforms);
+  EXPECT_GT(accuracy.relative_l2.value_or(0), 0.3 * predicted);
 }
 TEST_P(ProductCuda, IsRightOnTheThirdLayerOfAlexNetWithFewerChannels) {
   expect_right_in_all_forms("n=2 c=16 hw=13x13 k=24 rs=3x3 pad=1x1");
