@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <stdexcept>
 
 #include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
@@ -242,6 +243,17 @@ TEST_F(Isolation, MeasuresCeilingsInAWorker) {
   ASSERT_TRUE(ceilings);
   EXPECT_EQ(ceilings->threads, 1);
   EXPECT_GT(ceilings->fma_flops, 0);
+}
+
+TEST_F(Isolation, SaysWhatKeptTheCeilingsFromBeingMeasured) {
+  const testing::FaultyDevice device("!!");
+  try {
+    measure_ceilings_isolated(DeviceKind::cpu, 1, 0, registry_, options_, stop_);
+    FAIL() << "the device was busy";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "the ceilings of cpu are unknown: CUDA-capable device(s) is/are busy or unavailable");
+  }
 }
 
 }  // namespace

@@ -119,10 +119,11 @@ TEST(Options, OfTheOtherVerbsAreRead) {
   EXPECT_EQ(list.config, "a.json");
   EXPECT_TRUE(list.json);
   EXPECT_TRUE(std::get<InfoOptions>(parse({"info", "--json"})).json);
-  const auto explain = std::get<ExplainOptions>(
-      parse({"explain", "n=1", "--threads", "2", "--cache", "hot", "--workspace-cap", "inf"}));
+  const auto explain = std::get<ExplainOptions>(parse({"explain", "n=1", "--threads", "2", "--cache", "hot",
+                                                       "--workspace-cap", "inf", "--device", "cuda:1"}));
   EXPECT_EQ(explain.problem, "n=1");
   EXPECT_EQ(explain.threads, 2);
+  EXPECT_EQ(explain.device, DeviceId(DeviceKind::cuda, 1));
   EXPECT_EQ(explain.cache, CacheState::hot);
   EXPECT_EQ(explain.workspace_cap, std::nullopt);
   const auto exec =
@@ -170,6 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"merge", "a"}, {"--out"}}, Wrong{{"csv"}, {"RESULTS"}}, Wrong{{"explain"}, {"PROBLEM"}},
         Wrong{{"explain", "n=1", "--cache", "warm"}, {"--cache", "warm", "cold"}},
         Wrong{{"explain", "n=1", "--workspace-cap", "lots"}, {"--workspace-cap", "lots"}},
+        Wrong{{"explain", "n=1", "--device", "gpu"}, {"--device", "\"gpu\"", "did you mean \"cuda\"?"}},
         Wrong{{"list"}, {"WHAT"}}));
 
 TEST(Help, OfEveryVerbHasAnExample) {

@@ -147,6 +147,17 @@ TEST(ListDevices, ShowsTheMachine) {
   EXPECT_EQ(json[0]["cores"], 2);
 }
 
+TEST(ListDevices, ShowsEveryGpuUnderTheNameThatTheFlagTakes) {
+  DeviceInfo first = machine(), second = machine();
+  first.kind = second.kind = DeviceKind::cuda;
+  second.index = 1;
+  const DeviceList devices{{machine(), first, second}, {}};
+  const std::string text = output_of([&](auto& out) { list_devices(out, devices, false); });
+  EXPECT_THAT(text, AllOf(HasSubstr("\n  cpu "), HasSubstr("\n  cuda:0 "), HasSubstr("\n  cuda:1 ")));
+  const Json json = Json::parse(output_of([&](auto& out) { list_devices(out, devices, true); }));
+  EXPECT_EQ(json[2]["index"], 1);
+}
+
 TEST(ListLayers, ShowsTheConfig) {
   Suite suite;
   suite.name = "tiny";

@@ -39,6 +39,16 @@ TEST(Environment, NamesBuildLibrariesSystemAndProcessor) {
   EXPECT_GT(json["state"]["available_memory_bytes"].get<int64_t>(), int64_t{1} << 20);
 }
 
+TEST(Environment, NamesEveryGpuWithItsIndex) {
+  DeviceInfo first, second;
+  first.kind = second.kind = DeviceKind::cuda;
+  second.index = 1;
+  const auto json = describe_environment({first, second}, {});
+  EXPECT_EQ(json["gpu"]["index"], 0);
+  ASSERT_EQ(json["other_gpus"].size(), 1u);
+  EXPECT_EQ(json["other_gpus"][0]["index"], 1);
+}
+
 TEST(Environment, WritesTheTimeAsUtc) {
   EXPECT_THAT(utc_now(), MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"));
 }
