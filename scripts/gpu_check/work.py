@@ -21,7 +21,9 @@ SAVE_SECONDS = 2.0  # how much of a stage's time a kill may leave uncounted
 GROUP_SECONDS, CANDIDATE_SECONDS = 3.0, 0.6
 SHORTEST_LIMIT, LONGEST_LIMIT = 0.1, 0.7  # --time-limit, in seconds a candidate
 FILL = 0.8  # of a turn that a run is planned to take
-CANDIDATE_LIMIT = 20  # --stage-limit, in seconds of one stage of one candidate
+# --stage-limit, in seconds of one stage of one candidate. The first that asks cuDNN waits until its libraries
+# are read from the disk, a gigabyte and more; Find and autotuning try everything while they plan.
+CANDIDATE_LIMIT, PROFILING_LIMIT = 30, 90
 ATTEMPTS = 2  # at a run that ends before its end
 
 
@@ -92,7 +94,7 @@ def _command(desk: Desk, stage: Stage, seconds: float) -> list[str]:
         return command
     command += ["--out", str(run)]
     if desk.stage_limit:
-        command += ["--stage-limit", str(CANDIDATE_LIMIT)]
+        command += ["--stage-limit", str(PROFILING_LIMIT if stage.cudnn else CANDIDATE_LIMIT)]
     if stage.weight:
         plan = dry_run(desk, stage, min(30, seconds / 4))
         command += ["--time-limit", str(time_limit(plan, FILL * seconds))]

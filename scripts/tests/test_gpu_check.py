@@ -54,11 +54,15 @@ class Bundle:
         )
         return [sys.executable, "-c", code, str(self.folder), *map(str, arguments)]
 
-    def check(self, *arguments, **more):
+    def check(self, *arguments, environment=None, timeout=60, **more):
         # Without the folders where a real nvidia-smi and compute-sanitizer may be.
-        environment = {"PATH": "/usr/bin:/bin"}
         return subprocess.run(
-            self.command(*arguments), capture_output=True, text=True, env=environment, timeout=60, **more
+            self.command(*arguments),
+            capture_output=True,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", **(environment or {})},
+            timeout=timeout,
+            **more,
         )
 
     def calls(self):
@@ -102,6 +106,10 @@ def test_all_of_it_passes_and_the_summary_has_alexnets_table(bundle, tmp_path):
     assert any(call.startswith("verify") and "chwn" in call for call in calls)
     assert any("--record" in call for call in calls)
     assert any("--aa" in call for call in calls)
+    # Find and autotuning try everything while they plan, which is not silence.
+    profiling = [call for call in calls if "autotune" in call and "--out" in call]
+    assert all("--stage-limit 90" in call for call in profiling)
+    assert profiling
     assert (out / "cudnn-answers.json").is_file()
 
 
