@@ -89,10 +89,15 @@ ConvProblem with_rows(const ConvProblem& problem, int64_t rows) {
 }
 
 int64_t longest_sum_of(const std::vector<Correlation>& correlations, int64_t channels) {
-  size_t taps = 0;
+  const auto most_taps = [](const Axis& axis) {
+    int64_t most = 0;
+    for (int64_t i = 0; i < axis.count; ++i) most = std::max(most, axis.taps_inside(i, i + 1).size());
+    return most;
+  };
+  int64_t taps = 0;
   for (const Correlation& one : correlations)
-    taps = std::max(taps, one.rows.taps.size() * one.columns.taps.size());
-  return static_cast<int64_t>(taps) * channels;
+    taps = std::max(taps, most_taps(one.rows) * most_taps(one.columns));
+  return taps * channels;
 }
 
 std::vector<Range> balanced_parts(int64_t count, int64_t most) {

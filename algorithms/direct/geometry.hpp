@@ -55,7 +55,7 @@ Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent
 // divisor of their number. Tensors keep their memory order.
 ConvProblem with_rows(const ConvProblem& problem, int64_t rows);
 
-// Terms of the longest sum of the correlations over `channels` of the read tensor.
+// Terms of the longest sum of the correlations over `channels` of the read tensor, padding left out.
 int64_t longest_sum_of(const std::vector<Correlation>& correlations, int64_t channels);
 
 // Splits `count` into ceil(count / most) parts that differ by at most one.

@@ -31,10 +31,15 @@ class DirectFilter {
   }
 
   int64_t bytes() const { return floats_ * static_cast<int64_t>(sizeof(float)); }
-  // Terms of the longest sum of a phase.
+  // Terms of the longest sum of a phase. Taps on padding add zeros, which are no terms.
   double longest_sum() const {
-    int taps = 0;
-    for (const DirectPhase& phase : phases_) taps = std::max(taps, phase.y.taps * phase.x.taps);
+    const Extent2 read = problem_.pass == Pass::forward ? problem_.input : problem_.output();
+    const auto inside = [](const direct::AxisPhase& axis, int64_t size) {
+      return std::min<int64_t>(axis.taps, (size + axis.read_tap_step - 1) / axis.read_tap_step);
+    };
+    int64_t taps = 0;
+    for (const DirectPhase& phase : phases_)
+      taps = std::max(taps, inside(phase.y, read.h) * inside(phase.x, read.w));
     return static_cast<double>(taps) * channels_.read;
   }
   int64_t channel_tiles() const { return (channels_.written + 63) / 64; }

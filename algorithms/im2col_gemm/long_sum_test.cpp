@@ -40,8 +40,8 @@ TEST_F(Im2colLongSum, PointwiseProductsOnTheEmulatorKeepTheGateWithoutSplits) {
   const double error = sum_error(own, problem, emulator, options);
   EXPECT_LT(error, kErrorAllowed);
   expect_error_of_sum(own, problem, emulator, options, error);
-  EXPECT_LT(sum_error(*registry_.find("im2col_gemm.cublas.cuda"), problem, emulator, options),
-            1.4 * kErrorAllowed);
+  // The library's product, which the emulator sums exactly, comes in parts too.
+  EXPECT_LT(sum_error(*registry_.find("im2col_gemm.cublas.cuda"), problem, emulator, options), kErrorAllowed);
 }
 
 }  // namespace
