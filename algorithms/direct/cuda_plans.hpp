@@ -21,6 +21,7 @@ PassChannels pass_channels(const ConvProblem& problem);
 // 64 written channels by up to 128 pixels a block; each thread 8 of each.
 struct TiledTile {
   static constexpr int kChannels = 64, kPixels = 128, kThreads = 128, kPerThread = 8;
+  static constexpr int kBlocks = 4;  // on a multiprocessor: 128 registers
 };
 
 // How tiled.cu cuts one phase: pixels of a tile, and the patch that its taps reach, staged `channels` at a

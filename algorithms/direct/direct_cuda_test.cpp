@@ -81,12 +81,15 @@ TEST_F(DirectCuda, ChwnIsRightOnEveryPass) {
        {"n=2 c=3 hw=5x4 k=5 rs=3x3 pad=1x1", "n=1 c=9 hw=3x3 k=70 rs=3x3 pad=1x1",
         "n=3 c=2 hw=6x5 k=4 rs=3x2 stride=2x3 pad=1x0",
         "n=1 c=6 hw=6x5 k=9 rs=3x3 pad=2x2 dilation=2x2 groups=3", "n=2 c=2 hw=5x5 k=3 rs=1x1 stride=2x2",
-        "n=1 c=2 hw=5x6 k=3 rs=2x3 stride=3x2 pad=3x4 dilation=3x2"})
+        "n=1 c=2 hw=5x6 k=3 rs=2x3 stride=3x2 pad=3x4 dilation=3x2",
+        // Fours of images; taps that end within a slab, and that begin and end behind the edge.
+        "n=4 c=11 hw=4x3 k=5 rs=3x3 pad=1x1", "n=8 c=1 hw=4x4 k=3 rs=5x5 pad=2x2"})
     expect_right("direct.chwn.cuda", line, Layout::chwn);
 }
 
 TEST_F(DirectCuda, ChwnTakesMoreImagesThanOneBlock) {
-  expect_right("direct.chwn.cuda", "n=131 c=2 hw=3x2 k=3 rs=3x3 pad=1x1", Layout::chwn);
+  for (const char* line : {"n=131 c=2 hw=3x2 k=3 rs=3x3 pad=1x1", "n=132 c=2 hw=3x2 k=3 rs=3x3 pad=1x1"})
+    expect_right("direct.chwn.cuda", line, Layout::chwn);
 }
 
 TEST_F(DirectCuda, DepthwiseIsRightWithAndWithoutAMultiplier) {
@@ -103,7 +106,9 @@ TEST_F(DirectCuda, EveryOrderOfThreadsIsRight) {
       expect_right("direct.tiled.cuda", kShapes[2], layout, order);
       expect_right("direct.depthwise.cuda", "n=1 c=5 hw=9x7 k=5 rs=3x3 pad=1x1 groups=5", layout, order);
     }
-    expect_right("direct.chwn.cuda", "n=2 c=2 hw=4x3 k=4 rs=3x2 stride=2x2 pad=1x0", Layout::chwn, order);
+    for (const char* line :
+         {"n=2 c=2 hw=4x3 k=4 rs=3x2 stride=2x2 pad=1x0", "n=4 c=9 hw=4x3 k=4 rs=3x2 stride=2x2 pad=1x0"})
+      expect_right("direct.chwn.cuda", line, Layout::chwn, order);
   }
 }
 

@@ -58,10 +58,32 @@ __device__ void stage_filter(const float* from, int floats, float* to) {
     *reinterpret_cast<float4*>(to + i) = __ldg(reinterpret_cast<const float4*>(from + i));
 }
 
+// Neighbouring taps, at `row` of the patch and `w` of the filter, of eight pixels and eight channels. Several
+// at once share the pixels' addresses.
+template <int kTaps>
+__device__ __forceinline__ void add_taps(const float* row, const int (&at)[8], const float* w,
+                                         float (&sum)[8][8]) {
+  const float* pixel[8];
+  UNROLL
+  for (int m = 0; m < 8; ++m) pixel[m] = row + at[m];
+  UNROLL
+  for (int tap = 0; tap < kTaps; ++tap, w += TiledTile::kChannels) {
+    const float4 low = *reinterpret_cast<const float4*>(w), high = *reinterpret_cast<const float4*>(w + 4);
+    const float weight[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    float value[8];
+    UNROLL
+    for (int m = 0; m < 8; ++m) value[m] = pixel[m][tap];
+    UNROLL
+    for (int k = 0; k < 8; ++k) UNROLL
+    for (int m = 0; m < 8; ++m) sum[k][m] += weight[k] * value[m];
+  }
+}
+
 // Thread (tk, tp) of 8 x 16 has written channels tk * 8 + i and pixels tp + 16 * j, so that a warp's reads of
 // the patch are neighbours and its reads of the filter are broadcasts.
 template <bool kChannelsInner>
-__global__ void __launch_bounds__(TiledTile::kThreads) tiled(TiledArgs a) {
+__global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled(TiledArgs a) {
+  constexpr int kTogether = kChannelsInner ? 2 : 3;  // taps, as many as 128 registers allow
   constexpr int kEach = TiledTile::kPerThread, kPixelLanes = TiledTile::kPixels / kEach;
   float* const filters = dynamic_smem<float>();
   const int taps = a.y.taps * a.x.taps;
@@ -96,20 +118,18 @@ __global__ void __launch_bounds__(TiledTile::kThreads) tiled(TiledArgs a) {
     stage_filter(packed + first, channels * taps * TiledTile::kChannels, filters);
     __syncthreads();
     const float* w = filters + tk * kEach;
-    for (int c = 0; c < channels; ++c)
+    // Of a filter of one tap the channels are walked as the taps of a row.
+    const int outer = taps == 1 ? 1 : channels, inner = taps == 1 ? channels : a.x.taps;
+    const int step = taps == 1 ? a.shape.plane : a.x.read_tap_step;
+    for (int c = 0; c < outer; ++c)
       for (int i = 0; i < a.y.taps; ++i) {
         const float* row = patch + c * a.shape.plane + i * a.y.read_tap_step * a.shape.patch_w;
-        for (int j = 0; j < a.x.taps; ++j, w += TiledTile::kChannels, row += a.x.read_tap_step) {
-          const float4 low = *reinterpret_cast<const float4*>(w),
-                       high = *reinterpret_cast<const float4*>(w + 4);
-          const float weight[kEach] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-          float value[kEach];
-          UNROLL
-          for (int m = 0; m < kEach; ++m) value[m] = row[at[m]];
-          UNROLL
-          for (int k = 0; k < kEach; ++k) UNROLL
-          for (int m = 0; m < kEach; ++m) sum[k][m] += weight[k] * value[m];
-        }
+        int j = 0;
+        if (step == 1)
+          for (; j + kTogether <= inner;
+               j += kTogether, row += kTogether, w += kTogether * TiledTile::kChannels)
+            add_taps<kTogether>(row, at, w, sum);
+        for (; j < inner; ++j, row += step, w += TiledTile::kChannels) add_taps<1>(row, at, w, sum);
       }
   }
 
