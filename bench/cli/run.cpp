@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -109,6 +110,12 @@ void note_resumption(RunLog& log, const Registry& registry, const std::vector<De
   log.add_resumption(environment);
 }
 
+// Whether the device's clock is not one of this world: a stand-in for a GPU says so in its name. Its times
+// may be printed and never be published.
+bool has_virtual_time(const DeviceInfo& device) {
+  return device.name.ends_with("(virtual time)");
+}
+
 // Returns how many there are.
 size_t print_failures(const std::vector<ResultRecord>& records) {
   std::vector<const ResultRecord*> failures;
@@ -136,6 +143,9 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
     print_roll_up(std::cout, log.records(), {terminal.colour});
     print_noise_floor(std::cout, log.records());
   }
+  if (std::any_of(log.records().begin(), log.records().end(),
+                  [](const ResultRecord& record) { return has_virtual_time(record.device); }))
+    std::cout << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
   const size_t failures = print_failures(log.records());
   std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(),
                            log.folder());

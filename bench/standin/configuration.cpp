@@ -65,8 +65,8 @@ void set(Configuration& c, const std::string& key, const json& value) {
     c.interpreter.races = value;
   else if (key == "uninitialised")
     c.interpreter.report_uninitialised = value;
-  else if (key == "executes")
-    c.executes = value;
+  else if (key == "skipped")
+    c.skipped = value.get<std::vector<std::string>>();
   else if (key == "lazy_loading")
     c.lazy_loading = value;
   else if (key == "held")

@@ -30,7 +30,8 @@ struct Fault {
 struct Configuration {
   ptx::Options interpreter;  // "order", "seed", "copies": early or late, "tensor_sums": exact or truncated,
                              // "races", "uninitialised"
-  bool executes = true;      // "executes": kernels run; otherwise they take time and do nothing
+  // "skipped": parts of names of kernels that take time and do nothing, as those that only keep a GPU busy.
+  std::vector<std::string> skipped;
   bool lazy_loading = true;  // "lazy_loading"
   // "held": a stream begins what was enqueued only when somebody waits for it, so that a missing wait shows.
   bool held = false;

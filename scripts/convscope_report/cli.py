@@ -31,6 +31,11 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=f"Example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument(
+        "--virtual-time",
+        action="store_true",
+        help="read also results of a stand-in for a GPU, whose times mean nothing: for rehearsals",
+    )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, verb in VERBS.items():
         one = verbs.add_parser(

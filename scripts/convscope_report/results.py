@@ -125,7 +125,11 @@ class Results:
         return self.rows[self.rows["outcome"] != "measured"]
 
 
-def load(paths) -> Results:
+# The end of the name of a device whose clock is not one of this world: a stand-in for a GPU.
+VIRTUAL_TIME = "(virtual time)"
+
+
+def load(paths, virtual_time: bool = False) -> Results:
     """Read result folders or results.json files; raise ReportError for whatever is no such thing."""
     if not paths:
         raise ReportError("no results given; name one or more result folders, as in out/alexnet")
@@ -135,6 +139,11 @@ def load(paths) -> Results:
         document = read_json(file)
         run = run_of(document, file)
         rows = kept_rows(file) if is_kept(file) else read_rows(file.with_name("results.csv"))
+        if not virtual_time and rows["device_name"].str.endswith(VIRTUAL_TIME).any():
+            raise ReportError(
+                f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
+                "a rehearsal reads them with `convscope-report --virtual-time ...`"
+            )
         parts.append(attach_records(rows, document, len(runs), file))
         runs.append(run)
     return Results(pd.concat(parts, ignore_index=True), runs)

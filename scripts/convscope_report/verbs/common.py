@@ -18,7 +18,7 @@ def add_results(parser, many: str = "+") -> None:
 
 def load(options) -> results.Results:
     """Return the results that the options name, filtered by --where."""
-    return results.load(options.results).where(**conditions(options.where, "--where"))
+    return results.load(options.results, options.virtual_time).where(**conditions(options.where, "--where"))
 
 
 def conditions(texts: list, flag: str) -> dict:
