@@ -67,6 +67,8 @@ void set(Configuration& c, const std::string& key, const json& value) {
     c.interpreter.report_uninitialised = value;
   else if (key == "skipped")
     c.skipped = value.get<std::vector<std::string>>();
+  else if (key == "launch_nanoseconds")
+    c.launch_nanoseconds = value;
   else if (key == "lazy_loading")
     c.lazy_loading = value;
   else if (key == "held")

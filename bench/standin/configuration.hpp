@@ -32,6 +32,8 @@ struct Configuration {
                              // "races", "uninitialised"
   // "skipped": parts of names of kernels that take time and do nothing, as those that only keep a GPU busy.
   std::vector<std::string> skipped;
+  // "launch_nanoseconds": virtual time of a launch; long ones are measured with few repetitions.
+  long long launch_nanoseconds = 2000;
   bool lazy_loading = true;  // "lazy_loading"
   // "held": a stream begins what was enqueued only when somebody waits for it, so that a missing wait shows.
   bool held = false;

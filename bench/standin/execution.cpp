@@ -34,8 +34,7 @@ Loaded& loaded() {
   return *l;
 }
 
-// A launch, a thousand cores, a warp instruction a nanosecond each: near enough for clocks that mean nothing.
-constexpr Nanoseconds kLaunchCost = 2000;
+// Near enough for clocks that mean nothing.
 constexpr ptx::u64 kInstructionsPerNanosecond = 128;
 
 void say(const char* kind, const std::string& what) {
@@ -78,13 +77,13 @@ Nanoseconds execute(const std::string& name, const ptx::Launch& work, Nanosecond
     lose_device(fault->error);
     return begin;
   }
-  if (is_skipped(name)) return begin + kLaunchCost;
+  if (is_skipped(name)) return begin + configuration().launch_nanoseconds;
   const Nanoseconds host_begin = host_time();
   try {
     const ptx::Statistics done = ptx::run(work, interpreter_options());
     note_run(name, work, done, host_time() - host_begin);
     const Nanoseconds waited = done.waited_for_host ? host_time() : 0;
-    return std::max(begin + kLaunchCost, waited) +
+    return std::max(begin + configuration().launch_nanoseconds, waited) +
            static_cast<Nanoseconds>(done.warp_instructions / kInstructionsPerNanosecond);
   } catch (const std::exception& error) {
     say("fault", error.what());

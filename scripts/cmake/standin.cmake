@@ -39,11 +39,14 @@ function(convscope_standin_program program)
     CONVSCOPE_STANDIN ON CUDA_RUNTIME_LIBRARY None)
 endfunction()
 
-# The same of a test program, whose tests are run, too.
+# convscope_standin_tests(device_cuda [FILTER -Slow.*]): the same of the test program device_cuda_test, whose tests are run,
+# too, but for those that the filter leaves out.
 function(convscope_standin_tests name)
+  cmake_parse_arguments(ARG "" "FILTER" "" ${ARGN})
   if(NOT CONVSCOPE_HAS_STANDIN)
     return()
   endif()
   convscope_standin_program(${name}_test)
-  gtest_discover_tests(${name}_test_standin TEST_PREFIX standin. DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(${name}_test_standin TEST_PREFIX standin. TEST_FILTER "${ARG_FILTER}"
+    DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()

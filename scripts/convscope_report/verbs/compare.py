@@ -55,7 +55,10 @@ def run(options) -> int:
         raise ReportError(
             f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"
         )
-    loaded = [results.load([path], options.virtual_time).where(**wanted) for path in (options.a, options.b, *options.more)]
+    loaded = [
+        results.load([path], options.virtual_time).where(**wanted)
+        for path in (options.a, options.b, *options.more)
+    ]
     pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
     found, floor, matters, only_a, only_b = compare.compare_pairs(pairs, options.matters / 100)
     made = verdicts(options, found, floor, matters, only_a, only_b)
