@@ -34,6 +34,13 @@ const nlohmann::json& section(std::string_view name) {
   return found == script.end() ? none : *found;
 }
 
+int version_part(std::string_view library, int part, std::array<int, 3> otherwise) {
+  const nlohmann::json& of_library = section(library);
+  const bool is_told = of_library.is_object() && of_library.contains("version");
+  const auto version = is_told ? of_library.at("version").get<std::array<int, 3>>() : otherwise;
+  return version.at(static_cast<size_t>(part));
+}
+
 std::string beside_the_script(const std::string& file) {
   const char* path = std::getenv(kVariable);
   return (std::filesystem::path(path == nullptr ? "" : path).parent_path() / file).string();

@@ -3,7 +3,9 @@
 // Without the variable every section is empty.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 namespace convscope::standin {
@@ -11,6 +13,9 @@ namespace convscope::standin {
 // A section ("cudnn", "calls", "nvml", "missing"); null where the script has none. A script that cannot be
 // read ends the program with a message.
 const nlohmann::json& section(std::string_view name);
+
+// What cublasGetProperty() and its like tell: a part of the version, [13, 1, 0], in a library's section.
+int version_part(std::string_view library, int part, std::array<int, 3> otherwise);
 
 // Where the script's folder is, for files that it names.
 std::string beside_the_script(const std::string& file);

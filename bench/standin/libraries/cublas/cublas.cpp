@@ -8,6 +8,7 @@
 
 #include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/runtime.hpp"
+#include "bench/standin/libraries/script.hpp"
 
 struct cublasContext {
   cudaStream_t stream = nullptr;
@@ -126,6 +127,11 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   if (const Fault fault = enter("cublasSetStream_v2")) return static_cast<cublasStatus_t>(fault.status);
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   handle->stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetProperty(libraryPropertyType part, int* value) {
+  if (value == nullptr || part < MAJOR_VERSION || part > PATCH_LEVEL) return CUBLAS_STATUS_INVALID_VALUE;
+  *value = version_part("cublas", part, {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH});
   return CUBLAS_STATUS_SUCCESS;
 }
 const char* cublasGetStatusString(cublasStatus_t status) {

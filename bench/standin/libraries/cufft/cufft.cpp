@@ -14,6 +14,7 @@
 
 #include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/runtime.hpp"
+#include "bench/standin/libraries/script.hpp"
 
 namespace convscope::standin {
 namespace {
@@ -136,6 +137,11 @@ cufftResult cufftCreate(cufftHandle* handle) {
 cufftResult cufftDestroy(cufftHandle handle) {
   const std::lock_guard lock(plans_mutex);
   return plans.erase(handle) == 1 ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
+}
+cufftResult cufftGetProperty(libraryPropertyType part, int* value) {
+  if (value == nullptr || part < MAJOR_VERSION || part > PATCH_LEVEL) return CUFFT_INVALID_VALUE;
+  *value = version_part("cufft", part, {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH});
+  return CUFFT_SUCCESS;
 }
 cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream) {
   if (const Fault fault = enter("cufftSetStream")) return static_cast<cufftResult>(fault.status);

@@ -1,0 +1,82 @@
+"""For tests with the stand-in for the CUDA runtime: running that program with scripted libraries."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TINY = {
+    "name": "tiny",
+    "batch": {"cuda": 2},
+    "measuring": {"time_limit_s": 0.005, "min_samples": 3, "max_samples": 5},
+    "layers": [
+        {"name": "3x3", "in_channels": 4, "input": [7, 6], "out_channels": 8, "filter": 3, "pad": 1},
+        {
+            "name": "strided_grouped",
+            "in_channels": 4,
+            "input": [9, 7],
+            "out_channels": 6,
+            "filter": 3,
+            "stride": 2,
+            "pad": 1,
+            "groups": 2,
+        },
+    ],
+}
+
+
+class StandIn:
+    """The program `convscope_standin` beside the one under test, with the stand-in libraries on its path."""
+
+    def __init__(self, convscope: Path, folder: Path):
+        self.program = convscope.parent / "convscope_standin"
+        self.libraries = convscope.parent / "standin_libraries"
+        self.folder = folder
+        self.runs = 0
+        if not self.program.is_file() or not (self.libraries / "libcudnn.so.9").is_file():
+            pytest.skip(
+                "no convscope_standin or no libraries for it: this build has no CUDA, or no cuDNN headers"
+            )
+        self.config = folder / "tiny.json"
+        self.config.write_text(json.dumps(TINY))
+
+    def run(self, verb, *arguments, script=None, config=None):
+        """Run a verb over a config on the device; return the process and the folder of its results."""
+        self.runs += 1
+        out = self.folder / f"out{self.runs}"
+        environment = os.environ | {"LD_LIBRARY_PATH": str(self.libraries)}
+        if script is not None:
+            path = self.folder / f"script{self.runs}.json"
+            path.write_text(json.dumps(script))
+            environment["CONVSCOPE_STANDIN_LIBRARIES"] = str(path)
+            if "missing" in script:
+                environment["LD_PRELOAD"] = str(self.libraries / "libconvscope_loader.so")
+        command = [self.program, verb, config or self.config, "--device", "cuda", "--out", out, *arguments]
+        process = subprocess.run(
+            [str(word) for word in command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        return process, out
+
+    def rows(self, verb, *arguments, script=None, config=None):
+        """Run a verb; return its records, each a dictionary."""
+        process, out = self.run(verb, *arguments, script=script, config=config)
+        assert (out / "results.json").is_file(), process.stdout + process.stderr
+        return json.loads((out / "results.json").read_text())["records"]
+
+
+@pytest.fixture(scope="module", name="standin")
+def standin_fixture(convscope, tmp_path_factory):
+    """Return the stand-in program, in a folder of its own; skip where it is not built."""
+    return StandIn(convscope, tmp_path_factory.mktemp("standin"))
+
+
+def of(records, algorithm):
+    """Return the records of one algorithm."""
+    return [record for record in records if record["key"]["algorithm"] == algorithm]

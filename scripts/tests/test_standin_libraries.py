@@ -1,0 +1,416 @@
+"""cuDNN, cuBLAS, cuFFT and NVML as the program uses them, on stand-ins for them and for the CUDA runtime."""
+
+import ctypes
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from standin_support import of, standin_fixture  # noqa: F401  (a fixture)
+
+# Of the engines that there are not, one is enough.
+LIBRARY_ROWS = (
+    "cudnn.[a-df-z]*,cudnn.engine.?.cuda,cudnn.engine.127.cuda,im2col_gemm.cublas.cuda,fft.full.cuda"
+)
+# What a row may say instead of a result.
+SENSIBLE = re.compile(
+    r"CUDNN_STATUS_NOT_SUPPORTED|cuDNN notes [A-Z_]+: |cuDNN's graph of this problem has 9 engines, 0 to 8"
+    r"|cuDNN has no algorithm|(computes|is computed) in fp32 only|the FFT (of whole images )?needs"
+    r"|a depthwise convolution has no sum"
+)
+CHOOSERS = ["get", "find", "find_transposed", "heur_a", "heur_b", "heur_fallback", "autotune"]
+RIGHT_IN_FP32 = [
+    *[f"cudnn.{row}.cuda" for row in CHOOSERS],
+    *[f"cudnn.{row}.cuda" for row in ("implicit_gemm", "implicit_precomp_gemm", "gemm", "fft", "fft_tiling")],
+    *[f"cudnn.{row}.cuda" for row in ("winograd", "winograd_nonfused", "algo_0", "algo_1", "algo_3")],
+    *[f"cudnn.engine.{engine}.cuda" for engine in (0, 1, 3, 4)],
+    "im2col_gemm.cublas.cuda",
+    "fft.full.cuda",
+]
+RIGHT_IN_16_BITS = [
+    *[f"cudnn.{row}.cuda" for row in CHOOSERS],
+    *[
+        f"cudnn.{row}.cuda"
+        for row in ("implicit_gemm", "implicit_precomp_gemm", "algo_0", "algo_1", "algo_3")
+    ],
+    *[f"cudnn.engine.{engine}.cuda" for engine in (0, 1, 2, 4, 5)],
+]
+
+
+@pytest.mark.parametrize(
+    ("math", "right"),
+    [
+        ("fp32", RIGHT_IN_FP32),
+        ("tf32", [row for row in RIGHT_IN_FP32 if row.startswith("cudnn.")] + ["cudnn.engine.2.cuda"]),
+        ("bf16", RIGHT_IN_16_BITS),
+        ("fp16", RIGHT_IN_16_BITS),
+    ],
+)
+def test_every_row_of_the_libraries_is_right_or_says_why_not(standin, root, math, right):
+    config = root / "configs" / "smoke.json" if math in ("fp32", "bf16") else standin.config
+    records = standin.rows("verify", "--algorithm", LIBRARY_ROWS, "--math", math,
+                           "--layout", "nchw,nhwc", config=config)  # fmt: skip
+    assert {record["outcome"] for record in records} == {"verified_only", "unsupported"}
+    for record in records:
+        if record["outcome"] == "unsupported":
+            assert SENSIBLE.search(record["note"]), record["key"]["algorithm"] + ": " + record["note"]
+    good = {record["key"]["algorithm"] for record in records if record["outcome"] == "verified_only"}
+    assert set(right) - good == set()
+
+
+def test_choosers_are_measured_and_select_says_what_their_choices_cost(standin):
+    process, out = standin.run("run", "--algorithm", "cudnn.[a-df-z]*,cudnn.engine.[01].cuda", "--knobs", "3")
+    assert process.returncode == 0, process.stdout + process.stderr
+    records = json.loads((out / "results.json").read_text())["records"]
+    for row in CHOOSERS:
+        outcomes = {record["outcome"] for record in of(records, f"cudnn.{row}.cuda")}
+        assert outcomes == {"measured"}, row
+    tuned = of(records, "cudnn.engine.1.cuda")[0]
+    assert [offer["name"] for offer in tuned["answer"]["offers"]] == [
+        "engine 1",
+        "engine 1 k2=0 k3=0",
+        "engine 1 k2=0 k3=1",
+        "engine 1 k2=1 k3=0",
+    ]
+    select = subprocess.run(
+        [standin.program, "select", out, "--json"], capture_output=True, text=True, check=False
+    )
+    assert select.returncode == 0, select.stderr
+    assert "cudnn.get.cuda" in select.stdout
+
+
+# Answers in the form that `run --record` writes, by hand: of all problems.
+LEGACY_OFFERS = [
+    {"name": "GEMM", "notes": ["FMA_MATH"], "workspace_bytes": 123, "seconds": 0.001},
+    {"name": "IMPLICIT_GEMM", "notes": ["FMA_MATH"], "workspace_bytes": 0, "seconds": 0.002},
+    {"name": "FFT", "notes": ["FMA_MATH"], "refusal": "FFT: CUDNN_STATUS_NOT_SUPPORTED_SHAPE"},
+]
+BY_HAND = [
+    {
+        "problem": "forward",
+        "algorithm": "cudnn.get.cuda",
+        "answer": {"offers": [LEGACY_OFFERS[1], LEGACY_OFFERS[0]]},
+    },
+    {
+        "problem": "forward",
+        "algorithm": "cudnn.find.cuda",
+        "answer": {
+            "offers": LEGACY_OFFERS,
+            "chosen": 0,
+            "repeats": ["GEMM", "IMPLICIT_GEMM", "GEMM", "GEMM", "IMPLICIT_GEMM"],
+        },
+    },
+    {
+        "problem": "forward",
+        "algorithm": "cudnn.heur_a.cuda",
+        "answer": {
+            "offers": [
+                {"name": "engine 34 k2=5 k14=3", "notes": ["TENSOR_CORE"], "workspace_bytes": 1048575},
+                {
+                    "name": "engine 12",
+                    "refusal": "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH: why",
+                },
+                {"name": "engine 28 k2=1", "notes": ["WINOGRAD"], "workspace_bytes": 4097, "seconds": 0.006},
+                {"name": "engine 28 k2=3", "notes": ["WINOGRAD"], "workspace_bytes": 4097, "seconds": 0.002},
+                {"name": "engine 0", "notes": ["NUMERICAL_NOTE_99"], "workspace_bytes": 0, "seconds": 0.012},
+            ]
+        },
+    },
+]
+
+
+def choices(answers):
+    """Return what was chosen in a list of recorded answers, by problem and row."""
+    found = {}
+    for one in answers:
+        answer = one["answer"]
+        chosen = None if answer["chosen"] is None else answer["offers"][answer["chosen"]]["name"]
+        found[one["problem"], one["algorithm"]] = (chosen, answer["repeats"], len(answer["offers"]))
+    return found
+
+
+def test_a_recording_replays_to_the_same_choices(standin):
+    rows = "cudnn.get.cuda,cudnn.find*,cudnn.heur_[ab].cuda,cudnn.autotune.cuda,cudnn.gemm.cuda"
+    first, again = standin.folder / "first.json", standin.folder / "again.json"
+    standin.rows(
+        "run",
+        "--algorithm",
+        rows,
+        "--pass",
+        "forward",
+        "--record",
+        first,
+        script={"cudnn": {"answers": BY_HAND}},
+    )
+    standin.rows("run", "--algorithm", rows, "--pass", "forward", "--record", again,
+                 script={"cudnn": {"answers": first.name}})  # fmt: skip
+    recorded = choices(json.loads(first.read_text())["answers"])
+    assert choices(json.loads(again.read_text())["answers"]) == recorded
+    by_row = {row: choice for (problem, row), choice in recorded.items() if "hw=7x6" in problem}
+    assert by_row["cudnn.find.cuda"] == (
+        "GEMM",
+        ["GEMM", "IMPLICIT_GEMM", "GEMM", "GEMM", "IMPLICIT_GEMM"],
+        3,
+    )
+    assert by_row["cudnn.get.cuda"] == ("IMPLICIT_GEMM", [], 2)
+    assert by_row["cudnn.heur_a.cuda"] == ("engine 28 k2=1", [], 5)
+    assert by_row["cudnn.autotune.cuda"] == ("engine 28 k2=3", [], 5)
+    # What Find learnt of its workspace is so for the algorithm forced, too.
+    assert by_row["cudnn.gemm.cuda"][0] == "GEMM"
+
+
+def test_answers_keep_refusals_and_notes_that_this_program_does_not_know(standin):
+    records = standin.rows("verify", "--algorithm", "cudnn.heur_a.cuda,cudnn.find.cuda", "--pass", "forward",
+                           "--math", "tf32,fp32", script={"cudnn": {"answers": BY_HAND}})  # fmt: skip
+    graph = {record["key"]["problem"].split()[1]: record for record in of(records, "cudnn.heur_a.cuda")}
+    assert graph["tf32"]["implementation"] == "engine 34 k2=5 k14=3"
+    assert graph["tf32"]["workspace_bytes"] == 1048575
+    offers = {offer["name"]: offer for offer in graph["fp32"]["answer"]["offers"]}
+    assert "CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH" in offers["engine 12"]["refusal"]
+    assert offers["engine 34 k2=5 k14=3"]["refusal"].startswith("cuDNN notes TENSOR_CORE")
+    assert offers["engine 0"]["notes"] == ["NUMERICAL_NOTE_99"]
+    found = of(records, "cudnn.find.cuda")[0]["answer"]["offers"]
+    assert found[-1]["refusal"].startswith("FFT: CUDNN_STATUS_NOT_SUPPORTED_SHAPE")
+
+
+def test_nvml_tells_what_slows_the_device_down(standin):
+    readings = {
+        "clock_mhz": [1980, 1980, 1200],
+        "power_mw": [700000],
+        "temperature_c": [91],
+        "reasons": [0, 0, 0x44],
+    }
+    [record, *_] = standin.rows(
+        "run", "--algorithm", "cudnn.get.cuda", "--pass", "forward", script={"nvml": readings}
+    )
+    health = record["health"]
+    assert (health["power_watts"], health["temperature_celsius"]) == (700, 91)
+    assert health["throttle_reasons"] == "power cap, hot (hardware)"
+
+
+def test_nvml_of_an_older_driver_is_asked_by_the_older_name(standin):
+    script = {"nvml": {"reasons": [4]}, "missing": {"functions": ["nvmlDeviceGetCurrentClocksEventReasons"]}}
+    [record, *_] = standin.rows("run", "--algorithm", "cudnn.get.cuda", "--pass", "forward", script=script)
+    assert record["health"]["throttle_reasons"] == "power cap"
+
+
+def test_nothing_is_known_without_nvml_or_of_what_it_does_not_tell(standin):
+    for script in (
+        {"missing": {"libraries": ["libnvidia-ml.so.1"]}},
+        {"calls": [{"call": "nvmlInit_v2", "status": 9}]},
+        {"nvml": {"power_mw": [], "clock_mhz": [], "temperature_c": [], "reasons": []}},
+    ):
+        [record, *_] = standin.rows(
+            "run", "--algorithm", "cudnn.get.cuda", "--pass", "forward", script=script
+        )
+        assert record["outcome"] == "measured"
+        assert (record["health"]["clock_mhz"], record["health"]["power_watts"]) == (None, None)
+        assert record["health"]["throttle_reasons"] == ""
+
+
+# The stand-in of cuDNN itself, by its functions.
+SUCCESS, BAD_PARAM = 0, 2000
+INT64, DATA_TYPE, CONVOLUTION_MODE, FLOAT, DESCRIPTOR = 3, 1, 7, 4, 15
+TENSOR, CONVOLUTION, FORWARD, GRAPH, ENGINE, PLAN = 17, 1, 10, 15, 2, 5
+
+
+def category(status):
+    """Return the thousands of a status, which say what kind of error it is."""
+    return status // 1000 * 1000
+
+
+class Backend:
+    """The functions of the graph API of one library."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(str(path))
+
+    def make(self, kind):
+        """Return a new descriptor."""
+        descriptor = ctypes.c_void_p()
+        assert self.library.cudnnBackendCreateDescriptor(kind, ctypes.byref(descriptor)) == SUCCESS
+        return descriptor
+
+    def set(self, descriptor, name, kind, *values, count=None):
+        """Set an attribute; return the status."""
+        types = {
+            INT64: ctypes.c_int64,
+            FLOAT: ctypes.c_float,
+            DESCRIPTOR: ctypes.c_void_p,
+            6: ctypes.c_void_p,
+        }
+        plain = [value.value if isinstance(value, ctypes.c_void_p) else value for value in values]
+        array = (types.get(kind, ctypes.c_int) * len(plain))(*plain)
+        number = ctypes.c_int64(len(plain) if count is None else count)
+        return self.library.cudnnBackendSetAttribute(descriptor, name, kind, number, array)
+
+    def finalize(self, descriptor):
+        """Finalise; return the status."""
+        return self.library.cudnnBackendFinalize(descriptor)
+
+    def tensor(self, uid, sizes, change=None, leave_out=None):
+        """Set and finalise a tensor; return it and the first bad status. An attribute may be left out."""
+        n, c, h, w = sizes
+        attributes = {
+            906: (INT64, uid),
+            901: (DATA_TYPE, 0),
+            902: (INT64, *sizes),
+            903: (INT64, c * h * w, h * w, w, 1),
+            900: (INT64, 16),
+        } | (change or {})
+        return self._filled(TENSOR, attributes, leave_out)
+
+    def convolution(self, change=None, leave_out=None):
+        """Set and finalise a 3x3 convolution's description."""
+        attributes = {
+            106: (INT64, 2),
+            100: (DATA_TYPE, 0),
+            101: (CONVOLUTION_MODE, 1),
+            102: (INT64, 1, 1),
+            103: (INT64, 1, 1),
+            105: (INT64, 1, 1),
+            104: (INT64, 1, 1),
+        } | (change or {})
+        return self._filled(CONVOLUTION, attributes, leave_out)
+
+    def operation(self, change=None, leave_out=None, output=(2, 8, 7, 6)):
+        """Set and finalise a forward convolution."""
+        attributes = {
+            702: (DESCRIPTOR, self.convolution()[0]),
+            704: (DESCRIPTOR, self.tensor(120, (2, 4, 7, 6))[0]),
+            703: (DESCRIPTOR, self.tensor(119, (8, 4, 3, 3))[0]),
+            705: (DESCRIPTOR, self.tensor(121, output)[0]),
+            700: (FLOAT, 1),
+            701: (FLOAT, 0),
+        } | (change or {})
+        return self._filled(FORWARD, attributes, leave_out)
+
+    def _filled(self, kind, attributes, leave_out):
+        descriptor = self.make(kind)
+        for name, (type_, *values) in attributes.items():
+            if name == leave_out:
+                continue
+            if status := self.set(descriptor, name, type_, *values):
+                return descriptor, status
+        return descriptor, self.finalize(descriptor)
+
+
+# What is wrong with a descriptor: what makes it, and how.
+WRONG = {
+    "tensor without sizes": lambda b: b.tensor(1, (1, 2, 3, 4), leave_out=902),
+    "tensor without strides": lambda b: b.tensor(1, (1, 2, 3, 4), leave_out=903),
+    "tensor without alignment": lambda b: b.tensor(1, (1, 2, 3, 4), leave_out=900),
+    "alignment below an element": lambda b: b.tensor(1, (1, 2, 3, 4), {900: (INT64, 3)}),
+    "unique id of a wrong type": lambda b: b.tensor(1, (1, 2, 3, 4), {906: (23, 1)}),
+    "two unique ids": lambda b: b.tensor(1, (1, 2, 3, 4), {906: (INT64, 1, 2)}),
+    "three strides": lambda b: b.tensor(1, (1, 2, 3, 4), {903: (INT64, 12, 4, 1)}),
+    "a negative size": lambda b: b.tensor(1, (1, 2, 3, 4), {902: (INT64, 1, -2, 3, 4)}),
+    "another's attribute": lambda b: b.tensor(1, (1, 2, 3, 4), {100: (DATA_TYPE, 0)}),
+    "convolution without dimensions": lambda b: b.convolution(leave_out=106),
+    "convolution without dilations": lambda b: b.convolution(leave_out=102),
+    "a stride of 0": lambda b: b.convolution({103: (INT64, 0, 1)}),
+    "a padding below 0": lambda b: b.convolution({105: (INT64, -1, 1)}),
+    "three dilations": lambda b: b.convolution({102: (INT64, 1, 1, 1)}),
+    "sums' type as a number": lambda b: b.convolution({100: (INT64, 0)}),
+    "operation without input": lambda b: b.operation(leave_out=704),
+    "operation without convolution": lambda b: b.operation(leave_out=702),
+    "an output of another size": lambda b: b.operation(output=(2, 8, 8, 6)),
+    "alpha as a whole number": lambda b: b.operation({700: (INT64, 1)}),
+    "no descriptor": lambda b: b.operation({704: (DESCRIPTOR, None)}),
+    "backward's attribute in forward": lambda b: b.operation({706: (FLOAT, 1)}),
+    "set after it was finalised": lambda b: (None, b.set(b.tensor(1, (1, 2, 3, 4))[0], 906, INT64, 2)),
+    "finalised twice": lambda b: (None, b.finalize(b.tensor(1, (1, 2, 3, 4))[0])),
+    "a graph without operations": lambda b: (None, b.finalize(b.make(GRAPH))),
+    "an engine without a graph": lambda b: (None, b.finalize(b.make(ENGINE))),
+    "a plan without a configuration": lambda b: (None, b.finalize(b.make(PLAN))),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_the_stand_in_of_cudnn_refuses(standin, what):
+    backend = Backend(standin.libraries / "libcudnn.so.9")
+    assert backend.operation()[1] == SUCCESS
+    assert category(WRONG[what](backend)[1]) == BAD_PARAM
+
+
+def test_the_stand_in_refuses_what_cudnn_refuses(standin):
+    """The list above is no invention: the library itself, where it is installed, takes none of it, either."""
+    path = Path("/usr/local/cuda/lib64/libcudnn.so.9")
+    if not path.is_file():
+        pytest.skip("no cuDNN 9 on this machine to compare with")
+    backend = Backend(path)
+    assert backend.operation()[1] == SUCCESS
+    assert [what for what, make in WRONG.items() if make(backend)[1] == SUCCESS] == []
+
+
+def test_descriptors_of_the_legacy_api_hold_what_was_set(standin):
+    library = ctypes.CDLL(str(standin.libraries / "libcudnn.so.9"))
+    tensor, convolution = ctypes.c_void_p(), ctypes.c_void_p()
+    library.cudnnCreateTensorDescriptor(ctypes.byref(tensor))
+    sizes = [ctypes.c_int() for _ in range(9)]
+    pointers = [ctypes.byref(one) for one in sizes]
+    assert category(library.cudnnGetTensor4dDescriptor(tensor, *pointers)) == BAD_PARAM  # never set
+    assert library.cudnnSetTensor4dDescriptor(tensor, 1, 2, 2, 4, 7, 6) == SUCCESS
+    assert library.cudnnGetTensor4dDescriptor(tensor, *pointers) == SUCCESS
+    assert [one.value for one in sizes] == [2, 2, 4, 7, 6, 4 * 7 * 6, 1, 4 * 6, 4]
+    assert category(library.cudnnSetTensor4dDescriptor(tensor, 0, 0, 2, 0, 7, 6)) == BAD_PARAM
+
+    library.cudnnCreateConvolutionDescriptor(ctypes.byref(convolution))
+    assert category(library.cudnnSetConvolution2dDescriptor(convolution, 1, 1, 0, 1, 1, 1, 1, 0)) == BAD_PARAM
+    assert library.cudnnSetConvolution2dDescriptor(convolution, 1, 2, 3, 4, 5, 6, 1, 0) == SUCCESS
+    assert library.cudnnSetConvolutionGroupCount(convolution, 7) == SUCCESS
+    assert library.cudnnSetConvolutionMathType(convolution, 3) == SUCCESS
+    values = [ctypes.c_int() for _ in range(8)]
+    assert (
+        library.cudnnGetConvolution2dDescriptor(convolution, *[ctypes.byref(one) for one in values])
+        == SUCCESS
+    )
+    assert [one.value for one in values] == [1, 2, 3, 4, 5, 6, 1, 0]
+    groups, math = ctypes.c_int(), ctypes.c_int()
+    library.cudnnGetConvolutionGroupCount(convolution, ctypes.byref(groups))
+    library.cudnnGetConvolutionMathType(convolution, ctypes.byref(math))
+    assert (groups.value, math.value) == (7, 3)
+
+
+def test_the_stand_in_of_cublas_checks_leading_dimensions(standin):
+    library = ctypes.CDLL(str(standin.libraries / "libcublas.so.13"))
+    handle = ctypes.c_void_p()
+    assert library.cublasCreate_v2(ctypes.byref(handle)) == SUCCESS
+    a, b, c = ((ctypes.c_float * 6)(*values) for values in ([1, 2, 3, 4, 5, 6], [1, 0, 1, 0, 1, 1], [0] * 6))
+    one, zero = ctypes.c_float(1), ctypes.c_float(0)
+
+    def multiply(a_stride, transpose_a=0):
+        """Multiply two matrices of 2 x 3 and 3 x 2, both stored by columns."""
+        batch = ctypes.c_longlong(0)
+        return library.cublasSgemmStridedBatched(
+            handle, transpose_a, 0, 2, 2, 3, ctypes.byref(one), a, a_stride, batch, b, 3, batch,
+            ctypes.byref(zero), c, 2, batch, 1
+        )  # fmt: skip
+
+    assert multiply(1) == 7  # CUBLAS_STATUS_INVALID_VALUE
+    assert multiply(2, transpose_a=1) == 7
+    assert multiply(2) == SUCCESS
+    assert list(c)[:4] == [6, 8, 8, 10]
+    assert multiply(3, transpose_a=1) == SUCCESS
+    assert list(c)[:4] == [4, 10, 5, 11]
+
+
+def test_the_stand_in_of_cufft_wants_its_work_area(standin):
+    library = ctypes.CDLL(str(standin.libraries / "libcufft.so.12"))
+    plan, needed = ctypes.c_int(), ctypes.c_size_t()
+    assert library.cufftCreate(ctypes.byref(plan)) == SUCCESS
+    assert library.cufftSetAutoAllocation(plan, 0) == SUCCESS
+    sizes = (ctypes.c_longlong * 2)(2, 4)
+    wide = ctypes.c_longlong
+    made = library.cufftMakePlanMany64(
+        plan, 2, sizes, None, wide(1), wide(0), None, wide(1), wide(0), 0x2A, wide(1), ctypes.byref(needed)
+    )
+    assert (made, needed.value) == (SUCCESS, 8 * 2 * 3)
+    images, spectra = (ctypes.c_float * 8)(1, 2, 3, 4, 5, 6, 7, 8), (ctypes.c_float * 12)()
+    assert library.cufftExecR2C(plan, images, spectra) == 0xD  # CUFFT_NO_WORKSPACE
+    work = (ctypes.c_char * needed.value)()
+    assert library.cufftSetWorkArea(plan, work) == SUCCESS
+    assert library.cufftExecR2C(plan, images, spectra) == SUCCESS
+    assert [round(value, 5) for value in spectra] == [36, 0, -4, 4, -4, 0, -16, 0, 0, 0, 0, 0]
+    assert library.cufftExecC2R(plan, spectra, images) == 1  # CUFFT_INVALID_PLAN: this one goes the other way
