@@ -5,23 +5,39 @@
 #include <new>
 
 #include "bench/algorithm/algorithm.hpp"
-#include "bench/device/cuda/check.hpp"
+#include "bench/device/cuda/library_check.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cudnn {
 namespace {
 
+constexpr size_t kMajor = 9;
+
+// What a major version counts for in cuDNN's numbers; the form changed with cuDNN 9.
+size_t unit_of(size_t version) {
+  return version < 90000 ? 1000 : 10000;
+}
+
+// What was found, where it is not what is needed.
+std::string found_and_needed(const Api& api) {
+  return fmt::format(
+      "cuDNN {} was found; cuDNN {} is needed (this program was built with {})",
+      api.version == nullptr ? "of a version that it does not tell" : version_text(api.version()), kMajor,
+      version_text(CUDNN_VERSION));
+}
+
 template <typename Function>
 void load(Api& api, Function*& function, const char* name) {
   function = api.library.function<Function>(name);
   if (function == nullptr && api.defect.empty())
-    api.defect = fmt::format("the cuDNN that was found has no function {}: it must be cuDNN 9", name);
+    api.defect = fmt::format("{}: there is no function {}", found_and_needed(api), name);
 }
 
 Api load_api() {
   Api a{cuda::SharedLibrary({"libcudnn.so.9"}, "cudnn"), ""};
   a.defect = a.library.defect();
   load(a, a.version, "cudnnGetVersion");
+  if (a.version != nullptr && a.version() / unit_of(a.version()) != kMajor) a.defect = found_and_needed(a);
   load(a, a.error_string, "cudnnGetErrorString");
   load(a, a.last_error_string, "cudnnGetLastErrorString");
   load(a, a.create, "cudnnCreate");
@@ -73,6 +89,10 @@ std::string last_words() {
 
 }  // namespace
 
+std::string version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / unit_of(version), version % unit_of(version) / 100, version % 100);
+}
+
 const Api& api() {
   static const Api loaded = load_api();
   return loaded;
@@ -96,10 +116,8 @@ void check(cudnnStatus_t status, const char* call) {
   }
   const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
   if (category == CUDNN_STATUS_NOT_SUPPORTED) throw Refused(Reason::library_refused, message);
-  // Whether the device is lost with it; a query does not wait for work that is held back.
   if (category == CUDNN_STATUS_INTERNAL_ERROR || category == CUDNN_STATUS_EXECUTION_FAILED)
-    if (const cudaError_t state = cudaStreamQuery(nullptr); state != cudaErrorNotReady)
-      cuda::check(state, "cudaStreamQuery");
+    cuda::check_device_after(message);
   throw DeviceError(message);
 }
 

@@ -60,6 +60,9 @@ struct Api {
   decltype(&cudnnBackendExecute) execute = nullptr;
 };
 
+// "9.19.0" of 91900 and "8.9.7" of 8907, cuDNN's number of a version.
+std::string version_text(size_t version);
+
 // Loaded on first use.
 const Api& api();
 

@@ -1,7 +1,5 @@
 #include "algorithms/cudnn/library.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 
 #include "algorithms/cudnn/found/plans.hpp"
@@ -39,8 +37,7 @@ std::string defect() {
 
 std::string version() {
   if (!cuda::device_defect().empty() || !defect().empty()) return "";
-  const size_t number = api().version();
-  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+  return version_text(api().version());
 }
 
 std::unique_ptr<Plan> make_plan(const Row& row, const ConvProblem& problem, Device& device,

@@ -3,8 +3,11 @@
 // been the same since CUDA 11.
 #include <fmt/format.h>
 
+#include <new>
+
 #include "bench/device/blas.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
+#include "bench/device/cuda/library_check.hpp"
 #include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device_error.hpp"
 
@@ -12,7 +15,7 @@ namespace convscope::cuda {
 namespace {
 
 using Handle = void*;
-constexpr int kSuccess = 0;
+constexpr int kSuccess = 0, kAllocationFailed = 3;
 // Launches that one product takes, at most, in the queue of a held stream.
 constexpr int kOperationsPerProduct = 4;
 
@@ -27,17 +30,23 @@ const SharedLibrary& library() {
   return loaded;
 }
 
+constexpr const char* kFunctions[] = {"cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2",
+                                      "cublasSgemmStridedBatched", "cublasCgemmStridedBatched"};
+
+// One of kFunctions.
 template <typename Function>
 Function* function(const char* name) {
-  Function* found = library().function<Function>(name);
-  if (found == nullptr) throw DeviceError(fmt::format("cuBLAS has no function {}", name));
-  return found;
+  return library().function<Function>(name);
 }
 
 void check_status(int status, const char* call) {
   if (status == kSuccess) return;
   const auto words = library().function<const char*(int)>("cublasGetStatusString");
-  throw DeviceError(fmt::format("{}: {}", call, words == nullptr ? std::to_string(status) : words(status)));
+  const std::string message =
+      fmt::format("{}: {}", call, words == nullptr ? "status " + std::to_string(status) : words(status));
+  check_device_after(message);
+  if (status == kAllocationFailed) throw std::bad_alloc();
+  throw DeviceError(message);
 }
 
 int operation(MatrixOp op) {
@@ -84,7 +93,9 @@ class CuBlas final : public Blas {
 }  // namespace
 
 std::string blas_defect() {
-  return library().defect();
+  static const std::string found =
+      defect(library(), {"cuBLAS", "cuBLAS 12 or 13", "cublasGetProperty", kFunctions});
+  return found;
 }
 
 std::unique_ptr<Blas> make_blas(Device&) {

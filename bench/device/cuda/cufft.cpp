@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "bench/device/cuda/cuda_queue.hpp"
+#include "bench/device/cuda/library_check.hpp"
 #include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/device/fft.hpp"
@@ -15,7 +18,7 @@ namespace {
 
 using PlanHandle = int;
 using Complex = std::complex<float>;
-constexpr int kSuccess = 0;
+constexpr int kSuccess = 0, kAllocationFailed = 2;
 constexpr int kRealToComplex = 0x2a, kComplexToReal = 0x2c;
 // Launches that one transform takes, at most, in the queue of a held stream.
 constexpr int kOperationsPerTransform = 8;
@@ -25,15 +28,36 @@ const SharedLibrary& library() {
   return loaded;
 }
 
+constexpr const char* kFunctions[] = {"cufftCreate",         "cufftDestroy",     "cufftSetAutoAllocation",
+                                      "cufftMakePlanMany64", "cufftSetWorkArea", "cufftSetStream",
+                                      "cufftExecR2C",        "cufftExecC2R"};
+
+// One of kFunctions.
 template <typename Function>
 Function* function(const char* name) {
-  Function* found = library().function<Function>(name);
-  if (found == nullptr) throw DeviceError(fmt::format("cuFFT has no function {}", name));
-  return found;
+  return library().function<Function>(name);
+}
+
+// cuFFT has no function that tells the names of its statuses.
+std::string status_name(int status) {
+  constexpr std::pair<int, const char*> names[] = {
+      {0x1, "CUFFT_INVALID_PLAN"},   {kAllocationFailed, "CUFFT_ALLOC_FAILED"},
+      {0x3, "CUFFT_INVALID_TYPE"},   {0x4, "CUFFT_INVALID_VALUE"},
+      {0x5, "CUFFT_INTERNAL_ERROR"}, {0x6, "CUFFT_EXEC_FAILED"},
+      {0x7, "CUFFT_SETUP_FAILED"},   {0x8, "CUFFT_INVALID_SIZE"},
+      {0xB, "CUFFT_INVALID_DEVICE"}, {0xD, "CUFFT_NO_WORKSPACE"},
+      {0x10, "CUFFT_NOT_SUPPORTED"}};
+  for (const auto& [number, name] : names)
+    if (number == status) return name;
+  return fmt::format("status {}", status);
 }
 
 void check_status(int status, const char* call) {
-  if (status != kSuccess) throw DeviceError(fmt::format("{}: error {}", call, status));
+  if (status == kSuccess) return;
+  const std::string message = fmt::format("{}: {}", call, status_name(status));
+  check_device_after(message);
+  if (status == kAllocationFailed) throw std::bad_alloc();
+  throw DeviceError(message);
 }
 
 // One direction's plan, which uses the workspace that it is given.
@@ -111,7 +135,9 @@ class CuFft final : public Fft {
 }  // namespace
 
 std::string fft_defect() {
-  return library().defect();
+  static const std::string found =
+      defect(library(), {"cuFFT", "cuFFT 11 or 12", "cufftGetProperty", kFunctions});
+  return found;
 }
 
 std::unique_ptr<Fft> make_fft(const FftSize& size, Device&) {
