@@ -89,6 +89,16 @@ def test_an_error_of_a_call_is_told_in_the_librarys_words_and_costs_its_row_only
     assert records[HEURISTIC]["outcome"] == "verified_only"
 
 
+def test_what_the_installation_lacks_for_an_engine_is_refused_and_not_failed(standin):
+    status = "CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING"
+    records = verified(
+        standin, [GET, HEURISTIC], {"calls": [{"call": "cudnnBackendFinalize", "status": status}]}
+    )
+    assert records[GET]["outcome"] == "verified_only"
+    assert (records[HEURISTIC]["outcome"], records[HEURISTIC]["reason"]) == ("unsupported", "library_missing")
+    assert status in records[HEURISTIC]["note"]
+
+
 def test_the_nth_call_may_fail_alone(standin):
     script = {"calls": [{"call": "cudnnBackendFinalize", "at": 3, "status": "CUDNN_STATUS_BAD_PARAM"}]}
     records = verified(standin, [HEURISTIC, "cudnn.heur_b.cuda"], script)

@@ -105,12 +105,13 @@ void check(cudnnStatus_t status, const char* call) {
   if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
       status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
     throw std::bad_alloc();
-  switch (status) {  // said of an installation that lacks something, not of the problem
+  // Said of an installation that lacks something, not of the problem; perhaps one engine alone needs it.
+  switch (status) {
     case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER:
     case CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDART:
     case CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING:
     case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
-      throw DeviceError(message);
+      throw Refused(Reason::library_missing, message);
     default:
       break;
   }

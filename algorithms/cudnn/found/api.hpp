@@ -66,8 +66,9 @@ std::string version_text(size_t version);
 // Loaded on first use.
 const Api& api();
 
-// Throws for all but success: Refused where cuDNN says that it does not support this, std::bad_alloc where it
-// had no memory, DeviceError otherwise. `call` is the function's name; the message has cuDNN's own words.
+// Throws for all but success: Refused where cuDNN says that it does not support this (library_missing where
+// that is for want of something installed), std::bad_alloc where it had no memory, DeviceError otherwise.
+// `call` is the function's name; the message has cuDNN's own words.
 void check(cudnnStatus_t status, const char* call);
 
 // cuDNN's context. One for all plans of the process, as long as any of them lives.

@@ -27,6 +27,14 @@ int64_t uid(Role role) {
   return role == Role::input ? 'x' : role == Role::filter ? 'w' : 'y';
 }
 
+// Names of the device's properties, which headers before cuDNN 9.8 do not have.
+constexpr auto kPropertiesDescriptor = static_cast<cudnnBackendDescriptorType_t>(38);
+constexpr auto kPropertiesJson = static_cast<cudnnBackendAttributeName_t>(2702);
+constexpr auto kPropertiesOfHeuristic = static_cast<cudnnBackendAttributeName_t>(204);
+constexpr auto kPropertiesOfPlan = static_cast<cudnnBackendAttributeName_t>(407);
+constexpr auto kPropertiesOfEngine = static_cast<cudnnBackendAttributeName_t>(1307);
+constexpr auto kTypeChar = static_cast<cudnnBackendAttributeType_t>(24);
+
 struct NoteName {
   int value;
   const char* name;
@@ -117,9 +125,9 @@ const OperationNames& operation_names(Pass pass) {
   return pass == Pass::forward ? forward : pass == Pass::backward_data ? backward_data : backward_filter;
 }
 
-BackendDescriptor operation_graph(const ConvProblem& problem, cudnnHandle_t handle) {
+BackendDescriptor operation_graph(const ConvProblem& problem, const Target& target) {
   BackendDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  target.tell(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, std::nullopt);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation(problem));
   graph.finalize();
   return graph;
@@ -178,8 +186,26 @@ BackendDescriptor operation(const ConvProblem& problem) {
   return descriptor;
 }
 
-ConvolutionGraph::ConvolutionGraph(const ConvProblem& problem, cudnnHandle_t handle)
-    : graph_(operation_graph(problem, handle)) {}
+Target Target::with_properties(const std::string& json) {
+  auto properties = std::make_shared<BackendDescriptor>(kPropertiesDescriptor);
+  properties->set(kPropertiesJson, kTypeChar, static_cast<int64_t>(json.size()), json.data());
+  properties->finalize();
+  Target target(nullptr);
+  target.properties_ = std::move(properties);
+  return target;
+}
+
+void Target::tell(BackendDescriptor& descriptor, std::optional<cudnnBackendAttributeName_t> handle_name,
+                  std::optional<cudnnBackendAttributeName_t> properties_name) const {
+  if (properties_ == nullptr) {
+    if (handle_name) descriptor.set(*handle_name, CUDNN_TYPE_HANDLE, 1, &handle_);
+  } else if (properties_name) {
+    descriptor.set(*properties_name, *properties_);
+  }
+}
+
+ConvolutionGraph::ConvolutionGraph(const ConvProblem& problem, const Target& target)
+    : target_(target), graph_(operation_graph(problem, target)) {}
 
 int64_t ConvolutionGraph::engine_count() const {
   return graph_.number(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT);
@@ -189,6 +215,7 @@ std::vector<EngineConfig> ConvolutionGraph::ranked(cudnnBackendHeurMode_t mode) 
   BackendDescriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+  target_.tell(heuristic, std::nullopt, kPropertiesOfHeuristic);
   heuristic.finalize();
   std::vector<EngineConfig> configs;
   for (BackendDescriptor& config :
@@ -215,6 +242,7 @@ BackendDescriptor ConvolutionGraph::engine_descriptor(int64_t index) const {
   BackendDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph_);
   engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, index);
+  target_.tell(engine, std::nullopt, kPropertiesOfEngine);
   engine.finalize();
   return engine;
 }
@@ -266,9 +294,9 @@ std::vector<EngineConfig> ConvolutionGraph::knob_variants(int64_t index, size_t 
   return variants;
 }
 
-ExecutionPlan::ExecutionPlan(const EngineConfig& config, cudnnHandle_t handle)
+ExecutionPlan::ExecutionPlan(const EngineConfig& config, const Target& target)
     : plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
-  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  target.tell(plan_, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, kPropertiesOfPlan);
   plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config.config);
   plan_.finalize();
 }

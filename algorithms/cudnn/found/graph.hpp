@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "algorithms/cudnn/found/backend_descriptor.hpp"
@@ -24,9 +27,26 @@ BackendDescriptor tensor(const ConvProblem& problem, Role role);
 BackendDescriptor convolution(const ConvProblem& problem);
 BackendDescriptor operation(const ConvProblem& problem);
 
+// Where a graph is to run: on the device of a handle, or on one of which only the properties are known. For
+// both cuDNN tells, ranks and builds engines; to run them takes a handle.
+class Target {
+ public:
+  Target(cudnnHandle_t handle) : handle_(handle) {}  // NOLINT(google-explicit-constructor): what is meant
+  // As cuDNN's JSON, from version 9.8 on. Throws Refused or DeviceError where it does not take them.
+  static Target with_properties(const std::string& json);
+
+  // Sets whichever of the two attributes is for this target.
+  void tell(BackendDescriptor& descriptor, std::optional<cudnnBackendAttributeName_t> handle_name,
+            std::optional<cudnnBackendAttributeName_t> properties_name) const;
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+  std::shared_ptr<const BackendDescriptor> properties_;
+};
+
 class ConvolutionGraph {
  public:
-  ConvolutionGraph(const ConvProblem& problem, cudnnHandle_t handle);
+  ConvolutionGraph(const ConvProblem& problem, const Target& target);
 
   int64_t engine_count() const;
   // In the heuristic's order.
@@ -39,13 +59,14 @@ class ConvolutionGraph {
  private:
   BackendDescriptor engine_descriptor(int64_t index) const;
 
+  Target target_;
   BackendDescriptor graph_;
 };
 
 // An engine config made ready to run; throws Refused where cuDNN cannot.
 class ExecutionPlan {
  public:
-  ExecutionPlan(const EngineConfig& config, cudnnHandle_t handle);
+  ExecutionPlan(const EngineConfig& config, const Target& target);
   int64_t workspace_bytes() const { return plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE); }
   void run(cudnnHandle_t handle, const ConvArgs& args) const;
 
