@@ -70,7 +70,10 @@ void scribble(void* workspace, size_t bytes) {
 }
 
 void take(double seconds) {
-  if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  if (const auto advance = in_program<void(double)>("convscope_standin_advance"))
+    advance(seconds);
+  else if (seconds > 0)
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace convscope::standin

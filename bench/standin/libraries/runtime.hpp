@@ -28,7 +28,8 @@ void lose_the_device(int code);
 // more, is found out. Only its first and last bytes where it is large.
 void scribble(void* workspace, size_t bytes);
 
-// Sleeps, for work that is to take as long as the script says. Done on the stream's thread.
+// Makes the work that is being done take as long as the script says: by the program's function
+// convscope_standin_advance(double), which moves the stream's clock; without it by sleeping.
 void take(double seconds);
 
 }  // namespace convscope::standin
