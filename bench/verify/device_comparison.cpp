@@ -19,10 +19,6 @@ unsigned blocks_for(int64_t count) {
   return static_cast<unsigned>(std::clamp<int64_t>(count / kElementsPerBlock, 1, most));
 }
 
-bool is_gpu(const Device& device) {
-  return device.info().kind == DeviceKind::cuda;
-}
-
 Buffer uploaded(Device& device, std::span<const float> values, DataType storage) {
   Buffer buffer(device, values.size() * static_cast<size_t>(bytes_per_element(storage)));
   upload_values(buffer, storage, values);
@@ -54,7 +50,8 @@ void DeviceComparison::copy_original(Role role, void* to, Queue& queue) const {
   const void* from = originals_[at].data();
   const int64_t count = elements_[at];
 #if CONVSCOPE_HAS_CUDA
-  if (is_gpu(device_)) return cuda::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
+  if (device_.info().kind == DeviceKind::cuda)
+    return cuda::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
 #endif
   emulated::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
 }
@@ -65,7 +62,7 @@ std::optional<int64_t> DeviceComparison::first_change(Role role, const void* now
   const unsigned blocks = blocks_for(count);
   auto* partial = partial_.as<Findings>();
 #if CONVSCOPE_HAS_CUDA
-  if (is_gpu(device_))
+  if (device_.info().kind == DeviceKind::cuda)
     cuda::enqueue_bit_comparison(now, originals_[at].data(), storage_, count, partial, blocks, queue);
   else
 #endif
@@ -104,7 +101,7 @@ Findings DeviceComparison::judge(ComparisonArgs args, Queue& queue) {
   args.partial = partial_.as<Findings>();
   const unsigned blocks = blocks_for(args.count);
 #if CONVSCOPE_HAS_CUDA
-  if (is_gpu(device_))
+  if (device_.info().kind == DeviceKind::cuda)
     cuda::enqueue_comparison(args, storage_, blocks, queue);
   else
 #endif
