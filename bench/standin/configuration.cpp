@@ -87,6 +87,8 @@ void set(Configuration& c, const std::string& key, const json& value) {
     c.target = one_of(value, "sm_90a", "sm_80") ? "sm_90a" : "sm_80";
   else if (key == "ptx_folder")
     c.ptx_folder = value;
+  else if (key == "write_ptx")
+    c.write_ptx = value;
   else if (key == "report")
     c.report = value;
   else if (key == "faults")

@@ -49,7 +49,11 @@ void load(Registry& r) {
       add(r, text.str());
     }
   for (const void* binary : r.binaries)
-    for (auto& text : ptx_of(binary, c.target == "sm_90a" ? 90 : 80)) add(r, std::move(text));
+    for (auto& text : ptx_of(binary, c.target == "sm_90a" ? 90 : 80)) {
+      if (!c.write_ptx.empty())
+        std::ofstream(c.write_ptx + "/" + std::to_string(r.modules.size()) + ".ptx") << text;
+      add(r, std::move(text));
+    }
 }
 
 }  // namespace
