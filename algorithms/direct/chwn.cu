@@ -49,7 +49,7 @@ class DepthRow {
         columns_(columns),
         column_(columns),
         next_row_(a.y.read_tap_step * a.read_h - columns * (a.x.read_tap_step * a.read_w)),
-        filter_next_row_((a.x.taps - columns) * a.read_channels * ChwnTile::kChannels) {}
+        filter_next_row_(int64_t{a.x.taps - columns} * a.read_channels * ChwnTile::kChannels) {}
   __device__ __forceinline__ void advance(const ChwnArgs& a, int rows) {
     channel_ += rows;
     image_ += rows * a.read_c;
@@ -70,8 +70,7 @@ class DepthRow {
   const float *image_, *filter_;
   int channel_;
   int columns_, column_;  // taps of a row that are inside, and those that are left
-  int64_t next_row_;
-  int filter_next_row_;
+  int64_t next_row_, filter_next_row_;
 };
 
 // kFours: the batch is a multiple of 4, so that images are copied and written 16 bytes at a time.
