@@ -118,14 +118,14 @@ ConvProblem filter(const char* math, const char* layout, int images, const char*
                        " n=" + std::to_string(images) + " c=4 k=8 rs=1x1 " + size);
 }
 
-// At 131,072 deep a sum in one piece errs by 6e-6 in fp32 and by 5e-4 in tf32 and in 16 bits widened to it;
-// on wgmma at 262,144 by 4e-4.
+// In one piece these sums err by 6.7e-6 in fp32, 5.9e-4 in tf32, 4.2e-4 in fp16 widened to it, all 131,072
+// deep, and on wgmma, 786,432 deep, by 1.0e-3.
 TEST_F(Depth, LongSumsOfAFilterAreAddedInPieces) {
   expect_below(4e-6, kSimt, {filter("fp32", "nchw", 2, "hw=256x256")});
   expect_below(4e-6, kTensor, {filter("3xtf32", "nhwc", 2, "hw=256x256")});
   expect_below(3.5e-4, kTensor, {filter("tf32", "nchw", 2, "hw=256x256")});
   expect_below(3e-4, kTensor, {filter("fp16", "nhwc", 2, "hw=256x256")});
-  expect_below(3e-4, kHopper, {filter("fp16", "nhwc", 4, "hw=256x256")});
+  expect_below(3e-4, kHopper, {filter("fp16", "nhwc", 12, "hw=256x256")});
 }
 
 // Takes minutes: conv1 of AlexNet and of ResNet-50 at batch 256, of VGG-16 at 64.
