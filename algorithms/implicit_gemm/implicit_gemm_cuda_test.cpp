@@ -158,6 +158,20 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
     }
 }
 
+// Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
+// others add to it.
+TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
+  constexpr MathMode kMath[] = {MathMode::fp32, MathMode::tf32, MathMode::tf32x3};
+  ConvProblem problem = parse_problem("backward_filter nchw n=4 c=2 hw=100x100 k=3 rs=1x1");
+  problem.math = kMath[static_cast<size_t>(GetParam())];
+  const bool simt = problem.math == MathMode::fp32;
+  const Cut cut{simt ? kSimtTiles[3] : kTensorTiles[2], problem.math == MathMode::tf32 ? 1 : 2};
+  EXPECT_EQ(pieces(index_maps(problem).front(), cut.splits, simt ? kSimtDepth : kTensorDepth),
+            4 - cut.splits);
+  expect_right_when_cut(row(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
+                        simt ? simt_launchers : tensor_launchers, cut);
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm, ::testing::ValuesIn(kEveryOrder), order_name);
 
 class ImplicitGemmRows : public ::testing::Test {
