@@ -7,9 +7,9 @@ namespace {
 
 std::string failure_text(const ResultRecord& record) {
   const CaseKey& key = record.key;
-  return fmt::format("{} in {} {} {} {} batch {}: {}", name(record.outcome), key.layer,
+  return fmt::format("{} in {} {} {} {} batch {} on {}: {}", name(record.outcome), key.layer,
                      name(key.problem.pass), name(key.problem.math), name(key.problem.layout),
-                     key.problem.batch, record.note);
+                     key.problem.batch, name(key.device_id()), record.note);
 }
 
 }  // namespace
