@@ -32,6 +32,14 @@ Report& report() {
   return *r;
 }
 
+// Of each instruction of the text: the how-manieth with the same words it is.
+std::vector<int> count_occurrences(const ptx::Kernel& kernel) {
+  std::map<std::string, int> counts;
+  std::vector<int> occurrences;
+  for (const ptx::Text& text : kernel.texts) occurrences.push_back(++counts[text.text]);
+  return occurrences;
+}
+
 // Rewritten as a whole; called when the process ends in order, which _exit does not.
 void write_report() {
   std::ofstream file(configuration().report + "." + std::to_string(getpid()));
@@ -41,9 +49,11 @@ void write_report() {
     for (const ptx::u64 runs : w.runs) reached += runs != 0;
     file << fmt::format("{} launches, {} blocks, {} warp instructions, {:.3f} s, {} of {} reached: {}\n",
                         w.launches, w.blocks, w.instructions, w.seconds, reached, w.runs.size(), name);
+    const std::vector<int> occurrences = count_occurrences(*w.kernel);
     for (size_t i = 0; i < w.runs.size(); ++i) {
-      const ptx::Text& text = w.kernel->texts[w.kernel->code[i].line];
-      if (w.runs[i] == 0) file << "    " << text.where << ": " << text.text << "\n";
+      const ptx::u32 line = w.kernel->code[i].line;
+      const ptx::Text& text = w.kernel->texts[line];
+      if (w.runs[i] == 0) file << fmt::format("    {}: {} #{}\n", text.where, text.text, occurrences[line]);
     }
   }
 }

@@ -139,12 +139,13 @@ def load(paths, virtual_time: bool = False) -> Results:
         document = read_json(file)
         run = run_of(document, file)
         rows = kept_rows(file) if is_kept(file) else read_rows(file.with_name("results.csv"))
+        rows = attach_records(rows, document, len(runs), file)
         if not virtual_time and rows["device_name"].str.endswith(VIRTUAL_TIME).any():
             raise ReportError(
                 f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
                 "a rehearsal reads them with `convscope-report --virtual-time ...`"
             )
-        parts.append(attach_records(rows, document, len(runs), file))
+        parts.append(rows)
         runs.append(run)
     return Results(pd.concat(parts, ignore_index=True), runs)
 
