@@ -1,27 +1,6 @@
 # The stand-in for the CUDA runtime (bench/standin): programs made of the same objects as others, linked with it in the
 # place of NVIDIA's, so that what nvcc built runs without a GPU. Sets CONVSCOPE_HAS_STANDIN.
 set(CONVSCOPE_HAS_STANDIN OFF)
-if(NOT CONVSCOPE_HAS_CUDA)
-  return()
-endif()
-
-# What programs link as the CUDA runtime. The expression is read where a program is linked.
-add_library(convscope_cuda_runtime INTERFACE)
-target_include_directories(convscope_cuda_runtime SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-target_link_libraries(convscope_cuda_runtime INTERFACE
-  "$<IF:$<BOOL:$<TARGET_PROPERTY:CONVSCOPE_STANDIN>>,standin_runtime,CUDA::cudart_static>")
-
-# It reads the PTX in the programs, which nvcc compresses.
-find_package(PkgConfig)
-if(PkgConfig_FOUND)
-  pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
-endif()
-if(ZSTD_FOUND)
-  set(CONVSCOPE_HAS_STANDIN ON)
-else()
-  message(STATUS "Stand-in for the CUDA runtime: left out, it needs libzstd-dev and pkg-config")
-endif()
-
 # convscope_standin_program(convscope): the target convscope_standin, of the objects and libraries of the program
 # convscope. It exports the runtime's functions, for shared libraries that it loads.
 function(convscope_standin_program program)
@@ -50,3 +29,24 @@ function(convscope_standin_tests name)
   gtest_discover_tests(${name}_test_standin TEST_PREFIX standin. TEST_FILTER "${ARG_FILTER}"
     DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()
+
+if(NOT CONVSCOPE_HAS_CUDA)
+  return()
+endif()
+
+# What programs link as the CUDA runtime. The expression is read where a program is linked.
+add_library(convscope_cuda_runtime INTERFACE)
+target_include_directories(convscope_cuda_runtime SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(convscope_cuda_runtime INTERFACE
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:CONVSCOPE_STANDIN>>,standin_runtime,CUDA::cudart_static>")
+
+# It reads the PTX in the programs, which nvcc compresses.
+find_package(PkgConfig)
+if(PkgConfig_FOUND)
+  pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
+endif()
+if(ZSTD_FOUND)
+  set(CONVSCOPE_HAS_STANDIN ON)
+else()
+  message(STATUS "Stand-in for the CUDA runtime: left out, it needs libzstd-dev and pkg-config")
+endif()
