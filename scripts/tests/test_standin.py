@@ -111,7 +111,7 @@ def test_every_row_of_ours_is_right_as_nvcc_compiled_it(play, tmp_path, settings
     rows = rows_of(tmp_path)
     assert {row["outcome"] for row in rows} - REFUSED == {"verified_only"}
     verified = {row["algorithm"] for row in rows if row["outcome"] == "verified_only"}
-    assert len(verified) >= 4
+    assert len(verified) >= 2
     assert "implicit_gemm.hopper.cuda" in verified
 
 
