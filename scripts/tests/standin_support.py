@@ -41,7 +41,7 @@ class StandIn:
             )
         self.config = folder / "tiny.json"
         self.config.write_text(json.dumps(TINY))
-        # Kernels that only keep a GPU busy do nothing; loading is that of the libraries, which is tested here.
+        # Kernels that only keep a GPU busy do nothing; the loading of ours has tests of its own.
         self.settings = folder / "standin.json"
         self.settings.write_text(json.dumps({"skipped": ["ceilings"], "lazy_loading": False}))
 
