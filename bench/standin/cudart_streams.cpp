@@ -7,7 +7,22 @@
 
 using namespace convscope::standin;
 
+namespace {
+
+// Of the host function that runs on this thread.
+thread_local Nanoseconds taken = 0;
+
+}  // namespace
+
 extern "C" {
+
+// For the stand-in libraries: what a host function stands for took so long on the device, or lost it.
+void convscope_standin_advance(double seconds) {
+  taken += static_cast<Nanoseconds>(1e9 * seconds);
+}
+void convscope_standin_lose_device(int error) {
+  lose_device(static_cast<cudaError_t>(error));
+}
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st(current_device());
@@ -41,8 +56,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   stream_or_default(stream, current_device()).push([=](Nanoseconds begin) {
     constexpr Nanoseconds kCost = 5000;
+    taken = 0;
     if (!is_lost()) function(data);
-    return begin + kCost;
+    return begin + kCost + taken;
   });
   return result(cudaSuccess, __func__);
 }
