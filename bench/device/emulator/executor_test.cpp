@@ -16,7 +16,7 @@
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/device/emulator/every_order_test.hpp"
 #include "bench/device/emulator/test_kernels/diagnostics.hpp"
-#include "diagnostics_source.hpp"
+#include "bench/device/diagnostics_source.hpp"
 
 namespace convscope {
 namespace {
