@@ -13,10 +13,10 @@
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
+#include "bench/device/diagnostics_source.hpp"
 #include "bench/device/emulator/emulator_device.hpp"
 #include "bench/device/emulator/every_order_test.hpp"
 #include "bench/device/emulator/test_kernels/diagnostics.hpp"
-#include "bench/device/diagnostics_source.hpp"
 
 namespace convscope {
 namespace {
