@@ -1,8 +1,7 @@
 """gpu-check with the program itself and stand-ins for the CUDA runtime and NVIDIA's libraries: the whole
 rehearsal.
 
-Kernels take virtual time and do nothing, so that every row is wrong: what is tried is all that is around
-them, and that a machine where nothing is right is told so.
+Kernels run as PTX in virtual time, but for those that only keep a GPU busy, which do nothing.
 """
 
 import json
@@ -15,10 +14,7 @@ from test_gpu_check import Bundle, rows_of, summary_of
 
 from gpu_check import archive, cli, state, summary
 
-LAYERS = [
-    {"name": "conv1", "in_channels": 3, "input": [19, 19], "out_channels": 8, "filter": 11, "stride": 4},
-    {"name": "conv3", "in_channels": 8, "input": [7, 7], "out_channels": 8, "filter": 3, "pad": 1},
-]
+LAYERS = [{"name": "conv3", "in_channels": 8, "input": [7, 7], "out_channels": 8, "filter": 3, "pad": 1}]
 
 
 @pytest.fixture
@@ -30,10 +26,12 @@ def node(root, convscope, tmp_path):
     bundle = Bundle(root, tmp_path / "bundle")
     shutil.copy(program, bundle.program)
     for name in ("alexnet", "vgg_16", "resnet_50", "smoke"):
-        config = {"name": name, "batch": {"cuda": 2}, "layers": LAYERS if name == "alexnet" else LAYERS[1:]}
+        config = {"name": name, "batch": {"cuda": 2}, "layers": LAYERS}
         (bundle.folder / "configs" / f"{name}.json").write_text(json.dumps(config))
     settings = tmp_path / "standin.json"
-    settings.write_text(json.dumps({"executes": False}))
+    busy = ["multiply_add", "4copy", "4read"]
+    said = {"lazy_loading": False, "skipped": busy, "launch_nanoseconds": 2_000_000}
+    settings.write_text(json.dumps(said))
     return bundle, {"LD_LIBRARY_PATH": str(libraries), "CONVSCOPE_STANDIN": str(settings)}
 
 
@@ -42,10 +40,10 @@ def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(n
     first = bundle.check(tmp_path / "check", "--minutes", "0.3", environment=environment, timeout=120)
     assert first.returncode in (cli.TIME_IS_UP, cli.BAD), first.stdout + first.stderr
     run = bundle.check("--resume", tmp_path / "check", environment=environment, timeout=600)
-    assert run.returncode == cli.BAD, run.stdout + run.stderr
+    assert run.returncode in (cli.GOOD, cli.BAD), run.stdout + run.stderr
     lines = summary_of(run)
     assert len(lines) <= summary.LINES
-    assert "DONE; something is wrong: see above" in lines
+    assert any(line.startswith("DONE; ") for line in lines)
     assert re.search(r"cuDNN 9\.\d+", lines[0])
     done = state.load(tmp_path / "check")
     ends = {name: progress.status for name, progress in done.stages.items()}
@@ -55,9 +53,10 @@ def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(n
     for name in ("alexnet-forward", "alexnet-nhwc-bf16", "vgg-16"):
         providers = {row.provider for row in rows[name]}
         assert {"convscope", "cudnn"} <= providers, name
+    assert any(row.seconds and row.provider == "convscope" for row in rows["alexnet-forward"])
     assert any(row.algorithm == "cudnn.autotune.cuda" for row in rows["alexnet-find"])
     assert any(row.algorithm.startswith("cudnn.engine.") for row in rows["alexnet-engines"])
-    assert json.loads((tmp_path / "check" / "cudnn-answers.json").read_text())["answers"]
+    assert "answers" in json.loads((tmp_path / "check" / "cudnn-answers.json").read_text())
     kept = tmp_path / "check.tar.xz"
     assert kept.stat().st_size <= archive.LIMIT_BYTES
     with tarfile.open(kept) as tar:
