@@ -54,4 +54,11 @@ u32 float_to_tf32(float value) {
   return bits & 0xffffe000;
 }
 
+u32 float_to_nearest_tf32(float value) {
+  u32 bits = std::bit_cast<u32>(value);
+  if ((bits & 0x7f800000) == 0x7f800000) return bits & 0xffffe000;
+  bits += 0xfff + (bits >> 13 & 1);
+  return bits & 0xffffe000;
+}
+
 }  // namespace convscope::ptx

@@ -109,7 +109,7 @@ void copy_element(const TensorMap& map, u8* to, const u8* from) {
   } else if (map.rounds_to_tf32) {
     float value;
     std::memcpy(&value, from, sizeof value);
-    const u32 bits = float_to_tf32(value);
+    const u32 bits = float_to_nearest_tf32(value);
     std::memcpy(to, &bits, sizeof bits);
   } else {
     std::memcpy(to, from, map.element_bytes);
