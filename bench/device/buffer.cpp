@@ -42,12 +42,12 @@ Buffer::~Buffer() {
 
 void Buffer::upload(const void* from, size_t bytes) {
   if (bytes > bytes_) throw std::out_of_range("upload of more bytes than the buffer holds");
-  device_->copy_to_device(data_, from, bytes);
+  if (bytes > 0) device_->copy_to_device(data_, from, bytes);
 }
 
 void Buffer::download(void* to, size_t bytes) const {
   if (bytes > bytes_) throw std::out_of_range("download of more bytes than the buffer holds");
-  device_->copy_to_host(to, data_, bytes);
+  if (bytes > 0) device_->copy_to_host(to, data_, bytes);
 }
 
 void Buffer::fill_with_nan() {
