@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "algorithms/catalog.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
-#include "bench/device/emulator/every_order_test.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {

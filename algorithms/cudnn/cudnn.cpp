@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "algorithms/cudnn/library.hpp"
-#include "algorithms/cudnn/rows.hpp"
+#include "algorithms/cudnn/variants.hpp"
 
 namespace convscope {
 namespace cudnn {

@@ -1,12 +1,12 @@
-// What the rows of this folder need from cuDNN. found/ implements it where the build has cuDNN's headers and
-// CUDA, missing/ elsewhere; CMake picks one of them, and nothing outside found/ includes a header of cuDNN.
-// The library itself is loaded at run time, when a row first needs it.
+// What the rows of this folder need from cuDNN. backend/ implements it where the build has cuDNN's headers
+// and CUDA, unavailable/ elsewhere; CMake picks one of them, and nothing outside backend/ includes a header
+// of cuDNN. The library itself is loaded at run time, when a row first needs it.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "algorithms/cudnn/rows.hpp"
+#include "algorithms/cudnn/variants.hpp"
 #include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::cudnn {

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/core/result.hpp"
+#include "bench/core/algorithm_info.hpp"
+#include "bench/core/problem.hpp"
 
 namespace convscope::cudnn {
 

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "algorithms/common/pointwise.hpp"
-#include "algorithms/direct/correlation_plan.hpp"
-#include "algorithms/direct/cuda_plans.hpp"
-#include "algorithms/direct/filter_plan.hpp"
-#include "algorithms/direct/kernels.hpp"
+#include "algorithms/direct/cpu/correlation_plan.hpp"
+#include "algorithms/direct/cpu/filter_plan.hpp"
+#include "algorithms/direct/cpu/kernels.hpp"
+#include "algorithms/direct/cuda/plans.hpp"
 
 namespace convscope {
 namespace direct {

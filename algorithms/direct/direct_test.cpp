@@ -10,8 +10,8 @@
 #include <string>
 
 #include "algorithms/common/each_target.hpp"
-#include "algorithms/direct/geometry.hpp"
-#include "algorithms/direct/kernels.hpp"
+#include "algorithms/direct/cpu/geometry.hpp"
+#include "algorithms/direct/cpu/kernels.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/reference.hpp"

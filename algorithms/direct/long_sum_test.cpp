@@ -7,7 +7,7 @@
 #include "algorithms/common/sum_error_test.hpp"
 #include "algorithms/direct/direct.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
 
 namespace convscope {
 namespace {

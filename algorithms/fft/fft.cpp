@@ -8,10 +8,10 @@
 
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
-#include "algorithms/fft/blocking.hpp"
-#include "algorithms/fft/fft_cuda.hpp"
-#include "algorithms/fft/spectral_plan.hpp"
-#include "algorithms/fft/transforms.hpp"
+#include "algorithms/fft/cpu/blocking.hpp"
+#include "algorithms/fft/cpu/spectral_plan.hpp"
+#include "algorithms/fft/cpu/transforms.hpp"
+#include "algorithms/fft/cuda/variants.hpp"
 
 namespace convscope {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "algorithms/im2col_gemm/blas.hpp"
-#include "algorithms/im2col_gemm/gemm.hpp"
-#include "algorithms/im2col_gemm/gemm_plan.hpp"
-#include "algorithms/im2col_gemm/im2col_gemm_cuda.hpp"
+#include "algorithms/im2col_gemm/cpu/blas.hpp"
+#include "algorithms/im2col_gemm/cpu/gemm.hpp"
+#include "algorithms/im2col_gemm/cpu/gemm_plan.hpp"
+#include "algorithms/im2col_gemm/cuda/variants.hpp"
 
 namespace convscope {
 namespace {

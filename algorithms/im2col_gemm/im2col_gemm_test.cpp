@@ -13,7 +13,7 @@
 
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/common/expect_definition_test.hpp"
-#include "algorithms/im2col_gemm/blas.hpp"
+#include "algorithms/im2col_gemm/cpu/blas.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"

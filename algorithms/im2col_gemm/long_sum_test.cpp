@@ -4,7 +4,7 @@
 #include "algorithms/common/sum_error_test.hpp"
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
 
 namespace convscope {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "algorithms/implicit_gemm/gemm_plan.hpp"
-#include "algorithms/implicit_gemm/hopper_plan.hpp"
+#include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
+#include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
 
 namespace convscope {
 namespace implicit_gemm {

@@ -1,5 +1,5 @@
-// What the rows of this folder need from oneDNN. found/ implements it with the library, missing/ without, and
-// CMake picks one of them; nothing outside found/ includes a header of oneDNN.
+// What the rows of this folder need from oneDNN. backend/ implements it with the library, unavailable/
+// without, and CMake picks one of them; nothing outside backend/ includes a header of oneDNN.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "algorithms/common/rounding.hpp"
-#include "algorithms/winograd/tensor_view.hpp"
+#include "algorithms/winograd/cpu/tensor_view.hpp"
 #include "algorithms/winograd/tiling.hpp"
 #include "bench/core/problem.hpp"
 

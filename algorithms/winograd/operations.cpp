@@ -4,8 +4,8 @@
 
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
-#include "algorithms/winograd/plans.hpp"
-#include "algorithms/winograd/vector_kernels.hpp"
+#include "algorithms/winograd/cpu/plans.hpp"
+#include "algorithms/winograd/cpu/vector_kernels.hpp"
 #include "bench/algorithm/predicted_error.hpp"
 
 namespace convscope::winograd {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "algorithms/winograd/geometry.hpp"
-#include "bench/core/result.hpp"
+#include "bench/core/algorithm_info.hpp"
 
 namespace convscope::winograd {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "algorithms/winograd/cpu/plans.hpp"
+#include "algorithms/winograd/cuda/variants.hpp"
 #include "algorithms/winograd/operations.hpp"
-#include "algorithms/winograd/plans.hpp"
 #include "algorithms/winograd/toom_cook.hpp"
-#include "algorithms/winograd/winograd_cuda.hpp"
 
 namespace convscope {
 namespace {

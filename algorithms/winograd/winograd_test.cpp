@@ -13,9 +13,9 @@
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/common/packed_gemm.hpp"
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/winograd/cpu/plans.hpp"
+#include "algorithms/winograd/cpu/vector_kernels.hpp"
 #include "algorithms/winograd/odd_problems_test.hpp"
-#include "algorithms/winograd/plans.hpp"
-#include "algorithms/winograd/vector_kernels.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "bench/core/algorithm_info.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/core/result.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -92,6 +92,9 @@ class Plan {
   virtual void prepare(const ConvArgs&, Queue&) {}
   // Computes the written tensor completely (no accumulation into it).
   virtual void run(const ConvArgs&, Queue&) = 0;
+  // What prepare() and run() do, counted from the schedule that this plan chose. Nothing where a library does
+  // not say what it does.
+  virtual std::optional<OperationCount> operations() const { return {}; }
   // FP32 additions of one run that follow one another on the longest way from a product to a result: those
   // that are made in registers, and behind them what is added in memory, of chunks and of splits. The
   // rounding errors of a sum of random terms grow with its root (predicted_error.hpp). 0: not said.
@@ -106,8 +109,8 @@ class Algorithm {
   virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
   // Only for supported problems. Throws Refused, std::bad_alloc or another std::runtime_error.
   virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
-  // Only for supported problems. Nothing where a library does not say what it does.
-  virtual std::optional<OperationCount> operations(const ConvProblem&) const = 0;
+  // Being replaced by Plan::operations().
+  virtual std::optional<OperationCount> operations(const ConvProblem&) const { return {}; }
   // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
   // by the element-wise bound of bench/verify beside the gate on the relative L2 error.
   virtual double error_growth(const ConvProblem&) const { return 1.0; }
@@ -115,5 +118,12 @@ class Algorithm {
   // over its elements and relative to them, than those of a direct sum of as many terms.
   virtual double sum_growth(const ConvProblem&) const { return 1.0; }
 };
+
+// The plan's counts, or the algorithm's where the plan does not say.
+inline std::optional<OperationCount> operations_of(const Algorithm& algorithm, const Plan& plan,
+                                                   const ConvProblem& problem) {
+  const auto count = plan.operations();
+  return count ? count : algorithm.operations(problem);
+}
 
 }  // namespace convscope

@@ -14,10 +14,10 @@
 #include "bench/cli/select.hpp"
 #include "bench/cli/terminal.hpp"
 #include "bench/measure/ceilings.hpp"
+#include "bench/record/record_json.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/ranking.hpp"
-#include "bench/report/record_json.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/select/prediction_report.hpp"
@@ -43,13 +43,16 @@ ReadyDevice& ready(ReadyDevices& devices, DeviceId id, int threads) {
   return entry;
 }
 
-// Whether a plan can be built within the cap; one that throws cannot.
-bool fits(const Algorithm& algorithm, const CaseKey& key, Device& device) {
+// The counts of the plan within the cap; nothing where there is none or it does not say.
+std::optional<OperationCount> planned_operations(const Algorithm& algorithm, const CaseKey& key,
+                                                 Device& device) {
   const int64_t cap = key.workspace_cap.value_or(INT64_MAX);
   try {
-    return algorithm.plan(key.problem, device, {cap, key.threads})->workspace_bytes() <= cap;
+    const auto plan = algorithm.plan(key.problem, device, {cap, key.threads});
+    if (plan->workspace_bytes() > cap) return {};
+    return operations_of(algorithm, *plan, key.problem);
   } catch (const std::exception&) {
-    return false;
+    return {};
   }
 }
 
@@ -59,8 +62,8 @@ std::vector<PlannedAlgorithm> planned(const Group& group, const Registry& regist
     const Algorithm& algorithm = *registry.find(id);
     const ConvProblem& problem = group.common.problem;
     if (!counts_are_known(algorithm.info()) || !algorithm.supports(problem, device.info())) continue;
-    const auto operations = algorithm.operations(problem);
-    if (operations && fits(algorithm, group.common, device)) algorithms.push_back({id, *operations});
+    const auto operations = planned_operations(algorithm, group.common, device);
+    if (operations) algorithms.push_back({id, *operations});
   }
   return algorithms;
 }

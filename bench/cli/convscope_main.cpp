@@ -11,7 +11,7 @@
 #include "bench/cli/options.hpp"
 #include "bench/cli/run.hpp"
 #include "bench/core/error.hpp"
-#include "bench/report/csv.hpp"
+#include "bench/record/csv.hpp"
 #include "bench/runner/worker.hpp"
 
 namespace convscope {

@@ -16,7 +16,7 @@
 #include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/values.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/devices.hpp"
 
 namespace convscope {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "bench/algorithm/registry.hpp"
-#include "bench/core/result.hpp"
 #include "bench/device/device.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "bench/cli/explain.hpp"
-#include "bench/report/bound.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/bound.hpp"
+#include "bench/record/record_json.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 #include "bench/runner/devices.hpp"
 
 namespace convscope {
@@ -51,12 +51,12 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
   result.reason = support.reason();
   result.why = support.why();
   if (!support) return result;
-  result.operations = algorithm.operations(problem);
-  result.bound =
-      bound(problem, result.operations.value_or(OperationCount{}), options.cache, device.info(), ceilings);
   const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
   try {
     const auto plan = algorithm.plan(problem, device, {cap, ceilings.threads});
+    result.operations = operations_of(algorithm, *plan, problem);
+    result.bound =
+        bound(problem, result.operations.value_or(OperationCount{}), options.cache, device.info(), ceilings);
     result.implementation = plan->implementation();
     result.workspace_bytes = plan->workspace_bytes();
   } catch (const Refused& refusal) {

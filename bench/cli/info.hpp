@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

@@ -4,9 +4,9 @@
 #include <ostream>
 
 #include "bench/cli/info.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 
 namespace convscope {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
 

@@ -8,11 +8,11 @@
 
 #include "bench/cli/capability.hpp"
 #include "bench/cli/list.hpp"
-#include "bench/report/columns.hpp"
-#include "bench/report/record_json.hpp"
-#include "bench/report/results_format.hpp"
+#include "bench/record/columns.hpp"
+#include "bench/record/record_json.hpp"
+#include "bench/record/results_format.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {

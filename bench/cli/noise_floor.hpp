@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "bench/core/error.hpp"
-#include "bench/report/result_files.hpp"
+#include "bench/record/result_files.hpp"
 
 namespace convscope {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/build_info.hpp"
 #include "bench/runner/config_text.hpp"
 

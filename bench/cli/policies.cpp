@@ -8,7 +8,7 @@
 #include "bench/cli/select.hpp"
 #include "bench/cli/terminal.hpp"
 #include "bench/core/error.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/select/policy_report.hpp"
 
 namespace convscope {

@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "bench/cli/terminal.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/result_files.hpp"
+#include "bench/record/result_files.hpp"
 
 namespace convscope {
 

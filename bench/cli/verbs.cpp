@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 

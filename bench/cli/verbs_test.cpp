@@ -16,7 +16,7 @@
 #include "bench/cli/npy.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/report/results_format.hpp"
+#include "bench/record/results_format.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 
 namespace convscope {

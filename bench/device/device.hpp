@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/core/result.hpp"
+#include "bench/core/device_info.hpp"
 
 namespace convscope {
 

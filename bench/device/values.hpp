@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "bench/core/problem.hpp"
 #include "bench/device/buffer.hpp"
 
 namespace convscope {

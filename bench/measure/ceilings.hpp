@@ -3,8 +3,8 @@
 // nothing comes from a data sheet.
 #pragma once
 
-#include "bench/core/result.hpp"
 #include "bench/device/device.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

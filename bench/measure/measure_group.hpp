@@ -11,12 +11,12 @@
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/core/result.hpp"
-#include "bench/core/sampling_rule.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/device.hpp"
 #include "bench/measure/core_reading.hpp"
 #include "bench/measure/health.hpp"
+#include "bench/record/result.hpp"
+#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
 

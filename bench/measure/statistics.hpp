@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "bench/core/sampling_rule.hpp"
+#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
 

@@ -8,8 +8,8 @@
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/core/result.hpp"
 #include "bench/device/buffer.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

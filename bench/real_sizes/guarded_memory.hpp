@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/device/emulator/device_memory.hpp"
+#include "bench/emulator/device_memory.hpp"
 
 namespace convscope::real_sizes {
 

@@ -11,7 +11,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
 #include "bench/real_sizes/shipped_cases.hpp"
 #include "bench/verify/verification.hpp"
 

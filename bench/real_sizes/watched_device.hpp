@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "bench/device/device.hpp"
-#include "bench/device/emulator/emulator_queue.hpp"
-#include "bench/device/emulator/launch_watch.hpp"
+#include "bench/emulator/emulator_queue.hpp"
+#include "bench/emulator/launch_watch.hpp"
 
 namespace convscope::real_sizes {
 

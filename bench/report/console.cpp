@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/bound.hpp"
+#include "bench/record/bound.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 
 namespace convscope {
 namespace {

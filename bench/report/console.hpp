@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <span>
 
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/test_records.hpp"
+#include "bench/record/test_records.hpp"
 
 namespace convscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 namespace {

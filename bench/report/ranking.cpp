@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 

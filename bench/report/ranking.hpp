@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

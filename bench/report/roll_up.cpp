@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "bench/report/console.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 
 namespace convscope {
 namespace {

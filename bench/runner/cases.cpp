@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "bench/core/error.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
-#include "bench/core/result.hpp"
-#include "bench/core/sampling_rule.hpp"
+#include "bench/record/result.hpp"
+#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "bench/core/error.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 namespace {

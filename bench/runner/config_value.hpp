@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {

@@ -7,8 +7,8 @@
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
-#include "bench/report/words.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/core/result.hpp"
 #include "bench/device/device.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

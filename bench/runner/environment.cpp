@@ -10,7 +10,7 @@
 
 #include "bench/device/cpu/system_files.hpp"
 #include "bench/measure/health.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/runner/build_info.hpp"
 
 namespace convscope {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/runner/build_info.hpp"
 
 namespace convscope {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

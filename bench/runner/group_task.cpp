@@ -1,7 +1,7 @@
 #include "bench/runner/group_task.hpp"
 
 #include "bench/core/error.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 
 namespace convscope {
 

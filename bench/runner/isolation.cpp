@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/runner/worker.hpp"
 #include "bench/runner/worker_handle.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/runner/benchmark_report.hpp"
 #include "bench/runner/cases.hpp"
 

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "bench/core/error.hpp"
-#include "bench/report/words.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {

@@ -174,7 +174,6 @@ class GroupRun {
         settle(record, Outcome::unsupported, support.reason(), support.why());
         return false;
       }
-      record.operations = algorithm.operations(problem_).value_or(OperationCount{});
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
                                 task_.group.common.threads, task_.group.common.knobs,
                                 [this] { sink_.alive(); }};
@@ -182,6 +181,7 @@ class GroupRun {
       candidate.plan = algorithm.plan(problem_, device_, options);
       candidate.plan_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      record.operations = operations_of(algorithm, *candidate.plan, problem_).value_or(OperationCount{});
       record.implementation = candidate.plan->implementation();
       record.workspace_bytes = candidate.plan->workspace_bytes();
       if (const LibraryAnswer* answer = candidate.plan->answer()) record.answer = *answer;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "bench/algorithm/registry.hpp"
-#include "bench/core/result.hpp"
 #include "bench/device/device.hpp"
+#include "bench/record/result.hpp"
 #include "bench/runner/group_task.hpp"
 
 namespace convscope {

@@ -11,7 +11,7 @@
 
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
 #include "bench/runner/test_algorithms.hpp"
 #include "bench/runner/test_runs.hpp"
 #include "bench/verify/reference_algorithm.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/runner/environment.hpp"
 
 namespace convscope {

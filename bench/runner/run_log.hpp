@@ -1,5 +1,5 @@
 // The journal of a run, read and written as what it means: what was to be done, and what is done already. It
-// is what makes --resume possible; the lines themselves are bench/report/result_files.
+// is what makes --resume possible; the lines themselves are bench/record/result_files.
 //
 // Entries: "run" first (schema, argv, config, environment, tasks), then "ceilings", "record" and "benchmark"
 // as they become known, and "resumed" (environment) wherever an interrupted run goes on.
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/core/result.hpp"
-#include "bench/report/result_files.hpp"
+#include "bench/record/result.hpp"
+#include "bench/record/result_files.hpp"
 #include "bench/runner/benchmark_report.hpp"
 #include "bench/runner/group_task.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/failures.hpp"
 

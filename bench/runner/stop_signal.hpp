@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "bench/report/file_descriptor.hpp"
+#include "bench/record/file_descriptor.hpp"
 
 namespace convscope {
 

@@ -16,7 +16,7 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
-#include "bench/report/record_json.hpp"
+#include "bench/record/record_json.hpp"
 
 namespace convscope {
 namespace {

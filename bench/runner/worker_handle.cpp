@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/report/file_descriptor.hpp"
+#include "bench/record/file_descriptor.hpp"
 #include "bench/runner/worker.hpp"
 
 extern char** environ;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/core/result.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

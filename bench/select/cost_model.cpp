@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "bench/report/bound.hpp"
+#include "bench/record/bound.hpp"
 
 namespace convscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "bench/core/names.hpp"
+#include "bench/report/format.hpp"
 #include "bench/report/ranking.hpp"
-#include "bench/report/words.hpp"
 
 namespace convscope {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/report/format.hpp"
 #include "bench/report/ranking.hpp"
-#include "bench/report/words.hpp"
 
 namespace convscope {
 

@@ -1,6 +1,6 @@
 // The selection as JSON. Times are seconds, sizes bytes; what is not known is null.
+#include "bench/record/record_json.hpp"
 #include "bench/report/ranking.hpp"
-#include "bench/report/record_json.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {

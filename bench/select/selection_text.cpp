@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <ostream>
 
+#include "bench/report/format.hpp"
 #include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
-#include "bench/report/words.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {

@@ -1,11 +1,11 @@
-// Hand-made rows for the tests of this folder: bench/report/test_records.hpp with the fields that selection
+// Hand-made rows for the tests of this folder: bench/record/test_records.hpp with the fields that selection
 // looks at.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "bench/report/test_records.hpp"
+#include "bench/record/test_records.hpp"
 
 namespace convscope {
 

@@ -10,9 +10,9 @@
 #include <tuple>
 
 #include "bench/device/cuda/cuda.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
-#include "bench/device/emulator/every_order_test.hpp"
 #include "bench/device/values.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
 #include "bench/verify/reference_loops.hpp"
 #include "bench/verify/tensor_data.hpp"
 #include "bench/verify/verification.hpp"

@@ -6,8 +6,8 @@
 
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
-#include "bench/device/emulator/emulator_device.hpp"
-#include "bench/device/emulator/every_order_test.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 #include "bench/verify/reference_loops.hpp"
 #include "bench/verify/tensor_data.hpp"

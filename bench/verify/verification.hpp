@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/core/algorithm_info.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/core/result.hpp"
 #include "bench/device/buffer.hpp"
 
 namespace convscope {

@@ -1,5 +1,5 @@
 # Two functions: convscope_library() for a folder of bench/, convscope_algorithm() for a folder of algorithms/.
-# In both, every *.cpp beside the CMakeLists.txt is the library and every *_test.cpp one GoogleTest binary.
+# In both, every *.cpp beside the CMakeLists.txt and in cpu/ (of an algorithm in cuda/, too) is the library and every *_test.cpp one GoogleTest binary.
 include(GoogleTest)
 
 add_library(convscope_flags INTERFACE)
@@ -22,6 +22,10 @@ target_compile_definitions(convscope_flags INTERFACE
 # GCC 12 warns falsely about "literal" + std::string (its bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+# Kernels tally their arithmetic where nobody measures them (algorithms/common/tally.hpp).
+if(CONVSCOPE_SANITIZE MATCHES address)
+  target_compile_definitions(convscope_flags INTERFACE CONVSCOPE_TALLY=1)
 endif()
 if(CONVSCOPE_WERROR)
   target_compile_options(convscope_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
@@ -122,17 +126,18 @@ endfunction()
 # algorithms/fft/fft.hpp called by the generated catalog.
 function(convscope_algorithm name)
   cmake_parse_arguments(ARG "" "" "LIBRARIES;TEST_LIBRARIES;TESTS_APART" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp cpu/*.cpp cuda/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   add_library(algorithm_${name} STATIC ${sources})
   target_link_libraries(algorithm_${name} PUBLIC convscope_algorithm algorithms_common ${ARG_LIBRARIES})
-  file(GLOB kernels CONFIGURE_DEPENDS *.cu)
+  file(GLOB kernels CONFIGURE_DEPENDS cuda/*.cu)
   convscope_kernels(algorithm_${name} ${kernels})
   foreach(test IN LISTS ARG_TESTS_APART)
     list(REMOVE_ITEM tests ${CMAKE_CURRENT_SOURCE_DIR}/${test})
-    string(REGEX REPLACE "_test\\.cpp$" "" apart ${test})
+    get_filename_component(apart ${test} NAME)
+    string(REGEX REPLACE "_test\\.cpp$" "" apart ${apart})
     convscope_tests(${name}_${apart} SOURCES ${test}
       LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
   endforeach()

@@ -1,5 +1,5 @@
 # CUDA as an optional language, by the option CONVSCOPE_CUDA. Sets CONVSCOPE_HAS_CUDA and CONVSCOPE_CUDA_FLAGS. The
-# kernels of a build without it still run on the emulator (bench/device/emulator).
+# kernels of a build without it still run on the emulator (bench/emulator).
 set(CONVSCOPE_HAS_CUDA OFF)
 if(NOT CONVSCOPE_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "CONVSCOPE_CUDA is \"${CONVSCOPE_CUDA}\"; allowed are AUTO, ON and OFF")

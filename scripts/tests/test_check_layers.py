@@ -23,7 +23,7 @@ def check(top: Path, path: str, line: str) -> subprocess.CompletedProcess:
     [
         ("bench/core/a.hpp", "#include <nlohmann/json.hpp>"),
         ("bench/core/a.cpp", "#include <unistd.h>"),
-        ("bench/core/a.cpp", '#include "bench/report/words.hpp"'),
+        ("bench/core/a.cpp", '#include "bench/report/format.hpp"'),
         ("bench/device/a.cpp", '#include "bench/runner/cases.hpp"'),
         ("bench/runner/a.cpp", '#include "cases.hpp"'),
         ("algorithms/fft/a.cpp", '#include "algorithms/direct/direct.hpp"'),

@@ -1,7 +1,7 @@
 // The part of the ceilings of a GPU that needs Hopper's instructions; the rest is in ceilings.cu.
 #pragma once
 
-#include "bench/core/result.hpp"
+#include "bench/core/device_info.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope::cuda {

@@ -1,4 +1,4 @@
-// Every call of the CUDA runtime goes through check(), every launch through launch() of kernel_words.hpp.
+// Every call of the CUDA runtime goes through check(), every launch through launch() of cuda_syntax.hpp.
 #pragma once
 
 #include <cuda_runtime_api.h>

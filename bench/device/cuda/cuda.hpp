@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/core/result.hpp"
+#include "bench/core/device_info.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope::cuda {

@@ -1,5 +1,5 @@
 // PTX of sm_90a behind small functions: mbarriers, TMA loads, register budgets. Other architectures compile
-// them to a trap. wgmma is in wgmma.cuh; the plain C++ twins in bench/device/emulator/hopper_intrinsics.hpp.
+// them to a trap. wgmma is in wgmma.cuh; the plain C++ twins in bench/emulator/hopper_intrinsics.hpp.
 // Reached through bench/device/kernel/hopper.hpp, which shows the usual kernel.
 #pragma once
 

@@ -1,6 +1,6 @@
 // PTX of sm_80 behind small functions: tensor-core products, ldmatrix, asynchronous copies to shared memory.
 // sm_75 gets what it can of the same. The plain C++ twins, with the same names, are in
-// bench/device/emulator/intrinsics.hpp. Reached through bench/device/kernel/kernel.hpp.
+// bench/emulator/intrinsics.hpp. Reached through bench/device/kernel/kernel.hpp.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
 #include "bench/device/cuda/cuda_queue.hpp"
-#include "bench/device/cuda/kernel_words.hpp"
+#include "bench/device/cuda/cuda_syntax.hpp"
 
 namespace convscope::cuda {
 

@@ -1,7 +1,7 @@
 // wgmma of sm_90a: a warpgroup (128 threads, 4 whole warps) multiplies 64 x k by k x N from shared memory,
 // f32 sums in registers. Both operands K-major or both MN-major, with 128-byte swizzle, as TMA writes them
 // with TmaSwizzle::bytes_128. Other architectures compile them to a trap. The plain C++ twin is
-// bench/device/emulator/wgmma.hpp. Reached through bench/device/kernel/hopper.hpp.
+// bench/emulator/wgmma.hpp. Reached through bench/device/kernel/hopper.hpp.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,6 @@
 #include "bench/device/cuda/hopper_intrinsics.cuh"
 #include "bench/device/cuda/wgmma.cuh"
 #else
-#include "bench/device/emulator/hopper_intrinsics.hpp"
-#include "bench/device/emulator/wgmma.hpp"
+#include "bench/emulator/hopper_intrinsics.hpp"
+#include "bench/emulator/wgmma.hpp"
 #endif

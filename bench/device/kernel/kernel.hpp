@@ -19,11 +19,11 @@
 #if defined(__CUDACC__)
 #define CONVSCOPE_KERNELS cuda
 #define UNROLL _Pragma("unroll")
+#include "bench/device/cuda/cuda_syntax.hpp"
 #include "bench/device/cuda/intrinsics.cuh"
-#include "bench/device/cuda/kernel_words.hpp"
 #else
 #define CONVSCOPE_KERNELS emulated
 #define UNROLL _Pragma("GCC unroll 16")
-#include "bench/device/emulator/intrinsics.hpp"
-#include "bench/device/emulator/kernel_words.hpp"
+#include "bench/emulator/cuda_syntax.hpp"
+#include "bench/emulator/intrinsics.hpp"
 #endif

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/core/algorithm_info.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/core/result.hpp"
 
 namespace convscope::standin {
 

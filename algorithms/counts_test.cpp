@@ -1,0 +1,119 @@
+// The counts of a plan are those of the schedule that runs: every row of ours is planned for several thread
+// counts and workspace caps, run once, and its Plan::operations() compared with the tally of its kernels.
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include "algorithms/catalog.hpp"
+#include "algorithms/common/tally.hpp"
+#include "bench/device/buffer.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
+
+namespace convscope {
+namespace {
+
+#if defined(CONVSCOPE_TALLY)
+
+// Odd sizes, strides, groups and dilations; images larger than any tile; filters larger than the image's
+// planes.
+constexpr const char* kShapes[] = {
+    "n=1 c=3 hw=7x7 k=5 rs=1x1",
+    "n=2 c=16 hw=13x13 k=32 rs=3x3 pad=1x1",
+    "n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1",
+    "n=1 c=4 hw=27x27 k=7 rs=5x5 pad=2x2",
+    "n=1 c=3 hw=39x39 k=9 rs=11x11 stride=4x4",
+    "n=2 c=6 hw=12x15 k=10 rs=3x3 stride=2x1 pad=1x0",
+    "n=2 c=5 hw=15x14 k=6 rs=3x3 pad=2x2 dilation=2x2",
+    "n=1 c=32 hw=8x8 k=32 rs=3x3 pad=1x1 groups=2",
+    "n=3 c=9 hw=10x11 k=9 rs=3x3 pad=1x1 groups=9",
+    "n=2 c=4 hw=5x6 k=3 rs=5x6",
+    "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
+    "n=1 c=128 hw=6x6 k=96 rs=3x3 pad=1x1",
+};
+constexpr int64_t kCaps[] = {0, 256 << 10, INT64_MAX};
+
+// What prepare() and run() of the plan tallied.
+Tally tally_of(Plan& plan, const ConvProblem& problem, Device& device) {
+  Buffer input(device, problem.bytes(Role::input)), filter(device, problem.bytes(Role::filter)),
+      output(device, problem.bytes(Role::output)), workspace(device, plan.workspace_bytes());
+  const ConvArgs args{input.data(), filter.data(), output.data(), workspace.data()};
+  const auto queue = device.make_queue();
+  reset_tally();
+  if (plan.has_prepare()) plan.prepare(args, *queue);
+  plan.run(args, *queue);
+  queue->wait();
+  return tally();
+}
+
+class Counts : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Counts, AreThoseOfTheScheduleThatRuns) {
+  Registry registry;
+  register_all(registry);
+  const Algorithm& algorithm = *registry.find(GetParam());
+  CpuDevice cpu;
+  EmulatorDevice emulator;
+  const bool on_cpu = algorithm.info().device == DeviceKind::cpu;
+  int planned = 0;
+  for (const char* shape : kShapes)
+    for (Pass pass : kPasses)
+      for (Layout layout : kLayouts)
+        for (MathMode math : kMathModes)
+          for (int threads : on_cpu ? std::vector{1, 2, 4} : std::vector{1})
+            for (int64_t cap : kCaps) {
+              ConvProblem problem = parse_problem(shape);
+              problem.pass = pass;
+              problem.layout = layout;
+              problem.math = math;
+              Device& device = on_cpu ? static_cast<Device&>(cpu) : emulator;
+              if (!algorithm.supports(problem, device.info())) continue;
+              omp_set_num_threads(threads);  // of the plan, pinned or not
+
+              std::unique_ptr<Plan> plan;
+              try {
+                plan = algorithm.plan(problem, device, {cap, threads});
+              } catch (const Refused&) {
+                continue;
+              }
+              SCOPED_TRACE(to_line(problem) + " threads " + std::to_string(threads) + " cap " +
+                           std::to_string(cap));
+              const auto count = plan->operations();
+              ASSERT_TRUE(count);
+              const Tally done = tally_of(*plan, problem, device);
+              EXPECT_DOUBLE_EQ(count->product_flops, done.product_flops);
+              EXPECT_DOUBLE_EQ(count->transform_flops, done.transform_flops);
+              ++planned;
+            }
+  EXPECT_GT(planned, 0);
+}
+
+// Every row whose arithmetic is ours. The emulator's libraries stand in for cuBLAS and cuFFT.
+std::vector<std::string> our_rows() {
+  Registry registry;
+  register_all(registry);
+  std::vector<std::string> ids;
+  for (const auto& algorithm : registry.all())
+    if (algorithm->info().provider == "convscope" && algorithm->info().candidate)
+      ids.push_back(algorithm->info().id);
+  return ids;
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& row) {
+  std::string name = row.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Counts, ::testing::ValuesIn(our_rows()), test_name);
+
+#else
+
+TEST(Counts, AreComparedInCountingBuilds) {
+  GTEST_SKIP() << "this build keeps no tally; the sanitized ones do";
+}
+
+#endif
+
+}  // namespace
+}  // namespace convscope

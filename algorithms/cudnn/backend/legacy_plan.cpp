@@ -1,0 +1,106 @@
+// Plans of the legacy API: an algorithm that was forced, or chosen by Get or Find.
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/cudnn/backend/legacy.hpp"
+#include "algorithms/cudnn/backend/plans.hpp"
+#include "algorithms/cudnn/offers.hpp"
+#include "bench/device/device_error.hpp"
+
+namespace convscope::cudnn {
+namespace {
+
+class LegacyPlan final : public AnsweredPlan {
+ public:
+  LegacyPlan(Handle handle, LegacyConvolution convolution, MathMode math, LibraryAnswer answer)
+      : AnsweredPlan(std::move(handle), std::move(answer)),
+        convolution_(std::move(convolution)),
+        math_(math) {}
+
+  std::string implementation() const override { return name_in(math_, chosen()); }
+
+  void run(const ConvArgs& args, Queue& queue) override {
+    use_queue(handle(), queue);
+    convolution_.run(handle().get(), args, static_cast<size_t>(workspace_bytes()));
+  }
+
+ private:
+  LegacyConvolution convolution_;
+  MathMode math_;
+};
+
+// cuDNN's own words on what it was asked, for the row.
+std::string question(Choice choice, Pass pass) {
+  const char* middle = pass == Pass::forward         ? "Forward"
+                       : pass == Pass::backward_data ? "BackwardData"
+                                                     : "BackwardFilter";
+  const std::string convolution = std::string("Convolution") + middle;
+  if (choice == Choice::get) return "cudnnGet" + convolution + "Algorithm_v7";
+  if (choice == Choice::find) return "cudnnFind" + convolution + "Algorithm";
+  return "cudnnGet" + convolution + "WorkspaceSize";
+}
+
+// Index of the answer's offer that fits first, which is the best by cuDNN's own order, and then the
+// convolution's; throws Refused where none does. Workspaces are asked for again: Get and Find may have had
+// other math types in mind.
+size_t best_offer(LibraryAnswer& answer, LegacyConvolution& convolution, cudnnHandle_t handle, MathMode math,
+                  int64_t cap) {
+  std::vector<Offer>& offers = answer.offers;
+  const auto try_offer = [&](size_t index) {
+    Offer& offer = offers[index];
+    try {
+      convolution.choose(offer);
+      offer.workspace_bytes = static_cast<int64_t>(convolution.workspace_bytes(handle));
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const std::exception& error) {
+      offer.refusal = error.what();  // the next one may do
+    }
+  };
+  if (const auto best = first_that_fits(offers, math, cap, try_offer)) return *best;
+  const Nothing nothing = why_nothing_fits(offers, cap);
+  answer.chosen.reset();
+  throw Refused(nothing.reason, nothing.why, answer);
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& problem,
+                                       const PlanOptions& options) {
+  const Handle handle = shared_handle();
+  LibraryAnswer answer;
+  answer.asked = question(row.choice, problem.pass);
+  Stopwatch watch;
+  LegacyConvolution convolution(problem);
+  answer.descriptor_seconds = watch.lap();
+  const auto best = [&] {
+    return best_offer(answer, convolution, handle.get(), problem.math, options.workspace_cap);
+  };
+  if (row.choice == Choice::find) {
+    std::vector<LibraryAnswer> found;
+    for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
+      options.show_life();
+      answer.offers = convolution.find(handle.get());
+      if (repeat == 0) answer.heuristic_seconds = watch.lap();
+      answer.chosen = best();
+      answer.repeats.push_back(name_in(problem.math, answer.offers[static_cast<size_t>(*answer.chosen)]));
+      found.push_back(answer);
+    }
+    const auto first = std::find(answer.repeats.begin(), answer.repeats.end(), most_frequent(answer.repeats));
+    const LibraryAnswer& usual = found[static_cast<size_t>(first - answer.repeats.begin())];
+    answer.offers = usual.offers;
+    answer.chosen = usual.chosen;
+  } else {
+    answer.offers = row.choice == Choice::get ? convolution.get(handle.get())
+                                              : forced_offers(problem.math, std::string(row.algorithm));
+    answer.heuristic_seconds = watch.lap();
+    answer.chosen = best();
+  }
+  convolution.choose(answer.offers[static_cast<size_t>(*answer.chosen)]);
+  return std::make_unique<LegacyPlan>(handle, std::move(convolution), problem.math, std::move(answer));
+}
+
+}  // namespace convscope::cudnn

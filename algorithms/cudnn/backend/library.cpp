@@ -1,0 +1,50 @@
+#include "algorithms/cudnn/library.hpp"
+
+#include <chrono>
+
+#include "algorithms/cudnn/backend/plans.hpp"
+#include "bench/device/cuda/cuda.hpp"
+#include "bench/device/cuda/cuda_queue.hpp"
+
+namespace convscope::cudnn {
+namespace {
+
+// Launches that one call of cuDNN takes, at most, in the queue of a held stream.
+constexpr int kOperationsPerCall = 32;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Stopwatch::Stopwatch() : last_(now()) {}
+
+double Stopwatch::lap() {
+  const double before = last_;
+  last_ = now();
+  return last_ - before;
+}
+
+void use_queue(const Handle& handle, Queue& queue) {
+  check(api().set_stream(handle.get(), cuda::cuda_queue(queue).stream_for(kOperationsPerCall)),
+        "cudnnSetStream");
+}
+
+std::string defect() {
+  return api().defect;
+}
+
+std::string version() {
+  if (!cuda::device_defect().empty() || !defect().empty()) return "";
+  return version_text(api().version());
+}
+
+std::unique_ptr<Plan> make_plan(const Row& row, const ConvProblem& problem, Device& device,
+                                const PlanOptions& options) {
+  if (row.transposed) return make_transposed_plan(row, problem, device, options);
+  const bool legacy = row.choice == Choice::forced || row.choice == Choice::get || row.choice == Choice::find;
+  return legacy ? make_legacy_plan(row, problem, options) : make_graph_plan(row, problem, device, options);
+}
+
+}  // namespace convscope::cudnn

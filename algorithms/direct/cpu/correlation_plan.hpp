@@ -1,0 +1,104 @@
+// Forward and backward-data: the frame that all ways of using the vector lanes share. It stages the read
+// tensor unit by unit (some images, some groups, a band of rows) and hands out tasks; the plans below compute
+// them. Start at run().
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "algorithms/direct/cpu/direct_plan.hpp"
+#include "algorithms/direct/cpu/geometry.hpp"
+#include "algorithms/direct/cpu/kernels.hpp"
+#include "algorithms/direct/cpu/staging.hpp"
+
+namespace convscope::direct {
+
+class CorrelationPlan : public DirectPlan {
+ public:
+  bool has_prepare() const final { return true; }
+  void prepare(const ConvArgs& args, Queue& queue) final;
+  void run(const ConvArgs& args, Queue& queue) final;
+  std::optional<OperationCount> operations() const final;
+  double longest_sum() const final {
+    return static_cast<double>(longest_sum_of(correlations_, read_channels_));
+  }
+
+ protected:
+  virtual double multiply_adds() const = 0;
+  // A unit is `images` neighbouring images and `groups` neighbouring groups of the read tensor, and of those
+  // the rows that a band of written rows needs.
+  struct UnitSize {
+    int64_t images = 1, groups = 1;
+  };
+  struct Task {
+    int64_t first_image = 0, first_group = 0;
+    const float* staged = nullptr;
+    int64_t first_row = 0;  // of the read tensor, the first one staged
+    size_t correlation = 0;
+    int64_t block = 0;  // of written channels
+    Range rows;         // of the correlation
+  };
+
+  CorrelationPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
+  // To be called at the end of a derived constructor.
+  void lay_out(UnitSize unit, const StagedInput::Shape& staged_shape, int64_t packed_floats, int64_t blocks,
+               int64_t thread_floats);
+
+  virtual void pack(const float* filter, float* packed) const = 0;  // in parallel
+  // Writes the task's part of the output. `scratch` has thread_floats and is the thread's own.
+  virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
+
+  std::vector<Correlation> correlations_;
+  int64_t read_channels_ = 0, written_channels_ = 0;  // per group
+  TensorShape read_shape_, written_shape_;
+  StagedInput staged_;
+
+ private:
+  struct Unit {
+    int64_t first_image = 0, first_group = 0, band = 0;
+  };
+  struct Band {
+    Range read;                  // rows, by all correlations
+    std::vector<Range> written;  // [correlation], rows
+  };
+  Unit unit(int64_t index) const;
+  Task task(int64_t index, int64_t first_unit, const float* staged) const;
+  Task whole_task(const Unit& unit, size_t correlation, int64_t block, const float* staged) const;
+  // What one thread works on: `staged` is every thread's, `scratch` its own.
+  struct Memory {
+    const float* read = nullptr;
+    const float* packed = nullptr;
+    float* staged = nullptr;
+    float* scratch = nullptr;
+    float* written = nullptr;
+  };
+  void stage_unit_row(const float* read, const Unit& unit, int64_t row, float* staged) const;
+  void run_by_unit(const Memory& memory) const;
+  void run_together(const Memory& memory) const;
+  void choose_bands(int64_t most_floats, int64_t fewest);  // of a unit
+  Band make_band(int64_t index) const;
+
+  UnitSize unit_;
+  int64_t bands_ = 1, band_rows_ = 0;  // read rows of the largest band
+  std::vector<Band> band_list_;
+  int64_t units_ = 0, units_at_once_ = 1;
+  bool by_unit_ = false;  // a thread computes the units that it stages
+  int64_t unit_floats_ = 0, thread_floats_ = 0;
+  int64_t blocks_ = 1, row_parts_ = 1;
+  int64_t staged_at_ = 0, scratch_at_ = 0;  // in floats from the workspace's start
+};
+
+// Lanes over written channels: for 8 of them and more.
+std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                              const PlanOptions& options);
+// Lanes over the channels, each with a filter of its own: depthwise, as many channels written as read.
+std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
+                                                const PlanOptions& options);
+// Lanes over the columns of a written row, plane by plane: depthwise, NCHW.
+std::unique_ptr<DirectPlan> make_plane_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options);
+// Lanes over the columns of a written row: for few written channels per group.
+std::unique_ptr<DirectPlan> make_pixel_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options);
+
+}  // namespace convscope::direct

@@ -1,0 +1,164 @@
+// Depthwise forward and backward-data for NCHW with the lanes over the columns of a row: a thread takes one
+// plane after the other, stages it in its first-level cache and reads the filter where it lies. Nothing is
+// transposed or packed.
+#include <omp.h>
+
+#include <algorithm>
+
+#include "algorithms/direct/cpu/correlation_plan.hpp"
+#include "algorithms/direct/cpu/staged_plane.hpp"
+
+namespace convscope::direct {
+namespace {
+
+constexpr int64_t kBandFloats = 1 << 12;  // 16 KiB: half of a first-level cache
+
+class PlanePlan final : public DirectPlan {
+ public:
+  PlanePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
+  std::string implementation() const override;
+  std::optional<OperationCount> operations() const override;
+  double longest_sum() const override { return static_cast<double>(longest_sum_of(correlations_, 1)); }
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  struct BandJob {
+    PlaneJob job;  // but for its pointers
+    int64_t in_offset = 0, out_offset = 0;
+  };
+  struct Band {
+    std::vector<Range> written;  // [correlation], rows
+    Range read;                  // rows; some may lie outside
+    std::vector<BandJob> jobs;
+  };
+  std::vector<BandJob> make_jobs(const Band& band) const;
+  void choose_bands();
+  void compute(const float* plane, const float* filter, const Band& band, float* staged,
+               float* written) const;
+
+  std::vector<Correlation> correlations_;  // those of one residue of the rows lie side by side
+  TensorShape read_shape_, written_shape_;
+  PlaneKernels plane_kernels_;
+  StagedPlane staged_;
+  std::vector<GroupedTaps> taps_;  // [correlation]
+  size_t column_phases_ = 1;
+  std::vector<Band> bands_;
+  int64_t thread_floats_ = 0;
+};
+
+PlanePlan::PlanePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
+    : DirectPlan(problem, kernels, options),
+      correlations_(correlations(problem)),
+      read_shape_(problem.shape(problem.pass == Pass::forward ? Role::input : Role::output)),
+      written_shape_(problem.shape(written_role(problem.pass))),
+      plane_kernels_(best_plane_kernels()),
+      staged_(correlations_) {
+  for (const Correlation& one : correlations_) taps_.emplace_back(one, staged_, problem.filter.w);
+  column_phases_ =
+      static_cast<size_t>(std::min(correlations_.front().columns.out_step, written_shape_.size[3]));
+  choose_bands();
+}
+
+// As few bands as fit a cache and the workspace, and as many as the threads want.
+void PlanePlan::choose_bands() {
+  const int64_t rows = correlations_.front().rows.count, planes = problem_.batch * problem_.groups;
+  const int64_t most_floats = std::min(kBandFloats, cap_floats_ / options_.threads);
+  int64_t bands = options_.threads > 1 ? ceil_div(kTasksPerThread * options_.threads, planes) : 1;
+  for (bands = std::min(bands, rows);; ++bands) {
+    bands_.clear();
+    int64_t most_rows = 0;
+    for (int64_t i = 0; i < bands; ++i) {
+      Band band;
+      for (const Correlation& one : correlations_)
+        band.written.push_back({i * one.rows.count / bands, (i + 1) * one.rows.count / bands});
+      band.read = rows_read(correlations_, band.written);
+      most_rows = std::max(most_rows, band.read.size());
+      bands_.push_back(std::move(band));
+    }
+    thread_floats_ = round_up(most_rows * staged_.row_step(), kAlignment);
+    if (thread_floats_ <= most_floats || bands == rows) break;
+  }
+  for (Band& band : bands_) band.jobs = make_jobs(band);
+  total_floats_ = thread_floats_ * options_.threads;
+}
+
+std::string PlanePlan::implementation() const {
+  return std::string(kernels_.instructions) + ", depthwise, columns in lanes";
+}
+
+// The staged band stays in a first-level cache, so that only the tensors are moved.
+std::optional<OperationCount> PlanePlan::operations() const {
+  double pairs = 0;
+  for (size_t i = 0; i < correlations_.size(); ++i) {
+    const Correlation& one = correlations_[i];
+    pairs += static_cast<double>(one.rows.count * round_up(one.columns.count, kernels_.lanes)) *
+             static_cast<double>(taps_[i].taps());
+  }
+  OperationCount count;
+  count.product_flops = 2 * static_cast<double>(problem_.batch * problem_.groups) * pairs;
+  count.bytes = static_cast<double>(problem_.total_bytes());
+  return count;
+}
+
+// What is known of the jobs that write a band, one for each residue of the rows.
+std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(const Band& band) const {
+  std::vector<BandJob> jobs;
+  for (size_t i = 0; i < correlations_.size(); i += column_phases_) {
+    const Axis& rows = correlations_[i].rows;
+    BandJob made;
+    PlaneJob& job = made.job;
+    job.in_row_step = rows.step * staged_.row_step();
+    job.phases = static_cast<int>(column_phases_);
+    for (size_t phase = 0; phase < column_phases_; ++phase) job.taps[phase] = taps_[i + phase].view();
+    job.columns = written_shape_.size[3];
+    job.out_row_step = rows.out_step * job.columns;
+    job.rows = band.written[i].size();
+    made.in_offset = staged_.first_column() + band.written[i].begin * job.in_row_step -
+                     band.read.begin * staged_.row_step();
+    made.out_offset = rows.out_start * job.columns + band.written[i].begin * job.out_row_step;
+    jobs.push_back(made);
+  }
+  return jobs;
+}
+
+// `plane` and `written` are the channel's, `filter` its taps.
+void PlanePlan::compute(const float* plane, const float* filter, const Band& band, float* staged,
+                        float* written) const {
+  staged_.stage(plane_kernels_, plane, band.read, staged);
+  for (const BandJob& made : band.jobs) {
+    PlaneJob job = made.job;
+    job.in = staged + made.in_offset;
+    job.filter = filter;
+    job.out = written + made.out_offset;
+    plane_kernels_.correlate(job);
+  }
+}
+
+void PlanePlan::run(const ConvArgs& args, Queue&) {
+  const bool forward = problem_.pass == Pass::forward;
+  const auto* read = static_cast<const float*>(forward ? args.input : args.output);
+  const auto* filter = static_cast<const float*>(args.filter);
+  auto* written = static_cast<float*>(forward ? args.output : args.input);
+  const int64_t tasks = problem_.batch * problem_.groups * static_cast<int64_t>(bands_.size());
+  const int64_t at_once = std::max<int64_t>(1, tasks / (2 * kTasksPerThread * options_.threads));
+#pragma omp parallel num_threads(options_.threads)
+  {
+    float* staged = static_cast<float*>(args.workspace) + omp_get_thread_num() * thread_floats_;
+    std::fill(staged, staged + thread_floats_, 0.0f);
+#pragma omp for collapse(3) schedule(dynamic, at_once)
+    for (int64_t image = 0; image < problem_.batch; ++image)
+      for (int64_t channel = 0; channel < problem_.groups; ++channel)
+        for (size_t band = 0; band < bands_.size(); ++band)
+          compute(read + read_shape_.offset(image, channel, 0, 0), filter + channel * filter_shape_.stride[0],
+                  bands_[band], staged, written + written_shape_.offset(image, channel, 0, 0));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<DirectPlan> make_plane_plan(const ConvProblem& problem, const Kernels& kernels,
+                                            const PlanOptions& options) {
+  return std::make_unique<PlanePlan>(problem, kernels, options);
+}
+
+}  // namespace convscope::direct

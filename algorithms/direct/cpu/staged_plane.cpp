@@ -1,0 +1,82 @@
+#include "algorithms/direct/cpu/staged_plane.hpp"
+
+#include <algorithm>
+
+namespace convscope::direct {
+namespace {
+
+constexpr int64_t kVector = 16;  // the most lanes a kernel has: rows begin and end with whole ones
+
+int64_t floor_div(int64_t a, int64_t b) {
+  return a >= 0 ? a / b : -ceil_div(-a, b);
+}
+
+}  // namespace
+
+StagedPlane::StagedPlane(const std::vector<Correlation>& correlations)
+    : rows_(correlations.front().rows.extent),
+      columns_(correlations.front().columns.extent),
+      step_(correlations.front().columns.step) {
+  int64_t right = round_up(ceil_div(columns_, step_), kVector);
+  for (const Correlation& one : correlations)
+    for (const Tap& tap : one.columns.taps) {
+      const int64_t offset = floor_div(tap.offset, step_);
+      left_ = std::max(left_, -offset);
+      right = std::max(right, round_up(one.columns.count, kVector) + offset);
+    }
+  left_ = round_up(left_, kVector);
+  width_ = left_ + round_up(right, kVector);
+}
+
+int64_t StagedPlane::column_offset(const Tap& tap) const {
+  const int64_t column = floor_div(tap.offset, step_);
+  return (tap.offset - column * step_) * width_ + column;
+}
+
+void StagedPlane::stage(const PlaneKernels& kernels, const float* from, Range rows, float* to) const {
+  kernels.stage({from, rows_, columns_, rows.begin, rows.end, step_, to + left_, row_step(), width_});
+}
+
+GroupedTaps::GroupedTaps(const Correlation& correlation, const StagedPlane& staged, int64_t filter_columns) {
+  std::vector<Tap> rows = correlation.rows.taps;
+  std::sort(rows.begin(), rows.end(), [](const Tap& a, const Tap& b) { return a.offset < b.offset; });
+  std::vector<std::vector<Tap>>
+      runs;  // of row taps, each reading what the one before reads an output row later
+  while (!rows.empty()) {
+    std::vector<Tap> run;
+    std::erase_if(rows, [&](const Tap& tap) {
+      const bool next =
+          run.empty() || (run.size() < 3 && tap.offset == run.back().offset + correlation.rows.step);
+      if (next) run.push_back(tap);
+      return next;
+    });
+    runs.push_back(std::move(run));
+  }
+  for (size_t size = 3; size > 0; --size)
+    for (const std::vector<Tap>& run : runs)
+      for (const Tap& column : correlation.columns.taps) {
+        if (run.size() != size) continue;
+        TapGroup group;
+        group.offset = run.front().offset * staged.row_step() + staged.column_offset(column);
+        for (size_t i = 0; i < size; ++i) group.weight[i] = run[i].index * filter_columns + column.index;
+        groups_.push_back(group);
+        ++of_size_[size - 1];
+      }
+}
+
+Range rows_read(const std::vector<Correlation>& correlations, const std::vector<Range>& written) {
+  Range read;
+  for (size_t i = 0; i < correlations.size(); ++i) {
+    const Axis& rows = correlations[i].rows;
+    if (written[i].empty()) continue;
+    for (const Tap& tap : rows.taps) {
+      const Range by_tap{written[i].begin * rows.step + tap.offset,
+                         (written[i].end - 1) * rows.step + tap.offset + 1};
+      read =
+          read.empty() ? by_tap : Range{std::min(read.begin, by_tap.begin), std::max(read.end, by_tap.end)};
+    }
+  }
+  return read;
+}
+
+}  // namespace convscope::direct

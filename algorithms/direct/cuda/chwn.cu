@@ -1,0 +1,228 @@
+// direct.chwn.cuda, forward and backward-data, in cuda-convnet's layout: images lie innermost, so a block
+// takes one written pixel, 64 channels and 128 images, and every load is of neighbours, whatever the stride.
+// Taps on padding are left out, not multiplied by zero. Slabs of 8 rows of the depth come through a ring in
+// shared memory, one barrier a slab. Design note: CUDA.md.
+#include "algorithms/common/register_tile.cuh"
+#include "algorithms/direct/cuda/packed_filter.cuh"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+struct ChwnTile {
+  static constexpr int kChannels = 64, kImages = 128, kDepth = 8, kThreads = 128;
+  static constexpr int kBlocks = 4;  // on a multiprocessor: 128 registers
+  static constexpr int kStages = 4, kStageFloats = kDepth * (kChannels + kImages);
+};
+
+// Strides are elements; the images' is 1.
+struct ChwnArgs {
+  const float* read;
+  const float* filter;
+  float* written;
+  int64_t read_c, read_h, read_w;
+  int64_t written_k, written_h, written_w;
+  int64_t next_tap;  // from behind the last channel of a tap to the first of the next one in its row
+  int read_height, read_width, batch;
+  int read_channels, written_channels;  // of one group
+  int channel_tiles;
+  direct::AxisPhase y, x;
+};
+
+// The first tap inside the tensor and one behind the last: those with 0 <= first + i * step < size.
+__device__ int2 taps_inside(const direct::AxisPhase& axis, int u, int size) {
+  const int first = u * axis.read_step + axis.first_read;
+  int low = first < 0 ? (-first + axis.read_tap_step - 1) / axis.read_tap_step : 0;
+  int high = first < size ? (size - 1 - first) / axis.read_tap_step + 1 : 0;
+  high = min(high, axis.taps);
+  low = min(low, high);
+  return make_int2(low, high);
+}
+
+// One row of the product's depth, which runs over the taps inside and, in each, the read channels: where it
+// lies in both operands.
+class DepthRow {
+ public:
+  __device__ __forceinline__ DepthRow(const ChwnArgs& a, const float* read, const float* filter, int columns)
+      : image_(read),
+        filter_(filter),
+        channel_(0),
+        columns_(columns),
+        column_(columns),
+        next_row_(a.y.read_tap_step * a.read_h - columns * (a.x.read_tap_step * a.read_w)),
+        filter_next_row_(int64_t{a.x.taps - columns} * a.read_channels * ChwnTile::kChannels) {}
+  __device__ __forceinline__ void advance(const ChwnArgs& a, int rows) {
+    channel_ += rows;
+    image_ += rows * a.read_c;
+    filter_ += rows * ChwnTile::kChannels;
+    while (channel_ >= a.read_channels) {
+      channel_ -= a.read_channels;
+      image_ += a.next_tap;
+      if (--column_ > 0) continue;
+      column_ = columns_;
+      image_ += next_row_;
+      filter_ += filter_next_row_;
+    }
+  }
+  __device__ __forceinline__ const float* image() const { return image_; }
+  __device__ __forceinline__ const float* filter() const { return filter_; }
+
+ private:
+  const float *image_, *filter_;
+  int channel_;
+  int columns_, column_;  // taps of a row that are inside, and those that are left
+  int64_t next_row_, filter_next_row_;
+};
+
+// kFours: the batch is a multiple of 4, so that images are copied and written 16 bytes at a time.
+template <bool kFours>
+__global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
+    chwn(const __grid_constant__ ChwnArgs a) {
+  using T = ChwnTile;
+  constexpr int kAhead = T::kStages - 1;
+  __shared__ __align__(16) float ring[T::kStages * T::kStageFloats];  // of a stage: channels, then images
+  const int thread = static_cast<int>(threadIdx.x);
+  const int u = static_cast<int>(blockIdx.x) / a.x.extent, v = static_cast<int>(blockIdx.x) % a.x.extent;
+  const int group = static_cast<int>(blockIdx.y) / a.channel_tiles;
+  const int n0 = static_cast<int>(blockIdx.z) * T::kImages;
+  const int2 rows = taps_inside(a.y, u, a.read_height), columns = taps_inside(a.x, v, a.read_width);
+  const int depth = (rows.y - rows.x) * (columns.y - columns.x) * a.read_channels;
+
+  // Sixteen threads copy a row of a slab: four channels each, and images from `lane` on.
+  const int row = thread / 16, lane = thread % 16 * (kFours ? 4 : 1);
+  const int images = a.batch - n0 - lane;
+  const int64_t first_tap = (u * a.y.read_step + a.y.first_read + rows.x * a.y.read_tap_step) * a.read_h +
+                            (v * a.x.read_step + a.x.first_read + columns.x * a.x.read_tap_step) * a.read_w;
+  DepthRow at(a, a.read + static_cast<int64_t>(group) * a.read_channels * a.read_c + first_tap + n0 + lane,
+              a.filter +
+                  ((static_cast<int64_t>(blockIdx.y) * a.y.taps + rows.x) * a.x.taps + columns.x) *
+                      a.read_channels * T::kChannels +
+                  thread % 16 * 4,
+              columns.y - columns.x);
+  if (row < depth) at.advance(a, row);
+  const auto load = [&](float* slab, int left) {
+    if (left > row) {
+      cp_async<16>(slab + row * T::kChannels + thread % 16 * 4, at.filter(), 16);
+      float* const to = slab + T::kDepth * T::kChannels + row * T::kImages + lane;
+      UNROLL
+      for (int n = 0; n < (kFours ? 2 : 8); ++n) {
+        constexpr int kStep = kFours ? 64 : 16, kBytes = kFours ? 16 : 4;
+        cp_async<kBytes>(to + n * kStep, at.image() + n * kStep, images > n * kStep ? kBytes : 0);
+      }
+      at.advance(a, T::kDepth);
+    } else if (left > 0) {
+      // Rows behind the last one are zeros.
+      const float4 zeros = make_float4(0, 0, 0, 0);
+      *reinterpret_cast<float4*>(slab + row * T::kChannels + thread % 16 * 4) = zeros;
+      float* const to = slab + T::kDepth * T::kChannels + row * T::kImages + thread % 16 * 4;
+      *reinterpret_cast<float4*>(to) = zeros;
+      *reinterpret_cast<float4*>(to + 64) = zeros;
+    }
+    cp_async_commit_group();
+  };
+  UNROLL
+  for (int stage = 0; stage < kAhead; ++stage)
+    load(ring + stage * T::kStageFloats, depth - stage * T::kDepth);
+
+  const Corner corner_at = corner<T::kImages>();
+  float sums[8][8] = {};
+  int now = 0, next = kAhead * T::kStageFloats;  // where the slabs of this round begin in the ring
+  for (int left = depth; left > 0; left -= T::kDepth) {
+    cp_async_wait_group<kAhead - 1>();
+    __syncthreads();  // this slab is there for all, and all have left the one before
+    load(ring + next, left - kAhead * T::kDepth);
+    const float* const slab = ring + now;
+    multiply_slab<T::kChannels, T::kImages, T::kDepth, T::kChannels, T::kImages>(
+        slab + corner_at.m, slab + T::kDepth * T::kChannels + corner_at.n, sums);
+    next = now;
+    now = now == kAhead * T::kStageFloats ? 0 : now + T::kStageFloats;
+  }
+
+  const int first_k = static_cast<int>(blockIdx.y) % a.channel_tiles * T::kChannels + corner_at.m;
+  const int first_image = n0 + corner_at.n;
+  float* const out = a.written + (static_cast<int64_t>(group) * a.written_channels + first_k) * a.written_k +
+                     static_cast<int64_t>(a.y.written_first + u * a.y.written_step) * a.written_h +
+                     static_cast<int64_t>(a.x.written_first + v * a.x.written_step) * a.written_w +
+                     first_image;
+  UNROLL
+  for (int i = 0; i < 8; ++i) {
+    const int k = i % 4 + i / 4 * (T::kChannels / 2);
+    if (first_k + k >= a.written_channels) continue;
+    UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const int image = half * (T::kImages / 2), j = half * 4;
+      float* const to = out + k * a.written_k + image;
+      if constexpr (kFours) {
+        if (first_image + image < a.batch)
+          *reinterpret_cast<float4*>(to) =
+              make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+      } else {
+        UNROLL
+        for (int n = 0; n < 4; ++n)
+          if (first_image + image + n < a.batch) to[n] = sums[i][j + n];
+      }
+    }
+  }
+}
+
+class ChwnPlan final : public Plan {
+ public:
+  explicit ChwnPlan(const ConvProblem& problem) : problem_(problem), packed_(problem, false) {}
+
+  int64_t workspace_bytes() const override { return packed_.bytes(); }
+  double longest_sum() const override { return packed_.longest_sum(); }
+  bool has_prepare() const override { return true; }
+
+  void prepare(const ConvArgs& args, Queue& queue) override {
+    queue.phase(Phase::prepare);
+    packed_.pack(static_cast<const float*>(args.filter), static_cast<float*>(args.workspace), queue);
+    queue.end_phase();
+  }
+
+  void run(const ConvArgs& args, Queue& queue) override {
+    const bool forward = problem_.pass == Pass::forward;
+    const TensorShape read = problem_.shape(forward ? Role::input : Role::output);
+    const TensorShape written = problem_.shape(written_role(problem_.pass));
+    const direct::PassChannels channels = direct::pass_channels(problem_);
+    queue.phase(Phase::product);
+    for (const DirectPhase& phase : packed_.phases()) {
+      const ChwnArgs a{.read = static_cast<const float*>(forward ? args.input : args.output),
+                       .filter = static_cast<const float*>(args.workspace) + phase.filter_offset,
+                       .written = static_cast<float*>(forward ? args.output : args.input),
+                       .read_c = read.stride[1],
+                       .read_h = read.stride[2],
+                       .read_w = read.stride[3],
+                       .written_k = written.stride[1],
+                       .written_h = written.stride[2],
+                       .written_w = written.stride[3],
+                       .next_tap = phase.x.read_tap_step * read.stride[3] - channels.read * read.stride[1],
+                       .read_height = static_cast<int>(read.size[2]),
+                       .read_width = static_cast<int>(read.size[3]),
+                       .batch = static_cast<int>(problem_.batch),
+                       .read_channels = channels.read,
+                       .written_channels = channels.written,
+                       .channel_tiles = static_cast<int>(packed_.channel_tiles()),
+                       .y = phase.y,
+                       .x = phase.x};
+      const dim3 grid(static_cast<unsigned>(phase.y.extent * phase.x.extent),
+                      static_cast<unsigned>(a.channel_tiles * problem_.groups),
+                      static_cast<unsigned>((problem_.batch + ChwnTile::kImages - 1) / ChwnTile::kImages));
+      if (problem_.batch % 4 == 0)
+        launch(chwn<true>, grid, ChwnTile::kThreads, 0, queue, a);
+      else
+        launch(chwn<false>, grid, ChwnTile::kThreads, 0, queue, a);
+    }
+    queue.end_phase();
+  }
+
+ private:
+  ConvProblem problem_;
+  DirectFilter packed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> make_chwn_plan(const ConvProblem& problem, const PlanOptions&) {
+  return std::make_unique<ChwnPlan>(problem);
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS

@@ -1,0 +1,211 @@
+// The product of spectra: for every frequency bin a complex matrix product with the second operand
+// conjugated, four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
+#include "algorithms/fft/cuda/tiled_kernels.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+constexpr int kThreads = 128, kDepth = 8, kStages = 3;
+
+// A block computes Rows x columns complex sums, a thread Rows / 8 x 4 of them: with 64 rows it reads 12
+// complex numbers from shared memory for 128 multiply-adds. Slices of kDepth steps arrive by asynchronous
+// copies in a ring of kStages.
+template <int Rows>
+struct ProductTile {
+  static constexpr int columns = 64;
+  static constexpr int thread_rows = Rows / 8, thread_columns = 4;
+  // A row of A's slice is 2 float2 longer, so that it can be written along depth without conflicts: 8 steps
+  // of depth fall on 8 pairs of banks, the next row on those between.
+  static constexpr int a_row = Rows + 2;
+  static_assert(Rows % 16 == 0 && thread_rows * thread_columns * kThreads == Rows * columns);
+
+  float2 a[kStages][kDepth][a_row];
+  float2 b[kStages][kDepth][columns];
+};
+
+// Where this block works.
+struct BlockTile {
+  const float2 *a, *b;
+  float2* y;
+  int row, column;
+};
+template <int Rows>
+__device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
+  constexpr int columns = ProductTile<Rows>::columns;
+  const int row_tiles = (p.rows + Rows - 1) / Rows, column_tiles = (p.columns + columns - 1) / columns;
+  const int block = static_cast<int>(blockIdx.x), matrix = block / (row_tiles * column_tiles);
+  const int64_t bin = matrix % p.bins, group = matrix / p.bins;
+  const auto start = [&](const Spectra& s) { return s.data + group * s.group_stride + bin * s.bin_stride; };
+  return {start(p.a), start(p.b), start(p.y), block % row_tiles * Rows,
+          block / row_tiles % column_tiles * columns};
+}
+
+// Brings slice after slice of one operand to shared memory, [kDepth][Row] there, of which Count positions are
+// filled. Stored [depth][position] it is read two positions at a time by neighbouring threads; Turned, stored
+// [position][depth], one at a time, 8 neighbouring threads reading the 8 steps of a position. Zero outside
+// the matrix.
+template <bool Turned, int Count, int Row>
+class SliceCopy {
+ public:
+  __device__ SliceCopy(const float2* matrix, int64_t stride, int first, int count, int depth)
+      : stride_(stride),
+        step_(Turned ? thread() % kDepth : thread() / kPairs),
+        position_(Turned ? thread() / kDepth : thread() % kPairs * 2),
+        count_(count - first - position_),
+        steps_(depth - step_) {
+    const int64_t position = first + position_;
+    from_ = matrix + (Turned ? position * stride + step_ : step_ * stride + position);
+  }
+
+  __device__ __forceinline__ void next(float2 (&slice)[kDepth][Row]) {
+    UNROLL
+    for (int round = 0; round < kRounds; ++round) {
+      if (!Turned && kSpan > kDepth && step_ >= kDepth) break;  // more threads than copies
+      const float2* from = from_ + round * kSpan * stride_;
+      const int wanted = count_ - (Turned ? round * kSpan : 0);
+      const bool there = steps_ > (Turned ? 0 : round * kSpan) && wanted > 0;
+      if constexpr (Turned)
+        cp_async<8>(&slice[step_][position_ + round * kSpan], from, there ? 8 : 0);
+      else
+        cp_async<16>(&slice[step_ + round * kSpan][position_], from, there ? wanted > 1 ? 16 : 8 : 0);
+    }
+    from_ += Turned ? kDepth : kDepth * stride_;
+    steps_ -= kDepth;
+  }
+
+ private:
+  static constexpr int kPairs = Count / 2;  // of a step
+  // Positions or steps that all threads cover at once, and how often they do it for a slice.
+  static constexpr int kSpan = kThreads / (Turned ? kDepth : kPairs);
+  static constexpr int kRounds = ((Turned ? Count : kDepth) + kSpan - 1) / kSpan;
+  static_assert(!Turned || Count % kSpan == 0);
+  static __device__ int thread() { return static_cast<int>(threadIdx.x); }
+
+  const float2* from_;
+  int64_t stride_;
+  int step_, position_;  // of this thread in the slice
+  int count_, steps_;    // of positions and steps from there to the end of the matrix
+};
+
+// Two neighbours in shared memory with one load.
+__device__ __forceinline__ void load_pair(const float2* from, float2& first, float2& second) {
+  const float4 both = *reinterpret_cast<const float4*>(from);
+  first = make_float2(both.x, both.y);
+  second = make_float2(both.z, both.w);
+}
+
+// acc += a * conj(b)
+__device__ __forceinline__ void multiply_add(float2& acc, float2 a, float2 b) {
+  acc.x += a.x * b.x;
+  acc.y += a.y * b.x;
+  acc.x += a.y * b.y;
+  acc.y -= a.x * b.y;
+}
+
+// A thread has rows row + 16 i + {0, 1} and columns column + 32 j + {0, 1} of the tile; a warp reads 4 times
+// 16 neighbouring bytes of A and 8 times of B with one load each.
+__device__ __forceinline__ int thread_row() {
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  return 2 * (warp / 2 * 4 + lane / 8);
+}
+__device__ __forceinline__ int thread_column() {
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  return 2 * (warp % 2 * 8 + lane % 8);
+}
+
+template <int Rows>
+using Sums = float2[ProductTile<Rows>::thread_rows][ProductTile<Rows>::thread_columns];
+
+template <int Rows>
+__device__ __forceinline__ void multiply_slice(const ProductTile<Rows>& tile, int stage, int row, int column,
+                                               Sums<Rows>& sums) {
+  using Tile = ProductTile<Rows>;
+  UNROLL
+  for (int k = 0; k < kDepth; ++k) {
+    float2 a[Tile::thread_rows], b[Tile::thread_columns];
+    UNROLL
+    for (int i = 0; i < Tile::thread_rows; i += 2) load_pair(&tile.a[stage][k][row + 8 * i], a[i], a[i + 1]);
+    UNROLL
+    for (int j = 0; j < Tile::thread_columns; j += 2)
+      load_pair(&tile.b[stage][k][column + 16 * j], b[j], b[j + 1]);
+    UNROLL
+    for (int i = 0; i < Tile::thread_rows; ++i) UNROLL
+    for (int j = 0; j < Tile::thread_columns; ++j) multiply_add(sums[i][j], a[i], b[j]);
+  }
+}
+
+// Two sums at a time; the strides are even, so the second one of the last pair has a place.
+template <int Rows>
+__device__ __forceinline__ void store_sums(const SpectralProduct& p, const BlockTile& block, int row,
+                                           int column, const Sums<Rows>& sums) {
+  UNROLL
+  for (int i = 0; i < ProductTile<Rows>::thread_rows; ++i) {
+    const int y_row = block.row + row + i / 2 * 16 + i % 2;
+    if (y_row >= p.rows) continue;
+    UNROLL
+    for (int j = 0; j < ProductTile<Rows>::thread_columns; j += 2) {
+      const int y_column = block.column + column + 16 * j;
+      if (y_column >= p.columns) continue;
+      auto* y = reinterpret_cast<float4*>(block.y + y_row * p.y.other_stride + y_column);
+      float4 value = make_float4(sums[i][j].x, sums[i][j].y, sums[i][j + 1].x, sums[i][j + 1].y);
+      if (p.accumulate) {
+        const float4 old = *y;
+        value = make_float4(value.x + old.x, value.y + old.y, value.z + old.z, value.w + old.w);
+      }
+      *y = value;
+    }
+  }
+}
+
+template <int Rows, bool AByDepth>
+__global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p) {
+  using Tile = ProductTile<Rows>;
+  __shared__ __align__(16) Tile tile;
+  const BlockTile block = block_tile<Rows>(p);
+  const int row = thread_row(), column = thread_column();
+  SliceCopy<!AByDepth, Rows, Tile::a_row> a(block.a, p.a.other_stride, block.row, p.rows, p.depth);
+  SliceCopy<false, Tile::columns, Tile::columns> b(block.b, p.b.other_stride, block.column, p.columns,
+                                                   p.depth);
+  Sums<Rows> sums;
+  UNROLL
+  for (auto& sums_of_row : sums) UNROLL
+  for (float2& sum : sums_of_row) sum = make_float2(0, 0);
+
+  // Slices behind the end come as zeros.
+  const auto copy_stage = [&](int stage) {
+    a.next(tile.a[stage]);
+    b.next(tile.b[stage]);
+    cp_async_commit_group();
+  };
+  for (int stage = 0; stage < kStages - 1; ++stage) copy_stage(stage);
+  int stage = 0, free_stage = kStages - 1;
+  for (int k = 0; k < p.depth; k += kDepth) {
+    cp_async_wait_group<kStages - 2>();
+    __syncthreads();  // the slice has come for all, and nobody reads the stage that is filled next
+    copy_stage(free_stage);
+    multiply_slice<Rows>(tile, stage, row, column, sums);
+    free_stage = stage;
+    stage = stage + 1 < kStages ? stage + 1 : 0;
+  }
+  cp_async_wait_group<0>();
+  store_sums<Rows>(p, block, row, column, sums);
+}
+
+template <int Rows>
+void launch_product(const SpectralProduct& p, Queue& queue) {
+  constexpr int columns = ProductTile<Rows>::columns;
+  const int64_t tiles = int64_t{(p.rows + Rows - 1) / Rows} * ((p.columns + columns - 1) / columns);
+  launch(p.a_by_depth ? product_kernel<Rows, true> : product_kernel<Rows, false>,
+         static_cast<unsigned>(tiles * p.bins * p.groups), kThreads, 0, queue, p);
+}
+
+}  // namespace
+
+void multiply_spectra(const SpectralProduct& p, Queue& queue) {
+  if (p.rows <= 16)
+    launch_product<16>(p, queue);
+  else
+    launch_product<64>(p, queue);
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS

@@ -1,0 +1,312 @@
+// See gemm_plan.hpp.
+#include "algorithms/im2col_gemm/cpu/gemm_plan.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "algorithms/common/rounding.hpp"
+
+namespace convscope::im2col_gemm {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+// With fewer operations than this in one GEMM, threads gain more from a GEMM each than from sharing one.
+constexpr double kLargeGemm = 5e7;
+// And with a filter of so few bytes in any: each keeps it in its own cache, and no column goes from the
+// thread that makes it to one that reads it. Shares of chunks must be nearly even then.
+constexpr int64_t kSmallFilter = 256 << 10;
+constexpr double kLeastOccupied = 0.9;
+
+// Calls body(range) for [0, count): by all threads, or by the calling one alone.
+template <typename Body>
+void split(bool by_all, int64_t count, Body body) {
+  if (!by_all) return body(Range{0, count});
+#pragma omp parallel
+  {
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    body(Range{count * thread / threads, count * (thread + 1) / threads});
+  }
+}
+
+void mark(Queue* queue, Phase phase) {
+  if (queue != nullptr) queue->phase(phase);
+}
+
+void place(Operand& operand, const float* data, int64_t stride, int64_t image_step = 0) {
+  operand.data = data;
+  operand.stride = stride;
+  operand.image_step = image_step;
+}
+
+int64_t pixels(const ConvProblem& p, const Chunk& chunk) {
+  return chunk.images * chunk.rows * p.output().w;
+}
+
+}  // namespace
+
+GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptions& options)
+    : problem_(as_fully_connected(problem)),
+      gemm_(gemm),
+      movement_(problem_),
+      threads_(options.threads),
+      scratch_bytes_(gemm.scratch_bytes(options.workspace_cap / options.threads / 4)) {
+  // Gathered outputs take their part of the cap, and so does rounding to whole lines.
+  const int64_t column = column_elements(problem_);
+  const auto cut_for = [&](int64_t workers) {
+    const int64_t left = options.workspace_cap - threads_ * scratch_bytes_;
+    const int64_t cap = std::max<int64_t>(0, left / workers - kLineBytes);
+    const int64_t bytes =
+        std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
+    Chunks chunks = cut(problem_, bytes, gemm.takes_images());
+    if (problem_.pass == Pass::forward && problem_.layout == Layout::nchw && chunks.builds_columns &&
+        chunks.list.front().images > 1 && chunks.pixels <= gemm.most_columns_together())
+      chunks.gathers_output = true;
+    return chunks;
+  };
+  chunks_ = cut_for(1);
+  const auto series = [&] {
+    return problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
+  };
+  const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
+                       static_cast<double>(problem.groups);
+  const bool small = flops < kLargeGemm && series() >= threads_;
+  const int64_t filter_bytes = column * problem.out_channels_per_group() * int64_t{sizeof(float)};
+  workers_ = threads_ > 1 && (small || (chunks_.builds_columns && filter_bytes <= kSmallFilter));
+  if (!workers_) return;
+  chunks_ = cut_for(threads_);
+  const bool even = static_cast<double>(series()) >=
+                    kLeastOccupied * static_cast<double>(round_up(series(), int64_t{threads_}));
+  if ((small || even) && workspace_bytes() <= options.workspace_cap) return;
+  workers_ = false;
+  chunks_ = cut_for(1);
+}
+
+int64_t GemmPlan::chunks_in_series() const {
+  switch (problem_.pass) {
+    case Pass::forward:
+      return 1;
+    case Pass::backward_data:
+      return chunks_.per_image;
+    case Pass::backward_filter:
+      break;
+  }
+  return static_cast<int64_t>(chunks_.list.size());
+}
+
+int64_t GemmPlan::elements_per_worker() const {
+  const int64_t columns = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
+  const int64_t gathered = chunks_.gathers_output ? problem_.out_channels_per_group() * chunks_.pixels : 0;
+  return round_up(columns + gathered, kLineBytes / static_cast<int64_t>(sizeof(float)));
+}
+
+int64_t GemmPlan::workspace_bytes() const {
+  return elements_per_worker() * static_cast<int64_t>(sizeof(float)) * (workers_ ? threads_ : 1) +
+         threads_ * scratch_bytes_;
+}
+
+std::optional<OperationCount> GemmPlan::operations() const {
+  // The column matrix and the gathered output are written once and read once.
+  const int64_t copied = (chunks_.builds_columns ? column_elements(problem_) : 0) +
+                         (chunks_.gathers_output ? problem_.out_channels_per_group() : 0);
+  const double pixels_of_all =
+      static_cast<double>(problem_.batch * problem_.output().h * problem_.output().w);
+  return OperationCount{
+      problem_.nominal_flops(), 0,
+      static_cast<double>(problem_.total_bytes()) +
+          2.0 * sizeof(float) * pixels_of_all * static_cast<double>(problem_.groups * copied)};
+}
+
+std::string GemmPlan::implementation() const {
+  return "sgemm " + gemm_.name() + ", " + std::to_string(chunks_.list.size()) + " x " +
+         std::to_string(chunks_.pixels) + " pixels" + (workers_ ? ", a chunk a thread" : "");
+}
+
+GemmPlan::Work GemmPlan::work(const ConvArgs& args, int64_t worker, Queue* queue) const {
+  auto* const workspace = static_cast<float*>(args.workspace);
+  auto* const columns = workspace + worker * elements_per_worker();
+  const int64_t used = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
+  auto* const scratch = workspace + elements_per_worker() * (workers_ ? threads_ : 1) +
+                        worker * (scratch_bytes_ / static_cast<int64_t>(sizeof(float)));
+  return {static_cast<float*>(args.input),
+          static_cast<float*>(args.filter),
+          static_cast<float*>(args.output),
+          columns,
+          columns + used,
+          scratch,
+          queue};
+}
+
+void GemmPlan::run(const ConvArgs& args, Queue& queue) {
+  const int64_t count = static_cast<int64_t>(chunks_.list.size()) / chunks_in_series() * problem_.groups;
+  if (workers_) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+    for (int64_t series = 0; series < count; ++series) {
+      const int worker = omp_get_thread_num();
+      run_series(work(args, worker, worker == 0 && problem_.groups == 1 ? &queue : nullptr), series);
+    }
+  } else {
+    for (int64_t series = 0; series < count; ++series) run_series(work(args, 0, &queue), series);
+  }
+  queue.end_phase();
+}
+
+void GemmPlan::run_series(const Work& work, int64_t series) const {
+  const int64_t length = chunks_in_series(), first = series / problem_.groups * length;
+  const int64_t group = series % problem_.groups;
+  for (int64_t i = first; i < first + length; ++i) {
+    const Chunk& chunk = chunks_.list[static_cast<size_t>(i)];
+    switch (problem_.pass) {
+      case Pass::forward:
+        forward(work, chunk, group);
+        break;
+      case Pass::backward_data:
+        backward_data(work, chunk, group);
+        break;
+      case Pass::backward_filter:
+        backward_filter(work, chunk, group);
+        break;
+    }
+  }
+}
+
+// The table of README.md. NCHW images that are not gathered are apart.
+MatrixProduct GemmPlan::product_of(const Chunk& chunk) const {
+  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+  const int64_t count = pixels(problem_, chunk);
+  const bool nchw = problem_.layout == Layout::nchw;
+  MatrixProduct product;
+  const auto set = [&](int64_t rows, int64_t columns, int64_t depth) {
+    product.rows = rows;
+    product.columns = columns;
+    product.depth = depth;
+  };
+  switch (problem_.pass) {
+    case Pass::forward:
+      set(nchw ? channels : count, nchw ? count : channels, width);
+      product.b.transposed = !nchw;
+      break;
+    case Pass::backward_data:
+      set(nchw ? width : count, nchw ? count : width, channels);
+      product.a.transposed = nchw;
+      break;
+    case Pass::backward_filter:
+      set(channels, width, count);
+      product.a.transposed = !nchw;
+      product.b.transposed = nchw;
+      product.accumulate = chunk.image != 0 || chunk.row != 0;
+      break;
+  }
+  if (nchw && chunk.images > 1 && !chunks_.gathers_output) {
+    product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
+    product.image_pixels = problem_.output().h * problem_.output().w;
+  }
+  return product;
+}
+
+// In backward-filter every chunk adds to the same elements, in backward-data every tap of a column.
+double GemmPlan::longest_sum() const {
+  SumLevels all;
+  for (const Chunk& chunk : chunks_.list) {
+    const std::optional<SumLevels> one = gemm_.levels(product_of(chunk), scratch_bytes_);
+    if (!one) return 0;
+    if (problem_.pass != Pass::backward_filter) all.second = 0;
+    all = in_series(all, *one);
+  }
+  if (problem_.pass == Pass::backward_data && chunks_.builds_columns)
+    all.second +=
+        ceil_div(problem_.filter.h, problem_.stride.h) * ceil_div(problem_.filter.w, problem_.stride.w);
+  return all.longest();
+}
+
+void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) const {
+  const int64_t depth = column_elements(problem_), channels = problem_.out_channels_per_group();
+  const float* filter = work.filter + group * channels * depth;
+  build_columns(work, chunk, group);
+  const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
+  mark(work.queue, Phase::product);
+  MatrixProduct product = product_of(chunk);
+  const bool nchw = problem_.layout == Layout::nchw;
+  place(nchw ? product.b : product.a, columns.data, columns.stride, columns.image_step);
+  place(nchw ? product.a : product.b, filter, depth);
+  product.c = output.data;
+  product.c_stride = output.stride;
+  product.c_image_step = output.image_step;
+  multiply(work, product);
+  if (!chunks_.gathers_output) return;
+  mark(work.queue, Phase::inverse);
+  split(!workers_, channels,
+        [&](Range range) { movement_.scatter_output(chunk, group, work.gathered, work.output, range); });
+}
+
+void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group) const {
+  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+  const float* filter = work.filter + group * channels * width;
+  gather(work, chunk, group);
+  const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
+  mark(work.queue, Phase::product);
+  MatrixProduct product = product_of(chunk);
+  const bool nchw = problem_.layout == Layout::nchw;
+  place(nchw ? product.a : product.b, filter, width);
+  place(nchw ? product.b : product.a, output.data, output.stride, output.image_step);
+  product.c = columns.data;
+  product.c_stride = columns.stride;
+  product.c_image_step = columns.image_step;
+  multiply(work, product);
+  if (!chunks_.builds_columns) return;
+  mark(work.queue, Phase::inverse);
+  split(!workers_, movement_.col2im_units(chunk),
+        [&](Range range) { movement_.col2im(chunk, group, work.columns, work.input, range); });
+}
+
+void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t group) const {
+  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+  build_columns(work, chunk, group);
+  gather(work, chunk, group);
+  const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
+  mark(work.queue, Phase::product);
+  MatrixProduct product = product_of(chunk);
+  place(product.a, output.data, output.stride, output.image_step);
+  place(product.b, columns.data, columns.stride, columns.image_step);
+  product.c = work.filter + group * channels * width;
+  product.c_stride = width;
+  multiply(work, product);
+}
+
+void GemmPlan::multiply(const Work& work, const MatrixProduct& product) const {
+  gemm_.multiply(product, threads_, work.scratch, scratch_bytes_);
+}
+
+void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {
+  if (!chunks_.builds_columns) return;
+  mark(work.queue, Phase::transform);
+  split(!workers_, movement_.im2col_units(chunk),
+        [&](Range range) { movement_.im2col(chunk, group, work.input, work.columns, range); });
+}
+
+void GemmPlan::gather(const Work& work, const Chunk& chunk, int64_t group) const {
+  if (!chunks_.gathers_output) return;
+  mark(work.queue, Phase::transform);
+  split(!workers_, problem_.out_channels_per_group(),
+        [&](Range range) { movement_.gather_output(chunk, group, work.output, work.gathered, range); });
+}
+
+GemmPlan::Matrix GemmPlan::columns_of(const Work& work, const Chunk& chunk, int64_t group) const {
+  const bool nchw = problem_.layout == Layout::nchw;
+  if (chunks_.builds_columns)
+    return {work.columns, nchw ? pixels(problem_, chunk) : column_elements(problem_),
+            chunk.rows * problem_.output().w};
+  const TensorShape x = problem_.shape(Role::input);
+  return {work.input + x.offset(chunk.image, group * problem_.in_channels_per_group(), chunk.row, 0),
+          nchw ? x.stride[1] : x.stride[3], x.stride[0]};
+}
+
+GemmPlan::Matrix GemmPlan::output_of(const Work& work, const Chunk& chunk, int64_t group) const {
+  if (chunks_.gathers_output)
+    return {work.gathered, pixels(problem_, chunk), chunk.rows * problem_.output().w};
+  const TensorShape y = problem_.shape(Role::output);
+  return {work.output + y.offset(chunk.image, group * problem_.out_channels_per_group(), chunk.row, 0),
+          problem_.layout == Layout::nchw ? y.stride[1] : y.stride[3], y.stride[0]};
+}
+
+}  // namespace convscope::im2col_gemm

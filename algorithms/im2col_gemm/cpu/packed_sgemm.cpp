@@ -1,0 +1,391 @@
+// Our SGEMM: operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
+// second cache, a few panels of B for the first, unless they lie well where they are. The loops around the
+// micro-kernel are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
+// (2008). What is decided beforehand is in packed_ways. Start at Part::run.
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "algorithms/common/packed_gemm.hpp"
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/common/transpose.hpp"
+#include "algorithms/im2col_gemm/cpu/gemm.hpp"
+#include "algorithms/im2col_gemm/cpu/matrix_vector.hpp"
+#include "algorithms/im2col_gemm/cpu/sgemm_schedule.hpp"
+
+namespace convscope::im2col_gemm {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+// A panel of B of this depth fills a first-level cache.
+constexpr int64_t kMostDepth = 256;
+// Panels of B that are multiplied together, more where they are less deep. With few C is written in short
+// pieces, with many B leaves the first caches before it is used.
+constexpr int64_t kGroupPanels = 3;
+// Rows in a packed block of A: half of a second-level cache.
+constexpr int64_t kMostRows = 504;
+// Of a B beside which rows of A are read in place, as many elements as half of a second-level cache holds.
+constexpr int64_t kMostElementsByRows = 1 << 17;
+
+// Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
+// pixel lies, in elements.
+template <typename Body>
+void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t image_step,
+                      const Body& body) {
+  if (image_pixels == 0) return body(begin, end - begin, begin);
+  while (begin < end) {
+    const int64_t image = begin / image_pixels, last = std::min(end, (image + 1) * image_pixels);
+    body(begin, last - begin, image * image_step + begin % image_pixels);
+    begin = last;
+  }
+}
+
+// One thread's share of a product.
+class Part {
+ public:
+  // With `c_transposed` C is stored as its transpose, and images are together or in the depth.
+  Part(const MatrixProduct& product, bool c_transposed, const Share& share, int64_t scratch_bytes)
+      : p_(product),
+        c_transposed_(c_transposed),
+        share_(share),
+        most_rows_(gemm_shape().rows_per_block),
+        panel_(gemm_shape().columns_per_panel),
+        column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
+        depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
+    const int64_t floats = scratch_bytes / kFloat;
+    const int64_t panels = floats >= scratch_floats(kGroupPanels, kMostRows / 4) ? kGroupPanels : 1;
+    group_floats_ = panels * deep_panel();
+    // To add to a transposed C is slow.
+    const int64_t most_depth = c_transposed ? panels * kMostDepth : kMostDepth;
+    depth_ = ceil_div(share.depth.count(), ceil_div(share.depth.count(), most_depth));
+    b_in_place_ = b_in_place(product);
+    // Rows of A are not worth packing for a single panel.
+    a_in_place_ =
+        a_in_place(product) || (product.images == Images::together && share.columns.count() <= panel_);
+    // Where it lies as many as the first cache holds, as there is nothing to gain from more.
+    panels_ = b_in_place_ ? std::max<int64_t>(1, kMostDepth / depth_) : group_floats_ / (depth_ * panel_);
+    rows_ = (floats - scratch_floats(panels, 0)) / depth_;
+  }
+
+  // Panels of B, rows of A, tiles of C.
+  static int64_t scratch_floats(int64_t panels, int64_t rows) {
+    return tile_floats() + panels * deep_panel() + rows * kMostDepth;
+  }
+
+  SumLevels levels() const {
+    // Where rows of A are read in place, threads' shares of the columns decide.
+    const bool whole = !c_transposed_ && by_rows(p_, share_.columns.count());
+    const int64_t depth = whole ? share_.depth.count() : depth_;
+    return in_chains(share_.depth.count(), depth);
+  }
+
+  void run(float* scratch) const {
+    if (share_.rows.count() == 0 || share_.columns.count() == 0) return;
+    if (!c_transposed_ && by_rows(p_, share_.columns.count())) return run_by_rows();
+    float* const tile = scratch;
+    float* const b = tile + tile_floats();
+    float* const a = b + group_floats_;
+    const Interval &rows = share_.rows, &columns = share_.columns;
+    const int64_t row_step = ceil_div(rows.count(), ceil_div(rows.count(), rows_));
+    for (int64_t k = share_.depth.begin; k < share_.depth.end; k += depth_)
+      for (int64_t i = rows.begin; i < rows.end; i += row_step) {
+        const Block block{i, std::min(row_step, rows.end - i), k, std::min(depth_, share_.depth.end - k)};
+        if (!a_in_place_) pack_a(block, a);
+        for (int64_t j = columns.begin; j < columns.end; j += panels_ * panel_) {
+          const int64_t count = std::min(panels_ * panel_, columns.end - j);
+          if (!b_in_place_) pack_b(j, count, k, block.depth, b);
+          for (int64_t n = 0; n < blocks(block); ++n) multiply(block, n, a, b, j, count, tile);
+        }
+      }
+  }
+
+ private:
+  void run_by_rows() const {
+    const auto [rows, columns, depth] = share_;
+    const int64_t step =
+        ceil_div(depth.count(), ceil_div(depth.count() * columns.count(), kMostElementsByRows));
+    for (int64_t k = depth.begin; k < depth.end; k += step)
+      gemm_rows(p_.a.data + rows.begin * p_.a.stride + k, p_.a.stride,
+                {p_.b.data + k * p_.b.stride + columns.begin, p_.b.stride},
+                p_.c + rows.begin * p_.c_stride + columns.begin, p_.c_stride, rows.count(), columns.count(),
+                std::min(step, depth.end - k), mode(k));
+  }
+
+  // Rows [row, row + rows) of A at the depth [k, k + depth).
+  struct Block {
+    int64_t row, rows, k, depth;
+  };
+  struct Rows {
+    int64_t begin, count;  // in the block
+  };
+  int64_t blocks(const Block& block) const { return ceil_div(block.rows, most_rows_); }
+  // Of register block `n`; they are dealt out evenly.
+  Rows rows_of(const Block& block, int64_t n) const {
+    const int64_t begin = n * block.rows / blocks(block);
+    return {begin, (n + 1) * block.rows / blocks(block) - begin};
+  }
+
+  // Of the part of the depth that begins at `k`.
+  GemmMode mode(int64_t k) const {
+    return k > share_.depth.begin || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
+  }
+
+  // A tile of C, and once more turned.
+  static int64_t tile_floats() {
+    return 2 * round_up(gemm_shape().rows_per_block * gemm_shape().columns_per_panel, 16);
+  }
+  static int64_t deep_panel() { return kMostDepth * gemm_shape().columns_per_panel; }
+
+  // a[register block][depth][row]
+  void pack_a(const Block& block, float* a) const {
+    const int64_t count = blocks(block);
+    const auto packed = [&](const Rows& rows, int64_t d) {
+      return a + rows.begin * block.depth + d * rows.count;
+    };
+    if (p_.a.transposed) {
+      for (int64_t d = 0; d < block.depth; ++d)
+        for (int64_t n = 0; n < count; ++n) {
+          const Rows rows = rows_of(block, n);
+          copy_row(p_.a.data + (block.k + d) * p_.a.stride + block.row + rows.begin, rows.count,
+                   packed(rows, d));
+        }
+      return;
+    }
+    for (int64_t n = 0; n < count; ++n) {
+      const Rows rows = rows_of(block, n);
+      for_each_stretch(block.k, block.k + block.depth, depth_pixels_, p_.a.image_step,
+                       [&](int64_t first, int64_t length, int64_t offset) {
+                         transpose(p_.a.data + (block.row + rows.begin) * p_.a.stride + offset, p_.a.stride,
+                                   packed(rows, first - block.k), rows.count, rows.count, length);
+                       });
+    }
+  }
+
+  // Two copies of a fixed size, which may overlap, are faster than one of any.
+  static void copy_row(const float* from, int64_t count, float* to) {
+    constexpr int64_t kHalf = 8;
+    if (count < kHalf || count > 2 * kHalf) {
+      std::copy_n(from, count, to);
+      return;
+    }
+    std::memcpy(to, from, kHalf * kFloat);
+    std::memcpy(to + count - kHalf, from + count - kHalf, kHalf * kFloat);
+  }
+
+  // b[panel][depth][column]
+  void pack_b(int64_t j, int64_t columns, int64_t k, int64_t depth, float* b) const {
+    if (p_.b.transposed) {
+      for (int64_t c = 0; c < columns; c += panel_, b += depth * panel_)
+        for_each_stretch(k, k + depth, depth_pixels_, p_.b.image_step,
+                         [&](int64_t first, int64_t count, int64_t offset) {
+                           transpose(p_.b.data + (j + c) * p_.b.stride + offset, p_.b.stride,
+                                     b + (first - k) * panel_, panel_, std::min(panel_, columns - c), count);
+                         });
+      return;
+    }
+    for_each_stretch(j, j + columns, column_pixels_, p_.b.image_step,
+                     [&](int64_t first, int64_t count, int64_t offset) {
+                       copy_to_panels(p_.b.data + k * p_.b.stride + offset, count, first - j, depth, b);
+                     });
+  }
+
+  // `count` columns of B from column `at` of the group on.
+  void copy_to_panels(const float* from, int64_t count, int64_t at, int64_t depth, float* to) const {
+    for (const int64_t end = at + count; at < end;) {
+      const int64_t lane = at % panel_, width = std::min(panel_ - lane, end - at);
+      copy_rows(from, p_.b.stride, to + (at - lane) * depth + lane, panel_, depth, width);
+      from += width;
+      at += width;
+    }
+  }
+
+  // What register block `n` fetches meanwhile: A for the next block where it is read in place for the first
+  // time, otherwise the next columns of B. Their rows are too far apart for the hardware to guess.
+  Ahead fetched(const Block& block, int64_t n, int64_t j, int64_t columns) const {
+    constexpr int64_t kLine = 16;
+    if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < blocks(block)) {
+      const Rows rows = rows_of(block, n + 1);
+      const int64_t last = block.row + rows.begin + rows.count - 1;
+      return {p_.a.data + block.k * p_.a.stride + last, p_.a.stride};
+    }
+    const int64_t next = j + columns + n * panels_ * kLine;
+    if (p_.b.transposed || next >= std::min(j + 2 * columns, p_.columns)) return {p_.b.data, 0};
+    const int64_t image = column_pixels_ == 0 ? 0 : next / column_pixels_;
+    return {p_.b.data + block.k * p_.b.stride + image * p_.b.image_step + next - image * column_pixels_,
+            p_.b.stride};
+  }
+
+  // Register block `n` of rows times a group of panels; `a` and `b` are what is packed.
+  void multiply(const Block& block, int64_t n, const float* a, const float* b, int64_t j, int64_t columns,
+                float* tile) const {
+    const GemmMode mode = this->mode(block.k);
+    const Rows rows = rows_of(block, n);
+    const int64_t i = block.row + rows.begin, depth = block.depth;
+    const auto gemm = a_in_place_ && !p_.a.transposed ? gemm_rows : gemm_columns;
+    const int64_t a_stride = a_in_place_ ? p_.a.stride : rows.count;
+    if (a_in_place_)
+      a = p_.a.data + (p_.a.transposed ? block.k * a_stride + i : i * a_stride + block.k);
+    else
+      a += rows.begin * depth;
+    GemmPanels panels{b};
+    if (b_in_place_) panels = {p_.b.data + block.k * p_.b.stride + j, p_.b.stride};
+    Ahead ahead = fetched(block, n, j, columns);
+    float* const c = p_.c + i * p_.c_stride;
+    if (!c_transposed_ && column_pixels_ == 0) {
+      gemm(a, a_stride, panels, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
+      return;
+    }
+    for (const int64_t end = j + columns; j < end;
+         j += panel_, panels.data += b_in_place_ ? panel_ : depth * panel_, ahead.from += panel_ / 2) {
+      const int64_t width = std::min(panel_, end - j);
+      const auto product = [&](float* to, int64_t stride, GemmMode how) {
+        gemm(a, a_stride, panels, to, stride, rows.count, width, depth, how, ahead);
+      };
+      if (c_transposed_) {
+        for (int64_t column = j; column < j + width; ++column)
+          __builtin_prefetch(p_.c + column * p_.c_stride + i, 1);
+        product(tile, panel_, GemmMode::overwrite);
+        store_transposed(tile, rows.count, width, mode, p_.c + j * p_.c_stride + i);
+        continue;
+      }
+      const int64_t image = j / column_pixels_, pixel = j % column_pixels_;
+      if (pixel + width <= column_pixels_) {
+        product(c + image * p_.c_image_step + pixel, p_.c_stride, mode);
+        continue;
+      }
+      // Several images share this panel.
+      product(tile, panel_, GemmMode::overwrite);
+      for_each_stretch(
+          j, j + width, column_pixels_, p_.c_image_step, [&](int64_t first, int64_t count, int64_t offset) {
+            for (int64_t row = 0; row < rows.count; ++row)
+              store(tile + row * panel_ + first - j, count, mode, c + row * p_.c_stride + offset);
+          });
+    }
+  }
+
+  void store_transposed(float* tile, int64_t rows, int64_t columns, GemmMode mode, float* to) const {
+    if (mode == GemmMode::overwrite) {
+      transpose(tile, panel_, to, p_.c_stride, rows, columns);
+      return;
+    }
+    float* const turned = tile + tile_floats() / 2;
+    transpose(tile, panel_, turned, rows, rows, columns);
+    for (int64_t column = 0; column < columns; ++column)
+      store(turned + column * rows, rows, mode, to + column * p_.c_stride);
+  }
+
+  static void store(const float* from, int64_t count, GemmMode mode, float* to) {
+    if (mode == GemmMode::overwrite)
+      std::memcpy(to, from, count * kFloat);
+    else
+      for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+
+  const MatrixProduct p_;
+  const bool c_transposed_;
+  const Share share_;
+  bool a_in_place_ = false, b_in_place_ = false;
+  const int64_t most_rows_, panel_;
+  const int64_t column_pixels_, depth_pixels_;  // 0 where images are no matter
+  int64_t depth_ = 0, rows_ = 0;                // of a block of A, at most
+  int64_t panels_ = 0, group_floats_ = 0;       // of a group of panels
+};
+
+// What one thread computes of a product, in `scratch`.
+void run_share(const MatrixProduct& product, bool c_transposed, const Share& share, int64_t scratch_bytes,
+               float* scratch) {
+  if (!one_by_one(product)) return Part(product, c_transposed, share, scratch_bytes).run(scratch);
+  for_each_stretch(share.columns.begin, share.columns.end, product.image_pixels, product.image_pixels,
+                   [&](int64_t first, int64_t count, int64_t) {
+                     const int64_t image = first / product.image_pixels, pixel = first % product.image_pixels;
+                     MatrixProduct one = product;
+                     one.images = Images::together;
+                     one.columns = product.image_pixels;
+                     one.b.data += image * product.b.image_step;
+                     one.c += image * product.c_image_step;
+                     const Share part{share.rows, {pixel, pixel + count}, share.depth};
+                     Part(one, c_transposed, part, scratch_bytes).run(scratch);
+                   });
+}
+
+class Packed final : public Gemm {
+ public:
+  std::string name() const override {
+    const GemmShape shape = gemm_shape();
+    return std::to_string(shape.rows_per_block) + "x" + std::to_string(shape.columns_per_panel);
+  }
+  std::optional<SumLevels> levels(const MatrixProduct& asked, int64_t scratch_bytes) const override {
+    // Lanes of the depth are added at the end; lines are added to C one after the other.
+    if (const auto vectors = as_vectors(asked))
+      return vectors->transposed ? SumLevels{0, asked.depth}
+                                 : SumLevels{ceil_div(asked.depth, lanes()) + lanes(), 1};
+    const bool exchange = better_exchanged(asked);
+    const MatrixProduct product = exchange ? exchanged(asked) : asked;
+    return Part(product, exchange, share_of(product, {}, 0), scratch_bytes).levels();
+  }
+  bool takes_images() const override { return true; }
+  int64_t most_columns_together() const override { return kMostColumnsByRows; }
+  int64_t scratch_bytes(int64_t cap) const override {
+    const int64_t least = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
+    return round_up(std::clamp(cap, least, Part::scratch_floats(kGroupPanels, kMostRows) * kFloat), 64);
+  }
+
+  void multiply(const MatrixProduct& asked, int most_threads, float* scratch,
+                int64_t scratch_bytes) const override {
+    if (const auto vectors = as_vectors(asked)) {
+      if (omp_in_parallel()) return multiply_vectors(*vectors, 0, vectors->rows);
+#pragma omp parallel num_threads(most_threads)
+      {
+        const Interval rows = part(vectors->rows, omp_get_num_threads(), omp_get_thread_num(), lanes());
+        multiply_vectors(*vectors, rows.begin, rows.end);
+      }
+      return;
+    }
+    const bool exchange = better_exchanged(asked);
+    const MatrixProduct product = exchange ? exchanged(asked) : asked;
+    if (omp_in_parallel())
+      return run_share(product, exchange, share_of(product, {}, 0), scratch_bytes, scratch);
+    const int64_t floats = scratch_bytes / kFloat;
+    // A part of the depth makes a C of its own, at the end of the scratch; the first one makes it in place.
+    const int64_t partial_floats = round_up(asked.rows * asked.columns, 16);
+#pragma omp parallel num_threads(most_threads)
+    {
+      const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+      const Cut cut = cut_for_threads(product, threads, floats / 8);
+      const Share share = share_of(product, cut, thread);
+      float* const own = scratch + thread * floats;
+      if (cut.depth == 1) {
+        run_share(product, exchange, share, scratch_bytes, own);
+      } else {
+        MatrixProduct part = product;
+        if (thread > 0) {
+          part.c = own + floats - partial_floats;
+          part.c_stride = asked.columns;
+          part.accumulate = false;
+        }
+        Part(part, exchange, share, scratch_bytes - partial_floats * kFloat).run(own);
+#pragma omp barrier
+        for (int64_t row = thread * asked.rows / threads; row < (thread + 1) * asked.rows / threads; ++row)
+          for (int64_t other = 1; other < threads; ++other)
+            add(scratch + (other + 1) * floats - partial_floats + row * asked.columns, asked.columns,
+                asked.c + row * asked.c_stride);
+      }
+    }
+  }
+
+ private:
+  static void add(const float* from, int64_t count, float* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+};
+
+}  // namespace
+
+const Gemm& packed() {
+  static const Packed gemm;
+  return gemm;
+}
+
+}  // namespace convscope::im2col_gemm

@@ -1,0 +1,242 @@
+// See device_plan.hpp. Only host code that launches; how the chunks are cut is in device_chunks.hpp. Start at
+// ColumnPlan::run.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/common/sum_levels.hpp"
+#include "algorithms/im2col_gemm/cuda/columns.hpp"
+#include "algorithms/im2col_gemm/cuda/plan.hpp"
+#include "bench/device/kernel/kernel.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+using namespace im2col_gemm;
+
+// Who does the products.
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  virtual int64_t workspace_bytes(const SgemmProduct&) const { return 0; }
+  virtual std::string describe(const SgemmProduct&) const = 0;
+  // How a product sums; nothing where a library does not say.
+  virtual std::optional<SumLevels> levels(const SgemmProduct&) const { return std::nullopt; }
+  virtual void multiply(const SgemmProduct&, float* workspace, Queue&) = 0;
+};
+
+// Calls body(part) for parts of at most so much of the depth, of which all but the first add to C.
+template <typename Body>
+void in_parts(const SgemmProduct& product, int most, const Body& body) {
+  SgemmProduct part = product;
+  for (int k = 0; k < product.depth; k += part.depth) {
+    part.depth = std::min(most, product.depth - k);
+    part.a.data = product.a.data + k * (product.a.op == MatrixOp::none ? 1 : product.a.stride);
+    part.b.data = product.b.data + k * (product.b.op == MatrixOp::none ? product.b.stride : 1);
+    if (k > 0) part.beta = 1;
+    body(part);
+  }
+}
+
+class OwnGemm final : public Gemm {
+ public:
+  explicit OwnGemm(int64_t most_bytes) : most_bytes_(most_bytes) {}
+  int64_t workspace_bytes(const SgemmProduct& product) const override {
+    return partial_bytes(product, choose_cut(product, most_bytes_));
+  }
+  std::string describe(const SgemmProduct& product) const override {
+    const SgemmCut cut = choose_cut(product, most_bytes_);
+    return std::to_string(kSgemmRows) + "x" + std::to_string(cut.columns) + " tiles" +
+           (cut.splits > 1 ? ", depth in " + std::to_string(cut.splits) + " parts" : "");
+  }
+  // Splits are added to C one after the other, in every part.
+  std::optional<SumLevels> levels(const SgemmProduct& product) const override {
+    const int depth =
+        std::min({choose_cut(product, most_bytes_).split_depth, product.depth, kLongestSgemmSum});
+    return in_chains(product.depth, depth);
+  }
+  void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
+    const SgemmCut cut = choose_cut(product, most_bytes_);
+    const int depth = std::min(cut.split_depth, kLongestSgemmSum);
+    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part) {
+      sgemm(part, {cut.columns, (part.depth + depth - 1) / depth, depth}, workspace, queue);
+    });
+  }
+
+ private:
+  int64_t most_bytes_;
+};
+
+class LibraryGemm final : public Gemm {
+ public:
+  explicit LibraryGemm(Device& device) : blas_(make_blas(device)) {}
+  std::string describe(const SgemmProduct&) const override { return "sgemm"; }
+  // In parts, as a library may sum each in one chain.
+  void multiply(const SgemmProduct& product, float*, Queue& queue) override {
+    constexpr int kMostDepth = 65536;
+    in_parts(product, kMostDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
+  }
+
+ private:
+  std::unique_ptr<Blas> blas_;
+};
+
+class ColumnPlan final : public Plan {
+ public:
+  ColumnPlan(const ConvProblem& problem, DeviceChunks chunks, std::unique_ptr<Gemm> gemm)
+      : p_(problem), chunks_(std::move(chunks)), gemm_(std::move(gemm)) {
+    for (const Chunk& chunk : chunks_.list)
+      gemm_bytes_ = std::max(gemm_bytes_, gemm_->workspace_bytes(product_of(p_, chunks_, chunk).product));
+  }
+
+  int64_t workspace_bytes() const override {
+    return chunks_.floats() * static_cast<int64_t>(sizeof(float)) + gemm_bytes_;
+  }
+  std::string implementation() const override {
+    const Chunk& chunk = chunks_.list.front();
+    const int64_t pixels = chunk.images * chunk.rows * p_.output().w;
+    return gemm_->describe(product_of(p_, chunks_, chunk).product) + ", " +
+           std::to_string(chunks_.list.size()) + " x " + std::to_string(pixels) + " pixels";
+  }
+  double longest_sum() const override;
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  // The parts of the workspace in their order.
+  float* columns(const ConvArgs& args) const { return static_cast<float*>(args.workspace); }
+  float* gathered(const ConvArgs& args) const { return columns(args) + chunks_.column_floats; }
+  float* sums(const ConvArgs& args) const { return gathered(args) + chunks_.gathered_floats; }
+  float* partials(const ConvArgs& args) const { return sums(args) + chunks_.sum_floats; }
+
+  // The tensors from the chunk on.
+  float* input(const ConvArgs& args, const Chunk& chunk) const {
+    return static_cast<float*>(args.input) + chunk.image * p_.shape(Role::input).stride[0];
+  }
+  float* output(const ConvArgs& args, const Chunk& chunk) const {
+    return static_cast<float*>(args.output) + p_.shape(Role::output).offset(chunk.image, 0, chunk.row, 0);
+  }
+
+  float* matrix(MatrixRole role, const ConvArgs& args, const Chunk& chunk) const;
+  void read_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void read_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void multiply(const ConvArgs& args, const Chunk& chunk, bool accumulate, Queue& queue) const;
+  void write_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void write_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
+  void write_filter(const ConvArgs& args, Queue& queue) const;
+
+  const ConvProblem p_;
+  const DeviceChunks chunks_;
+  const std::unique_ptr<Gemm> gemm_;
+  int64_t gemm_bytes_ = 0;
+};
+
+float* ColumnPlan::matrix(MatrixRole role, const ConvArgs& args, const Chunk& chunk) const {
+  switch (role) {
+    case MatrixRole::filter:
+      return chunks_.sum_floats > 0 ? sums(args) : static_cast<float*>(args.filter);
+    case MatrixRole::columns:
+      return chunks_.builds_columns ? columns(args) : input(args, chunk);
+    case MatrixRole::output:
+      break;
+  }
+  return chunks_.gathers_output ? gathered(args) : output(args, chunk);
+}
+
+void ColumnPlan::read_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.builds_columns) return;
+  queue.phase(Phase::transform);
+  im2col(column_map(p_, chunks_, chunk), input(args, chunk), columns(args), queue);
+}
+
+void ColumnPlan::read_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.gathers_output) return;
+  queue.phase(Phase::transform);
+  copy_planes(gather_map(p_, chunks_, chunk), output(args, chunk), gathered(args), queue);
+}
+
+void ColumnPlan::multiply(const ConvArgs& args, const Chunk& chunk, bool accumulate, Queue& queue) const {
+  ChunkProduct all = product_of(p_, chunks_, chunk);
+  SgemmProduct& product = all.product;
+  product.a.data = matrix(all.roles[0], args, chunk);
+  product.b.data = matrix(all.roles[1], args, chunk);
+  product.c.data = matrix(all.roles[2], args, chunk);
+  product.beta = accumulate ? 1.0f : 0.0f;
+  queue.phase(Phase::product);
+  for (int i = 0; i < all.repeats; ++i) {
+    gemm_->multiply(product, partials(args), queue);
+    product.a.data += all.step[0];
+    product.b.data += all.step[1];
+    product.c.data += all.step[2];
+  }
+}
+
+void ColumnPlan::write_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.builds_columns) return;
+  queue.phase(Phase::inverse);
+  col2im(column_map(p_, chunks_, chunk), columns(args), input(args, chunk), queue);
+}
+
+void ColumnPlan::write_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const {
+  if (!chunks_.gathers_output) return;
+  queue.phase(Phase::inverse);
+  copy_planes(scatter_map(p_, chunks_, chunk), gathered(args), output(args, chunk), queue);
+}
+
+// The gradients of all images of a chunk, to which every chunk has added.
+void ColumnPlan::write_filter(const ConvArgs& args, Queue& queue) const {
+  if (chunks_.sum_floats == 0) return;
+  SgemmProduct target;
+  target.rows = static_cast<int>(p_.out_channels);
+  target.columns = static_cast<int>(column_elements(p_));
+  target.c = {static_cast<float*>(args.filter), target.columns};
+  target.beta = 0;
+  queue.phase(Phase::inverse);
+  add_partials(target, sums(args), static_cast<int>(chunks_.list.front().images), queue);
+}
+
+// In backward-filter chunks, and images at the end, add to the same elements; in backward-data the taps of a
+// column.
+double ColumnPlan::longest_sum() const {
+  SumLevels all;
+  for (const Chunk& chunk : chunks_.list) {
+    const std::optional<SumLevels> one = gemm_->levels(product_of(p_, chunks_, chunk).product);
+    if (!one) return 0;
+    if (p_.pass != Pass::backward_filter) all.second = 0;
+    all = in_series(all, *one);
+  }
+  if (p_.pass == Pass::backward_data && chunks_.builds_columns)
+    all.second += ceil_div(p_.filter.h, p_.stride.h) * ceil_div(p_.filter.w, p_.stride.w);
+  if (chunks_.sum_floats > 0) all.second += chunks_.list.front().images;
+  return all.longest();
+}
+
+void ColumnPlan::run(const ConvArgs& args, Queue& queue) {
+  for (size_t i = 0; i < chunks_.list.size(); ++i) {
+    const Chunk& chunk = chunks_.list[i];
+    if (p_.pass != Pass::backward_data) read_input(args, chunk, queue);
+    if (p_.pass != Pass::forward) read_output(args, chunk, queue);
+    multiply(args, chunk, p_.pass == Pass::backward_filter && i > 0, queue);
+    if (p_.pass == Pass::forward) write_output(args, chunk, queue);
+    if (p_.pass == Pass::backward_data) write_input(args, chunk, queue);
+  }
+  write_filter(args, queue);
+  queue.end_phase();
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_own_sgemm_plan(const ConvProblem& problem, Device&, const PlanOptions& options) {
+  DeviceChunks chunks = cut_for_device(problem, options.workspace_cap);
+  const int64_t left = options.workspace_cap - chunks.floats() * static_cast<int64_t>(sizeof(float));
+  auto gemm = std::make_unique<OwnGemm>(std::clamp<int64_t>(left, 0, kPartialBytes));
+  return std::make_unique<ColumnPlan>(problem, std::move(chunks), std::move(gemm));
+}
+
+std::unique_ptr<Plan> make_library_sgemm_plan(const ConvProblem& problem, Device& device,
+                                              const PlanOptions& options) {
+  return std::make_unique<ColumnPlan>(problem, cut_for_device(problem, options.workspace_cap),
+                                      std::make_unique<LibraryGemm>(device));
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS

@@ -1,0 +1,83 @@
+// See sgemm.hpp.
+#include "algorithms/im2col_gemm/cuda/sgemm.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "algorithms/common/rounding.hpp"
+
+namespace convscope::im2col_gemm {
+namespace {
+
+constexpr int64_t kMultiprocessors = 132;
+constexpr int64_t kMostBlocks = int64_t{1} << 30;
+// Fewer than this a split is not worth its start.
+constexpr int64_t kSmallestSplit = 128;
+// What a multiprocessor multiplies and adds while it gets a byte of partial sums from the L2, and in a launch
+// of 3 us: 128 a cycle of 1.75 GHz, a share of 5.5 TB/s.
+constexpr double kMultiplyAddsPerByte = 5.4, kMultiplyAddsPerLaunch = 6.7e5;
+
+// The share of multiply-adds among the instructions of the inner loop (CUDA.md), less for narrower tiles,
+// which read more from the L2.
+double efficiency(int columns) {
+  return columns == 128 ? 0.84 : columns == 64 ? 0.80 : 0.65;
+}
+
+struct Blocks {
+  int64_t count, multiply_adds_each;
+};
+Blocks blocks(const SgemmProduct& product, const SgemmCut& cut) {
+  const int64_t rows = std::max(product.rows, product.columns),
+                columns = std::min(product.rows, product.columns);
+  const int64_t tiles = ceil_div(rows, kSgemmRows) * ceil_div(columns, cut.columns);
+  return {tiles * product.batch * cut.splits, int64_t{kSgemmRows} * cut.columns * cut.split_depth};
+}
+
+// In multiply-adds of one multiprocessor.
+double cost(const SgemmProduct& product, const SgemmCut& cut) {
+  const auto [count, each] = blocks(product, cut);
+  const double multiplied = static_cast<double>(ceil_div(count, kMultiprocessors)) *
+                            static_cast<double>(each) / efficiency(cut.columns);
+  if (cut.splits == 1) return multiplied;
+  return multiplied + kMultiplyAddsPerLaunch +
+         2 * kMultiplyAddsPerByte / kMultiprocessors * static_cast<double>(partial_bytes(product, cut));
+}
+
+// No split is empty.
+SgemmCut in_splits(int columns, int splits, int depth) {
+  const int64_t each = round_up(ceil_div(depth, splits), kSgemmDepth);
+  return {columns, static_cast<int>(ceil_div(depth, each)), static_cast<int>(each)};
+}
+
+}  // namespace
+
+int64_t partial_bytes(const SgemmProduct& product, const SgemmCut& cut) {
+  if (cut.splits == 1) return 0;
+  return int64_t{product.rows} * product.columns * product.batch * cut.splits * int64_t{sizeof(float)};
+}
+
+SgemmCut choose_cut(const SgemmProduct& product, int64_t bytes) {
+  SgemmCut best;
+  double least = std::numeric_limits<double>::infinity();
+  const int64_t most_splits = std::max<int64_t>(1, product.depth / kSmallestSplit);
+  for (const int columns : kSgemmColumns)
+    for (int splits = 1; splits <= most_splits; splits += std::max(1, splits / 4)) {
+      const SgemmCut cut = in_splits(columns, splits, product.depth);
+      if (partial_bytes(product, cut) > bytes || (splits > 1 && blocks(product, cut).count > kMostBlocks))
+        break;
+      const double now = cost(product, cut);
+      if (now >= least) continue;
+      least = now;
+      best = cut;
+    }
+  return best;
+}
+
+double executed_flops(const SgemmProduct& product, const SgemmCut& cut) {
+  // The last split is shorter.
+  const SgemmCut whole{cut.columns, 1, static_cast<int>(round_up(product.depth, kSgemmDepth))};
+  const auto [count, each] = blocks(product, whole);
+  return 2.0 * static_cast<double>(count) * static_cast<double>(each);
+}
+
+}  // namespace convscope::im2col_gemm

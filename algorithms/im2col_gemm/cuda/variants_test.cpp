@@ -1,0 +1,255 @@
+// im2col_gemm.cuda and im2col_gemm.cublas.cuda on the emulator, in the three orders of threads, against the
+// f64 reference: odd shapes in all passes and layouts, both ways to take images together, chunks, and what is
+// refused and counted. The SGEMM alone is in sgemm_test.cpp.
+#include "algorithms/im2col_gemm/cuda/variants.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <span>
+
+#include "algorithms/im2col_gemm/cuda/device_chunks.hpp"
+#include "bench/device/buffer.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope::im2col_gemm {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kRows[] = {"im2col_gemm.cuda", "im2col_gemm.cublas.cuda"};
+
+// Small, each odd in its own way.
+constexpr const char* kShapes[] = {
+    "n=1 c=1 hw=1x1 k=1 rs=1x1",
+    "n=3 c=8 hw=5x9 k=16 rs=1x1",
+    "n=2 c=6 hw=7x7 k=10 rs=1x1 groups=2",
+    "n=3 c=7 hw=6x5 k=9 rs=1x1 stride=2x2",
+    "n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1",
+    "n=3 c=3 hw=11x11 k=8 rs=3x3 pad=1x1",
+    "n=1 c=4 hw=27x27 k=7 rs=5x5 pad=2x2",
+    "n=1 c=3 hw=39x39 k=9 rs=11x11 stride=4x4",
+    "n=2 c=3 hw=23x31 k=8 rs=7x7 stride=2x2 pad=3x3",
+    "n=2 c=6 hw=12x15 k=10 rs=3x3 stride=2x1 pad=1x0",
+    "n=1 c=3 hw=10x9 k=4 rs=2x2 stride=3x3",
+    "n=2 c=5 hw=15x14 k=6 rs=3x3 pad=2x2 dilation=2x2",
+    "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
+    "n=1 c=4 hw=20x17 k=3 rs=3x4 stride=4x3 pad=1x2 dilation=2x3",
+    "n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
+    "n=2 c=9 hw=10x11 k=9 rs=3x3 pad=1x1 groups=9",
+    "n=1 c=6 hw=12x12 k=12 rs=5x5 stride=2x2 pad=2x2 groups=6",
+    "n=2 c=4 hw=5x6 k=3 rs=5x6",
+    "n=1 c=2 hw=3x3 k=3 rs=2x2 pad=4x4",
+    "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
+};
+
+std::vector<ConvProblem> problems(std::span<const char* const> shapes) {
+  std::vector<ConvProblem> all;
+  for (const char* shape : shapes)
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (Pass pass : kPasses) {
+        ConvProblem& problem = all.emplace_back(parse_problem(shape));
+        problem.pass = pass;
+        problem.layout = layout;
+      }
+  return all;
+}
+
+class Im2colGemmCuda : public ::testing::TestWithParam<EmulatorOrder> {
+ protected:
+  Im2colGemmCuda() : device_({.order = GetParam(), .seed = 5}), queue_(device_.make_queue()) {
+    add_im2col_gemm_cuda(registry_);
+  }
+
+  // The three orders together run everything once; layouts and passes change places from shape to shape.
+  std::vector<ConvProblem> share(const std::vector<ConvProblem>& all) const {
+    std::vector<ConvProblem> mine;
+    for (size_t i = 0; i < all.size(); ++i)
+      if ((i + i / 6) % 3 == static_cast<size_t>(GetParam())) mine.push_back(all[i]);
+    return mine;
+  }
+
+  void expect_right(const char* id, const ConvProblem& problem, int64_t cap = INT64_MAX) {
+    const Algorithm& row = *registry_.find(id);
+    ASSERT_TRUE(row.supports(problem, device_.info())) << to_line(problem);
+    PlanOptions options;
+    options.workspace_cap = cap;
+    const auto plan = row.plan(problem, device_, options);
+    const Verdict verdict = Verification(problem, {}).check(row, *plan, device_, *queue_);
+    EXPECT_TRUE(verdict.passed()) << id << ", " << to_line(problem) << ", " << plan->implementation() << ": "
+                                  << verdict.note;
+  }
+
+  EmulatorDevice device_;
+  std::unique_ptr<Queue> queue_;
+  Registry registry_;
+};
+
+TEST_P(Im2colGemmCuda, IsRightOnOddShapes) {
+  for (const char* id : kRows)
+    for (const ConvProblem& problem : share(problems(kShapes))) expect_right(id, problem);
+}
+
+TEST_P(Im2colGemmCuda, IsRightInChunksOfOneRowWithoutAnyWorkspaceForSplits) {
+  for (const char* id : kRows)
+    for (const ConvProblem& problem : share(problems(std::span(kShapes).subspan(9, 7))))
+      expect_right(id, problem, 0);
+}
+
+// Caps with which chunks have some of the images or some of the rows.
+TEST_P(Im2colGemmCuda, IsRightInChunksOfSomeImagesOrRows) {
+  for (const char* shape : {"n=7 c=3 hw=9x8 k=5 rs=3x3 pad=1x1", "n=5 c=2 hw=11x11 k=6 rs=3x3 pad=1x1",
+                            "n=5 c=4 hw=7x7 k=3 rs=1x1", "n=2 c=3 hw=19x13 k=4 rs=5x3 stride=2x1 pad=2x1"})
+    for (const ConvProblem& problem : share(problems(std::span(&shape, 1)))) {
+      const DeviceChunks whole = cut_for_device(problem, INT64_MAX);
+      if (whole.floats() == 0) continue;
+      const int64_t cap = whole.floats() * 2;  // half
+      EXPECT_GT(cut_for_device(problem, cap).list.size(), whole.list.size()) << to_line(problem);
+      expect_right("im2col_gemm.cuda", problem, cap);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, Im2colGemmCuda, ::testing::ValuesIn(kEveryOrder), order_name);
+
+class Im2colGemmCudaRows : public ::testing::Test {
+ protected:
+  Im2colGemmCudaRows() { add_im2col_gemm_cuda(registry_); }
+  const Algorithm& row(const char* id) const { return *registry_.find(id); }
+  Support supports(const char* id, const ConvProblem& problem) const {
+    return row(id).supports(problem, EmulatorDevice().info());
+  }
+  Registry registry_;
+};
+
+std::vector<std::byte> result_of(const Algorithm& row, const ConvProblem& p, int64_t cap) {
+  EmulatorDevice device;
+  std::vector<Buffer> tensors;
+  for (const Role role : kRoles) {
+    std::vector<float> values(static_cast<size_t>(p.elements(role)));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 17) / 16.0F - 0.5F;
+    tensors.emplace_back(device, values.size() * sizeof(float)).upload(values.data(), values.size() * 4);
+  }
+  PlanOptions options;
+  options.workspace_cap = cap;
+  const auto plan = row.plan(p, device, options);
+  Buffer workspace(device, static_cast<size_t>(plan->workspace_bytes()));
+  workspace.fill_with_nan();
+  plan->run({tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()},
+            *device.make_queue());
+  const Buffer& written = tensors[static_cast<size_t>(written_role(p.pass))];
+  std::vector<std::byte> bytes(written.bytes());
+  written.download(bytes.data(), bytes.size());
+  return bytes;
+}
+
+TEST_F(Im2colGemmCudaRows, GiveTheSameBitsInMoreChunksForward) {
+  for (const char* id : kRows)
+    for (const char* line :
+         {"nchw n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1", "nhwc n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1"}) {
+      const ConvProblem p = parse_problem(line);
+      EXPECT_GT(cut_for_device(p, 40000).list.size(), cut_for_device(p, INT64_MAX).list.size());
+      EXPECT_EQ(result_of(row(id), p, 40000), result_of(row(id), p, INT64_MAX)) << id << " " << line;
+    }
+}
+
+TEST_F(Im2colGemmCudaRows, StayUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
+  EmulatorDevice device;
+  ConvProblem p = parse_problem("n=64 c=128 hw=56x56 k=256 rs=3x3 pad=1x1");
+  for (const char* id : kRows)
+    for (const Layout layout : {Layout::nchw, Layout::nhwc})
+      for (const Pass pass : kPasses)
+        for (const int64_t cap : {1 << 19, 1 << 22, 1 << 25}) {
+          p.layout = layout;
+          p.pass = pass;
+          PlanOptions options;
+          options.workspace_cap = cap;
+          EXPECT_LE(row(id).plan(p, device, options)->workspace_bytes(), cap) << id << " " << to_line(p);
+        }
+}
+
+TEST_F(Im2colGemmCudaRows, NeedNoColumnsForPointwiseConvolutions) {
+  EmulatorDevice device;
+  for (const char* line :
+       {"forward nchw n=8 c=64 hw=56x56 k=256 rs=1x1", "backward_data nhwc n=8 c=64 hw=56x56 k=256 rs=1x1"}) {
+    const ConvProblem p = parse_problem(line);
+    EXPECT_EQ(row(kRows[1]).plan(p, device, {})->workspace_bytes(), 0);
+    EXPECT_EQ(row(kRows[1]).operations(p)->bytes, static_cast<double>(p.total_bytes()));
+  }
+}
+
+TEST_F(Im2colGemmCudaRows, CountWhatTheyExecuteAndMove) {
+  // 169 pixels of 64 images are one matrix a chunk: 10816 columns in 2 or more chunks of whole images.
+  const ConvProblem p = parse_problem("forward nchw n=64 c=96 hw=13x13 k=100 rs=3x3 pad=1x1");
+  const double pixels = 64 * 169, columns = 96 * 9;
+  const OperationCount own = *row(kRows[0]).operations(p), library = *row(kRows[1]).operations(p);
+  EXPECT_EQ(library.product_flops, p.nominal_flops());
+  // Columns and the copied output are written and read once more.
+  EXPECT_EQ(library.bytes, static_cast<double>(p.total_bytes()) + 8 * pixels * (columns + 100));
+  // Tiles of 100 channels are 128 wide, those of 128 pixels seldom full.
+  EXPECT_GE(own.product_flops, p.nominal_flops() * 1.28);
+  EXPECT_LE(own.product_flops, p.nominal_flops() * 1.40);
+  EXPECT_GE(own.bytes, library.bytes);
+}
+
+TEST_F(Im2colGemmCudaRows, CountTheImagesGradientsThatAreAddedAtTheEnd) {
+  const ConvProblem p = parse_problem("backward_filter nchw n=4 c=8 hw=16x16 k=8 rs=1x1");
+  const double sums = 4 * 64;  // written once, read once
+  EXPECT_EQ(row(kRows[1]).operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * sums);
+}
+
+TEST_F(Im2colGemmCudaRows, TellTheirProviders) {
+  EXPECT_EQ(row(kRows[0]).info().provider, "convscope");
+  EXPECT_EQ(row(kRows[1]).info().provider, "cublas");
+  for (const char* id : kRows) EXPECT_EQ(row(id).info().device, DeviceKind::cuda);
+}
+
+TEST_F(Im2colGemmCudaRows, RefuseOtherMathAndChwnWithTheReason) {
+  for (const char* id : kRows) {
+    EXPECT_EQ(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(),
+              Reason::unsupported_math);
+    EXPECT_EQ(supports(id, parse_problem("chwn n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(),
+              Reason::unsupported_layout);
+  }
+}
+
+TEST_F(Im2colGemmCudaRows, RefuseSizesThatTheirKernelsCannotCount) {
+  for (const char* id : kRows) {
+    EXPECT_THAT(supports(id, parse_problem("n=1 c=65536 hw=3x3 k=1 rs=1x1")).why(), HasSubstr("65536"));
+    EXPECT_THAT(supports(id, parse_problem("n=1 c=40000 hw=1x60000 k=1 rs=3x3 pad=1x1")).why(),
+                HasSubstr("2400000000"));
+    EXPECT_EQ(supports(id, parse_problem("nhwc n=65536 c=1 hw=256x256 k=1 rs=1x1")).reason(),
+              Reason::unsupported_size);
+  }
+  const ConvProblem wide = parse_problem("n=1 c=1 hw=5000x5000 k=1 rs=3x3 pad=1x1");
+  EXPECT_THAT(supports(kRows[0], wide).why(), HasSubstr("25000004"));
+  EXPECT_TRUE(supports(kRows[1], wide));
+}
+
+TEST(DeviceChunks, StayInTheCacheOfAGpu) {
+  for (ConvProblem p : problems(std::array{"n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2",
+                                           "n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4",
+                                           "n=64 c=512 hw=7x7 k=2048 rs=1x1"})) {
+    const DeviceChunks chunks = cut_for_device(p, INT64_MAX);
+    EXPECT_LE(chunks.floats() * 4, kResidentBytes) << to_line(p);
+    int64_t rows = 0;
+    for (const Chunk& chunk : chunks.list) rows += chunk.images * chunk.rows;
+    EXPECT_EQ(rows, p.batch * p.output().h) << to_line(p);
+  }
+}
+
+TEST(DeviceChunks, TakeImagesTogetherAsOneMatrixOnlyWhereTilesWouldBeIdle) {
+  const auto gathers = [](const char* line) {
+    return cut_for_device(parse_problem(line), INT64_MAX).gathers_output;
+  };
+  EXPECT_TRUE(gathers("nchw n=8 c=16 hw=13x13 k=8 rs=3x3 pad=1x1"));
+  EXPECT_FALSE(gathers("nchw n=8 c=16 hw=27x27 k=8 rs=3x3 pad=1x1"));
+  EXPECT_TRUE(gathers("nchw n=8 c=16 hw=27x27 k=8 rs=3x3 pad=1x1 groups=2"));
+  EXPECT_FALSE(gathers("nhwc n=8 c=16 hw=13x13 k=8 rs=3x3 pad=1x1"));
+  EXPECT_FALSE(gathers("nchw n=8 c=16 hw=13x13 k=8 rs=1x1"));
+}
+
+}  // namespace
+}  // namespace convscope::im2col_gemm

@@ -1,0 +1,80 @@
+// A product of index_map.hpp as the Hopper kernel takes it in forward and backward-data: the rows of D in
+// boxes of width x height x images neighbouring pixels, so that one TMA load brings what a box needs of A for
+// one tap, zeros for the padding included. Plain data, handed to the kernels by value. Start at
+// hopper_work(); backward-filter is boxed_gradient.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "algorithms/implicit_gemm/cuda/repack.hpp"
+#include "bench/core/problem.hpp"
+
+namespace convscope::implicit_gemm {
+
+// What one block computes, and the share of the peak rate that shared memory allows it (README.md).
+struct HopperTile {
+  int rows = 0, columns = 0;
+  double efficiency = 1;
+  bool operator==(const HopperTile& other) const { return rows == other.rows && columns == other.columns; }
+};
+// The kernels are instantiated for exactly these.
+inline constexpr std::array kHopperTiles{HopperTile{256, 128, 0.89}, HopperTile{128, 128, 0.80},
+                                         HopperTile{128, 64, 0.57}};
+
+inline constexpr int kWgmmaDepthBytes = 32;  // of one wgmma
+inline constexpr int kTmaLongestStep = 8;    // pixels from one element of a box to the next
+inline constexpr int kTmaLongestBox = 256;   // pixels, skipped ones included
+
+// Neighbouring pixels: one TMA load.
+struct Box {
+  int width = 1, height = 1, images = 1;
+  constexpr int pixels() const { return width * height * images; }
+  bool operator==(const Box&) const = default;
+};
+
+// Pixels, how they are cut into boxes, and where they meet the taps of a filter in an image: the pixel (y, x)
+// meets the tap (r, s) at (first_y + y * step_y + r * tap_y, ...).
+struct PixelBoxes {
+  Box box;
+  int images = 0, height = 0, width = 0;  // all pixels
+  int taps_down = 0, taps_across = 0;
+  int first_y = 0, first_x = 0, step_y = 1, step_x = 1, tap_y = 0, tap_x = 0;
+  int image_height = 0, image_width = 0;
+};
+
+int64_t boxes(const PixelBoxes& pixels);
+
+// The box of at most `most` pixels that leaves few pixels of its last `granule` empty, is large and is not
+// too narrow.
+Box best_box(const PixelBoxes& pixels, int most, int granule);
+
+// The pixels are D's, a box for each row tile, and the image is A's. Strides and bases are elements.
+// Channels, columns and their pitch are of one group.
+struct BoxedProduct : PixelBoxes {
+  MathMode math = MathMode::bf16;
+  HopperTile tile;
+  int columns = 0, channels = 0, groups = 1;
+  // B is [group][column][tap][channel]; the tap (r, s) is number first_tap + r * tap_line + s * tap_column.
+  int first_tap = 0, tap_line = 0, tap_column = 0, filter_taps = 0;
+  int channel_pitch = 0;  // of A and B
+
+  int d_base = 0, d_image = 0, d_line = 0, d_pixel = 0, d_column = 0, d_group = 0;
+};
+
+// All that a problem takes: A and B repacked where they do not lie as TMA needs them, then the products (one,
+// or one for each phase of the stride in backward-data).
+struct HopperWork {
+  std::optional<Repack> image, filter;
+  std::vector<BoxedProduct> products;
+};
+
+// Forward and backward-data only.
+HopperWork hopper_work(const ConvProblem& problem);
+
+// Sets tile and the best box for it.
+void set_tile(BoxedProduct& product, const HopperTile& tile);
+
+}  // namespace convscope::implicit_gemm

@@ -1,0 +1,92 @@
+#include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace convscope::implicit_gemm {
+namespace {
+
+double rounded_up(int size, int tile) {
+  return static_cast<double>((size + tile - 1) / tile) * tile;
+}
+
+// Neighbouring depths are neighbouring channels in all three tensors' words.
+bool pairs_channels(const ConvProblem& p) {
+  return storage_type(p.math) != DataType::f32 && p.pass == Pass::forward && p.layout == Layout::nhwc &&
+         p.in_channels_per_group() % 2 == 0;
+}
+
+}  // namespace
+
+Choice choice_for(const ConvProblem& problem) {
+  if (problem.math == MathMode::fp32) return {kSimtTiles, kSimtMachine, kSimtDepth};
+  if (storage_type(problem.math) == DataType::f32) return {kTensorTiles, kTensorMachine, kTensorDepth};
+  if (pairs_channels(problem)) return {kPairedTiles, kTensorMachine, kTensorDepth, true};
+  return {kWidenedTiles, kTensorMachine, kTensorDepth};
+}
+
+std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes) {
+  ConvProblem words = problem;
+  if (choice.paired) words.in_channels /= 2;
+  std::vector<Product> all;
+  for (const IndexMap& map : index_maps(words))
+    all.push_back(
+        {map, choose_cut(map, choice.tiles, choice.machine, workspace_bytes), problem.math, choice.paired});
+  return all;
+}
+
+OperationCount operations(const ConvProblem& problem) {
+  const Choice choice = choice_for(problem);
+  // Multiplications of one pair of elements of the ring.
+  const int times = choice.paired ? 2 : problem.math == MathMode::tf32x3 ? 3 : 1;
+  OperationCount count;
+  count.bytes = static_cast<double>(problem.total_bytes());
+  for (const Product& product : products(problem, choice, INT64_MAX)) {
+    const IndexMap& map = product.map;
+    const Tile& tile = product.cut.tile;
+    count.product_flops += 2.0 * times * rounded_up(map.rows, tile.rows) *
+                           rounded_up(map.columns, tile.columns) * rounded_up(map.depth, choice.depth) *
+                           map.groups;
+    count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.cut.splits));
+  }
+  return count;
+}
+
+GemmPlan::GemmPlan(const ConvProblem& problem, std::vector<Product> products, const Launchers& launchers)
+    : pass_(problem.pass), products_(std::move(products)), launchers_(launchers) {}
+
+int64_t GemmPlan::workspace_bytes() const {
+  int64_t elements = 0;
+  for (const Product& product : products_)
+    elements = std::max(elements, partial_elements(product.map, product.cut.splits));
+  return elements * static_cast<int64_t>(sizeof(float));
+}
+
+std::string GemmPlan::implementation() const {
+  std::vector<std::string> cuts;
+  for (const Product& product : products_) {
+    std::string cut = describe(product.cut);
+    if (std::find(cuts.begin(), cuts.end(), cut) == cuts.end()) cuts.push_back(std::move(cut));
+  }
+  std::string text;
+  for (const std::string& cut : cuts) text += (text.empty() ? "" : "; ") + cut;
+  return products_.size() > 1 ? std::to_string(products_.size()) + " phases of the stride: " + text : text;
+}
+
+void GemmPlan::run(const ConvArgs& args, Queue& queue) {
+  Tensors tensors{args.input, args.filter, args.output, nullptr};
+  if (pass_ == Pass::backward_data) tensors = {args.output, args.filter, args.input, nullptr};
+  if (pass_ == Pass::backward_filter) tensors = {args.input, args.output, args.filter, nullptr};
+  for (const Product& product : products_) {
+    const bool split = product.cut.splits > 1;
+    tensors.partials = split ? static_cast<float*>(args.workspace) : nullptr;
+    queue.phase(Phase::product);
+    launchers_.multiply(product, tensors, queue);
+    if (!split) continue;
+    queue.phase(Phase::inverse);
+    launchers_.add_partials(product, tensors, queue);
+  }
+  queue.end_phase();
+}
+
+}  // namespace convscope::implicit_gemm

@@ -1,0 +1,135 @@
+// Hopper, forward and backward-data: a stage is a tap and 128 bytes of channels, a box of A's pixels and
+// lines of B, both K-major. What a box is: boxed_product.hpp; the ring and the products: hopper_ring.hpp.
+#include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+using implicit_gemm::BoxedProduct;
+
+// What a block computes: its first pixel, image and column, its group.
+struct Place {
+  int image, y, x, column, group;
+};
+
+template <typename Shape>
+__device__ __forceinline__ Place place_of_block(const BoxedProduct& product) {
+  const int column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const int across = (product.width + product.box.width - 1) / product.box.width;
+  const int down = (product.height + product.box.height - 1) / product.box.height;
+  const int block = static_cast<int>(blockIdx.x);
+  const int box = block / column_tiles, line = box / across, image = line / down;
+  return {image * product.box.images, (line - image * down) * product.box.height,
+          (box - line * across) * product.box.width, (block - box * column_tiles) * Shape::kColumns,
+          static_cast<int>(blockIdx.y)};
+}
+
+template <typename Shape>
+__device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const TensorMap* a, const TensorMap* b,
+                                           const BoxedProduct& product) {
+  const Place place = place_of_block<Shape>(product);
+  const int bytes = product.box.pixels() * 128 + Shape::kBBytes;
+  const int first_y = product.first_y + place.y * product.step_y;
+  const int first_x = product.first_x + place.x * product.step_x;
+  RingPosition<Shape::kStages> at;
+  for (int r = 0; r < product.taps_down; ++r)
+    for (int s = 0; s < product.taps_across; ++s)
+      for (int channel = 0; channel < product.channels; channel += Shape::kLine) {
+        unsigned char* const stage = ring.stages + at.stage * Shape::kStageBytes;
+        uint64_t* const arrived = &ring.full[at.stage];
+        mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
+        mbarrier_arrive_expect_tx(arrived, bytes);
+        tma_load_5d(stage, a, arrived, channel, place.group, first_x + s * product.tap_x,
+                    first_y + r * product.tap_y, place.image);
+        tma_load_4d(stage + Shape::kABytes, b, arrived, channel,
+                    product.first_tap + r * product.tap_line + s * product.tap_column, place.column,
+                    place.group);
+        at.advance();
+      }
+}
+
+template <typename Shape>
+__device__ __forceinline__ void store_tile(const Sums<Shape>& sums, typename Shape::Stored* d,
+                                           const BoxedProduct& product) {
+  const Place place = place_of_block<Shape>(product);
+  typename Shape::Stored* const first =
+      d + product.d_base + int64_t{place.group} * product.d_group + int64_t{place.column} * product.d_column;
+  UNROLL
+  for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of<Shape>(i, half);
+    const int line = row / product.box.width, image = line / product.box.height;
+    const int x = place.x + row - line * product.box.width;
+    const int y = place.y + line - image * product.box.height;
+    const int n = place.image + image;
+    const bool inside =
+        image < product.box.images && n < product.images && y < product.height && x < product.width;
+    typename Shape::Stored* const to =
+        first + int64_t{n} * product.d_image + int64_t{y} * product.d_line + int64_t{x} * product.d_pixel;
+    store_row<Shape>(sums[i], half, inside ? to : nullptr, product.columns - place.column, product.d_column);
+  }
+}
+
+// Lines of 128 bytes for each tap; the last one's steps without channels are left out.
+template <typename Shape>
+__device__ __forceinline__ Stages stages_of(const BoxedProduct& product) {
+  const int before_last = product.channels - 1;
+  return {product.taps_down * product.taps_across, before_last / Shape::kLine,
+          before_last % Shape::kLine / Shape::kStep + 1};
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
+    hopper_product(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                   const __grid_constant__ BoxedProduct product, typename Shape::Stored* __restrict__ d) {
+  if constexpr (kHopperInstructions) {
+    const Ring<Shape> ring = start_ring<Shape>();
+    __syncthreads();
+    if (threadIdx.x >= Shape::kConsumerThreads) {
+      if (threadIdx.x == Shape::kConsumerThreads) load_tiles<Shape>(ring, &a, &b, product);
+      return;
+    }
+    Sums<Shape> sums = {};
+    multiply_tiles<Shape>(sums, ring, stages_of<Shape>(product));
+    store_tile<Shape>(sums, d, product);
+  }
+}
+
+template <typename Shape>
+void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  const TensorMap a = dense_map<Shape, 5>(tensors.a, product.channel_pitch,
+                                          {{product.channels, Shape::kLine},
+                                           {product.groups, 1},
+                                           {product.image_width, product.box.width, product.step_x},
+                                           {product.image_height, product.box.height, product.step_y},
+                                           {product.images, product.box.images}});
+  const TensorMap b = dense_map<Shape, 4>(tensors.b, product.channel_pitch,
+                                          {{product.channels, Shape::kLine},
+                                           {product.filter_taps, 1},
+                                           {product.columns, Shape::kColumns},
+                                           {product.groups, 1}});
+  const int64_t column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const dim3 grid(static_cast<unsigned>(boxes(product) * column_tiles),
+                  static_cast<unsigned>(product.groups));
+  launch(hopper_product<Shape>, grid, Shape::kThreads, Shape::kSmemBytes, queue, a, b, product,
+         static_cast<typename Shape::Stored*>(tensors.d));
+}
+
+template <typename Element>
+void launch_tile(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  if (product.tile.rows == 256)
+    return launch_hopper<HopperShape<Element, Major::k, 256, 128, 4, 1>>(product, tensors, queue);
+  if (product.tile.columns == 128)
+    return launch_hopper<HopperShape<Element, Major::k, 128, 128, 3, 2>>(product, tensors, queue);
+  launch_hopper<HopperShape<Element, Major::k, 128, 64, 4, 2>>(product, tensors, queue);
+}
+
+}  // namespace
+
+void implicit_gemm_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  if (product.math == MathMode::tf32) return launch_tile<Tf32>(product, tensors, queue);
+  if (product.math == MathMode::fp16) return launch_tile<__half>(product, tensors, queue);
+  launch_tile<__nv_bfloat16>(product, tensors, queue);
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS

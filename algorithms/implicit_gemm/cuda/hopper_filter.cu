@@ -1,0 +1,154 @@
+// Hopper, backward-filter: a stage is a box of pixels of the output's gradient (A) and of the input where one
+// tap meets it (B), both MN-major: a line of 64 channels is a pixel. The split depth goes to partial sums.
+// What a box is: boxed_gradient.hpp; the ring and the products: hopper_ring.hpp.
+#include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+using implicit_gemm::BoxedGradient;
+
+// What a block computes: its first row and column, tap and group, and the boxes that it sums over.
+struct Part {
+  int row, column, r, s, group, split, first_box, boxes;
+};
+
+// Columns are counted first, then taps: blocks that run at the same time read the same boxes.
+template <typename Shape>
+__device__ __forceinline__ Part part_of_block(const BoxedGradient& product) {
+  const int column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const int block = static_cast<int>(blockIdx.x), split = static_cast<int>(blockIdx.z);
+  const int tap_of_row = block / column_tiles, line = tap_of_row / product.taps_across;
+  const int row_tile = line / product.taps_down;
+  const int first_box = split * product.boxes_of_split;
+  return {row_tile * Shape::kRows,
+          (block - tap_of_row * column_tiles) * Shape::kColumns,
+          line - row_tile * product.taps_down,
+          tap_of_row - line * product.taps_across,
+          static_cast<int>(blockIdx.y),
+          split,
+          first_box,
+          min(product.boxes_of_split, product.all_boxes - first_box)};
+}
+
+// Boxes in the order x, y, image.
+template <typename Shape>
+__device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const TensorMap* a, const TensorMap* b,
+                                           const BoxedGradient& product, const Part& part) {
+  const implicit_gemm::Box& box = product.box;
+  const int bytes = box.pixels() * (Shape::kRows + Shape::kColumns) / 64 * 128;
+  const int tap_y = product.first_y + part.r * product.tap_y,
+            tap_x = product.first_x + part.s * product.tap_x;
+  const int across = (product.width + box.width - 1) / box.width,
+            down = (product.height + box.height - 1) / box.height;
+  const int line = part.first_box / across, images = line / down;
+  int x = (part.first_box - line * across) * box.width, y = (line - images * down) * box.height;
+  int image = images * box.images;
+  RingPosition<Shape::kStages> at;
+  for (int i = 0; i < part.boxes; ++i) {
+    unsigned char* slab = ring.stages + at.stage * Shape::kStageBytes;
+    uint64_t* const arrived = &ring.full[at.stage];
+    mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
+    mbarrier_arrive_expect_tx(arrived, bytes);
+    for (int row = 0; row < Shape::kRows; row += 64, slab += Shape::kSlabBytes)
+      tma_load_5d(slab, a, arrived, part.row + row, part.group, x, y, image);
+    for (int column = 0; column < Shape::kColumns; column += 64, slab += Shape::kSlabBytes)
+      tma_load_5d(slab, b, arrived, part.column + column, part.group, tap_x + x * product.step_x,
+                  tap_y + y * product.step_y, image);
+    at.advance();
+    if ((x += box.width) < product.width) continue;
+    x = 0;
+    if ((y += box.height) < product.height) continue;
+    y = 0;
+    image += box.images;
+  }
+}
+
+// Zeros behind the pixels of a box, up to the next whole wgmma step: nobody writes there again.
+template <typename Shape>
+__device__ __forceinline__ void clear_rest(const Ring<Shape>& ring, const BoxedGradient& product) {
+  const int first = product.box.pixels() * 128;
+  const int last = implicit_gemm::steps(product.box) * Shape::kStep * 128;
+  for (int slab = 0; slab < Shape::kStages * Shape::kStageBytes; slab += Shape::kSlabBytes)
+    for (int byte = first + 16 * static_cast<int>(threadIdx.x); byte < last; byte += 16 * Shape::kThreads)
+      *reinterpret_cast<uint4*>(ring.stages + slab + byte) = make_uint4(0, 0, 0, 0);
+  fence_proxy_async();  // wgmma reads it
+}
+
+// `d` is D, or a split's partial sums, which lie alike.
+template <typename Shape, typename Output>
+__device__ __forceinline__ void store_tile(const Sums<Shape>& sums, Output* d, const BoxedGradient& product,
+                                           const Part& part) {
+  Output* const first = d + int64_t{part.group} * product.d_group + int64_t{part.row} * product.d_row +
+                        int64_t{part.r} * product.d_tap_line + int64_t{part.s} * product.d_tap_column +
+                        int64_t{part.column} * product.d_column;
+  UNROLL
+  for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
+  for (int half = 0; half < 2; ++half) {
+    const int row = row_of<Shape>(i, half);
+    Output* const to = part.row + row < product.rows ? first + int64_t{row} * product.d_row : nullptr;
+    store_row<Shape>(sums[i], half, to, product.columns - part.column, product.d_column);
+  }
+}
+
+template <typename Shape>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
+    hopper_gradient(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                    const __grid_constant__ BoxedGradient product, typename Shape::Stored* __restrict__ d,
+                    float* __restrict__ partials) {
+  if constexpr (kHopperInstructions) {
+    const Ring<Shape> ring = start_ring<Shape>();
+    const Part part = part_of_block<Shape>(product);
+    clear_rest<Shape>(ring, product);
+    __syncthreads();
+    if (threadIdx.x >= Shape::kConsumerThreads) {
+      if (threadIdx.x == Shape::kConsumerThreads) load_tiles<Shape>(ring, &a, &b, product, part);
+      return;
+    }
+    Sums<Shape> sums = {};
+    multiply_tiles<Shape>(sums, ring, {part.boxes, 0, implicit_gemm::steps(product.box)});
+    if (partials)
+      store_tile<Shape>(sums, partials + part.split * product.d_elements, product, part);
+    else
+      store_tile<Shape>(sums, d, product, part);
+  }
+}
+
+template <typename Shape>
+void launch_gradient(const BoxedGradient& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  const TensorMap a = dense_map<Shape, 5>(tensors.a, product.row_pitch,
+                                          {{product.rows, Shape::kLine},
+                                           {product.groups, 1},
+                                           {product.width, product.box.width},
+                                           {product.height, product.box.height},
+                                           {product.images, product.box.images}});
+  const TensorMap b = dense_map<Shape, 5>(tensors.b, product.column_pitch,
+                                          {{product.columns, Shape::kLine},
+                                           {product.groups, 1},
+                                           {product.image_width, product.box.width, product.step_x},
+                                           {product.image_height, product.box.height, product.step_y},
+                                           {product.images, product.box.images}});
+  const dim3 grid(static_cast<unsigned>(tiles(product) / product.groups),
+                  static_cast<unsigned>(product.groups), static_cast<unsigned>(product.splits));
+  launch(hopper_gradient<Shape>, grid, Shape::kThreads, Shape::kSmemBytes, queue, a, b, product,
+         static_cast<typename Shape::Stored*>(tensors.d), tensors.partials);
+}
+
+template <typename Element>
+void launch_tile(const BoxedGradient& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
+  if (product.tile.rows == 256)
+    return launch_gradient<HopperShape<Element, Major::mn, 256, 128, 4, 1>>(product, tensors, queue);
+  if (product.tile.columns == 128)
+    return launch_gradient<HopperShape<Element, Major::mn, 128, 128, 3, 2>>(product, tensors, queue);
+  launch_gradient<HopperShape<Element, Major::mn, 128, 64, 4, 2>>(product, tensors, queue);
+}
+
+}  // namespace
+
+void implicit_gemm_hopper_filter(const BoxedGradient& product, const implicit_gemm::Tensors& tensors,
+                                 Queue& queue) {
+  if (product.math == MathMode::fp16) return launch_tile<__half>(product, tensors, queue);
+  launch_tile<__nv_bfloat16>(product, tensors, queue);
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS

@@ -1,0 +1,141 @@
+#include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
+
+#include <utility>
+
+namespace convscope::implicit_gemm {
+namespace {
+
+int64_t rounded_up(int64_t size, int64_t step) {
+  return (size + step - 1) / step * step;
+}
+
+std::string describe(const HopperTile& tile, const Box& box) {
+  const auto text = [](int number) { return std::to_string(number); };
+  return text(tile.rows) + "x" + text(tile.columns) + " tiles, boxes of " + text(box.width) + "x" +
+         text(box.height) + " pixels of " + text(box.images) + (box.images == 1 ? " image" : " images");
+}
+
+OperationCount gradient_operations(const ConvProblem& problem) {
+  const GradientWork work = gradient_work(problem, INT64_MAX);
+  const BoxedGradient& product = work.product;
+  OperationCount count;
+  count.bytes = static_cast<double>(problem.total_bytes()) + moved_bytes(work.input) +
+                moved_bytes(work.output) + 2.0 * static_cast<double>(partial_bytes(product));
+  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.box) * kWgmmaPixels);
+  count.product_flops =
+      2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
+  return count;
+}
+
+}  // namespace
+
+OperationCount hopper_operations(const ConvProblem& problem) {
+  if (problem.pass == Pass::backward_filter) return gradient_operations(problem);
+  const HopperWork work = hopper_work(problem);
+  const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(problem.math));
+  OperationCount count;
+  count.bytes =
+      static_cast<double>(problem.total_bytes()) + moved_bytes(work.image) + moved_bytes(work.filter);
+  for (const BoxedProduct& product : work.products) {
+    const auto depth =
+        static_cast<double>(product.taps_down * product.taps_across * rounded_up(product.channels, step));
+    const auto rows = static_cast<double>(boxes(product) * product.tile.rows);
+    const auto columns = static_cast<double>(rounded_up(product.columns, product.tile.columns));
+    count.product_flops += 2.0 * rows * columns * depth * product.groups;
+  }
+  return count;
+}
+
+HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers)
+    : pass_(problem.pass), work_(std::move(work)), launchers_(launchers) {}
+
+int64_t HopperPlan::workspace_bytes() const {
+  return implicit_gemm::workspace_bytes(work_.filter) + implicit_gemm::workspace_bytes(work_.image);
+}
+
+void* HopperPlan::packed_filter(const ConvArgs& args) const {
+  return args.workspace;
+}
+
+void* HopperPlan::packed_image(const ConvArgs& args) const {
+  return static_cast<unsigned char*>(args.workspace) + implicit_gemm::workspace_bytes(work_.filter);
+}
+
+std::string HopperPlan::implementation() const {
+  std::string text;
+  if (work_.image) text += "repacked, ";
+  if (work_.products.size() > 1) text += std::to_string(work_.products.size()) + " phases of the stride, ";
+  return text + describe(work_.products.front().tile, work_.products.front().box);
+}
+
+bool HopperPlan::has_prepare() const {
+  return work_.filter.has_value();
+}
+
+void HopperPlan::prepare(const ConvArgs& args, Queue& queue) {
+  if (!work_.filter) return;
+  queue.phase(Phase::prepare);
+  launchers_.repack(*work_.filter, args.filter, packed_filter(args), queue);
+  queue.end_phase();
+}
+
+void HopperPlan::run(const ConvArgs& args, Queue& queue) {
+  const bool forward = pass_ == Pass::forward;
+  Tensors tensors{forward ? args.input : args.output, args.filter, forward ? args.output : args.input};
+  if (work_.filter) tensors.b = packed_filter(args);
+  if (work_.image) {
+    queue.phase(Phase::layout);
+    launchers_.repack(*work_.image, tensors.a, packed_image(args), queue);
+    tensors.a = packed_image(args);
+  }
+  queue.phase(Phase::product);
+  for (const BoxedProduct& product : work_.products) launchers_.multiply(product, tensors, queue);
+  queue.end_phase();
+}
+
+HopperFilterPlan::HopperFilterPlan(const ConvProblem& problem, GradientWork work,
+                                   const HopperLaunchers& launchers)
+    : problem_(problem), work_(work), launchers_(launchers) {}
+
+int64_t HopperFilterPlan::workspace_bytes() const {
+  return implicit_gemm::workspace_bytes(work_.input) + implicit_gemm::workspace_bytes(work_.output) +
+         partial_bytes(work_.product);
+}
+
+std::string HopperFilterPlan::implementation() const {
+  std::string text = describe(work_.product.tile, work_.product.box);
+  if (work_.input && work_.output)
+    text = "repacked, " + text;
+  else if (work_.input || work_.output)
+    text = (work_.input ? "input" : "gradient") + (" repacked, " + text);
+  if (work_.product.splits > 1) text += ", depth in " + std::to_string(work_.product.splits) + " parts";
+  return text;
+}
+
+const void* HopperFilterPlan::repacked(const std::optional<Repack>& repack, const void* from, void* to,
+                                       Queue& queue) const {
+  if (!repack) return from;
+  queue.phase(Phase::layout);
+  launchers_.repack(*repack, from, to, queue);
+  return to;
+}
+
+void HopperFilterPlan::run(const ConvArgs& args, Queue& queue) {
+  auto* const input = static_cast<unsigned char*>(args.workspace);
+  unsigned char* const output = input + implicit_gemm::workspace_bytes(work_.input);
+  unsigned char* const partials = output + implicit_gemm::workspace_bytes(work_.output);
+  const bool split = work_.product.splits > 1;
+  const Tensors tensors{repacked(work_.output, args.output, output, queue),
+                        repacked(work_.input, args.input, input, queue), args.filter,
+                        split ? reinterpret_cast<float*>(partials) : nullptr};
+  queue.phase(Phase::product);
+  launchers_.multiply_pixels(work_.product, tensors, queue);
+  if (split) {
+    queue.phase(Phase::inverse);
+    const IndexMap map = index_maps(problem_).front();
+    launchers_.add_partials({map, {{}, work_.product.splits}, problem_.math}, tensors, queue);
+  }
+  queue.end_phase();
+}
+
+}  // namespace convscope::implicit_gemm

@@ -1,0 +1,50 @@
+// The plans of the Hopper row: repack what TMA cannot read as it lies, then multiply. The work itself is
+// described by boxed_product.hpp and, for backward-filter, by boxed_gradient.hpp.
+#pragma once
+
+#include "algorithms/implicit_gemm/cuda/hopper_launchers.hpp"
+#include "bench/algorithm/algorithm.hpp"
+
+namespace convscope::implicit_gemm {
+
+// Rows and columns of whole tiles, depth of whole wgmma steps; repacking and partial sums add bytes.
+OperationCount hopper_operations(const ConvProblem& problem);
+
+// Forward and backward-data: one product or one for each phase of the stride.
+class HopperPlan final : public Plan {
+ public:
+  HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers);
+
+  int64_t workspace_bytes() const override;
+  std::string implementation() const override;
+  bool has_prepare() const override;
+  void prepare(const ConvArgs& args, Queue& queue) override;
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  void* packed_filter(const ConvArgs& args) const;
+  void* packed_image(const ConvArgs& args) const;
+
+  Pass pass_;
+  HopperWork work_;
+  HopperLaunchers launchers_;
+};
+
+// Backward-filter: one product; with a split depth its partial sums are then added in order.
+class HopperFilterPlan final : public Plan {
+ public:
+  HopperFilterPlan(const ConvProblem& problem, GradientWork work, const HopperLaunchers& launchers);
+
+  int64_t workspace_bytes() const override;
+  std::string implementation() const override;
+  void run(const ConvArgs& args, Queue& queue) override;
+
+ private:
+  const void* repacked(const std::optional<Repack>& repack, const void* from, void* to, Queue& queue) const;
+
+  ConvProblem problem_;
+  GradientWork work_;
+  HopperLaunchers launchers_;
+};
+
+}  // namespace convscope::implicit_gemm

@@ -1,0 +1,341 @@
+// The Hopper row on the emulator, in the three orders of threads, against the f64 reference: odd shapes in
+// all passes, layouts and types, every tile, boxes of all kinds, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
+#include "algorithms/implicit_gemm/implicit_gemm.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope::implicit_gemm {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kId = "implicit_gemm.hopper.cuda";
+
+// Channels a multiple of 16 bytes: TMA reads NHWC as it lies.
+constexpr const char* kAligned[] = {
+    "n=1 c=8 hw=1x1 k=8 rs=1x1",
+    "n=3 c=16 hw=5x9 k=24 rs=1x1",
+    "n=2 c=72 hw=6x5 k=16 rs=1x1 stride=2x2",
+    "n=3 c=40 hw=7x6 k=72 rs=3x3 pad=1x1",
+    "n=1 c=8 hw=13x11 k=8 rs=5x5 pad=2x2",
+    "n=2 c=16 hw=12x15 k=8 rs=3x3 stride=2x1 pad=1x0",
+    "n=2 c=8 hw=15x14 k=16 rs=3x3 pad=2x2 dilation=2x2",
+    "n=1 c=8 hw=20x17 k=8 rs=3x4 stride=4x3 pad=1x2 dilation=2x3",
+    "n=2 c=48 hw=6x7 k=24 rs=3x3 pad=1x1 groups=3",
+    "n=1 c=8 hw=3x3 k=8 rs=2x2 pad=4x4",
+    "n=1 c=8 hw=10x9 k=8 rs=2x2 stride=3x3",
+};
+
+// Channels that must be repacked, in NHWC too.
+constexpr const char* kUnaligned[] = {
+    "n=1 c=1 hw=1x1 k=1 rs=1x1",
+    "n=2 c=5 hw=7x6 k=9 rs=3x3 pad=1x1",
+    "n=1 c=3 hw=15x17 k=6 rs=7x7 stride=2x2 pad=3x3",
+    "n=2 c=9 hw=5x6 k=15 rs=3x3 pad=1x1 groups=3",
+    "n=2 c=6 hw=6x5 k=6 rs=3x3 pad=1x1 groups=6",
+    "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
+};
+
+// As in AlexNet, VGG and ResNet, with fewer images and channels.
+constexpr const char* kNetworkShapes[] = {
+    "nhwc n=1 c=3 hw=27x27 k=96 rs=11x11 stride=4x4", "nhwc n=1 c=24 hw=14x27 k=64 rs=5x5 pad=2x2",
+    "nhwc n=2 c=48 hw=13x13 k=96 rs=3x3 pad=1x1",     "nchw n=1 c=16 hw=28x28 k=32 rs=3x3 pad=1x1",
+    "nhwc n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
+};
+constexpr const char* kNetworkFilters[] = {
+    "backward_filter nhwc n=1 c=3 hw=27x27 k=96 rs=11x11 stride=4x4",
+    "backward_filter nhwc n=1 c=24 hw=9x13 k=64 rs=5x5 pad=2x2",
+    "backward_filter nhwc n=2 c=48 hw=13x13 k=96 rs=3x3 pad=1x1",
+    "backward_filter nchw n=1 c=16 hw=14x28 k=32 rs=3x3 pad=1x1",
+    "backward_filter nhwc n=2 c=64 hw=14x14 k=64 rs=1x1 stride=2x2",
+};
+
+class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
+ protected:
+  Hopper() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
+    add_implicit_gemm(registry_);
+  }
+  const Algorithm& row() const { return *registry_.find(kId); }
+
+  void expect_right(const ConvProblem& problem, Plan& plan) {
+    const Verdict verdict = Verification(problem, {}).check(row(), plan, device_, *queue_);
+    EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
+                                  << verdict.note;
+  }
+  void expect_right(const ConvProblem& problem) {
+    ASSERT_TRUE(row().supports(problem, device_.info())) << to_line(problem);
+    expect_right(problem, *row().plan(problem, device_, {}));
+  }
+  void expect_right_in_tile(const ConvProblem& problem, const HopperTile& tile, int splits = 1) {
+    const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);
+    if (problem.pass == Pass::backward_filter) {
+      GradientWork work = gradient_work(problem, INT64_MAX);
+      work.product.tile = tile;
+      set_splits(work.product, splits);
+      HopperFilterPlan plan(problem, work, launchers);
+      return expect_right(problem, plan);
+    }
+    HopperWork work = hopper_work(problem);
+    for (BoxedProduct& product : work.products) set_tile(product, tile);
+    HopperPlan plan(problem, work, launchers);
+    expect_right(problem, plan);
+  }
+
+  EmulatorDevice device_;
+  std::unique_ptr<Queue> queue_;
+  Registry registry_;
+};
+
+// All shapes in all passes that the type has and in both layouts.
+std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode math) {
+  std::vector<ConvProblem> all;
+  for (const char* shape : shapes)
+    for (Layout layout : {Layout::nhwc, Layout::nchw})
+      for (Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_filter}) {
+        if (pass == Pass::backward_filter && math == MathMode::tf32) continue;
+        ConvProblem& problem = all.emplace_back(parse_problem(shape));
+        problem.pass = pass;
+        problem.layout = layout;
+        problem.math = math;
+      }
+  return all;
+}
+
+// One of `parts` parts of a list, another one for each order and type. No multiple of 3, that all passes
+// occur.
+std::vector<ConvProblem> share(const std::vector<ConvProblem>& all, EmulatorOrder order, size_t type,
+                               size_t parts = 10) {
+  std::vector<ConvProblem> mine;
+  for (size_t i = (static_cast<size_t>(order) + 3 * type) % parts; i < all.size(); i += parts)
+    mine.push_back(all[i]);
+  return mine;
+}
+
+TEST_P(Hopper, IsRightInBf16WhereTmaReadsTheTensorAsItLies) {
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::bf16), GetParam(), 0))
+    expect_right(problem);
+}
+
+TEST_P(Hopper, IsRightInFp16WhereTmaReadsTheTensorAsItLies) {
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::fp16), GetParam(), 1))
+    expect_right(problem);
+}
+
+TEST_P(Hopper, IsRightInTf32WhereTmaReadsTheTensorAsItLies) {
+  for (const ConvProblem& problem : share(problems(kAligned, MathMode::tf32), GetParam(), 2))
+    expect_right(problem);
+}
+
+TEST_P(Hopper, IsRightWhereChannelsAreNoMultipleOf16Bytes) {
+  size_t type = 0;
+  for (const MathMode math : {MathMode::bf16, MathMode::fp16, MathMode::tf32})
+    for (const ConvProblem& problem : share(problems(kUnaligned, math), GetParam(), type++, 13))
+      expect_right(problem);
+}
+
+TEST_P(Hopper, IsRightOnShapesOfKnownNetworks) {
+  constexpr MathMode kMath[] = {MathMode::bf16, MathMode::fp16, MathMode::tf32};
+  const auto order = static_cast<size_t>(GetParam());
+  for (size_t i = 0; i < std::size(kNetworkShapes); ++i) {
+    if (i % 3 == order) continue;
+    ConvProblem problem = parse_problem(kNetworkShapes[i]);
+    problem.math = kMath[order];
+    expect_right(problem);
+  }
+}
+
+TEST_P(Hopper, IsRightForTheFiltersOfKnownNetworks) {
+  const auto order = static_cast<size_t>(GetParam());
+  for (size_t i = 0; i < std::size(kNetworkFilters); ++i) {
+    if (i % 3 != order) continue;
+    ConvProblem problem = parse_problem(kNetworkFilters[i]);
+    problem.math = (i + order) % 2 ? MathMode::bf16 : MathMode::fp16;
+    expect_right(problem);
+  }
+}
+
+// More than one tile each way with a rest, and more stages of depth than the ring has.
+TEST_P(Hopper, IsRightInEveryTile) {
+  constexpr MathMode kMath[] = {MathMode::fp16, MathMode::tf32, MathMode::bf16};
+  constexpr const char* kLines[] = {"nhwc n=2 c=72 hw=11x17 k=136 rs=1x3 pad=0x1",
+                                    "backward_data nchw n=1 c=70 hw=23x14 k=8 rs=3x3 stride=2x2 pad=1x1"};
+  size_t number = static_cast<size_t>(GetParam());
+  for (const HopperTile& tile : kHopperTiles) {
+    ConvProblem problem = parse_problem(kLines[number++ % 2]);
+    problem.math = kMath[static_cast<size_t>(GetParam())];
+    expect_right_in_tile(problem, tile);
+  }
+}
+
+// A prime number of pixels across, more than a tile has: the last box of a line reaches past its end, where
+// the next line begins.
+TEST_P(Hopper, IsRightWhereABoxReachesPastTheEndOfALine) {
+  for (const char* line : {"bf16 nhwc n=1 c=8 hw=2x263 k=8 rs=1x1",
+                           "backward_data tf32 nchw n=1 c=8 hw=2x263 k=8 rs=1x3 pad=0x1"}) {
+    const ConvProblem problem = parse_problem(line);
+    const Box box = hopper_work(problem).products.front().box;
+    EXPECT_GT(box.width, 1) << line;
+    EXPECT_LT(box.width, 263) << line;
+    expect_right(problem);
+  }
+}
+
+// Several boxes across, down and over the images, each of several pixels that way; with steps.
+TEST_P(Hopper, IsRightForAFilterOverBoxesInEveryDirection) {
+  for (const char* line : {"backward_filter bf16 nhwc n=1 c=8 hw=9x140 k=8 rs=1x1 stride=2x2",
+                           "backward_filter fp16 nhwc n=1 c=8 hw=70x21 k=8 rs=1x1 stride=2x2",
+                           "backward_filter bf16 nhwc n=20 c=8 hw=5x5 k=8 rs=1x1 stride=2x2"})
+    expect_right(parse_problem(line));
+}
+
+// The same of D as a filter, in one part and in several, the last of them shorter.
+TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
+  constexpr const char* kLines[] = {
+      "backward_filter nhwc n=3 c=132 hw=5x7 k=136 rs=1x2 pad=0x1",
+      "backward_filter nchw n=5 c=66 hw=13x14 k=130 rs=2x1 stride=2x2 pad=1x1 groups=2"};
+  const auto order = static_cast<size_t>(GetParam());
+  size_t number = order;
+  for (const HopperTile& tile : kHopperTiles) {
+    ConvProblem problem = parse_problem(kLines[number % 2]);
+    problem.math = number % 2 ? MathMode::bf16 : MathMode::fp16;
+    expect_right_in_tile(problem, tile, number % 3 == 0 ? 1 : 3);
+    ++number;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, Hopper, ::testing::ValuesIn(kEveryOrder), order_name);
+
+class HopperRow : public ::testing::Test {
+ protected:
+  HopperRow() { add_implicit_gemm(registry_); }
+  Support supports(const char* line) const {
+    return registry_.find(kId)->supports(parse_problem(line), gpu_);
+  }
+  Registry registry_;
+  DeviceInfo gpu_{.kind = DeviceKind::cuda, .name = "GPU", .instructions = "sm_90"};
+};
+
+TEST_F(HopperRow, RefusesWhatItCannotComputeWithTheReason) {
+  EXPECT_TRUE(supports("bf16 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3"));
+  EXPECT_EQ(supports("fp32 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3").reason(), Reason::unsupported_math);
+  EXPECT_EQ(supports("3xtf32 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3").reason(), Reason::unsupported_math);
+  EXPECT_EQ(supports("bf16 chwn n=1 c=8 hw=9x9 k=4 rs=3x3").reason(), Reason::unsupported_layout);
+  EXPECT_TRUE(supports("backward_filter bf16 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3"));
+  EXPECT_EQ(supports("backward_filter tf32 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3").reason(),
+            Reason::unsupported_math);
+  EXPECT_THAT(supports("backward_filter tf32 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3").why(), HasSubstr("wgmma"));
+  EXPECT_EQ(supports("backward_filter bf16 nhwc n=1 c=8 hw=99x99 k=4 rs=3x3 stride=9x1").reason(),
+            Reason::unsupported_stride);
+  EXPECT_TRUE(supports("bf16 nhwc n=1 c=8 hw=99x99 k=4 rs=3x3 stride=8x8"));
+  EXPECT_TRUE(supports("backward_data bf16 nhwc n=1 c=8 hw=99x99 k=4 rs=3x3 stride=9x9"));
+  EXPECT_EQ(supports("bf16 nhwc n=1 c=8 hw=99x99 k=4 rs=3x3 stride=1x9").reason(),
+            Reason::unsupported_stride);
+  EXPECT_THAT(supports("bf16 nhwc n=1 c=8 hw=99x99 k=4 rs=3x3 stride=1x9").why(), HasSubstr("stride 9"));
+}
+
+TEST_F(HopperRow, RunsOnHopperAndTheEmulatorOnly) {
+  const char* line = "bf16 nhwc n=1 c=8 hw=9x9 k=4 rs=3x3";
+  for (const char* other : {"sm_80", "sm_100"}) {
+    gpu_.instructions = other;
+    EXPECT_EQ(supports(line).reason(), Reason::device_missing);
+    EXPECT_THAT(supports(line).why(), HasSubstr(other));
+  }
+  gpu_ = EmulatorDevice().info();
+  EXPECT_TRUE(supports(line));
+  gpu_ = CpuDevice().info();
+  EXPECT_EQ(supports(line).reason(), Reason::device_missing);
+}
+
+TEST(HopperWork, RepacksOnlyWhatTmaCannotReadAsItLies) {
+  const auto work = [](const char* line) { return hopper_work(parse_problem(line)); };
+  const HopperWork aligned = work("forward bf16 nhwc n=2 c=24 hw=9x9 k=5 rs=3x3");
+  EXPECT_FALSE(aligned.image);
+  EXPECT_FALSE(aligned.filter);
+  const HopperWork backward = work("backward_data bf16 nhwc n=2 c=5 hw=9x9 k=24 rs=3x3");
+  EXPECT_FALSE(backward.image);
+  EXPECT_TRUE(backward.filter);
+  EXPECT_FALSE(work("forward tf32 nhwc n=2 c=12 hw=9x9 k=5 rs=3x3").image);
+  EXPECT_TRUE(work("forward bf16 nhwc n=2 c=12 hw=9x9 k=5 rs=3x3").image);
+  EXPECT_TRUE(work("forward bf16 nchw n=2 c=24 hw=9x9 k=5 rs=3x3").image);
+}
+
+TEST(HopperWork, RepacksForTheFilterOnlyWhatTmaCannotReadAsItLies) {
+  const auto work = [](const char* line) { return gradient_work(parse_problem(line), INT64_MAX); };
+  const GradientWork aligned = work("backward_filter bf16 nhwc n=2 c=24 hw=9x9 k=8 rs=3x3");
+  EXPECT_FALSE(aligned.input || aligned.output);
+  const GradientWork first = work("backward_filter bf16 nhwc n=2 c=3 hw=9x9 k=8 rs=3x3");
+  EXPECT_TRUE(first.input && !first.output);
+  const GradientWork turned = work("backward_filter fp16 nchw n=2 c=24 hw=9x9 k=8 rs=3x3");
+  EXPECT_TRUE(turned.input && turned.output);
+}
+
+// 9 x 12 tiles of 128 x 128 and 43264 pixels: enough depth to give all multiprocessors a part.
+TEST(HopperWork, SplitsTheDepthOfAFilterAsFarAsTheWorkspaceReaches) {
+  const ConvProblem problem =
+      parse_problem("backward_filter bf16 nhwc n=256 c=256 hw=13x13 k=128 rs=3x3 pad=1x1");
+  const BoxedGradient free = gradient_work(problem, INT64_MAX).product;
+  EXPECT_GT(free.splits, 4);
+  EXPECT_GE(tiles(free) * free.splits, 120);
+  const int64_t cap = partial_bytes(free) / 2;
+  const BoxedGradient capped = gradient_work(problem, cap).product;
+  EXPECT_GT(capped.splits, 1);
+  EXPECT_LE(partial_bytes(capped), cap);
+  EXPECT_EQ(gradient_work(problem, 0).product.splits, 1);
+  ConvProblem nchw = problem;
+  nchw.layout = Layout::nchw;
+  const GradientWork repacked = gradient_work(nchw, 0);
+  const HopperFilterPlan plan(nchw, repacked, hopper_launchers(DeviceKind::emulator));
+  EXPECT_EQ(plan.workspace_bytes(), nchw.bytes(Role::input) + nchw.bytes(Role::output));
+}
+
+TEST(HopperWork, LeavesNoPartOfASplitDepthEmpty) {
+  BoxedGradient product =
+      gradient_work(parse_problem("backward_filter bf16 nhwc n=10 c=8 hw=8x8 k=8 rs=1x1"), 0).product;
+  ASSERT_EQ(product.all_boxes, 10);
+  set_splits(product, 6);
+  EXPECT_EQ(product.boxes_of_split, 2);
+  EXPECT_EQ(product.splits, 5);
+}
+
+// 13 x 13 pixels: no row of the output is cut, and images fill the tile.
+TEST(HopperWork, BoxesFillTheTile) {
+  HopperWork work = hopper_work(parse_problem("bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1"));
+  BoxedProduct& product = work.products[0];
+  for (const HopperTile& tile : kHopperTiles) {
+    set_tile(product, tile);
+    EXPECT_LE(product.box.pixels(), tile.rows);
+    const double rows = static_cast<double>(boxes(product)) * tile.rows;
+    EXPECT_GE(256 * 13 * 13, 0.85 * rows);
+  }
+  work = hopper_work(parse_problem("bf16 nhwc n=1 c=8 hw=2000x2000 k=8 rs=1x1 stride=8x8"));
+  const Box box = work.products[0].box;
+  EXPECT_LE(box.width * 8, kTmaLongestBox);
+  EXPECT_LE(box.height * 8, kTmaLongestBox);
+}
+
+// Without padding to tiles the count is the nominal one.
+TEST(HopperWork, CountsTheOperationsOfWholeTiles) {
+  const ConvProblem whole = parse_problem("bf16 nhwc n=8 c=32 hw=16x16 k=128 rs=1x1");
+  EXPECT_EQ(hopper_operations(whole).product_flops, whole.nominal_flops());
+  const ConvProblem odd = parse_problem("bf16 nhwc n=8 c=17 hw=16x16 k=128 rs=1x1");
+  EXPECT_EQ(hopper_operations(odd).product_flops, whole.nominal_flops());
+  EXPECT_GT(hopper_operations(odd).bytes, static_cast<double>(odd.total_bytes()));
+  ConvProblem filter = parse_problem("backward_filter bf16 nhwc n=8 c=64 hw=16x16 k=128 rs=1x1");
+  EXPECT_EQ(hopper_operations(filter).product_flops, filter.nominal_flops());
+  filter.in_channels = 17;
+  EXPECT_GT(hopper_operations(filter).product_flops, filter.nominal_flops());
+}
+
+}  // namespace
+}  // namespace convscope::implicit_gemm

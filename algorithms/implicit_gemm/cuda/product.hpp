@@ -1,0 +1,50 @@
+// One matrix product as the kernels are launched with it. The functions exist once for the GPU (namespace
+// cuda, in builds with CUDA) and once for the emulator; they enqueue and return.
+#pragma once
+
+#include "algorithms/implicit_gemm/cuda/index_map.hpp"
+#include "algorithms/implicit_gemm/cuda/tiling.hpp"
+#include "bench/device/device.hpp"
+
+namespace convscope::implicit_gemm {
+
+struct Product {
+  IndexMap map;
+  Cut cut;
+  MathMode math = MathMode::fp32;
+  bool paired = false;  // a depth of A and B is two neighbouring 16-bit elements
+};
+
+// Device pointers, of the storage type of the math. `partials` has partial_elements() floats, ordered split,
+// group, column, row.
+struct Tensors {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  float* partials = nullptr;
+};
+
+struct Launchers {
+  // D, or with more than one split the partial sums.
+  void (*multiply)(const Product&, const Tensors&, Queue&) = nullptr;
+  // D from the partial sums, added in the order of the splits.
+  void (*add_partials)(const Product&, const Tensors&, Queue&) = nullptr;
+};
+
+// Of the device that the queue will be of: cuda or the emulator. Throws std::invalid_argument for others.
+Launchers simt_launchers(DeviceKind kind);
+Launchers tensor_launchers(DeviceKind kind);
+
+}  // namespace convscope::implicit_gemm
+
+namespace convscope::cuda {
+void implicit_gemm_simt(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+void implicit_gemm_tensor(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+void implicit_gemm_add_partials(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+}  // namespace convscope::cuda
+
+namespace convscope::emulated {
+void implicit_gemm_simt(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+void implicit_gemm_tensor(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+void implicit_gemm_add_partials(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+}  // namespace convscope::emulated

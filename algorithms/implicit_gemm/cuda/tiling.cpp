@@ -1,0 +1,65 @@
+#include "algorithms/implicit_gemm/cuda/tiling.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace convscope::implicit_gemm {
+namespace {
+
+constexpr int kMultiprocessors = 132;
+// Fewer than this a part is not worth its start.
+constexpr int kSmallestPart = 128;
+constexpr int kMostBlocks = 65535;  // of a launch, in its third dimension
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// In multiply-adds of one multiprocessor.
+double cost(const IndexMap& map, const Tile& tile, int splits, const Machine& machine) {
+  const int64_t blocks =
+      ceil_div(map.rows, tile.rows) * ceil_div(map.columns, tile.columns) * map.groups * splits;
+  const double block = static_cast<double>(tile.rows) * tile.columns *
+                       static_cast<double>(ceil_div(std::max(map.depth, 1), splits));
+  const double product = static_cast<double>(ceil_div(blocks, kMultiprocessors)) * block / tile.efficiency;
+  if (splits == 1) return product;
+  const double partial_bytes = 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, splits));
+  return product + partial_bytes / kMultiprocessors * machine.multiply_adds_per_byte +
+         machine.multiply_adds_per_launch;
+}
+
+}  // namespace
+
+int pieces(const IndexMap& map, int splits, int depth) {
+  const int64_t part = ceil_div(ceil_div(map.depth, depth), splits) * depth;
+  return static_cast<int>(std::max(ceil_div(part, kLongestSum), int64_t{1}));
+}
+
+int64_t partial_elements(const IndexMap& map, int splits) {
+  return splits == 1 ? 0 : int64_t{map.rows} * map.columns * map.groups * splits;
+}
+
+Cut choose_cut(const IndexMap& map, std::span<const Tile> tiles, const Machine& machine,
+               int64_t workspace_bytes) {
+  Cut best;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles)
+    for (int splits = 1; splits == 1 || splits <= map.depth / kSmallestPart;
+         splits += std::max(1, splits / 4)) {
+      if (int64_t{map.groups} * splits > kMostBlocks) break;
+      if (partial_elements(map, splits) * int64_t{sizeof(float)} > workspace_bytes && splits > 1) break;
+      const double now = cost(map, tile, splits, machine);
+      if (now >= lowest) continue;
+      lowest = now;
+      best = {tile, splits};
+    }
+  return best;
+}
+
+std::string describe(const Cut& cut) {
+  std::string text = std::to_string(cut.tile.rows) + "x" + std::to_string(cut.tile.columns) + " tiles";
+  if (cut.splits > 1) text += ", depth in " + std::to_string(cut.splits) + " parts";
+  return text;
+}
+
+}  // namespace convscope::implicit_gemm

@@ -1,0 +1,249 @@
+// The rows of this folder on the emulator, in the three orders of threads, against the f64 reference: odd
+// shapes in all passes and layouts, every tile, splits of the depth, and what is refused.
+#include "algorithms/implicit_gemm/implicit_gemm.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope::implicit_gemm {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Small, each odd in its own way.
+constexpr const char* kShapes[] = {
+    "n=1 c=1 hw=1x1 k=1 rs=1x1",
+    "n=3 c=8 hw=5x9 k=16 rs=1x1",
+    "n=3 c=7 hw=6x5 k=9 rs=1x1 stride=2x2",
+    "n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1",
+    "n=1 c=4 hw=27x27 k=7 rs=5x5 pad=2x2",
+    "n=1 c=3 hw=39x39 k=9 rs=11x11 stride=4x4",
+    "n=2 c=3 hw=23x31 k=8 rs=7x7 stride=2x2 pad=3x3",
+    "n=2 c=6 hw=12x15 k=10 rs=3x3 stride=2x1 pad=1x0",
+    "n=1 c=3 hw=10x9 k=4 rs=2x2 stride=3x3",
+    "n=2 c=5 hw=15x14 k=6 rs=3x3 pad=2x2 dilation=2x2",
+    "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
+    "n=1 c=4 hw=20x17 k=3 rs=3x4 stride=4x3 pad=1x2 dilation=2x3",
+    "n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
+    "n=2 c=9 hw=10x11 k=9 rs=3x3 pad=1x1 groups=9",
+    "n=1 c=6 hw=12x12 k=12 rs=5x5 stride=2x2 pad=2x2 groups=6",
+    "n=2 c=4 hw=5x6 k=3 rs=5x6",
+    "n=1 c=2 hw=3x3 k=3 rs=2x2 pad=4x4",
+    "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
+};
+
+class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
+ protected:
+  ImplicitGemm() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
+    add_implicit_gemm(registry_);
+  }
+  const Algorithm& row(const char* id) const { return *registry_.find(id); }
+
+  void expect_right(const Algorithm& algorithm, const ConvProblem& problem, Plan& plan) {
+    const Verdict verdict = Verification(problem, {}).check(algorithm, plan, device_, *queue_);
+    EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
+                                  << verdict.note;
+  }
+  void expect_right(const char* id, const ConvProblem& problem) {
+    ASSERT_TRUE(row(id).supports(problem, device_.info())) << to_line(problem);
+    expect_right(row(id), problem, *row(id).plan(problem, device_, {}));
+  }
+
+  void expect_right_when_cut(const Algorithm& algorithm, const ConvProblem& problem,
+                             Launchers (*launchers)(DeviceKind), const Cut& cut) {
+    auto forced = products(problem, choice_for(problem), 0);
+    for (Product& product : forced) product.cut = cut;
+    GemmPlan plan(problem, forced, launchers(DeviceKind::emulator));
+    expect_right(algorithm, problem, plan);
+  }
+
+  EmulatorDevice device_;
+  std::unique_ptr<Queue> queue_;
+  Registry registry_;
+};
+
+std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode math) {
+  std::vector<ConvProblem> all;
+  for (const char* shape : shapes)
+    for (Layout layout : {Layout::nchw, Layout::nhwc})
+      for (Pass pass : kPasses) {
+        ConvProblem& problem = all.emplace_back(parse_problem(shape));
+        problem.pass = pass;
+        problem.layout = layout;
+        problem.math = math;
+      }
+  return all;
+}
+
+// The part of a list that is one order's: the three orders together run everything once, or with more parts
+// some of it; under the address sanitizer, where the emulator takes ten times as long, a quarter of that.
+// Layouts and passes change places in it from shape to shape.
+template <typename Item>
+std::vector<Item> share(const std::vector<Item>& all, EmulatorOrder order, size_t parts = 3,
+                        size_t first = 0) {
+  std::vector<Item> mine;
+#if defined(__SANITIZE_ADDRESS__)
+  parts = 4 * parts + 1;
+#endif
+  for (size_t i = 0; i < all.size(); ++i)
+    if ((i + i / 6) % parts == static_cast<size_t>(order) + first) mine.push_back(all[i]);
+  return mine;
+}
+
+TEST_P(ImplicitGemm, SimtIsRightOnOddShapes) {
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::fp32), GetParam()))
+    expect_right("implicit_gemm.simt.cuda", problem);
+}
+
+TEST_P(ImplicitGemm, TensorIsRightOnOddShapesInTf32) {
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32), GetParam(), 7))
+    expect_right("implicit_gemm.tensor.cuda", problem);
+}
+
+TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
+  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32x3), GetParam(), 7, 3))
+    expect_right("implicit_gemm.tensor.cuda", problem);
+}
+
+// 16-bit tensors: NHWC forward with even channels in pairs, all else widened.
+TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
+  for (MathMode math : {MathMode::bf16, MathMode::fp16}) {
+    const size_t first = math == MathMode::bf16 ? 0 : 3;
+    for (const ConvProblem& problem : share(problems(kShapes, math), GetParam(), 13, first))
+      expect_right("implicit_gemm.tensor.cuda", problem);
+    for (const char* shape : {"nhwc n=2 c=6 hw=9x10 k=7 rs=3x3 stride=2x1 pad=1x1",
+                              "nhwc n=1 c=12 hw=9x9 k=9 rs=3x2 pad=1x2 dilation=2x2 groups=3",
+                              "nhwc n=1 c=64 hw=5x5 k=70 rs=3x3 pad=1x1"}) {
+      ConvProblem problem = parse_problem(shape);
+      problem.math = math;
+      ASSERT_TRUE(choice_for(problem).paired);
+      expect_right("implicit_gemm.tensor.cuda", problem);
+    }
+  }
+}
+
+// More than one tile each way, with a rest; one split with parts that get nothing.
+constexpr const char* kForced[] = {"forward nchw n=1 c=3 hw=9x15 k=131 rs=3x3 pad=1x1",
+                                   "backward_data nhwc n=1 c=70 hw=23x13 k=4 rs=2x2 stride=2x2 groups=2",
+                                   "backward_filter nchw n=1 c=15 hw=5x7 k=40 rs=3x3 pad=1x1"};
+
+std::vector<Cut> every_cut(std::span<const Tile> tiles) {
+  std::vector<Cut> cuts;
+  for (const Tile& tile : tiles)
+    for (int splits : {1, 3, 7}) cuts.push_back({tile, splits});
+  return cuts;
+}
+
+TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
+  for (const Cut& cut : share(every_cut(kSimtTiles), GetParam()))
+    for (const char* line : kForced)
+      expect_right_when_cut(row("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, cut);
+}
+
+TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
+  for (const Cut& cut : share(every_cut(kTensorTiles), GetParam()))
+    for (const char* line : kForced) {
+      ConvProblem problem = parse_problem(line);
+      problem.math = cut.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
+      expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, cut);
+    }
+}
+
+// Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
+// others add to it.
+TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
+  constexpr MathMode kMath[] = {MathMode::fp32, MathMode::tf32, MathMode::tf32x3};
+  ConvProblem problem = parse_problem("backward_filter nchw n=4 c=2 hw=100x100 k=3 rs=1x1");
+  problem.math = kMath[static_cast<size_t>(GetParam())];
+  const bool simt = problem.math == MathMode::fp32;
+  const Cut cut{simt ? kSimtTiles[3] : kTensorTiles[2], problem.math == MathMode::tf32 ? 1 : 2};
+  EXPECT_EQ(pieces(index_maps(problem).front(), cut.splits, simt ? kSimtDepth : kTensorDepth),
+            4 - cut.splits);
+  expect_right_when_cut(row(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
+                        simt ? simt_launchers : tensor_launchers, cut);
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm, ::testing::ValuesIn(kEveryOrder), order_name);
+
+class ImplicitGemmRows : public ::testing::Test {
+ protected:
+  ImplicitGemmRows() { add_implicit_gemm(registry_); }
+  Support supports(const char* id, const ConvProblem& problem) const {
+    return registry_.find(id)->supports(problem, gpu_);
+  }
+  Registry registry_;
+  DeviceInfo gpu_{.kind = DeviceKind::cuda, .name = "GPU", .instructions = "sm_90"};
+};
+
+TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
+  const char* id = "implicit_gemm.simt.cuda";
+  ConvProblem problem = parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3");
+  EXPECT_TRUE(supports(id, problem));
+  problem.layout = Layout::chwn;
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_layout);
+  problem = parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3");
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_math);
+  problem = parse_problem("n=1 c=3 hw=16384x9 k=4 rs=3x3");
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_size);
+  EXPECT_THAT(supports(id, problem).why(), HasSubstr("16384 pixels"));
+  problem = parse_problem("n=1024 c=64 hw=256x256 k=4 rs=3x3");
+  EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_size);
+  EXPECT_THAT(supports(id, problem).why(), HasSubstr("4294967296 elements"));
+  EXPECT_EQ(
+      registry_.find(id)->supports(parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3"), CpuDevice().info()).reason(),
+      Reason::device_missing);
+}
+
+TEST_F(ImplicitGemmRows, TensorRefusesOtherMathAndOlderGpusWithTheReason) {
+  const char* id = "implicit_gemm.tensor.cuda";
+  EXPECT_TRUE(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
+  EXPECT_TRUE(supports(id, parse_problem("3xtf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
+  EXPECT_EQ(supports(id, parse_problem("fp32 n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(), Reason::unsupported_math);
+  gpu_.instructions = "sm_75";
+  EXPECT_EQ(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(), Reason::unsupported_math);
+  EXPECT_THAT(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).why(), HasSubstr("sm_80"));
+}
+
+TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) {
+  const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
+  ConvProblem deep = wide;
+  deep.pass = Pass::backward_filter;
+  EXPECT_EQ(products(wide, choice_for(wide), INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
+  const GemmPlan free(deep, products(deep, choice_for(deep), INT64_MAX),
+                      simt_launchers(DeviceKind::emulator));
+  EXPECT_GT(free.workspace_bytes(), 0);
+  for (int64_t cap : {int64_t{0}, int64_t{1} << 20, int64_t{5} << 20}) {
+    const GemmPlan capped(deep, products(deep, choice_for(deep), cap), simt_launchers(DeviceKind::emulator));
+    EXPECT_LE(capped.workspace_bytes(), cap);
+  }
+}
+
+// Every input pixel belongs to one phase, and the phases together do the forward pass's work when nothing is
+// cut off at the edges.
+TEST(IndexMaps, PhasesOfTheStrideSkipTheZeros) {
+  const ConvProblem problem =
+      parse_problem("backward_data fp32 nchw n=2 c=3 hw=24x24 k=5 rs=4x4 stride=2x2 pad=1x1");
+  const auto maps = index_maps(problem);
+  ASSERT_EQ(maps.size(), 4u);
+  double multiply_adds = 0;
+  int rows = 0;
+  for (const IndexMap& map : maps) {
+    rows += map.rows;
+    multiply_adds += 1.0 * map.rows * map.columns * map.depth;
+  }
+  EXPECT_EQ(rows, 2 * 24 * 24);
+  EXPECT_EQ(2 * multiply_adds, problem.nominal_flops());
+}
+
+}  // namespace
+}  // namespace convscope::implicit_gemm

@@ -1,0 +1,71 @@
+// Filters to and from the planes of the batched product: the transformed filters of forward and backward-data
+// in the GEMM's panels, and the gradient of the filters from its products. Runs on the calling thread.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/winograd/cpu/tile_transforms.hpp"
+#include "algorithms/winograd/cpu/vector_kernels.hpp"
+#include "algorithms/winograd/geometry.hpp"
+
+namespace convscope::winograd {
+
+class FilterTransform {
+ public:
+  // Depths handled by one call, and the scratch that it needs beside kLineVectors.
+  static constexpr int64_t kDepthChunk = 16;
+  static int64_t staged_floats(const Geometry& geometry, int lanes);
+
+  FilterTransform(const VectorKernels& kernels, const Geometry& geometry);
+
+  // One vector of columns (output channels in forward, lanes of the image in backward-data) for the depths
+  // [depth, depth + kDepthChunk) that exist, the first of them at `to`, `row` floats from each to the next
+  // and `plane` from each plane to the next. `stream`: written past the caches, for planes that do not fit
+  // them anyway. `next`: what is transformed then, fetched meanwhile in runs too short for the hardware to
+  // follow; may be null.
+  void transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row, int64_t plane,
+                 bool stream, const Scratch& scratch, const float* next = nullptr) const;
+  // transform() in two steps. The first, of the same vector and depths: columns of taps to points, past the
+  // caches, to[point_h][all depths][tap_w][lane] with `point` floats from one point to the next.
+  void transform_columns(const float* filter, int64_t vector, int64_t depth, float* to, int64_t point,
+                         const Scratch& scratch, const float* next = nullptr) const;
+  // Floats of one vector and one point there, all depths.
+  int64_t half_floats() const { return depths() * geometry_.w.taps * kernels_.lanes; }
+  // The second: these rows of taps to the planes of the point.
+  void transform_row(const float* from, float* to, int64_t row, int64_t plane) const;
+  // The first element that transform() reads of them.
+  const float* first_of(const float* filter, int64_t vector, int64_t depth) const;
+  // Backward-filter: one vector of output channels and the image lanes [lane, end), at most kDepthChunk,
+  // lying in planes as above, to the filter's gradient.
+  void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end, int64_t vector,
+               float* filter, const Scratch& scratch) const;
+
+ private:
+  // Element of the filter for image lane (phase, c) and tap (r, s) of that phase; -1 past its end.
+  int64_t offset(int64_t k, int64_t lane, int64_t r, int64_t s) const;
+  int64_t columns() const { return backward_ ? geometry_.image.lanes() : geometry_.signal.lanes(); }
+  int64_t depths() const { return backward_ ? geometry_.signal.lanes() : geometry_.image.lanes(); }
+  void stage_scattered(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
+                       float* staged) const;
+  void write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth, int64_t count,
+                       float* filter) const;
+  void fetch_run(const float* next, int64_t n) const;
+  // Some depths of one vector, moved to where vectors can read them.
+  struct Staged {
+    const float* first_tap;
+    int64_t tap_step, depth_step, depths;
+  };
+  Staged stage(const float* filter, int64_t vector, int64_t depth, float* staged) const;
+  void stage_runs(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
+                  float* staged) const;
+
+  const VectorKernels& kernels_;
+  const Geometry& geometry_;
+  TensorShape shape_;
+  int64_t taps_;
+  bool backward_;
+  bool one_phase_;
+  bool by_tap_;  // staged[tap][depth] rather than staged[depth][tap]
+};
+
+}  // namespace convscope::winograd

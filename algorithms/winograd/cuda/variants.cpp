@@ -1,0 +1,145 @@
+// Info, support and operation counts of the CUDA rows. What tiles take is said by the CPU row of the same
+// tiles (winograd.cpp); here are the limits of the kernels alone.
+#include "algorithms/winograd/cuda/variants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "algorithms/winograd/cuda/plane_product.hpp"
+#include "algorithms/winograd/operations.hpp"
+
+namespace convscope {
+namespace {
+
+using namespace winograd;
+
+// Offsets inside one plane are 32 bits, and so are pixel coordinates.
+Support small_enough(const ConvProblem& p) {
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const Extent2 output = p.output();
+  for (const int64_t size : {p.batch, p.in_channels * p.stride.h * p.stride.w, p.out_channels, p.input.h,
+                             p.input.w, output.h, output.w})
+    if (size > kMost)
+      return Support::no(Reason::unsupported_size,
+                         fmt::format("a dimension of {}: the kernels count up to {}", size, kMost));
+  if (p.stride.h * p.stride.w > kMostPhases)
+    return Support::no(Reason::unsupported_stride,
+                       fmt::format("stride {}x{}: {} phases, the kernels have room for {}", p.stride.h,
+                                   p.stride.w, p.stride.h * p.stride.w, kMostPhases));
+  return Support::yes();
+}
+
+// The plans of one build: for the GPU or for the emulator.
+struct Plans {
+  std::unique_ptr<Plan> (*nonfused)(const Geometry&, const DeviceInfo&, const PlanOptions&);
+  std::unique_ptr<Plan> (*fused)(const Geometry&);
+};
+Plans plans_for([[maybe_unused]] const DeviceInfo& device) {
+#if defined(CONVSCOPE_HAS_CUDA)
+  if (device.kind == DeviceKind::cuda) return {cuda::make_nonfused_plan, cuda::make_fused_plan};
+#endif
+  return {emulated::make_nonfused_plan, emulated::make_fused_plan};
+}
+
+class CudaWinograd : public Algorithm {
+ public:
+  CudaWinograd(const Algorithm& on_cpu, const std::string& variant, TileRule rule)
+      : on_cpu_(on_cpu), rule_(rule) {
+    info_ = on_cpu.info();
+    info_.id = "winograd." + variant + ".cuda";
+    info_.device = DeviceKind::cuda;
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    const Support support = on_cpu_.supports(problem, device);
+    if (!support) return support;
+    if (const Support small = small_enough(problem); !small) return small;
+    const PassPlanes planes = pass_planes(geometry(problem), 1);
+    constexpr int64_t kMost = int64_t{1} << 31;
+    if (std::max({planes.image.strides.plane, planes.signal.strides.plane, planes.filters.strides.plane}) >=
+        kMost)
+      return Support::no(Reason::unsupported_size, "a plane of one image has 2^31 elements or more");
+    return Support::yes();
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return plans_for(device.info()).nonfused(geometry(problem), device.info(), options);
+  }
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return count_nonfused(geometry(problem));
+  }
+  double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
+  double sum_growth(const ConvProblem& problem) const override {
+    return winograd::sum_growth(geometry(problem));
+  }
+
+ protected:
+  Geometry geometry(const ConvProblem& problem) const { return make_geometry(problem, rule_); }
+
+  const Algorithm& on_cpu_;
+  AlgorithmInfo info_;
+  TileRule rule_;
+};
+
+class FusedWinograd final : public CudaWinograd {
+ public:
+  FusedWinograd(const Algorithm& on_cpu, const std::string& variant, int size)
+      : CudaWinograd(on_cpu, variant + ".fused", TileRule{size}) {
+    info_.summary += ", all in one kernel";
+  }
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+    if (problem.pass == Pass::backward_filter)
+      return Support::no(
+          Reason::unsupported_pass,
+          "pass backward_filter: the fused kernel sums over channels, that pass over tiles (see "
+          "winograd.f4x4_3x3.cuda)");
+    const Support support = CudaWinograd::supports(problem, device);
+    if (!support) return support;
+    constexpr int kReserved = 1024;  // of a multiprocessor's shared memory, for each block
+    const int needed = fused_shared_bytes(rule_.size) + kReserved;
+    if (device.kind == DeviceKind::cuda && device.l1_bytes < needed)
+      return Support::no(
+          Reason::device_missing,
+          fmt::format("device {}: a block takes {} KB of shared memory of a multiprocessor, which "
+                      "here has {}",
+                      device.instructions, needed / 1024, device.l1_bytes / 1024));
+    const Extent2 output = problem.output();
+    const double tiles =
+        static_cast<double>(problem.batch) * static_cast<double>(output.h) * static_cast<double>(output.w);
+    if (tiles >= 1e9)
+      return Support::no(
+          Reason::unsupported_size,
+          fmt::format("{:.0f} output pixels of a channel: tiles are counted in 32 bits", tiles));
+    return Support::yes();
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
+    return plans_for(device.info()).fused(geometry(problem));
+  }
+  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
+    return count_fused(geometry(problem));
+  }
+};
+
+}  // namespace
+
+void add_winograd_cuda(Registry& registry) {
+  const auto add = [&](const std::string& variant, int size) {
+    const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
+    registry.add(std::make_unique<CudaWinograd>(*on_cpu, variant, TileRule{size}));
+  };
+  const auto add_fused = [&](const std::string& variant, int size) {
+    const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
+    registry.add(std::make_unique<FusedWinograd>(*on_cpu, variant, size));
+  };
+  add_fused("f2x2_3x3", 2);
+  add_fused("f4x4_3x3", 4);
+  add("f4x4_3x3", 4);
+  add("f2x2_5x5", 2);
+  add("f4x4_5x5", 4);
+  add("mixed", 0);
+  add("polyphase", 0);
+}
+
+}  // namespace convscope

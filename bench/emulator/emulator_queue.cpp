@@ -1,0 +1,99 @@
+#include "bench/emulator/emulator_queue.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "bench/device/device_error.hpp"
+
+namespace convscope::emulated {
+namespace {
+
+std::string text(const dim3& size) {
+  return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," + std::to_string(size.z) + ")";
+}
+
+// Why a GPU would refuse the launch, or an empty string. The limits are those of every GPU since sm_75,
+// shared memory that of sm_90.
+std::string launch_defect(const dim3& grid, const dim3& block, size_t smem_bytes) {
+  constexpr size_t max_threads = 1024, max_smem = size_t{227} << 10;
+  const size_t threads = size_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > max_threads || block.z > 64) return "block " + text(block);
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+    return "grid " + text(grid);
+  if (smem_bytes > max_smem)
+    return std::to_string(smem_bytes) + " bytes of dynamic shared memory, more than " +
+           std::to_string(max_smem);
+  return "";
+}
+
+}  // namespace
+
+EmulatorQueue& EmulatorQueue::of(Queue& queue, const char* who) {
+  auto* own = dynamic_cast<EmulatorQueue*>(&queue);
+  if (own == nullptr) throw DeviceError(std::string(who) + ": the queue is not the emulator's");
+  return *own;
+}
+
+void EmulatorQueue::launch(const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes,
+                           std::span<const void* const> pointers, const std::function<void()>& body) {
+  const std::string where = "launch at " + grid.site.text();
+  if (const std::string defect = launch_defect(grid.blocks, block, smem_bytes); !defect.empty())
+    throw DeviceError(where + ": invalid configuration: " + defect);
+  for (const void* pointer : pointers)
+    if (pointer != nullptr && !memory_.contains(pointer, 0))
+      throw DeviceError(where + ": a pointer argument is not device memory");
+  executor::Launch run{.grid = grid.blocks,
+                       .block = block,
+                       .smem_bytes = smem_bytes,
+                       .options = options_,
+                       .body = &body,
+                       .error = {}};
+  {
+    const DeviceMemory::Access access(memory_);
+    run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()));
+  }
+  if (!run.error.empty()) throw DeviceError(where + ": " + run.error);
+}
+
+std::vector<size_t> EmulatorQueue::block_order(size_t blocks) const {
+  std::vector<size_t> order(blocks);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (options_.order == EmulatorOrder::reverse) std::reverse(order.begin(), order.end());
+  if (options_.order == EmulatorOrder::random)
+    std::shuffle(order.begin(), order.end(), std::minstd_rand(options_.seed));
+  return order;
+}
+
+void EmulatorQueue::run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks) {
+  executor::tsan::release(&launch.started);
+  for (const size_t block : blocks) {
+    if (!launch.error.empty()) break;
+    if constexpr (executor::tsan::kActive)  // a thread of its own, and so static shared memory of its own
+      std::thread([&] {
+        const executor::tsan::Unwatched unwatched;
+        executor::BlockRunner().run(launch, block);
+      }).join();
+    else
+      runner_.run(launch, block);
+  }
+  executor::tsan::acquire(&launch.finished);
+  for (void* fiber : launch.tsan_fibers) executor::tsan::destroy_fiber(fiber);
+}
+
+void EmulatorQueue::begin_timing() {
+  timing_ = Timing{};
+}
+
+void EmulatorQueue::phase(Phase phase) {
+  if (timing_ && marks_phases_) timing_->phase_seconds[static_cast<size_t>(phase)] = 0;
+}
+
+Timing EmulatorQueue::end_timing() {
+  const Timing timing = timing_.value_or(Timing{});
+  timing_.reset();
+  return timing;
+}
+
+}  // namespace convscope::emulated

@@ -1,0 +1,71 @@
+// Plain C++ twins of bench/device/cuda/hopper_intrinsics.cuh, where each word is described: mbarriers, TMA
+// loads, register budgets. A TMA load lands while somebody waits. Reached through
+// bench/device/kernel/hopper.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/device/kernel/tensor_map_layout.hpp"
+#include "bench/emulator/executor.hpp"
+
+namespace convscope::emulated {
+
+inline constexpr bool kHopperInstructions = true;
+
+struct TensorMap {
+  TensorMapLayout layout;
+};
+TensorMap make_tensor_map(const TensorMapLayout& layout);
+
+namespace executor {
+
+// Offset in dynamic shared memory, the only shared memory that descriptors and TMA can name here.
+inline uint32_t dynamic_offset(const void* pointer) {
+  return static_cast<uint32_t>(static_cast<const unsigned char*>(pointer) - current_block->dynamic_smem);
+}
+// The 128-byte swizzle of an offset: the 16-byte chunk within 128 bytes, xor the row of 128 bytes within
+// 1024.
+constexpr uint32_t swizzle_128(uint32_t offset) {
+  return offset ^ (offset >> 7 & 7) << 4;
+}
+void init_barrier(uint64_t* barrier, int arrivals, const CallSite& site);
+void fence_barriers();
+void update_barrier(uint64_t* barrier, int arrivals, int bytes, const CallSite& site);
+void wait_for_phase(uint64_t* barrier, int parity, const CallSite& site);
+void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
+              const CallSite& site);
+
+}  // namespace executor
+
+inline void mbarrier_init(uint64_t* barrier, int arrivals, CallSite site = CallSite::current()) {
+  executor::init_barrier(barrier, arrivals, site);
+}
+inline void mbarrier_fence_init() {
+  executor::fence_barriers();
+}
+inline void mbarrier_arrive(uint64_t* barrier, CallSite site = CallSite::current()) {
+  executor::update_barrier(barrier, 1, 0, site);
+}
+inline void mbarrier_arrive_expect_tx(uint64_t* barrier, int bytes, CallSite site = CallSite::current()) {
+  executor::update_barrier(barrier, 1, bytes, site);
+}
+inline void mbarrier_wait(uint64_t* barrier, int parity, CallSite site = CallSite::current()) {
+  executor::wait_for_phase(barrier, parity, site);
+}
+inline void tma_load_2d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y,
+                        CallSite site = CallSite::current()) {
+  executor::load_box(shared, *map, barrier, {x, y, 0, 0, 0}, site);
+}
+inline void tma_load_4d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y, int z, int w,
+                        CallSite site = CallSite::current()) {
+  executor::load_box(shared, *map, barrier, {x, y, z, w, 0}, site);
+}
+inline void tma_load_5d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y, int z, int w,
+                        int v, CallSite site = CallSite::current()) {
+  executor::load_box(shared, *map, barrier, {x, y, z, w, v}, site);
+}
+
+// Nothing to do here: one memory.
+inline void fence_proxy_async() {}
+
+}  // namespace convscope::emulated

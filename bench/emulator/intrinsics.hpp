@@ -1,0 +1,139 @@
+// Plain C++ twins of bench/device/cuda/intrinsics.cuh, where each word is described: tensor-core products,
+// ldmatrix, asynchronous copies, named barriers. Copies land as late as they may, so that a missing wait
+// shows. Reached through bench/device/kernel/kernel.hpp.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "bench/emulator/executor.hpp"
+#include "bench/emulator/fragments.hpp"
+#include "bench/emulator/half.hpp"
+#include "bench/emulator/warp_collectives.hpp"
+
+namespace convscope::emulated {
+namespace executor {
+
+// One lane's part of a product; the lane that arrives last computes the whole 16x8 tile.
+struct Fragments {
+  float d[4];
+  uint32_t a[4], b[2];
+  const float* c;
+};
+
+inline float tf32_element(uint32_t word, int) {
+  return std::bit_cast<float>(word & 0xffffe000u);
+}
+inline float bf16_element(uint32_t word, int index) {
+  return std::bit_cast<float>(index ? word & 0xffff0000u : word << 16);
+}
+inline float f16_element(uint32_t word, int index) {
+  return std::bit_cast<__half>(static_cast<uint16_t>(index ? word >> 16 : word));
+}
+
+// Element gives the element of a register; PerWord elements lie in one register.
+template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
+CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, const CallSite& site) {
+  constexpr int depth = 8 * PerWord;
+  if (present != ~0u) fail("mma.sync needs a whole warp", site);
+  float a[16][depth], b[depth][8], sums[16][8];
+  for (int lane = 0; lane < 32; ++lane) {
+    const auto* part = static_cast<const Fragments*>(lanes[lane]);
+    const int g = lane / 4, t = lane % 4;
+    for (int word = 0; word < 4; ++word)
+      for (int e = 0; e < PerWord; ++e)
+        a[g + 8 * (word % 2)][(t + 4 * (word / 2)) * PerWord + e] = Element(part->a[word], e);
+    for (int word = 0; word < 2; ++word)
+      for (int e = 0; e < PerWord; ++e) b[(t + 4 * word) * PerWord + e][g] = Element(part->b[word], e);
+    for (int i = 0; i < 4; ++i) sums[g + 8 * (i / 2)][t * 2 + i % 2] = part->c[i];
+  }
+  multiply_fragments(Core, 16, 8, depth, &a[0][0], &b[0][0], &sums[0][0]);
+  for (int lane = 0; lane < 32; ++lane) {
+    auto* part = static_cast<Fragments*>(lanes[lane]);
+    for (int i = 0; i < 4; ++i) part->d[i] = sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
+  }
+}
+
+template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
+CONVSCOPE_UNWATCHED void warp_product(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                                      const float (&c)[4], const char* operation, const CallSite& site) {
+  Fragments mine{{}, {a[0], a[1], a[2], a[3]}, {b[0], b[1]}, c};
+  meet_warp(~0u, &mine, multiply_tile<PerWord, Element, Core>, false, operation, site);
+  for (int i = 0; i < 4; ++i) d[i] = mine.d[i];
+}
+
+inline bool is_aligned(const void* pointer, uintptr_t bytes) {
+  return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
+
+}  // namespace executor
+
+inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                             const float (&c)[4], CallSite site = CallSite::current()) {
+  executor::warp_product<1, executor::tf32_element, executor::kMmaTf32>(d, a, b, c, "mma.m16n8k8.tf32", site);
+}
+
+template <typename Element>
+void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const float (&c)[4],
+                  CallSite site = CallSite::current()) {
+  constexpr bool bf16 = std::is_same_v<Element, __nv_bfloat16>;
+  static_assert(bf16 || std::is_same_v<Element, __half>);
+  constexpr auto element = bf16 ? executor::bf16_element : executor::f16_element;
+  constexpr const executor::TensorCore& core = bf16 ? executor::kMmaBf16 : executor::kMmaF16;
+  executor::warp_product<2, element, core>(d, a, b, c, "mma.m16n8k16", site);
+}
+
+inline uint32_t to_tf32(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;  // NaN, also without its low bits
+  return (bits + 0x1000u) & 0xffffe000u;
+}
+
+template <bool Transposed = false>
+void ldmatrix_x4(uint32_t (&r)[4], const void* row, CallSite site = CallSite::current()) {
+  if (!executor::is_aligned(row, 16))
+    executor::fail("ldmatrix: the row's address is not a multiple of 16", site);
+  const uint16_t* rows[32];
+  executor::gather(static_cast<const uint16_t*>(row), rows, "ldmatrix", site);
+  const int g = static_cast<int>(executor::current_thread->lane) / 4;
+  const int t = static_cast<int>(executor::current_thread->lane) % 4;
+  for (int i = 0; i < 4; ++i) {
+    const uint16_t* const* matrix = rows + 8 * i;
+    const uint32_t low = Transposed ? matrix[2 * t][g] : matrix[g][2 * t];
+    const uint32_t high = Transposed ? matrix[2 * t + 1][g] : matrix[g][2 * t + 1];
+    r[i] = low | high << 16;
+  }
+}
+
+template <int Bytes>
+void cp_async(void* shared, const void* global, int valid = Bytes, CallSite site = CallSite::current()) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
+  if (!executor::is_aligned(shared, Bytes) || !executor::is_aligned(global, Bytes))
+    executor::fail("cp.async: an address is not a multiple of " + std::to_string(Bytes), site);
+  if (valid < 0 || valid > Bytes) executor::fail("cp.async: valid is " + std::to_string(valid), site);
+  executor::issue_copy({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global),
+                        static_cast<unsigned>(Bytes), static_cast<unsigned>(valid)});
+  std::memset(shared, 0xff, Bytes);  // who reads before the wait gets NaN
+}
+
+inline void cp_async_commit_group() {
+  executor::commit_copies();
+}
+
+template <int Keep>
+void cp_async_wait_group() {
+  for (const executor::Copy& copy : executor::finish_copies(Keep))
+    for (unsigned byte = 0; byte < copy.bytes; ++byte)
+      copy.to[byte] = byte < copy.valid ? copy.from[byte] : static_cast<unsigned char>(0);
+}
+
+inline void named_barrier_sync(int id, int threads, CallSite site = CallSite::current()) {
+  if (id < 1 || id > 15 || threads < 32 || threads % 32)
+    executor::fail("named barrier " + std::to_string(id) + " for " + std::to_string(threads) + " threads",
+                   site);
+  executor::block_barrier(id, static_cast<unsigned>(threads), "named barrier", site);
+}
+
+}  // namespace convscope::emulated

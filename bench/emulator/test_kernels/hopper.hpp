@@ -1,0 +1,45 @@
+// Kernels for hopper_test.cpp: TMA boxes as they land, a small product on wgmma, and ways to misuse both.
+#pragma once
+
+#include <cstddef>
+
+#include "bench/device/device.hpp"
+#include "bench/device/kernel/tensor_map_layout.hpp"
+#include "bench/emulator/test_kernels/intrinsics.hpp"
+
+namespace convscope {
+
+enum class HopperFault {
+  none,
+  no_barrier_fence,
+  no_barrier_init,
+  one_arrival_too_many,
+  too_few_bytes_expected,
+  no_product_fence,
+  no_product_wait,
+  no_product_commit,
+  no_swizzle,  // in the descriptor, as the box has
+  misaligned_box,
+};
+
+struct HopperKernels {
+  // The box at `position`, byte by byte as it lies in shared memory; bytes is a multiple of 4.
+  void (*load_box)(const TensorMapLayout&, const int (&position)[5], void* to, size_t bytes, Queue&);
+  // c (m x n) = a (m x k) b (n x k)^T: TMA into a ring of stages, one producer warp, one warpgroup with wgmma
+  // of 64 x `columns` (64 or 128). a and b hold the element type; a row is a multiple of 16 bytes.
+  void (*multiply)(TensorElement, int columns, HopperFault, const void* a, const void* b, float* c, int m,
+                   int n, int k, Queue&);
+  // c (m x n) = a^T b of a (k x m) and b (k x n), of f16 or bf16: both operands MN-major. m and n are
+  // multiples of 8.
+  void (*multiply_turned)(TensorElement, int columns, const void* a, const void* b, float* c, int m, int n,
+                          int k, Queue&);
+};
+
+namespace emulated {
+HopperKernels hopper_kernels();
+}
+namespace cuda {
+HopperKernels hopper_kernels();
+}
+
+}  // namespace convscope

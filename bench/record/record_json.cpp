@@ -1,0 +1,249 @@
+#include "bench/record/record_json.hpp"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "bench/core/error.hpp"
+#include "bench/record/columns.hpp"
+#include "bench/record/record_fields.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// --- Writing: one encode() per kind of value ---
+
+template <typename T>
+Json encode_object(const T& part);
+
+Json encode(const std::string& text) {
+  return text;
+}
+Json encode(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+Json encode(const ConvProblem& problem) {
+  return to_line(problem);
+}
+template <typename T>
+Json encode(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return std::string(name(value));
+  else if constexpr (std::is_arithmetic_v<T>)
+    return value;
+  else
+    return encode_object(value);
+}
+template <typename T>
+Json encode(const std::optional<T>& value) {
+  return value ? encode(*value) : Json(nullptr);
+}
+template <typename T>
+Json encode(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(encode(value));
+  return list;
+}
+Json encode(const std::array<std::optional<double>, kPhaseCount>& phases) {
+  Json object = Json::object();
+  for (Phase phase : kPhases) object[std::string(name(phase))] = encode(phases[static_cast<size_t>(phase)]);
+  return object;
+}
+
+struct Writer {
+  Json object = Json::object();
+  template <typename T>
+  void operator()(const char* key, const T& value) {
+    object[key] = encode(value);
+  }
+  template <typename T>
+  void added(const char* key, const T& value) {
+    (*this)(key, value);
+  }
+};
+
+template <typename T>
+Json encode_object(const T& part) {
+  Writer writer;
+  fields(writer, part);
+  return std::move(writer.object);
+}
+
+// --- Reading: one decode() per kind of value; `place` is the JSON pointer of it ---
+
+template <typename T>
+void decode_object(const Json& json, T& part, const std::string& place);
+
+[[noreturn]] void foreign(const Json& json, const std::string& place, const std::string& expected) {
+  std::string found = json.is_null() ? "nothing" : dump_json(json);
+  if (found.size() > 60) found = found.substr(0, 57) + "...";
+  throw UsageError("result record, at " + (place.empty() ? "its top" : place) + ": expected " + expected +
+                   ", found " + found);
+}
+
+void decode(const Json& json, std::string& text, const std::string& place) {
+  if (!json.is_string()) foreign(json, place, "text");
+  text = json.get<std::string>();
+}
+void decode(const Json& json, bool& value, const std::string& place) {
+  if (!json.is_boolean()) foreign(json, place, "true or false");
+  value = json.get<bool>();
+}
+void decode(const Json& json, double& value, const std::string& place) {
+  if (!json.is_number() && !json.is_null()) foreign(json, place, "a number or null");
+  value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+template <std::integral T>
+void decode(const Json& json, T& value, const std::string& place) {
+  const bool fits = json.is_number_unsigned()  ? std::in_range<T>(json.get<uint64_t>())
+                    : json.is_number_integer() ? std::in_range<T>(json.get<int64_t>())
+                                               : false;
+  if (!fits)
+    foreign(json, place,
+            "a whole number from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+                std::to_string(std::numeric_limits<T>::max()));
+  value = json.get<T>();
+}
+void decode(const Json& json, ConvProblem& problem, const std::string& place) {
+  if (!json.is_string()) foreign(json, place, "a problem line");
+  try {
+    problem = parse_problem(json.get<std::string>());
+  } catch (const UsageError& error) {
+    throw UsageError("result record, at " + place + ": " + error.what());
+  }
+}
+
+template <typename E, size_t N>
+void decode_name(const Json& json, E& value, const std::array<E, N>& all, const std::string& place) {
+  std::string allowed;
+  for (E candidate : all) {
+    if (json.is_string() && json.get<std::string>() == name(candidate)) {
+      value = candidate;
+      return;
+    }
+    allowed += (allowed.empty() ? "one of " : ", ") + std::string(name(candidate));
+  }
+  foreign(json, place, allowed);
+}
+void decode(const Json& json, DeviceKind& value, const std::string& place) {
+  decode_name(json, value, kDeviceKinds, place);
+}
+void decode(const Json& json, Outcome& value, const std::string& place) {
+  decode_name(json, value, kOutcomes, place);
+}
+void decode(const Json& json, Reason& value, const std::string& place) {
+  decode_name(json, value, kReasons, place);
+}
+void decode(const Json& json, CacheState& value, const std::string& place) {
+  decode_name(json, value, kCacheStates, place);
+}
+
+template <typename T>
+requires std::is_class_v<T>
+void decode(const Json& json, T& part, const std::string& place) {
+  decode_object(json, part, place);
+}
+template <typename T>
+void decode(const Json& json, std::optional<T>& value, const std::string& place) {
+  value.reset();
+  if (!json.is_null()) decode(json, value.emplace(), place);
+}
+template <typename T>
+void decode(const Json& json, std::vector<T>& values, const std::string& place) {
+  if (!json.is_array()) foreign(json, place, "a list");
+  values.assign(json.size(), T());
+  for (size_t i = 0; i < json.size(); ++i) decode(json[i], values[i], place + "/" + std::to_string(i));
+}
+void decode(const Json& json, std::array<std::optional<double>, kPhaseCount>& phases,
+            const std::string& place) {
+  if (!json.is_object()) foreign(json, place, "an object");
+  for (Phase phase : kPhases) {
+    const std::string key(name(phase));
+    if (!json.contains(key)) foreign(nullptr, place + "/" + key, "a number or null");
+    decode(json[key], phases[static_cast<size_t>(phase)], place + "/" + key);
+  }
+}
+
+struct Reader {
+  const Json& object;
+  const std::string& place;
+  template <typename T>
+  void operator()(const char* key, T& value) {
+    const std::string inner = place + "/" + key;
+    const auto found = object.find(key);
+    if (found == object.end()) throw UsageError("result record, at " + inner + ": missing");
+    decode(*found, value, inner);
+  }
+  // Keeps its initial value where it is missing.
+  template <typename T>
+  void added(const char* key, T& value) {
+    if (object.contains(key)) (*this)(key, value);
+  }
+};
+
+template <typename T>
+void decode_object(const Json& json, T& part, const std::string& place) {
+  if (!json.is_object()) foreign(json, place, "an object");
+  Reader reader{json, place};
+  fields(reader, part);
+}
+
+template <typename T>
+T decoded(const Json& json) {
+  T part;
+  decode_object(json, part, "");
+  return part;
+}
+
+}  // namespace
+
+std::string dump_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Json to_json(const ResultRecord& record) {
+  Json json = encode_object(record);
+  json["rerun"] = rerun_command(record);  // for readers; record_from_json does not need it
+  return json;
+}
+ResultRecord record_from_json(const Json& json) {
+  return decoded<ResultRecord>(json);
+}
+Json recorded_answers(std::span<const ResultRecord> records) {
+  Json answers = Json::array();
+  for (const ResultRecord& record : records)
+    if (record.answer)
+      answers.push_back({{"library", record.algorithm.provider + " " + record.algorithm.version},
+                         {"device", record.device.name},
+                         {"problem", encode(record.key.problem)},
+                         {"algorithm", record.key.algorithm},
+                         {"workspace_cap_bytes", encode(record.key.workspace_cap)},
+                         {"answer", encode(*record.answer)}});
+  return {{"answers", std::move(answers)}};
+}
+Json to_json(const CaseKey& key) {
+  return encode_object(key);
+}
+CaseKey key_from_json(const Json& json) {
+  return decoded<CaseKey>(json);
+}
+Json to_json(const SamplingRule& rule) {
+  return encode_object(rule);
+}
+SamplingRule sampling_from_json(const Json& json) {
+  return decoded<SamplingRule>(json);
+}
+Json to_json(const Ceilings& ceilings) {
+  return encode_object(ceilings);
+}
+Ceilings ceilings_from_json(const Json& json) {
+  return decoded<Ceilings>(json);
+}
+Json to_json(const DeviceInfo& device) {
+  return encode_object(device);
+}
+
+}  // namespace convscope

@@ -1,0 +1,32 @@
+// ResultRecord as JSON and back, the same in the journal, results.json and between worker and parent. No
+// value is ever NaN: what is not known is null.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "bench/record/result.hpp"
+
+namespace convscope {
+
+nlohmann::ordered_json to_json(const ResultRecord& record);
+ResultRecord record_from_json(const nlohmann::ordered_json& json);  // throws UsageError on a foreign shape
+
+// What libraries said when they were asked to choose, without the measuring: problem, algorithm, cap and
+// answer of each record that has one. Tests of the choosing read such files (algorithms/cudnn/recorded).
+nlohmann::ordered_json recorded_answers(std::span<const ResultRecord> records);
+
+nlohmann::ordered_json to_json(const CaseKey& key);
+CaseKey key_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const SamplingRule& rule);
+SamplingRule sampling_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const Ceilings& ceilings);
+Ceilings ceilings_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const DeviceInfo& device);
+
+// The text of any JSON of ours: on one line, or indented. Bytes that are not UTF-8 (a library's message, a
+// file name) become the replacement character; a plain dump() would throw.
+std::string dump_json(const nlohmann::ordered_json& json, int indent = -1);
+
+}  // namespace convscope

@@ -1,0 +1,131 @@
+// A record: everything known about one candidate after it ran. Plain data; record_json gives its one JSON
+// form, columns says how each field is shown.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/core/algorithm_info.hpp"
+#include "bench/core/device_info.hpp"
+#include "bench/core/problem.hpp"
+#include "bench/record/sampling_rule.hpp"
+
+namespace convscope {
+
+// Exactly one per candidate. Only `measured` can be best.
+enum class Outcome {
+  measured,
+  verified_only,
+  unsupported,
+  over_workspace,
+  out_of_memory,
+  wrong,
+  timeout,
+  crashed,
+  failed
+};
+
+// cold: every tensor comes from memory; hot: the same tensors again and again; weights_cold: as inside a
+// network.
+enum class CacheState { cold, hot, weights_cold };
+
+inline constexpr std::array kOutcomes{Outcome::measured,       Outcome::verified_only, Outcome::unsupported,
+                                      Outcome::over_workspace, Outcome::out_of_memory, Outcome::wrong,
+                                      Outcome::timeout,        Outcome::crashed,       Outcome::failed};
+inline constexpr std::array kCacheStates{CacheState::cold, CacheState::hot, CacheState::weights_cold};
+std::string_view name(Outcome);     // as spelled above
+std::string_view name(CacheState);  // "cold", "hot", "weights-cold"
+std::optional<CacheState> cache_state_from_name(std::string_view);
+
+// Seconds, except n. The confidence interval is for the median, 95%, distribution-free; NaN where there are
+// too few samples for one.
+struct Statistics {
+  int64_t n = 0;
+  double median = 0, ci_low = 0, ci_high = 0;
+  double min = 0, q1 = 0, q3 = 0, iqr = 0, mean = 0, stddev = 0;
+};
+
+// One of the three totals. Seconds per run, one entry a sample, in the order taken.
+struct Series {
+  std::vector<double> samples;
+  Statistics statistics;
+  // On a GPU: samples whose work began before all of it was enqueued; null elsewhere.
+  std::optional<int64_t> not_held;
+};
+
+struct Measurement {
+  Series full;                      // everything, from the user's tensors to the user's tensor; the headline
+  std::optional<Series> inference;  // filters prepared once; null where it equals full
+  std::optional<Series> kernel;     // without layout reorders; null where it equals inference (or full)
+  std::optional<Series> single;     // one launch alone, where `full` is the mean of a batch on a GPU
+  std::array<std::optional<double>, kPhaseCount>
+      phase_seconds;        // medians inside full; null where not separable
+  double plan_seconds = 0;  // building the plan once, outside every total
+  int64_t iterations_per_sample = 1;
+  int64_t warmup_runs = 0;       // those of the verification not counted
+  int64_t rounds = 0;            // how often the group was visited until this candidate converged
+  int64_t tensor_copies = 1;     // rotated through for a cold cache
+  std::string stop_reason;       // "converged", "noise_plateau", "time_limit", "max_samples"
+  std::optional<Series> repeat;  // --aa: the same candidate's second, independent series of `full`
+};
+
+struct Health {
+  std::string governor;    // CPU frequency governor, "unknown" when not readable
+  double load_before = 0;  // 1-minute load average
+  double load_after = 0;
+  std::optional<double> clock_mhz;  // median over the samples, where readable
+  // Of a CPU, likewise: the threads' multiply-add rate over the best one, and the time a cache line takes
+  // from one to the next.
+  std::optional<double> core_share;
+  std::optional<double> signal_seconds;
+  std::optional<double> power_watts;           // likewise, of a GPU
+  std::optional<double> temperature_celsius;   // the highest over the samples, of a GPU
+  std::string throttle_reasons;                // all that the driver named while measuring, with commas
+  std::optional<double> involuntary_switches;  // context switches forced on us while measuring
+  int64_t discarded_samples = 0;
+  bool throttled = false;
+};
+
+// What identifies a candidate inside one run of the program, besides the problem.
+struct CaseKey {
+  std::string network;
+  std::string layer;
+  int64_t count = 1;  // how often the network has this layer
+  ConvProblem problem;
+  std::string algorithm;  // id
+  DeviceKind device = DeviceKind::cpu;
+  int threads = 1;
+  CacheState cache = CacheState::cold;
+  std::optional<int64_t> workspace_cap;  // bytes; null is no cap
+  uint64_t seed = 1;
+  int knobs = 0;  // combinations of a library's knobs to try besides its defaults, at most
+  int device_index = 0;
+
+  DeviceId device_id() const { return {device, device_index}; }
+};
+
+// One row. `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
+// `implementation`, not here).
+struct ResultRecord {
+  CaseKey key;
+  SamplingRule sampling;
+  AlgorithmInfo algorithm;
+  DeviceInfo device;
+  Outcome outcome = Outcome::failed;
+  Reason reason = Reason::none;
+  std::string note;
+  std::string implementation;  // what the plan chose: a library's kernel name, a tile split such as "5+4+4"
+  int64_t workspace_bytes = 0;
+  std::optional<LibraryAnswer> answer;  // of a library that was asked to choose; null elsewhere
+  OperationCount operations;
+  Accuracy accuracy;
+  std::optional<Measurement> time;  // kept for wrong rows too
+  Health health;
+  Ceilings ceilings;  // of this device and thread count
+};
+
+}  // namespace convscope

@@ -1,0 +1,235 @@
+#include "bench/record/result_files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "bench/core/error.hpp"
+#include "bench/record/compressed_file.hpp"
+#include "bench/record/csv.hpp"
+#include "bench/record/record_json.hpp"
+
+namespace convscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw UsageError(path + ": " + what);
+}
+[[noreturn]] void fail_with_errno(const std::string& path, const std::string& what) {
+  fail(path, what + ": " + std::generic_category().message(errno));
+}
+
+// What the user cannot have foreseen: a full or broken disk.
+[[noreturn]] void fail_late(const std::string& path, const std::string& what) {
+  throw std::runtime_error(path + ": " + what + ": " + std::generic_category().message(errno));
+}
+
+FileDescriptor open_file(const std::string& path, int flags) {
+  return FileDescriptor(open(path.c_str(), flags | O_CLOEXEC, 0644));
+}
+
+// All of `text` in one write where the system allows it; false with errno set when it does not.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(folder, "cannot create this folder: " + error.message());
+}
+
+// A rename or a new file is safe only once its folder is on disk too. Some file systems refuse this; then the
+// content is on disk and only its name may be lost with the power.
+void sync_folder(const fs::path& folder) {
+  const FileDescriptor opened = open_file(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY);
+  if (opened.is_open()) fsync(opened.get());
+}
+
+std::string journal_path(const std::string& folder) {
+  return (fs::path(folder) / "journal.jsonl").string();
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_with_errno(path, "cannot read this file");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The records stand one a line: the file can be searched and compared with line tools.
+std::string results_text(const ResultFile& file) {
+  std::string text = "{\n";
+  const auto add = [&](std::string_view key, const Json& value) {
+    text.append(" \"").append(key).append("\": ").append(dump_json(value)).append(",\n");
+  };
+  Json ceilings = Json::array();
+  for (const Ceilings& measured : file.ceilings) ceilings.push_back(to_json(measured));
+  add("schema_version", kSchemaVersion);
+  add("argv", file.argv);
+  add("config", file.config);
+  add("environment", file.environment);
+  add("ceilings", ceilings);
+  text += " \"records\": [";
+  const char* separator = "\n";
+  for (const ResultRecord& record : file.records) {
+    text.append(separator).append("  ").append(dump_json(to_json(record)));
+    separator = ",\n";
+  }
+  return text + "\n ]\n}\n";
+}
+
+const Json& member(const Json& json, const char* key, Json::value_t type, const char* expected) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->type() != type)
+    throw UsageError(std::string("/") + key + ": expected " + expected);
+  return *found;
+}
+
+int read_version(const Json& json) {
+  if (!json.is_object())
+    throw UsageError("expected an object with schema_version, found another kind of JSON");
+  const auto version = json.find("schema_version");
+  if (version == json.end()) throw UsageError("no schema_version: this is not a convscope result file");
+  if (!version->is_number_integer() || *version < kOldestSchemaVersion || *version > kSchemaVersion)
+    throw UsageError("/schema_version is " + dump_json(*version) + "; this program reads versions " +
+                     std::to_string(kOldestSchemaVersion) + " to " + std::to_string(kSchemaVersion));
+  return version->get<int>();
+}
+
+// Puts the list's pointer before the message of whatever is wrong in one entry.
+template <typename T, typename Convert>
+void read_list(const Json& json, const char* key, std::vector<T>& list, const Convert& convert) {
+  for (const Json& entry : member(json, key, Json::value_t::array, "a list")) try {
+      list.push_back(convert(entry));
+    } catch (const UsageError& error) {
+      throw UsageError(std::string("/") + key + "/" + std::to_string(list.size()) + ": " + error.what());
+    }
+}
+
+ResultFile result_file_from_json(const Json& json) {
+  ResultFile file;
+  file.schema_version = read_version(json);
+  read_list(json, "argv", file.argv, [](const Json& word) {
+    if (!word.is_string()) throw UsageError("expected text");
+    return word.get<std::string>();
+  });
+  if (json.contains("config")) file.config = json["config"];
+  if (json.contains("environment")) file.environment = json["environment"];
+  read_list(json, "ceilings", file.ceilings, ceilings_from_json);
+  read_list(json, "records", file.records, [&](const Json& record) {
+    if (file.schema_version > 1 && record.is_object() && !record.contains("sampling"))
+      throw UsageError("result record, at /sampling: missing");
+    return record_from_json(record);
+  });
+  return file;
+}
+
+}  // namespace
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".writing";
+  {
+    const FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file.is_open()) fail_with_errno(temporary, "cannot create this file");
+    if (!write_all(file.get(), text) || fsync(file.get()) != 0)
+      fail_late(temporary, "cannot write this file");
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    fail_late(path, "cannot put the finished file in place");
+  sync_folder(fs::path(path).parent_path());
+}
+
+void write_results(const std::string& folder, const ResultFile& file) {
+  make_folder(folder);
+  std::ostringstream csv;
+  write_csv(csv, file.records);
+  write_file_atomically((fs::path(folder) / "results.csv").string(), csv.str());
+  write_file_atomically((fs::path(folder) / "results.json").string(), results_text(file));
+}
+
+ResultFile read_results(const std::string& path) {
+  std::error_code unknown;  // then it is tried as a file, and that says what is wrong
+  const std::string file =
+      fs::is_directory(path, unknown) ? (fs::path(path) / "results.json").string() : path;
+  const std::string bytes = read_file(file);
+  try {
+    return result_file_from_json(Json::parse(is_xz(bytes) ? unpack_xz(bytes) : bytes));
+  } catch (const UsageError& error) {
+    fail(file, error.what());
+  } catch (const Json::parse_error& error) {
+    fail(file, std::string("not JSON: ") + error.what());
+  }
+}
+
+Journal Journal::begin(const std::string& folder) {
+  make_folder(folder);
+  Journal journal(folder, O_CREAT);
+  if (journal.cut_off_unfinished_line() > 0)
+    fail(folder,
+         "holds a run already (journal.jsonl); choose another --out, or finish that run with --resume " +
+             folder);
+  sync_folder(folder);
+  return journal;
+}
+
+Journal Journal::resume(const std::string& folder) {
+  Journal journal(folder, 0);
+  journal.cut_off_unfinished_line();
+  return journal;
+}
+
+Journal::Journal(const std::string& folder, int flags)
+    : path_(journal_path(folder)), file_(open_file(path_, O_RDWR | O_APPEND | flags)) {
+  if (!file_.is_open()) fail_with_errno(path_, "cannot write to this file");
+  // Where the file system knows no locks, two writers go unnoticed.
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail(path_, "is being written by another process");
+}
+
+size_t Journal::cut_off_unfinished_line() {
+  const std::string text = read_file(path_);
+  const size_t last_break = text.rfind('\n');
+  const size_t whole = last_break == std::string::npos ? 0 : last_break + 1;
+  if (whole < text.size() && ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
+    fail_with_errno(path_, "cannot cut off its unfinished last line");
+  return whole;
+}
+
+void Journal::append(const Json& entry) {
+  if (!write_all(file_.get(), dump_json(entry) + "\n") || fsync(file_.get()) != 0)
+    fail_late(path_, "cannot write to the journal");
+}
+
+std::vector<Json> Journal::read(const std::string& folder) {
+  const std::string path = journal_path(folder);
+  const std::string text = read_file(path);
+  std::vector<Json> entries;
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    Json entry = Json::parse(text.substr(begin, end - begin), nullptr, false);
+    if (!entry.is_object())
+      fail(path + ":" + std::to_string(entries.size() + 1), "this line is not a JSON object");
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace convscope

@@ -1,0 +1,68 @@
+// The files of a result folder: results.json, results.csv, benchmark.json; and the journal they are made
+// from. Whatever moment the program is killed at, each of the first three is the old one or the new one,
+// whole, and the journal holds every entry whose append() returned.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/record/file_descriptor.hpp"
+#include "bench/record/result.hpp"
+
+namespace convscope {
+
+inline constexpr int kSchemaVersion = 2;
+inline constexpr int kOldestSchemaVersion = 1;  // its records lack the sampling rule
+
+// Everything in results.json.
+struct ResultFile {
+  std::vector<std::string> argv;
+  nlohmann::ordered_json config;       // the suites as run, overrides applied
+  nlohmann::ordered_json environment;  // machine, versions, flags, commit, start and end time
+  std::vector<Ceilings> ceilings;
+  std::vector<ResultRecord> records;
+  int schema_version = kSchemaVersion;  // of the file that was read; version kSchemaVersion is written
+};
+
+// Writes results.json and results.csv, each atomically; makes the folder. Throws as write_file_atomically.
+void write_results(const std::string& folder, const ResultFile& file);
+
+// Reads a folder's results.json, or the file itself, plain or compressed by xz, of any schema version; what
+// an old one lacks has its initial value. Throws UsageError that names the file and the place when it is
+// missing, is not JSON, has an unknown schema version or a foreign shape.
+ResultFile read_results(const std::string& path);
+
+// Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's
+// words: UsageError where no file can be made, std::runtime_error where the disk does not take it.
+void write_file_atomically(const std::string& path, std::string_view text);
+
+// Append-only, one JSON object a line: {"kind": "run"|"record"|"benchmark", ...}. Every append is one write
+// and an fsync. While it is open, no other process can open it.
+class Journal {
+ public:
+  // The folder's journal.jsonl, new: makes both where they are missing. One without a whole line is as good
+  // as new. Throws UsageError when it holds a run, another process has it open, or it cannot be written.
+  static Journal begin(const std::string& folder);
+  // The journal that is there, to append to. A last line that a kill cut short is cut off, so that the next
+  // entry has a line of its own. Throws UsageError when there is none, another process has it open, or it
+  // cannot be written.
+  static Journal resume(const std::string& folder);
+
+  // Throws std::runtime_error when the disk does not take it.
+  void append(const nlohmann::ordered_json& entry);
+
+  // Every whole entry; a last line that a kill cut short is left out. Throws UsageError when there is no
+  // journal.
+  static std::vector<nlohmann::ordered_json> read(const std::string& folder);
+
+ private:
+  Journal(const std::string& folder, int flags);
+  size_t cut_off_unfinished_line();  // returns the bytes that are left
+
+  std::string path_;
+  FileDescriptor file_;
+};
+
+}  // namespace convscope

@@ -1,0 +1,34 @@
+// Numbers and problems as a person reads them: "14.3 GFLOP", "3.0 MiB", "54.21", "N16 C96 27x27 -> K256 5x5
+// pad 2". For tables and sentences only; files hold exact values (bench/record/columns).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/core/problem.hpp"
+
+namespace convscope {
+
+// Four significant digits, or as many decimals as `like` would get, so that an interval lines up with its
+// median.
+std::string milliseconds_text(double seconds);
+std::string milliseconds_text(double seconds, double like);
+
+// "14.3 GFLOP"; 0 is "0 FLOP".
+std::string flops_text(double flops);
+// "3.0 MiB", "512 B".
+std::string bytes_text(double bytes);
+// "45 s", "3m05s", "2h10m".
+std::string duration_text(double seconds);
+
+// Batch, channels, image, filter; then stride, pad, dilation and groups where they are not 1, 0, 1 and 1.
+std::string problem_words(const ConvProblem& problem);
+
+// "a, b, c"
+std::string comma_list(const std::vector<std::string>& words);
+
+// Ids as a person reads many of them: three or more neighbours that differ in a part that is a number, which
+// counts up by 1, become one, as "cudnn.engine.{0..127}.cuda".
+std::vector<std::string> shortened(const std::vector<std::string>& ids);
+
+}  // namespace convscope
