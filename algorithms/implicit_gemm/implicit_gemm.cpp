@@ -52,10 +52,6 @@ class Row : public Algorithm {
                                       launchers_(device.info().kind));
   }
 
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return implicit_gemm::operations(problem);
-  }
-
  private:
   AlgorithmInfo info_;
   Launchers (*launchers_)(DeviceKind);
@@ -131,10 +127,6 @@ class Hopper final : public Algorithm {
       return std::make_unique<HopperFilterPlan>(problem, gradient_work(problem, options.workspace_cap),
                                                 launchers);
     return std::make_unique<HopperPlan>(problem, hopper_work(problem), launchers);
-  }
-
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return hopper_operations(problem);
   }
 
  private:

@@ -5,14 +5,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
+#include <vector>
 
 #include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
+#include "algorithms/implicit_gemm/plain.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
+#include "bench/verify/reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope::implicit_gemm {
@@ -243,6 +249,35 @@ TEST(IndexMaps, PhasesOfTheStrideSkipTheZeros) {
   }
   EXPECT_EQ(rows, 2 * 24 * 24);
   EXPECT_EQ(2 * multiply_adds, problem.nominal_flops());
+}
+
+// Tensors of small whole numbers, in the order input, filter, output.
+std::array<std::vector<float>, 3> whole_numbers(const ConvProblem& problem) {
+  std::mt19937 random(11);
+  std::array<std::vector<float>, 3> tensors;
+  for (Role role : kRoles)
+    for (int64_t i = 0; i < problem.elements(role); ++i)
+      tensors[static_cast<size_t>(role)].push_back(static_cast<float>(static_cast<int>(random() % 9) - 4));
+  return tensors;
+}
+
+TEST(PlainProduct, IsTheConvolutionInEveryPassAndLayout) {
+  for (const ConvProblem& problem : problems(kShapes, MathMode::fp32)) {
+    SCOPED_TRACE(to_line(problem));
+    const auto [input, filter, output] = whole_numbers(problem);
+    const Role role = written_role(problem.pass);
+    const float* a = problem.pass == Pass::backward_data ? output.data() : input.data();
+    const float* b = problem.pass == Pass::backward_filter ? output.data() : filter.data();
+    std::vector<float> written(static_cast<size_t>(problem.elements(role)), std::nanf(""));
+    for (const IndexMap& map : index_maps(problem)) plain_product(map, a, b, written.data());
+    const TensorShape shape = problem.shape(role);
+    for (int64_t i = 0; i < shape.size[0]; ++i)
+      for (int64_t j = 0; j < shape.size[1]; ++j)
+        for (int64_t y = 0; y < shape.size[2]; ++y)
+          for (int64_t x = 0; x < shape.size[3]; ++x)
+            ASSERT_EQ(written[static_cast<size_t>(shape.offset(i, j, y, x))],
+                      reference_element(problem, input.data(), filter.data(), output.data(), {i, j, y, x}));
+  }
 }
 
 }  // namespace

@@ -35,31 +35,30 @@ std::vector<Product> products(const ConvProblem& problem, const Choice& choice, 
   return all;
 }
 
-OperationCount operations(const ConvProblem& problem) {
-  const Choice choice = choice_for(problem);
-  // Multiplications of one pair of elements of the ring.
-  const int times = choice.paired ? 2 : problem.math == MathMode::tf32x3 ? 3 : 1;
-  OperationCount count;
-  count.bytes = static_cast<double>(problem.total_bytes());
-  for (const Product& product : products(problem, choice, INT64_MAX)) {
-    const IndexMap& map = product.map;
-    const Tile& tile = product.cut.tile;
-    count.product_flops += 2.0 * times * rounded_up(map.rows, tile.rows) *
-                           rounded_up(map.columns, tile.columns) * rounded_up(map.depth, choice.depth) *
-                           map.groups;
-    count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.cut.splits));
-  }
-  return count;
-}
-
 GemmPlan::GemmPlan(const ConvProblem& problem, std::vector<Product> products, const Launchers& launchers)
-    : pass_(problem.pass), products_(std::move(products)), launchers_(launchers) {}
+    : problem_(problem), products_(std::move(products)), launchers_(launchers) {}
 
 int64_t GemmPlan::workspace_bytes() const {
   int64_t elements = 0;
   for (const Product& product : products_)
     elements = std::max(elements, partial_elements(product.map, product.cut.splits));
   return elements * static_cast<int64_t>(sizeof(float));
+}
+
+std::optional<OperationCount> GemmPlan::operations() const {
+  const int depth = problem_.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
+  OperationCount count;
+  count.bytes = static_cast<double>(problem_.total_bytes());
+  for (const Product& product : products_) {
+    const IndexMap& map = product.map;
+    const Tile& tile = product.cut.tile;
+    // Multiplications per pair of elements in shared memory.
+    const int times = product.paired ? 2 : product.math == MathMode::tf32x3 ? 3 : 1;
+    count.product_flops += 2.0 * times * rounded_up(map.rows, tile.rows) *
+                           rounded_up(map.columns, tile.columns) * rounded_up(map.depth, depth) * map.groups;
+    count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.cut.splits));
+  }
+  return count;
 }
 
 std::string GemmPlan::implementation() const {
@@ -75,8 +74,8 @@ std::string GemmPlan::implementation() const {
 
 void GemmPlan::run(const ConvArgs& args, Queue& queue) {
   Tensors tensors{args.input, args.filter, args.output, nullptr};
-  if (pass_ == Pass::backward_data) tensors = {args.output, args.filter, args.input, nullptr};
-  if (pass_ == Pass::backward_filter) tensors = {args.input, args.output, args.filter, nullptr};
+  if (problem_.pass == Pass::backward_data) tensors = {args.output, args.filter, args.input, nullptr};
+  if (problem_.pass == Pass::backward_filter) tensors = {args.input, args.output, args.filter, nullptr};
   for (const Product& product : products_) {
     const bool split = product.cut.splits > 1;
     tensors.partials = split ? static_cast<float*>(args.workspace) : nullptr;

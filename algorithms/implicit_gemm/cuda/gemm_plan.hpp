@@ -23,19 +23,18 @@ Choice choice_for(const ConvProblem& problem);
 // The products of a problem, with partial sums that fit into `workspace_bytes`.
 std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes);
 
-// Padding to whole tiles included.
-OperationCount operations(const ConvProblem& problem);
-
 class GemmPlan final : public Plan {
  public:
   GemmPlan(const ConvProblem& problem, std::vector<Product> products, const Launchers& launchers);
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  // Padding to whole tiles included; 3xtf32 counts each of its three products.
+  std::optional<OperationCount> operations() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
-  Pass pass_;
+  ConvProblem problem_;
   std::vector<Product> products_;
   Launchers launchers_;
 };

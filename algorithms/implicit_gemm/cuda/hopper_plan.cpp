@@ -15,39 +15,10 @@ std::string describe(const HopperTile& tile, const Box& box) {
          text(box.height) + " pixels of " + text(box.images) + (box.images == 1 ? " image" : " images");
 }
 
-OperationCount gradient_operations(const ConvProblem& problem) {
-  const GradientWork work = gradient_work(problem, INT64_MAX);
-  const BoxedGradient& product = work.product;
-  OperationCount count;
-  count.bytes = static_cast<double>(problem.total_bytes()) + moved_bytes(work.input) +
-                moved_bytes(work.output) + 2.0 * static_cast<double>(partial_bytes(product));
-  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.box) * kWgmmaPixels);
-  count.product_flops =
-      2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
-  return count;
-}
-
 }  // namespace
 
-OperationCount hopper_operations(const ConvProblem& problem) {
-  if (problem.pass == Pass::backward_filter) return gradient_operations(problem);
-  const HopperWork work = hopper_work(problem);
-  const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(problem.math));
-  OperationCount count;
-  count.bytes =
-      static_cast<double>(problem.total_bytes()) + moved_bytes(work.image) + moved_bytes(work.filter);
-  for (const BoxedProduct& product : work.products) {
-    const auto depth =
-        static_cast<double>(product.taps_down * product.taps_across * rounded_up(product.channels, step));
-    const auto rows = static_cast<double>(boxes(product) * product.tile.rows);
-    const auto columns = static_cast<double>(rounded_up(product.columns, product.tile.columns));
-    count.product_flops += 2.0 * rows * columns * depth * product.groups;
-  }
-  return count;
-}
-
 HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers)
-    : pass_(problem.pass), work_(std::move(work)), launchers_(launchers) {}
+    : problem_(problem), work_(std::move(work)), launchers_(launchers) {}
 
 int64_t HopperPlan::workspace_bytes() const {
   return implicit_gemm::workspace_bytes(work_.filter) + implicit_gemm::workspace_bytes(work_.image);
@@ -68,6 +39,21 @@ std::string HopperPlan::implementation() const {
   return text + describe(work_.products.front().tile, work_.products.front().box);
 }
 
+std::optional<OperationCount> HopperPlan::operations() const {
+  const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(problem_.math));
+  OperationCount count;
+  count.bytes =
+      static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.image) + moved_bytes(work_.filter);
+  for (const BoxedProduct& product : work_.products) {
+    const auto depth =
+        static_cast<double>(product.taps_down * product.taps_across * rounded_up(product.channels, step));
+    const auto rows = static_cast<double>(boxes(product) * product.tile.rows);
+    const auto columns = static_cast<double>(rounded_up(product.columns, product.tile.columns));
+    count.product_flops += 2.0 * rows * columns * depth * product.groups;
+  }
+  return count;
+}
+
 bool HopperPlan::has_prepare() const {
   return work_.filter.has_value();
 }
@@ -80,7 +66,7 @@ void HopperPlan::prepare(const ConvArgs& args, Queue& queue) {
 }
 
 void HopperPlan::run(const ConvArgs& args, Queue& queue) {
-  const bool forward = pass_ == Pass::forward;
+  const bool forward = problem_.pass == Pass::forward;
   Tensors tensors{forward ? args.input : args.output, args.filter, forward ? args.output : args.input};
   if (work_.filter) tensors.b = packed_filter(args);
   if (work_.image) {
@@ -110,6 +96,17 @@ std::string HopperFilterPlan::implementation() const {
     text = (work_.input ? "input" : "gradient") + (" repacked, " + text);
   if (work_.product.splits > 1) text += ", depth in " + std::to_string(work_.product.splits) + " parts";
   return text;
+}
+
+std::optional<OperationCount> HopperFilterPlan::operations() const {
+  const BoxedGradient& product = work_.product;
+  OperationCount count;
+  count.bytes = static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.input) +
+                moved_bytes(work_.output) + 2.0 * static_cast<double>(partial_bytes(product));
+  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.box) * kWgmmaPixels);
+  count.product_flops =
+      2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
+  return count;
 }
 
 const void* HopperFilterPlan::repacked(const std::optional<Repack>& repack, const void* from, void* to,

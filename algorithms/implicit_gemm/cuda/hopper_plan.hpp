@@ -7,9 +7,6 @@
 
 namespace convscope::implicit_gemm {
 
-// Rows and columns of whole tiles, depth of whole wgmma steps; repacking and partial sums add bytes.
-OperationCount hopper_operations(const ConvProblem& problem);
-
 // Forward and backward-data: one product or one for each phase of the stride.
 class HopperPlan final : public Plan {
  public:
@@ -17,6 +14,8 @@ class HopperPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  // Rows and columns of whole tiles, depth of whole wgmma steps; repacking and partial sums add bytes.
+  std::optional<OperationCount> operations() const override;
   bool has_prepare() const override;
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -25,7 +24,7 @@ class HopperPlan final : public Plan {
   void* packed_filter(const ConvArgs& args) const;
   void* packed_image(const ConvArgs& args) const;
 
-  Pass pass_;
+  ConvProblem problem_;
   HopperWork work_;
   HopperLaunchers launchers_;
 };
@@ -37,6 +36,8 @@ class HopperFilterPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  // Rows and columns of whole tiles, depth of whole wgmma steps; repacking and partial sums add bytes.
+  std::optional<OperationCount> operations() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:

@@ -9,6 +9,7 @@
 
 #include <type_traits>
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/implicit_gemm/cuda/hopper_launchers.hpp"
 #include "bench/device/kernel/hopper.hpp"
 
@@ -107,6 +108,7 @@ struct Consumer {
     for (int i = 0; i < Shape::kRowTiles; ++i)
       wgmma<typename Shape::Element, Shape::kColumns, Shape::kMajor>(sums[i], a + i * slab + step * next,
                                                                      b + step * next, 1);
+    tally_product(2 * Steps * Shape::kRows * Shape::kColumns * Shape::kStep / Shape::kConsumerThreads);
     wgmma_commit_group();
     wgmma_wait_group<1>();
     // The products of the stage before are done now, in all lanes.

@@ -8,6 +8,7 @@
 // in shared memory, decoded by all threads at once, one entry each, a while before it is needed.
 #pragma once
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/implicit_gemm/cuda/product.hpp"
 #include "bench/device/kernel/kernel.hpp"
 

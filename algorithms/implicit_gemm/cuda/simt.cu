@@ -48,6 +48,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
       for (int i = 0; i < 8; ++i) UNROLL
       for (int j = 0; j < 4 * kQuads; ++j) sums[i][j] += left[i] * right[j];
     }
+    tally_product(2 * 8 * 4 * kQuads * Shape::kDepth);
   });
 
   // Only now, so that the loop has its registers.

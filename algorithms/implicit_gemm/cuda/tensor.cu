@@ -170,6 +170,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::
       multiply_tile_freshly<Shape, Math>(sums, left, right);
     else
       multiply_tile<Shape, Math>(sums, left, right);
+    constexpr int kTimes = Math::kExact ? 3 : Math::kPaired ? 2 : 1;
+    tally_product(2 * kTimes * Shape::kRows * Shape::kColumns * Shape::kDepth / Shape::kThreads);
   });
 
   // Only now, so that the loop has its registers.
