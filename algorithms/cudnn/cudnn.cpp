@@ -1,5 +1,5 @@
-// The rows: what they are and what they refuse before cuDNN is asked. The library itself is behind
-// library.hpp; start at add_cudnn.
+// The variants of cuDNN: what they are and what they refuse before the library is asked, which is behind
+// library.hpp. Start at add_cudnn.
 #include "algorithms/cudnn/cudnn.hpp"
 
 #include <algorithm>
@@ -38,14 +38,9 @@ std::optional<int> legacy_index(Pass pass, std::string_view algorithm) {
 
 namespace {
 
-// Those that multiply as the definition does; what the others do cuDNN does not say.
-bool is_gemm(const Row& row) {
-  return row.choice == Choice::forced && row.algorithm.ends_with("GEMM");
-}
-
-class CudnnRow final : public Algorithm {
+class CudnnAlgorithm final : public Algorithm {
  public:
-  CudnnRow(const Row& row, AlgorithmInfo info) : row_(row), info_(std::move(info)) {}
+  CudnnAlgorithm(const Variant& variant, AlgorithmInfo info) : variant_(variant), info_(std::move(info)) {}
 
   const AlgorithmInfo& info() const override { return info_; }
 
@@ -61,34 +56,29 @@ class CudnnRow final : public Algorithm {
         problem.math == MathMode::tf32 && off != nullptr && std::string_view(off) == "0")
       return Support::no(Reason::unsupported_math,
                          "math tf32: NVIDIA_TF32_OVERRIDE=0 in the environment makes cuDNN compute in FP32");
-    if (row_.choice == Choice::forced && !legacy_index(problem.pass, row_.algorithm))
+    if (variant_.choice == Choice::forced && !legacy_index(problem.pass, variant_.algorithm))
       return Support::no(Reason::unsupported_pass, "pass " + std::string(name(problem.pass)) +
                                                        ": cuDNN has no algorithm " +
-                                                       std::string(row_.algorithm) + " in it");
-    if (const std::string defect = cudnn::defect(); !defect.empty())
-      return Support::no(Reason::library_missing, defect);
+                                                       std::string(variant_.algorithm) + " in it");
+    if (const std::string why = cudnn::unusable_because(); !why.empty())
+      return Support::no(Reason::library_missing, why);
     return Support::yes();
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    return make_plan(row_, problem, device, options);
-  }
-
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    if (!is_gemm(row_)) return std::nullopt;
-    return OperationCount{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+    return make_plan(variant_, problem, device, options);
   }
 
   // Whatever is not a GEMM may be Winograd, of which the largest tile of cuDNN is 13x13.
-  double error_growth(const ConvProblem&) const override { return is_gemm(row_) ? 1.0 : 16.0; }
+  double error_growth(const ConvProblem&) const override { return is_gemm(variant_) ? 1.0 : 16.0; }
 
  private:
-  Row row_;
+  Variant variant_;
   AlgorithmInfo info_;
 };
 
-void add(Registry& registry, const Row& row, const std::string& word, const std::string& summary,
+void add(Registry& registry, const Variant& variant, const std::string& word, const std::string& summary,
          const std::string& version) {
   AlgorithmInfo info;
   info.id = "cudnn." + word + ".cuda";
@@ -97,19 +87,19 @@ void add(Registry& registry, const Row& row, const std::string& word, const std:
   info.version = version;
   info.device = DeviceKind::cuda;
   info.summary = summary;
-  info.exact_on_integers = is_gemm(row);
+  info.exact_on_integers = is_gemm(variant);
   info.emulated = false;
-  info.on_request = row.choice == Choice::engine;
-  registry.add(std::make_unique<CudnnRow>(row, std::move(info)));
+  info.on_request = variant.choice == Choice::engine;
+  registry.add(std::make_unique<CudnnAlgorithm>(variant, std::move(info)));
 }
 
-struct NamedRow {
-  Row row;
+struct NamedVariant {
+  Variant variant;
   const char* word;
   const char* summary;
 };
 
-constexpr NamedRow kRows[] = {
+constexpr NamedVariant kVariants[] = {
     {{Choice::forced, "IMPLICIT_GEMM"}, "implicit_gemm", "its IMPLICIT_GEMM, forced"},
     {{Choice::forced, "IMPLICIT_PRECOMP_GEMM"}, "implicit_precomp_gemm", "its IMPLICIT_PRECOMP_GEMM, forced"},
     {{Choice::forced, "GEMM"}, "gemm", "its GEMM, forced"},
@@ -137,9 +127,9 @@ constexpr NamedRow kRows[] = {
 
 void add_cudnn(Registry& registry) {
   const std::string version = cudnn::version();
-  for (const cudnn::NamedRow& named : cudnn::kRows)
-    cudnn::add(registry, named.row, named.word, named.summary, version);
-  for (int engine = 0; engine < cudnn::kEngineRows; ++engine)
+  for (const cudnn::NamedVariant& named : cudnn::kVariants)
+    cudnn::add(registry, named.variant, named.word, named.summary, version);
+  for (int engine = 0; engine < cudnn::kEngineVariants; ++engine)
     cudnn::add(registry, {cudnn::Choice::engine, "", engine}, "engine." + std::to_string(engine),
                "one engine of its operation graph", version);
 }

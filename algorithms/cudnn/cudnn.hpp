@@ -1,5 +1,5 @@
-// The rows of NVIDIA's cuDNN: each of its algorithms forced, each of its engines, and each way of letting it
-// choose. See README.md.
+// The variants of NVIDIA's cuDNN: each of its algorithms forced, each of its engines, and each way of letting
+// it choose. See README.md.
 #pragma once
 
 #include "bench/algorithm/registry.hpp"

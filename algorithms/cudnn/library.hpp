@@ -1,6 +1,6 @@
-// What the rows of this folder need from cuDNN. backend/ implements it where the build has cuDNN's headers
+// What the variants need from cuDNN. backend/ implements it where the build has cuDNN's headers
 // and CUDA, unavailable/ elsewhere; CMake picks one of them, and nothing outside backend/ includes a header
-// of cuDNN. The library itself is loaded at run time, when a row first needs it.
+// of cuDNN. The library itself is loaded at run time, when a variant first needs it.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 namespace convscope::cudnn {
 
 // Why cuDNN cannot be used here; empty where it can.
-std::string defect();
+std::string unusable_because();
 
 // "9.19.0"; empty where there is no cuDNN or no GPU to use it on, which saves loading it.
 std::string version();
 
 // Asks cuDNN, with its time and its words in the plan's answer(). Throws Refused where it takes the problem
-// in no way that the row allows, std::bad_alloc, or DeviceError with its words.
-std::unique_ptr<Plan> make_plan(const Row& row, const ConvProblem& problem, Device& device,
+// in no way that the variant allows, std::bad_alloc, or DeviceError with its words.
+std::unique_ptr<Plan> make_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                 const PlanOptions& options);
 
 }  // namespace convscope::cudnn

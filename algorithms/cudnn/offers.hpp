@@ -1,4 +1,4 @@
-// Which of cuDNN's offers becomes the row. Pure functions over what it said, tested on recorded answers;
+// Which of cuDNN's offers runs. Pure functions over what it said, tested on recorded answers;
 // nothing here calls cuDNN.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace convscope::cudnn {
 
-// Why an engine or algorithm with these notes may not be a row of this math mode, or an empty string. fp32 is
+// Why an engine or algorithm with these notes may not run in this math mode, or an empty string. fp32 is
 // strict: no tensor core, nothing narrower than f32 in operands or sums. tf32 allows tensor cores. All modes
 // promise sums in f32.
 std::string contradiction(MathMode math, std::span<const std::string> notes);

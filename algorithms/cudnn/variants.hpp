@@ -1,4 +1,4 @@
-// What a row of this folder asks cuDNN for. Plain data, in builds with cuDNN and without.
+// A variant: what cuDNN is asked for. Plain data, in builds with cuDNN and without.
 #pragma once
 
 #include <optional>
@@ -20,15 +20,20 @@ enum class Choice {
   engine     // one engine of the graph API
 };
 
-struct Row {
+struct Variant {
   Choice choice = Choice::forced;
   std::string_view algorithm;  // of `forced`: "FFT_TILING"
   int engine = 0;              // of `engine`: its global index
   bool transposed = false;     // in the other layout, with transforms there and back
 };
 
-// Engines beyond this have no row; planning the last one's fails, with the number that there are.
-inline constexpr int kEngineRows = 128;
+// Engines beyond this have no variant; planning the last one's fails, with the number that there are.
+inline constexpr int kEngineVariants = 128;
+
+// Whether it multiplies as often as the definition does; of the others cuDNN does not say.
+inline bool is_gemm(const Variant& variant) {
+  return variant.choice == Choice::forced && variant.algorithm.ends_with("GEMM");
+}
 
 // Times that cudnn.find asks, for its agreement with itself.
 inline constexpr int kFindRepeats = 5;

@@ -1,4 +1,4 @@
-// What the rows of this folder need from oneDNN. backend/ implements it with the library, unavailable/
+// What the variants need from oneDNN. backend/ implements it with the library, unavailable/
 // without, and CMake picks one of them; nothing outside backend/ includes a header of oneDNN.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace convscope::onednn {
 
-// Which of oneDNN's convolutions a row asks for.
+// Which of oneDNN's convolutions a variant asks for.
 enum class Method { automatic, direct, winograd, gemm };
 
 // Version and threading runtime, "2.6.3 OpenMP"; empty when oneDNN is missing.
@@ -22,9 +22,5 @@ Support supports(Method method, const ConvProblem& problem);
 // Throws std::bad_alloc or std::runtime_error with oneDNN's own words. The plan is for the number of OpenMP
 // threads that is set when it is made.
 std::unique_ptr<Plan> make_plan(Method method, const ConvProblem& problem);
-
-// Bytes of the tensors in oneDNN's own layouts where those differ from the user's, each written once and read
-// once by the reorders and the convolution. Only for supported problems; throws as make_plan().
-int64_t reorder_bytes(Method method, const ConvProblem& problem);
 
 }  // namespace convscope::onednn

@@ -1,9 +1,8 @@
-// The four rows of oneDNN: what they are and what they refuse before the library is asked. The library itself
-// is behind library.hpp; start at add_onednn.
+// The four variants of oneDNN: what they are and what they refuse before the library is asked. The library
+// itself is behind library.hpp; start at add_onednn.
 #include "algorithms/onednn/onednn.hpp"
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "algorithms/onednn/library.hpp"
@@ -22,23 +21,14 @@ class OneDnn final : public Algorithm {
   Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
     if (problem.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(problem.math)) + ": this row computes in fp32 only");
+                         "math " + std::string(name(problem.math)) + ": this variant computes in fp32 only");
     if (problem.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: this row takes nchw and nhwc");
+      return Support::no(Reason::unsupported_layout, "layout chwn: this variant takes nchw and nhwc");
     return onednn::supports(method_, problem);
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
     return onednn::make_plan(method_, problem);
-  }
-
-  // oneDNN does not tell which tiles a Winograd implementation has, nor how often `auto` multiplies. The two
-  // others multiply what the definition does; what GEMM writes to its column buffers is not known.
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    if (method_ == Method::automatic || method_ == Method::winograd) return std::nullopt;
-    return OperationCount{
-        problem.nominal_flops(), 0,
-        static_cast<double>(problem.total_bytes() + onednn::reorder_bytes(method_, problem))};
   }
 
   // oneDNN's Winograd is F(4x4,3x3) or F(2x2,3x3); `automatic` may choose it.

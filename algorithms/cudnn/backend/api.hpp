@@ -3,7 +3,7 @@
 //
 // NVIDIA's header library cudnn-frontend is not used: loaded dynamically it brings a second CUDA runtime into
 // the program, and its graph interface filters engines by their numerical notes without telling them, which a
-// row is to name.
+// variant is to name.
 #pragma once
 
 #include <cudnn.h>

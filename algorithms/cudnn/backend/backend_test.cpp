@@ -1,5 +1,5 @@
 // What of cuDNN can be called without a GPU: its descriptors. Everything behind cudnnCreate() needs one; with
-// one, a small problem runs through every kind of row.
+// one, a small problem runs through every kind of variant.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::vector<ConvProblem> problems() {
 class Cudnn : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string why = defect(); !why.empty()) {
+    if (const std::string why = unusable_because(); !why.empty()) {
       EXPECT_THAT(why, AnyOf(HasSubstr("libcudnn.so.9 was not found"), HasSubstr("cuDNN 9 is needed")));
       GTEST_SKIP() << why;
     }
@@ -90,7 +90,7 @@ TEST_F(Cudnn, PlansEveryRowUpToTheDevice) {
           << algorithm->info().id << ": " << to_line(problem);
       ++planned;
     }
-  EXPECT_GT(planned, 9 * kEngineRows);
+  EXPECT_GT(planned, 9 * kEngineVariants);
 }
 
 TEST_F(Cudnn, RefusesToTransposeUnderACapThatTheTensorsAloneExceed) {
@@ -158,7 +158,7 @@ class CudnnOnAGpu : public ::testing::Test {
   void SetUp() override {
     if (const std::string why = cuda::device_defect(); !why.empty())
       GTEST_SKIP() << "no CUDA device: " << why;
-    if (const std::string why = defect(); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = unusable_because(); !why.empty()) GTEST_SKIP() << why;
     add_cudnn(registry_);
     device_ = cuda::make_device({});
   }

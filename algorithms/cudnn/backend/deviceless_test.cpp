@@ -35,7 +35,7 @@ constexpr const char* kConv2 = "n=128 c=96 hw=27x27 k=256 rs=5x5 pad=2x2";  // o
 class CudnnWithoutADevice : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string why = defect(); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = unusable_because(); !why.empty()) GTEST_SKIP() << why;
     try {
       target_ = Target::with_properties(kH200);
     } catch (const std::exception& error) {

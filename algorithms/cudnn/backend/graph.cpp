@@ -17,7 +17,7 @@
 namespace convscope::cudnn {
 namespace {
 
-// Every tensor of a row starts on a cache line at least.
+// Every tensor of a problem starts on a cache line at least.
 constexpr int64_t kAlignment = 16;
 
 // Combinations of knobs that are tried for each that is asked for: many are none that an engine has.

@@ -178,8 +178,8 @@ class Candidates {
   std::vector<std::optional<ExecutionPlan>> plans_;
 };
 
-std::string question(const Row& row) {
-  switch (row.choice) {
+std::string question(const Variant& variant) {
+  switch (variant.choice) {
     case Choice::heur_a:
       return "CUDNN_HEUR_MODE_A";
     case Choice::heur_b:
@@ -189,7 +189,7 @@ std::string question(const Row& row) {
     case Choice::autotune:
       return "CUDNN_HEUR_MODE_A, B and FALLBACK, each plan timed";
     default:
-      return fmt::format("engine {}", row.engine);
+      return fmt::format("engine {}", variant.engine);
   }
 }
 
@@ -208,11 +208,11 @@ std::vector<cudnnBackendHeurMode_t> modes(Choice choice) {
 
 // Rows are a fixed list, engines are not: none may be missing without a word.
 void check_engine_count(const ConvolutionGraph& graph, int engine) {
-  if (engine == kEngineRows - 1 && graph.engine_count() > kEngineRows)
+  if (engine == kEngineVariants - 1 && graph.engine_count() > kEngineVariants)
     throw DeviceError(
-        fmt::format("cuDNN's graph has {} engines, this program rows for {}: raise kEngineRows "
+        fmt::format("cuDNN's graph has {} engines, this program has variants for {}: raise kEngineVariants "
                     "in algorithms/cudnn/variants.hpp",
-                    graph.engine_count(), kEngineRows));
+                    graph.engine_count(), kEngineVariants));
 }
 
 // What the modes name, in their order. A mode that fails is an error only if no other answers.
@@ -241,27 +241,27 @@ std::vector<EngineConfig> single(EngineConfig config) {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_graph_plan(const Row& row, const ConvProblem& problem, Device& device,
+std::unique_ptr<Plan> make_graph_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                       const PlanOptions& options) {
   const Handle handle = shared_handle();
   LibraryAnswer answer;
-  answer.asked = question(row);
+  answer.asked = question(variant);
   Stopwatch watch;
   const ConvolutionGraph graph(problem, handle.get());
   answer.descriptor_seconds = watch.lap();
 
   Candidates candidates(problem, handle);
-  if (row.choice == Choice::engine) {
-    check_engine_count(graph, row.engine);
-    candidates.add(single(graph.engine(row.engine)));
-    candidates.add(graph.knob_variants(row.engine, static_cast<size_t>(options.knobs)));
+  if (variant.choice == Choice::engine) {
+    check_engine_count(graph, variant.engine);
+    candidates.add(single(graph.engine(variant.engine)));
+    candidates.add(graph.knob_variants(variant.engine, static_cast<size_t>(options.knobs)));
   } else {
-    candidates.add(ranked(graph, modes(row.choice)));
+    candidates.add(ranked(graph, modes(variant.choice)));
   }
   answer.heuristic_seconds = watch.lap();
 
-  const bool has_variants = row.choice == Choice::engine && candidates.offers.size() > 1;
-  if (row.choice == Choice::autotune || has_variants) {
+  const bool has_variants = variant.choice == Choice::engine && candidates.offers.size() > 1;
+  if (variant.choice == Choice::autotune || has_variants) {
     candidates.time_all(device, options);
     const auto chosen = fastest_that_fits(candidates.offers, options.workspace_cap);
     return candidates.plan_of(chosen, std::move(answer), options.workspace_cap);

@@ -15,12 +15,17 @@ namespace {
 
 class LegacyPlan final : public AnsweredPlan {
  public:
-  LegacyPlan(Handle handle, LegacyConvolution convolution, MathMode math, LibraryAnswer answer)
+  LegacyPlan(Handle handle, LegacyConvolution convolution, const ConvProblem& problem, bool is_gemm,
+             LibraryAnswer answer)
       : AnsweredPlan(std::move(handle), std::move(answer)),
         convolution_(std::move(convolution)),
-        math_(math) {}
+        math_(problem.math) {
+    if (is_gemm) operations_ = {problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  }
 
   std::string implementation() const override { return name_in(math_, chosen()); }
+
+  std::optional<OperationCount> operations() const override { return operations_; }
 
   void run(const ConvArgs& args, Queue& queue) override {
     use_queue(handle(), queue);
@@ -30,9 +35,10 @@ class LegacyPlan final : public AnsweredPlan {
  private:
   LegacyConvolution convolution_;
   MathMode math_;
+  std::optional<OperationCount> operations_;
 };
 
-// cuDNN's own words on what it was asked, for the row.
+// cuDNN's own words on what it was asked, for the record.
 std::string question(Choice choice, Pass pass) {
   const char* middle = pass == Pass::forward         ? "Forward"
                        : pass == Pass::backward_data ? "BackwardData"
@@ -68,18 +74,18 @@ size_t best_offer(LibraryAnswer& answer, LegacyConvolution& convolution, cudnnHa
 
 }  // namespace
 
-std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& problem,
+std::unique_ptr<Plan> make_legacy_plan(const Variant& variant, const ConvProblem& problem,
                                        const PlanOptions& options) {
   const Handle handle = shared_handle();
   LibraryAnswer answer;
-  answer.asked = question(row.choice, problem.pass);
+  answer.asked = question(variant.choice, problem.pass);
   Stopwatch watch;
   LegacyConvolution convolution(problem);
   answer.descriptor_seconds = watch.lap();
   const auto best = [&] {
     return best_offer(answer, convolution, handle.get(), problem.math, options.workspace_cap);
   };
-  if (row.choice == Choice::find) {
+  if (variant.choice == Choice::find) {
     std::vector<LibraryAnswer> found;
     for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
       options.show_life();
@@ -94,13 +100,15 @@ std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& proble
     answer.offers = usual.offers;
     answer.chosen = usual.chosen;
   } else {
-    answer.offers = row.choice == Choice::get ? convolution.get(handle.get())
-                                              : forced_offers(problem.math, std::string(row.algorithm));
+    answer.offers = variant.choice == Choice::get
+                        ? convolution.get(handle.get())
+                        : forced_offers(problem.math, std::string(variant.algorithm));
     answer.heuristic_seconds = watch.lap();
     answer.chosen = best();
   }
   convolution.choose(answer.offers[static_cast<size_t>(*answer.chosen)]);
-  return std::make_unique<LegacyPlan>(handle, std::move(convolution), problem.math, std::move(answer));
+  return std::make_unique<LegacyPlan>(handle, std::move(convolution), problem, is_gemm(variant),
+                                      std::move(answer));
 }
 
 }  // namespace convscope::cudnn

@@ -31,20 +31,22 @@ void use_queue(const Handle& handle, Queue& queue) {
         "cudnnSetStream");
 }
 
-std::string defect() {
+std::string unusable_because() {
   return api().defect;
 }
 
 std::string version() {
-  if (!cuda::device_defect().empty() || !defect().empty()) return "";
+  if (!cuda::device_defect().empty() || !unusable_because().empty()) return "";
   return version_text(api().version());
 }
 
-std::unique_ptr<Plan> make_plan(const Row& row, const ConvProblem& problem, Device& device,
+std::unique_ptr<Plan> make_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                 const PlanOptions& options) {
-  if (row.transposed) return make_transposed_plan(row, problem, device, options);
-  const bool legacy = row.choice == Choice::forced || row.choice == Choice::get || row.choice == Choice::find;
-  return legacy ? make_legacy_plan(row, problem, options) : make_graph_plan(row, problem, device, options);
+  if (variant.transposed) return make_transposed_plan(variant, problem, device, options);
+  const bool legacy =
+      variant.choice == Choice::forced || variant.choice == Choice::get || variant.choice == Choice::find;
+  return legacy ? make_legacy_plan(variant, problem, options)
+                : make_graph_plan(variant, problem, device, options);
 }
 
 }  // namespace convscope::cudnn

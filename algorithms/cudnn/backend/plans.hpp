@@ -11,7 +11,7 @@
 
 namespace convscope::cudnn {
 
-// What every plan of an answer has in common: the row is the offer that was chosen.
+// What every plan of an answer has in common: what runs is the offer that was chosen.
 class AnsweredPlan : public Plan {
  public:
   AnsweredPlan(Handle handle, LibraryAnswer answer)
@@ -30,13 +30,13 @@ class AnsweredPlan : public Plan {
   LibraryAnswer answer_;
 };
 
-std::unique_ptr<Plan> make_legacy_plan(const Row& row, const ConvProblem& problem,
+std::unique_ptr<Plan> make_legacy_plan(const Variant& variant, const ConvProblem& problem,
                                        const PlanOptions& options);
-std::unique_ptr<Plan> make_graph_plan(const Row& row, const ConvProblem& problem, Device& device,
+std::unique_ptr<Plan> make_graph_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                       const PlanOptions& options);
-// The row's choice in the other of the layouts NCHW and NHWC, as TensorFlow of 2017 did: all three tensors
-// are transformed by cuDNN.
-std::unique_ptr<Plan> make_transposed_plan(const Row& row, const ConvProblem& problem, Device& device,
+// The variant's choice in the other of the layouts NCHW and NHWC, as TensorFlow of 2017 did: all three
+// tensors are transformed by cuDNN.
+std::unique_ptr<Plan> make_transposed_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                            const PlanOptions& options);
 
 // Sets the stream that the next calls work on.

@@ -87,12 +87,12 @@ class TransposedPlan final : public Plan {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_transposed_plan(const Row& row, const ConvProblem& problem, Device& device,
+std::unique_ptr<Plan> make_transposed_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                            const PlanOptions& options) {
   ConvProblem inner_problem = problem;
   inner_problem.layout = problem.layout == Layout::nhwc ? Layout::nchw : Layout::nhwc;
-  Row inner_row = row;
-  inner_row.transposed = false;
+  Variant inner_variant = variant;
+  inner_variant.transposed = false;
   PlanOptions inner_options = options;
   for (Role role : kRoles) inner_options.workspace_cap -= aligned_bytes(problem, role);
   if (inner_options.workspace_cap < 0)
@@ -101,7 +101,7 @@ std::unique_ptr<Plan> make_transposed_plan(const Row& row, const ConvProblem& pr
                               options.workspace_cap - inner_options.workspace_cap, options.workspace_cap));
   try {
     return std::make_unique<TransposedPlan>(problem, inner_problem,
-                                            make_plan(inner_row, inner_problem, device, inner_options));
+                                            make_plan(inner_variant, inner_problem, device, inner_options));
   } catch (const Refused& refusal) {
     if (refusal.reason() != Reason::workspace_over_cap) throw;
     const std::string why = fmt::format("{} beside {} bytes of transposed tensors", refusal.what(),

@@ -1,4 +1,4 @@
-// library.hpp where the build has no CUDA or no headers of cuDNN: every row is listed and refuses.
+// library.hpp where the build has no CUDA or no headers of cuDNN: every variant is listed and refuses.
 #include "algorithms/cudnn/library.hpp"
 
 #include "bench/device/device_error.hpp"
@@ -12,7 +12,7 @@ constexpr const char* kMissing =
 
 }  // namespace
 
-std::string defect() {
+std::string unusable_because() {
   return kMissing;
 }
 
@@ -20,7 +20,7 @@ std::string version() {
   return "";
 }
 
-std::unique_ptr<Plan> make_plan(const Row&, const ConvProblem&, Device&, const PlanOptions&) {
+std::unique_ptr<Plan> make_plan(const Variant&, const ConvProblem&, Device&, const PlanOptions&) {
   throw DeviceError(kMissing);
 }
 

@@ -64,39 +64,17 @@ Support supports(Method method, const ConvProblem& problem) {
   }
 }
 
-namespace {
-
-// use(engine, implementation) for the implementation that oneDNN chooses; its errors in our words.
-template <typename Use>
-auto with_choice(Method method, const ConvProblem& problem, const Use& use) {
+std::unique_ptr<Plan> make_plan(Method method, const ConvProblem& problem) {
   try {
     const dnnl::engine engine = open_engine();
     const Choice choice = choose(method, problem, engine);
-    return use(engine, choice.implementation);
+    return std::make_unique<ConvolutionPlan>(engine, problem, method, choice.implementation);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw std::runtime_error(words(error));
   } catch (const NoImplementation& refusal) {
     throw std::runtime_error(words(method, refusal));
   }
-}
-
-}  // namespace
-
-std::unique_ptr<Plan> make_plan(Method method, const ConvProblem& problem) {
-  return with_choice(method, problem, [&](const auto& engine, const auto& chosen) -> std::unique_ptr<Plan> {
-    return std::make_unique<ConvolutionPlan>(engine, problem, chosen);
-  });
-}
-
-int64_t reorder_bytes(Method method, const ConvProblem& problem) {
-  return with_choice(method, problem, [&](const auto&, const auto& chosen) {
-    int64_t bytes = 0;
-    for (Role role : kRoles)
-      if (const auto own = own_descriptor(chosen, problem.pass, role); own != user_descriptor(problem, role))
-        bytes += 2 * static_cast<int64_t>(own.get_size());
-    return bytes;
-  });
 }
 
 }  // namespace convscope::onednn

@@ -72,15 +72,26 @@ void Step::execute(const dnnl::stream& stream) const {
                              ")");
 }
 
-ConvolutionPlan::ConvolutionPlan(const dnnl::engine& engine, const ConvProblem& problem,
+ConvolutionPlan::ConvolutionPlan(const dnnl::engine& engine, const ConvProblem& problem, Method method,
                                  const dnnl::primitive_desc& chosen)
-    : engine_(engine), stream_(engine), memories_(engine), implementation_(chosen.impl_info_str()) {
+    : problem_(problem),
+      method_(method),
+      engine_(engine),
+      stream_(engine),
+      memories_(engine),
+      implementation_(chosen.impl_info_str()) {
   std::vector<dnnl_exec_arg_t> arguments;
   for (Role role : kRoles)
     arguments.push_back({argument(problem.pass, role), add_operand(problem, chosen, role)});
   if (const auto scratch = chosen.scratchpad_desc(); scratch.get_size() > 0)
     arguments.push_back({DNNL_ARG_SCRATCHPAD, memories_.add_scratch(scratch)});
   convolution_.emplace_back(dnnl::primitive(chosen.get()), std::move(arguments));
+}
+
+std::optional<OperationCount> ConvolutionPlan::operations() const {
+  if (method_ == Method::automatic || method_ == Method::winograd) return {};
+  return OperationCount{problem_.nominal_flops(), 0,
+                        static_cast<double>(problem_.total_bytes() + 2 * reordered_bytes_)};
 }
 
 std::vector<Step>& ConvolutionPlan::reorders_of(Role role, Pass pass) {
@@ -94,6 +105,7 @@ dnnl_memory_t ConvolutionPlan::add_operand(const ConvProblem& problem, const dnn
   const Tensor user_tensor{user, memories_.add_user(role, user)};
   if (user == own) return user_tensor.memory;
   const Tensor own_tensor{own, memories_.add_own(own)};
+  reordered_bytes_ += static_cast<int64_t>(own.get_size());
   ConvProblem dense = problem;
   dense.layout = Layout::nchw;
   const bool written = role == written_role(problem.pass);

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "algorithms/onednn/library.hpp"
 #include "bench/algorithm/algorithm.hpp"
 
 namespace convscope::onednn {
@@ -56,10 +58,14 @@ class Step {
 class ConvolutionPlan final : public Plan {
  public:
   // Throws dnnl::error.
-  ConvolutionPlan(const dnnl::engine& engine, const ConvProblem& problem, const dnnl::primitive_desc& chosen);
+  ConvolutionPlan(const dnnl::engine& engine, const ConvProblem& problem, Method method,
+                  const dnnl::primitive_desc& chosen);
 
   int64_t workspace_bytes() const override { return memories_.workspace_bytes(); }
   std::string implementation() const override { return implementation_; }
+  // Of direct and GEMM the definition's multiply-adds, and the reordered tensors written once and read once;
+  // GEMM's column buffers are not known. oneDNN does not say how often `auto` and Winograd multiply.
+  std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return !filter_reorder_.empty(); }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -78,6 +84,9 @@ class ConvolutionPlan final : public Plan {
   Step reorder(const Tensor& from, const Tensor& to);
   void execute(const std::vector<Step>& steps, Phase phase, Queue& queue) const;
 
+  ConvProblem problem_;
+  Method method_;
+  int64_t reordered_bytes_ = 0;  // of all tensors in oneDNN's own layouts
   dnnl::engine engine_;
   dnnl::stream stream_;
   Memories memories_;

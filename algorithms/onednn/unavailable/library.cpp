@@ -1,4 +1,4 @@
-// library.hpp when the build found no oneDNN: every row is listed and refuses.
+// library.hpp when the build found no oneDNN: every variant is listed and refuses.
 #include "algorithms/onednn/library.hpp"
 
 #include <stdexcept>
@@ -22,10 +22,6 @@ Support supports(Method, const ConvProblem&) {
 }
 
 std::unique_ptr<Plan> make_plan(Method, const ConvProblem&) {
-  throw std::runtime_error(kMissing);
-}
-
-int64_t reorder_bytes(Method, const ConvProblem&) {
   throw std::runtime_error(kMissing);
 }
 

@@ -1,4 +1,4 @@
-// The rows of a build without oneDNN.
+// The variants in a build without oneDNN.
 #include <gtest/gtest.h>
 
 #include "algorithms/onednn/onednn.hpp"
