@@ -31,6 +31,8 @@ constexpr const char* kShapes[] = {
     "n=1 c=128 hw=6x6 k=96 rs=3x3 pad=1x1",
 };
 constexpr int64_t kCaps[] = {0, 256 << 10, INT64_MAX};
+// Of the many plans of a row on the emulator, which takes seconds for some: prime to passes, layouts and caps.
+constexpr int kEveryEmulated = 11;
 
 // What prepare() and run() of the plan tallied.
 Tally tally_of(Plan& plan, const ConvProblem& problem, Device& device) {
@@ -54,7 +56,7 @@ TEST_P(Counts, AreThoseOfTheScheduleThatRuns) {
   CpuDevice cpu;
   EmulatorDevice emulator;
   const bool on_cpu = algorithm.info().device == DeviceKind::cpu;
-  int planned = 0;
+  int planned = 0, turn = 0;
   for (const char* shape : kShapes)
     for (Pass pass : kPasses)
       for (Layout layout : kLayouts)
