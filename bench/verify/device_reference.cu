@@ -1,5 +1,6 @@
-// Legend: n c h w input, k c r s filter (c within its group), n k p q output. Nothing is staged or reused:
-// this is the definition, and it need only be much faster than the CPU.
+// Legend: n c h w input, k c r s filter (c within its group), n k p q output. Nothing is staged in shared
+// memory: it need only be much faster than the CPU. Thread blocks and grid follow from the number of outputs
+// alone.
 #include <algorithm>
 
 #include "bench/device/kernel/kernel.hpp"
