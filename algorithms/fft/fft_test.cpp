@@ -105,7 +105,7 @@ class Fft : public testing::TestWithParam<const char*> {
       p.filter = {up_to(1, 11), up_to(1, 11)};
       if (up_to(0, 1) == 0) p.stride = {up_to(1, 4), up_to(1, 4)};
       p.pad = {up_to(0, 3), up_to(0, 3)};
-      if (!defect(p) && algorithm().supports(p, device_.info())) return p;
+      if (!validate(p) && algorithm().supports(p, device_.info())) return p;
     }
   }
 

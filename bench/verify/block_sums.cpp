@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bench/core/random.hpp"
+#include "bench/core/rounding.hpp"
 #include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
@@ -40,7 +41,7 @@ BlockSums::BlockSums(const ConvProblem& problem, int64_t block, uint64_t seed)
     : problem_(problem),
       block_(block),
       per_group_(channels_per_group(problem)),
-      folded_per_group_((per_group_ + block - 1) / block),
+      folded_per_group_(ceil_div(per_group_, block)),
       signs_(static_cast<size_t>(std::max(problem.in_channels, problem.out_channels))) {
   folded_problem_ = fold(problem, folded_per_group_);
   for (size_t channel = 0; channel < signs_.size(); ++channel)

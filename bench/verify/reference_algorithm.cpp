@@ -102,11 +102,9 @@ class DeviceReferenceAlgorithm final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
-    if (storage_type(problem.math) != DataType::f32)
-      return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(problem.math)) +
-                             ": the reference on a GPU reads tensors that are stored in FP32 only");
-    return Support::yes();
+    return require(storage_type(problem.math) == DataType::f32, Reason::unsupported_math,
+                   "math " + std::string(name(problem.math)) +
+                       ": the reference on a GPU reads tensors that are stored in FP32 only");
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
