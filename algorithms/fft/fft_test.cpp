@@ -17,7 +17,7 @@
 #include "algorithms/fft/cpu/transforms.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 namespace {
@@ -107,7 +107,7 @@ class Fft : public testing::TestWithParam<const char*> {
       p.filter = {up_to(1, 11), up_to(1, 11)};
       if (up_to(0, 1) == 0) p.stride = {up_to(1, 4), up_to(1, 4)};
       p.pad = {up_to(0, 3), up_to(0, 3)};
-      if (!defect(p) && algorithm().supports(p, device_.info())) return p;
+      if (!validate(p) && algorithm().supports(p, device_.info())) return p;
     }
   }
 

@@ -124,7 +124,7 @@ void fields(Visitor& field, Is<Health> auto& health) {
   field("load_after", health.load_after);
   field("clock_mhz", health.clock_mhz);
   field.added("core_share", health.core_share);
-  field.added("signal_seconds", health.signal_seconds);
+  field.added("signal_seconds", health.core_to_core_latency_seconds);
   field.added("power_watts", health.power_watts);
   field.added("temperature_celsius", health.temperature_celsius);
   field.added("throttle_reasons", health.throttle_reasons);
@@ -142,7 +142,7 @@ void fields(Visitor& field, Is<Ceilings> auto& ceilings) {
   field("copy_bytes", ceilings.copy_bytes);
   field("read_bytes", ceilings.read_bytes);
   field("cache_read_bytes", ceilings.cache_read_bytes);
-  field.added("signal_seconds", ceilings.signal_seconds);
+  field.added("signal_seconds", ceilings.core_to_core_latency_seconds);
   field.added("tf32_flops", ceilings.tf32_flops);
   field.added("bf16_flops", ceilings.bf16_flops);
   field.added("fp16_flops", ceilings.fp16_flops);

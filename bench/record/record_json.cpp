@@ -1,6 +1,7 @@
 #include "bench/record/record_json.hpp"
 
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -93,18 +94,17 @@ void decode(const Json& json, bool& value, const std::string& place) {
   value = json.get<bool>();
 }
 void decode(const Json& json, double& value, const std::string& place) {
-  if (!json.is_number() && !json.is_null()) foreign(json, place, "a number or null");
+  const bool fits = json.is_null() || (json.is_number() && json.get<double>() >= 0);
+  if (!fits) foreign(json, place, "a number from 0 or null");
   value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 template <std::integral T>
 void decode(const Json& json, T& value, const std::string& place) {
-  const bool fits = json.is_number_unsigned()  ? std::in_range<T>(json.get<uint64_t>())
-                    : json.is_number_integer() ? std::in_range<T>(json.get<int64_t>())
-                                               : false;
+  // One that is made in the program may be signed in memory and positive.
+  const bool fits = json.is_number_integer() && (json.is_number_unsigned() || json.get<int64_t>() >= 0) &&
+                    std::in_range<T>(json.get<uint64_t>());
   if (!fits)
-    foreign(json, place,
-            "a whole number from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
-                std::to_string(std::numeric_limits<T>::max()));
+    foreign(json, place, "a whole number from 0 to " + std::to_string(std::numeric_limits<T>::max()));
   value = json.get<T>();
 }
 void decode(const Json& json, ConvProblem& problem, const std::string& place) {
@@ -189,6 +189,11 @@ void decode_object(const Json& json, T& part, const std::string& place) {
   if (!json.is_object()) foreign(json, place, "an object");
   Reader reader{json, place};
   fields(reader, part);
+  if constexpr (std::same_as<T, LibraryAnswer>) {
+    const auto offers = static_cast<int64_t>(part.offers.size());
+    if (part.chosen && *part.chosen >= offers)
+      foreign(*part.chosen, place + "/chosen", "null or an index below " + std::to_string(offers));
+  }
 }
 
 template <typename T>
@@ -241,6 +246,12 @@ Json to_json(const Ceilings& ceilings) {
 }
 Ceilings ceilings_from_json(const Json& json) {
   return decoded<Ceilings>(json);
+}
+Json to_json(const OperationCount& count) {
+  return encode_object(count);
+}
+OperationCount operations_from_json(const Json& json) {
+  return decoded<OperationCount>(json);
 }
 Json to_json(const DeviceInfo& device) {
   return encode_object(device);

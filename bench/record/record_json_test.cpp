@@ -185,10 +185,29 @@ TEST(RecordJson, NamesThePlaceOfAForeignShape) {
   EXPECT_THAT(error_of(changed("/note", 3)), HasSubstr("/note: expected text"));
   EXPECT_THAT(error_of(changed("/health/throttled", 0)), HasSubstr("true or false"));
   EXPECT_THAT(error_of(changed("/time/full/samples_seconds/1", "x")),
-              AllOf(HasSubstr("/time/full/samples_seconds/1"), HasSubstr("a number or null")));
+              AllOf(HasSubstr("/time/full/samples_seconds/1"), HasSubstr("a number from 0 or null")));
   EXPECT_THAT(error_of(changed("/time/phase_seconds", Json::array())), HasSubstr("/time/phase_seconds"));
   EXPECT_THAT(error_of(changed("/time/phase_seconds", Json::object())),
               HasSubstr("/time/phase_seconds/prepare"));
+}
+
+TEST(RecordJson, RefusesNumbersOutOfRangeByTheFieldsName) {
+  EXPECT_THAT(error_of(changed("/time/full/median_seconds", -0.001)),
+              AllOf(HasSubstr("/time/full/median_seconds"), HasSubstr("from 0"), HasSubstr("-0.001")));
+  EXPECT_THAT(error_of(changed("/time/full/samples_seconds/0", -1)),
+              HasSubstr("/time/full/samples_seconds/0"));
+  EXPECT_THAT(error_of(changed("/time/phase_seconds/layout", -1e-9)),
+              HasSubstr("/time/phase_seconds/layout"));
+  EXPECT_THAT(error_of(changed("/time/plan_seconds", "NaN")),
+              AllOf(HasSubstr("/time/plan_seconds"), HasSubstr("\"NaN\"")));
+  EXPECT_THAT(error_of(changed("/accuracy/relative_l2", -1)), HasSubstr("/accuracy/relative_l2"));
+  EXPECT_THAT(error_of(changed("/accuracy/checked_outputs", -1)), HasSubstr("/accuracy/checked_outputs"));
+  EXPECT_THAT(error_of(changed("/workspace_bytes", -4)),
+              HasSubstr("/workspace_bytes: expected a whole number"));
+  EXPECT_THAT(error_of(changed("/ceilings/fma_flops", true)), HasSubstr("/ceilings/fma_flops"));
+  EXPECT_THAT(error_of(changed("/answer/chosen", 2)),
+              AllOf(HasSubstr("/answer/chosen"), HasSubstr("below 2"), HasSubstr("found 2")));
+  EXPECT_EQ(error_of(changed("/time/full/median_seconds", 0)), "");
 }
 
 TEST(RecordJson, DumpsBytesThatAreNotText) {

@@ -12,9 +12,22 @@
 #include "bench/core/algorithm_info.hpp"
 #include "bench/core/device_info.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
+
+// How many samples a candidate gets, and how long it may take. The initial values are the documented
+// defaults, written here and nowhere else: configs, tasks, measuring and records all hold one. When a series
+// stops under it is bench/measure/stop_rule.
+struct SamplingRule {
+  double time_limit_seconds = 15;  // per candidate, warm-up included
+  int64_t min_samples = 10;
+  int64_t max_samples = 200;
+  double confidence_width = 0.005;  // stop when the median's 95% interval is within this share of it
+  bool repeat = false;              // --aa: a second series of every candidate
+  double stage_limit_seconds = 0;   // of one stage of one candidate; 0: bench/runner/stage_limits derives it
+
+  bool operator==(const SamplingRule&) const = default;
+};
 
 // Exactly one per candidate. Only `measured` can be best.
 enum class Outcome {
@@ -81,7 +94,7 @@ struct Health {
   // Of a CPU, likewise: the threads' multiply-add rate over the best one, and the time a cache line takes
   // from one to the next.
   std::optional<double> core_share;
-  std::optional<double> signal_seconds;
+  std::optional<double> core_to_core_latency_seconds;
   std::optional<double> power_watts;           // likewise, of a GPU
   std::optional<double> temperature_celsius;   // the highest over the samples, of a GPU
   std::string throttle_reasons;                // all that the driver named while measuring, with commas
@@ -127,5 +140,10 @@ struct ResultRecord {
   Health health;
   Ceilings ceilings;  // of this device and thread count
 };
+
+// The outcome that follows from a reason; `is_timed` decides where the reason is none.
+Outcome outcome_of(Reason reason, bool is_timed);
+// Sets the outcome, the reason and the note of a record whose `time` is set if it was timed.
+void settle(ResultRecord& record, Reason reason, std::string note);
 
 }  // namespace convscope

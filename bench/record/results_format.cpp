@@ -68,7 +68,7 @@ ResultRecord complete_record() {
   time.full.samples = {0.5};
   time.inference = time.kernel = time.single = time.repeat = time.full;
   time.phase_seconds.fill(0.5);
-  record.health.clock_mhz = record.health.core_share = record.health.signal_seconds =
+  record.health.clock_mhz = record.health.core_share = record.health.core_to_core_latency_seconds =
       record.health.involuntary_switches = 0.5;
   record.health.power_watts = record.health.temperature_celsius = 0.5;
   return record;

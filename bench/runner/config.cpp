@@ -190,7 +190,7 @@ void check_suite(const Suite& suite) {
     for (int64_t batch : batches_of(suite.layers[i], suite)) {
       ConvProblem problem = suite.layers[i].shape;
       problem.batch = batch;
-      if (const auto fault = defect(problem))
+      if (const auto fault = validate(problem))
         throw UsageError(fmt::format("{}: at /layers/{}: layer \"{}\" at batch {}: {}", suite.file, i,
                                      suite.layers[i].name, batch, *fault));
     }

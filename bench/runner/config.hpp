@@ -14,7 +14,6 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/record/result.hpp"
-#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
 

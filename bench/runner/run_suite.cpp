@@ -75,8 +75,7 @@ class SuiteRun {
   const Ceilings* find_ceilings(DeviceId device, int threads) const;
   bool measure_missing_ceilings(const std::vector<GroupTask>& tasks);
   Ceilings ceilings_of(const CaseKey& key) const;
-  void record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
-              const std::string& note);
+  void record(const GroupTask& task, const std::string& algorithm, Reason reason, const std::string& note);
   void leave_out(GroupTask& task);
   bool run_task(GroupTask task, RunDevice& device);
   void finish_group(const GroupTask& task);
@@ -133,14 +132,12 @@ Ceilings SuiteRun::ceilings_of(const CaseKey& key) const {
 }
 
 // The row of a candidate that was not run.
-void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
+void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Reason reason,
                       const std::string& note) {
   const CaseKey& key = task.group.common;
   ResultRecord record = blank_record(task, registry_.find(algorithm)->info(),
                                      devices_.at(key.device_id()).info, ceilings_of(key));
-  record.outcome = outcome;
-  record.reason = reason;
-  record.note = note;
+  settle(record, reason, note);
   log_.add(record);
   observer_.candidate_ends(record);
 }
@@ -148,7 +145,7 @@ void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Outco
 void SuiteRun::leave_out(GroupTask& task) {
   std::erase_if(task.group.algorithms, [&](const std::string& id) {
     const auto why = why_left_out(log_.records(), id, task.group.common.device);
-    if (why) record(task, id, Outcome::unsupported, Reason::left_out_after_failures, *why);
+    if (why) record(task, id, Reason::left_out_after_failures, *why);
     return why.has_value();
   });
 }
@@ -188,7 +185,7 @@ void SuiteRun::finish_group(const GroupTask& task) {
 void SuiteRun::settle_without_worker(RunDevice& device) {
   for (const auto& [task, why] : std::exchange(device.without_worker, {})) {
     for (const std::string& id : task.group.algorithms)
-      record(task, id, Outcome::failed, Reason::failed, "no worker could begin, tried twice: " + why);
+      record(task, id, Reason::failed, "no worker could begin, tried twice: " + why);
     finish_group(task);
   }
 }

@@ -1,7 +1,6 @@
 #include "bench/runner/stage_limits.hpp"
 
 #include <algorithm>
-#include <exception>
 
 namespace convscope {
 namespace {
@@ -49,16 +48,9 @@ const StageLimit& StageLimits::of(Stage stage) const {
   return stage == Stage::plan ? plan : stage == Stage::measure ? measure : verify;
 }
 
-RunWork work_of(const Algorithm& algorithm, const ConvProblem& problem, const DeviceInfo& device) {
-  RunWork work{problem.nominal_flops(), static_cast<double>(problem.total_bytes())};
-  try {
-    if (!algorithm.supports(problem, device)) return work;
-    const OperationCount count = algorithm.operations(problem).value_or(OperationCount{});
-    work.flops = std::max(work.flops, count.executed_flops());
-    work.bytes = std::max(work.bytes, count.bytes + count.cached_bytes);
-  } catch (const std::exception&) {  // its row will say so
-  }
-  return work;
+RunWork work_of(const ConvProblem& problem, const OperationCount& planned) {
+  return {std::max(problem.nominal_flops(), planned.executed_flops()),
+          std::max(static_cast<double>(problem.total_bytes()), planned.bytes + planned.cached_bytes)};
 }
 
 StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/algorithm/algorithm.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope::testing {
 

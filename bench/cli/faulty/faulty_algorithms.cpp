@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/device/device_error.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 namespace {

@@ -1,5 +1,7 @@
-// The seven loops themselves, for any mix of f32 and f64 tensors (the checksums of block_sums.hpp need f64
-// operands). Users call reference.hpp. Legend: n c h w input, k c r s filter (c within its group), n k p q
+// FastReference: single elements of the definition (reference.hpp) in f64, by loops over just the taps that
+// lie inside the tensors, whose ranges it derives by division. What verification expects comes from here; a
+// test holds it against the definition element by element. Any mix of f32 and f64 tensors: the checksums of
+// block_sums.hpp have f64 operands. Legend: n c h w input, k c r s filter (c within its group), n k p q
 // output.
 #pragma once
 
@@ -53,9 +55,9 @@ struct InsideRange {
 };
 
 template <typename Input, typename Filter, typename Output>
-class ReferenceLoops {
+class FastReference {
  public:
-  ReferenceLoops(const ConvProblem& problem, const Input* input, const Filter* filter, const Output* output)
+  FastReference(const ConvProblem& problem, const Input* input, const Filter* filter, const Output* output)
       : problem_(problem),
         x_(problem.shape(Role::input)),
         f_(problem.shape(Role::filter)),
@@ -137,5 +139,12 @@ class ReferenceLoops {
   const Filter* filter_;
   const Output* output_;
 };
+
+// The element at a logical index of the tensor that the pass writes: (n, c, h, w) for activations, (k, c, r,
+// s) for filters. From f32 tensors in the problem's layout; the pointer to the written one is ignored.
+inline double reference_element(const ConvProblem& problem, const float* input, const float* filter,
+                                const float* output, const std::array<int64_t, 4>& index) {
+  return FastReference(problem, input, filter, output).at(index).value;
+}
 
 }  // namespace convscope
