@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <optional>
+#include <tuple>
+
 #include "algorithms/catalog.hpp"
 #include "algorithms/common/tally.hpp"
 #include "bench/device/buffer.hpp"

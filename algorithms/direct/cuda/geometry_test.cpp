@@ -1,4 +1,4 @@
-#include "algorithms/direct/cuda/axis_phase.hpp"
+#include "algorithms/direct/cuda/geometry.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ AxisSizes axis(int64_t input, int64_t filter, int64_t stride, int64_t pad, int64
   return {input, (input + 2 * pad - dilation * (filter - 1) - 1) / stride + 1, filter, stride, pad, dilation};
 }
 
-TEST(AxisPhases, JoinExactlyThePairsOfTheDefinition) {
+TEST(AxisResidues, JoinExactlyThePairsOfTheDefinition) {
   for (bool forward : {true, false})
     for (const AxisSizes& sizes : {axis(9, 3, 1, 1, 1), axis(10, 3, 2, 1, 1), axis(11, 5, 3, 2, 1),
                                    axis(13, 3, 2, 2, 2), axis(13, 4, 4, 3, 6), axis(2, 1, 3, 0, 1),
@@ -32,14 +32,18 @@ TEST(AxisPhases, JoinExactlyThePairsOfTheDefinition) {
       const int64_t read_size = forward ? sizes.input : sizes.output;
       std::map<std::pair<int64_t, int64_t>, int64_t> found;
       std::map<int64_t, int> written;
-      for (const AxisPhase& phase : axis_phases(sizes, forward))
-        for (int u = 0; u < phase.extent; ++u) {
-          const int at = phase.written_first + u * phase.written_step;
+      for (const AxisResidue& residue : axis_residues(sizes, forward))
+        for (int u = 0; u < residue.extent; ++u) {
+          const int at = residue.written_first + u * residue.written_step;
           ++written[at];
-          for (int i = 0; i < phase.taps; ++i) {
-            const int read = u * phase.read_step + phase.first_read + i * phase.read_tap_step;
-            if (read >= 0 && read < read_size) found[{at, read}] = phase.first_tap + i * phase.tap_step;
+          int inside = 0;
+          for (int i = 0; i < residue.taps; ++i) {
+            const int read = u * residue.read_step + residue.first_read + i * residue.read_tap_step;
+            if (read < 0 || read >= read_size) continue;
+            found[{at, read}] = residue.first_tap + i * residue.tap_step;
+            ++inside;
           }
+          EXPECT_EQ(taps_inside(residue, u, read_size), inside);
         }
       EXPECT_EQ(found, definition(sizes, forward));
       EXPECT_EQ(static_cast<int64_t>(written.size()), forward ? sizes.output : sizes.input);
@@ -47,11 +51,11 @@ TEST(AxisPhases, JoinExactlyThePairsOfTheDefinition) {
     }
 }
 
-TEST(AxisPhases, APhaseThatNoTapReachesHasNone) {
-  const auto phases = axis_phases(axis(7, 1, 2, 0, 1), false);
-  ASSERT_EQ(phases.size(), 2u);
-  EXPECT_EQ(phases[0].taps, 1);
-  EXPECT_EQ(phases[1].taps, 0);
+TEST(AxisResidues, AResidueThatNoTapReachesHasNone) {
+  const auto residues = axis_residues(axis(7, 1, 2, 0, 1), false);
+  ASSERT_EQ(residues.size(), 2u);
+  EXPECT_EQ(residues[0].taps, 1);
+  EXPECT_EQ(residues[1].taps, 0);
 }
 
 }  // namespace

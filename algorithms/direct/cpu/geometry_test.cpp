@@ -1,4 +1,4 @@
-#include "algorithms/direct/cpu/filter_chunks.hpp"
+#include "algorithms/direct/cpu/geometry.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,24 @@
 
 namespace convscope::direct {
 namespace {
+
+TEST(DirectGeometry, SplitsBackwardDataByResidueOfTheStride) {
+  ConvProblem problem = parse_problem("backward_data n=1 c=1 hw=9x9 k=1 rs=3x3 stride=2x2 pad=1x1");
+  const auto parts = correlations(problem);
+  ASSERT_EQ(parts.size(), 4u);
+  size_t taps = 0;
+  for (const auto& part : parts) taps += part.rows.taps.size() * part.columns.taps.size();
+  EXPECT_EQ(taps, 9u);
+}
+
+TEST(DirectGeometry, LeavesOutTapsOnPadding) {
+  const auto parts = correlations(parse_problem("n=1 c=1 hw=5x5 k=1 rs=3x3 pad=1x1"));
+  const auto& rows = parts.front().rows;
+  EXPECT_EQ(rows.taps_inside(0, 1).size(), 2);
+  EXPECT_EQ(rows.taps_inside(1, 2).size(), 3);
+  EXPECT_EQ(rows.taps_inside(4, 5).size(), 2);
+  EXPECT_EQ(rows.taps_inside(4, 5).begin, 0);
+}
 
 // 3 taps with padding 1 over 7 rows.
 Axis three_taps() {
@@ -22,14 +40,15 @@ TEST(FilterChunks, CoverEveryRowOfTheBatchOnceAndInOrder) {
   const Axis axis = three_taps();
   for (const int64_t images : {1, 2, 5})
     for (const int64_t slices : {1, 2, 3, 7})
-      for (const int64_t most : {1, 3, 7, 8, 14, 100}) {
-        SCOPED_TRACE(testing::Message() << images << " images, " << slices << " slices, " << most << " rows");
+      for (const int64_t max_rows : {1, 3, 7, 8, 14, 100}) {
+        SCOPED_TRACE(testing::Message()
+                     << images << " images, " << slices << " slices, " << max_rows << " rows");
         int64_t next = 0;
-        for (const auto& slice : sliced_chunks(axis, images, slices, most))
+        for (const auto& slice : sliced_chunks(axis, images, slices, max_rows))
           for (const Chunk& chunk : slice) {
             EXPECT_EQ(chunk.image * axis.count + chunk.rows.begin, next);
             EXPECT_TRUE(chunk.images == 1 || chunk.rows.size() == axis.count);
-            EXPECT_LE(chunk.images * chunk.rows.size(), most);
+            EXPECT_LE(chunk.images * chunk.rows.size(), max_rows);
             EXPECT_LE(chunk.rows.end, axis.count);
             next += chunk.images * chunk.rows.size();
           }
