@@ -53,7 +53,7 @@ inline constexpr std::array<Rational, 11> kPoints{
 // In two dimensions, whose growth multiplies, a ninth point breaks the accuracy gate. In one, twelve let the
 // terms of 7 taps grow 45-fold, eight in two dimensions those of 3x3 taps 46-fold.
 inline constexpr int kLargestAlpha = 8;
-inline constexpr int kLargestAlphaAlone = 12;
+inline constexpr int kLargestAlpha1d = 12;
 
 // The coefficients, lowest first, of the product of (x - p) over the first `points` points, one left out.
 template <int Length>

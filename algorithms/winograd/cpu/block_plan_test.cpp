@@ -63,7 +63,7 @@ TEST(BlockPlan, FitsBlocksIntoACacheOnlyWhereTheyOccupyTheThreads) {
         if (blocks.empty()) continue;
         expect_each_strip_once(images_of(batch, pixels), blocks);
         EXPECT_LE(blocks.front().strips(), 5);
-        EXPECT_TRUE(occupies(blocks, threads));
+        EXPECT_TRUE(keeps_threads_busy(blocks, threads));
       }
   EXPECT_EQ(cut_to_fit(images_of(16, 13), 27, 2).front().images, 8) << "3 strips an image";
   EXPECT_TRUE(cut_to_fit(images_of(1, 5), 9, 2).empty()) << "one strip for two threads";
