@@ -92,7 +92,7 @@ TEST(WinogradOperations, CountThePlanesOfThePlanThatTheCapLeaves) {
 }
 
 TEST(WinogradOperations, CountTheRowsOfFiltersThatEachBlockTransformsAgain) {
-  const ConvProblem problem = parse_problem("forward fp32 nchw n=9 c=165 hw=13x13 k=150 rs=3x3 pad=1x1");
+  const ConvProblem problem = parse_problem("forward fp32 nchw n=90 c=165 hw=13x13 k=150 rs=3x3 pad=1x1");
   const Geometry geometry = make_geometry(problem, kMixed);
   const auto half = make_half_transformed_plan(geometry, small_cpu(), {});
   ASSERT_NE(half, nullptr);

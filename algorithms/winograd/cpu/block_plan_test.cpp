@@ -127,7 +127,7 @@ TEST(BlockPlan, SharesTheBlocksWhereTheFiltersAreLarge) {
   };
   EXPECT_FALSE(own(24 * kMiB, kMiB).empty());
   EXPECT_TRUE(own(24 * kMiB + 1, kMiB).empty()) << "more than three times the planes of an image, a third of "
-                                                   "the shared cache holds no two";
+                                                   "the LLC holds no two";
   EXPECT_FALSE(own(3 * kMiB / 2, kMiB / 16).empty());
   EXPECT_TRUE(own(3 * kMiB / 2 + 1, kMiB / 16).empty()) << "more than three times an image's planes";
 }

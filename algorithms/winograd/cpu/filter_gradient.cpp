@@ -95,8 +95,8 @@ class FilterGradientPlan final : public Plan {
   int64_t together_;
   std::vector<Block> blocks_;
   int64_t slices_ = 1;
-  bool products_in_private_cache_ =
-      false;  // in the private caches: each thread has room for one unit of them
+  // Whether they fit there: each thread has room for one unit of them, which it inverts at once.
+  bool products_in_private_cache_ = false;
   ScratchPart scratch_;
   Arena arena_;
 };

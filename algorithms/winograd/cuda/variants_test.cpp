@@ -112,7 +112,7 @@ TEST_F(WinogradCuda, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
 // plane's sum runs over 2000 tiles and more. As one chain in registers the errors are above the limit.
 TEST_F(WinogradCuda, FilterGradientsOfManyTilesStayBelowTheGateAsPredicted) {
   struct Layer {
-    const char* row;
+    const char* variant;
     winograd::TileRule tiles;
     const char* shape;
   };
@@ -124,10 +124,10 @@ TEST_F(WinogradCuda, FilterGradientsOfManyTilesStayBelowTheGateAsPredicted) {
   };
   for (const Layer& layer : kLayers) {
     const ConvProblem problem = parse_problem(std::string("backward_filter fp32 ") + layer.shape);
-    SCOPED_TRACE(std::string(layer.row) + " on " + to_line(problem));
+    SCOPED_TRACE(std::string(layer.variant) + " on " + to_line(problem));
     EmulatorDevice device;
     const auto queue = device.make_queue();
-    const Algorithm& algorithm = variant(layer.row);
+    const Algorithm& algorithm = variant(layer.variant);
     DeviceInfo small;
     small.kind = DeviceKind::cuda;
     small.cores = 32;
