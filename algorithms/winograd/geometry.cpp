@@ -1,17 +1,15 @@
 #include "algorithms/winograd/geometry.hpp"
 
-#include <algorithm>
-
 namespace convscope::winograd {
 namespace {
 
 Axis make_axis(int64_t outputs, int64_t taps, int64_t other_taps, TileRule rule) {
   const int count = static_cast<int>(taps);
   return rule.size > 0 ? uniform_axis(outputs, count, rule.size)
-                       : even_axis(outputs, count, rule.larger_alone && other_taps == 1);
+                       : even_axis(outputs, count, rule.larger_in_1d && other_taps == 1);
 }
 
-// The unit-stride pixels of the gradient of x along one dimension. Pixel i of phase f is element
+// The unit-stride pixels of the gradient of x along one dimension. Pixel i of residue f is element
 // i * step + f - pad; the first pixels may be all padding and are left out.
 struct GradientPixels {
   int64_t skipped = 0, count = 0;
@@ -23,9 +21,9 @@ GradientPixels gradient_pixels(int64_t size, int64_t pad, int64_t step) {
 
 }  // namespace
 
-Phases::Range Geometry::phases_in(int i, int j) const {
+Residues::Range Geometry::residues_in(int i, int j) const {
   const bool forward = problem.pass == Pass::forward;
-  return image.phases.present(forward && i == 0, forward && j == 0);
+  return image.residues.present(forward && i == 0, forward && j == 0);
 }
 
 std::string Geometry::describe() const {
@@ -39,7 +37,7 @@ Geometry make_geometry(const ConvProblem& problem, TileRule rule) {
                   split_stride(problem.filter, problem.stride), problem.pad};
   result.signal = {
       problem.shape(Role::output), problem.out_channels_per_group(), split_stride({1, 1}, {1, 1}), {0, 0}};
-  const Extent2 taps = result.image.phases.taps;
+  const Extent2 taps = result.image.residues.taps;
   Extent2 outputs = problem.output();
   if (problem.pass == Pass::backward_data) {
     // x' = sum over q of y'[i - q] w[q] with the taps reversed: pixel i reads y' from i - (taps - 1) on.
@@ -53,33 +51,6 @@ Geometry make_geometry(const ConvProblem& problem, TileRule rule) {
   result.h = make_axis(outputs.h, taps.h, taps.w, rule);
   result.w = make_axis(outputs.w, taps.w, taps.h, rule);
   return result;
-}
-
-int64_t Block::strips_with(const Geometry& geometry, int point_h) const {
-  return std::clamp<int64_t>(geometry.h.tiles_with(point_h) - first_row, 0, rows) * images;
-}
-
-TileOrder::TileOrder(const Geometry& geometry, const Block& block)
-    : low_h_(geometry.h.alpha(geometry.h.tiles.back())),
-      low_w_(geometry.w.alpha(geometry.w.tiles.back())),
-      strips_(block.strips()),
-      high_(block.strips_with(geometry, geometry.points_h() - 1)),
-      columns_(geometry.tile_columns()),
-      wide_(geometry.w.tiles_with(geometry.points_w() - 1)) {}
-
-int64_t TileOrder::row(int64_t strip, int64_t column) const {
-  const int64_t low = strips_ - high_, narrow = columns_ - wide_;
-  const bool is_high = strip < high_;
-  const int64_t in_column = is_high ? high_ : low, at = is_high ? strip : strip - high_;
-  if (column < wide_) return (is_high ? low * wide_ : 0) + column * in_column + at;
-  return strips_ * wide_ + (is_high ? 0 : high_ * narrow) + (column - wide_) * in_column + at;
-}
-
-TileOrder::Range TileOrder::with(int point_h, int point_w) const {
-  const bool only_high = point_h >= low_h_, only_wide = point_w >= low_w_;
-  const int64_t begin = only_high ? (strips_ - high_) * wide_ : 0;
-  const int64_t narrow = only_wide ? 0 : (only_high ? high_ : strips_) * (columns_ - wide_);
-  return {begin, strips_ * wide_ + narrow - begin};
 }
 
 }  // namespace convscope::winograd

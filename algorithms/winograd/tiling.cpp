@@ -46,11 +46,11 @@ Axis even_tiles(int64_t outputs, int taps, int64_t largest) {
 
 }  // namespace
 
-Axis even_axis(int64_t outputs, int taps, bool alone) {
+Axis even_axis(int64_t outputs, int taps, bool in_1d) {
   if (taps == 1) return even_tiles(outputs, taps, 1);
   const Axis axis = even_tiles(outputs, taps, kLargestAlpha + 1 - taps);
-  if (!alone) return axis;
-  const Axis larger = even_tiles(outputs, taps, std::min(kLargestAlphaAlone + 1 - taps, kLargestAlpha));
+  if (!in_1d) return axis;
+  const Axis larger = even_tiles(outputs, taps, std::min(kLargestAlpha1d + 1 - taps, kLargestAlpha));
   return 4 * larger.points() <= 3 * axis.points() ? larger : axis;
 }
 
@@ -69,31 +69,31 @@ std::string describe(const Axis& axis) {
   return text;
 }
 
-// The order of the phases (short or long in h, in w) is such that each set that present() asks for is a
+// The order of the residues (short or long in h, in w) is such that each set that present() asks for is a
 // range: long-short, long-long, short-long, short-short.
-Phases split_stride(Extent2 filter, Extent2 stride) {
-  Phases phases;
-  phases.step = stride;
-  phases.taps = {(filter.h + stride.h - 1) / stride.h, (filter.w + stride.w - 1) / stride.w};
-  const auto is_long = [](int64_t phase, int64_t taps, int64_t step, int64_t longest) {
-    return (taps - phase + step - 1) / step == longest;
+Residues split_stride(Extent2 filter, Extent2 stride) {
+  Residues residues;
+  residues.step = stride;
+  residues.taps = {(filter.h + stride.h - 1) / stride.h, (filter.w + stride.w - 1) / stride.w};
+  const auto is_long = [](int64_t residue, int64_t taps, int64_t step, int64_t longest) {
+    return (taps - residue + step - 1) / step == longest;
   };
   const auto add = [&](bool long_h, bool long_w) {
     for (int64_t h = 0; h < stride.h; ++h)
       for (int64_t w = 0; w < stride.w; ++w)
-        if (is_long(h, filter.h, stride.h, phases.taps.h) == long_h &&
-            is_long(w, filter.w, stride.w, phases.taps.w) == long_w)
-          phases.offsets.push_back({h, w});
-    return static_cast<int64_t>(phases.offsets.size());
+        if (is_long(h, filter.h, stride.h, residues.taps.h) == long_h &&
+            is_long(w, filter.w, stride.w, residues.taps.w) == long_w)
+          residues.offsets.push_back({h, w});
+    return static_cast<int64_t>(residues.offsets.size());
   };
-  phases.long_from_ = add(true, false);
-  phases.long_in_both_end_ = add(true, true);
-  phases.long_in_w_end_ = add(false, true);
+  residues.long_from_ = add(true, false);
+  residues.long_in_both_end_ = add(true, true);
+  residues.long_in_w_end_ = add(false, true);
   add(false, false);
-  return phases;
+  return residues;
 }
 
-Phases::Range Phases::present(bool infinite_h, bool infinite_w) const {
+Residues::Range Residues::present(bool infinite_h, bool infinite_w) const {
   return {infinite_w ? long_from_ : 0, infinite_h   ? long_in_both_end_
                                        : infinite_w ? long_in_w_end_
                                                     : static_cast<int64_t>(offsets.size())};

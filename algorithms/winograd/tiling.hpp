@@ -1,5 +1,5 @@
-// How a convolution is cut for Winograd: each spatial dimension into output tiles, a stride into phases. Only
-// arithmetic on sizes; no tensors. Start at Axis and Phases.
+// How a convolution is cut for Winograd: each spatial dimension into output tiles, a stride into residues.
+// Only arithmetic on sizes; no tensors. Start at Axis and Residues.
 #pragma once
 
 #include <cstdint>
@@ -31,28 +31,29 @@ struct Axis {
 // Tiles of one size, the last one padded if it must be.
 Axis uniform_axis(int64_t outputs, int taps, int size);
 // The fewest tiles of at most the size that the accuracy allows, as equal as possible, nothing padded:
-// 13 = 5+4+4 for three taps. One tap a tile where there is nothing to save. `alone`: the filter has one tap
-// in the other dimension, and tiles may have kLargestAlphaAlone points where that saves a quarter of them.
-Axis even_axis(int64_t outputs, int taps, bool alone = false);
+// 13 = 5+4+4 for three taps. One tap a tile where there is nothing to save. `in_1d`: the filter has one tap
+// in the other dimension, and tiles may have kLargestAlpha1d points where that saves a quarter of them.
+Axis even_axis(int64_t outputs, int taps, bool in_1d = false);
 // "13=5+4+4", "27=6x4+3", "13=4+4+4+4-3" where 3 are padding.
 std::string describe(const Axis& axis);
 
-// A stride s splits the filter into s phases of every s-th tap, each a unit-stride convolution. All phases
-// are treated as having the taps of the longest; a phase that is one tap short is zero at infinity.
-struct Phases {
+// A stride s splits the filter into s residues of every s-th tap, each a unit-stride convolution. All
+// residues are treated as having the taps of the longest; a residue that is one tap short is zero at
+// infinity.
+struct Residues {
   Extent2 step{1, 1};
-  Extent2 taps{1, 1};            // of the longest phase
-  std::vector<Extent2> offsets;  // the first tap of each phase
-  // Phases [begin, end) that are not zero at a point that is infinity in h, in w.
+  Extent2 taps{1, 1};            // of the longest residue
+  std::vector<Extent2> offsets;  // the first tap of each residue
+  // Residues [begin, end) that are not zero at a point that is infinity in h, in w.
   struct Range {
     int64_t begin = 0, end = 0;
   };
   Range present(bool infinite_h, bool infinite_w) const;
 
  private:
-  friend Phases split_stride(Extent2 filter, Extent2 stride);
+  friend Residues split_stride(Extent2 filter, Extent2 stride);
   int64_t long_from_ = 0, long_in_both_end_ = 0, long_in_w_end_ = 0;
 };
-Phases split_stride(Extent2 filter, Extent2 stride);
+Residues split_stride(Extent2 filter, Extent2 stride);
 
 }  // namespace convscope::winograd

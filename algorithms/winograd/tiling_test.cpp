@@ -59,28 +59,28 @@ TEST(Tiling, UniformTilesReachPastTheEnd) {
   EXPECT_EQ(axis.covered(), 8);
 }
 
-TEST(Phases, SplitElevenTapsWithStrideFourIntoThreeAndTwo) {
-  const Phases phases = split_stride({11, 11}, {4, 4});
-  EXPECT_EQ(phases.taps, (Extent2{3, 3}));
-  EXPECT_EQ(phases.offsets.size(), 16u);
-  const auto count = [](Phases::Range range) { return range.end - range.begin; };
-  EXPECT_EQ(count(phases.present(false, false)), 16);
-  EXPECT_EQ(count(phases.present(true, false)), 12);
-  EXPECT_EQ(count(phases.present(false, true)), 12);
-  EXPECT_EQ(count(phases.present(true, true)), 9);
+TEST(Residues, SplitElevenTapsWithStrideFourIntoThreeAndTwo) {
+  const Residues residues = split_stride({11, 11}, {4, 4});
+  EXPECT_EQ(residues.taps, (Extent2{3, 3}));
+  EXPECT_EQ(residues.offsets.size(), 16u);
+  const auto count = [](Residues::Range range) { return range.end - range.begin; };
+  EXPECT_EQ(count(residues.present(false, false)), 16);
+  EXPECT_EQ(count(residues.present(true, false)), 12);
+  EXPECT_EQ(count(residues.present(false, true)), 12);
+  EXPECT_EQ(count(residues.present(true, true)), 9);
 }
 
-TEST(Phases, ThoseThatAreNotZeroAtInfinityHaveTheLastTap) {
+TEST(Residues, ThoseThatAreNotZeroAtInfinityHaveTheLastTap) {
   for (const Extent2 filter : {Extent2{11, 7}, Extent2{5, 6}, Extent2{4, 4}, Extent2{3, 5}})
     for (const Extent2 stride : {Extent2{2, 2}, Extent2{3, 2}, Extent2{2, 3}, Extent2{1, 3}}) {
-      const Phases phases = split_stride(filter, stride);
+      const Residues residues = split_stride(filter, stride);
       for (const bool in_h : {false, true})
         for (const bool in_w : {false, true}) {
-          const Phases::Range range = phases.present(in_h, in_w);
-          for (size_t i = 0; i < phases.offsets.size(); ++i) {
-            const Extent2 first = phases.offsets[i];
-            const bool last_h = first.h + (phases.taps.h - 1) * stride.h < filter.h;
-            const bool last_w = first.w + (phases.taps.w - 1) * stride.w < filter.w;
+          const Residues::Range range = residues.present(in_h, in_w);
+          for (size_t i = 0; i < residues.offsets.size(); ++i) {
+            const Extent2 first = residues.offsets[i];
+            const bool last_h = first.h + (residues.taps.h - 1) * stride.h < filter.h;
+            const bool last_w = first.w + (residues.taps.w - 1) * stride.w < filter.w;
             const auto at = static_cast<int64_t>(i);
             EXPECT_EQ((!in_h || last_h) && (!in_w || last_w), at >= range.begin && at < range.end);
           }

@@ -46,14 +46,14 @@ struct Matrix {
 };
 
 // The point at infinity comes first in every algorithm, then the first alpha - 1 of these. Chosen for low
-// error: 0, 1, -1, -2, 1/2 for alpha 6, 0, +-1, +-2, +-1/2 for alpha 8; behind them those of the pairs
-// tried that let the terms of alpha 12 grow least (README.md, "Error").
+// error: 0, 1, -1, -2, 1/2 for alpha 6, 0, +-1, +-2, +-1/2 for alpha 8; then the pairs, of
+// those tried, with the smallest growth of the terms of alpha 12.
 inline constexpr std::array<Rational, 11> kPoints{
     {0, 1, -1, -2, {1, 2}, 2, {-1, 2}, {3, 4}, {-4, 3}, {4, 3}, {-3, 4}}};
 // In two dimensions, whose growth multiplies, a ninth point breaks the accuracy gate. In one, twelve let the
 // terms of 7 taps grow 45-fold, eight in two dimensions those of 3x3 taps 46-fold.
 inline constexpr int kLargestAlpha = 8;
-inline constexpr int kLargestAlphaAlone = 12;
+inline constexpr int kLargestAlpha1d = 12;
 
 // The coefficients, lowest first, of the product of (x - p) over the first `points` points, one left out.
 template <int Length>

@@ -38,7 +38,7 @@ void expect_correlations() {
 }
 template <int Alpha>
 void expect_all_correlations() {
-  if constexpr (Alpha <= kLargestAlphaAlone) {
+  if constexpr (Alpha <= kLargestAlpha1d) {
     expect_correlations<Alpha, 1>();
     expect_all_correlations<Alpha + 1>();
   }

@@ -1,4 +1,4 @@
-// The registered algorithms: which problems each takes, and with which tiles. The work is in plans.hpp.
+// The registered variants: which problems each takes, and with which tiles. The work is in cpu/plans.hpp.
 #include "algorithms/winograd/winograd.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 #include "algorithms/winograd/cpu/plans.hpp"
 #include "algorithms/winograd/cuda/variants.hpp"
-#include "algorithms/winograd/operations.hpp"
+#include "algorithms/winograd/error_growth.hpp"
 #include "algorithms/winograd/toom_cook.hpp"
 
 namespace convscope {
@@ -47,14 +47,14 @@ Support unit_stride(const ConvProblem& p) {
 
 // Taps of a unit-stride convolution for which even_axis() has tiles that save something.
 Support tiles_for(Extent2 taps, const std::string& what) {
-  const int64_t most = std::max(taps.h, taps.w);
-  if (most >= 2 && most <= kLargestAlpha - 1) return Support::yes();
+  const int64_t max_taps = std::max(taps.h, taps.w);
+  if (max_taps >= 2 && max_taps <= kLargestAlpha - 1) return Support::yes();
   return Support::no(
       Reason::unsupported_filter,
       fmt::format("{}: tiles exist for 2 to {} taps in at least one dimension", what, kLargestAlpha - 1));
 }
 
-// One registered algorithm: its id, its tiles, and what it asks of a problem beyond common_support().
+// One variant: its id, its tiles, and what it asks of a problem beyond common_support().
 class Winograd final : public Algorithm {
  public:
   using Condition = Support (*)(const ConvProblem&, const Winograd&);
@@ -79,11 +79,8 @@ class Winograd final : public Algorithm {
                              const PlanOptions& options) const override {
     return make_plan(make_geometry(problem, rule_), device.info(), options);
   }
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return count_operations(make_geometry(problem, rule_));
-  }
   double error_growth(const ConvProblem& problem) const override {
-    return term_growth(make_geometry(problem, rule_)).largest;
+    return winograd::error_growth(make_geometry(problem, rule_));
   }
   double sum_growth(const ConvProblem& problem) const override {
     return winograd::sum_growth(make_geometry(problem, rule_));
@@ -115,10 +112,10 @@ Support any_stride(const ConvProblem& p, const Winograd&) {
                        "stride 1x1: there is nothing to split (see winograd.mixed)");
   if (p.filter.h < p.stride.h || p.filter.w < p.stride.w)
     return Support::no(Reason::unsupported_filter,
-                       fmt::format("filter {} with stride {}: some phases of the stride would have no tap",
+                       fmt::format("filter {} with stride {}: some residues of the stride would have no tap",
                                    text(p.filter), text(p.stride)));
   const Extent2 taps = split_stride(p.filter, p.stride).taps;
-  return tiles_for(taps, fmt::format("filter {} with stride {}: phases of {} taps", text(p.filter),
+  return tiles_for(taps, fmt::format("filter {} with stride {}: residues of {} taps", text(p.filter),
                                      text(p.stride), text(taps)));
 }
 
@@ -132,13 +129,14 @@ void add_winograd(Registry& registry) {
                                                size, taps, size + taps - 1),
                                    TileRule{size}, taps, fixed_size));
   };
-  constexpr TileRule kMixed{.larger_alone = true};
+  constexpr TileRule kMixed{.larger_in_1d = true};
   for (const int size : {2, 4, 6}) fixed(size, 3);
   for (const int size : {2, 3, 4}) fixed(size, 5);
   registry.add(std::make_unique<Winograd>(
       "mixed", "Winograd with tile sizes that need no padding, 13 = 5+4+4", kMixed, 0, any_size));
   registry.add(std::make_unique<Winograd>(
-      "polyphase", "strides split into unit-stride phases, added before the inverse", kMixed, 0, any_stride));
+      "polyphase", "a strided convolution split into residues, added before the inverse", kMixed, 0,
+      any_stride));
   add_winograd_cuda(registry);
 }
 

@@ -11,10 +11,7 @@
 #include <vector>
 
 #include "algorithms/common/each_target.hpp"
-#include "algorithms/common/packed_gemm.hpp"
-#include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/cpu/plans.hpp"
-#include "algorithms/winograd/cpu/vector_kernels.hpp"
 #include "algorithms/winograd/odd_problems_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"
@@ -152,7 +149,7 @@ TEST_F(Winograd, StaysUnderAWorkspaceCapWithSmallerBlocks) {
     const PlanOptions capped{.workspace_cap = free / 2};
     EXPECT_LE(mixed.plan(problem, device_, capped)->workspace_bytes(), capped.workspace_cap);
     expect_right(mixed, problem, capped);
-    expect_right(mixed, problem, {.workspace_cap = 1});  // one strip at a time, the least there is
+    expect_right(mixed, problem, {.workspace_cap = 1});  // one strip at a time, the minimum
   }
 }
 
@@ -180,13 +177,13 @@ TEST_F(Winograd, AddsTheSumsOfManyBlocksInTwoLevels) {
       parse_problem("backward_filter fp32 nchw n=700 c=4 hw=12x12 k=5 rs=3x3 pad=1x1");
   const Algorithm& mixed = variant("mixed");
   for (const int threads : {1, 2}) {
-    const int64_t least =
+    const int64_t minimum =
         mixed.plan(problem, device_, {.workspace_cap = 0, .threads = threads})->workspace_bytes();
-    for (const int64_t cap : {int64_t{0}, least, least * 3 / 2, least * 2, least * 3}) {
+    for (const int64_t cap : {int64_t{0}, minimum, minimum * 3 / 2, minimum * 2, minimum * 3}) {
       const PlanOptions options{.workspace_cap = cap, .threads = threads};
       const auto plan = mixed.plan(problem, device_, options);
       EXPECT_LT(plan->longest_sum(), 1100) << cap;
-      EXPECT_LE(plan->workspace_bytes(), std::max(cap, least));
+      EXPECT_LE(plan->workspace_bytes(), std::max(cap, minimum));
       expect_right(mixed, problem, options);
     }
   }
@@ -217,7 +214,7 @@ TEST_F(Winograd, IsRightWhereEachThreadHasBlocksOfItsOwn) {
       }
 }
 
-// Transformed filters larger than any second cache, few tiles.
+// Transformed filters that fit in no L2, few tiles.
 constexpr const char* kManyFilters[] = {
     "nchw n=1 c=144 hw=7x8 k=175 rs=3x3 pad=1x1",
     "nhwc n=2 c=131 hw=5x7 k=192 rs=3x3 pad=1x1",
@@ -287,61 +284,6 @@ TEST_F(Winograd, SaysHowItSplitsTheOutput) {
   EXPECT_EQ(variant("f6x6_3x3").plan(conv3, device_, {})->implementation(), "13=6+6+6-5 x 13=6+6+6-5");
 }
 
-TEST_F(Winograd, CountsTheMultipliesOfItsTiles) {
-  const ConvProblem conv3 = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
-  const double pairs = 2.0 * 2 * 5 * static_cast<double>(round_up(7, gemm_shape().columns_per_panel));
-  EXPECT_EQ(variant("mixed").operations(conv3)->product_flops, pairs * 19 * 19);
-  EXPECT_EQ(variant("f4x4_3x3").operations(conv3)->product_flops, pairs * 24 * 24);
-  EXPECT_GT(variant("mixed").operations(conv3)->transform_flops, 0);
-  // 55 = 5 tiles of 6 and 5 of 5; each phase of 3 taps has 75 points a dimension, the one of 2 taps 65.
-  const ConvProblem conv1 = parse_problem("forward fp32 nchw n=2 c=5 hw=227x227 k=7 rs=11x11 stride=4x4");
-  EXPECT_EQ(variant("polyphase").operations(conv1)->product_flops, pairs * 290 * 290);
-}
-
-TEST_F(Winograd, CountsTheLanesAndColumnsThatItComputesAndDrops) {
-  const int64_t panel = gemm_shape().columns_per_panel, lanes = winograd::vector_kernels().lanes;
-  for (const Pass pass : kPasses) {
-    SCOPED_TRACE(name(pass));
-    ConvProblem few = parse_problem("forward fp32 nchw n=2 c=3 hw=13x13 k=1 rs=3x3 pad=1x1");
-    few.pass = pass;
-    ConvProblem whole = few;
-    int64_t& columns = pass == Pass::backward_data ? whole.in_channels : whole.out_channels;
-    columns = panel;
-    EXPECT_EQ(variant("mixed").operations(few)->product_flops,
-              variant("mixed").operations(whole)->product_flops);
-    columns = lanes;
-    EXPECT_EQ(variant("mixed").operations(few)->transform_flops,
-              variant("mixed").operations(whole)->transform_flops);
-  }
-}
-
-TEST_F(Winograd, CountsThePlanesThatPassThroughMemoryAndThoseThatStay) {
-  for (const Pass pass : kPasses) {
-    SCOPED_TRACE(name(pass));
-    const auto planes = [&](const std::string& shape) {
-      ConvProblem problem = parse_problem("forward fp32 nchw hw=6x6 rs=3x3 pad=1x1 " + shape);
-      problem.pass = pass;
-      OperationCount count = *variant("f6x6_3x3").operations(problem);
-      count.bytes -= static_cast<double>(problem.total_bytes());
-      return std::pair(count.bytes, count.cached_bytes);
-    };
-    // 8x8 points, one tile an image; written once and read once.
-    const double tiles = 2.0 * 4 * 64 * (128 + 128), filters = 2.0 * 4 * 64 * 128 * 128;
-    EXPECT_EQ(planes("n=32 c=128 k=128"), std::pair(32 * tiles, filters))
-        << "filters of twice the tiles stay in the caches";
-    EXPECT_EQ(planes("n=33 c=128 k=128"), std::pair(0.0, 33 * tiles + filters))
-        << "the filters' planes are 4 MiB, and blocks stay in the caches";
-    const double all = 100 * 2.0 * 4 * 64 * (128 + 192), larger = filters * 192 / 128;
-    if (pass == Pass::backward_filter) {
-      EXPECT_EQ(planes("n=100 c=128 k=192"), std::pair(all + larger, 0.0));
-      continue;
-    }
-    const double products = 100 * 2.0 * 4 * 64 * (pass == Pass::forward ? 192 : 128);
-    EXPECT_EQ(planes("n=100 c=128 k=192"), std::pair(all - products + larger * 3 / 8, larger + products))
-        << "columns of three taps become eight points, the rest is made with the products and stays";
-  }
-}
-
 // Transformed filters larger than the caches, and many tiles.
 constexpr const char* kManyFiltersAndTiles[] = {
     "nchw n=9 c=165 hw=13x13 k=150 rs=3x3 pad=1x1",
@@ -372,7 +314,8 @@ TEST_F(Winograd, TransformsRowsOfFiltersWithTheirProductsOnlyWhereThatSavesMemor
   device.l2_bytes = 1 << 20;
   const auto takes = [&](const std::string& shape, const PlanOptions& options = {}) {
     const ConvProblem problem = parse_problem("forward fp32 " + shape);
-    return winograd::make_point_rows_plan(winograd::make_geometry(problem, {}), device, options) != nullptr;
+    return winograd::make_half_transformed_plan(winograd::make_geometry(problem, {}), device, options) !=
+           nullptr;
   };
   for (const char* shape : kManyFiltersAndTiles) EXPECT_TRUE(takes(shape)) << shape;
   EXPECT_FALSE(takes("nchw n=9 c=128 hw=13x13 k=128 rs=3x3 pad=1x1")) << "small filters";
@@ -410,12 +353,12 @@ TEST_F(Winograd, RefusesFiltersThatItHasNoTilesFor) {
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=1x1 stride=2x2",
                  Reason::unsupported_filter, "no tap");
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=2x2 stride=2x2",
-                 Reason::unsupported_filter, "phases of 1x1 taps");
+                 Reason::unsupported_filter, "residues of 1x1 taps");
 }
 
 TEST_F(Winograd, RefusesWhatNoVariantCanDo) {
   for (const Algorithm* algorithm : registry_.all()) {
-    if (algorithm->info().device != DeviceKind::cpu) continue;  // those are in winograd_cuda_test.cpp
+    if (algorithm->info().device != DeviceKind::cpu) continue;  // those are in cuda/variants_test.cpp
     const std::string id = algorithm->info().id;
     const std::string name = id.substr(9, id.size() - 13);
     expect_refusal(name, "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3 dilation=2x2",

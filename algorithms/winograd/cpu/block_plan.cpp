@@ -29,15 +29,15 @@ int64_t rows_together(const Geometry& geometry, int lanes, int threads) {
 
 namespace {
 
-// Images and rows of tiles of `most` strips a block at most, in a multiple of `sharers` blocks if possible.
-std::vector<Block> cut(const Geometry& geometry, int64_t most, int64_t sharers) {
+// Blocks of at most `max_strips` strips, their number a multiple of `sharers` if possible.
+std::vector<Block> cut(const Geometry& geometry, int64_t max_strips, int64_t sharers) {
   // From the size of a piece their number, or the other way round.
   const auto pieces = [](int64_t whole, int64_t of) {
     return ceil_div(whole, std::clamp<int64_t>(of, 1, whole));
   };
   const int64_t batch = geometry.problem.batch, tile_rows = geometry.tile_rows();
-  const int64_t row_pieces = pieces(tile_rows, most);
-  const int64_t image_pieces = pieces(batch, most / tile_rows);
+  const int64_t row_pieces = pieces(tile_rows, max_strips);
+  const int64_t image_pieces = pieces(batch, max_strips / tile_rows);
   const bool by_images = image_pieces % sharers == 0 || round_up(image_pieces, sharers) <= batch;
   const int64_t images = pieces(batch, by_images ? round_up(image_pieces, sharers) : image_pieces);
   const int64_t rows = pieces(tile_rows, by_images ? row_pieces : round_up(row_pieces, sharers));
@@ -51,17 +51,17 @@ std::vector<Block> cut(const Geometry& geometry, int64_t most, int64_t sharers) 
 }  // namespace
 
 int64_t shared_cache_bytes(const DeviceInfo& device) {
-  constexpr int64_t kLeast = int64_t{4} << 20;  // where the device does not tell its caches
-  return std::max(2 * device.llc_bytes / 3, kLeast);
+  constexpr int64_t kMin = int64_t{4} << 20;  // where the device does not tell its caches
+  return std::max(2 * device.llc_bytes / 3, kMin);
 }
 
-bool occupies(int64_t units, int64_t threads) {
-  constexpr double kLeastOccupied = 0.8;
-  return static_cast<double>(units) >= kLeastOccupied * static_cast<double>(round_up(units, threads));
+bool keeps_threads_busy(int64_t units, int64_t threads) {
+  constexpr double kMinBusy = 0.8;
+  return static_cast<double>(units) >= kMinBusy * static_cast<double>(round_up(units, threads));
 }
 
-bool occupies(const std::vector<Block>& blocks, int64_t threads) {
-  constexpr double kLeastOccupied = 0.9;
+bool keeps_threads_busy(const std::vector<Block>& blocks, int64_t threads) {
+  constexpr double kMinBusy = 0.9;
   std::vector<int64_t> strips(static_cast<size_t>(threads));
   int64_t all = 0;
   for (const Block& block : blocks) {
@@ -69,13 +69,13 @@ bool occupies(const std::vector<Block>& blocks, int64_t threads) {
     all += block.strips();
   }
   const int64_t longest = *std::max_element(strips.begin(), strips.end());
-  return static_cast<double>(all) >= kLeastOccupied * static_cast<double>(threads * longest);
+  return static_cast<double>(all) >= kMinBusy * static_cast<double>(threads * longest);
 }
 
-std::vector<Block> cut_to_fit(const Geometry& geometry, int64_t most, int64_t threads) {
-  for (int64_t strips = most; strips > 0; --strips) {
+std::vector<Block> cut_to_fit(const Geometry& geometry, int64_t max_strips, int64_t threads) {
+  for (int64_t strips = max_strips; strips > 0; --strips) {
     std::vector<Block> blocks = cut(geometry, strips, threads);
-    if (occupies(blocks, threads)) return blocks;
+    if (keeps_threads_busy(blocks, threads)) return blocks;
   }
   return {};
 }
@@ -90,16 +90,17 @@ std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& b
 
 std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
                                        const DeviceInfo& device, const PlanOptions& options) {
-  constexpr int64_t kMostStationary = 3;  // times a block's planes
+  constexpr int64_t kMaxStationary = 3;  // times a block's planes
   const int64_t threads = options.threads;
   const int64_t left = (options.workspace_cap - bytes.fixed) / threads - bytes.padding;
   const int64_t all = geometry.problem.batch * geometry.tile_rows();
-  const int64_t most = std::min(std::min(shared_cache_bytes(device) / threads, left) / bytes.strip, all);
+  const int64_t max_strips =
+      std::min(std::min(shared_cache_bytes(device) / threads, left) / bytes.strip, all);
   const int64_t wanted = std::max(2 * device.l2_bytes, bytes.stationary / 2) / bytes.strip;
-  for (int64_t strips = std::max<int64_t>(1, std::min(wanted, most)); strips <= most; ++strips) {
+  for (int64_t strips = std::max<int64_t>(1, std::min(wanted, max_strips)); strips <= max_strips; ++strips) {
     std::vector<Block> blocks = cut(geometry, strips, threads);
-    const bool large = bytes.stationary <= kMostStationary * blocks.front().strips() * bytes.strip;
-    if (large && occupies(blocks, threads)) return blocks;
+    const bool large = bytes.stationary <= kMaxStationary * blocks.front().strips() * bytes.strip;
+    if (large && keeps_threads_busy(blocks, threads)) return blocks;
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// What the two plans share: how the work is cut into blocks, the workspace cut into parts, scratch per
-// thread.
+// How the CPU plans divide work and memory: the strips of all images into blocks, the work of a block into
+// units, the workspace into parts, with scratch memory per thread.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace convscope::winograd {
 
-// Hands out 64-byte aligned parts of the workspace, in floats.
+// Hands out 64-byte aligned parts of the workspace. Sizes and offsets in floats.
 class Arena {
  public:
   int64_t take(int64_t floats) {
@@ -26,7 +26,8 @@ class Arena {
   int64_t size_ = 0;
 };
 
-// Memory of one thread: the staged pixels or filters, then the lines between the two 1-D transforms.
+// The scratch memory of all threads. Of each: staged pixels or filters, then the lines between the two 1-D
+// transforms.
 struct ScratchPart {
   int64_t at = 0, staged = 0, each = 0;
   Scratch of_thread(float* workspace, int thread) const {
@@ -36,22 +37,22 @@ struct ScratchPart {
 };
 ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int64_t rows, int lanes, int threads);
 
-// Planes left free behind those that a thread has for itself and goes through by the dozen: the hardware
-// guesses that it goes on at that stride, and would take lines of the thread behind away from it.
+// Planes left unused after those that belong to one thread: the hardware's prefetcher goes on at the stride
+// of the planes, and would take cache lines away from the thread whose memory follows.
 inline constexpr int64_t kPlanesApart = 8;
 
-// Rows of tiles of one image that a thread stages and transforms at once: those that fit its first caches,
-// and fewer where that would leave a thread without work.
+// Rows of tiles of one image that a thread stages and transforms together: as many as fit in L1, fewer where
+// that would leave a thread without work.
 int64_t rows_together(const Geometry& geometry, int lanes, int threads);
 
-// What decides the size of a block: planes of a strip; what every block passes through once (the transformed
-// filters, or the products of backward-filter); what the workspace holds besides; and what rounding the
-// planes' strides adds at most.
+// What decides the size of a block, in bytes. `strip`: the planes of one strip. `stationary`: what every
+// block reads once whole (the transformed filters; the products of backward-filter). `fixed`: what the
+// workspace holds besides. `padding`: the most that rounding the planes' strides adds.
 struct BlockBytes {
   int64_t strip = 0, stationary = 0, fixed = 0, padding = 0;
 };
 
-// What of the shared cache a block's planes may fill.
+// The part of the LLC that the planes of a block may fill.
 int64_t shared_cache_bytes(const DeviceInfo& device);
 
 // All the work as one block.
@@ -59,30 +60,30 @@ inline Block whole_block(const Geometry& geometry) {
   return {0, geometry.problem.batch, 0, geometry.tile_rows()};
 }
 
-// Whether `units` of equal work keep the threads busy nearly all the time.
-bool occupies(int64_t units, int64_t threads);
-// The same for blocks of any size, dealt out in their order, each to the thread that is done first.
-bool occupies(const std::vector<Block>& blocks, int64_t threads);
+// Whether `units` of equal work keep the threads busy for most of the time.
+bool keeps_threads_busy(int64_t units, int64_t threads);
+// The same for blocks of any size, given out in their order, each to the thread that is free first.
+bool keeps_threads_busy(const std::vector<Block>& blocks, int64_t threads);
 
-// The work in equal blocks. A block is as large as what is stationary, so that neither of the two streams
-// outweighs the other, but stays between the private caches and the shared one, and below what the workspace
-// cap leaves. It has whole images if there is room for one, else rows of one image. The first block is as
-// large as any.
+// The work in equal blocks that all threads share. A block is as large as what is stationary, so that neither
+// is read much more often than the other, but at least as large as the private caches, and fits in the LLC
+// and in what the workspace cap leaves. It has whole images if there is room for one, else rows of one image.
+// The first block is as large as any.
 std::vector<Block> cut_into_blocks(const Geometry& geometry, const BlockBytes& bytes,
                                    const DeviceInfo& device, const PlanOptions& options);
 
-// The same for threads that each work on blocks of their own, in planes of their own, and need neither wait
-// for each other nor for lines that the other wrote: small ones, which stay in the private caches, or where
-// what is stationary does not, as large as that within a thread's part of the shared cache. Empty where that
-// does not pay: every thread passes through what is stationary for every block, so that must not outweigh the
-// block; and the blocks have to occupy the threads evenly.
+// The work in blocks that each belong to one thread, with planes of its own: threads compute whole blocks,
+// independently of each other, and exchange no cache lines. Blocks fit in the private caches, or, where what
+// is stationary does not, are as large as half of it within the thread's part of the LLC. Empty where not
+// profitable: every thread reads what is stationary for each of its blocks, so that must not be much larger
+// than a block, and the blocks must keep the threads busy evenly.
 std::vector<Block> cut_for_each_thread(const Geometry& geometry, const BlockBytes& bytes,
                                        const DeviceInfo& device, const PlanOptions& options);
 
-// Blocks of at most `most` strips that occupy the threads evenly; empty where there are none.
-std::vector<Block> cut_to_fit(const Geometry& geometry, int64_t most, int64_t threads);
+// Blocks of at most `max_strips` strips that keep the threads busy evenly; empty where there are none.
+std::vector<Block> cut_to_fit(const Geometry& geometry, int64_t max_strips, int64_t threads);
 
-// A block's units of work: up to `together` rows of tiles of one image.
+// The units of work of a block: up to `together` rows of tiles of one image.
 inline int64_t units(const Block& block, int64_t together) {
   return block.images * ceil_div(block.rows, together);
 }
@@ -92,8 +93,8 @@ inline TileRows unit(const Block& block, int64_t together, int64_t index) {
           std::min(together, block.rows - first)};
 }
 
-// The same for each of `vectors` vectors of channels: image by image, and all units of a vector together, as
-// they may be of unequal height and threads take equal parts of the whole.
+// The same for each of `vectors` vectors of channels. Image by image, and in it vector by vector: the units
+// of a vector may be of unequal height, and threads take equal numbers of units that follow each other.
 struct VectorUnit {
   TileRows rows;
   int64_t vector;

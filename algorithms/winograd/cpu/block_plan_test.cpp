@@ -63,7 +63,7 @@ TEST(BlockPlan, FitsBlocksIntoACacheOnlyWhereTheyOccupyTheThreads) {
         if (blocks.empty()) continue;
         expect_each_strip_once(images_of(batch, pixels), blocks);
         EXPECT_LE(blocks.front().strips(), 5);
-        EXPECT_TRUE(occupies(blocks, threads));
+        EXPECT_TRUE(keeps_threads_busy(blocks, threads));
       }
   EXPECT_EQ(cut_to_fit(images_of(16, 13), 27, 2).front().images, 8) << "3 strips an image";
   EXPECT_TRUE(cut_to_fit(images_of(1, 5), 9, 2).empty()) << "one strip for two threads";
@@ -127,7 +127,7 @@ TEST(BlockPlan, SharesTheBlocksWhereTheFiltersAreLarge) {
   };
   EXPECT_FALSE(own(24 * kMiB, kMiB).empty());
   EXPECT_TRUE(own(24 * kMiB + 1, kMiB).empty()) << "more than three times the planes of an image, a third of "
-                                                   "the shared cache holds no two";
+                                                   "the LLC holds no two";
   EXPECT_FALSE(own(3 * kMiB / 2, kMiB / 16).empty());
   EXPECT_TRUE(own(3 * kMiB / 2 + 1, kMiB / 16).empty()) << "more than three times an image's planes";
 }

@@ -1,4 +1,3 @@
-// See convolution_plan.hpp.
 #include "algorithms/winograd/cpu/convolution_plan.hpp"
 
 #include <omp.h>
@@ -55,12 +54,12 @@ void ConvolutionPlan::read(const Work& work, int64_t index) const {
 }
 
 void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, const FilterPanel& filters,
-                               Ahead ahead) const {
+                               Ahead prefetched) const {
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
-  const Phases::Range phases = geometry_.phases_in(i, j);
-  const int64_t begin = forward_ ? phases.begin * geometry_.image.channels : 0;
-  const int64_t end = forward_ ? phases.end * geometry_.image.channels : depth_;
+  const Residues::Range residues = geometry_.residues_in(i, j);
+  const int64_t begin = forward_ ? residues.begin * geometry_.image.channels : 0;
+  const int64_t end = forward_ ? residues.end * geometry_.image.channels : depth_;
   const int64_t from = std::max(begin, filters.first), depth = std::min(end, filters.end) - from;
   const TileOrder::Range tiles = TileOrder(geometry_, work.block).with(i, j);
   if (depth <= 0 || tiles.count == 0) return;
@@ -72,7 +71,8 @@ void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, c
   const int64_t run = ceil_div(depth, ceil_div(depth, kLongestRun));
   for (int64_t k = 0; k < depth; k += run)
     gemm_rows(a + k, tiles_.row, {b + k * panel_columns_}, c, products_.row, tiles.count, panel_columns_,
-              std::min(run, depth - k), from == begin && k == 0 ? GemmMode::overwrite : GemmMode::add, ahead);
+              std::min(run, depth - k), from == begin && k == 0 ? GemmMode::overwrite : GemmMode::add,
+              prefetched);
 }
 
 void ConvolutionPlan::write(const Work& work, const VectorUnit& unit) const {
@@ -86,11 +86,37 @@ void ConvolutionPlan::write_panel(const Work& work, int64_t panel) const {
       write(work, {unit(work.block, together_, i), vector});
 }
 
+OperationCount ConvolutionPlan::count_tiles() const {
+  double products = 0;  // of one image and column
+  for (int i = 0; i < geometry_.points_h(); ++i)
+    for (int j = 0; j < geometry_.points_w(); ++j) {
+      const Residues::Range residues = geometry_.residues_in(i, j);
+      const int64_t depth = forward_ ? (residues.end - residues.begin) * geometry_.image.channels : depth_;
+      products += static_cast<double>(geometry_.h.tiles_with(i) * geometry_.w.tiles_with(j) * depth);
+    }
+  const double images = static_cast<double>(geometry_.problem.batch * groups_);
+  const double lanes = kernels_.lanes;
+  OperationCount count;
+  count.product_flops = 2 * images * products * static_cast<double>(panels_ * panel_columns_);
+  count.transform_flops =
+      images * lanes *
+      (static_cast<double>(read_vectors_) * transform_flops(geometry_, TileOperand::data) +
+       static_cast<double>(written_vectors_) * inverse_flops(geometry_));
+  count.bytes = static_cast<double>(geometry_.problem.total_bytes());
+  return count;
+}
+
+double ConvolutionPlan::plane_bytes(int64_t vectors) const {
+  const int64_t points = geometry_.h.points() * geometry_.w.points();
+  return sizeof(float) *
+         static_cast<double>(geometry_.problem.batch * groups_ * points * vectors * kernels_.lanes);
+}
+
 std::unique_ptr<Plan> make_convolution_plan(const Geometry& geometry, const DeviceInfo& device,
                                             const PlanOptions& options) {
-  if (auto plan = make_few_tiles_plan(geometry, device, options)) return plan;
-  if (auto plan = make_point_rows_plan(geometry, device, options)) return plan;
-  return make_planes_plan(geometry, device, options);
+  if (auto plan = make_filters_on_the_fly_plan(geometry, device, options)) return plan;
+  if (auto plan = make_half_transformed_plan(geometry, device, options)) return plan;
+  return make_pretransformed_plan(geometry, device, options);
 }
 
 }  // namespace convscope::winograd

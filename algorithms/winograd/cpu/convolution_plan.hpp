@@ -1,7 +1,8 @@
-// What the plans of forward and backward-data share. For a block of strips, plane (i, j) holds
+// The base of the plans of forward and backward-data. For a block of strips, plane (i, j) holds
 //   tiles[row][depth]  *  filters[depth][column]  ->  products[row][column]
-// with rows the tiles, depth the channels read and columns the channels written. The plans differ in when the
-// filters are transformed, and where to: planes_plan.cpp, few_tiles_plan.cpp, point_rows_plan.cpp.
+// with a row for each tile, the channels read as depth and the channels written as columns. The schedules
+// differ in when filters are transformed, and where to: pretransformed.cpp, half_transformed.cpp,
+// filters_on_the_fly.cpp.
 #pragma once
 
 #include <algorithm>
@@ -51,14 +52,26 @@ class ConvolutionPlan : public Plan {
   int64_t units_read(const Block& block) const { return units(block, together_) * read_vectors_; }
   int64_t units_written(const Block& block) const { return units(block, together_) * written_vectors_; }
   void read(const Work& work, int64_t index) const;
-  // One panel of columns in one plane: the tiles that have this point, the phases that are not zero in it.
-  // Depths behind the first of the plane are added.
+  // One panel of columns in one plane: the tiles that have this point, the residues that are not zero in it.
+  // Depths after the first of the plane are added.
   void multiply(const Work& work, int64_t plane, int64_t panel, const FilterPanel& filters,
-                Ahead ahead = {}) const;
+                Ahead prefetched = {}) const;
   void write(const Work& work, const VectorUnit& unit) const;
   void write_panel(const Work& work, int64_t panel) const;
   // The vectors of a panel are [2 * panel, this).
   int64_t vectors_end(int64_t panel) const { return std::min(2 * panel + 2, written_vectors_); }
+  // The counts of what no schedule changes: products, transforms of the tiles, the tensors' bytes.
+  OperationCount count_tiles() const;
+  // Filters in whole vectors of columns: those that are transformed.
+  double transformed_filters() const {
+    return static_cast<double>(groups_ * depth_ * written_vectors_ * kernels_.lanes);
+  }
+  // Bytes of all planes, of all groups and images.
+  double tile_bytes() const { return plane_bytes(read_vectors_); }
+  double product_bytes() const { return plane_bytes(written_vectors_); }
+  double filter_bytes() const {
+    return sizeof(float) * transformed_filters() * static_cast<double>(geometry_.planes());
+  }
   // The filters of one group in ConvArgs.
   const float* filter_of(const ConvArgs& args, int64_t group) const {
     return static_cast<const float*>(args.filter) +
@@ -81,6 +94,9 @@ class ConvolutionPlan : public Plan {
   Arena arena_;
   ScratchPart scratch_;
   std::vector<Block> blocks_;  // the first is as large as any
+
+ private:
+  double plane_bytes(int64_t vectors) const;
 };
 
 }  // namespace convscope::winograd

@@ -1,10 +1,10 @@
 // Backward-filter, the same algorithm with the roles exchanged: the output's gradient is the "filter" of a
 // correlation with as many outputs as the filter has taps. Plane (i, j) holds, summed over the tiles,
 //   data[tile][image lane]^T  *  gradients[tile][k]  ->  products[image lane][k]
-// The threads share the work of each block, or each has blocks and products of its own, which are added up in
-// a fixed order: a given number of threads gives the same bits. Where all tiles are one block, the products
-// of a few filters and lanes are transformed back as soon as they are made, and never leave the private
-// caches. Start at run().
+// The threads share the work of each block, or each has blocks and products (a slice) of its own, and slices
+// are added in a fixed order: a given number of threads always gives the same bits. Where all tiles are one
+// block, the products of a few filters and lanes are transformed back as soon as they are made, and never
+// leave the private caches. Start at run().
 #include <omp.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "algorithms/winograd/cpu/block_plan.hpp"
 #include "algorithms/winograd/cpu/filter_transform.hpp"
 #include "algorithms/winograd/cpu/plans.hpp"
-#include "algorithms/winograd/operations.hpp"
+#include "algorithms/winograd/error_growth.hpp"
 
 namespace convscope::winograd {
 namespace {
@@ -21,9 +21,9 @@ namespace {
 // Tiles that are summed in registers before they are added to the products: rounding errors grow with the
 // number of additions that follow one another.
 constexpr int64_t kLongestRun = 256;
-// Such sums that are added to the products one after the other, where all of them would be too many: then the
-// products are added to totals, and start again.
-constexpr int64_t kMostAdditions = 256;
+// Such sums that are added to the products before the products are added to totals and start again, where one
+// chain of all of them would be too long.
+constexpr int64_t kMaxAdditions = 256;
 
 class FilterGradientPlan final : public Plan {
  public:
@@ -32,6 +32,7 @@ class FilterGradientPlan final : public Plan {
   int64_t workspace_bytes() const override { return arena_.bytes(); }
   std::string implementation() const override { return geometry_.describe(); }
   void run(const ConvArgs& args, Queue& queue) override;
+  std::optional<OperationCount> operations() const override;
   double longest_sum() const override;
 
  private:
@@ -44,6 +45,7 @@ class FilterGradientPlan final : public Plan {
     Scratch scratch;
   };
   Work work(const ConvArgs& args, int64_t group, int64_t slice, int64_t block) const;
+  BlockBytes block_bytes() const;
   void cut_blocks(BlockBytes bytes, const DeviceInfo& device, const PlanOptions& options);
   int64_t additions_of_a_block() const;
   int64_t blocks_of_a_slice() const { return ceil_div(static_cast<int64_t>(blocks_.size()), slices_); }
@@ -52,7 +54,7 @@ class FilterGradientPlan final : public Plan {
     const int64_t number = block - first_block(slice);
     return number == 0 || (together_blocks_ > 0 && number % together_blocks_ == 0);
   }
-  // Whether they are added to the totals behind this block.
+  // Whether they are added to the totals after this block.
   bool is_total(int64_t slice, int64_t block) const {
     return together_blocks_ > 0 && (block + 1 == first_block(slice + 1) || starts(slice, block + 1));
   }
@@ -74,7 +76,7 @@ class FilterGradientPlan final : public Plan {
   void multiply(const Work& work, int64_t index) const;
   void multiply_and_invert(const Work& work, int64_t index, float* filter) const;
   void add_slices(float* products) const;
-  // The two ways through the blocks of a group; inside a parallel region.
+  // The two schedules of the blocks of a group; called inside a parallel region.
   void run_slices(const ConvArgs& args, int64_t group) const;
   void run_shared(const ConvArgs& args, int64_t group, float* filter) const;
   // Where the sums over all blocks of the slices are.
@@ -93,7 +95,8 @@ class FilterGradientPlan final : public Plan {
   int64_t together_;
   std::vector<Block> blocks_;
   int64_t slices_ = 1;
-  bool products_stay_ = false;  // in the private caches: each thread has room for one unit of them
+  // Whether they fit there: each thread has room for one unit of them, which it inverts at once.
+  bool products_in_private_cache_ = false;
   ScratchPart scratch_;
   Arena arena_;
 };
@@ -115,15 +118,8 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   scratch_ = take_scratch(arena_, geometry_, together_, kernels_.lanes, threads_);
   data_.row = gradients_.row = panel_columns_;
   shape_products(rows_, panels_);
-  const int64_t strip_floats =
-      geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
-  // Panels are rounded, and then the planes of them.
-  const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  const BlockBytes bytes{.strip = strip_floats * kFloat,
-                         .stationary = product_floats_ * kFloat,
-                         .fixed = arena_.bytes() + threads_ * product_floats_ * kFloat,
-                         .padding = padding_floats * kFloat};
+  const BlockBytes bytes = block_bytes();
   const auto cut = [&](int64_t reserved) {
     PlanOptions left = options;
     left.workspace_cap -= reserved;
@@ -131,24 +127,36 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   };
   cut(0);
   // A cap too small for the totals that it makes necessary is exceeded.
-  if (!products_stay_ && longest_sum() > most_additions(geometry_)) {
+  if (!products_in_private_cache_ && longest_sum() > max_additions(geometry_)) {
     cut(product_floats_ * slices_ * kFloat);
-    together_blocks_ = std::max<int64_t>(kMostAdditions / additions_of_a_block(), 1);
+    together_blocks_ = std::max<int64_t>(kMaxAdditions / additions_of_a_block(), 1);
   }
-  products_at_ = arena_.take(product_floats_ * (products_stay_ ? threads_ : slices_));
+  products_at_ = arena_.take(product_floats_ * (products_in_private_cache_ ? threads_ : slices_));
   planes_at_ = arena_.take(planes_floats_ * slices_);
   if (together_blocks_ > 0) totals_at_ = arena_.take(product_floats_ * slices_);
+}
+
+BlockBytes FilterGradientPlan::block_bytes() const {
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  const int64_t strip_floats =
+      geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
+  // Panels are rounded, and then the planes of them.
+  const int64_t padding_floats = geometry_.planes() * (row_panels_ + panels_ + 2) * kOddLinesPadding;
+  return {.strip = strip_floats * kFloat,
+          .stationary = product_floats_ * kFloat,
+          .fixed = arena_.bytes() + threads_ * product_floats_ * kFloat,
+          .padding = padding_floats * kFloat};
 }
 
 void FilterGradientPlan::cut_blocks(BlockBytes bytes, const DeviceInfo& device, const PlanOptions& options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   slices_ = 1;
   blocks_.clear();
-  // A slice is read and written for every block, and read again when it is added: little of what a thread
-  // does only if its caches hold it and it has many tiles.
-  constexpr int64_t kLeastTiles = 8;  // in bytes of planes, times a slice
+  // A slice is read and written for every block, and read again when it is added, which is little of a
+  // thread's work only if it fits in the private caches and the thread has many tiles.
+  constexpr int64_t kMinTiles = 8;  // in bytes of their planes, times a slice
   const int64_t all_tiles = geometry_.problem.batch * geometry_.tile_rows() * bytes.strip;
-  if (bytes.stationary <= 2 * device.l2_bytes && kLeastTiles * threads_ * bytes.stationary <= all_tiles)
+  if (bytes.stationary <= 2 * device.l2_bytes && kMinTiles * threads_ * bytes.stationary <= all_tiles)
     blocks_ = cut_for_each_thread(geometry_, bytes, device, options);
   if (!blocks_.empty()) {
     slices_ = threads_;
@@ -167,27 +175,26 @@ void FilterGradientPlan::shape_planes(const Block& block) {
   planes_floats_ = (gradients_.plane + data_.plane) * geometry_.planes();
 }
 
-// All tiles as one block and of the products a unit for each thread, if the shared cache holds the tiles,
-// which are read again for every panel, and there are units enough to occupy the threads. Says whether it
-// did.
+// Takes all tiles as one block and one unit of products per thread, if the tiles, which are read again for
+// every panel, fit in the LLC, and there are enough units for the threads. Returns whether it did.
 bool FilterGradientPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   shape_planes(whole_block(geometry_));
-  // Fewer products will do where the private caches hold them.
+  // Fewer products suffice where they fit in the private caches.
   const int64_t products = product_floats_ * kFloat, private_caches = 2 * device.l2_bytes * threads_;
-  const int64_t few = std::max(products / kLeastFilters, std::min(products, private_caches));
-  if (!may_stay(geometry_) || planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
-      !occupies(units_of_products(), threads_))
+  const int64_t few = std::max(products / kMinFilterRatio, std::min(products, private_caches));
+  if (!geometry_.has_one_residue() || planes_floats_ * kFloat > std::min(few, shared_cache_bytes(device)) ||
+      !keeps_threads_busy(units_of_products(), threads_))
     return false;
   shape_products(panel_columns_, 1);
   product_floats_ += kPlanesApart * products_.plane;
-  products_stay_ =
+  products_in_private_cache_ =
       arena_.bytes() + (threads_ * product_floats_ + planes_floats_) * kFloat <= options.workspace_cap;
-  if (products_stay_)
+  if (products_in_private_cache_)
     blocks_ = {whole_block(geometry_)};
   else
     shape_products(rows_, panels_);
-  return products_stay_;
+  return products_in_private_cache_;
 }
 
 void FilterGradientPlan::shape_products(int64_t rows, int64_t panels) {
@@ -220,12 +227,12 @@ void FilterGradientPlan::transform_data(const Work& work, int64_t index) const {
 
 void FilterGradientPlan::transform_gradients(const Work& work, int64_t index) const {
   const auto [rows, vector] = vector_unit(work.block, together_, signal_vectors_, index);
-  transform_tiles(kernels_, geometry_, TileOperand::gradient, geometry_.signal, work.output, work.block, rows,
-                  vector, gradients_, work.gradients, work.scratch);
+  transform_tiles(kernels_, geometry_, TileOperand::coefficients, geometry_.signal, work.output, work.block,
+                  rows, vector, gradients_, work.gradients, work.scratch);
 }
 
-// One panel of columns and one of rows in one plane, over the tiles of the block that have this point. Both
-// operands lie in panels, so that a pair of them streams through the first cache level.
+// One panel of columns by one of rows in one plane, over the tiles of the block that have this point. Both
+// operands lie in panels, so that a pair of them streams through L1.
 void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel, int64_t row_panel,
                                   float* c) const {
   const int i = static_cast<int>(plane / geometry_.points_w()),
@@ -236,7 +243,7 @@ void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel
 
   const TileOrder::Range tiles = TileOrder(geometry_, work.block).with(i, j);
   if (tiles.count == 0) {
-    // Only the first rows of tiles are tall enough for every point, and a slice may start behind them.
+    // Only the first rows of tiles are tall enough for every point, and a slice may start after them.
     if (work.first)
       for (int64_t row = 0; row < rows; ++row) std::fill_n(c + row * products_.row, panel_columns_, 0.0f);
     return;
@@ -248,6 +255,28 @@ void FilterGradientPlan::multiply(const Work& work, int64_t plane, int64_t panel
                  std::min(run, tiles.count - from),
                  work.first && from == 0 ? GemmMode::overwrite : GemmMode::add);
   }
+}
+
+// Products that are inverted at once, or are small, stay in the private caches; small ones leave room there
+// for blocks of tiles.
+std::optional<OperationCount> FilterGradientPlan::operations() const {
+  const double images = static_cast<double>(geometry_.problem.batch * geometry_.problem.groups);
+  const double image_lanes = static_cast<double>(image_vectors_ * kernels_.lanes);
+  const double signal_lanes = static_cast<double>(signal_vectors_ * kernels_.lanes);
+  const double points = static_cast<double>(geometry_.h.points() * geometry_.w.points());
+  const double filters = static_cast<double>(geometry_.problem.groups * rows_) * signal_lanes;
+  OperationCount count;
+  count.product_flops = 2 * images * points * static_cast<double>(rows_ * panels_ * panel_columns_);
+  count.transform_flops = images * (image_lanes * transform_flops(geometry_, TileOperand::data) +
+                                    signal_lanes * transform_flops(geometry_, TileOperand::coefficients)) +
+                          filters * filter_transform_.inverse_flops();
+  count.bytes = static_cast<double>(geometry_.problem.total_bytes());
+  const double products = 2 * sizeof(float) * filters * static_cast<double>(geometry_.planes());
+  const double tiles = 2 * sizeof(float) * images * points * (image_lanes + signal_lanes);
+  const bool small = products <= 2 * kMaxCachedFilterBytes;
+  (small || products_in_private_cache_ ? count.cached_bytes : count.bytes) += products;
+  (small && !products_in_private_cache_ ? count.cached_bytes : count.bytes) += tiles;
+  return count;
 }
 
 int64_t FilterGradientPlan::additions_of_a_block() const {
@@ -291,7 +320,7 @@ void FilterGradientPlan::multiply_and_invert(const Work& work, int64_t index, fl
                                 work.scratch);
 }
 
-// The floats [begin, end) of a slice's products, to its totals.
+// Adds the floats [begin, end) of a slice's products to its totals.
 void FilterGradientPlan::add_to_totals(float* workspace, int64_t slice, int64_t block, int64_t begin,
                                        int64_t end) const {
   const float* const products = workspace + products_at_ + slice * product_floats_;
@@ -329,7 +358,7 @@ void FilterGradientPlan::run_shared(const ConvArgs& args, int64_t group, float* 
     for (int64_t i = 0; i < units_of_data(shared.block); ++i) transform_data(shared, i);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < units_of_gradients(shared.block); ++i) transform_gradients(shared, i);
-    if (products_stay_) {
+    if (products_in_private_cache_) {
       shared.products += omp_get_thread_num() * product_floats_;
 #pragma omp for schedule(static)
       for (int64_t i = 0; i < units_of_products(); ++i) multiply_and_invert(shared, i, filter);
@@ -356,7 +385,7 @@ void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
       run_slices(args, group);
     else
       run_shared(args, group, filter);
-    if (products_stay_) continue;
+    if (products_in_private_cache_) continue;
     const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < ceil_div(rows_, FilterTransform::kDepthChunk) * signal_vectors_; ++i)

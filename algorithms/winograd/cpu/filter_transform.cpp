@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "algorithms/winograd/line_costs.hpp"
+
 namespace convscope::winograd {
 
 int64_t FilterTransform::staged_floats(const Geometry& geometry, int lanes) {
@@ -16,18 +18,18 @@ FilterTransform::FilterTransform(const VectorKernels& kernels, const Geometry& g
       shape_(geometry.problem.shape(Role::filter)),
       taps_(int64_t{geometry.h.taps} * geometry.w.taps),
       backward_(geometry.problem.pass == Pass::backward_data),
-      one_phase_(geometry.image.phases.offsets.size() == 1),
-      by_tap_(one_phase_ && !backward_ && shape_.stride[1] == 1 && shape_.stride[3] != 1) {}
+      one_residue_(geometry.has_one_residue()),
+      by_tap_(one_residue_ && !backward_ && shape_.stride[1] == 1 && shape_.stride[3] != 1) {}
 
 int64_t FilterTransform::offset(int64_t k, int64_t lane, int64_t r, int64_t s) const {
-  const Phases& phases = geometry_.image.phases;
-  const Extent2 phase = phases.offsets[lane / geometry_.image.channels];
-  const int64_t h = r * phases.step.h + phase.h, w = s * phases.step.w + phase.w;
+  const Residues& residues = geometry_.image.residues;
+  const Extent2 residue = residues.offsets[lane / geometry_.image.channels];
+  const int64_t h = r * residues.step.h + residue.h, w = s * residues.step.w + residue.w;
   if (h >= shape_.size[2] || w >= shape_.size[3]) return -1;
   return shape_.offset(k, lane % geometry_.image.channels, h, w);
 }
 
-// staged[depth][tap][column], any layout, zeros for the taps that a phase lacks.
+// staged[depth][tap][column], any layout, zeros for the taps that a residue lacks.
 void FilterTransform::stage_scattered(const float* filter, int64_t first, int64_t used, int64_t depth,
                                       int64_t count, float* staged) const {
   for (int64_t d = 0; d < count; ++d)
@@ -42,8 +44,8 @@ void FilterTransform::stage_scattered(const float* filter, int64_t first, int64_
         }
 }
 
-// The same for one phase, in vectors: whichever of tap, column and depth is contiguous is moved along. Where
-// it is the depth, the result is staged[tap][depth][column].
+// The same for one residue, in vectors: whichever of tap, column and depth is contiguous is moved along.
+// Where it is the depth, the result is staged[tap][depth][column].
 void FilterTransform::stage_runs(const float* filter, int64_t first, int64_t used, int64_t depth,
                                  int64_t count, float* staged) const {
   const int64_t column_stride = shape_.stride[backward_ ? 1 : 0];
@@ -77,7 +79,7 @@ FilterTransform::Staged FilterTransform::stage(const float* filter, int64_t vect
                                                float* staged) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
   const int64_t used = std::min(lanes, columns() - first), count = std::min(kDepthChunk, depths() - depth);
-  if (one_phase_)
+  if (one_residue_)
     stage_runs(filter, first, used, depth, count, staged);
   else
     stage_scattered(filter, first, used, depth, count, staged);
@@ -87,17 +89,16 @@ FilterTransform::Staged FilterTransform::stage(const float* filter, int64_t vect
           by_tap_ ? lanes : taps_ * lanes, count};
 }
 
-// The n-th column of those depths, or in backward-data the n-th depth of those columns.
-void FilterTransform::fetch_run(const float* next, int64_t n) const {
+// Prefetches the n-th column of those depths, or in backward-data the n-th depth of those columns.
+void FilterTransform::prefetch_run(const float* next, int64_t n) const {
   constexpr int64_t kLine = 16;  // floats
   const int64_t runs = backward_ ? kDepthChunk : kernels_.lanes;
   const int64_t floats = (backward_ ? kernels_.lanes : kDepthChunk) * taps_;
-  if (next == nullptr || !one_phase_ || shape_.stride[3] != 1 || n >= runs) return;
+  if (next == nullptr || !one_residue_ || shape_.stride[3] != 1 || n >= runs) return;
   for (int64_t i = 0; i < floats; i += kLine) __builtin_prefetch(next + n * shape_.stride[0] + i, 0, 2);
 }
 
-// Rows first, so that a column of planes is written together: the other way round layers of few tiles took 5
-// to 20% longer (README.md).
+// Rows first, so that a column of planes is written together.
 void FilterTransform::transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row,
                                 int64_t plane, bool stream, const Scratch& scratch, const float* next) const {
   const int64_t lanes = kernels_.lanes;
@@ -107,7 +108,7 @@ void FilterTransform::transform(const float* filter, int64_t vector, int64_t dep
   const Line rows_line = kernels_.evaluate[points_w][taps_w];
   const Line columns_line = (stream ? kernels_.stream_evaluate : kernels_.evaluate)[points_h][taps_h];
   for (int64_t d = 0; d < staged.depths; ++d) {
-    fetch_run(next, d);
+    prefetch_run(next, d);
     const float* const first_tap = staged.first_tap + d * staged.depth_step;
     if (points_w == 1) {
       columns_line(first_tap, staged.tap_step, 0, to + d * row, plane, 0, 1);
@@ -127,7 +128,7 @@ void FilterTransform::transform_columns(const float* filter, int64_t vector, int
   const Staged staged = stage(filter, vector, depth, scratch.staged);
   const Line line = kernels_.stream_evaluate[geometry_.points_h()][taps_h];
   for (int64_t d = 0; d < staged.depths; ++d) {
-    fetch_run(next, d);
+    prefetch_run(next, d);
     line(staged.first_tap + d * staged.depth_step, taps_w * staged.tap_step, staged.tap_step,
          to + (depth + d) * taps_w * lanes, point, lanes, taps_w);
   }
@@ -156,7 +157,7 @@ void FilterTransform::inverse(const float* from, int64_t row, int64_t plane, int
                                            scratch.staged + d * depth_step, tap_step, taps_w * tap_step,
                                            taps_h);
   }
-  if (!one_phase_) {
+  if (!one_residue_) {
     write_scattered(scratch.staged, first, used, lane, count, filter);
     return;
   }
@@ -169,7 +170,28 @@ void FilterTransform::inverse(const float* from, int64_t row, int64_t plane, int
     kernels_.unpack_planes(scratch.staged, to, shape_.stride[0], count * taps_, used);
 }
 
-// From staged[depth][tap][column], the taps that a phase lacks left out.
+// Lines of one point cost nothing, so that these hold for filters of one row or column too.
+double FilterTransform::transform_flops() const {
+  const Axis &h = geometry_.h, &w = geometry_.w;
+  return h.taps * line_costs().evaluate[w.largest_alpha()][w.taps] +
+         w.largest_alpha() * line_costs().evaluate[h.largest_alpha()][h.taps];
+}
+
+double FilterTransform::columns_flops() const {
+  return geometry_.w.taps * line_costs().evaluate[geometry_.points_h()][geometry_.h.taps];
+}
+
+double FilterTransform::rows_flops() const {
+  return geometry_.points_h() * line_costs().evaluate[geometry_.points_w()][geometry_.w.taps];
+}
+
+double FilterTransform::inverse_flops() const {
+  const Axis &h = geometry_.h, &w = geometry_.w;
+  return w.largest_alpha() * line_costs().interpolate[h.largest_alpha()][h.taps] +
+         h.taps * line_costs().interpolate[w.largest_alpha()][w.taps];
+}
+
+// From staged[depth][tap][column], the taps that a residue lacks left out.
 void FilterTransform::write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth,
                                       int64_t count, float* filter) const {
   for (int64_t d = 0; d < count; ++d)

@@ -1,5 +1,7 @@
-// Filters to and from the planes of the batched product: the transformed filters of forward and backward-data
-// in the GEMM's panels, and the gradient of the filters from its products. Runs on the calling thread.
+// Filters to and from the planes of the batched product: forward and backward-data transform them into the
+// panels of the GEMM, backward-filter transforms products back into their gradient. A filter's *column* is
+// the channel that its vectors run over (output channels, in backward-data lanes of the image), its *depth*
+// the other one. Runs on the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +20,14 @@ class FilterTransform {
 
   FilterTransform(const VectorKernels& kernels, const Geometry& geometry);
 
-  // One vector of columns (output channels in forward, lanes of the image in backward-data) for the depths
-  // [depth, depth + kDepthChunk) that exist, the first of them at `to`, `row` floats from each to the next
-  // and `plane` from each plane to the next. `stream`: written past the caches, for planes that do not fit
-  // them anyway. `next`: what is transformed then, fetched meanwhile in runs too short for the hardware to
-  // follow; may be null.
+  // One vector of columns for the depths [depth, depth + kDepthChunk) that exist, the first of them at `to`,
+  // `row` floats from each to the next and `plane` from each plane to the next. `stream`: with streaming
+  // stores, for planes larger than the caches. `next`: what is transformed next, prefetched meanwhile, as its
+  // runs are too short for the hardware's prefetcher; may be null.
   void transform(const float* filter, int64_t vector, int64_t depth, float* to, int64_t row, int64_t plane,
                  bool stream, const Scratch& scratch, const float* next = nullptr) const;
-  // transform() in two steps. The first, of the same vector and depths: columns of taps to points, past the
-  // caches, to[point_h][all depths][tap_w][lane] with `point` floats from one point to the next.
+  // transform() in two steps. The first, of the same vector and depths: columns of taps to points, with
+  // streaming stores, to[point_h][all depths][tap_w][lane] with `point` floats from one point to the next.
   void transform_columns(const float* filter, int64_t vector, int64_t depth, float* to, int64_t point,
                          const Scratch& scratch, const float* next = nullptr) const;
   // Floats of one vector and one point there, all depths.
@@ -40,8 +41,14 @@ class FilterTransform {
   void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end, int64_t vector,
                float* filter, const Scratch& scratch) const;
 
+  // Additions and multiplications of one filter of one column.
+  double transform_flops() const;
+  double columns_flops() const;  // of transform_columns()
+  double rows_flops() const;     // of transform_row() for all points
+  double inverse_flops() const;
+
  private:
-  // Element of the filter for image lane (phase, c) and tap (r, s) of that phase; -1 past its end.
+  // Element of the filter for image lane (residue, c) and tap (r, s) of that residue; -1 past its end.
   int64_t offset(int64_t k, int64_t lane, int64_t r, int64_t s) const;
   int64_t columns() const { return backward_ ? geometry_.image.lanes() : geometry_.signal.lanes(); }
   int64_t depths() const { return backward_ ? geometry_.signal.lanes() : geometry_.image.lanes(); }
@@ -49,7 +56,7 @@ class FilterTransform {
                        float* staged) const;
   void write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth, int64_t count,
                        float* filter) const;
-  void fetch_run(const float* next, int64_t n) const;
+  void prefetch_run(const float* next, int64_t n) const;
   // Some depths of one vector, moved to where vectors can read them.
   struct Staged {
     const float* first_tap;
@@ -64,7 +71,7 @@ class FilterTransform {
   TensorShape shape_;
   int64_t taps_;
   bool backward_;
-  bool one_phase_;
+  bool one_residue_;
   bool by_tap_;  // staged[tap][depth] rather than staged[depth][tap]
 };
 

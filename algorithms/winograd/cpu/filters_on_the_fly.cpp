@@ -1,6 +1,8 @@
-// Forward and backward-data where all tiles are one block and the transformed filters outweigh it: each panel
-// of them is transformed right before its products, some depths at a time, and never leaves the private
-// caches; there is nothing to prepare. Threads share the tiles, and have panels of their own. Start at run().
+// Forward and backward-data where all tiles are one block and the transformed filters are larger than it.
+// Each panel of filters is transformed right before its products, some depths at a time, and never leaves the
+// private caches; there is nothing to prepare. The threads share the tiles, each has panels of its own. It
+// reads the filters from memory once, untransformed, instead of writing and reading 16 to 64 planes of them.
+// Start at run().
 #include <omp.h>
 
 #include <algorithm>
@@ -10,27 +12,29 @@
 namespace convscope::winograd {
 namespace {
 
-class FewTilesPlan final : public ConvolutionPlan {
+class FiltersOnTheFlyPlan final : public ConvolutionPlan {
  public:
-  FewTilesPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
-  bool pays(const DeviceInfo& device, const PlanOptions& options) const;
+  FiltersOnTheFlyPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
+  bool is_profitable(const DeviceInfo& device, const PlanOptions& options) const;
   void run(const ConvArgs& args, Queue& queue) override;
+  std::optional<OperationCount> operations() const override;
   double longest_sum() const override {
     return static_cast<double>(std::min(depth_, depth_together_) + ceil_div(depth_, depth_together_));
   }
 
  private:
   int64_t filter_floats_together() const { return odd_lines(depth_together_ * panel_columns_); }
-  Ahead filters_ahead(const float* filter, int64_t panel, int64_t depth, int64_t plane) const;
+  Ahead prefetched_filters(const float* filter, int64_t panel, int64_t depth, int64_t plane) const;
   // The filters' transform, products and inverse of one panel.
   void run_panel(const Work& work, const float* filter, int64_t panel, float* filters) const;
 
   int64_t depth_together_ = 0;                  // depths whose filters are transformed at once
-  int64_t filters_at_ = 0, thread_floats_ = 0;  // of a thread's transformed filters
+  int64_t filters_at_ = 0, thread_floats_ = 0;  // of one thread's transformed filters
   int64_t planes_at_ = 0;
 };
 
-FewTilesPlan::FewTilesPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options)
+FiltersOnTheFlyPlan::FiltersOnTheFlyPlan(const Geometry& geometry, const DeviceInfo& device,
+                                         const PlanOptions& options)
     : ConvolutionPlan(geometry, options) {
   constexpr int64_t kChunk = FilterTransform::kDepthChunk;
   const int64_t fit =
@@ -43,20 +47,21 @@ FewTilesPlan::FewTilesPlan(const Geometry& geometry, const DeviceInfo& device, c
   planes_at_ = arena_.take(planes_floats_);
 }
 
-// If the shared cache holds the tiles, the filters are worth keeping out of memory, and there are panels
-// enough to occupy the threads.
-bool FewTilesPlan::pays(const DeviceInfo& device, const PlanOptions& options) const {
+// If the tiles fit in the LLC, the transformed filters do not fit in L2, and there are enough panels for the
+// threads.
+bool FiltersOnTheFlyPlan::is_profitable(const DeviceInfo& device, const PlanOptions& options) const {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-  return may_stay(geometry_) && filter_floats() * kFloat > device.l2_bytes &&
-         kLeastFilters * planes_floats_ <= filter_floats() &&
-         planes_floats_ * kFloat <= shared_cache_bytes(device) && occupies(panels_, threads_) &&
+  return geometry_.has_one_residue() && filter_floats() * kFloat > device.l2_bytes &&
+         kMinFilterRatio * planes_floats_ <= filter_floats() &&
+         planes_floats_ * kFloat <= shared_cache_bytes(device) && keeps_threads_busy(panels_, threads_) &&
          arena_.bytes() <= options.workspace_cap;
 }
 
-// What a plane's product fetches of the filters that are transformed next, in runs too short for the hardware
-// to follow. Forward with as many planes as columns: a column from end to end. With fewer: of every column a
-// line, the next with the next block of rows. Backward-data: of every depth a line.
-Ahead FewTilesPlan::filters_ahead(const float* filter, int64_t panel, int64_t depth, int64_t plane) const {
+// What the product of a plane prefetches of the filters that are transformed next, whose runs are too short
+// for the hardware's prefetcher. Forward with as many planes as columns: a whole column. With fewer: a line
+// of every column, the next line with the next block of rows. Backward-data: a line of every depth.
+Ahead FiltersOnTheFlyPlan::prefetched_filters(const float* filter, int64_t panel, int64_t depth,
+                                              int64_t plane) const {
   constexpr int64_t kLine = 16;  // floats
   const TensorShape shape = geometry_.problem.shape(Role::filter);
   const int64_t column = std::min(panel * panel_columns_, columns_ - 1);
@@ -70,7 +75,8 @@ Ahead FewTilesPlan::filters_ahead(const float* filter, int64_t panel, int64_t de
   return {filter + shape.offset(column + plane * columns / geometry_.planes(), depth, 0, 0), kLine};
 }
 
-void FewTilesPlan::run_panel(const Work& work, const float* filter, int64_t panel, float* filters) const {
+void FiltersOnTheFlyPlan::run_panel(const Work& work, const float* filter, int64_t panel,
+                                    float* filters) const {
   for (int64_t from = 0; from < depth_; from += depth_together_) {
     const int64_t end = std::min(from + depth_together_, depth_);
     for (int64_t depth = from; depth < end; depth += FilterTransform::kDepthChunk)
@@ -82,12 +88,21 @@ void FewTilesPlan::run_panel(const Work& work, const float* filter, int64_t pane
     const int64_t next_panel = last ? panel + threads_ : panel, next = last ? 0 : end;
     for (int64_t plane = 0; plane < geometry_.planes(); ++plane)
       multiply(work, plane, panel, {filters, filter_floats_together(), from, end},
-               filters_ahead(filter, next_panel, next, plane));
+               prefetched_filters(filter, next_panel, next, plane));
   }
   write_panel(work, panel);
 }
 
-void FewTilesPlan::run(const ConvArgs& args, Queue&) {
+// The planes of the filters stay in the private caches.
+std::optional<OperationCount> FiltersOnTheFlyPlan::operations() const {
+  OperationCount count = count_tiles();
+  count.transform_flops += transformed_filters() * filter_transform_.transform_flops();
+  count.bytes += 2 * (tile_bytes() + product_bytes());
+  count.cached_bytes = 2 * filter_bytes();
+  return count;
+}
+
+void FiltersOnTheFlyPlan::run(const ConvArgs& args, Queue&) {
   float* const workspace = static_cast<float*>(args.workspace);
 #pragma omp parallel num_threads(threads_)
   for (int64_t group = 0; group < groups_; ++group) {
@@ -103,10 +118,10 @@ void FewTilesPlan::run(const ConvArgs& args, Queue&) {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_few_tiles_plan(const Geometry& geometry, const DeviceInfo& device,
-                                          const PlanOptions& options) {
-  auto plan = std::make_unique<FewTilesPlan>(geometry, device, options);
-  if (!plan->pays(device, options)) return nullptr;
+std::unique_ptr<Plan> make_filters_on_the_fly_plan(const Geometry& geometry, const DeviceInfo& device,
+                                                   const PlanOptions& options) {
+  auto plan = std::make_unique<FiltersOnTheFlyPlan>(geometry, device, options);
+  if (!plan->is_profitable(device, options)) return nullptr;
   return plan;
 }
 

@@ -1,8 +1,9 @@
-// Forward and backward-data where the transformed filters are too large for the caches, and the tiles many:
-// prepare() transforms the columns of each filter only, which makes a half or less of its planes. The rows
-// are transformed right before their products, for one panel of columns and one row of points at a time, into
-// a buffer of the thread's second cache, where the panel's products stay as well until they are inverted.
-// Each thread has blocks of its own. Start at run().
+// Forward and backward-data where the transformed filters do not fit in the caches and tiles are many.
+// prepare() transforms only the columns of each filter, which takes half the memory of its planes or less.
+// The rows are transformed right before their products, for one panel and one row of points at a time, into a
+// buffer that fits in L2, where the products of the panel stay until they are transformed back. Each thread
+// has blocks of its own. Kept besides pretransformed.cpp because in the kept runs it is the schedule of
+// winograd.mixed.cpu on AlexNet's conv3 to conv5 from batch 16 on. Start at run().
 #include <omp.h>
 
 #include "algorithms/winograd/cpu/convolution_plan.hpp"
@@ -10,11 +11,12 @@
 namespace convscope::winograd {
 namespace {
 
-class PointRowsPlan final : public ConvolutionPlan {
+class HalfTransformedPlan final : public ConvolutionPlan {
  public:
-  PointRowsPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
-  bool pays(const PlanOptions& options) const;
+  HalfTransformedPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
+  bool is_profitable(const PlanOptions& options) const;
   bool has_prepare() const override { return true; }
+  std::optional<OperationCount> operations() const override;
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
 
@@ -26,11 +28,12 @@ class PointRowsPlan final : public ConvolutionPlan {
   void run_panel(const Work& work, const float* halves, int64_t panel, float* filters) const;
 
   int64_t halves_at_ = 0;
-  int64_t filters_at_ = 0, thread_floats_ = 0;  // of a thread's transformed filters
+  int64_t filters_at_ = 0, thread_floats_ = 0;  // of one thread's transformed filters
   int64_t planes_at_ = 0;
 };
 
-PointRowsPlan::PointRowsPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options)
+HalfTransformedPlan::HalfTransformedPlan(const Geometry& geometry, const DeviceInfo& device,
+                                         const PlanOptions& options)
     : ConvolutionPlan(geometry, options) {
   // Only one panel of products at a time.
   products_.row = panel_columns_;
@@ -49,16 +52,16 @@ PointRowsPlan::PointRowsPlan(const Geometry& geometry, const DeviceInfo& device,
   planes_at_ = arena_.take(threads_ * planes_floats_);
 }
 
-bool PointRowsPlan::pays(const PlanOptions& options) const {
-  // Fewer tiles are multiplied in less than ten times what it takes to transform the rows of the filters.
-  constexpr int64_t kLeastTiles = 24;
+bool HalfTransformedPlan::is_profitable(const PlanOptions& options) const {
+  // With fewer tiles the transform of the filters' rows is more than a tenth of the products' work.
+  constexpr int64_t kMinTiles = 24;
   return geometry_.points_h() > 1 && geometry_.points_w() > 1 &&
-         filter_floats() * static_cast<int64_t>(sizeof(float)) > kMostCachedFilters && !blocks_.empty() &&
-         blocks_.front().strips() * geometry_.tile_columns() >= kLeastTiles &&
+         filter_floats() * static_cast<int64_t>(sizeof(float)) > kMaxCachedFilterBytes && !blocks_.empty() &&
+         blocks_.front().strips() * geometry_.tile_columns() >= kMinTiles &&
          arena_.bytes() <= options.workspace_cap;
 }
 
-void PointRowsPlan::prepare(const ConvArgs& args, Queue&) {
+void HalfTransformedPlan::prepare(const ConvArgs& args, Queue&) {
   float* const workspace = static_cast<float*>(args.workspace);
   const int64_t chunks = ceil_div(depth_, FilterTransform::kDepthChunk);
 #pragma omp parallel for schedule(static) num_threads(threads_)
@@ -78,7 +81,8 @@ void PointRowsPlan::prepare(const ConvArgs& args, Queue&) {
   }
 }
 
-void PointRowsPlan::run_panel(const Work& work, const float* halves, int64_t panel, float* filters) const {
+void HalfTransformedPlan::run_panel(const Work& work, const float* halves, int64_t panel,
+                                    float* filters) const {
   const int64_t points_w = geometry_.points_w();
   for (int64_t i = 0; i < geometry_.points_h(); ++i) {
     const float* const half = halves + (panel * geometry_.points_h() + i) * half_floats();
@@ -87,7 +91,7 @@ void PointRowsPlan::run_panel(const Work& work, const float* halves, int64_t pan
                                       filters + vector * kernels_.lanes, panel_columns_,
                                       filter_panel_floats());
     for (int64_t plane = i * points_w; plane < (i + 1) * points_w; ++plane) {
-      // Meanwhile the next plane's tiles are fetched, as they lie.
+      // Meanwhile the tiles of the next plane are prefetched, as they lie.
       const float* const next = work.tiles + (plane + 1) % geometry_.planes() * tiles_.plane;
       multiply(work, plane, panel, {filters, filter_panel_floats(), 0, depth_, i * points_w},
                lines_ahead(next, depth_));
@@ -96,7 +100,20 @@ void PointRowsPlan::run_panel(const Work& work, const float* halves, int64_t pan
   write_panel(work, panel);
 }
 
-void PointRowsPlan::run(const ConvArgs& args, Queue&) {
+// Every block transforms the rows of all filters again. Half-transformed filters and tiles pass through
+// memory; whole filters and products stay in the private caches.
+std::optional<OperationCount> HalfTransformedPlan::operations() const {
+  OperationCount count = count_tiles();
+  const double blocks = static_cast<double>(blocks_.size());
+  count.transform_flops +=
+      transformed_filters() * (filter_transform_.columns_flops() + blocks * filter_transform_.rows_flops());
+  const double half_bytes = filter_bytes() * geometry_.w.taps / geometry_.points_w();
+  count.bytes += 2 * (tile_bytes() + half_bytes);
+  count.cached_bytes = 2 * (filter_bytes() + product_bytes());
+  return count;
+}
+
+void HalfTransformedPlan::run(const ConvArgs& args, Queue&) {
   float* const workspace = static_cast<float*>(args.workspace);
   const auto blocks = static_cast<int64_t>(blocks_.size());
 #pragma omp parallel for schedule(dynamic) collapse(2) num_threads(threads_)
@@ -113,10 +130,10 @@ void PointRowsPlan::run(const ConvArgs& args, Queue&) {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_point_rows_plan(const Geometry& geometry, const DeviceInfo& device,
-                                           const PlanOptions& options) {
-  auto plan = std::make_unique<PointRowsPlan>(geometry, device, options);
-  if (!plan->pays(options)) return nullptr;
+std::unique_ptr<Plan> make_half_transformed_plan(const Geometry& geometry, const DeviceInfo& device,
+                                                 const PlanOptions& options) {
+  auto plan = std::make_unique<HalfTransformedPlan>(geometry, device, options);
+  if (!plan->is_profitable(options)) return nullptr;
   return plan;
 }
 

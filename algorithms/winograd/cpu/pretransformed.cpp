@@ -1,6 +1,6 @@
-// Forward and backward-data with all filters transformed in prepare(), into planes that lie in the panels of
-// the product, past the caches where they are larger than the second one. The threads share the work of each
-// block, or each has blocks of its own. Start at run().
+// Forward and backward-data with all filters transformed in prepare(), into planes in the panels of the
+// product, with streaming stores where they do not fit in L2. Each thread has blocks of its own, or all share
+// the work of each block. Start at run().
 #include <omp.h>
 
 #include "algorithms/winograd/cpu/convolution_plan.hpp"
@@ -8,10 +8,11 @@
 namespace convscope::winograd {
 namespace {
 
-class PlanesPlan final : public ConvolutionPlan {
+class PretransformedPlan final : public ConvolutionPlan {
  public:
-  PlanesPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
+  PretransformedPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
   bool has_prepare() const override { return true; }
+  std::optional<OperationCount> operations() const override;
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
 
@@ -28,7 +29,8 @@ class PlanesPlan final : public ConvolutionPlan {
   bool own_blocks_ = false;  // whether each thread has its own
 };
 
-PlanesPlan::PlanesPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options)
+PretransformedPlan::PretransformedPlan(const Geometry& geometry, const DeviceInfo& device,
+                                       const PlanOptions& options)
     : ConvolutionPlan(geometry, options) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   filters_ = {.plane = filter_plane_floats(), .row = panel_columns_, .panel = depth_ * panel_columns_};
@@ -47,7 +49,7 @@ PlanesPlan::PlanesPlan(const Geometry& geometry, const DeviceInfo& device, const
   planes_at_ = arena_.take(planes_floats_ * (own_blocks_ ? threads_ : 1));
 }
 
-void PlanesPlan::prepare(const ConvArgs& args, Queue&) {
+void PretransformedPlan::prepare(const ConvArgs& args, Queue&) {
   float* const workspace = static_cast<float*>(args.workspace);
   const int64_t chunks = ceil_div(depth_, FilterTransform::kDepthChunk);
   // The two vectors of a panel follow each other, as they lie side by side in every plane.
@@ -67,7 +69,16 @@ void PlanesPlan::prepare(const ConvArgs& args, Queue&) {
   }
 }
 
-void PlanesPlan::run(const ConvArgs& args, Queue&) {
+// Small filters leave room in the caches for blocks of the other planes.
+std::optional<OperationCount> PretransformedPlan::operations() const {
+  OperationCount count = count_tiles();
+  count.transform_flops += transformed_filters() * filter_transform_.transform_flops();
+  const double planes = 2 * (tile_bytes() + product_bytes() + filter_bytes());
+  (filter_bytes() <= kMaxCachedFilterBytes ? count.cached_bytes : count.bytes) += planes;
+  return count;
+}
+
+void PretransformedPlan::run(const ConvArgs& args, Queue&) {
   const auto blocks = static_cast<int64_t>(blocks_.size());
   float* const planes = static_cast<float*>(args.workspace) + planes_at_;
   const float* const filters = static_cast<const float*>(args.workspace) + filters_at_;
@@ -101,9 +112,9 @@ void PlanesPlan::run(const ConvArgs& args, Queue&) {
 
 }  // namespace
 
-std::unique_ptr<Plan> make_planes_plan(const Geometry& geometry, const DeviceInfo& device,
-                                       const PlanOptions& options) {
-  return std::make_unique<PlanesPlan>(geometry, device, options);
+std::unique_ptr<Plan> make_pretransformed_plan(const Geometry& geometry, const DeviceInfo& device,
+                                               const PlanOptions& options) {
+  return std::make_unique<PretransformedPlan>(geometry, device, options);
 }
 
 }  // namespace convscope::winograd

@@ -17,33 +17,31 @@ Inside inside(int64_t begin, int64_t count, int64_t step, int64_t shift, int64_t
   return {from, std::clamp<int64_t>(high - begin, from, count)};
 }
 
-}  // namespace
-
-// The part of a region that lies in the tensor, for one phase.
-struct TensorView::Window {
+// The part of a region that lies in the tensor, for one residue.
+struct Window {
   Inside rows, columns;
   int64_t first_h, first_w;  // tensor coordinates of the region's corner
 };
-
-TensorView::Window TensorView::window(const Region& region, Extent2 phase) const {
-  const int64_t shift_h = phase.h - origin.h, shift_w = phase.w - origin.w;
-  return {inside(region.h, region.rows, phases.step.h, shift_h, shape.size[2]),
-          inside(region.w, region.columns, phases.step.w, shift_w, shape.size[3]),
-          region.h * phases.step.h + shift_h, region.w * phases.step.w + shift_w};
+Window window(const TensorView& view, const Region& region, Extent2 residue) {
+  const Extent2 step = view.residues.step;
+  const int64_t shift_h = residue.h - view.origin.h, shift_w = residue.w - view.origin.w;
+  return {inside(region.h, region.rows, step.h, shift_h, view.shape.size[2]),
+          inside(region.w, region.columns, step.w, shift_w, view.shape.size[3]), region.h * step.h + shift_h,
+          region.w * step.w + shift_w};
 }
 
 // Whether the part's rows follow each other in memory and are so narrow that they are better moved in one
 // run: blocks of a transposition fit them badly.
-bool TensorView::narrow_rows(const Window& part) const {
-  constexpr int64_t kMostColumns = 32;
+bool has_narrow_rows(const TensorShape& shape, const Window& part) {
+  constexpr int64_t kMaxColumns = 32;
   const int64_t width = part.columns.end - part.columns.begin;
-  return shape.stride[3] == 1 && shape.stride[2] == width && width <= kMostColumns &&
+  return shape.stride[3] == 1 && shape.stride[2] == width && width <= kMaxColumns &&
          part.rows.begin < part.rows.end;
 }
 
 // All rows in one run, then each to its place between the padding.
-void TensorView::gather_narrow_rows(const VectorKernels& kernels, const float* plane, const Window& part,
-                                    const Region& region, int64_t used, float* staged) const {
+void gather_narrow_rows(const VectorKernels& kernels, const TensorShape& shape, const float* plane,
+                        const Window& part, const Region& region, int64_t used, float* staged) {
   const auto [top, bottom] = part.rows;
   const int64_t lanes = kernels.lanes, row = region.columns * lanes;
   const int64_t width = shape.stride[2] * lanes, left = part.columns.begin * lanes;
@@ -65,86 +63,109 @@ void TensorView::gather_narrow_rows(const VectorKernels& kernels, const float* p
   fill(staged + region.rows * row);
 }
 
-void TensorView::gather(const VectorKernels& kernels, const float* tensor, int64_t n, const Region& region,
-                        int64_t vector, float* staged) const {
-  const int64_t lanes_each = kernels.lanes, first = vector * lanes_each;
-  const int64_t used = std::min(lanes_each, lanes() - first);
-  const int64_t row_floats = region.columns * lanes_each;
-  const float* const image = tensor + n * shape.stride[0];
-  if (phases.offsets.size() == 1) {
-    const Window part = window(region, phases.offsets[0]);
-    const auto [left, right] = part.columns;
-    if (narrow_rows(part)) {
-      gather_narrow_rows(kernels, image + first * shape.stride[1], part, region, used, staged);
-      return;
-    }
-    for (int64_t i = 0; i < region.rows; ++i, staged += row_floats) {
-      if (i < part.rows.begin || i >= part.rows.end || left == right) {
-        std::fill_n(staged, row_floats, 0.0f);
-        continue;
-      }
-      std::fill_n(staged, left * lanes_each, 0.0f);
-      std::fill_n(staged + right * lanes_each, row_floats - right * lanes_each, 0.0f);
-      const float* from = image + first * shape.stride[1] + (part.first_h + i) * shape.stride[2] +
-                          (part.first_w + left) * shape.stride[3];
-      if (shape.stride[3] == 1)
-        kernels.pack_planes(from, shape.stride[1], right - left, used, staged + left * lanes_each);
-      else
-        kernels.pack_pixels(from, shape.stride[3], right - left, used, staged + left * lanes_each);
-    }
+void gather_one_residue(const VectorKernels& kernels, const TensorView& view, const float* image,
+                        const Region& region, int64_t first, int64_t used, float* staged) {
+  const TensorShape& shape = view.shape;
+  const int64_t lanes = kernels.lanes, row_floats = region.columns * lanes;
+  const Window part = window(view, region, view.residues.offsets[0]);
+  const auto [left, right] = part.columns;
+  const float* const lane = image + first * shape.stride[1];
+  if (has_narrow_rows(shape, part)) {
+    gather_narrow_rows(kernels, shape, lane, part, region, used, staged);
     return;
   }
-  std::fill_n(staged, region.rows * row_floats, 0.0f);
-  const int64_t step = phases.step.w * shape.stride[3];
-  for (int64_t l = 0; l < used; ++l) {
-    const Window part = window(region, phases.offsets[(first + l) / channels]);
-    for (int64_t i = part.rows.begin; i < part.rows.end; ++i) {
-      const float* from = image + (first + l) % channels * shape.stride[1] +
-                          (part.first_h + i * phases.step.h) * shape.stride[2] +
-                          part.first_w * shape.stride[3];
-      float* to = staged + i * row_floats + l;
-      for (int64_t j = part.columns.begin; j < part.columns.end; ++j) to[j * lanes_each] = from[j * step];
+  for (int64_t i = 0; i < region.rows; ++i, staged += row_floats) {
+    if (i < part.rows.begin || i >= part.rows.end || left == right) {
+      std::fill_n(staged, row_floats, 0.0f);
+      continue;
     }
+    std::fill_n(staged, left * lanes, 0.0f);
+    std::fill_n(staged + right * lanes, row_floats - right * lanes, 0.0f);
+    const float* const from =
+        lane + (part.first_h + i) * shape.stride[2] + (part.first_w + left) * shape.stride[3];
+    if (shape.stride[3] == 1)
+      kernels.pack_planes(from, shape.stride[1], right - left, used, staged + left * lanes);
+    else
+      kernels.pack_pixels(from, shape.stride[3], right - left, used, staged + left * lanes);
   }
 }
 
-void TensorView::scatter(const VectorKernels& kernels, const float* staged, int64_t n, const Region& region,
-                         int64_t vector, float* tensor) const {
-  const int64_t lanes_each = kernels.lanes, first = vector * lanes_each;
-  const int64_t used = std::min(lanes_each, lanes() - first);
-  const int64_t row_floats = region.columns * lanes_each;
-  float* const image = tensor + n * shape.stride[0];
-  if (phases.offsets.size() == 1) {
-    const Window part = window(region, phases.offsets[0]);
-    const auto [left, right] = part.columns;
-    if (narrow_rows(part) && right - left == region.columns) {
-      kernels.unpack_planes(
-          staged + part.rows.begin * row_floats,
-          image + first * shape.stride[1] + (part.first_h + part.rows.begin) * shape.stride[2],
-          shape.stride[1], (part.rows.end - part.rows.begin) * region.columns, used);
-      return;
-    }
-    for (int64_t i = part.rows.begin; i < part.rows.end && left < right; ++i) {
-      const float* from = staged + i * row_floats + left * lanes_each;
-      float* to = image + first * shape.stride[1] + (part.first_h + i) * shape.stride[2] +
-                  (part.first_w + left) * shape.stride[3];
-      if (shape.stride[3] == 1)
-        kernels.unpack_planes(from, to, shape.stride[1], right - left, used);
-      else
-        kernels.unpack_pixels(from, to, shape.stride[3], right - left, used);
-    }
+void scatter_one_residue(const VectorKernels& kernels, const TensorView& view, const float* staged,
+                         const Region& region, int64_t first, int64_t used, float* image) {
+  const TensorShape& shape = view.shape;
+  const int64_t lanes = kernels.lanes, row_floats = region.columns * lanes;
+  const Window part = window(view, region, view.residues.offsets[0]);
+  const auto [top, bottom] = part.rows;
+  const auto [left, right] = part.columns;
+  float* const lane = image + first * shape.stride[1];
+  if (has_narrow_rows(shape, part) && right - left == region.columns) {
+    kernels.unpack_planes(staged + top * row_floats, lane + (part.first_h + top) * shape.stride[2],
+                          shape.stride[1], (bottom - top) * region.columns, used);
     return;
   }
-  const int64_t step = phases.step.w * shape.stride[3];
-  for (int64_t l = 0; l < used; ++l) {
-    const Window part = window(region, phases.offsets[(first + l) / channels]);
-    for (int64_t i = part.rows.begin; i < part.rows.end; ++i) {
-      const float* from = staged + i * row_floats + l;
-      float* to = image + (first + l) % channels * shape.stride[1] +
-                  (part.first_h + i * phases.step.h) * shape.stride[2] + part.first_w * shape.stride[3];
-      for (int64_t j = part.columns.begin; j < part.columns.end; ++j) to[j * step] = from[j * lanes_each];
-    }
+  for (int64_t i = top; i < bottom && left < right; ++i) {
+    const float* const from = staged + i * row_floats + left * lanes;
+    float* const to = lane + (part.first_h + i) * shape.stride[2] + (part.first_w + left) * shape.stride[3];
+    if (shape.stride[3] == 1)
+      kernels.unpack_planes(from, to, shape.stride[1], right - left, used);
+    else
+      kernels.unpack_pixels(from, to, shape.stride[3], right - left, used);
   }
+}
+
+// For the rows of each lane, calls move(in_tensor, in_staged, count, step): the offsets of the first pixel in
+// the image and in the staged form, the pixels, and the step from one to the next in the image. Lanes of
+// several residues are moved one by one.
+template <typename Move>
+void for_each_lane_row(const TensorView& view, const Region& region, int64_t lanes, int64_t first,
+                       int64_t used, const Move& move) {
+  const auto& stride = view.shape.stride;
+  const Extent2 step = view.residues.step;
+  for (int64_t l = 0; l < used; ++l) {
+    const Window part = window(view, region, view.residues.offsets[(first + l) / view.channels]);
+    const auto [left, right] = part.columns;
+    for (int64_t i = part.rows.begin; i < part.rows.end; ++i)
+      move((first + l) % view.channels * stride[1] + (part.first_h + i * step.h) * stride[2] +
+               (part.first_w + left * step.w) * stride[3],
+           (i * region.columns + left) * lanes + l, right - left, step.w * stride[3]);
+  }
+}
+
+}  // namespace
+
+void gather(const VectorKernels& kernels, const TensorView& view, const float* tensor, const Region& region,
+            int64_t vector, float* staged) {
+  const int64_t lanes = kernels.lanes, first = vector * lanes;
+  const int64_t used = std::min(lanes, view.lanes() - first);
+  const float* const image = tensor + region.n * view.shape.stride[0];
+  if (view.residues.offsets.size() == 1) {
+    gather_one_residue(kernels, view, image, region, first, used, staged);
+    return;
+  }
+  std::fill_n(staged, region.rows * region.columns * lanes, 0.0f);
+  for_each_lane_row(view, region, lanes, first, used,
+                    [=](int64_t in_tensor, int64_t in_staged, int64_t count, int64_t step) {
+                      const float* const from = image + in_tensor;
+                      float* const to = staged + in_staged;
+                      for (int64_t j = 0; j < count; ++j) to[j * lanes] = from[j * step];
+                    });
+}
+
+void scatter(const VectorKernels& kernels, const TensorView& view, const float* staged, const Region& region,
+             int64_t vector, float* tensor) {
+  const int64_t lanes = kernels.lanes, first = vector * lanes;
+  const int64_t used = std::min(lanes, view.lanes() - first);
+  float* const image = tensor + region.n * view.shape.stride[0];
+  if (view.residues.offsets.size() == 1) {
+    scatter_one_residue(kernels, view, staged, region, first, used, image);
+    return;
+  }
+  for_each_lane_row(view, region, lanes, first, used,
+                    [=](int64_t in_tensor, int64_t in_staged, int64_t count, int64_t step) {
+                      const float* const from = staged + in_staged;
+                      float* const to = image + in_tensor;
+                      for (int64_t j = 0; j < count; ++j) to[j * step] = from[j * lanes];
+                    });
 }
 
 }  // namespace convscope::winograd

@@ -1,5 +1,8 @@
 #include "algorithms/winograd/cpu/tile_transforms.hpp"
 
+#include "algorithms/winograd/cpu/tensor_view.hpp"
+#include "algorithms/winograd/line_costs.hpp"
+
 namespace convscope::winograd {
 namespace {
 
@@ -24,7 +27,7 @@ void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, Til
   const int64_t start = geometry.h.tiles[rows.first].start;
   const int64_t height = covered(geometry.h, rows.first, rows.count) + (data ? geometry.h.taps - 1 : 0);
   const int64_t width = geometry.w.covered() + (data ? geometry.w.taps - 1 : 0);
-  view.gather(kernels, tensor, rows.image, {start, 0, height, width}, vector, scratch.staged);
+  gather(kernels, view, tensor, {rows.image, start, 0, height, width}, vector, scratch.staged);
 
   const TileOrder order(geometry, block);
   for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
@@ -82,8 +85,33 @@ void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const
       }
     }
   }
-  view.scatter(kernels, scratch.staged, rows.image,
-               {start, 0, covered(geometry.h, rows.first, rows.count), width}, vector, tensor);
+  scatter(kernels, view, scratch.staged,
+          {rows.image, start, 0, covered(geometry.h, rows.first, rows.count), width}, vector, tensor);
+}
+
+// Lines of one point cost nothing, so that these hold for tiles of one row or column too.
+double transform_flops(const Geometry& geometry, TileOperand operand) {
+  const LineCosts& costs = line_costs();
+  double flops = 0;
+  for (const Tile& h : geometry.h.tiles)
+    for (const Tile& w : geometry.w.tiles) {
+      const int alpha_h = geometry.h.alpha(h), alpha_w = geometry.w.alpha(w);
+      flops += operand == TileOperand::data
+                   ? alpha_h * costs.data[alpha_w] + alpha_w * costs.data[alpha_h]
+                   : h.size * costs.evaluate[alpha_w][w.size] + alpha_w * costs.evaluate[alpha_h][h.size];
+    }
+  return flops;
+}
+
+double inverse_flops(const Geometry& geometry) {
+  const LineCosts& costs = line_costs();
+  double flops = 0;
+  for (const Tile& h : geometry.h.tiles)
+    for (const Tile& w : geometry.w.tiles) {
+      const int alpha_h = geometry.h.alpha(h), alpha_w = geometry.w.alpha(w);
+      flops += alpha_w * costs.interpolate[alpha_h][h.size] + h.size * costs.interpolate[alpha_w][w.size];
+    }
+  return flops;
 }
 
 }  // namespace convscope::winograd

@@ -1,35 +1,38 @@
 // The 2-D transforms of some rows of tiles for one vector of channels, between a tensor and the planes of the
-// batched product. Each is rows then columns of the 1-D transforms. Runs on the calling thread.
+// batched product: into points, 1-D transforms of rows, then of columns; back, of columns, then of rows. Runs
+// on the calling thread.
 #pragma once
 
 #include <cstdint>
 
+#include "algorithms/winograd/cpu/tile_order.hpp"
 #include "algorithms/winograd/cpu/vector_kernels.hpp"
 #include "algorithms/winograd/geometry.hpp"
 
 namespace convscope::winograd {
 
-// What a tile contributes: its alpha x alpha inputs (data) or its own m x m outputs' gradient (kernel of the
-// backward-filter pass).
-enum class TileOperand { data, gradient };
-
-// A thread's scratch memory, floats.
+// Scratch memory of one thread, floats.
 struct Scratch {
   float* staged;  // staged_floats()
-  float* lines;   // kLineFloats vectors
+  float* lines;   // kLineVectors vectors
 };
 inline constexpr int64_t kLineVectors = kLargestAlpha * kLargestAlpha;
 // For `rows` rows of tiles.
 int64_t staged_floats(const Geometry& geometry, int64_t rows, int lanes);
 
-// Reads some rows of tiles of the view and writes them to `planes`. `tensor` points at the group.
+// Reads some rows of tiles of the view and writes their points to `planes`. `tensor` points at the channel
+// group.
 void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, TileOperand operand,
                      const TensorView& view, const float* tensor, const Block& block, const TileRows& rows,
                      int64_t vector, const PlaneLayout& layout, float* planes, const Scratch& scratch);
 
-// Reads their products from `planes`, writes their output pixels to the tensor.
+// Reads the products of some rows of tiles from `planes` and writes their outputs to the tensor.
 void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
                    float* tensor, const Block& block, const TileRows& rows, int64_t vector,
                    const PlaneLayout& layout, const float* planes, const Scratch& scratch);
+
+// Additions and multiplications of one lane of all tiles of one image.
+double transform_flops(const Geometry& geometry, TileOperand operand);
+double inverse_flops(const Geometry& geometry);
 
 }  // namespace convscope::winograd

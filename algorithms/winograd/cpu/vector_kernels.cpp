@@ -1,10 +1,12 @@
-// The transforms as straight-line vector code, unrolled at compile time from the generated matrices: zeros
-// vanish, ones are additions, opposite points share their even and odd parts. Start at apply().
+// The transforms as straight-line vector code, unrolled at compile time from the generated matrices: terms of
+// zero are left out, factors of one are additions, opposite points share their even and odd parts. Start at
+// apply().
 #include "algorithms/winograd/cpu/vector_kernels.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/common/transpose.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 constexpr int kLanes = HWY_LANES(float);
-// Streaming is only fast when a vector is a whole line.
+// Streaming stores are only fast where a vector is a whole cache line.
 constexpr bool kWholeLines = kLanes * sizeof(float) == 64;
 
 // The matrices as types. Transposed ones have their butterflies before the product, the others after it.
@@ -113,6 +115,7 @@ HWY_INLINE void store_all(const Vector* y, float* out, int64_t stride) {
 template <class M, bool Stream = false>
 HWY_NOINLINE void apply(const float* in, int64_t in_stride, int64_t in_next, float* out, int64_t out_stride,
                         int64_t out_next, int64_t count) {
+  tally_transform(count * kLanes * M::kFactored.flops(M::kTransposed));
   for (int64_t line = 0; line < count; ++line) {
     Vector x[M::kIn], y[M::kOut];
     load_all<M>(in, in_stride, x);
@@ -166,7 +169,7 @@ constexpr void fill_pairs(VectorKernels& table) {
 }
 template <int Alpha = 1>
 constexpr void fill(VectorKernels& table) {
-  if constexpr (Alpha <= kLargestAlphaAlone) {
+  if constexpr (Alpha <= kLargestAlpha1d) {
     table.data[Alpha] = apply<Data<Alpha>>;
     fill_pairs<Alpha, 1>(table);
     fill<Alpha + 1>(table);
@@ -194,46 +197,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace convscope::winograd {
-namespace {
-
-template <int Alpha, int N>
-constexpr void cost_pairs(LineCosts& costs) {
-  if constexpr (N <= std::min(Alpha, kLargestAlpha)) {
-    constexpr auto factored = factor(evaluation_matrix<Alpha, N>());
-    costs.evaluate[Alpha][N] = factored.flops(false);
-    costs.interpolate[Alpha][N] = factored.flops(true);
-    constexpr SquaredGrowth growth =
-        squared_growth<Alpha, N>();  // by itself, as compilers limit one evaluation
-    costs.squared_growth[Alpha][N] = growth;
-    cost_pairs<Alpha, N + 1>(costs);
-  }
-}
-template <int Alpha = 1>
-constexpr void cost_all(LineCosts& costs) {
-  if constexpr (Alpha <= kLargestAlphaAlone) {
-    constexpr auto factored = factor(data_matrix<Alpha>());
-    costs.data[Alpha] = factored.flops(false);
-    cost_pairs<Alpha, 1>(costs);
-    cost_all<Alpha + 1>(costs);
-  }
-}
-constexpr LineCosts make_costs() {
-  LineCosts costs{};
-  cost_all(costs);
-  return costs;
-}
-constexpr LineCosts kCosts = make_costs();
-
-}  // namespace
 
 HWY_EXPORT(table);
 
 const VectorKernels& vector_kernels() {
   return HWY_DYNAMIC_DISPATCH(table)();
-}
-
-const LineCosts& line_costs() {
-  return kCosts;
 }
 
 }  // namespace convscope::winograd

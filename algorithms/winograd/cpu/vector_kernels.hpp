@@ -1,6 +1,6 @@
-// The vector code of Winograd behind one table: 1-D transforms of every size, and moves between a tensor and
-// the staged form [position][lane] in which a vector holds one pixel of `lanes` channels. The two dimensions
-// of a tile are two calls, so mixed tile sizes need no code for each pair. Knows nothing of layers or tiles.
+// The vector code of Winograd in one table: 1-D transforms of every size, and moves between a tensor and the
+// staged form [position][lane], in which a vector holds one pixel of `lanes` channels. The two dimensions of
+// a tile are two calls, so mixed tile sizes need no code for each pair. Knows nothing of layers or tiles.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@ namespace convscope::winograd {
 using Line = void (*)(const float* in, int64_t in_stride, int64_t in_next, float* out, int64_t out_stride,
                       int64_t out_next, int64_t count);
 
-// More than kLargestAlpha points have as many taps and outputs at most.
+// More than kLargestAlpha points have at most kLargestAlpha taps and outputs.
 struct VectorKernels {
   int lanes = 0;
-  Line data[kLargestAlphaAlone + 1] = {};                         // [alpha]: alpha inputs to alpha points
-  Line evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};  // [alpha][n]: n taps to alpha points
-  Line stream_evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};  // the same, written past the caches
-  Line interpolate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};  // [alpha][n]: alpha points to n outputs
+  Line data[kLargestAlpha1d + 1] = {};                                // [alpha]: alpha inputs to alpha points
+  Line evaluate[kLargestAlpha1d + 1][kLargestAlpha + 1] = {};         // [alpha][n]: n taps to alpha points
+  Line stream_evaluate[kLargestAlpha1d + 1][kLargestAlpha + 1] = {};  // the same with streaming stores
+  Line interpolate[kLargestAlpha1d + 1][kLargestAlpha + 1] = {};      // [alpha][n]: alpha points to n outputs
 
-  // Staged form from and to rows of a tensor; lanes from `used` on are zero or left alone.
+  // Rows of a tensor to the staged form, whose lanes from `used` on become zero, and back, where those lanes
+  // are dropped.
   //   pack_planes:   staged[x][l] = in[l * lane_stride + x]
   //   pack_pixels:   staged[x][l] = in[x * position_stride + l]
   void (*pack_planes)(const float* in, int64_t lane_stride, int64_t count, int64_t used, float* staged);
@@ -34,15 +35,5 @@ struct VectorKernels {
 
 // For the instruction set in use.
 const VectorKernels& vector_kernels();
-
-// What the matrices cost: additions and multiplications of one line of each kind for one lane, and
-// [alpha][taps] how its terms grow.
-struct LineCosts {
-  int data[kLargestAlphaAlone + 1] = {};
-  int evaluate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
-  int interpolate[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
-  SquaredGrowth squared_growth[kLargestAlphaAlone + 1][kLargestAlpha + 1] = {};
-};
-const LineCosts& line_costs();
 
 }  // namespace convscope::winograd

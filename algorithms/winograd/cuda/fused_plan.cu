@@ -1,13 +1,14 @@
-// Winograd F(2x2, 3x3) and F(4x4, 3x3) in one kernel: 16 or 36 products (one a pair of points) of 64 or 32
-// channels written x 32 tiles, summed over the channels read in slabs of 8, after Yan, Wang and Chu (PPoPP
-// 2020) and openCNN. Only the transformed filters lie in global memory, as planes [channel read][channel
-// written].
+// Winograd F(2x2, 3x3) and F(4x4, 3x3) in one kernel: 16 or 36 products (one for each pair of points) of 64
+// or 32 channels written by 32 tiles, summed over the channels read in slabs of 8, after Yan, Wang and Chu
+// (PPoPP 2020) and openCNN. Only the transformed filters are stored in global memory, as planes [channel
+// read][channel written].
 //
-// A block is 8 or 12 warps. The filters and the pixels of the next slab come by asynchronous copy while the
-// current one is multiplied: two halves of the shared memory, one barrier a slab. Each thread of the first 8
-// warps copies the pixels of one tile of one channel to where its points will be and transforms them in
-// place. A warp multiplies two or three planes, a thread 8 x 8 or 4 x 8 of each: 128 or 96 sums. At the end
-// the sums of a tile, which lie in all warps, meet in shared memory, 32 channels at a time.
+// A block is 8 or 12 warps. The filters and the pixels of the next slab are copied asynchronously while the
+// current one is multiplied: shared memory holds two slabs, and there is one barrier per slab. Each thread of
+// the first 8 warps copies the pixels of one tile of one channel to where its points will be and transforms
+// them in place. A warp multiplies two or three planes, a thread 8 x 8 or 4 x 8 of each: 128 or 96 sums. At
+// the end the sums of a tile, which lie in all warps, are exchanged through shared memory, 32 channels at a
+// time.
 //
 // Columns of a slab of tiles are permuted by their row (swizzle), so that neither eight channels of a tile
 // (NHWC) nor 32 tiles of a channel (NCHW) are stored to one bank, without padding.
@@ -17,14 +18,15 @@
 #include "algorithms/winograd/cuda/plane_kernels.hpp"
 #include "algorithms/winograd/cuda/plane_product.hpp"
 #include "algorithms/winograd/cuda/variants.hpp"
+#include "algorithms/winograd/line_costs.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 using namespace winograd;
 
-// What a block does for outputs in tiles of Size x Size: kM channels written by kN tiles, kWarpPlanes planes
-// a warp, kRows x kColumns sums of each a thread.
+// The block for output tiles of Size x Size: kM channels written by kN tiles, kWarpPlanes planes per warp,
+// kRows x kColumns sums of each per thread.
 template <int Size>
 struct Fused {
   static constexpr int kSize = Size, kAlpha = Size + 2, kPlanes = kAlpha * kAlpha;
@@ -35,7 +37,7 @@ struct Fused {
   static constexpr int kFilterFloats = kPlanes * kDepth * kM, kTileFloats = kPlanes * kDepth * kN;
   static constexpr int kSlabFloats = kFilterFloats + kTileFloats;
   static constexpr int kSharedBytes = 2 * kSlabFloats * static_cast<int>(sizeof(float));
-  static constexpr int kPart = 32;  // channels whose sums meet in shared memory at once
+  static constexpr int kPart = 32;  // channels whose sums are exchanged through shared memory together
   static_assert(kPlanes % kWarps == 0 && kLoaders <= kThreads && kSharedBytes == fused_shared_bytes(Size));
   static_assert(kPlanes * kPart * kN <= 2 * kSlabFloats);
   using Sums = float[kWarpPlanes][kRows][kColumns];
@@ -47,7 +49,7 @@ struct FusedArguments {
   float* written;
   int64_t filter_plane, filter_group;  // floats
   int filter_row;
-  TensorMap from, to;
+  TensorAddressing from, to;
   TileClass tiles;
   int depth;  // channels read, of a group
 };
@@ -56,18 +58,18 @@ __device__ __forceinline__ int swizzle(int row, int n) {
   return n ^ (row % 8 * 4);
 }
 
-// Image and first pixel (of the tile's outputs) of a tile.
-struct TileAt {
+// Image and first output of a tile.
+struct TileOrigin {
   int n, h, w;
 };
 template <int Size>
-__device__ __forceinline__ TileAt tile_at(const TileClass& cls, int tile) {
+__device__ __forceinline__ TileOrigin tile_origin(const TileClass& cls, int tile) {
   const int column = tile % cls.w.count, rest = tile / cls.w.count;
   return {rest / cls.h.count, rest % cls.h.count * Size, column * Size};
 }
 
-// The tile and channel that a thread transforms. Its pixels come by asynchronous copy to where its points
-// will be, so that none waits in a register. Pixels of a row follow each other, or channels do.
+// The tile and channel that a thread transforms. Its pixels are copied asynchronously to where its points
+// will be, so that none is kept in a register. Pixels of a row are contiguous, or channels are.
 template <int Size, bool ChannelsContiguous>
 struct TileLoader {
   using F = Fused<Size>;
@@ -81,7 +83,7 @@ struct TileLoader {
     const int tile = ChannelsContiguous ? t / F::kDepth : t % F::kN;
     k = ChannelsContiguous ? t % F::kDepth : t / F::kN;
     at = F::kFilterFloats + k * F::kN + swizzle(k, tile);
-    const TileAt pixel = tile_at<Size>(a.tiles, n0 + tile);
+    const TileOrigin pixel = tile_origin<Size>(a.tiles, n0 + tile);
     const int h = pixel.h - a.from.origin_h, w = pixel.w - a.from.origin_w;
     from = a.read + pixel.n * a.from.stride_n +
            (static_cast<int64_t>(group) * a.depth + k) * a.from.stride_c + h * a.from.stride_h +
@@ -132,7 +134,7 @@ struct TileLoader {
   }
 };
 
-// Starts the copy of all planes of 8 channels read by kM filters from channel k0 on, 16 bytes a thread.
+// Starts the copy of all planes of 8 channels read by kM filters from channel k0 on, 16 bytes per thread.
 template <typename F>
 __device__ __forceinline__ void copy_filters(const FusedArguments& a, const float* filters, int m0,
                                              int m_stored, int k0, float* slab) {
@@ -158,11 +160,12 @@ __device__ __forceinline__ void store_four(float* to, const float* from) {
   *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-// The warp's planes of one slab. The thread's rows are m, m + 1, 2, 3 and (of 64) 32 behind, its columns n ..
-// and 16 behind; n is below 16, so swizzle() moves either four as a whole.
+// The warp's planes of one slab. The thread's rows are m to m + 3 and (of 64) those 32 further on, its
+// columns n to n + 3 and those 16 further on; n is below 16, so swizzle() moves either four as a whole.
 template <typename F>
 __device__ __forceinline__ void multiply_slab(typename F::Sums& sums, const float* slab, int warp, int m,
                                               int n) {
+  tally_product(int64_t{2} * F::kDepth * F::kWarpPlanes * F::kRows * F::kColumns);
   UNROLL
   for (int k = 0; k < F::kDepth; ++k) {
     UNROLL
@@ -199,7 +202,7 @@ __device__ __forceinline__ void write_outputs(const FusedArguments& a, const flo
     for (int j = 0; j < F::kAlpha; ++j) line[j] = points[(i * F::kAlpha + j) * F::kPart * F::kN];
     Line::apply(line, lines[i]);
   }
-  const TileAt at = tile_at<F::kSize>(a.tiles, tile);
+  const TileOrigin at = tile_origin<F::kSize>(a.tiles, tile);
   float* const to =
       a.written + at.n * a.to.stride_n + (static_cast<int64_t>(group) * a.to.channels + m) * a.to.stride_c;
   UNROLL
@@ -246,7 +249,8 @@ __device__ __forceinline__ void invert(const FusedArguments& a, const typename F
 }
 
 // Blocks in the order m (fastest), tiles, groups: neighbours read the same tiles. Half a warp reads its rows
-// and its columns of a plane in one go each: neighbours have the same rows, lanes two apart the same columns.
+// and its columns of a plane in one access each: neighbours have the same rows, lanes two apart the same
+// columns.
 template <int Size, bool ChannelsContiguous>
 __global__ void __launch_bounds__(Fused<Size>::kThreads, 1)
     fused_kernel(const FusedArguments a, int m_blocks, int n_blocks) {
@@ -290,25 +294,20 @@ class FusedPlan final : public Plan {
   int64_t workspace_bytes() const override { return filters_.floats * static_cast<int64_t>(sizeof(float)); }
   std::string implementation() const override { return geometry_.describe(); }
   // In registers, over the channels read.
-  double longest_sum() const override {
-    const bool forward = geometry_.problem.pass == Pass::forward;
-    return static_cast<double>((forward ? geometry_.image : geometry_.signal).channels);
-  }
+  double longest_sum() const override { return static_cast<double>(channels_read()); }
+  std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return true; }
   void prepare(const ConvArgs& args, Queue& queue) override {
     queue.phase(Phase::prepare);
-    const int64_t stored = geometry_.problem.groups * align_plane(geometry_.signal.lanes());
-    const TileTransform what{filter_map(geometry_), filter_class(geometry_, stored), filters_.strides,
-                             geometry_.points_w(), filters_.lanes_contiguous};
-    transform_tiles(TileOperand::kernel, what, static_cast<const float*>(args.filter),
+    transform_tiles(TileOperand::coefficients, filter_transform(), static_cast<const float*>(args.filter),
                     static_cast<float*>(args.workspace), queue);
     queue.end_phase();
   }
   void run(const ConvArgs& args, Queue& queue) override {
     const ConvProblem& problem = geometry_.problem;
-    const bool forward = problem.pass == Pass::forward;
-    const TensorMap image = activation_map(geometry_.image, problem.groups, problem.batch);
-    const TensorMap signal = activation_map(geometry_.signal, problem.groups, problem.batch);
+    const bool forward = is_forward();
+    const TensorAddressing image = activation_addressing(geometry_.image, problem.groups, problem.batch);
+    const TensorAddressing signal = activation_addressing(geometry_.signal, problem.groups, problem.batch);
     const FusedArguments a{static_cast<const float*>(args.workspace),
                            static_cast<const float*>(forward ? args.input : args.output),
                            static_cast<float*>(forward ? args.output : args.input),
@@ -327,6 +326,13 @@ class FusedPlan final : public Plan {
   }
 
  private:
+  bool is_forward() const { return geometry_.problem.pass == Pass::forward; }
+  int64_t channels_read() const { return (is_forward() ? geometry_.image : geometry_.signal).channels; }
+  TileTransform filter_transform() const {
+    const int64_t stored = geometry_.problem.groups * align_plane(geometry_.signal.lanes());
+    return {filter_addressing(geometry_), filter_class(geometry_, stored), filters_.strides,
+            geometry_.points_w(), filters_.lanes_contiguous};
+  }
   template <int Size>
   void launch_kernel(const FusedArguments& a, void (*kernel)(FusedArguments, int, int), Queue& queue) const {
     using F = Fused<Size>;
@@ -339,6 +345,30 @@ class FusedPlan final : public Plan {
   const Geometry geometry_;
   const PlaneSet filters_;
 };
+
+// Each block of channels written transforms its tiles again; all blocks and slabs are whole. Only the
+// filters' planes pass through memory.
+std::optional<OperationCount> FusedPlan::operations() const {
+  const ConvProblem& p = geometry_.problem;
+  const LineCosts& costs = line_costs();
+  const TileClass tiles = tile_classes(geometry_.h, geometry_.w, p.batch).at[0];
+  const int size = tiles.h.size, alpha = tiles.h.alpha, channels = fused_channels(size);
+  const int64_t written = (is_forward() ? geometry_.signal : geometry_.image).channels;
+  const double groups = static_cast<double>(p.groups);
+  const double slabs_of_tiles =
+      static_cast<double>(round_up(tiles.tiles, kFusedTiles) * round_up(channels_read(), kFusedDepth));
+  OperationCount count;
+  count.product_flops =
+      2 * groups * slabs_of_tiles * static_cast<double>(geometry_.planes() * round_up(written, channels));
+  const double data = 2.0 * alpha * costs.data[alpha];
+  const double inverse = (alpha + size) * static_cast<double>(costs.interpolate[alpha][size]);
+  count.transform_flops = groups * (slabs_of_tiles * static_cast<double>(ceil_div(written, channels)) * data +
+                                    static_cast<double>(tiles.tiles * written) * inverse) +
+                          transform_tiles_flops(TileOperand::coefficients, filter_transform());
+  count.bytes =
+      static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * static_cast<double>(filters_.floats);
+  return count;
+}
 
 }  // namespace
 

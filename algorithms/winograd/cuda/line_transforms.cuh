@@ -1,10 +1,12 @@
-// The 1-D transforms as straight-line device code made from the matrices of toom_cook.hpp: zeros vanish,
-// factors of one are no multiplication, opposite points share their even and odd parts. For .cu files.
+// The 1-D transforms as straight-line device code made from the matrices of toom_cook.hpp: terms of zero are
+// left out, factors of one are no multiplication, opposite points share their even and odd parts. For .cu
+// files.
 //
 // A transform is a type with kIn, kOut and apply(in, out); with_line<Family>(alpha, n, f) calls f with the
 // one for sizes known at run time.
 #pragma once
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/winograd/toom_cook.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
@@ -78,6 +80,7 @@ struct DataLine {
   static constexpr int kRows = Alpha, kColumns = Alpha, kIn = Alpha, kOut = Alpha;
   static constexpr Factored<Alpha, Alpha> kMatrix = winograd::factor(winograd::data_matrix<Alpha>());
   __device__ __forceinline__ static void apply(const float* in, float* out) {
+    tally_transform(kMatrix.flops(false));
     multiply<DataLine>(in, out);
     butterflies<DataLine>(out);
   }
@@ -88,6 +91,7 @@ struct EvaluateLine {
   static constexpr int kRows = Alpha, kColumns = N, kIn = N, kOut = Alpha;
   static constexpr Factored<Alpha, N> kMatrix = winograd::factor(winograd::evaluation_matrix<Alpha, N>());
   __device__ __forceinline__ static void apply(const float* in, float* out) {
+    tally_transform(kMatrix.flops(false));
     multiply<EvaluateLine>(in, out);
     butterflies<EvaluateLine>(out);
   }
@@ -98,6 +102,7 @@ struct InterpolateLine {
   static constexpr int kRows = Alpha, kColumns = N, kIn = Alpha, kOut = N;
   static constexpr Factored<Alpha, N> kMatrix = winograd::factor(winograd::evaluation_matrix<Alpha, N>());
   __device__ __forceinline__ static void apply(float* in, float* out) {
+    tally_transform(kMatrix.flops(true));
     butterflies<InterpolateLine>(in);
     multiply_transposed<InterpolateLine>(in, out);
   }

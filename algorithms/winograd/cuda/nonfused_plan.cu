@@ -1,5 +1,5 @@
-// The plans of the non-fused CUDA rows: transform, batched product, inverse, for one chunk of images after
-// the other. Only host code that launches plane_transforms.cu and plane_gemm.cu; what lies where is in
+// The plans of the non-fused CUDA variants: transform, batched product and inverse of one chunk of images
+// after the other. Only host code that launches plane_transforms.cu and plane_gemm.cu; what lies where is in
 // plane_product.hpp.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace winograd;
 
-// What both plans know: the planes and where they lie in the workspace, filters first.
+// The base of both plans: the planes and where they lie in the workspace, filters first.
 class ChunkedPlan : public Plan {
  public:
   ChunkedPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options)
@@ -46,16 +46,34 @@ class ChunkedPlan : public Plan {
   }
   TileTransform activation(const TensorView& view, const Chunk& chunk) const {
     const PlaneSet& set = &view == &geometry_.image ? planes_.image : planes_.signal;
-    return {activation_map(view, geometry_.problem.groups, chunk.images), chunk.classes, set.strides,
+    return {activation_addressing(view, geometry_.problem.groups, chunk.images), chunk.classes, set.strides,
             geometry_.points_w(), set.lanes_contiguous};
   }
   TileTransform filters() const {
     const int64_t stored = geometry_.problem.groups * align_plane(geometry_.signal.lanes());
-    TileTransform what{filter_map(geometry_), filter_class(geometry_, stored), planes_.filters.strides,
+    TileTransform what{filter_addressing(geometry_), filter_class(geometry_, stored), planes_.filters.strides,
                        geometry_.points_w(), planes_.filters.lanes_contiguous};
     what.splits = chunking_.splits;
     what.split = planes_.filters.floats;
     return what;
+  }
+
+  // The counts of the tensors and of the filters' planes.
+  OperationCount count_filters() const {
+    OperationCount count;
+    count.bytes = static_cast<double>(geometry_.problem.total_bytes()) +
+                  2.0 * sizeof(float) * static_cast<double>(planes_.filters.floats * chunking_.splits);
+    return count;
+  }
+  // The bytes of the tiles' planes that a chunk writes and reads.
+  double plane_bytes(const Chunk& chunk) const {
+    double points = 0;
+    for (int i = 0; i < chunk.classes.count; ++i) {
+      const TileClass& cls = chunk.classes.at[i];
+      points += static_cast<double>(int64_t{align_plane(cls.tiles)} * cls.h.alpha * cls.w.alpha);
+    }
+    const int64_t lanes = align_plane(geometry_.image.lanes()) + align_plane(geometry_.signal.lanes());
+    return 2.0 * sizeof(float) * points * static_cast<double>(geometry_.problem.groups * lanes);
   }
 
   const Geometry geometry_;
@@ -64,23 +82,22 @@ class ChunkedPlan : public Plan {
   const int64_t image_at_, signal_at_;
 };
 
-class ConvolutionPlan final : public ChunkedPlan {
+class ChunkedConvolution final : public ChunkedPlan {
  public:
   using ChunkedPlan::ChunkedPlan;
   bool has_prepare() const override { return true; }
   void prepare(const ConvArgs& args, Queue& queue) override {
     queue.phase(Phase::prepare);
-    transform_tiles(TileOperand::kernel, filters(), static_cast<const float*>(args.filter),
+    transform_tiles(TileOperand::coefficients, filters(), static_cast<const float*>(args.filter),
                     static_cast<float*>(args.workspace), queue);
     queue.end_phase();
   }
   void run(const ConvArgs& args, Queue& queue) override {
-    const bool forward = geometry_.problem.pass == Pass::forward;
+    const bool forward = is_forward();
     float* const filter_planes = static_cast<float*>(args.workspace);
     float* const image_planes = filter_planes + image_at_;
     float* const signal_planes = filter_planes + signal_at_;
-    const TensorView& read_view = forward ? geometry_.image : geometry_.signal;
-    const TensorView& written_view = forward ? geometry_.signal : geometry_.image;
+    const TensorView &read_view = this->read_view(), &written_view = this->written_view();
     const auto* const read = static_cast<const float*>(forward ? args.input : args.output);
     auto* const written = static_cast<float*>(forward ? args.output : args.input);
     float* const tiles = forward ? image_planes : signal_planes;
@@ -101,9 +118,25 @@ class ConvolutionPlan final : public ChunkedPlan {
     });
     queue.end_phase();
   }
+  std::optional<OperationCount> operations() const override {
+    OperationCount count = count_filters();
+    count.transform_flops = transform_tiles_flops(TileOperand::coefficients, filters());
+    for_each_chunk([&](const Chunk& chunk) {
+      count.transform_flops += transform_tiles_flops(TileOperand::data, activation(read_view(), chunk)) +
+                               invert_tiles_flops(activation(written_view(), chunk));
+      count.product_flops += 2 * gemm_work(plane_products(geometry_, planes_, chunk.classes)).multiply_adds;
+      count.bytes += plane_bytes(chunk);
+    });
+    return count;
+  }
+
+ private:
+  bool is_forward() const { return geometry_.problem.pass == Pass::forward; }
+  const TensorView& read_view() const { return is_forward() ? geometry_.image : geometry_.signal; }
+  const TensorView& written_view() const { return is_forward() ? geometry_.signal : geometry_.image; }
 };
 
-class FilterGradientPlan final : public ChunkedPlan {
+class ChunkedFilterGradient final : public ChunkedPlan {
  public:
   using ChunkedPlan::ChunkedPlan;
   void run(const ConvArgs& args, Queue& queue) override {
@@ -116,22 +149,40 @@ class FilterGradientPlan final : public ChunkedPlan {
       transform_tiles(TileOperand::data, activation(image, chunk),
                       static_cast<const float*>(args.input) + chunk.first * image.shape.stride[0],
                       image_planes, queue);
-      transform_tiles(TileOperand::kernel, activation(signal, chunk),
+      transform_tiles(TileOperand::coefficients, activation(signal, chunk),
                       static_cast<const float*>(args.output) + chunk.first * signal.shape.stride[0],
                       signal_planes, queue);
       queue.phase(Phase::product);
-      GemmArguments product = plane_products(geometry_, planes_, chunk.classes);
+      GemmArguments product = split_products(chunk);
       product.a = product.transposed ? image_planes : signal_planes;
       product.b = product.transposed ? signal_planes : image_planes;
       product.c = gradient_planes;
       product.accumulate = chunk.first > 0;
-      product.splits = chunking_.splits;
-      product.split_depth = align_plane((product.split_depth + product.splits - 1) / product.splits);
       multiply_planes(product, queue);
     });
     queue.phase(Phase::inverse);
     invert_tiles(filters(), gradient_planes, static_cast<float*>(args.filter), queue);
     queue.end_phase();
+  }
+  std::optional<OperationCount> operations() const override {
+    OperationCount count = count_filters();
+    count.transform_flops = invert_tiles_flops(filters());
+    for_each_chunk([&](const Chunk& chunk) {
+      count.transform_flops +=
+          transform_tiles_flops(TileOperand::data, activation(geometry_.image, chunk)) +
+          transform_tiles_flops(TileOperand::coefficients, activation(geometry_.signal, chunk));
+      count.product_flops += 2 * gemm_work(split_products(chunk)).multiply_adds;
+      count.bytes += plane_bytes(chunk);
+    });
+    return count;
+  }
+
+ private:
+  GemmArguments split_products(const Chunk& chunk) const {
+    GemmArguments products = plane_products(geometry_, planes_, chunk.classes);
+    products.splits = chunking_.splits;
+    products.split_depth = align_plane((products.split_depth + products.splits - 1) / products.splits);
+    return products;
   }
 };
 
@@ -140,8 +191,8 @@ class FilterGradientPlan final : public ChunkedPlan {
 std::unique_ptr<Plan> make_nonfused_plan(const Geometry& geometry, const DeviceInfo& device,
                                          const PlanOptions& options) {
   if (geometry.problem.pass == Pass::backward_filter)
-    return std::make_unique<FilterGradientPlan>(geometry, device, options);
-  return std::make_unique<ConvolutionPlan>(geometry, device, options);
+    return std::make_unique<ChunkedFilterGradient>(geometry, device, options);
+  return std::make_unique<ChunkedConvolution>(geometry, device, options);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

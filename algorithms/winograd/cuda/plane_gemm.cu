@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "algorithms/common/register_tile.cuh"
+#include "algorithms/common/tally.hpp"
 #include "algorithms/winograd/cuda/plane_kernels.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -158,6 +159,7 @@ __device__ __forceinline__ void multiply_tile(const GemmArguments& g, const floa
     a_loader.load(k0 + T::kDepth, g.a_row);
     b_loader.load(k0 + T::kDepth, g.b_row);
     multiply_slab<T::kM, T::kN, T::kDepth, T::kARow, T::kBRow>(a_slab, b_slab, sums);
+    tally_product(2 * 64 * T::kDepth);
     half ^= 1;
     a_loader.store(a_slabs + half * T::kDepth * T::kARow);
     b_loader.store(b_slabs + half * T::kDepth * T::kBRow);

@@ -1,5 +1,5 @@
-// What the plans of the CUDA rows launch. Included by .cu files only: each function exists once for the GPU
-// and once for the emulator.
+// What the plans of the CUDA variants launch, and what that costs. Included by .cu files only: each function
+// exists once for the GPU and once for the emulator.
 #pragma once
 
 #include "algorithms/winograd/cuda/plane_layout.hpp"
@@ -7,13 +7,9 @@
 
 namespace convscope::CONVSCOPE_KERNELS {
 
-// What a tile of a tensor contributes to the planes: its alpha x alpha inputs (data), or its own outputs'
-// gradient or the taps of a filter (kernel).
-enum class TileOperand { data, kernel };
-
 // Everything that the transforms between a tensor and planes need beyond the operand.
 struct TileTransform {
-  winograd::TensorMap map;
+  winograd::TensorAddressing addressing;
   winograd::TileClasses classes;
   winograd::PlaneStrides planes_at;
   int points_w = 1;               // planes are numbered point_h * points_w + point_w
@@ -22,11 +18,15 @@ struct TileTransform {
   int64_t split = 0;              // floats between them
 };
 
-// Writes the tiles of `tensor` (at the first image of the chunk) to the planes, the zeros behind included.
-void transform_tiles(TileOperand operand, const TileTransform& what, const float* tensor, float* planes,
-                     Queue& queue);
-// Reads products from the planes, writes pixels to the tensor.
+// Writes the tiles of `tensor` (at the first image of the chunk) to the planes, with the zeros that pad them.
+void transform_tiles(winograd::TileOperand operand, const TileTransform& what, const float* tensor,
+                     float* planes, Queue& queue);
+// Reads products from the planes, writes outputs to the tensor.
 void invert_tiles(const TileTransform& what, const float* planes, float* tensor, Queue& queue);
+// Additions and multiplications of these, those of idle lanes and padding included.
+double transform_tiles_flops(winograd::TileOperand operand, const TileTransform& what);
+double invert_tiles_flops(const TileTransform& what);
+
 void multiply_planes(const winograd::GemmArguments& arguments, Queue& queue);
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -26,25 +26,26 @@ void add_class(TileClasses& classes, const ClassAxis& h, const ClassAxis& w, int
   classes.tiles += align_plane(added.tiles);
 }
 
-void set_phases(TensorMap& map, const Phases& phases) {
-  map.step_h = static_cast<int>(phases.step.h);
-  map.step_w = static_cast<int>(phases.step.w);
-  for (size_t i = 0; i < phases.offsets.size(); ++i)
-    map.phases[i] = {static_cast<uint8_t>(phases.offsets[i].h), static_cast<uint8_t>(phases.offsets[i].w)};
+void set_residues(TensorAddressing& tensor, const Residues& residues) {
+  tensor.step_h = static_cast<int>(residues.step.h);
+  tensor.step_w = static_cast<int>(residues.step.w);
+  for (size_t i = 0; i < residues.offsets.size(); ++i)
+    tensor.residues[i] = {static_cast<uint8_t>(residues.offsets[i].h),
+                          static_cast<uint8_t>(residues.offsets[i].w)};
 }
 
-void set_shape(TensorMap& map, const TensorShape& shape) {
-  map.stride_n = shape.stride[0];
-  map.stride_c = shape.stride[1];
-  map.stride_h = shape.stride[2];
-  map.stride_w = shape.stride[3];
-  map.h = static_cast<int>(shape.size[2]);
-  map.w = static_cast<int>(shape.size[3]);
+void set_shape(TensorAddressing& tensor, const TensorShape& shape) {
+  tensor.stride_n = shape.stride[0];
+  tensor.stride_c = shape.stride[1];
+  tensor.stride_h = shape.stride[2];
+  tensor.stride_w = shape.stride[3];
+  tensor.h = static_cast<int>(shape.size[2]);
+  tensor.w = static_cast<int>(shape.size[3]);
 }
 
 }  // namespace
 
-Range TileClasses::with(int point_h, int point_w) const {
+IndexRange TileClasses::with(int point_h, int point_w) const {
   int begin = tiles, end = 0;
   for (int i = 0; i < count; ++i) {
     if (at[i].h.alpha <= point_h || at[i].w.alpha <= point_w) continue;
@@ -71,31 +72,31 @@ TileClasses filter_class(const Geometry& geometry, int64_t count) {
   return classes;
 }
 
-TensorMap activation_map(const TensorView& view, int64_t groups, int64_t images) {
-  TensorMap map;
-  set_shape(map, view.shape);
-  set_phases(map, view.phases);
-  map.origin_h = static_cast<int>(view.origin.h);
-  map.origin_w = static_cast<int>(view.origin.w);
-  map.channels = static_cast<int>(view.channels);
-  map.lanes = static_cast<int>(view.lanes());
-  map.lanes_stored = align_plane(map.lanes);
-  map.total_lanes = static_cast<int>(groups) * map.lanes_stored;
-  map.images = map.images_stored = static_cast<int>(images);
-  return map;
+TensorAddressing activation_addressing(const TensorView& view, int64_t groups, int64_t images) {
+  TensorAddressing tensor;
+  set_shape(tensor, view.shape);
+  set_residues(tensor, view.residues);
+  tensor.origin_h = static_cast<int>(view.origin.h);
+  tensor.origin_w = static_cast<int>(view.origin.w);
+  tensor.channels = static_cast<int>(view.channels);
+  tensor.lanes = static_cast<int>(view.lanes());
+  tensor.lanes_stored = align_plane(tensor.lanes);
+  tensor.total_lanes = static_cast<int>(groups) * tensor.lanes_stored;
+  tensor.images = tensor.images_stored = static_cast<int>(images);
+  return tensor;
 }
 
-TensorMap filter_map(const Geometry& geometry) {
-  TensorMap map;
-  set_shape(map, geometry.problem.shape(Role::filter));
-  set_phases(map, geometry.image.phases);
-  map.channels = static_cast<int>(geometry.image.channels);
-  map.lanes = static_cast<int>(geometry.image.lanes());
-  map.total_lanes = map.lanes_stored = align_plane(map.lanes);
-  map.images = static_cast<int>(geometry.signal.channels);
-  map.images_stored = align_plane(map.images);
-  map.reversed = geometry.problem.pass == Pass::backward_data;
-  return map;
+TensorAddressing filter_addressing(const Geometry& geometry) {
+  TensorAddressing tensor;
+  set_shape(tensor, geometry.problem.shape(Role::filter));
+  set_residues(tensor, geometry.image.residues);
+  tensor.channels = static_cast<int>(geometry.image.channels);
+  tensor.lanes = static_cast<int>(geometry.image.lanes());
+  tensor.total_lanes = tensor.lanes_stored = align_plane(tensor.lanes);
+  tensor.images = static_cast<int>(geometry.signal.channels);
+  tensor.images_stored = align_plane(tensor.images);
+  tensor.reversed = geometry.problem.pass == Pass::backward_data;
+  return tensor;
 }
 
 PlaneStrides plane_strides(int64_t tiles, int64_t lanes, bool lanes_contiguous) {

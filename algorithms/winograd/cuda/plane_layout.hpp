@@ -10,10 +10,10 @@
 
 namespace convscope::winograd {
 
-// Tiles, lanes and channels are stored in multiples of this, with zeros behind: the GEMM loads 16 bytes.
+// Tiles, lanes and channels are stored in multiples of this, padded with zeros: the GEMM loads 16 bytes.
 inline constexpr int kPlaneAlign = 4;
-inline constexpr int kMostPhases = 64;
-inline constexpr int kMostPlanes = 64;
+inline constexpr int kMaxResidues = 64;
+inline constexpr int kMaxPlanes = 64;
 
 template <typename Integer>
 constexpr Integer align_plane(Integer count) {
@@ -29,31 +29,32 @@ struct ClassAxis {
 struct TileClass {
   ClassAxis h, w;
   int first = 0;        // a multiple of kPlaneAlign
-  int tiles = 0;        // those behind, up to a multiple of kPlaneAlign, are zero
+  int tiles = 0;        // padded with zeros to a multiple of kPlaneAlign
   int first_block = 0;  // of the transform kernels
 };
 
-struct Range {
+struct IndexRange {
   int begin = 0, count = 0;
 };
 
-// All tiles of some images. Where tiles come in two sizes a dimension the order of the classes is low and
-// wide, high and wide, high and narrow, low and narrow: the tiles that have a pair of points are a range.
+// All tiles of some images, by class. Where tiles of a dimension have two sizes, the classes are in the order
+// low and wide, high and wide, high and narrow, low and narrow, so that the tiles that have a pair of points
+// are one range.
 struct TileClasses {
   int count = 0;
   int tiles = 0;  // padding included
   TileClass at[4];
 
-  Range with(int point_h, int point_w) const;
+  IndexRange with(int point_h, int point_w) const;
 };
 TileClasses tile_classes(const Axis& h, const Axis& w, int64_t images);
 // One tile for each of `count` filters; its "outputs" are the taps.
 TileClasses filter_class(const Geometry& geometry, int64_t count);
 
-// How a kernel finds pixel (i, j) of a lane in a tensor: element (i * step + phase - origin) of channel
-// (group, lane % channels). Lanes and images are counted group by group, each padded to `stored`; an image of
-// an activation is in no group, a filter is.
-struct TensorMap {
+// How a kernel finds pixel (i, j) of a lane in a tensor: element (i * step + residue - origin) of channel
+// (group, lane % channels). Lanes and images are counted by channel group, each padded to `stored`; filters
+// (as images) belong to a channel group, images of an activation do not. Strides in floats.
+struct TensorAddressing {
   int64_t stride_n = 0, stride_c = 0, stride_h = 0, stride_w = 0;
   int h = 1, w = 1, step_h = 1, step_w = 1, origin_h = 0, origin_w = 0;
   int channels = 1;
@@ -62,12 +63,12 @@ struct TensorMap {
   bool reversed = false;                                           // taps counted from the last
   struct {
     uint8_t h, w;
-  } phases[kMostPhases] = {};
+  } residues[kMaxResidues] = {};
 };
-TensorMap activation_map(const TensorView& view, int64_t groups, int64_t images);
-TensorMap filter_map(const Geometry& geometry);
+TensorAddressing activation_addressing(const TensorView& view, int64_t groups, int64_t images);
+TensorAddressing filter_addressing(const Geometry& geometry);
 
-// Where element (tile, lane) of a plane lies; one of the two strides is 1. Floats.
+// Where element (tile, lane) of a plane lies; the stride of tiles or of lanes is 1. Floats.
 struct PlaneStrides {
   int64_t plane = 0;
   int64_t tile = 0, lane = 0;
@@ -90,7 +91,7 @@ struct GemmArguments {
   bool depth_contiguous = false;    // A[m][k] and B[n][k] instead
   bool transposed = false;          // C[n][m] instead
   bool accumulate = false;          // C += instead of C =
-  PlaneProduct products[kMostPlanes];
+  PlaneProduct products[kMaxPlanes];
 };
 
 // The block tile of the GEMM: rows of `m`; columns and depth are fixed.
@@ -99,7 +100,7 @@ inline constexpr std::array kGemmRows{128, 96, 64};
 // Products that are summed in registers before they are added to C; a multiple of the depth.
 inline constexpr int kGemmRun = 256;
 static_assert(kGemmRun % kGemmDepth == 0);
-// The tile that computes least beyond the products, the largest of several.
+// The tile with the least padding, the largest of several.
 int gemm_rows_for(int64_t m);
 
 }  // namespace convscope::winograd

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "algorithms/common/rounding.hpp"
-#include "algorithms/winograd/cpu/vector_kernels.hpp"
-#include "algorithms/winograd/operations.hpp"
+#include "algorithms/winograd/error_growth.hpp"
 
 namespace convscope::winograd {
 namespace {
@@ -21,73 +20,39 @@ PlaneSet plane_set(const Geometry& geometry, int64_t tiles, int64_t lanes, bool 
   return set;
 }
 
-// Lanes [begin, begin + k) of forward that are not zero in plane (i, j), and a few more where that aligns
-// them: the filters' zeros are stored.
-Range forward_depth(const Geometry& geometry, int i, int j) {
-  const Phases::Range phases = geometry.phases_in(i, j);
-  const int64_t begin = phases.begin * geometry.image.channels / kPlaneAlign * kPlaneAlign;
+// Lanes of forward that are not zero in plane (i, j), and a few more where that aligns them: the filters'
+// zeros are stored.
+IndexRange forward_depth(const Geometry& geometry, int i, int j) {
+  const Residues::Range residues = geometry.residues_in(i, j);
+  const int64_t begin = residues.begin * geometry.image.channels / kPlaneAlign * kPlaneAlign;
   return {static_cast<int>(begin),
-          static_cast<int>(align_plane(phases.end * geometry.image.channels) - begin)};
+          static_cast<int>(align_plane(residues.end * geometry.image.channels) - begin)};
 }
 
-// Blocks and multiply-adds of a product; `rows` of the block tile.
-struct Work {
-  double blocks = 0, multiply_adds = 0, longest = 0;  // longest: depth of one block
-};
-Work gemm_work(const GemmArguments& g) {
-  int most_m = 0;
-  for (int i = 0; i < g.planes; ++i) most_m = std::max(most_m, g.products[i].m);
-  const int64_t rows = gemm_rows_for(most_m);
-  Work work;
-  for (int i = 0; i < g.planes; ++i) {
-    const PlaneProduct& product = g.products[i];
-    const int64_t m = round_up(product.m, rows), n = round_up(product.n, kGemmColumns);
-    const int64_t depth = round_up(product.k, kGemmDepth);
-    work.blocks += static_cast<double>(g.groups * (m / rows) * (n / kGemmColumns));
-    work.multiply_adds += static_cast<double>(g.groups * m * n) * static_cast<double>(depth);
-    work.longest = std::max(work.longest, static_cast<double>(depth));
-  }
-  return work;
-}
-
-// What the choice of chunks is made with: rough figures of a Hopper GPU, which only weigh the waves of the
-// GEMM, the launches of a chunk and the traffic of the planes against each other.
+// What chunks are chosen with: rough figures of a Hopper GPU, which only weigh the waves of the GEMM, the
+// launches of a chunk and the traffic of the planes against each other.
 struct Machine {
   double cores = 132, cache_bytes = 60e6;
-  double fma_per_core = 128 * 1.7e9 * 0.85;  // a second
-  double memory = 4.3e12, cache = 6e12;      // bytes a second
-  double launches = 3 * 3e-6;                // seconds a chunk
+  double fma_per_core = 128 * 1.7e9 * 0.85;  // per second
+  double memory = 4.3e12, cache = 6e12;      // bytes per second
+  double launches = 3 * 3e-6;                // seconds per chunk
 };
 
 double seconds_of_chunk(const Geometry& geometry, const Chunking& chunk, const Machine& machine) {
   const PassPlanes planes = pass_planes(geometry, chunk.images);
   const GemmArguments g =
       plane_products(geometry, planes, tile_classes(geometry.h, geometry.w, chunk.images));
-  const Work work = gemm_work(g);
+  const GemmWork work = gemm_work(g);
   constexpr double kBlocksPerCore = 2;
   const double blocks = work.blocks * chunk.splits, slots = machine.cores * kBlocksPerCore;
   const double waves = std::max(1.0, std::ceil(blocks / slots));
   const double block_seconds = work.multiply_adds / blocks / machine.fma_per_core * kBlocksPerCore;
   const double bytes = 4.0 * static_cast<double>(planes.image.floats + planes.signal.floats);
-  const bool stays = bytes < machine.cache_bytes * 3 / 4;
+  const bool fits_cache = bytes < machine.cache_bytes * 3 / 4;
   const double partial =
       is_backward_filter(geometry) ? 4.0 * static_cast<double>(planes.filters.floats) * chunk.splits : 0;
-  return waves * block_seconds + 2 * bytes / (stays ? machine.cache : machine.memory) +
+  return waves * block_seconds + 2 * bytes / (fits_cache ? machine.cache : machine.memory) +
          2 * partial / machine.memory + machine.launches;
-}
-
-// Additions and multiplications of one tile of one lane.
-struct LineSums {
-  double data, evaluate, interpolate;
-};
-LineSums line_sums(const TileClass& cls) {
-  const LineCosts& costs = line_costs();
-  const ClassAxis &h = cls.h, &w = cls.w;
-  return {static_cast<double>(w.alpha * costs.data[h.alpha] + h.alpha * costs.data[w.alpha]),
-          static_cast<double>(w.size * costs.evaluate[h.alpha][h.size] +
-                              h.alpha * costs.evaluate[w.alpha][w.size]),
-          static_cast<double>(h.alpha * costs.interpolate[w.alpha][w.size] +
-                              w.size * costs.interpolate[h.alpha][h.size])};
 }
 
 }  // namespace
@@ -148,17 +113,37 @@ GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes,
   }
   for (int plane = 0; plane < g.planes; ++plane) {
     const int i = plane / geometry.points_w(), j = plane % geometry.points_w();
-    const Range tiles = classes.with(i, j);
+    const IndexRange tiles = classes.with(i, j);
     PlaneProduct& product = g.products[plane];
     if (gradient) {
       product = {0, m, 0, n, tiles.begin, tiles.count};
     } else {
-      const Range depth = forward ? forward_depth(geometry, i, j) : Range{0, static_cast<int>(signal_lanes)};
+      const IndexRange depth =
+          forward ? forward_depth(geometry, i, j) : IndexRange{0, static_cast<int>(signal_lanes)};
       product = {0, m, tiles.begin, tiles.count, depth.begin, depth.count};
     }
     g.split_depth = std::max(g.split_depth, product.k);
   }
   return g;
+}
+
+GemmWork gemm_work(const GemmArguments& g) {
+  int max_m = 0;
+  for (int i = 0; i < g.planes; ++i) max_m = std::max(max_m, g.products[i].m);
+  const int64_t rows = gemm_rows_for(max_m);
+  GemmWork work;
+  for (int i = 0; i < g.planes; ++i) {
+    const PlaneProduct& product = g.products[i];
+    const int64_t m = round_up(product.m, rows), n = round_up(product.n, kGemmColumns);
+    int64_t depth = 0;
+    for (int64_t split = 0; split < g.splits; ++split) {
+      const int64_t left = std::max<int64_t>(product.k - split * g.split_depth, 0);
+      depth += round_up(std::min<int64_t>(left, g.split_depth), kGemmDepth);
+    }
+    work.blocks += static_cast<double>(g.groups * g.splits * (m / rows) * (n / kGemmColumns));
+    work.multiply_adds += static_cast<double>(g.groups * m * n) * static_cast<double>(depth);
+  }
+  return work;
 }
 
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunk) {
@@ -184,30 +169,30 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
     machine.cores = device.cores;
     machine.cache_bytes = static_cast<double>(device.llc_bytes);
   }
-  constexpr int64_t kMostFloats = int64_t{1} << 31;  // of a set of planes, well inside the kernels' indices
-  constexpr int kMostSplits = 8;
+  constexpr int64_t kMaxFloats = int64_t{1} << 31;  // of a set of planes, well inside the kernels' indices
+  constexpr int kMaxSplits = 8;
   const int64_t batch = geometry.problem.batch;
-  const int most_splits = is_backward_filter(geometry) ? kMostSplits : 1;
-  const double most = most_additions(geometry);
+  const int max_splits = is_backward_filter(geometry) ? kMaxSplits : 1;
+  const double additions = max_additions(geometry);
   Chunking best;
-  double least = 0, least_excess = 0;  // of the best
+  double best_seconds = 0, best_excess = 0;
   int64_t last = 0;
   for (int64_t chunks = 1; chunks <= batch; ++chunks) {
     const int64_t images = (batch + chunks - 1) / chunks;
     if (images == last) continue;
     last = images;
-    for (int splits = 1; splits <= most_splits; ++splits) {
+    for (int splits = 1; splits <= max_splits; ++splits) {
       const Chunking chunk{images, splits};
       const PassPlanes planes = pass_planes(geometry, images);
       if (workspace_floats(geometry, chunk) > options.workspace_cap / 4 ||
-          std::max(planes.image.floats, planes.signal.floats) > kMostFloats)
+          std::max(planes.image.floats, planes.signal.floats) > kMaxFloats)
         break;
       const double seconds =
           seconds_of_chunk(geometry, chunk, machine) * static_cast<double>((batch + images - 1) / images);
-      const double excess = std::max(0.0, longest_sum(geometry, chunk) - most);
-      if (least == 0 || std::pair(excess, seconds) < std::pair(least_excess, least)) {
-        least = seconds;
-        least_excess = excess;
+      const double excess = std::max(0.0, longest_sum(geometry, chunk) - additions);
+      if (best_seconds == 0 || std::pair(excess, seconds) < std::pair(best_excess, best_seconds)) {
+        best_seconds = seconds;
+        best_excess = excess;
         best = chunk;
       }
     }
@@ -218,63 +203,6 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
 PlaneSet fused_filter_planes(const Geometry& geometry) {
   return plane_set(geometry, geometry.problem.groups * align_plane(geometry.signal.lanes()),
                    align_plane(geometry.image.lanes()), geometry.problem.pass == Pass::backward_data);
-}
-
-OperationCount count_nonfused(const Geometry& geometry) {
-  const ConvProblem& p = geometry.problem;
-  const TileClasses classes = tile_classes(geometry.h, geometry.w, p.batch);
-  const PassPlanes planes = pass_planes(geometry, p.batch);
-  const double groups = static_cast<double>(p.groups);
-  const double image_lanes = groups * static_cast<double>(align_plane(geometry.image.lanes()));
-  const double signal_lanes = groups * static_cast<double>(align_plane(geometry.signal.lanes()));
-  const double filters = image_lanes * signal_lanes / groups;
-  const bool forward = p.pass == Pass::forward, gradient = p.pass == Pass::backward_filter;
-
-  OperationCount count;
-  count.product_flops = 2 * gemm_work(plane_products(geometry, planes, classes)).multiply_adds;
-  double points = 0;
-  for (int i = 0; i < classes.count; ++i) {
-    const TileClass& cls = classes.at[i];
-    const double tiles = align_plane(cls.tiles);
-    const LineSums lines = line_sums(cls);
-    points += tiles * cls.h.alpha * cls.w.alpha;
-    if (gradient)
-      count.transform_flops += tiles * (image_lanes * lines.data + signal_lanes * lines.evaluate);
-    else
-      count.transform_flops += tiles * ((forward ? image_lanes : signal_lanes) * lines.data +
-                                        (forward ? signal_lanes : image_lanes) * lines.interpolate);
-  }
-  const LineSums lines = line_sums(filter_class(geometry, 1).at[0]);
-  count.transform_flops += filters * (gradient ? lines.interpolate : lines.evaluate);
-  count.bytes = static_cast<double>(p.total_bytes()) +
-                2.0 * sizeof(float) *
-                    (points * (image_lanes + signal_lanes) + static_cast<double>(planes.filters.floats));
-  return count;
-}
-
-OperationCount count_fused(const Geometry& geometry) {
-  const ConvProblem& p = geometry.problem;
-  const bool forward = p.pass == Pass::forward;
-  const int64_t read = (forward ? geometry.image : geometry.signal).channels;
-  const int64_t written = (forward ? geometry.signal : geometry.image).channels;
-  const TileClass tiles = tile_classes(geometry.h, geometry.w, p.batch).at[0];
-  const int channels = fused_channels(tiles.h.size);
-  const double groups = static_cast<double>(p.groups);
-  const double in_blocks = static_cast<double>(round_up(tiles.tiles, kFusedTiles));
-  const double in_slabs = static_cast<double>(round_up(read, kFusedDepth));
-  const LineSums lines = line_sums(tiles), of_filter = line_sums(filter_class(geometry, 1).at[0]);
-  const PlaneSet filters = fused_filter_planes(geometry);
-
-  OperationCount count;
-  count.product_flops = 2 * groups * static_cast<double>(geometry.planes() * round_up(written, channels)) *
-                        in_blocks * in_slabs;
-  count.transform_flops =
-      groups * (in_blocks * in_slabs * static_cast<double>(ceil_div(written, channels)) * lines.data +
-                tiles.tiles * static_cast<double>(written) * lines.interpolate) +
-      static_cast<double>(filters.floats / geometry.planes()) * of_filter.evaluate;
-  count.bytes =
-      static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * static_cast<double>(filters.floats);
-  return count;
 }
 
 }  // namespace convscope::winograd

@@ -1,5 +1,5 @@
-// The planes of one pass on a GPU and the batched product over them: which matrix is A, B and C, and which
-// part of each plane is multiplied. Plain arithmetic on sizes, shared by the plans and the operation counts.
+// The planes of one pass on a GPU and the batched product over them: which matrix is A, B and C, which part
+// of each plane is multiplied, and how the batch is cut into chunks. Plain arithmetic on sizes.
 //
 // Forward and backward-data: A the transformed filters, B the tiles read, C the tiles written; m are the
 // channels written, n tiles, k the channels read. Backward-filter: A and B the tiles of the two gradients'
@@ -16,7 +16,7 @@ struct PlaneSet {
   PlaneStrides strides;
   bool lanes_contiguous = false;
   int64_t floats = 0;
-  // Between rows of the matrix, whichever dimension they are.
+  // Floats between rows of the matrix, whether they are tiles or lanes.
   int row() const { return static_cast<int>(lanes_contiguous ? strides.tile : strides.lane); }
 };
 
@@ -44,9 +44,12 @@ double longest_sum(const Geometry& geometry, const Chunking& chunking);
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 
-// What the non-fused kernels execute for the whole batch in one chunk, with padding to stored lanes and tiles
-// and to block tiles.
-OperationCount count_nonfused(const Geometry& geometry);
+// Blocks of a product that have something to do, and their multiply-adds, padding to block tiles and slabs of
+// the depth included.
+struct GemmWork {
+  double blocks = 0, multiply_adds = 0;
+};
+GemmWork gemm_work(const GemmArguments& arguments);
 
 // The fused kernel for output tiles of `size`: channels written and tiles of a block, channels read of a
 // slab, shared memory (two slabs of filters and tiles); and the planes of its filters, [channel read][channel
@@ -59,7 +62,5 @@ constexpr int fused_shared_bytes(int size) {
   return 2 * (size + 2) * (size + 2) * kFusedDepth * (fused_channels(size) + kFusedTiles) * 4;
 }
 PlaneSet fused_filter_planes(const Geometry& geometry);
-// Its tiles are transformed again for each block of channels written; only the filters' planes are stored.
-OperationCount count_fused(const Geometry& geometry);
 
 }  // namespace convscope::winograd

@@ -1,5 +1,5 @@
-// Info, support and operation counts of the CUDA rows. What tiles take is said by the CPU row of the same
-// tiles (winograd.cpp); here are the limits of the kernels alone.
+// Info and support of the CUDA variants. What tiles take is said by the CPU variant of the same tiles
+// (winograd.cpp); here are the limits of the kernels alone.
 #include "algorithms/winograd/cuda/variants.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "algorithms/winograd/cuda/plane_product.hpp"
-#include "algorithms/winograd/operations.hpp"
+#include "algorithms/winograd/error_growth.hpp"
 
 namespace convscope {
 namespace {
@@ -16,17 +16,17 @@ using namespace winograd;
 
 // Offsets inside one plane are 32 bits, and so are pixel coordinates.
 Support small_enough(const ConvProblem& p) {
-  constexpr int64_t kMost = int64_t{1} << 24;
+  constexpr int64_t kMax = int64_t{1} << 24;
   const Extent2 output = p.output();
   for (const int64_t size : {p.batch, p.in_channels * p.stride.h * p.stride.w, p.out_channels, p.input.h,
                              p.input.w, output.h, output.w})
-    if (size > kMost)
+    if (size > kMax)
       return Support::no(Reason::unsupported_size,
-                         fmt::format("a dimension of {}: the kernels count up to {}", size, kMost));
-  if (p.stride.h * p.stride.w > kMostPhases)
+                         fmt::format("a dimension of {}: the kernels count up to {}", size, kMax));
+  if (p.stride.h * p.stride.w > kMaxResidues)
     return Support::no(Reason::unsupported_stride,
-                       fmt::format("stride {}x{}: {} phases, the kernels have room for {}", p.stride.h,
-                                   p.stride.w, p.stride.h * p.stride.w, kMostPhases));
+                       fmt::format("stride {}x{}: {} residues, the kernels have room for {}", p.stride.h,
+                                   p.stride.w, p.stride.h * p.stride.w, kMaxResidues));
   return Support::yes();
 }
 
@@ -57,18 +57,15 @@ class CudaWinograd : public Algorithm {
     if (!support) return support;
     if (const Support small = small_enough(problem); !small) return small;
     const PassPlanes planes = pass_planes(geometry(problem), 1);
-    constexpr int64_t kMost = int64_t{1} << 31;
+    constexpr int64_t kMax = int64_t{1} << 31;
     if (std::max({planes.image.strides.plane, planes.signal.strides.plane, planes.filters.strides.plane}) >=
-        kMost)
+        kMax)
       return Support::no(Reason::unsupported_size, "a plane of one image has 2^31 elements or more");
     return Support::yes();
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
     return plans_for(device.info()).nonfused(geometry(problem), device.info(), options);
-  }
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return count_nonfused(geometry(problem));
   }
   double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
   double sum_growth(const ConvProblem& problem) const override {
@@ -116,9 +113,6 @@ class FusedWinograd final : public CudaWinograd {
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
     return plans_for(device.info()).fused(geometry(problem));
-  }
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return count_fused(geometry(problem));
   }
 };
 

@@ -1,5 +1,5 @@
-// The CUDA rows of this folder and the plans behind them; a plan of each kind exists for the GPU (where the
-// build has CUDA) and for the emulator. fused: F(2x2, 3x3) and F(4x4, 3x3), forward and backward-data.
+// The CUDA variants of this folder and the plans behind them; a plan of each kind exists for the GPU (where
+// the build has CUDA) and for the emulator. fused: F(2x2, 3x3) and F(4x4, 3x3), forward and backward-data.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace convscope {
 
-// After add_winograd's CPU rows, which say what the CUDA rows of the same tiles support.
+// After add_winograd's CPU variants, which say what the CUDA variants of the same tiles support.
 void add_winograd_cuda(Registry& registry);
 
 namespace cuda {

@@ -1,5 +1,6 @@
-// The CUDA rows on the emulator against the f64 definition: random small problems in every pass and layout,
-// the layers of AlexNet at the accuracy gate, the emulator's three orders, workspace caps, refusals, counts.
+// The CUDA variants on the emulator against the f64 definition: random small problems in every pass and
+// layout, the layers of AlexNet at the accuracy gate, the emulator's three orders, workspace caps, refusals,
+// counts.
 #include "algorithms/winograd/cuda/variants.hpp"
 
 #include <gmock/gmock.h>
@@ -60,6 +61,11 @@ class WinogradCuda : public testing::Test {
     EXPECT_THAT(support.why(), testing::HasSubstr(why));
   }
 
+  OperationCount count(const std::string& name, const ConvProblem& problem, const PlanOptions& options = {}) {
+    EmulatorDevice device;
+    return variant(name).plan(problem, device, options)->operations().value();
+  }
+
   Registry registry_;
 };
 
@@ -106,7 +112,7 @@ TEST_F(WinogradCuda, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
 // plane's sum runs over 2000 tiles and more. As one chain in registers the errors are above the limit.
 TEST_F(WinogradCuda, FilterGradientsOfManyTilesStayBelowTheGateAsPredicted) {
   struct Layer {
-    const char* row;
+    const char* variant;
     winograd::TileRule tiles;
     const char* shape;
   };
@@ -118,10 +124,10 @@ TEST_F(WinogradCuda, FilterGradientsOfManyTilesStayBelowTheGateAsPredicted) {
   };
   for (const Layer& layer : kLayers) {
     const ConvProblem problem = parse_problem(std::string("backward_filter fp32 ") + layer.shape);
-    SCOPED_TRACE(std::string(layer.row) + " on " + to_line(problem));
+    SCOPED_TRACE(std::string(layer.variant) + " on " + to_line(problem));
     EmulatorDevice device;
     const auto queue = device.make_queue();
-    const Algorithm& algorithm = variant(layer.row);
+    const Algorithm& algorithm = variant(layer.variant);
     DeviceInfo small;
     small.kind = DeviceKind::cuda;
     small.cores = 32;
@@ -198,14 +204,11 @@ TEST_F(WinogradCuda, FusedKernelsKeepOnlyTheFiltersInTheWorkspace) {
 TEST_F(WinogradCuda, FusedKernelsCountTheirBlocksAndRepeatedTransforms) {
   // F(2x2): 2 * 49 tiles, padded to 128, 65 channels to 128, 5 to 8. F(4x4): 2 * 16 tiles, 65 channels to 96.
   const ConvProblem wide = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=65 rs=3x3 pad=1x1");
-  EXPECT_EQ(variant(kFused2).operations(wide)->product_flops, 2.0 * 16 * 128 * 128 * 8);
-  EXPECT_EQ(variant(kFused4).operations(wide)->product_flops, 2.0 * 36 * 96 * 32 * 8);
+  EXPECT_EQ(count(kFused2, wide).product_flops, 2.0 * 16 * 128 * 128 * 8);
+  EXPECT_EQ(count(kFused4, wide).product_flops, 2.0 * 36 * 96 * 32 * 8);
   const ConvProblem narrow = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=64 rs=3x3 pad=1x1");
-  EXPECT_GT(variant(kFused2).operations(wide)->transform_flops -
-                variant(kFused2).operations(narrow)->transform_flops,
-            2.0 * 49 * 5 * 32);
-  EXPECT_GT(variant(kFused4).operations(wide)->transform_flops -
-                variant(kFused4).operations(narrow)->transform_flops,
+  EXPECT_GT(count(kFused2, wide).transform_flops - count(kFused2, narrow).transform_flops, 2.0 * 49 * 5 * 32);
+  EXPECT_GT(count(kFused4, wide).transform_flops - count(kFused4, narrow).transform_flops,
             2.0 * 16 * 5 * 144);
 }
 
@@ -232,7 +235,7 @@ TEST_F(WinogradCuda, StaysUnderAWorkspaceCapWithSmallerChunks) {
     const auto plan = mixed.plan(problem, device, capped);
     EXPECT_LE(plan->workspace_bytes(), capped.workspace_cap);
     expect_right("mixed", problem, capped);
-    expect_right("mixed", problem, {.workspace_cap = 1});  // one image at a time, the least there is
+    expect_right("mixed", problem, {.workspace_cap = 1});  // one image at a time, the minimum
   }
 }
 
@@ -262,8 +265,15 @@ TEST_F(WinogradCuda, MarksTransformProductAndInverseAsPhases) {
 TEST_F(WinogradCuda, CountsThePaddingOfItsBlockTiles) {
   // 36 planes of 2 * 16 tiles, padded to 128, of 64 channels; a depth of 5 is padded to 8.
   const ConvProblem conv3 = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
-  EXPECT_EQ(variant("f4x4_3x3").operations(conv3)->product_flops, 2.0 * 36 * 64 * 128 * 8);
-  EXPECT_GT(variant("f4x4_3x3").operations(conv3)->transform_flops, 0);
+  EXPECT_EQ(count("f4x4_3x3", conv3).product_flops, 2.0 * 36 * 64 * 128 * 8);
+  EXPECT_GT(count("f4x4_3x3", conv3).transform_flops, 0);
+}
+
+TEST_F(WinogradCuda, CountsThePaddingOfEachChunk) {
+  // 16 tiles of one image are padded to 128, as those of two images are.
+  const ConvProblem forward = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
+  EXPECT_EQ(count("f4x4_3x3", forward, {.workspace_cap = 1}).product_flops,
+            2 * count("f4x4_3x3", forward).product_flops);
 }
 
 TEST_F(WinogradCuda, RefusesWhatTheTilesCannotDo) {
@@ -278,7 +288,7 @@ TEST_F(WinogradCuda, RefusesWhatTheTilesCannotDo) {
   expect_refusal("mixed", "forward tf32 nchw n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_math, "tf32");
   expect_refusal("mixed", "forward fp32 chwn n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_layout, "chwn");
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=40x40 k=4 rs=20x20 stride=10x10",
-                 Reason::unsupported_stride, "100 phases");
+                 Reason::unsupported_stride, "100 residues");
 }
 
 }  // namespace
