@@ -12,6 +12,7 @@
 
 #include "algorithms/common/partial_vectors-inl.hpp"
 #include "algorithms/common/rounding.hpp"
+#include "algorithms/common/tally.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace convscope::HWY_NAMESPACE {
@@ -70,6 +71,7 @@ HWY_INLINE void store(Vector value, float* to, size_t count, GemmMode mode) {
 // columns may be read.
 template <int Rows, int Vectors, bool Contiguous, bool Masked>
 HWY_NOINLINE void kernel(const Block& block) {
+  tally_product(int64_t{2} * Rows * Vectors * kLanes * block.depth);
   const Tag tag;
   Vector sum[Rows][Vectors];
 #pragma GCC unroll 16
