@@ -41,7 +41,7 @@ Tally tally_of(Plan& plan, const ConvProblem& problem, Device& device) {
   reset_tally();
   if (plan.has_prepare()) plan.prepare(args, *queue);
   plan.run(args, *queue);
-  queue->wait();
+  queue->synchronize();
   return tally();
 }
 
