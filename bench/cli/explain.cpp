@@ -155,7 +155,7 @@ void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions
              name(options.cache));
 }
 
-// One line for neighbours that are refused in the same words.
+// One line for neighbours that are refused by the same sentence.
 void print_refusals(std::ostream& out, const std::vector<Explanation>& all) {
   std::vector<std::string> ids;
   std::string common;

@@ -51,8 +51,9 @@ void check_algorithms(const RunPlan& plan, const Registry& registry) {
 // A device of the run, as it was found at the beginning.
 struct RunDevice {
   DeviceInfo info;
-  std::vector<std::pair<GroupTask, std::string>> without_worker;  // in a row, with what the last try said
-  std::string lost;                                               // why it is; empty while it is not
+  std::vector<std::pair<GroupTask, std::string>>
+      without_worker;  // consecutive, with the error of the last try
+  std::string lost;    // why it is; empty while it is not
 };
 
 class SuiteRun {
@@ -138,7 +139,7 @@ Ceilings SuiteRun::ceilings_of(const CaseKey& key) const {
   return unknown;
 }
 
-// The row of a candidate that was not run.
+// The record of a candidate that was not run.
 void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
                       const std::string& note) {
   const CaseKey& key = task.group.common;

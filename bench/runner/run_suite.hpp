@@ -36,8 +36,8 @@ struct SuiteEnd {
   std::string why;  // of device_lost: which device, and what it said
 };
 
-// Groups in a row for which a device could not be had before it counts as lost. Until then each such group is
-// a group of failed rows; those of a lost device have none, so that a resumed run does them.
+// Consecutive groups without a worker after which a device counts as lost. Fewer are groups of failed
+// records; the groups of a lost device have no records, so that a resumed run measures them.
 inline constexpr size_t kGroupsBeforeLost = 3;
 
 // Does what is left of the run and writes its files. Throws UsageError when the plan names an algorithm that
