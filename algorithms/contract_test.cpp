@@ -23,6 +23,10 @@ class SampleAlgorithm final : public Algorithm {
    public:
     explicit SamplePlan(const ConvProblem& problem) : p_(problem) {}
     int64_t workspace_bytes() const override { return p_.bytes(Role::filter); }
+    std::optional<OperationCount> operations() const override {
+      return OperationCount{p_.effective_flops(), 0,
+                            static_cast<double>(p_.total_bytes() + 2 * p_.bytes(Role::filter))};
+    }
     bool has_prepare() const override { return true; }
     void prepare(const ConvArgs& args, Queue&) override {
       std::copy_n(static_cast<const float*>(args.filter), p_.elements(Role::filter),
@@ -80,10 +84,6 @@ class SampleAlgorithm final : public Algorithm {
   }
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device&, const PlanOptions&) const override {
     return std::make_unique<SamplePlan>(p);
-  }
-  std::optional<OperationCount> operations(const ConvProblem& p) const override {
-    return OperationCount{p.effective_flops(), 0,
-                          static_cast<double>(p.total_bytes() + 2 * p.bytes(Role::filter))};
   }
 
  private:

@@ -124,16 +124,11 @@ void burn_in_cpu(double seconds) {
 }  // namespace
 
 Ceilings measure_ceilings(Device& device, int threads) {
-  switch (device.info().kind) {
-    case DeviceKind::cpu:
-      return cpu_ceilings(dynamic_cast<CpuDevice&>(device), threads);
-    case DeviceKind::cuda: {
-      Ceilings ceilings = cuda::measure_ceilings(device);
-      ceilings.device_index = device.info().index;
-      return ceilings;
-    }
-    case DeviceKind::emulator:
-      break;
+  if (device.info().kind == DeviceKind::cpu) return cpu_ceilings(dynamic_cast<CpuDevice&>(device), threads);
+  if (device.info().kind == DeviceKind::cuda) {
+    Ceilings ceilings = cuda::measure_ceilings(device);
+    ceilings.device_index = device.info().index;
+    return ceilings;
   }
   Ceilings unknown;
   unknown.device = device.info().kind;

@@ -9,6 +9,7 @@
 #include "bench/core/error.hpp"
 #include "bench/runner/config_file.hpp"
 #include "bench/runner/config_value.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -151,6 +152,12 @@ nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
 }
 
 }  // namespace
+
+std::map<DeviceKind, std::vector<int64_t>> default_batches() {
+  std::map<DeviceKind, std::vector<int64_t>> batches;
+  for (DeviceKind kind : kDeviceKinds) batches[kind] = {traits(kind).default_batch};
+  return batches;
+}
 
 Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   constexpr std::array<std::string_view, 2> required{"name", "layers"};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/runner/devices.hpp"
+
 namespace convscope {
 namespace {
 
@@ -19,18 +21,8 @@ struct Rates {
 
 // The measured ones, or a modest guess.
 Rates rates_of(const DeviceInfo& device, int threads, const Ceilings& ceilings) {
-  Rates rates;
-  switch (device.kind) {
-    case DeviceKind::cpu:
-      rates = {5e10 * threads, 1e10};
-      break;
-    case DeviceKind::cuda:
-      rates = {1e13, 3e11};
-      break;
-    case DeviceKind::emulator:
-      rates = {1e9, 1e9};
-      break;
-  }
+  const DeviceTraits& guess = traits(device.kind);
+  Rates rates{guess.flops * (guess.rates_are_per_thread ? threads : 1), guess.bytes};
   if (ceilings.fma_flops > 0) rates.flops = ceilings.fma_flops;
   if (ceilings.copy_bytes > 0) rates.bytes = ceilings.copy_bytes;
   return rates;

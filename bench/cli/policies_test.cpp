@@ -1,5 +1,5 @@
-// Policies from JSON: the shipped ones, and what a wrong one is told.
-#include "bench/cli/policy_file.hpp"
+// Policies from JSON, the shipped ones and wrong ones; and the verb over results that are in the repository.
+#include "bench/cli/policies.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "bench/cli/test_program.hpp"
 #include "bench/core/error.hpp"
 #include "bench/runner/config_file.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+using testing::kKeptRun;
 
 const std::string kFolder = std::string(CONVSCOPE_SOURCE_FOLDER) + "/configs/policies";
 
@@ -111,6 +114,43 @@ TEST(LoadPolicies, RefuseAFolderWithoutOneAPathThatIsNotThereAndANameTwice) {
   const std::string empty = ::testing::TempDir() + "convscope_no_policies";
   std::filesystem::create_directories(empty);
   EXPECT_THAT(message({empty}), HasSubstr("no policy"));
+}
+
+Json priced(const std::string& policies) {
+  return Json::parse(testing::run_program({"policies", kKeptRun, "--policy", policies, "--json"}));
+}
+
+TEST(Policies, AddUpTheCommittedResults) {
+  const Json json = priced(kFolder);
+  ASSERT_EQ(json.size(), 1u);
+  std::map<std::string, Json> by_name;
+  for (const Json& policy : json[0]["policies"]) by_name[policy["policy"]] = policy;
+  const Json& own = by_name["cpu_onednn"];
+  EXPECT_EQ(own["label"], "policy emulation on onednn 2.6.3 OpenMP");
+  // conv1's backward-data was not run: a step without it has a sum, one with it has none and says so.
+  EXPECT_NEAR(own["step_without_first_backward_data"]["seconds"].get<double>(), 0.3850, 1e-4);
+  EXPECT_TRUE(own["step"]["seconds"].is_null());
+  EXPECT_EQ(own["step"]["missing"], Json::array({"conv1 backward_data: no rows of fp32 nchw"}));
+  EXPECT_NEAR(own["forward"]["seconds"].get<double>(), 0.1321, 1e-4);
+  const double best = by_name["best_of_all"]["step_without_first_backward_data"]["seconds"];
+  EXPECT_NEAR(best, 0.1590, 1e-4);
+  EXPECT_NEAR(by_name["cpu_onednn_profiled"]["speed_up_over_default"].get<double>(), 0.3850 / 0.3825, 1e-3);
+  EXPECT_NEAR(by_name["cpu_im2col_gemm"]["step_without_first_backward_data"]["seconds"].get<double>(), 0.6605,
+              1e-3);
+  EXPECT_TRUE(by_name["caffe"]["label"].is_null());
+  EXPECT_EQ(by_name["caffe"]["forward"]["missing"].size(), 5u);
+}
+
+TEST(Policies, FindTheFirstLayersInMergedConfigsToo) {
+  const Json config = Json::parse(
+      R"([[{"name": "a", "layers": [{"name": "x", "first": true}, {"name": "y"}]}], {"name": "b", "layers": 3}])");
+  EXPECT_EQ(first_layers(config), (FirstLayers{{"a", "x"}}));
+  EXPECT_TRUE(first_layers(nullptr).empty());
+}
+
+TEST(Policies, MayBeNamedOneByOne) {
+  const Json json = priced(kFolder + "/caffe.json," + kFolder + "/cpu_onednn.json");
+  EXPECT_EQ(json[0]["policies"].size(), 2u);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "bench/runner/failures.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "bench/runner/run_suite.hpp"
 
 namespace convscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/cli/noise_floor.hpp"
+#include "bench/cli/run_console.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
