@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/report/ranking.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 namespace {

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "bench/cli/terminal.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/select/selection.hpp"
 
@@ -16,6 +17,7 @@ ResultFile read_all_results(const std::vector<std::string>& paths) {
     for (ResultRecord& record : next.records) all.records.push_back(std::move(record));
     all.config.push_back(std::move(next.config));
   }
+  rank_records(all.records);
   return all;
 }
 

@@ -19,8 +19,8 @@ struct SelectOptions {
 // Throws UsageError for a file that cannot be read.
 void select_results(std::ostream& out, const SelectOptions& options);
 
-// The files' rows and configs one after the other. Unlike merge, the same candidate may be in several: a
-// repeat.
+// The files' records, ranked together, and configs one after the other. Unlike merge, the same candidate may
+// be in several: a repeat.
 ResultFile read_all_results(const std::vector<std::string>& paths);
 
 }  // namespace convscope

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/environment.hpp"
 
@@ -130,6 +131,7 @@ void RunLog::write_files() const try {
   file.environment["complete"] = tasks_left().empty();
   for (const GroupTask& task : plan_.tasks)
     for (ResultRecord& record : records_of(task.group)) file.records.push_back(std::move(record));
+  rank_records(file.records);
   write_results(folder_, file);
   write_file_atomically((fs::path(folder_) / "benchmark.json").string(),
                         dump_json(join_benchmarks(benchmarks_), 1) + "\n");

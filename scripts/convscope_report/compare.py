@@ -221,8 +221,9 @@ def one(a: dict, b: dict) -> Comparison:
     if unlike:
         return made
     for side, row in (("A", a), ("B", b)):
-        if row["outcome"] != "measured":
-            made.remarks.append(f"{side} is {row['outcome']}{': ' + row['reason'] if row['reason'] else ''}")
+        if row["rank"] is None:
+            what = row["standing"] if row["outcome"] == "measured" else row["outcome"]
+            made.remarks.append(f"{side} is {what}{': ' + row['reason'] if row['reason'] else ''}")
     if made.remarks:
         return made
     samples = all_samples_ms(a), all_samples_ms(b)
@@ -236,7 +237,9 @@ def one(a: dict, b: dict) -> Comparison:
         for name in FLAGGED
         if differ(a[name], b[name])
     ]
-    made.remarks += [f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["throttled"]]
+    made.remarks += [
+        f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["standing"] == "throttled"
+    ]
     return made
 
 

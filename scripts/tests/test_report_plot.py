@@ -42,7 +42,7 @@ def test_units_and_machine(drawn, name):
 
 def test_bars_are_the_medians(drawn):
     loaded, figures = drawn
-    rows = loaded.right()
+    rows = loaded.ranked()
     rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1)]
     heights = sorted(bar.get_height() for bar in figures["layers"][0].drawing.axes[0].patches)
     top = figures["layers"][0].drawing.axes[0].get_ylim()[1]
@@ -51,7 +51,7 @@ def test_bars_are_the_medians(drawn):
 
 def test_the_front_has_what_nothing_beats(drawn):
     loaded, _ = drawn
-    rows = loaded.right()
+    rows = loaded.ranked()
     rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1) & (rows["layer"] == "a")]
     points = [(row["workspace_bytes"] / 2**20, row["full_median_ms"]) for row in rows.to_dict("records")]
     best = [

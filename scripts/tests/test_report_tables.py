@@ -163,6 +163,11 @@ def test_policies_of_a_gpu_have_sums(tmp_path, convscope):
 def test_two_gpus_of_one_name_are_never_mixed(tmp_path):
     for index in (0, 1):
         made_up_gpu(tmp_path / str(index), slower=0.25 + index)
+        records = tmp_path / str(index) / "results.json"
+        document = json.loads(records.read_text(encoding="utf-8"))
+        for record in document["records"]:
+            record["key"]["device_index"] = index
+        records.write_text(json.dumps(document), encoding="utf-8")
         file = tmp_path / str(index) / "results.csv"
         lines = file.read_text(encoding="utf-8").splitlines()
         if index:  # the file of the first is one from before the column came
@@ -170,7 +175,7 @@ def test_two_gpus_of_one_name_are_never_mixed(tmp_path):
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     results = load([tmp_path / "0", tmp_path / "1"])
     assert set(results.rows["device_index"]) == {0, 1}
-    assert len(results.right()) == 2 * len(load([tmp_path / "0"]).right())
+    assert len(results.ranked()) == 2 * len(load([tmp_path / "0"]).ranked())
     texts = {str(circumstances) for _, circumstances, _ in contexts(results.rows)}
     assert any(text.endswith("made-up GPU") for text in texts)
     assert any(text.endswith("made-up GPU (cuda:1)") for text in texts)

@@ -6,16 +6,14 @@ from convscope_report import compare, results
 from convscope_report.errors import ReportError
 from convscope_report.render import FORMATS, render
 from convscope_report.table import Column, Table
-from convscope_report.verbs.common import WHERE_HELP, conditions, write_or_print
+from convscope_report.verbs.common import WHERE_HELP, add_program, conditions, write_or_print
 
-SUMMARY = (
-    "Compare two runs row by row: FASTER, SLOWER, SAME or UNDECIDED, from raw samples and the noise floor."
-)
+SUMMARY = "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from raw samples and the noise floor."
 EXAMPLE = """\
   convscope-report compare out/before out/after
   convscope-report compare out/before out/after --fail-on slower --where pass=forward
   convscope-report compare out/before-1 out/after-1 out/before-2 out/after-2 out/before-3 out/after-3"""
-QUESTION = "Is B faster or slower than A, row by row, beyond the noise?"
+QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
 
 
 def arguments(parser) -> None:
@@ -27,7 +25,7 @@ def arguments(parser) -> None:
         nargs="*",
         default=[],  # or argparse calls it required
         metavar="A B",
-        help="Further pairs of the same two, measured in turn: a row has the verdict of most pairs.",
+        help="Further pairs of the same two, measured in turn: a record has the verdict of most pairs.",
     )
     parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
     parser.add_argument(
@@ -40,10 +38,11 @@ def arguments(parser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=("slower", "undecided"),
-        help="Exit with 1 if a row is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
+        help="Exit with 1 if a record is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
     )
     parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
     parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+    add_program(parser)
 
 
 def run(options) -> int:
@@ -56,7 +55,7 @@ def run(options) -> int:
             f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"
         )
     loaded = [
-        results.load([path], options.virtual_time).where(**wanted)
+        results.load([path], options.virtual_time, options.convscope).where(**wanted)
         for path in (options.a, options.b, *options.more)
     ]
     pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
@@ -106,7 +105,7 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         )
     counts = Counter(comparison.verdict for comparison in found)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
-    table.note(f"{said} of {len(found)} rows.")
+    table.note(f"{said} of {len(found)} records.")
     mean = compare.geometric_mean(found)
     if mean is not None:
         table.note(f"Geometric mean of B / A: {mean:.3f}x.")
@@ -117,7 +116,7 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
     )
     if any(comparison.drift is not None for comparison in found):
         table.note(
-            "drift: the middle B / A of the rows of a layer and pass whose code is the same in A and B (a "
+            "drift: the middle B / A of the records of a layer and pass whose code is the same in A and B (a "
             "library's, or all where the program is the same); the verdict is on B / A over it."
         )
     if options.more:
@@ -143,7 +142,7 @@ def advice(counts, floor) -> list:
         said.append(
             "UNDECIDED: the interval is too wide. Measure both longer (--time-limit 15 --max-samples 500) "
             "on a machine that does nothing else, give several pairs of runs in turn (A1 B1 A2 B2 A3 B3), or "
-            "rerun such a row alone (column rerun of results.csv)"
+            "rerun such a record alone (column rerun of results.csv)"
             + ("." if floor.measured else ", with --aa.")
         )
     if counts["REFUSED"]:
