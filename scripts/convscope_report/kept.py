@@ -29,14 +29,14 @@ COLUMNS = {
     "batch": "Batch sizes.",
     "threads": "Threads on the CPU.",
     "passes": "fwd, bwd-data, bwd-filter.",
-    "rows": "Candidates, refused ones included.",
+    "rows": "Records, refused ones included.",
     "libraries": "Those whose algorithms were measured.",
-    "library_ms": "Fastest right library record of each layer and pass, summed by how often the network has it.",
+    "library_ms": "The best library record of each layer and pass, summed by how often the network has it.",
     "ours_ms": "The same of our own records, over the same layers and passes.",
     "ratio": "library_ms / ours_ms.",
-    "throttled": "Measured records that are marked throttled; the sums count them like others.",
-    "behind": "Layers and passes where our fastest record is slower than the library's by more than a tenth, of "
-    "those that both have.",
+    "throttled": "Measured records that are marked throttled; in the sums only where all are.",
+    "behind": "Layers and passes where our best record is slower than the library's by more than a tenth, "
+    "of those that both have.",
     "settings": "The same for two runs exactly where they differ in nothing but the time and the commit.",
 }
 SHORT = {"forward": "fwd", "backward_data": "bwd-data", "backward_filter": "bwd-filter"}

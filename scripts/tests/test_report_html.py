@@ -258,5 +258,5 @@ def test_too_large_a_report_is_refused(report, small_results, convscope, monkeyp
     monkeypatch.setattr("convscope_report.html.page.LARGEST", 100_000)
     out = tmp_path / "report.html"
     assert main(["report", str(small_results), "-o", str(out), "--convscope", str(convscope)]) == 2
-    assert "more than 0; cut the rows by --where" in capsys.readouterr().err
+    assert "more than 0; cut the records by --where" in capsys.readouterr().err
     assert not out.exists()

@@ -98,9 +98,12 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["scaling", "--where", "batch=1"], "every row has the same threads and batch; run with --threads"),
+        (
+            ["scaling", "--where", "batch=1"],
+            "every record has the same threads and batch; run with --threads",
+        ),
         (["layers", "--format", "jpeg"], "found 'jpeg'; allowed are png, svg, pdf"),
-        (["roofline", "--where", "outcome=unsupported"], "no row of these results was measured and right"),
+        (["roofline", "--where", "outcome=unsupported"], "no record of these results was measured and right"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(small_results, tmp_path, capsys, flags, words):

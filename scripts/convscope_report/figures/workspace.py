@@ -15,7 +15,9 @@ from convscope_report.figures.style import (
     scatter,
 )
 
-QUESTION = "How much workspace is worth its bytes? On the line is what no other record beats in both time and memory."
+QUESTION = (
+    "How much workspace is worth its bytes? On the line is what no other beats in both time and memory."
+)
 PANELS_A_ROW = 4
 MIB = 2**20
 # Rows slower than this many times the layer's fastest lie outside its panel.

@@ -161,9 +161,9 @@ const outcomeText = (row) => (row.outcome !== "measured" ? (row.reason ?? row.ou
 const LIST = [
   { head: "layer", value: (row) => row.layer },
   { head: "pass", value: (row) => PASS_NAMES[row.pass] },
-  { head: "rank", number: (row) => row.rank, text: (rank, row) => `${rank === 1 ? "★ " : row.in_doubt ? "~ " : ""}${rank}` },
   { head: "median (ms)", number: (row) => row.full_median_ms },
   { head: "95% interval (ms)", value: interval },
+  { head: "rank", number: (row) => row.rank, text: (rank, row) => `${rank === 1 ? "★ " : row.in_doubt ? "~ " : ""}${rank}` },
   { head: "nominal GFLOP/s", number: (row) => row.gflops_nominal },
   { head: "% of ceiling", number: (row) => row.percent_of_ceiling },
   { head: "workspace", number: (row) => row.workspace_bytes, text: bytesText },

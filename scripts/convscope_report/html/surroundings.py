@@ -40,15 +40,15 @@ def noise(measured) -> list:
     loose = measured[measured["stop_reason"].isin(["time_limit", "max_samples", "noise_plateau"])]
     if len(loose) > WIDE_SHARE * max(len(measured), 1):
         said.append(
-            f"{len(loose)} of {len(measured)} records stopped before their 95% interval was as narrow as asked "
-            "for: look at the intervals before believing a small difference."
+            f"{len(loose)} of {len(measured)} records stopped before their 95% interval was as narrow as "
+            "asked for: look at the intervals before believing a small difference."
         )
     ratios = measured["aa_ratio"].dropna().astype(float)
     if len(ratios):
         floor = (ratios - 1).abs().quantile(0.95)
         said.append(
-            f"Noise floor (--aa): for 95% of {len(ratios)} records, the same candidate measured twice differs "
-            f"by at most {100 * floor:.1f}%."
+            f"Noise floor (--aa): for 95% of {len(ratios)} records, the same candidate measured twice "
+            f"differs by at most {100 * floor:.1f}%."
         )
     return said
 

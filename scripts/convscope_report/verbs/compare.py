@@ -8,7 +8,9 @@ from convscope_report.render import FORMATS, render
 from convscope_report.table import Column, Table
 from convscope_report.verbs.common import WHERE_HELP, add_program, conditions, write_or_print
 
-SUMMARY = "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from raw samples and the noise floor."
+SUMMARY = (
+    "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from samples and the noise floor."
+)
 EXAMPLE = """\
   convscope-report compare out/before out/after
   convscope-report compare out/before out/after --fail-on slower --where pass=forward
