@@ -78,7 +78,10 @@ void RunLog::take(const Json& entry) {
 }
 
 void RunLog::take(const ResultRecord& record) {
-  finished_.insert(candidate_key(record.key));
+  // A journal that was put together by hand may have a candidate twice: the last record counts.
+  const std::string key = candidate_key(record.key);
+  if (!finished_.insert(key).second)
+    std::erase_if(records_, [&](const ResultRecord& other) { return candidate_key(other.key) == key; });
   records_.push_back(record);
 }
 

@@ -63,12 +63,12 @@ double ratio_less_1(const Entry& a, const Entry& b) {
 
 Stability stability(const Entry& entry) {
   std::map<std::string, size_t> times;
-  size_t most = 0;
+  size_t max_count = 0;
   double fastest = median_seconds(*entry.repeats.front()), slowest = fastest;
   size_t repeats = 0;
   const auto count = [&](const std::string& implementation) {
     ++repeats;
-    most = std::max(most, ++times[implementation]);
+    max_count = std::max(max_count, ++times[implementation]);
   };
   for (const ResultRecord* record : entry.repeats) {
     if (record->answer && !record->answer->repeats.empty())
@@ -78,7 +78,7 @@ Stability stability(const Entry& entry) {
     fastest = std::min(fastest, median_seconds(*record));
     slowest = std::max(slowest, median_seconds(*record));
   }
-  return {repeats, times.size(), static_cast<double>(most) / static_cast<double>(repeats),
+  return {repeats, times.size(), static_cast<double>(max_count) / static_cast<double>(repeats),
           slowest / fastest - 1};
 }
 

@@ -124,8 +124,8 @@ def best(rows):
 
 
 def is_suspect(row) -> bool:
-    """Whether the time of a ranked row is to be marked: the device was throttled, or its time is virtual."""
-    return row["standing"] != "good"
+    """Whether the time of a ranked row is to be marked: the device was throttled."""
+    return row["standing"] == "throttled"
 
 
 def time_cell(row, value: float | None = None):
@@ -181,7 +181,7 @@ def sum_cell(parts: list) -> Cell | None:
     return Cell(total, suspect=any(cell.suspect for _, cell in parts))
 
 
-def least(cells):
+def shortest(cells):
     """Return the smallest of Cells of times that no contest has together, such as sums: suspect ones last.
 
     As the roll-up of `convscope run` orders its sums. None where all are None.

@@ -146,6 +146,7 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
         own = printed[start : start + len(document["records"])].reset_index(drop=True)
         start += len(own)
         rows = attach_records(own, document, len(runs), file) if table is None else table
+        refuse_words(rows, own, file.with_name("results.csv"))
         rows = rows.assign(**{name: own[name] for name in RANKING})
         if not virtual_time and rows["device_name"].str.endswith(VIRTUAL_TIME).any():
             raise ReportError(
@@ -314,6 +315,26 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
     places = zip(rows["network"], rows["layer"], strict=True)
     extra = pd.DataFrame(facts, dtype=object).assign(run=run, first=[place in first for place in places])
     return pd.concat([rows, extra.astype(object)], axis=1)
+
+
+def refuse_words(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:
+    """Raise ReportError where a results.csv has a word where the program prints a number."""
+    for name in own.columns.intersection(rows.columns):
+        for place, (value, printed) in enumerate(zip(rows[name], own[name], strict=True)):
+            if isinstance(value, str) and isinstance(printed, int | float) and not is_number(value):
+                raise ReportError(
+                    f"{file}: row {place + 1}: {name} is {value!r}, where a number is expected; "
+                    "copy the whole folder again"
+                )
+
+
+def is_number(text: str) -> bool:
+    """Whether the text reads as a number, true or false."""
+    try:
+        float({"true": "1", "false": "0"}.get(text.lower(), text))
+    except ValueError:
+        return False
+    return True
 
 
 def facts_of(record: dict) -> dict:

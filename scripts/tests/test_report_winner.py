@@ -147,6 +147,14 @@ def test_a_single_run_is_ranked_in_its_own_file_as_on_reading(folders):
         assert [results.as_text(v) for v in table[name]] == [results.as_text(v) for v in own[name]], name
 
 
+def test_a_run_writes_the_ranking(small_results, run_convscope):
+    written = (small_results / "results.csv").read_text(encoding="utf-8")
+    assert written == run_convscope("csv", small_results).stdout
+    records = json.loads((small_results / "results.json").read_text(encoding="utf-8"))["records"]
+    assert sum(record["ranking"]["rank"] == 1 for record in records) == 12
+    assert {record["ranking"]["standing"] for record in records} >= {"good", "refused"}
+
+
 def test_select_takes_the_winners_for_its_oracles(loaded, folders, run_convscope):
     answer = json.loads(run_convscope("select", *folders, "--json").stdout)
     oracles = {

@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 // Rows that can win: measured and right, and of repeats the one that stands for all.
 const ranked = (rows) => rows.filter((row) => row.rank !== null);
 const isWinner = (row) => row.rank === 1;
-const isSuspect = (row) => row.rank !== null && row.standing !== "good";
+const isSuspect = (row) => row.standing === "throttled";
 const winnerTime = (row) => row.full_median_ms / row.over_winner;
 // Behind what stands for a suspect row.
 const SUSPECT = "t";
@@ -155,16 +155,16 @@ function roofline(rows, width, looks) {
   const intensity = good.map((row) => row.arithmetic_intensity);
   const low = Math.min(0.6 * Math.min(...intensity), (0.5 * rate) / memory);
   const high = 1.6 * Math.max(...intensity);
-  const least = Math.min(0.6 * Math.min(...good.map((row) => row.gflops_executed)), low * memory);
+  const lowest = Math.min(0.6 * Math.min(...good.map((row) => row.gflops_executed)), low * memory);
   const frame = new Frame(width, 340, "Roofline");
   const x = logarithmic(low, high, frame.left, frame.right);
-  const y = logarithmic(least, 2 * rate, frame.bottom, frame.top);
+  const y = logarithmic(lowest, 2 * rate, frame.bottom, frame.top);
   frame.xAxis(x, "executed operations per tensor byte (flop/byte)");
   frame.yAxis(y, "executed arithmetic (GFLOP/s)");
   for (const [speed, dash, name] of [[memory, "", "memory"], [cache, "3 3", "cache"]]) {
     if (!speed) continue;
     const knee = Math.min(Math.max(rate / speed, low), high);
-    const start = Math.max(low, least / speed);
+    const start = Math.max(low, lowest / speed);
     frame.line([[x(start), y(Math.min(rate, speed * start))], [x(knee), y(Math.min(rate, speed * knee))], [x(high), y(rate)]],
       { "stroke-dasharray": dash, "stroke-width": 1.4 });
     if (speed * start < rate) {

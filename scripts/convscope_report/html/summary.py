@@ -7,8 +7,8 @@ from convscope_report.contexts import (
     counts_of,
     in_order,
     is_suspect,
-    least,
     passes_of,
+    shortest,
     sum_by_count,
 )
 from convscope_report.figures.palette import LABELS, is_library
@@ -61,7 +61,7 @@ def total(rows) -> str:
         words += " (throttled records in it)"
     libraries = {row["algorithm"] for row in rows.to_dict("records") if is_library(row)}
     sums = {name: sum_by_count(found, counts, name) for name in sorted(libraries)}
-    rival = least(sums.values())
+    rival = shortest(sums.values())
     if rival is None:
         return words + "."
     name = next(name for name, cell in sums.items() if cell is rival)

@@ -11,9 +11,9 @@ from convscope_report.contexts import (
     contexts,
     device_text,
     in_order,
-    least,
     median_cell,
     passes_of,
+    shortest,
 )
 from convscope_report.errors import ReportError
 from convscope_report.table import Column, Table
@@ -76,7 +76,7 @@ def times(title, circumstances, rows) -> Table:
     for layer in in_order(rows["layer"]):
         here = {name: won[layer, name] for name in in_order(rows["machine"]) if (layer, name) in won}
         medians = {name: median_cell(row) for name, row in here.items()}
-        lowest = least(medians.values())
+        lowest = shortest(medians.values())
         for name, row in here.items():
             median, clock, rate = row["full_median_ms"], row["clock_mhz"], row["gflops_nominal"]
             peak = (

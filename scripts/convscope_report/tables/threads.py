@@ -7,9 +7,9 @@ from convscope_report.contexts import (
     by_place,
     counts_of,
     in_order,
-    least,
     ratio,
     right_contexts,
+    shortest,
     sum_by_count,
 )
 from convscope_report.errors import ReportError
@@ -45,7 +45,7 @@ def one_pass(title, circumstances, rows) -> Table:
     }
     winners = [best(part) for _, part in rows.groupby(["layer", "threads"], sort=False)]
     chosen = {(row["layer"], row["threads"]): row for row in winners}
-    lowest = [least(values[place] for values in sums.values()) for place in range(len(threads))]
+    lowest = [shortest(values[place] for values in sums.values()) for place in range(len(threads))]
     for algorithm, values in sums.items():
         if any(value is not None for value in values):
             table.add(algorithm, *marked(values, lowest), *gains(values, threads))

@@ -88,7 +88,7 @@ def totals(title, circumstances, curves, counts) -> Table:
 
 
 def fronts(title, circumstances, curves) -> Table:
-    """Return the Pareto fronts, least workspace first."""
+    """Return the Pareto fronts, smallest workspace first."""
     columns = [
         Column("layer"),
         Column("pass"),

@@ -105,36 +105,41 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
             comparison.drift,
             "; ".join(comparison.remarks) or None,
         )
+    for sentence in notes(options, found, floor, matters, only_a, only_b):
+        table.note(sentence)
+    return table
+
+
+def notes(options, found, floor, matters, only_a, only_b) -> list:
+    """Return the footnotes: counts, mean, noise floor, what the columns are, what is left out, what to do."""
     counts = Counter(comparison.verdict for comparison in found)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
-    table.note(f"{said} of {len(found)} records.")
+    lines = [f"{said} of {len(found)} records."]
     mean = compare.geometric_mean(found)
     if mean is not None:
-        table.note(f"Geometric mean of B / A: {mean:.3f}x.")
+        lines.append(f"Geometric mean of B / A: {mean:.3f}x.")
     origin = "from --aa" if floor.measured else "assumed: neither run has --aa"
-    table.note(
+    lines.append(
         f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
         f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
     )
     if any(comparison.drift is not None for comparison in found):
-        table.note(
+        lines.append(
             "drift: the middle B / A of the records of a layer and pass whose code is the same in A and B (a "
             "library's, or all where the program is the same); the verdict is on B / A over it."
         )
     if options.more:
-        table.note(
+        lines.append(
             "A verdict is that of more than half the pairs, UNDECIDED where none is; the figures are of the "
             "pair with the middle B / A."
         )
-    table.note("Candidates without a time in either run are left out.")
+    lines.append("Candidates without a time in either run are left out.")
     for side, rows in (("A", only_a), ("B", only_b)):
         if rows:
-            table.note(
+            lines.append(
                 f"Only in {side}: {len(rows)} candidates, as {rows[0]['layer']} {rows[0]['algorithm']}."
             )
-    for sentence in advice(counts, floor):
-        table.note(sentence)
-    return table
+    return lines + advice(counts, floor)
 
 
 def advice(counts, floor) -> list:
