@@ -17,7 +17,6 @@
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/devices.hpp"

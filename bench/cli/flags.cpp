@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
@@ -81,6 +82,7 @@ ResultFile read_all_results(const std::vector<std::string>& paths) {
     for (ResultRecord& record : next.records) all.records.push_back(std::move(record));
     all.config.push_back(std::move(next.config));
   }
+  rank_records(all.records);
   return all;
 }
 

@@ -130,7 +130,7 @@ TEST(Policies, AddUpTheCommittedResults) {
   // conv1's backward-data was not run: a step without it has a sum, one with it has none and says so.
   EXPECT_NEAR(own["step_without_first_backward_data"]["seconds"].get<double>(), 0.3850, 1e-4);
   EXPECT_TRUE(own["step"]["seconds"].is_null());
-  EXPECT_EQ(own["step"]["missing"], Json::array({"conv1 backward_data: no rows of fp32 nchw"}));
+  EXPECT_EQ(own["step"]["missing"], Json::array({"conv1 backward_data: no records of fp32 nchw"}));
   EXPECT_NEAR(own["forward"]["seconds"].get<double>(), 0.1321, 1e-4);
   const double best = by_name["best_of_all"]["step_without_first_backward_data"]["seconds"];
   EXPECT_NEAR(best, 0.1590, 1e-4);

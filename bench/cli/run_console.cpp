@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/report/console.hpp"
-#include "bench/report/ranking.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/devices.hpp"
 
 namespace convscope {

@@ -175,6 +175,18 @@ void fields(Visitor& field, Is<SamplingRule> auto& rule) {
 }
 
 template <typename Visitor>
+void fields(Visitor& field, Is<Ranking> auto& ranking) {
+  field("contest", ranking.contest);
+  field("rank", ranking.rank);
+  field("in_doubt", ranking.in_doubt);
+  field("standing", ranking.standing);
+  field("is_baseline", ranking.is_baseline);
+  field("on_front", ranking.on_front);
+  field("over_winner", ranking.over_winner);
+  field("speed_up", ranking.speed_up);
+}
+
+template <typename Visitor>
 void fields(Visitor& field, Is<ResultRecord> auto& record) {
   field("key", record.key);
   field.added("sampling", record.sampling);

@@ -1,8 +1,10 @@
 #include "bench/record/record_json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -167,6 +169,28 @@ void decode(const Json& json, std::array<std::optional<double>, kPhaseCount>& ph
   }
 }
 
+// No time, size or count of operations is below 0; one that is, is no measurement and must not win.
+bool is_amount(std::string_view key) {
+  return key.ends_with("seconds") || key.ends_with("bytes") || key.ends_with("flops") || key == "n";
+}
+template <typename T>
+bool has_negative(const T& value) {
+  if constexpr (std::is_arithmetic_v<T> && std::is_signed_v<T>)
+    return value < 0;
+  else
+    return false;
+}
+template <typename T>
+bool has_negative(const std::optional<T>& value) {
+  return value && has_negative(*value);
+}
+bool has_negative(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double value) { return value < 0; });
+}
+bool has_negative(const std::array<std::optional<double>, kPhaseCount>& phases) {
+  return std::any_of(phases.begin(), phases.end(), [](const auto& phase) { return phase && *phase < 0; });
+}
+
 struct Reader {
   const Json& object;
   const std::string& place;
@@ -176,6 +200,7 @@ struct Reader {
     const auto found = object.find(key);
     if (found == object.end()) throw UsageError("result record, at " + inner + ": missing");
     decode(*found, value, inner);
+    if (is_amount(key) && has_negative(value)) foreign(*found, inner, "nothing below 0");
   }
   // Keeps its initial value where it is missing.
   template <typename T>
@@ -211,7 +236,9 @@ std::string dump_json(const Json& json, int indent) {
 
 Json to_json(const ResultRecord& record) {
   Json json = encode_object(record);
-  json["rerun"] = rerun_command(record);  // for readers; record_from_json does not need it
+  // For readers; record_from_json reads neither.
+  json["rerun"] = rerun_command(record);
+  if (record.ranking) json["ranking"] = encode(*record.ranking);
   return json;
 }
 ResultRecord record_from_json(const Json& json) {

@@ -154,6 +154,38 @@ TEST(RecordJson, WritesWhatIsNotANumberAsNull) {
   EXPECT_TRUE(std::isnan(again.time->full.samples[1]));
 }
 
+TEST(RecordJson, RefusesWhatIsBelowZero) {
+  const auto refusal = [](const Json::json_pointer& place, const Json& value) -> std::string {
+    Json json = to_json(complete_record());
+    json[place] = value;
+    try {
+      record_from_json(json);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), -5),
+            "result record, at /time/full/median_seconds: expected nothing below 0, found -5");
+  for (const char* place :
+       {"/time/full/n", "/time/full/samples_seconds/1", "/time/repeat/ci_low_seconds",
+        "/time/phase_seconds/layout", "/time/plan_seconds", "/workspace_bytes", "/operations/product_flops",
+        "/health/signal_seconds", "/key/workspace_cap_bytes"})
+    EXPECT_NE(refusal(Json::json_pointer(place), -1), "") << place;
+  EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), 0), "");
+}
+
+TEST(RecordJson, CarriesItsRankingForReadersOnly) {
+  ResultRecord record = complete_record();
+  EXPECT_FALSE(to_json(record).contains("ranking"));
+  record.ranking.emplace().rank = 3;
+  record.ranking->standing = Standing::throttled;
+  const Json json = to_json(record);
+  EXPECT_EQ(json["ranking"]["rank"], 3);
+  EXPECT_EQ(json["ranking"]["standing"], "throttled");
+  EXPECT_FALSE(record_from_json(json).ranking.has_value());
+}
+
 TEST(RecordJson, PartsRoundTripOnTheirOwn) {
   const ResultRecord record = complete_record();
   EXPECT_EQ(to_json(key_from_json(to_json(record.key))), to_json(record.key));

@@ -18,6 +18,12 @@ std::string_view name(CacheState state) {
   return names[static_cast<size_t>(state)];
 }
 
+std::string_view name(Standing standing) {
+  constexpr std::string_view names[] = {"good",         "virtual_time", "throttled", "repeat", "wrong",
+                                        "wrong_repeat", "untimed",      "refused",   "failed"};
+  return names[static_cast<size_t>(standing)];
+}
+
 std::optional<CacheState> cache_state_from_name(std::string_view text) {
   return from_name(kCacheStates, text);
 }

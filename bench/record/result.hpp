@@ -121,7 +121,25 @@ struct CaseKey {
   DeviceId device_id() const { return {device, device_index}; }
 };
 
-// One row. `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
+// How a record stands among the records of its problem and circumstances. The first three have a rank:
+// `throttled` ones behind all others; on a device of virtual time all are. `repeat`: another record of the
+// candidate stands for it; `wrong_repeat`: the candidate is wrong in another.
+enum class Standing { good, virtual_time, throttled, repeat, wrong, wrong_repeat, untimed, refused, failed };
+std::string_view name(Standing);  // as spelled above
+
+// What bench/ranking decides about a record from all records that it is compared with.
+struct Ranking {
+  int64_t contest = 0;           // from 1: which records were ranked together
+  std::optional<int64_t> rank;   // 1 is the winner; null where it cannot win
+  std::optional<bool> in_doubt;  // ranked, and not shown to be slower than the winner
+  Standing standing = Standing::failed;
+  bool is_baseline = false;           // what the others are compared with: the best of a library
+  bool on_front = false;              // nothing beats it in both time and workspace, whatever the cap
+  std::optional<double> over_winner;  // its median over the winner's; of a ranked record
+  std::optional<double> speed_up;     // the baseline's median over its own; of a ranked record
+};
+
+// `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
 // `implementation`, not here).
 struct ResultRecord {
   CaseKey key;
@@ -138,7 +156,8 @@ struct ResultRecord {
   Accuracy accuracy;
   std::optional<Measurement> time;  // kept for wrong rows too
   Health health;
-  Ceilings ceilings;  // of this device and thread count
+  Ceilings ceilings;               // of this device and thread count
+  std::optional<Ranking> ranking;  // written to results.json, never read: the records beside it may differ
 };
 
 // The outcome that follows from a reason; `is_timed` decides where the reason is none.

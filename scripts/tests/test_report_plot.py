@@ -44,7 +44,7 @@ def test_units_and_machine(drawn, name):
 
 def test_bars_are_the_medians(drawn):
     loaded, figures = drawn
-    rows = loaded.right()
+    rows = loaded.ranked()
     rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1)]
     heights = sorted(bar.get_height() for bar in figures["layers"][0].drawing.axes[0].patches)
     top = figures["layers"][0].drawing.axes[0].get_ylim()[1]
@@ -53,7 +53,7 @@ def test_bars_are_the_medians(drawn):
 
 def test_the_front_has_what_nothing_beats(drawn):
     loaded, _ = drawn
-    rows = loaded.right()
+    rows = loaded.ranked()
     rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1) & (rows["layer"] == "a")]
     points = [(row["workspace_bytes"] / 2**20, row["full_median_ms"]) for row in rows.to_dict("records")]
     best = [
@@ -100,9 +100,12 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["scaling", "--where", "batch=1"], "every row has the same threads and batch; run with --threads"),
+        (
+            ["scaling", "--where", "batch=1"],
+            "every record has the same threads and batch; run with --threads",
+        ),
         (["layers", "--format", "jpeg"], "found 'jpeg'; allowed are png, svg, pdf"),
-        (["roofline", "--where", "outcome=unsupported"], "no row of these results was measured and right"),
+        (["roofline", "--where", "outcome=unsupported"], "no record of these results was measured and right"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(small_results, tmp_path, capsys, flags, words):

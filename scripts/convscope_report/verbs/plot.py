@@ -42,7 +42,7 @@ def run(options) -> int:
             raise ReportError(f"{name}: {why_none(name)}")
         made += figures
     if not made:
-        raise ReportError("no figure: no row of these results was measured and right")
+        raise ReportError("no figure: no record of these results was measured and right")
     try:
         paths = style.save(made, options.out, formats)
     except OSError as fault:
@@ -55,7 +55,7 @@ def why_none(name: str) -> str:
     """Return why a figure has nothing to draw, and what would help."""
     if name == "scaling":
         return (
-            "every row has the same threads and batch; run with --threads 1,2,4 or --batch 1,4,16, "
+            "every record has the same threads and batch; run with --threads 1,2,4 or --batch 1,4,16, "
             "or name several results"
         )
-    return "no row of these results was measured and right, with the figures that it draws"
+    return "no record of these results was measured and right, with the figures that it draws"

@@ -1,9 +1,10 @@
-"""Shared by the tables that the C++ program computes: asking it, and --where over what it answers."""
+"""What the tables that the C++ program computes share: asking it, and --where over what it answers."""
 
 from convscope_report import program
 from convscope_report.contexts import words
 from convscope_report.errors import ReportError
 from convscope_report.results import as_text
+from convscope_report.table import Cell
 from convscope_report.verbs.common import conditions
 
 LATER = ("layer", "pass")
@@ -46,6 +47,11 @@ def title_of(entry: dict) -> tuple:
     return words({name: value for name, value in entry.items() if not isinstance(value, list)})
 
 
-def milliseconds(seconds: float | None) -> float | None:
-    """Convert, None as it is."""
-    return None if seconds is None else 1e3 * seconds
+def milliseconds(seconds: float | None, throttled: bool = False, **marks) -> Cell | None:
+    """Return a time of the program's as a Cell in ms with its marks; None as it is."""
+    return None if seconds is None else Cell(1e3 * seconds, suspect=throttled, **marks)
+
+
+def median_of(record: dict | None, **marks) -> Cell | None:
+    """Return the median of a record as the program writes it; None where there is no record."""
+    return record and milliseconds(record["median_seconds"], record["throttled"], **marks)

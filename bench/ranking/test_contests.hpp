@@ -1,5 +1,4 @@
-// Hand-made rows for the tests of this folder: bench/record/test_records.hpp with the fields that selection
-// looks at.
+// Hand-made records of contests, for the tests of bench/ranking and bench/select.
 #pragma once
 
 #include <string>
@@ -9,12 +8,12 @@
 
 namespace convscope {
 
-using Rows = std::vector<ResultRecord>;
+using Records = std::vector<ResultRecord>;
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 
-// A right row of a layer's pass; `seconds` is the median, its interval 10% to either side.
-inline ResultRecord row(const std::string& algorithm, double seconds, const std::string& layer = "conv2",
-                        Pass pass = Pass::forward) {
+// A right record of a layer's pass; `seconds` is the median, its interval 10% to either side.
+inline ResultRecord right(const std::string& algorithm, double seconds, const std::string& layer = "conv2",
+                          Pass pass = Pass::forward) {
   ResultRecord r = measured(algorithm, seconds);
   r.algorithm.provider = "convscope";
   r.key.layer = layer;
@@ -22,16 +21,16 @@ inline ResultRecord row(const std::string& algorithm, double seconds, const std:
   return r;
 }
 
-inline ResultRecord wrong_row(const std::string& algorithm, double seconds) {
-  ResultRecord r = row(algorithm, seconds);
+inline ResultRecord wrong_record(const std::string& algorithm, double seconds) {
+  ResultRecord r = right(algorithm, seconds);
   r.outcome = Outcome::wrong;
   r.reason = Reason::accuracy;
   return r;
 }
 
-inline ResultRecord library_row(const std::string& algorithm, double seconds,
-                                const std::string& implementation) {
-  ResultRecord r = row(algorithm, seconds);
+inline ResultRecord library_record(const std::string& algorithm, double seconds,
+                                   const std::string& implementation) {
+  ResultRecord r = right(algorithm, seconds);
   r.algorithm.provider = algorithm.substr(0, algorithm.find('.'));
   r.algorithm.family = "library";
   r.algorithm.version = "2.6.3";
