@@ -121,7 +121,8 @@ struct CaseKey {
   DeviceId device_id() const { return {device, device_index}; }
 };
 
-// Everything known about one candidate after it ran. `note` is the sentence behind `reason`, or a remark.
+// One row. `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
+// `implementation`, not here).
 struct ResultRecord {
   CaseKey key;
   SamplingRule sampling;
