@@ -95,7 +95,7 @@ struct Offer {
   std::optional<double> seconds;  // one run, where asking for the offers timed them; never a result
 };
 
-// What a library that chooses said of one problem, and what became the row. Times are host times of planning.
+// What a library that chooses said of one problem, and what was chosen. Times are host times of planning.
 struct LibraryAnswer {
   std::string asked;                      // the function or mode: "cudnnGetConvolutionForwardAlgorithm_v7"
   std::vector<Offer> offers;              // in the library's order, the last ones perhaps never looked at

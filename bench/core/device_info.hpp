@@ -39,7 +39,7 @@ std::string_view name(Phase);       // as spelled above
 std::optional<DeviceKind> device_kind_from_name(std::string_view);
 std::optional<DeviceId> device_from_name(std::string_view);  // a kind is its first device
 
-// One device of this machine, as it is described in every row.
+// One device of this machine, as every record describes it.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::cpu;
   std::string name;          // the processor's own name
@@ -59,14 +59,14 @@ struct DeviceInfo {
 // bench/measure/ceilings.
 struct Ceilings {
   int threads = 1;
-  double fma_flops = 0;   // FP32 multiply-adds, 2 a multiply-add
+  double fma_flops = 0;   // FP32 multiply-adds, 2 per multiply-add
   double copy_bytes = 0;  // read + written
   double read_bytes = 0;
   double cache_read_bytes = 0;  // from the last private cache level; of a GPU from L2
   // Multiply-adds of the tensor cores by operand type, sums in FP32.
   double tf32_flops = 0, bf16_flops = 0, fp16_flops = 0;
-  // A cache line from one thread of a CPU to the next; 0 with one thread, or if they never had cores of their
-  // own.
+  // The time that a cache line takes from one thread of a CPU to the next; 0 with one thread, or if the
+  // threads never had cores of their own.
   double core_to_core_latency_seconds = 0;
   DeviceKind device = DeviceKind::cpu;
   int device_index = 0;

@@ -1,5 +1,8 @@
 // The two text forms of a ConvProblem: our one-line form and benchdnn's descriptor.
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "bench/core/error.hpp"
@@ -191,44 +194,27 @@ int64_t derived_pad(std::string_view text, std::string_view axis, int64_t input,
   return both_sides / 2;
 }
 
-}  // namespace
+constexpr std::string_view kBenchdnnKeys[] = {"g",  "mb", "ic", "ih", "iw", "oc", "oh", "ow",
+                                              "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw"};
+using BenchdnnFields = std::map<std::string_view, int64_t>;
 
-ConvProblem parse_benchdnn(std::string_view text) {
-  ConvProblem p;
-  std::optional<int64_t> ih, iw, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw, ic, oc;
-  const struct {
-    std::string_view key;
-    std::optional<int64_t>* value;
-  } fields[] = {{"ic", &ic}, {"ih", &ih}, {"iw", &iw}, {"oc", &oc}, {"oh", &oh}, {"ow", &ow}, {"kh", &kh},
-                {"kw", &kw}, {"sh", &sh}, {"sw", &sw}, {"ph", &ph}, {"pw", &pw}, {"dh", &dh}, {"dw", &dw}};
-  std::string_view rest = text;
-  while (!rest.empty()) {
+// The numbers of a descriptor by their keys; the last one counts where a key comes twice.
+BenchdnnFields benchdnn_fields(std::string_view text) {
+  constexpr std::string_view all_digits = "0123456789";
+  BenchdnnFields fields;
+  for (std::string_view rest = text; !rest.empty();) {
     if (rest[0] == '_') {  // a separator
       rest.remove_prefix(1);
       continue;
     }
-    if (rest[0] == 'n' && rest.find_first_of("0123456789") != 1)
+    if (rest[0] == 'n' && rest.find_first_of(all_digits) != 1)
       break;  // the problem's name ends the descriptor
-    const size_t digits = rest.find_first_of("0123456789");
-    const size_t end =
-        std::min(rest.find_first_not_of("0123456789", std::min(digits, rest.size())), rest.size());
+    const size_t digits = std::min(rest.find_first_of(all_digits), rest.size());
+    const size_t end = std::min(rest.find_first_not_of(all_digits, digits), rest.size());
     const std::string_view key = rest.substr(0, digits);
-    const auto value =
-        digits == std::string_view::npos ? std::nullopt : whole_number(rest.substr(digits, end - digits));
-    bool known = value.has_value();
-    if (known && key == "g")
-      p.groups = *value;
-    else if (known && key == "mb")
-      p.batch = *value;
-    else {
-      known = false;
-      for (const auto& field : fields)
-        if (value && field.key == key) {
-          *field.value = *value;
-          known = true;
-        }
-    }
-    if (!known)
+    const auto value = whole_number(rest.substr(digits, end - digits));
+    if (!value ||
+        std::find(std::begin(kBenchdnnKeys), std::end(kBenchdnnKeys), key) == std::end(kBenchdnnKeys))
       fail(text,
            "\"" + std::string(rest) +
                "\" does not start with a benchdnn field: g, mb, ic, ih, iw, oc, oh, ow, kh, kw, sh, sw, ph, "
@@ -236,27 +222,45 @@ ConvProblem parse_benchdnn(std::string_view text) {
     if (*value > kLargestSize)
       fail(text, std::string(key) + " is " + std::to_string(*value) + "; allowed is at most " +
                      std::to_string(kLargestSize));
+    fields[key] = *value;
     rest.remove_prefix(end);
   }
-  if (!ic || !oc || (!ih && !iw) || (!kh && !kw)) fail(text, "a benchdnn descriptor needs ic, ih, oc and kh");
-  p.in_channels = *ic;
-  p.out_channels = *oc;
-  const auto both = [](std::optional<int64_t> h, std::optional<int64_t> w, int64_t standard) {
-    return Extent2{h.value_or(w.value_or(standard)), w.value_or(h.value_or(standard))};
+  return fields;
+}
+
+}  // namespace
+
+ConvProblem parse_benchdnn(std::string_view text) {
+  const BenchdnnFields fields = benchdnn_fields(text);
+  const auto given = [&](std::string_view key) { return fields.contains(key); };
+  const auto value = [&](std::string_view key, int64_t standard) {
+    const auto found = fields.find(key);
+    return found == fields.end() ? standard : found->second;
   };
-  p.input = both(ih, iw, 1);
-  p.filter = both(kh, kw, 1);
-  p.stride = both(sh, sw, 1);
-  const Extent2 counted_from_zero = both(dh, dw, 0);
+  // One that is not written is the other.
+  const auto both = [&](std::string_view h, std::string_view w, int64_t standard) {
+    return Extent2{value(h, value(w, standard)), value(w, value(h, standard))};
+  };
+  if (!given("ic") || !given("oc") || (!given("ih") && !given("iw")) || (!given("kh") && !given("kw")))
+    fail(text, "a benchdnn descriptor needs ic, ih, oc and kh");
+  ConvProblem p;
+  p.groups = value("g", 1);
+  p.batch = value("mb", 1);
+  p.in_channels = value("ic", 1);
+  p.out_channels = value("oc", 1);
+  p.input = both("ih", "iw", 1);
+  p.filter = both("kh", "kw", 1);
+  p.stride = both("sh", "sw", 1);
+  const Extent2 counted_from_zero = both("dh", "dw", 0), written = both("oh", "ow", 0);
   p.dilation = {counted_from_zero.h + 1, counted_from_zero.w + 1};
-  p.pad = both(ph, pw, 0);
-  const Extent2 written = both(oh, ow, 0);
-  if (!ph && !pw && (oh || ow))
+  p.pad = both("ph", "pw", 0);
+  const bool has_output = given("oh") || given("ow");
+  if (!given("ph") && !given("pw") && has_output)
     p.pad = {derived_pad(text, "height", p.input.h, written.h, p.filter.h, p.stride.h, p.dilation.h),
              derived_pad(text, "width", p.input.w, written.w, p.filter.w, p.stride.w, p.dilation.w)};
   checked(text, p);
   const Extent2 out = p.output();
-  if ((oh || ow) && written != out)
+  if (has_output && written != out)
     fail(text, "the output is " + to_text(out) + " with a symmetric padding of " + to_text(p.pad) + ", not " +
                    to_text(written) + "; asymmetric padding is not supported");
   return p;

@@ -19,14 +19,14 @@ namespace convscope {
 namespace {
 
 constexpr double kSecondsEach = 0.1;  // for each of the two of memory
-// For multiply-adds, the private cache and signals, pauses included: threads that share a core or lie far
-// apart may take some of them to come near.
-constexpr double kSecondsOfRate = 0.3, kSecondsOfSignals = 0.5;
+// For multiply-adds, the private cache and the latency between cores, pauses included: threads that share a
+// core or no cache may take some of them to be placed better.
+constexpr double kSecondsOfRate = 0.3, kSecondsOfLatency = 0.5;
 constexpr int64_t kBlock = 1024;  // floats; the read loop's unit
-constexpr int64_t kMostBytes = int64_t{1} << 30;
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
 
 // The shortest time of `work` on all threads, over at least three turns and `limit`. In the pause before each
-// a hypervisor may place the threads anew, which shared a core until then.
+// a hypervisor may place threads better that shared a core.
 double best_seconds(const std::function<void(int thread)>& work, double limit = kSecondsEach) {
   double best = std::numeric_limits<double>::infinity();
   const auto begin = Clock::now();
@@ -55,7 +55,7 @@ int64_t in_blocks(int64_t bytes) {
 // Two arrays of four times the last-level cache together, sliced among the threads, which touch them first.
 void measure_memory(CpuDevice& device, Ceilings& ceilings) {
   const int64_t total =
-      std::min({std::max<int64_t>(4 * device.info().llc_bytes, int64_t{64} << 20), kMostBytes,
+      std::min({std::max<int64_t>(4 * device.info().llc_bytes, int64_t{64} << 20), kMaxBytes,
                 std::max<int64_t>(device.info().memory_bytes / 8, int64_t{1} << 20)});
   const int64_t slice = in_blocks(total / 2 / ceilings.threads);
   const int64_t bytes = slice * static_cast<int64_t>(sizeof(float)) * ceilings.threads;
@@ -97,7 +97,7 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
 double core_to_core_latency(double fma_flops) {
   CoreWatch cores(read_cores, {fma_flops, std::nullopt}, 0);
   const auto begin = Clock::now();
-  while (seconds_since(begin) < kSecondsOfSignals) {
+  while (seconds_since(begin) < kSecondsOfLatency) {
     std::this_thread::sleep_for(kPlacingPause);
     cores.read();
   }

@@ -1,6 +1,5 @@
-// ClockWatch: which clock readings of a group of candidates are those of a throttled device. It compares each
-// with the median of all, so that one boosted reading changes nothing. Not here: reading the clock
-// (health.hpp).
+// ClockWatch: whether a clock reading is that of a throttled device. Each is compared with the median of all
+// readings of a group, so that one boosted reading changes nothing. Not here: reading the clock (health.hpp).
 #pragma once
 
 #include <vector>

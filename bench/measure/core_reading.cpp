@@ -16,9 +16,9 @@ namespace {
 
 constexpr int64_t kBurstRounds = 3000;  // of 12 vector multiply-adds: 5 to 15 us
 constexpr int kTurns = 3;
-constexpr int kLaps = 10;  // of a signal in one turn
-// A turn ends here where a thread has no core at all and would make it one of milliseconds.
-constexpr double kLongestTurn = 200e-6;
+constexpr int kLaps = 10;  // of the cache line in one turn
+// Otherwise a thread without a core would make a turn take milliseconds.
+constexpr double kMaxTurnSeconds = 200e-6;
 
 struct alignas(64) Mailbox {
   std::atomic<int> lap{0};
@@ -34,7 +34,7 @@ void pass_round(std::vector<Mailbox>& mailboxes, int thread, int first_lap, std:
   for (int lap = first_lap; lap < first_lap + kLaps; ++lap) {
     if (thread == 0) next.store(lap, std::memory_order_release);
     for (int64_t spins = 1; own.load(std::memory_order_acquire) < lap; ++spins) {
-      if (thread == 0 && spins % 1024 == 0 && seconds_since(begin) > kLongestTurn) stop = true;
+      if (thread == 0 && spins % 1024 == 0 && seconds_since(begin) > kMaxTurnSeconds) stop = true;
       if (stop.load(std::memory_order_relaxed)) return;
     }
     if (thread != 0) next.store(lap, std::memory_order_release);

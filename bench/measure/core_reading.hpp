@@ -1,5 +1,6 @@
-// CoreReading: where the threads run right now, as far as it shows. A hypervisor moves virtual CPUs about:
-// two of them may share a physical core, or lie in different parts of the chip, for milliseconds or minutes.
+// CoreReading: how fast the threads compute together and how far apart they are. A hypervisor moves virtual
+// CPUs: two of them may share a physical core, or lie in parts of the chip that share no cache, for
+// milliseconds or minutes.
 #pragma once
 
 #include <optional>
@@ -7,17 +8,17 @@
 namespace convscope {
 
 struct CoreReading {
-  // Operations a second (2 a multiply-add) of all OpenMP threads together. Two threads on one core halve it,
-  // though the clock stays as it is.
+  // Operations per second of all OpenMP threads together, two per multiply-add. Two threads on one core halve
+  // it; the clock does not show that.
   double multiply_add_rate = 0;
-  // The time a cache line takes from one thread to the next; nothing of a single thread. Threads that share
-  // no cache have a multiple.
+  // The time that a cache line takes from one thread to the next; null with one thread. Several times as long
+  // between threads that share no cache.
   std::optional<double> core_to_core_latency_seconds;
 };
 
-// The rate is the slowest thread's times their number, the median of three bursts; the signal goes round all
-// threads, the shortest of three turns, which
-// end after 0.2 ms where a thread has no core at all. About 60 us for two threads.
+// The rate is the slowest thread's times their number, the median of three bursts. The latency is from the
+// fastest of three turns of a line round all threads; a turn ends after 0.2 ms where a thread has no core at
+// all. About 60 us for two threads.
 CoreReading read_cores();
 
 }  // namespace convscope

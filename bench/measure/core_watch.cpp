@@ -15,8 +15,8 @@ std::optional<CoreReading> CoreWatch::read() {
   if (!read_) return std::nullopt;
   const CoreReading reading = read_();
   best_.multiply_add_rate = std::max(best_.multiply_add_rate, reading.multiply_add_rate);
-  // Between two threads on one core signals are shortest: that is not what to wait for. They may come there
-  // within a reading, after its multiply-adds, so that only what two readings in a row have seen counts.
+  // The latency is shortest between two threads on one core, which is not what to wait for. They may come to
+  // share one within a reading, after its multiply-adds: only what two readings in a row have seen counts.
   const bool own_cores = share(reading) >= kOwnCores;
   if (own_cores && reading.core_to_core_latency_seconds && before_)
     best_.core_to_core_latency_seconds = std::min(std::max(*reading.core_to_core_latency_seconds, *before_),

@@ -13,7 +13,7 @@ std::optional<std::string> frequency_governor();
 // The 1-minute load average.
 std::optional<double> load_average();
 
-// The calling core's clock right now, from a chain of dependent additions of one cycle each: about 30 us.
+// The calling core's clock, from a chain of dependent additions of one cycle each: about 30 us.
 double measured_clock_mhz();
 
 // Context switches forced on this process so far, all threads together.

@@ -32,7 +32,7 @@ struct MeasureOptions {
   bool single_series = false;  // of a batched candidate also a series of single runs: Measurement::single
   bool phases_apart = false;   // phases in a series of their own, where marking them costs time
   std::string circumstances;   // what else the names in benchmark.json must tell apart
-  // Another one in tests; null: the device's, with the rest of Device::state(), once a sample.
+  // Tests have another one; null: the device's, with the rest of Device::state(), once per sample.
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;
   std::function<CoreReading()> read_cores = convscope::read_cores;  // likewise; null: cores are not watched
   CoreReading known_cores;                                          // the ceilings, where they are known
@@ -40,8 +40,8 @@ struct MeasureOptions {
   double core_patience_seconds = 5;
 };
 
-// On a GPU: runs from 50 us on are timed one by one, since events are precise enough; shorter ones in batches
-// that its queue of launches holds. The clock is the driver's. Cores are not watched.
+// For a GPU: runs of 50 us and more are timed one by one, since events are precise enough; shorter ones in
+// batches that its queue of launches holds. The clock is the driver's. Cores are not watched.
 void adapt_to_gpu(MeasureOptions& options);
 
 struct MeasureCandidate {
@@ -57,7 +57,8 @@ struct MeasureResult {
       failure;  // what ended this candidate, null for nothing; `time` holds the samples before it
 };
 
-// What is being done right now, for the progress line and for blame when the process dies: candidate index.
+// Is told the index of the candidate whose work begins, for the progress line and to name the culprit when
+// the process dies.
 using MeasureObserver = std::function<void(size_t candidate)>;
 
 struct GroupMeasurement {

@@ -43,7 +43,7 @@ class Sampler {
   // placed.
   Sample take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations);
 
-  // Of all waiting for better placed threads so far, which no candidate's time limit pays for.
+  // Spent on waiting for better placed threads so far; not charged to any candidate's time limit.
   double waited_seconds() const { return cores_.waited_seconds(); }
   int64_t tensor_copies() const { return copies_.count(); }
   const ClockWatch& clocks() const { return clocks_; }

@@ -8,7 +8,7 @@ namespace convscope {
 namespace {
 
 // Samples that the median's 95% interval needs.
-constexpr int64_t kLeastForInterval = 6;
+constexpr int64_t kMinForInterval = 6;
 // Time limits that a series may take beyond its share, for those samples alone.
 constexpr double kLimitsForInterval = 2;
 
@@ -20,7 +20,7 @@ int64_t affordable(double seconds, double sample_seconds) {
 int64_t affordable_for_interval(int64_t samples, const SamplingRule& rule, double seconds_left,
                                 double sample_seconds) {
   const double seconds = seconds_left + kLimitsForInterval * rule.time_limit_seconds;
-  return std::min(kLeastForInterval - samples, affordable(seconds, sample_seconds));
+  return std::min(kMinForInterval - samples, affordable(seconds, sample_seconds));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ std::optional<std::string> stop_reason(std::span<const double> samples, const Sa
     if (width <= rule.confidence_width) return "converged";
     if (n >= rule.max_samples) return "max_samples";
     const double earlier = relative_half_width(summarise(samples.first(samples.size() * 2 / 3)));
-    // The first round has no earlier interval worth comparing with.
+    // Two thirds of the first round are too few samples to compare with.
     if (n > rule.min_samples && width > (1 - kPlateauShrink) * earlier) return "noise_plateau";
   }
   if (n > 0 && seconds_left < sample_seconds &&

@@ -1,5 +1,5 @@
-// When a series has enough samples, and how many to take next. Always ends: every rule but the first two is
-// a hard limit.
+// When a series has enough samples, and how many to take next. A series always ends: max_samples and the time
+// limit hold whatever the samples are.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ inline constexpr double kPlateauShrink = 0.10;
 std::optional<std::string> stop_reason(std::span<const double> samples, const SamplingRule& rule,
                                        double seconds_left, double sample_seconds);
 
-// Samples of the next round: min_samples, then half as many again as there are, within the limits; at least
-// 1.
+// Samples of the next round: min_samples, then half as many again as there are, within the limits; never
+// fewer than 1.
 int64_t next_round(int64_t samples, const SamplingRule& rule, double seconds_left, double sample_seconds);
 
 }  // namespace convscope

@@ -1,5 +1,5 @@
-// The operands that all candidates of a group share, in as many copies as the cache state calls for. All
-// copies hold the same uniform random data, never zeros.
+// TensorCopies: the operands that all candidates of a group share, in as many copies as the cache state
+// needs. All copies hold the same uniform random data, never zeros.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class TensorCopies {
   int64_t count() const { return count_; }
 
  private:
-  // The copies of one tensor, one behind the other; one only where the state holds the tensor fixed.
+  // The copies of one tensor, contiguous in memory; a single one where the state holds the tensor fixed.
   struct Copies {
     Buffer slab;
     size_t step = 0;  // bytes from one copy to the next
@@ -34,8 +34,8 @@ class TensorCopies {
   size_t turn_ = 0;
 };
 
-// How many copies of `bytes` make a cold cache: at least 2, and twice the last-level cache together, as far
-// as a quarter of the memory holds them (then down to 1).
+// How many copies of `bytes` make a cold cache: 2 or more, twice the last-level cache together, but no more
+// than a quarter of the memory holds, down to 1.
 int64_t cold_copies(int64_t bytes, const DeviceInfo& device);
 
 }  // namespace convscope

@@ -18,7 +18,7 @@ std::span<const Column> work_columns();
 std::span<const Column> answer_columns();
 std::span<const Column> ranking_columns();
 
-using R = ResultRecord;  // named in every row of the tables
+using R = ResultRecord;  // named in every line of the tables
 
 // Text; null where it is empty.
 inline Cell text(std::string_view value) {

@@ -23,7 +23,8 @@ struct Column {
 
 std::span<const Column> columns();
 
-// The command line that measures one row alone again under the same sampling rule, without an output folder.
+// The command line that measures one record alone again under the same sampling rule, without an output
+// folder.
 std::string rerun_command(const ResultRecord& record);
 
 // A cell as CSV and console write it, before any quoting: "" for null, true or false, the shortest digits

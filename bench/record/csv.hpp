@@ -1,4 +1,4 @@
-// Records as comma-separated values: one row a record, one field a column of the column table.
+// Records as comma-separated values: one line per record, one field per column of the column table.
 #pragma once
 
 #include <iosfwd>
@@ -8,7 +8,7 @@
 
 namespace convscope {
 
-// A heading row, then the records in their order. Quoted as RFC 4180 says, lines end in \n, null is empty.
+// A line of names, then the records in their order. Quoted as RFC 4180 says, lines end in \n, null is empty.
 void write_csv(std::ostream& out, std::span<const ResultRecord> records);
 
 }  // namespace convscope

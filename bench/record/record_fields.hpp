@@ -1,7 +1,7 @@
-// The fields of each part of a ResultRecord with their names in JSON, written once: fields(visitor, part)
-// calls visitor(name, member) for each, and visitor.added(name, member) for one that files written before
-// it came do not have. record_json.cpp reads and writes through it, so that both sides
-// agree. Not here: how a value looks in JSON. Times are seconds, sizes bytes, rates per second.
+// The fields of each part of a ResultRecord with their names in JSON, written once for reader and writer
+// (record_json.cpp): fields(visitor, part) calls visitor(name, member) for each, or visitor.added(name,
+// member) for one that the oldest files do not have. Not here: how a value looks in JSON. Times are seconds,
+// sizes bytes, rates per second.
 #pragma once
 
 #include <concepts>

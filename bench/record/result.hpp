@@ -1,5 +1,5 @@
-// A record: everything known about one candidate after it ran. Plain data; record_json gives its one JSON
-// form, columns says how each field is shown.
+// The types of a record: its key, its measurement, its health and how it ended. Plain data; record_json.hpp
+// is its JSON form, columns.hpp says how it is shown.
 #pragma once
 
 #include <array>
@@ -91,8 +91,8 @@ struct Health {
   double load_before = 0;  // 1-minute load average
   double load_after = 0;
   std::optional<double> clock_mhz;  // median over the samples, where readable
-  // Of a CPU, likewise: the threads' multiply-add rate over the best one, and the time a cache line takes
-  // from one to the next.
+  // Likewise, of a CPU: the threads' multiply-add rate over the best one, and the time that a cache line
+  // takes from one thread to the next.
   std::optional<double> core_share;
   std::optional<double> core_to_core_latency_seconds;
   std::optional<double> power_watts;           // likewise, of a GPU
@@ -151,10 +151,10 @@ struct ResultRecord {
   std::string note;
   std::string implementation;  // what the plan chose: a library's kernel name, a tile split such as "5+4+4"
   int64_t workspace_bytes = 0;
-  std::optional<LibraryAnswer> answer;  // of a library that was asked to choose; null elsewhere
+  std::optional<LibraryAnswer> answer;  // of a library that chose; null elsewhere
   OperationCount operations;
   Accuracy accuracy;
-  std::optional<Measurement> time;  // kept for wrong rows too
+  std::optional<Measurement> time;  // kept where the result was wrong, too
   Health health;
   Ceilings ceilings;               // of this device and thread count
   std::optional<Ranking> ranking;  // written to results.json, never read: the records beside it may differ

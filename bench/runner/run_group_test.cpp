@@ -187,6 +187,26 @@ TEST_F(RunGroup, CatchesALackOfMemory) {
   EXPECT_EQ(run_alone(greedy).outcome, Outcome::out_of_memory);
 }
 
+TEST_F(RunGroup, CatchesALackOfMemoryWhileItMeasures) {
+  Behaviour greedy;
+  greedy.in_run = [](int run) {
+    if (run >= 12) throw std::bad_alloc();
+  };
+  const ResultRecord& record = run_alone(greedy);
+  EXPECT_EQ(record.outcome, Outcome::out_of_memory);
+  EXPECT_EQ(record.note, "memory ran out during measure");
+  EXPECT_FALSE(record.time);
+}
+
+TEST_F(RunGroup, TellsWhatEachPlanCounts) {
+  Behaviour refusing;
+  refusing.support = Support::no(Reason::unsupported_size, "too large");
+  add("refused", refusing);
+  const ResultRecord& record = run_alone({});
+  ASSERT_THAT(sink_.plans, SizeIs(1));
+  EXPECT_EQ(sink_.plans.at("one").product_flops, record.operations.product_flops);
+}
+
 TEST_F(RunGroup, CatchesExceptionsInEveryStageAndKeepsTheOthers) {
   Behaviour in_plan, in_verify, in_measure;
   in_plan.in_plan = [] { throw std::runtime_error("no plan today"); };

@@ -44,10 +44,14 @@ class CollectingSink final : public GroupSink {
     EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
         << "two records of " << record.key.algorithm;
   }
+  void planned(const std::string& algorithm, const OperationCount& count) override {
+    plans.emplace(algorithm, count);
+  }
   void benchmark(const std::string& json) override { benchmarks.push_back(json); }
 
   std::vector<std::pair<std::string, Stage>> begun;
   std::vector<std::string> order;
+  std::map<std::string, OperationCount> plans;
   std::map<std::string, ResultRecord> records;
   std::vector<std::string> benchmarks;
 

@@ -1,7 +1,7 @@
-// Checksums that cover every element of the tensor that a pass writes, for problems too large to be compared
-// element by element: at each position, blocks of its channels are added up with random signs. Convolution is
-// linear in the tensor that carries this channel axis, so the expected sums are the same convolution with
-// that tensor's channels added up first: the reference itself, a block's size times cheaper.
+// BlockSums: checksums that cover every element of the tensor that a pass writes, for problems too large to
+// be compared element by element. At each position, blocks of channels are added with random signs.
+// Convolution is linear in the tensor that has this channel axis too, so the expected sums are the
+// convolution of that tensor with its channels added first, which is cheaper by the block size.
 //   forward: channels of output and filter (k) · backward_data: of input and filter (c) · backward_filter:
 //   of filter and output (k)
 #pragma once

@@ -11,12 +11,12 @@
 namespace convscope {
 namespace {
 
-// Elements that a block looks at before another block helps.
+// Elements per block, up to kMaxBlocks blocks.
 constexpr int64_t kElementsPerBlock = 1024;
 
 unsigned blocks_for(int64_t count) {
-  constexpr int64_t most = DeviceComparison::kMostBlocks;
-  return static_cast<unsigned>(std::clamp<int64_t>(count / kElementsPerBlock, 1, most));
+  constexpr int64_t max = DeviceComparison::kMaxBlocks;
+  return static_cast<unsigned>(std::clamp<int64_t>(count / kElementsPerBlock, 1, max));
 }
 
 Buffer uploaded(Device& device, std::span<const float> values, DataType storage) {
@@ -33,7 +33,7 @@ DeviceComparison::DeviceComparison(const ConvProblem& problem, DataKind kind, co
       device_(device),
       written_elements_(problem.elements(written_role(problem.pass))),
       first_result_(device, static_cast<size_t>(problem.bytes(written_role(problem.pass)))),
-      partial_(device, kMostBlocks * sizeof(Findings)) {
+      partial_(device, kMaxBlocks * sizeof(Findings)) {
   for (Role role : read_roles(problem.pass)) {
     const auto at = static_cast<size_t>(role);
     elements_[at] = problem.elements(role);

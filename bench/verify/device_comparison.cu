@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads) compare_kernel(ComparisonArgs args) 
     double bound = 0;
     if (!bounds.exact) {
       const double magnitude = bounds.has_one_magnitude ? bounds.one_magnitude : args.magnitudes[i];
-      bound = fmin(bounds.relative * magnitude, bounds.most);
+      bound = fmin(bounds.relative * magnitude, bounds.max);
     }
     found.squares += error * error;
     found.max_abs = fmax(found.max_abs, error);

@@ -1,7 +1,7 @@
-// The comparison of a candidate's result on the device that computed it, so that tensors need not travel:
-// what Expectation::compare, Trial's second run and its look at the read tensors ask of every element. Only
-// the findings come back. A result at which they find a fault is downloaded and judged on the host, which has
-// the words for it. The kernels are in device_comparison.cu and run on the emulator too.
+// DeviceComparison: the comparison of a result on the device that computed it, so that no tensor is copied:
+// what Expectation::compare, Trial's second run and its check of the read tensors do with each element. Only
+// the findings come back. A result with a fault is downloaded and compared on the host, which describes the
+// fault. The kernels are in device_comparison.cu and run on the emulator too.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace convscope {
 
-// What the pass over a result takes. Tensors are in device memory, in the storage type of the math mode.
+// The arguments of one pass over a result. Tensors are in device memory, in the storage type of the math
+// mode.
 struct ComparisonArgs {
   const void* written = nullptr;
   const float* expected = nullptr;
@@ -24,7 +25,7 @@ struct ComparisonArgs {
   void* copy = nullptr;               // gets the result, or null
   ErrorBounds bounds;
   int64_t count = 0;
-  Findings* partial = nullptr;  // one a block
+  Findings* partial = nullptr;  // one per block
 };
 
 namespace cuda {
@@ -44,7 +45,7 @@ void enqueue_copy(void* to, const void* from, DataType storage, int64_t count, u
 // One problem on one kind of data, uploaded once for all its candidates.
 class DeviceComparison {
  public:
-  static constexpr unsigned kMostBlocks = 1024;
+  static constexpr unsigned kMaxBlocks = 1024;
 
   // For an expectation that has every output. Throws DeviceError, and std::bad_alloc where the device's
   // memory does not hold the tensors that are read, two values an output and one more result.

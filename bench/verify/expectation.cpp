@@ -17,15 +17,15 @@
 namespace convscope {
 namespace {
 
-// Beyond this many outputs even a cheap problem is sampled, to bound memory.
-constexpr int64_t kMostFullOutputs = int64_t{1} << 20;
-// The same where a GPU computes the reference: here the host's memory and its part of the comparison bound
-// it.
-constexpr int64_t kMostDeviceOutputs = int64_t{1} << 27;
-// What the reference may spend on one kind of data: on the sums, and on the sample (beyond kSmallestSample).
+// With more outputs even a cheap problem is sampled, to bound memory.
+constexpr int64_t kMaxFullOutputs = int64_t{1} << 20;
+// The same where a GPU computes the reference, bounded by the host's memory and its part of the comparison.
+constexpr int64_t kMaxDeviceOutputs = int64_t{1} << 27;
+// Multiply-adds that the reference may spend on one kind of data: for the sums, and for the sample beyond
+// kMinSample.
 constexpr double kSumMultiplyAdds = 1e8;
 constexpr double kSampleMultiplyAdds = 5e7;
-constexpr int64_t kSmallestSample = 1024;
+constexpr int64_t kMinSample = 1024;
 
 // Largest single error allowed, in units of gate times typical value. Errors at the gate that are spread like
 // a normal distribution stay below 7 even over 10^11 outputs.
@@ -61,7 +61,7 @@ double relative_bound(const ConvProblem& problem) {
 int64_t sample_size(const ConvProblem& problem, const VerifyOptions& options) {
   const auto affordable =
       static_cast<int64_t>(kSampleMultiplyAdds / static_cast<double>(reduction_length(problem)));
-  return std::min(options.sampled_outputs, std::max(affordable, kSmallestSample));
+  return std::min(options.sampled_outputs, std::max(affordable, kMinSample));
 }
 
 }  // namespace
@@ -90,9 +90,9 @@ Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& option
   summarise();
 }
 
-// Every output, or false when the device is not to be asked or does not have the memory.
+// Every output; false where no device is given or its memory is too small.
 bool Expectation::expect_from_device(const Tensors& tensors, Device* device) {
-  if (device == nullptr || problem_.elements(written_role(problem_.pass)) > kMostDeviceOutputs) return false;
+  if (device == nullptr || problem_.elements(written_role(problem_.pass)) > kMaxDeviceOutputs) return false;
   try {
     const ReferenceOutputs outputs = reference_outputs(problem_, tensors, *device);
     offset_.resize(outputs.values.size());
@@ -111,7 +111,7 @@ void Expectation::expect_from_cpu(const Tensors& tensors, const VerifyOptions& o
   const Role written = written_role(problem_.pass);
   const TensorShape shape = problem_.shape(written);
   const bool all =
-      problem_.nominal_flops() <= options.full_check_flops && problem_.elements(written) <= kMostFullOutputs;
+      problem_.nominal_flops() <= options.full_check_flops && problem_.elements(written) <= kMaxFullOutputs;
   const std::vector<TensorIndex> indices =
       all ? all_outputs(problem_) : sample_outputs(problem_, sample_size(problem_, options), options.seed);
   const auto count = static_cast<int64_t>(indices.size());
@@ -141,8 +141,8 @@ void Expectation::summarise() {
     largest_value_ = std::max(largest_value_, std::abs(value_[i]));
     largest_magnitude_ = std::max(largest_magnitude_, magnitude_[i]);
   }
-  // A sum of n terms of random sign is about its magnitude over sqrt(n). Less only by luck, which a problem
-  // of few outputs can have.
+  // A sum of n terms of random sign is about its magnitude over sqrt(n); smaller only by chance, where there
+  // are few outputs.
   const auto terms = static_cast<double>(reduction_length(problem_));
   typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(value_.size()));
 }
@@ -154,7 +154,7 @@ ErrorBounds Expectation::bounds(double error_growth, bool exact) const {
   // Transforms mix the elements of a tile, so their errors do not shrink with an output's own terms.
   bounds.has_one_magnitude = error_growth > 1;
   bounds.one_magnitude = largest_magnitude_ * error_growth;
-  bounds.most = kOutlier * gate_ * typical_;
+  bounds.max = kOutlier * gate_ * typical_;
   bounds.repeat_tolerance = repeat_tolerance();
   return bounds;
 }
@@ -162,7 +162,7 @@ ErrorBounds Expectation::bounds(double error_growth, bool exact) const {
 double Expectation::bound(size_t i, const ErrorBounds& bounds) const {
   if (bounds.exact) return 0;
   const double magnitude = bounds.has_one_magnitude ? bounds.one_magnitude : magnitude_[i];
-  return std::min(bounds.relative * magnitude, bounds.most);
+  return std::min(bounds.relative * magnitude, bounds.max);
 }
 
 std::vector<float> Expectation::values(bool exact) const {

@@ -1,5 +1,5 @@
-// What one problem must give on one kind of data, from the reference in f64: values one by one (all, or a
-// sample) and sums that cover the rest. Computed once, compared with every candidate. The bounds are those of
+// Expectation: what one problem must give on one kind of data. Values in f64, of every output or of a sample,
+// and then sums that cover the rest. Computed once and compared with every candidate. The bounds are those of
 // docs/measuring.md.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace convscope {
 
-// How the result compares, and the first fault of it as a sentence.
+// The errors of a result, and its first fault as a sentence.
 struct Comparison {
   double relative_l2 = 0;
   double max_abs = 0;
@@ -23,18 +23,18 @@ struct Comparison {
   std::optional<std::string> fault;
 };
 
-// What an output's error is held against.
+// The bound on an output's error.
 struct ErrorBounds {
   bool exact = false;   // no error is allowed
   double relative = 0;  // of the magnitude: the output's own, or one for all
   bool has_one_magnitude = false;
   double one_magnitude = 0;
-  double most = 0;              // never more than this
+  double max = 0;               // of the bound, whatever the magnitude
   double repeat_tolerance = 0;  // between two runs of one plan at one element
 };
 
 // What one pass over a result found. No initial values: kernels hold it in shared memory. Offsets are kNone
-// where nothing was found; elements that are not finite have no part in the others.
+// where nothing was found. Elements that are not finite count in first_not_finite alone.
 struct Findings {
   static constexpr int64_t kNone = INT64_MAX;
   int64_t compared;
@@ -48,12 +48,13 @@ class Expectation {
   Expectation(const ConvProblem& problem, const VerifyOptions& options, DataKind kind);
 
   ErrorBounds bounds(double error_growth, bool exact) const;
-  // True when every output is compared, its values being of f32: then they may be compared on the device.
+  // True when every output has a value, rounded to f32: then a device may compare them.
   bool is_complete() const { return from_device_; }
-  // Of every output, by memory offset; `exact`: as they must be stored.
+  // The expected value of every output, by memory offset; `exact`: as it must be stored.
   std::vector<float> values(bool exact) const;
   std::vector<float> magnitudes() const { return {magnitude_.begin(), magnitude_.end()}; }
-  // The comparison of a result by what a device found, or nothing where there is a fault: compare() tells it.
+  // The comparison of a result by what a device found, or nothing where there is a fault: compare() says
+  // which.
   std::optional<Comparison> passed(const Findings& findings) const;
 
   // `written` is the whole tensor that the pass wrote, without NaN. `exact`: must be equal.

@@ -10,7 +10,7 @@
 
 namespace convscope {
 
-// Products that are added up for one element of the written tensor, at most.
+// The max number of products in the sum of one element of the written tensor.
 int64_t reduction_length(const ConvProblem& problem);
 
 // The two tensors that the pass reads.

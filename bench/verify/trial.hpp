@@ -1,7 +1,7 @@
-// One candidate on one kind of data: runs its plan and finds what it did wrong besides wrong values: elements
-// left unwritten, reads of what the output held, writes outside its buffers or into the tensors it reads,
-// runs that disagree. Expectation judges the values. On a GPU the tensors stay there unless a fault is to be
-// told (device_comparison.hpp).
+// Trial: one candidate on one kind of data. It runs the plan and finds every fault but wrong values, which
+// are for Expectation: elements left unwritten, reads of what the output held, writes outside the buffers or
+// into tensors that are read, runs that disagree. On a GPU the tensors stay there unless a fault must be
+// described (device_comparison.hpp).
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class Trial {
   const std::optional<Findings>& findings() const { return findings_; }
   // The tensor written by the last run, on the host.
   const std::vector<float>& result() const;
-  // The same of the first run: for use before a run that follows a second one on the device.
+  // The tensor written by the first run. On a device, only before the run after the second.
   std::vector<float> first_result() const;
   // Where two results differ by more than `tolerance`, as a sentence. Only for results without NaN.
   std::optional<std::string> difference(const std::vector<float>& earlier, double tolerance) const;
