@@ -1,4 +1,4 @@
-// How a convolution is cut into GEMMs: some output rows of one image, or several whole images, at a time.
+// How a convolution is divided into GEMMs: some output rows of one image, or several whole images, at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,11 @@ namespace convscope::im2col_gemm {
 // columns: the same tensors as one pixel of C*R*S channels, where layouts do not differ. Other problems stay
 // as they are.
 ConvProblem as_fully_connected(const ConvProblem& problem);
+
+struct Range {
+  int64_t begin = 0, end = 0;
+  int64_t count() const { return end - begin; }
+};
 
 // Output rows [row, row + rows) of images [image, image + images); more than one image only with all rows.
 struct Chunk {

@@ -10,10 +10,6 @@
 
 namespace convscope::im2col_gemm {
 
-struct Range {
-  int64_t begin = 0, end = 0;
-};
-
 class Columns {
  public:
   explicit Columns(const ConvProblem& problem);

@@ -87,7 +87,7 @@ class Part {
     float* const tile = scratch;
     float* const b = tile + tile_floats();
     float* const a = b + group_floats_;
-    const Interval &rows = share_.rows, &columns = share_.columns;
+    const Range &rows = share_.rows, &columns = share_.columns;
     const int64_t row_step = ceil_div(rows.count(), ceil_div(rows.count(), rows_));
     for (int64_t k = share_.depth.begin; k < share_.depth.end; k += depth_)
       for (int64_t i = rows.begin; i < rows.end; i += row_step) {
@@ -342,7 +342,7 @@ class Packed final : public Gemm {
       if (omp_in_parallel()) return multiply_vectors(*vectors, 0, vectors->rows);
 #pragma omp parallel num_threads(max_threads)
       {
-        const Interval rows = part(vectors->rows, omp_get_num_threads(), omp_get_thread_num(), lanes());
+        const Range rows = part(vectors->rows, omp_get_num_threads(), omp_get_thread_num(), lanes());
         multiply_vectors(*vectors, rows.begin, rows.end);
       }
       return;

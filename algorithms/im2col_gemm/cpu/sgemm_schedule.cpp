@@ -31,7 +31,7 @@ bool by_rows(const MatrixProduct& product, int64_t columns) {
   return b_in_place(product) && !product.a.transposed && columns <= kMaxColumnsByRows;
 }
 
-Interval part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
+Range part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
   const int64_t units = ceil_div(count, unit);
   return {std::min(n * units / parts * unit, count), std::min((n + 1) * units / parts * unit, count)};
 }
@@ -128,7 +128,7 @@ double executed_flops(const MatrixProduct& asked, int64_t threads) {
   const Split split = threads == 1 ? Split{} : split_for_threads(product, threads, 0);
   int64_t columns = 0;
   for (int64_t n = 0; n < split.columns; ++n) {
-    const Interval share = part(product.columns, split.columns, n, lanes());
+    const Range share = part(product.columns, split.columns, n, lanes());
     for (int64_t begin = share.begin; begin < share.end;) {
       const int64_t next = (begin / product.image_pixels + 1) * product.image_pixels;
       columns += round_up(std::min(next, share.end) - begin, lanes());

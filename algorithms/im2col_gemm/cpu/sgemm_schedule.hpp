@@ -6,22 +6,18 @@
 #include <cstdint>
 #include <optional>
 
+#include "algorithms/im2col_gemm/chunks.hpp"
 #include "algorithms/im2col_gemm/cpu/gemm.hpp"
 #include "algorithms/im2col_gemm/cpu/matrix_vector.hpp"
 
 namespace convscope::im2col_gemm {
 
-struct Interval {
-  int64_t begin = 0, end = 0;
-  int64_t count() const { return end - begin; }
-};
-
 // The n-th of `parts` parts of [0, count), in whole units.
-Interval part(int64_t count, int64_t parts, int64_t n, int64_t unit);
+Range part(int64_t count, int64_t parts, int64_t n, int64_t unit);
 
 // The rows, columns and depth of a product that one thread computes.
 struct Share {
-  Interval rows, columns, depth;
+  Range rows, columns, depth;
 };
 
 // Columns in a vector.
