@@ -10,7 +10,7 @@
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 

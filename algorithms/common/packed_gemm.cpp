@@ -1,5 +1,6 @@
-// The micro-kernel for each instruction set: an outer product a step, A broadcast, B in whole vectors, C in
-// registers from the first step to the last. Start at Kernel; the exported functions are at the end.
+// The micro-kernel for each instruction set: one outer product per step of the depth, A broadcast, B in whole
+// vectors, C in registers from the first step to the last. Start at kernel(); the exported functions are at
+// the end.
 #include "algorithms/common/packed_gemm.hpp"
 
 #include <cstddef>
@@ -29,17 +30,17 @@ constexpr int kRegisters = kLanes == 16 || HWY_ARCH_ARM_A64 ? 32 : 16;
 constexpr int kVectors = 2;  // of a packed panel
 constexpr int kColumns = kVectors * kLanes;
 constexpr int kRows = (kRegisters - 1 - kVectors) / kVectors;
-constexpr int most_rows(int vectors) {
+constexpr int max_rows(int vectors) {
   return HWY_MIN(kRows, (kRegisters - 1 - vectors) / vectors);
 }
-// Vectors of a B that lies in rows, where A does too: each more of them reads A once less.
-constexpr int kMostVectors = 4;
-// Rows that go through all columns of such a B before the next, where these are several groups: some blocks
-// of each width.
+// Vectors of a B in rows where A is in rows too: each more of them reads A once less.
+constexpr int kMaxVectors = 4;
+// Rows that are multiplied with all columns of such a B before the next rows, where the columns are several
+// groups: some register tiles of each width.
 constexpr int64_t kRowsTogether = 18;
 constexpr int kLine = 16;  // floats
-// Rows of B that are fetched into the first cache before they are needed.
-constexpr int kRowsAhead = 16;
+// The distance, in rows of B, of the prefetches into L1.
+constexpr int kPrefetchedRows = 16;
 
 struct Block {
   const float* a;
@@ -49,8 +50,8 @@ struct Block {
   int64_t depth;
   size_t columns;  // used, of the panel
   GemmMode mode;
-  const float* ahead;  // fetched into the second cache meanwhile, `ahead_step` floats a step of depth
-  int64_t ahead_step;
+  const float* prefetched;  // into L2, `prefetch_step` floats per step of the depth
+  int64_t prefetch_step;
 };
 
 HWY_INLINE void store(Vector value, float* to, size_t count, GemmMode mode) {
@@ -66,9 +67,9 @@ HWY_INLINE void store(Vector value, float* to, size_t count, GemmMode mode) {
     store_partial(value, tag, to, count);
 }
 
-// A register block of Rows x Vectors. Contiguous: the rows of A lie side by side (a[k * a_stride + row]),
-// otherwise one after the other (a[row * a_stride + k]). Masked: of the last vector of B only the used
-// columns may be read.
+// A register tile of Rows x Vectors. Contiguous: neighbouring rows of A are neighbours in memory
+// (a[k * a_stride + row]), otherwise neighbouring k are (a[row * a_stride + k]). Masked: of the last vector
+// of B only the used columns may be read.
 template <int Rows, int Vectors, bool Contiguous, bool Masked>
 HWY_NOINLINE void kernel(const Block& block) {
   tally_product(int64_t{2} * Rows * Vectors * kLanes * block.depth);
@@ -82,23 +83,23 @@ HWY_NOINLINE void kernel(const Block& block) {
   constexpr int kLast = (Vectors - 1) * kLanes;
   const size_t last = block.columns - size_t{kLast};
   const float* HWY_RESTRICT b = block.b;
-  const float* ahead = block.ahead;
+  const float* prefetched = block.prefetched;
   // Five rows from each of these, so that the addresses fit into the registers.
   const int64_t stride = block.a_stride;
   const float *a = block.a, *a5 = a + 5 * stride, *a10 = a5 + 5 * stride;
-  const int64_t b_ahead = kRowsAhead * block.b_stride;
+  const int64_t b_distance = kPrefetchedRows * block.b_stride;
   const auto step = [&]() HWY_ATTR __attribute__((always_inline)) {
     Vector b_of[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
       const float* const from = b + v * kLanes;
       b_of[v] = Masked && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
-      __builtin_prefetch(from + b_ahead);
+      __builtin_prefetch(from + b_distance);
     }
-    __builtin_prefetch(b + b_ahead + kLast + kLanes - 1);
+    __builtin_prefetch(b + b_distance + kLast + kLanes - 1);
     b += block.b_stride;
-    __builtin_prefetch(ahead, 0, 2);
-    ahead += block.ahead_step;
+    __builtin_prefetch(prefetched, 0, 2);
+    prefetched += block.prefetch_step;
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const float* const row = i < 5 ? a : i < 10 ? a5 : a10;
@@ -110,8 +111,8 @@ HWY_NOINLINE void kernel(const Block& block) {
     ++a5;
     ++a10;
   };
-  // C is on its way while the first sums are made, a vector a step: more at once would hold up the loads of A
-  // and B.
+  // C is prefetched during the first steps, one vector per step: more at once would delay the loads of A and
+  // B.
   const float* row = block.c;
   int64_t left = block.depth;
   for (int i = 0; i < Rows && left >= Vectors; ++i, row += block.c_stride, left -= Vectors) {
@@ -138,10 +139,10 @@ struct Kernels {
   template <size_t... I>
   explicit constexpr Kernels(std::index_sequence<I...>)
       : of{kernel<static_cast<int>(I) + 1, Vectors, Contiguous, Masked>...} {}
-  Kernel of[most_rows(Vectors)];  // of[n - 1] computes n rows
+  Kernel of[max_rows(Vectors)];  // of[n - 1] computes n rows
 };
 template <int Vectors, bool Contiguous, bool Masked>
-constexpr Kernels<Vectors, Contiguous, Masked> kKernels{std::make_index_sequence<most_rows(Vectors)>{}};
+constexpr Kernels<Vectors, Contiguous, Masked> kKernels{std::make_index_sequence<max_rows(Vectors)>{}};
 
 // kernels(v)[n - 1] computes n rows of v vectors.
 template <bool Contiguous, bool Masked>
@@ -162,11 +163,12 @@ GemmShape shape() {
   return {kRows, kColumns};
 }
 
-// A as rows a[row][k] or, transposed, a[k][row]. Its blocks are dealt out evenly: 16 rows as 8 + 8 rather
-// than 14 + 2. While a panel is multiplied the next one is fetched, a share with each block; callers go on
-// there, so that holds for the last panel too.
+// A as rows a[row][k] or, transposed, a[k][row]. Its rows are shared evenly between register tiles: 16 rows
+// as 8 + 8 rather than 14 + 2. While a panel is multiplied the next one is prefetched, a share with each
+// tile; after the last panel too, as callers continue there.
 void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels panels, float* c,
-               int64_t c_stride, int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
+               int64_t c_stride, int64_t rows, int64_t columns, int64_t depth, GemmMode mode,
+               Prefetch prefetch) {
   const bool packed = panels.stride == 0;
   const int64_t row_step = transposed ? 1 : a_stride, b_stride = packed ? kColumns : panels.stride;
   const int64_t panel_step = packed ? kColumns * depth : kColumns;
@@ -179,22 +181,23 @@ void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels pan
     const float* const b = panels.data + panel * panel_step;
     for (int64_t n = 0; n < blocks; ++n) {
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
-      const Ahead next = ahead.from != nullptr
-                             ? Ahead{ahead.from + (panel * blocks + n) * ahead.block, ahead.step}
-                         : packed ? Ahead{b + panel_step + n * depth * share, share}
-                                  : Ahead{b + panel_step + n * kLine, b_stride};
+      const Prefetch next =
+          prefetch.from != nullptr
+              ? Prefetch{prefetch.from + (panel * blocks + n) * prefetch.block, prefetch.step}
+          : packed ? Prefetch{b + panel_step + n * depth * share, share}
+                   : Prefetch{b + panel_step + n * kLine, b_stride};
       kernel_of[end - begin - 1]({a + begin * row_step, b, c + begin * c_stride + j, a_stride, b_stride,
                                   c_stride, depth, static_cast<size_t>(width), mode, next.from, next.step});
     }
   }
 }
 
-// A and B in rows as they lie: few rows of A at a time go through all columns, so that A comes from memory
-// once and in long stretches, and B, which should fit into the second cache, as often as there are blocks.
-// Meanwhile the next rows of A are fetched, if the depth is all of them.
+// A and B in rows, neither packed: few rows of A at a time are multiplied with all columns, so that A is read
+// from memory once and in long stretches, and B, which should fit in L2, once per register tile. The next
+// rows of A are prefetched where the depth is their whole length.
 void by_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
              int64_t columns, int64_t depth, GemmMode mode) {
-  const int64_t vectors = ceil_div(columns, kLanes), groups = ceil_div(vectors, kMostVectors);
+  const int64_t vectors = ceil_div(columns, kLanes), groups = ceil_div(vectors, kMaxVectors);
   const int64_t row_step = groups == 1 ? rows : kRowsTogether;
   for (int64_t top = 0; top < rows; top += row_step) {
     const int64_t together = HWY_MIN(row_step, rows - top);
@@ -203,25 +206,25 @@ void by_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c
       const int64_t width = HWY_MIN((g + 1) * vectors / groups * kLanes, columns) - j;
       const int64_t in_vectors = ceil_div(width, kLanes);
       const Kernel* const kernel_of = kernels(false, width % kLanes != 0, in_vectors);
-      const int64_t blocks = ceil_div(together, most_rows(static_cast<int>(in_vectors)));
+      const int64_t blocks = ceil_div(together, max_rows(static_cast<int>(in_vectors)));
       for (int64_t n = 0; n < blocks; ++n) {
         const int64_t begin = top + n * together / blocks, end = top + (n + 1) * together / blocks;
         const float* const from = a + begin * a_stride;
-        const int64_t ahead_step = depth == a_stride && groups == 1 ? end - begin : 0;
+        const int64_t prefetch_step = depth == a_stride && groups == 1 ? end - begin : 0;
         kernel_of[end - begin - 1]({from, b.data + j, c + begin * c_stride + j, a_stride, b.stride, c_stride,
                                     depth, static_cast<size_t>(width), mode, from + (end - begin) * a_stride,
-                                    ahead_step});
+                                    prefetch_step});
       }
     }
   }
 }
 
 void product(const float* a, int64_t a_stride, bool transposed, GemmPanels b, float* c, int64_t c_stride,
-             int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
+             int64_t rows, int64_t columns, int64_t depth, GemmMode mode, Prefetch prefetch) {
   if (!transposed && b.stride != 0)
     by_rows(a, a_stride, b, c, c_stride, rows, columns, depth, mode);
   else
-    by_panels(a, a_stride, transposed, b, c, c_stride, rows, columns, depth, mode, ahead);
+    by_panels(a, a_stride, transposed, b, c, c_stride, rows, columns, depth, mode, prefetch);
 }
 
 }  // namespace
@@ -239,15 +242,15 @@ GemmShape gemm_shape() {
 }
 
 void gemm_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
-               int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
+               int64_t columns, int64_t depth, GemmMode mode, Prefetch prefetch) {
   HWY_DYNAMIC_DISPATCH(product)
-  (a, a_stride, false, b, c, c_stride, rows, columns, depth, mode, ahead);
+  (a, a_stride, false, b, c, c_stride, rows, columns, depth, mode, prefetch);
 }
 
 void gemm_columns(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
-                  int64_t columns, int64_t depth, GemmMode mode, Ahead ahead) {
+                  int64_t columns, int64_t depth, GemmMode mode, Prefetch prefetch) {
   HWY_DYNAMIC_DISPATCH(product)
-  (a, a_stride, true, b, c, c_stride, rows, columns, depth, mode, ahead);
+  (a, a_stride, true, b, c, c_stride, rows, columns, depth, mode, prefetch);
 }
 
 }  // namespace convscope

@@ -1,17 +1,11 @@
-// Integer arithmetic of blocks and paddings.
+// Strides that spread over the cache sets, and the arithmetic of blocks (bench/core/rounding.hpp).
 #pragma once
 
 #include <cstdint>
 
-namespace convscope {
+#include "bench/core/rounding.hpp"
 
-// For a >= 0, b > 0.
-constexpr int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-constexpr int64_t round_up(int64_t a, int64_t b) {
-  return ceil_div(a, b) * b;
-}
+namespace convscope {
 
 // Rounds a stride in floats up to an odd number of 64-byte lines: steps of it visit all cache sets, which
 // powers of two would share.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {

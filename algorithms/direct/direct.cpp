@@ -1,4 +1,5 @@
-// direct.cpu: what it is, what it refuses, and which plan a problem gets. The arithmetic is in the plans.
+// direct.cpu: what it is, what it refuses, and which plan a problem gets. The arithmetic is in the plans;
+// what they compute is in plain.hpp.
 #include "algorithms/direct/direct.hpp"
 
 #include <memory>
@@ -23,21 +24,21 @@ bool prefers_pixels(int64_t channels, int64_t columns, int64_t lanes) {
 constexpr int64_t kRowPixels = 256;
 constexpr int64_t kRowsPerThread = 2;
 
-// Each channel has a filter of its own, and there are enough of them to fill lanes.
+// Each channel has its own filter, and there are enough channels to fill the lanes.
 bool is_plain_depthwise(const ConvProblem& p) {
   return p.groups >= kChannelBlock / 2 && p.in_channels == p.groups && p.out_channels == p.groups;
 }
 
-// The plane plans know two steps of columns. With few columns most of their lanes would be empty.
-constexpr int64_t kFewestColumns = 4;
-constexpr int64_t kFewestGradientColumns = 8;  // the sums over the lanes come on top
+// The plane kernels have column strides of 1 and 2. With fewer columns too many of their lanes are empty.
+constexpr int64_t kMinColumns = 4;
+constexpr int64_t kMinGradientColumns = 8;  // the lanes are added up as well
 
 bool suits_planes(const ConvProblem& p) {
-  const int64_t fewest = p.pass == Pass::backward_filter ? kFewestGradientColumns : kFewestColumns;
-  return p.layout == Layout::nchw && p.stride.w <= 2 && p.output().w >= fewest;
+  const int64_t min_columns = p.pass == Pass::backward_filter ? kMinGradientColumns : kMinColumns;
+  return p.layout == Layout::nchw && p.stride.w <= 2 && p.output().w >= min_columns;
 }
 
-// As few rows as give every thread some of them, if those still fill half a tile.
+// The smallest number of rows that gives every thread some, if they still fill half a tile.
 ConvProblem with_long_rows(const ConvProblem& problem, const Kernels& kernels, int threads) {
   const int64_t pixels = problem.input.h * problem.input.w;
   if (!is_pointwise(problem) || pixels > kRowPixels) return problem;
@@ -49,7 +50,7 @@ ConvProblem with_long_rows(const ConvProblem& problem, const Kernels& kernels, i
   return with_rows(problem, 1);
 }
 
-// Rows of whole vectors, which are transposed without a rest, and as many as the threads want.
+// Rows of whole vectors, which are transposed without a rest, and enough of them for the threads.
 ConvProblem with_even_rows(const ConvProblem& problem, const Kernels& kernels, int threads) {
   const int64_t pixels = problem.input.h * problem.input.w;
   if (!is_pointwise(problem)) return problem;
@@ -115,10 +116,6 @@ class Direct final : public Algorithm {
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
     return make_plan(problem, options);
-  }
-
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return make_plan(problem, PlanOptions())->operations();
   }
 
  private:

@@ -1,4 +1,4 @@
-// The entry points of this folder; see README.md.
+// Registers the variants of this folder, for the CPU and for CUDA. Start at README.md and plain.hpp.
 #pragma once
 
 #include "bench/algorithm/registry.hpp"

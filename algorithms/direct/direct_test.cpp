@@ -1,5 +1,5 @@
-// direct.cpu against the reference on random problems, and what it promises besides: exact integers, nothing
-// read from or written to where it should not, the same bits every time, refusals with a reason.
+// direct.cpu against the plain version on random problems, and what it promises besides: exact integers,
+// nothing read from or written to where it should not, the same bits every time, refusals with a reason.
 #include "algorithms/direct/direct.hpp"
 
 #include <gmock/gmock.h>
@@ -10,11 +10,12 @@
 #include <string>
 
 #include "algorithms/common/each_target.hpp"
-#include "algorithms/direct/cpu/geometry.hpp"
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/direct/cpu/kernels.hpp"
+#include "algorithms/direct/plain.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 namespace {
@@ -66,21 +67,16 @@ class Case {
     return result;
   }
 
-  // The largest difference to the reference over the largest element; infinite for a NaN.
+  // The largest difference to the plain version over its largest element; infinite for a NaN.
   double error(const std::vector<float>& result) const {
-    const TensorShape shape = problem_.shape(written_role(problem_.pass));
+    const std::vector<double> expected =
+        direct::plain(problem_, host(Role::input), host(Role::filter), host(Role::output));
     double largest = 1e-30, worst = 0;
-    for (int64_t a = 0; a < shape.size[0]; ++a)
-      for (int64_t b = 0; b < shape.size[1]; ++b)
-        for (int64_t c = 0; c < shape.size[2]; ++c)
-          for (int64_t d = 0; d < shape.size[3]; ++d) {
-            const double expected = reference_element(problem_, host(Role::input), host(Role::filter),
-                                                      host(Role::output), {a, b, c, d});
-            const double got = result[static_cast<size_t>(shape.offset(a, b, c, d))];
-            if (std::isnan(got)) return INFINITY;
-            largest = std::max(largest, std::abs(expected));
-            worst = std::max(worst, std::abs(got - expected));
-          }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (std::isnan(result[i])) return INFINITY;
+      largest = std::max(largest, std::abs(expected[i]));
+      worst = std::max(worst, std::abs(result[i] - expected[i]));
+    }
     return worst / largest;
   }
 
@@ -130,7 +126,7 @@ void expect_exact(const ConvProblem& problem, PlanOptions options = {}) {
   EXPECT_TRUE(one.touched_nothing_else());
 }
 
-// With one thread and with two in turn.
+// With one thread and with two, alternating.
 void expect_exact_everywhere(std::string_view shape) {
   int threads = 0;
   for (const ConvProblem& problem : every_pass_and_layout(parse_problem(shape)))
@@ -159,11 +155,34 @@ ConvProblem random_problem(std::mt19937& random) {
     p.stride = {pick({1, 1, 2, 3, 4}), pick({1, 1, 2, 3, 4})};
     p.pad = {between(0, 3), between(0, 3)};
     p.dilation = {pick({1, 1, 2, 3}), pick({1, 1, 2, 3})};
-  } while (defect(p).has_value() || p.nominal_flops() > 6e5);
+  } while (validate(p).has_value() || p.nominal_flops() > 6e5);
   return p;
 }
 
-TEST(Direct, AgreesExactlyWithTheReferenceOnRandomIntegerProblems) {
+TEST(DirectPlain, IsTheReferencesDefinition) {
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int> integer(-3, 3);
+  for (int i = 0; i < 20; ++i)
+    for (const ConvProblem& problem : every_pass_and_layout(random_problem(random))) {
+      SCOPED_TRACE(to_line(problem));
+      std::array<std::vector<float>, 3> tensors;
+      for (const Role role : kRoles) {
+        tensors[static_cast<size_t>(role)].resize(static_cast<size_t>(problem.elements(role)));
+        for (float& value : tensors[static_cast<size_t>(role)]) value = static_cast<float>(integer(random));
+      }
+      const auto& [input, filter, output] = tensors;
+      const std::vector<double> written = direct::plain(problem, input.data(), filter.data(), output.data());
+      const TensorShape shape = problem.shape(written_role(problem.pass));
+      for (int64_t a = 0; a < shape.size[0]; ++a)
+        for (int64_t b = 0; b < shape.size[1]; ++b)
+          for (int64_t c = 0; c < shape.size[2]; ++c)
+            for (int64_t e = 0; e < shape.size[3]; ++e)
+              ASSERT_EQ(written[static_cast<size_t>(shape.offset(a, b, c, e))],
+                        reference_element(problem, input.data(), filter.data(), output.data(), {a, b, c, e}));
+    }
+}
+
+TEST(Direct, AgreesExactlyWithThePlainVersionOnRandomIntegerProblems) {
   std::mt19937 random(1);
   for (int i = 0; i < 120; ++i) {
     const ConvProblem shape = random_problem(random);
@@ -172,7 +191,7 @@ TEST(Direct, AgreesExactlyWithTheReferenceOnRandomIntegerProblems) {
   }
 }
 
-TEST(Direct, StaysNearTheReferenceOnRealNumbers) {
+TEST(Direct, IsNearThePlainVersionOnRealNumbers) {
   std::mt19937 random(2);
   for (int i = 0; i < 20; ++i)
     for (const ConvProblem& problem : every_pass_and_layout(random_problem(random))) {
@@ -282,20 +301,20 @@ TEST(Direct, TakesLessWorkspaceUnderACapAndStaysExact) {
       const PlanOptions capped{.workspace_cap = free_bytes * 2 / 3, .threads = threads};
       EXPECT_LE(Case(problem, Data::integers, capped).plan().workspace_bytes(), capped.workspace_cap);
       expect_exact(problem, capped);
-      expect_exact(problem, {.workspace_cap = 0, .threads = threads});  // cannot be met: the least is taken
+      expect_exact(problem, {.workspace_cap = 0, .threads = threads});  // cannot be met: the minimum is taken
     }
 }
 
 TEST(Direct, StagesOneImageAtATimeUnderTheSmallestCap) {
-  const PlanOptions least{.workspace_cap = 0};
+  const PlanOptions smallest{.workspace_cap = 0};
   for (const char* shape : {"c=20 hw=4x4 k=20 rs=3x3 pad=1x1", "c=18 hw=7x7 k=20 rs=1x1"})
     for (const ConvProblem& problem : every_pass_and_layout(parse_problem(std::string("n=8 ") + shape))) {
       SCOPED_TRACE(to_line(problem));
       ConvProblem one = problem;
       one.batch = 1;
-      EXPECT_EQ(Case(problem, Data::integers, least).plan().workspace_bytes(),
-                Case(one, Data::integers, least).plan().workspace_bytes());
-      expect_exact(problem, least);
+      EXPECT_EQ(Case(problem, Data::integers, smallest).plan().workspace_bytes(),
+                Case(one, Data::integers, smallest).plan().workspace_bytes());
+      expect_exact(problem, smallest);
     }
 }
 
@@ -303,10 +322,10 @@ TEST(Direct, StagesThinnerBandsOfRowsUnderACap) {
   for (const char* pass : {"forward", "backward_data"}) {
     const ConvProblem problem = parse_problem(std::string(pass) + " n=1 c=40 hw=40x30 k=20 rs=3x3 pad=1x1");
     const int64_t image = problem.bytes(pass == std::string("forward") ? Role::input : Role::output);
-    const PlanOptions least{.workspace_cap = 0};
-    const int64_t least_bytes = Case(problem, Data::integers, least).plan().workspace_bytes();
-    EXPECT_LT(least_bytes, Case(problem, Data::integers).plan().workspace_bytes() - image / 2) << pass;
-    expect_exact(problem, least);
+    const PlanOptions smallest{.workspace_cap = 0};
+    const int64_t min_bytes = Case(problem, Data::integers, smallest).plan().workspace_bytes();
+    EXPECT_LT(min_bytes, Case(problem, Data::integers).plan().workspace_bytes() - image / 2) << pass;
+    expect_exact(problem, smallest);
   }
 }
 
@@ -359,12 +378,17 @@ TEST(Direct, RefusesBatchInnermostAndOtherArithmeticWithTheReason) {
   EXPECT_THAT(math.why(), HasSubstr("bf16"));
 }
 
+OperationCount counted(const ConvProblem& problem, int threads = 1) {
+  CpuDevice device;
+  return direct_algorithm().plan(problem, device, {.threads = threads})->operations().value();
+}
+
 TEST(Direct, CountsAtLeastTheMultiplyAddsThatMeetTheInput) {
   std::mt19937 random(4);
   for (int i = 0; i < 100; ++i)
     for (const ConvProblem& problem : every_pass_and_layout(random_problem(random))) {
       SCOPED_TRACE(to_line(problem));
-      const OperationCount count = direct_algorithm().operations(problem).value();
+      const OperationCount count = counted(problem);
       EXPECT_GE(count.product_flops, problem.effective_flops());
       EXPECT_EQ(count.transform_flops, 0);
       EXPECT_GE(count.bytes, static_cast<double>(problem.total_bytes()));
@@ -375,7 +399,7 @@ TEST(Direct, CountsNoMoreThanTheMultiplyAddsOfWholeVectors) {
   // 48 channels are whole vectors everywhere, and tiles leave out rows that fall on padding.
   for (const ConvProblem& problem :
        every_pass_and_layout(parse_problem("n=2 c=48 hw=9x9 k=48 rs=3x3 pad=1x1")))
-    EXPECT_LE(direct_algorithm().operations(problem)->product_flops, problem.nominal_flops());
+    EXPECT_LE(counted(problem).product_flops, problem.nominal_flops());
 }
 
 TEST(Direct, MultipliesNoPaddingInWideTiles) {
@@ -384,26 +408,31 @@ TEST(Direct, MultipliesNoPaddingInWideTiles) {
     for (const char* shape : {"hw=13x13 k=48 rs=3x3 pad=1x1", "hw=17x17 k=48 rs=1x7 pad=0x3",
                               "hw=14x14 k=48 rs=5x5 pad=2x2", "hw=27x27 k=48 rs=3x3 pad=1x1 stride=2x2"}) {
       const ConvProblem problem = parse_problem(std::string(pass) + " n=1 c=48 " + shape);
-      EXPECT_EQ(direct_algorithm().operations(problem)->product_flops, problem.effective_flops()) << shape;
+      EXPECT_EQ(counted(problem).product_flops, problem.effective_flops()) << shape;
     }
 }
 
-TEST(DirectGeometry, SplitsBackwardDataByResidueOfTheStride) {
-  ConvProblem problem = parse_problem("backward_data n=1 c=1 hw=9x9 k=1 rs=3x3 stride=2x2 pad=1x1");
-  const auto parts = direct::correlations(problem);
-  ASSERT_EQ(parts.size(), 4u);
-  size_t taps = 0;
-  for (const auto& part : parts) taps += part.rows.taps.size() * part.columns.taps.size();
-  EXPECT_EQ(taps, 9u);
+TEST(DirectPlanes, CountWholeVectorsOfColumnsAndNoStagedRows) {
+  ConvProblem problem = parse_problem("n=2 c=16 hw=15x15 k=16 rs=3x3 pad=1x1 groups=16");
+  const int64_t columns = round_up(15, direct::best_kernels().lanes);
+  for (const Pass pass : kPasses) {
+    problem.pass = pass;
+    const OperationCount count = counted(problem);
+    EXPECT_EQ(count.product_flops, 2 * 2 * 16 * 15 * columns * 9) << name(pass);
+    EXPECT_EQ(count.bytes, problem.total_bytes()) << name(pass);
+  }
 }
 
-TEST(DirectGeometry, LeavesOutTapsOnPadding) {
-  const auto parts = direct::correlations(parse_problem("n=1 c=1 hw=5x5 k=1 rs=3x3 pad=1x1"));
-  const auto& rows = parts.front().rows;
-  EXPECT_EQ(rows.taps_inside(0, 1).size(), 2);
-  EXPECT_EQ(rows.taps_inside(1, 2).size(), 3);
-  EXPECT_EQ(rows.taps_inside(4, 5).size(), 2);
-  EXPECT_EQ(rows.taps_inside(4, 5).begin, 0);
+TEST(DirectPlanes, CountWholeVectorsOfBothColumnResidues) {
+  const ConvProblem problem = parse_problem("backward_data n=1 c=8 hw=9x33 k=8 rs=1x2 stride=1x2 groups=8");
+  const int64_t columns = round_up(33, 2 * direct::best_kernels().lanes) / 2;  // of each residue, of one tap
+  EXPECT_EQ(counted(problem).product_flops, 2 * 8 * 9 * columns * 2);
+}
+
+TEST(DirectPlanes, CountTheSumsOfSlicesOfAGradient) {
+  const ConvProblem problem =
+      parse_problem("backward_filter n=2 c=8 hw=41x23 k=8 rs=3x3 stride=2x2 pad=1x1 groups=8");
+  EXPECT_GT(counted(problem, 5).bytes, problem.total_bytes());
 }
 
 }  // namespace

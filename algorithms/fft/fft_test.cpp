@@ -17,7 +17,7 @@
 #include "algorithms/fft/cpu/transforms.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 namespace {
@@ -40,6 +40,8 @@ class Fft : public testing::TestWithParam<const char*> {
     options.threads = threads;
     return algorithm().plan(problem, device_, options);
   }
+
+  OperationCount counted(const ConvProblem& problem) { return plan(problem)->operations().value(); }
 
   Buffer random_tensor(int64_t elements) {
     std::uniform_real_distribution<float> value(-1, 1);
@@ -105,7 +107,7 @@ class Fft : public testing::TestWithParam<const char*> {
       p.filter = {up_to(1, 11), up_to(1, 11)};
       if (up_to(0, 1) == 0) p.stride = {up_to(1, 4), up_to(1, 4)};
       p.pad = {up_to(0, 3), up_to(0, 3)};
-      if (!defect(p) && algorithm().supports(p, device_.info())) return p;
+      if (!validate(p) && algorithm().supports(p, device_.info())) return p;
     }
   }
 
@@ -192,27 +194,27 @@ TEST_P(Fft, ARunCanBeRepeatedWithoutPreparingAgain) {
 TEST_P(Fft, CountsEightOperationsForAComplexMultiplyAdd) {
   const bool small = algorithm().info().id == "fft16.cpu";
   const ConvProblem p = parse_problem("forward fp32 nchw n=3 c=5 hw=10x10 k=7 rs=3x3");
-  EXPECT_EQ(algorithm().operations(p)->product_flops,
+  EXPECT_EQ(counted(p).product_flops,
             8.0 * (small ? 130 : 514) * 3 * 5 * round_up(7, gemm_shape().columns_per_panel));
 }
 
 TEST_P(Fft, CountsTheLanesAndColumnsThatItComputesAndDrops) {
   ConvProblem whole = parse_problem("forward n=2 c=3 hw=13x13 k=1 rs=3x3 pad=1x1");
-  const OperationCount few = algorithm().operations(whole).value();
+  const OperationCount few = counted(whole);
   whole.out_channels = gemm_shape().columns_per_panel;
-  EXPECT_EQ(few.product_flops, algorithm().operations(whole)->product_flops);
-  EXPECT_LT(few.transform_flops, algorithm().operations(whole)->transform_flops);  // one vector to invert
+  EXPECT_EQ(few.product_flops, counted(whole).product_flops);
+  EXPECT_LT(few.transform_flops, counted(whole).transform_flops);  // one vector to invert
   whole.out_channels = fft::vector_lanes();
-  EXPECT_EQ(few.transform_flops, algorithm().operations(whole)->transform_flops);
+  EXPECT_EQ(few.transform_flops, counted(whole).transform_flops);
 }
 
 TEST_P(Fft, CountsSumsThatAreReadAgainAsBytesOfTheCaches) {
   ConvProblem p = parse_problem("forward n=1 c=10 hw=9x9 k=6 rs=3x3");
   const double bins = algorithm().info().id == "fft16.cpu" ? 130 : 514;
   const double sums = 2 * sizeof(float) * bins * gemm_shape().columns_per_panel;
-  EXPECT_EQ(algorithm().operations(p)->cached_bytes, 2 * sums);  // two products, the second adds
+  EXPECT_EQ(counted(p).cached_bytes, 2 * sums);  // two products, the second adds
   p.in_channels = fft::kProductDepth + 1;
-  EXPECT_EQ(algorithm().operations(p)->cached_bytes, 3 * 2 * sums);
+  EXPECT_EQ(counted(p).cached_bytes, 3 * 2 * sums);
 }
 
 TEST_P(Fft, RefusesDilationWithItsReason) {

@@ -1,6 +1,7 @@
 #include "algorithms/fft/geometry.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "algorithms/common/rounding.hpp"
 
@@ -10,10 +11,10 @@ namespace {
 // One dimension of the problem, reduced to unit stride.
 struct Dimension {
   int64_t input, filter, output, stride, pad;
-  int64_t taps, step;        // taps of the largest phase; results of a tile
-  int64_t phases;            // of the channels of input and filter
+  int64_t taps, step;        // taps of the largest residue; results of a tile
+  int64_t residues;          // of the channels of input and filter
   int64_t tiles;             // along this dimension
-  int64_t first_result = 0;  // backward_data: the first position of any phase inside the input
+  int64_t first_result = 0;  // backward_data: the first position of any residue inside the input
 };
 
 Dimension make_dimension(const ConvProblem& p, int size, int64_t Extent2::*of) {
@@ -26,12 +27,13 @@ Dimension make_dimension(const ConvProblem& p, int size, int64_t Extent2::*of) {
   d.taps = ceil_div(d.filter, d.stride);
   d.step = size - d.taps + 1;
   if (p.pass == Pass::backward_data) {
-    // Input position h is position j of phase a with h + pad = stride * j + a; phases without a tap are zero.
-    d.phases = d.stride;
+    // Input position h is position j of residue a with h + pad = stride * j + a; residues without a tap are
+    // zero.
+    d.residues = d.stride;
     d.first_result = d.pad / d.stride;
     d.tiles = ceil_div((d.input - 1 + d.pad) / d.stride - d.first_result + 1, d.step);
   } else {
-    d.phases = std::min(d.stride, d.filter);
+    d.residues = std::min(d.stride, d.filter);
     d.tiles = ceil_div(d.output, d.step);
   }
   return d;
@@ -57,11 +59,11 @@ Axis input_step(const Dimension& d, int64_t stride) {
   return {d.input, stride, d.stride, d.stride * d.step, d.stride * d.first_result - d.pad, d.step};
 }
 
-std::vector<Item> channels(int64_t count, int64_t stride, int64_t phases_h, int64_t phases_w) {
+std::vector<Item> channels(int64_t count, int64_t stride, int64_t residues_h, int64_t residues_w) {
   std::vector<Item> items;
-  items.reserve(static_cast<size_t>(count * phases_h * phases_w));
-  for (int64_t a = 0; a < phases_h; ++a)
-    for (int64_t b = 0; b < phases_w; ++b)
+  items.reserve(static_cast<size_t>(count * residues_h * residues_w));
+  for (int64_t a = 0; a < residues_h; ++a)
+    for (int64_t b = 0; b < residues_w; ++b)
       for (int64_t c = 0; c < count; ++c) items.push_back({c * stride, {a, b}, {0, 0}});
   return items;
 }
@@ -77,15 +79,66 @@ std::vector<Item> tiles(int64_t batch, int64_t stride, int64_t tiles_h, int64_t 
 
 }  // namespace
 
-Extent2 taps_per_phase(const ConvProblem& p) {
+namespace {
+
+std::string pair(Extent2 e) {
+  return std::to_string(e.h) + "x" + std::to_string(e.w);
+}
+
+int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+}  // namespace
+
+Range inside(const Axis& axis, int64_t origin) {
+  const int64_t last_coordinate = axis.extent - 1;
+  int64_t first = -floor_div(origin, axis.step), last = floor_div(last_coordinate - origin, axis.step);
+  if (axis.step < 0) {
+    first = -floor_div(last_coordinate - origin, -axis.step);
+    last = floor_div(origin, -axis.step);
+  }
+  first = std::max<int64_t>(first, 0);
+  return {first, std::max(first, std::min(axis.window, last + 1))};
+}
+
+Extent2 origin(const Axis& h, const Axis& w, const Item& lane, const Item& other) {
+  return {h.advance * (lane.tile.h + other.tile.h) + h.shift + lane.residue.h + other.residue.h,
+          w.advance * (lane.tile.w + other.tile.w) + w.shift + lane.residue.w + other.residue.w};
+}
+
+Extent2 taps_per_residue(const ConvProblem& p) {
   return {ceil_div(p.filter.h, p.stride.h), ceil_div(p.filter.w, p.stride.w)};
 }
 
-Support nothing_to_transform() {
-  return Support::no(
-      Reason::unsupported_filter,
-      "filter 1x1: a correlation with one tap is a product already, which transforms would only "
-      "make larger");
+Support common_support(const ConvProblem& p) {
+  if (p.math != MathMode::fp32)
+    return Support::no(Reason::unsupported_math,
+                       "math " + std::string(name(p.math)) + ": the FFT is computed in fp32 only");
+  if (p.layout == Layout::chwn)
+    return Support::no(Reason::unsupported_layout, "layout chwn: the FFT reads and writes nchw and nhwc");
+  if (p.dilation != Extent2{1, 1})
+    return Support::no(Reason::unsupported_dilation,
+                       "dilation " + pair(p.dilation) + ": the FFT needs dilation 1x1");
+  if (p.filter == Extent2{1, 1})
+    return Support::no(Reason::unsupported_filter,
+                       "filter 1x1: a correlation with one tap is a product already, which transforms would "
+                       "only make larger");
+  if (p.is_depthwise())
+    return Support::no(Reason::unsupported_groups,
+                       "groups " + std::to_string(p.groups) +
+                           ": a depthwise convolution has no sum over channels for a matrix product");
+  return Support::yes();
+}
+
+Support tile_support(const ConvProblem& p, int size) {
+  if (Support support = common_support(p); !support) return support;
+  const Extent2 taps = taps_per_residue(p);
+  if (taps.h <= size && taps.w <= size) return Support::yes();
+  return Support::no(Reason::unsupported_filter, "filter " + pair(p.filter) + " at stride " + pair(p.stride) +
+                                                     " has " + pair(taps) + " taps per residue: a tile of " +
+                                                     std::to_string(size) + " has room for " +
+                                                     pair({size, size}));
 }
 
 Geometry make_geometry(const ConvProblem& p, int size) {
@@ -94,29 +147,29 @@ Geometry make_geometry(const ConvProblem& p, int size) {
              y = p.shape(Role::output).stride;
   const int64_t in = p.in_channels_per_group(), out = p.out_channels_per_group();
   const auto tiles_of = [&](int64_t stride) { return tiles(p.batch, stride, h.tiles, w.tiles); };
-  const auto phased = [&](int64_t stride) { return channels(in, stride, h.phases, w.phases); };
+  const auto by_residue = [&](int64_t stride) { return channels(in, stride, h.residues, w.residues); };
   const auto plain = [&](int64_t stride) { return channels(out, stride, 1, 1); };
 
   Geometry g;
   switch (p.pass) {
     case Pass::forward:
-      g.a = {Role::input, whole_input(h, x[2], size), whole_input(w, x[3], size), phased(x[1]),
+      g.a = {Role::input, whole_input(h, x[2], size), whole_input(w, x[3], size), by_residue(x[1]),
              tiles_of(x[0])};
-      g.b = {Role::filter, filter(h, f[2]), filter(w, f[3]), plain(f[0]), phased(f[1])};
+      g.b = {Role::filter, filter(h, f[2]), filter(w, f[3]), plain(f[0]), by_residue(f[1])};
       g.y = {Role::output, output_step(h, y[2]), output_step(w, y[3]), plain(y[1]), tiles_of(y[0])};
       break;
     case Pass::backward_data:
       g.a = {Role::output, whole_output(h, y[2], size), whole_output(w, y[3], size), plain(y[1]),
              tiles_of(y[0])};
-      g.b = {Role::filter, flipped_filter(h, f[2]), flipped_filter(w, f[3]), phased(f[1]), plain(f[0])};
-      g.y = {Role::input, input_step(h, x[2]), input_step(w, x[3]), phased(x[1]), tiles_of(x[0])};
+      g.b = {Role::filter, flipped_filter(h, f[2]), flipped_filter(w, f[3]), by_residue(f[1]), plain(f[0])};
+      g.y = {Role::input, input_step(h, x[2]), input_step(w, x[3]), by_residue(x[1]), tiles_of(x[0])};
       break;
     case Pass::backward_filter:
       g.depth_is_tiles = true;
-      g.a = {Role::input, whole_input(h, x[2], size), whole_input(w, x[3], size), phased(x[1]),
+      g.a = {Role::input, whole_input(h, x[2], size), whole_input(w, x[3], size), by_residue(x[1]),
              tiles_of(x[0])};
       g.b = {Role::output, output_step(h, y[2]), output_step(w, y[3]), plain(y[1]), tiles_of(y[0])};
-      g.y = {Role::filter, filter(h, f[2]), filter(w, f[3]), plain(f[0]), phased(f[1])};
+      g.y = {Role::filter, filter(h, f[2]), filter(w, f[3]), plain(f[0]), by_residue(f[1])};
       break;
   }
   for (Operand* operand : {&g.a, &g.b, &g.y}) {

@@ -12,7 +12,7 @@
 namespace convscope::fft {
 
 // One dimension of a tensor as a tile sees it. Sample i in [0, window) of a tile lies at the coordinate
-//   step * i + advance * tile + shift + phase
+//   step * i + advance * tile + shift + residue
 // and is zero (or not written) when that is outside [0, extent). `stride` is in elements of the tensor.
 struct Axis {
   int64_t extent = 1, stride = 1;
@@ -20,12 +20,25 @@ struct Axis {
   int64_t window = 1;
 };
 
+// Sample numbers [first, last) of a window.
+struct Range {
+  int64_t first = 0, last = 0;
+  bool contains(int64_t i) const { return first <= i && i < last; }
+  bool operator==(const Range&) const = default;
+};
+
+// The samples of the window that lie inside the tensor when sample 0 has the coordinate `origin`.
+Range inside(const Axis& axis, int64_t origin);
+
 // One value of an index that selects planes: a channel with its polyphase part, or a tile of an image.
 struct Item {
   int64_t offset = 0;  // elements from the start of the group's tensor
-  Extent2 phase{0, 0};
+  Extent2 residue{0, 0};
   Extent2 tile{0, 0};
 };
+
+// The coordinate of sample 0 of the plane of these two items, down and across.
+Extent2 origin(const Axis& h, const Axis& w, const Item& lane, const Item& other);
 
 // The planes of one tensor are the pairs of a `lane` (the vectorised index, always channels) and an `other`.
 struct Operand {
@@ -39,7 +52,7 @@ struct Operand {
 //   A [tile][channel], B [depth channel][column], Y [tile][column] as (other, lane).
 // backward_filter: rows are input channels, columns output channels, depth the tiles.
 //   A [tile][row], B [tile][column], Y [row][column] as (other, lane).
-// A stride of s splits channels into up to s.h * s.w unit-stride phases (polyphase), items of their own.
+// A stride of s splits channels into up to s.h * s.w unit-stride residues (polyphase), items of their own.
 struct Geometry {
   Operand a, b, y;
   bool depth_is_tiles = false;
@@ -48,13 +61,14 @@ struct Geometry {
   int64_t depth() const { return static_cast<int64_t>(b.others.size()); }
 };
 
-// Taps of the largest phase, ceil(filter / stride); a tile of `size` yields size - taps + 1 results.
-Extent2 taps_per_phase(const ConvProblem& problem);
+// Taps of the largest residue, ceil(filter / stride); a tile of `size` yields size - taps + 1 results.
+Extent2 taps_per_residue(const ConvProblem& problem);
 
-// The refusal of filters of one tap, for every row of this folder.
-Support nothing_to_transform();
+// What every variant refuses; tile_support() also filters with more taps per residue than a tile has.
+Support common_support(const ConvProblem& problem);
+Support tile_support(const ConvProblem& problem, int size);
 
-// For taps_per_phase <= size and dilation 1.
+// For taps_per_residue <= size and dilation 1.
 Geometry make_geometry(const ConvProblem& problem, int size);
 
 }  // namespace convscope::fft

@@ -13,9 +13,9 @@ namespace {
 // taken together up to about twice as many.
 constexpr int64_t kWideEnough = 256;
 
-int64_t images_together(const ConvProblem& p, int64_t most_pixels) {
+int64_t images_together(const ConvProblem& p, int64_t max_pixels) {
   const int64_t pixels = p.output().h * p.output().w;
-  int64_t images = std::max<int64_t>(1, most_pixels / pixels);
+  int64_t images = std::max<int64_t>(1, max_pixels / pixels);
   if (p.layout == Layout::nchw)
     images = pixels >= kWideEnough ? 1 : std::min(images, ceil_div(2 * kWideEnough, pixels));
   images = std::min(images, p.batch);
@@ -24,9 +24,9 @@ int64_t images_together(const ConvProblem& p, int64_t most_pixels) {
   return ceil_div(p.batch, chunks);
 }
 
-int64_t rows_together(const ConvProblem& p, int64_t most_pixels) {
+int64_t rows_together(const ConvProblem& p, int64_t max_pixels) {
   const int64_t height = p.output().h;
-  const int64_t rows = std::clamp<int64_t>(most_pixels / p.output().w, 1, height);
+  const int64_t rows = std::clamp<int64_t>(max_pixels / p.output().w, 1, height);
   const int64_t chunks = ceil_div(height, rows);
   return ceil_div(height, chunks);
 }
@@ -39,8 +39,8 @@ struct ChunkSize {
 ChunkSize chunk_size(const ConvProblem& p, int64_t bytes, bool images_apart) {
   if (is_pointwise(p)) return {p.layout == Layout::nhwc || images_apart ? p.batch : 1, p.output().h};
   const int64_t column_bytes = column_elements(p) * static_cast<int64_t>(sizeof(float));
-  const int64_t most_pixels = std::max<int64_t>(1, bytes / column_bytes);
-  return {images_together(p, most_pixels), rows_together(p, most_pixels)};
+  const int64_t max_pixels = std::max<int64_t>(1, bytes / column_bytes);
+  return {images_together(p, max_pixels), rows_together(p, max_pixels)};
 }
 
 }  // namespace

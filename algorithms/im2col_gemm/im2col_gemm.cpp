@@ -1,21 +1,18 @@
-// The rows im2col_gemm.cpu and im2col_gemm.packed.cpu: what they are and what they refuse. The work is in
-// gemm_plan.cpp.
+// The variants im2col_gemm.cpu and im2col_gemm.packed.cpu: what they are and what they refuse. Their plan is
+// in cpu/gemm_plan.cpp.
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 
 #include <limits>
 #include <memory>
-#include <optional>
 
-#include "algorithms/im2col_gemm/cpu/blas.hpp"
 #include "algorithms/im2col_gemm/cpu/gemm.hpp"
 #include "algorithms/im2col_gemm/cpu/gemm_plan.hpp"
-#include "algorithms/im2col_gemm/cuda/variants.hpp"
 
 namespace convscope {
 namespace {
 
-// What the rows have in common; they differ in the product.
-class Row : public Algorithm {
+// What the variants have in common; they differ in the product.
+class Variant : public Algorithm {
  public:
   const AlgorithmInfo& info() const override { return info_; }
 
@@ -24,7 +21,7 @@ class Row : public Algorithm {
       return Support::no(Reason::unsupported_math,
                          "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
     if (p.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: this row takes nchw and nhwc");
+      return Support::no(Reason::unsupported_layout, "layout chwn: this algorithm takes nchw and nhwc");
     return Support::yes();
   }
 
@@ -32,13 +29,9 @@ class Row : public Algorithm {
     return std::make_unique<im2col_gemm::GemmPlan>(problem, gemm_(), options);
   }
 
-  std::optional<OperationCount> operations(const ConvProblem& p) const override {
-    return im2col_gemm::GemmPlan(p, gemm_(), {}).operations();
-  }
-
  protected:
   using MakeGemm = const im2col_gemm::Gemm& (*)();
-  Row(const char* id, const char* summary, MakeGemm gemm) : gemm_(gemm) {
+  Variant(const char* id, const char* summary, MakeGemm gemm) : gemm_(gemm) {
     info_.id = id;
     info_.family = "gemm";
     info_.provider = "convscope";
@@ -52,14 +45,16 @@ class Row : public Algorithm {
   MakeGemm gemm_;  // throws where its library is missing, which supports() says before
 };
 
-class PackedRow final : public Row {
+class PackedVariant final : public Variant {
  public:
-  PackedRow() : Row("im2col_gemm.packed.cpu", "im2col in chunks and our packed SGEMM", im2col_gemm::packed) {}
+  PackedVariant()
+      : Variant("im2col_gemm.packed.cpu", "im2col in chunks and our packed SGEMM", im2col_gemm::packed) {}
 };
 
-class OpenBlasRow final : public Row {
+class OpenBlasVariant final : public Variant {
  public:
-  OpenBlasRow() : Row("im2col_gemm.cpu", "im2col in chunks and OpenBLAS SGEMM", im2col_gemm::openblas) {
+  OpenBlasVariant()
+      : Variant("im2col_gemm.cpu", "im2col in chunks and OpenBLAS SGEMM", im2col_gemm::openblas) {
     info_.provider = "openblas";
     info_.version = im2col_gemm::blas_version();
   }
@@ -67,7 +62,7 @@ class OpenBlasRow final : public Row {
   Support supports(const ConvProblem& p, const DeviceInfo& device) const override {
     if (const std::string why = im2col_gemm::blas_defect(); !why.empty())
       return Support::no(Reason::library_missing, why);
-    if (const Support support = Row::supports(p, device); !support) return support;
+    if (const Support support = Variant::supports(p, device); !support) return support;
     constexpr int64_t limit = std::numeric_limits<int32_t>::max();
     if (const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes); extent > limit)
       return Support::no(
@@ -82,8 +77,8 @@ class OpenBlasRow final : public Row {
 }  // namespace
 
 void add_im2col_gemm(Registry& registry) {
-  registry.add(std::make_unique<OpenBlasRow>());
-  registry.add(std::make_unique<PackedRow>());
+  registry.add(std::make_unique<OpenBlasVariant>());
+  registry.add(std::make_unique<PackedVariant>());
   add_im2col_gemm_cuda(registry);
 }
 

@@ -1,4 +1,5 @@
-// The entry points of this folder; see README.md.
+// Registers the variants of this folder: im2col_gemm.cpu and .packed.cpu, im2col_gemm.cuda and .cublas.cuda.
+// See README.md.
 #pragma once
 
 #include "bench/algorithm/registry.hpp"
@@ -6,5 +7,8 @@
 namespace convscope {
 
 void add_im2col_gemm(Registry& registry);
+
+// Those of CUDA alone; the above adds them too.
+void add_im2col_gemm_cuda(Registry& registry);
 
 }  // namespace convscope

@@ -1,5 +1,5 @@
-// The rows im2col_gemm.cpu and im2col_gemm.packed.cpu against the f64 definition on random problems, their
-// memory promise, and their refusals. Where the build has no OpenBLAS its row is skipped.
+// The variants im2col_gemm.cpu and im2col_gemm.packed.cpu against the f64 definition on random problems,
+// their memory promise, and their refusals. Where the build has no OpenBLAS its variant is skipped.
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,8 @@
 
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/common/expect_definition_test.hpp"
-#include "algorithms/im2col_gemm/cpu/blas.hpp"
+#include "algorithms/im2col_gemm/cpu/gemm.hpp"
+#include "algorithms/im2col_gemm/plain.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/verification.hpp"
@@ -33,12 +34,16 @@ class Im2colGemm : public ::testing::Test {
       GTEST_SKIP() << im2col_gemm::blas_defect();
   }
 
-  const Algorithm& row() const { return *registry_.find(id_); }
-  Support supports(const ConvProblem& problem) const { return row().supports(problem, device_.info()); }
+  const Algorithm& variant() const { return *registry_.find(id_); }
+  Support supports(const ConvProblem& problem) const { return variant().supports(problem, device_.info()); }
+
+  OperationCount counted(const ConvProblem& problem) const {
+    return variant().plan(problem, device_, {})->operations().value();
+  }
 
   void expect_exact(const ConvProblem& problem, const PlanOptions& options) const {
     ASSERT_TRUE(supports(problem)) << to_line(problem);
-    expect_definition(row(), problem, device_, options, 0);
+    expect_definition(variant(), problem, device_, options, 0);
   }
 
   Registry registry_;
@@ -47,24 +52,25 @@ class Im2colGemm : public ::testing::Test {
   inline static CpuDevice device_;
 };
 
-class EachRow : public Im2colGemm, public ::testing::WithParamInterface<const char*> {
+class EachVariant : public Im2colGemm, public ::testing::WithParamInterface<const char*> {
  protected:
-  EachRow() : Im2colGemm(GetParam()) {}
+  EachVariant() : Im2colGemm(GetParam()) {}
 };
-INSTANTIATE_TEST_SUITE_P(Im2colGemm, EachRow, ::testing::Values("im2col_gemm.cpu", "im2col_gemm.packed.cpu"),
-                         [](const auto& row) {
-                           return std::string(row.param).find("packed") == std::string::npos ? "OpenBlas"
-                                                                                             : "Packed";
+INSTANTIATE_TEST_SUITE_P(Im2colGemm, EachVariant,
+                         ::testing::Values("im2col_gemm.cpu", "im2col_gemm.packed.cpu"),
+                         [](const auto& tested) {
+                           return std::string(tested.param).find("packed") == std::string::npos ? "OpenBlas"
+                                                                                                : "Packed";
                          });
 
-class OpenBlasRow : public Im2colGemm {
+class OpenBlasVariant : public Im2colGemm {
  protected:
-  OpenBlasRow() : Im2colGemm("im2col_gemm.cpu") {}
+  OpenBlasVariant() : Im2colGemm("im2col_gemm.cpu") {}
 };
 
-class PackedRow : public Im2colGemm {
+class PackedVariant : public Im2colGemm {
  protected:
-  PackedRow() : Im2colGemm("im2col_gemm.packed.cpu") {}
+  PackedVariant() : Im2colGemm("im2col_gemm.packed.cpu") {}
 };
 
 // Any small problem without a defect; some are grouped, some depthwise, some pointwise.
@@ -87,18 +93,48 @@ ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
     p.stride = {between(1, 3), between(1, 3)};
     p.dilation = {between(1, 2), between(1, 2)};
     p.pad = {between(0, 3), between(0, 3)};
-    if (!defect(p)) return p;
+    if (!validate(p)) return p;
   }
 }
 
-TEST_P(EachRow, EqualsTheDefinitionOnRandomProblems) {
+TEST_P(EachVariant, EqualsTheDefinitionOnRandomProblems) {
   std::mt19937 random(1);
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (int i = 0; i < 60; ++i) expect_exact(random_problem(random, pass, layout), {});
 }
 
-TEST_P(EachRow, EqualsTheDefinitionOnTwoThreads) {
+TEST_P(EachVariant, EqualsThePlainVersion) {
+  using namespace im2col_gemm;
+  std::mt19937 random(6);
+  for (const Pass pass : kPasses)
+    for (int i = 0; i < 40; ++i) {
+      ConvProblem p = random_problem(random, pass, Layout::nchw);
+      p.batch = p.groups = 1;
+      SCOPED_TRACE(to_line(p));
+      Operands operands = make_operands(p, device_, DataKind::integers, 5);
+      const auto plan = variant().plan(p, device_, {});
+      Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
+      const ConvArgs args = operands.args(workspace.data());
+      plan->run(args, *device_.make_queue());
+      const auto matrix = [&](Role role, int64_t rows) {
+        const auto* const data = static_cast<const float*>(args.tensor(role));
+        return PlainMatrix{rows, p.elements(role) / rows, {data, data + p.elements(role)}};
+      };
+      const PlainMatrix input = matrix(Role::input, p.in_channels),
+                        filter = matrix(Role::filter, p.out_channels),
+                        output = matrix(Role::output, p.out_channels);
+      const PlainMatrix& written = pass == Pass::forward         ? output
+                                   : pass == Pass::backward_data ? input
+                                                                 : filter;
+      const PlainMatrix expected = pass == Pass::forward         ? plain_forward(p, input, filter)
+                                   : pass == Pass::backward_data ? plain_backward_data(p, output, filter)
+                                                                 : plain_backward_filter(p, input, output);
+      EXPECT_EQ(written.data, expected.data);
+    }
+}
+
+TEST_P(EachVariant, EqualsTheDefinitionOnTwoThreads) {
   if (device_.info().cores < 2) GTEST_SKIP() << "this process may use one core only";
   std::mt19937 random(2);
   for (Pass pass : kPasses)
@@ -107,7 +143,7 @@ TEST_P(EachRow, EqualsTheDefinitionOnTwoThreads) {
         expect_exact(random_problem(random, pass, layout), {.workspace_cap = INT64_MAX, .threads = 2});
 }
 
-TEST_P(EachRow, EqualsTheDefinitionInTheSmallestWorkspace) {
+TEST_P(EachVariant, EqualsTheDefinitionInTheSmallestWorkspace) {
   std::mt19937 random(3);
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
@@ -115,7 +151,7 @@ TEST_P(EachRow, EqualsTheDefinitionInTheSmallestWorkspace) {
         expect_exact(random_problem(random, pass, layout), {.workspace_cap = 0, .threads = 1});
 }
 
-TEST_P(EachRow, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
+TEST_P(EachVariant, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
   for (Layout layout : {Layout::nchw, Layout::nhwc})
     for (Pass pass : kPasses)
       for (int threads : {1, 2}) {
@@ -123,12 +159,12 @@ TEST_P(EachRow, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
         p.layout = layout;
         p.pass = pass;
         for (int64_t cap : {1 << 18, 1 << 20, 1 << 22})
-          EXPECT_LE(row().plan(p, device_, {.workspace_cap = cap, .threads = threads})->workspace_bytes(),
+          EXPECT_LE(variant().plan(p, device_, {.workspace_cap = cap, .threads = threads})->workspace_bytes(),
                     cap);
       }
 }
 
-TEST_F(OpenBlasRow, NeedsNoWorkspaceForPointwiseConvolutions) {
+TEST_F(OpenBlasVariant, NeedsNoWorkspaceForPointwiseConvolutions) {
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (int64_t side : {7, 14, 28}) {
@@ -136,13 +172,13 @@ TEST_F(OpenBlasRow, NeedsNoWorkspaceForPointwiseConvolutions) {
         p.input = {side, side};
         p.layout = layout;
         p.pass = pass;
-        EXPECT_EQ(row().plan(p, device_, {})->workspace_bytes(), 0) << to_line(p);
-        EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        EXPECT_EQ(variant().plan(p, device_, {})->workspace_bytes(), 0) << to_line(p);
+        EXPECT_EQ(counted(p).bytes, static_cast<double>(p.total_bytes())) << to_line(p);
         expect_exact(p, {});
       }
 }
 
-TEST_P(EachRow, TakesAFilterThatCoversTheImageForAFullyConnectedLayer) {
+TEST_P(EachVariant, TakesAFilterThatCoversTheImageForAFullyConnectedLayer) {
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (const int64_t batch : {1, 3, 20}) {
@@ -150,11 +186,11 @@ TEST_P(EachRow, TakesAFilterThatCoversTheImageForAFullyConnectedLayer) {
         p.pass = pass;
         p.layout = layout;
         p.batch = batch;
-        EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        EXPECT_EQ(counted(p).bytes, static_cast<double>(p.total_bytes())) << to_line(p);
         expect_exact(p, {});
         p.pad = {1, 1};
         p.input = {3, 4};
-        EXPECT_GT(row().operations(p)->bytes, static_cast<double>(p.total_bytes())) << to_line(p);
+        EXPECT_GT(counted(p).bytes, static_cast<double>(p.total_bytes())) << to_line(p);
         expect_exact(p, {});
         p.pad = {0, 0};
         p.input = p.filter;
@@ -165,7 +201,7 @@ TEST_P(EachRow, TakesAFilterThatCoversTheImageForAFullyConnectedLayer) {
       }
 }
 
-TEST_P(EachRow, GivesTheSameBitsOnEveryRun) {
+TEST_P(EachVariant, GivesTheSameBitsOnEveryRun) {
   ConvProblem p = parse_problem("backward_data fp32 nchw n=2 c=8 hw=13x13 k=16 rs=3x3 pad=1x1");
   for (Pass pass : kPasses) {
     p.pass = pass;
@@ -176,7 +212,7 @@ TEST_P(EachRow, GivesTheSameBitsOnEveryRun) {
       for (int64_t i = 0; i < p.elements(role); ++i)
         buffer.as<float>()[i] = static_cast<float>(random()) / 4294967296.0F - 0.5F;
     }
-    const auto plan = row().plan(p, device_, {});
+    const auto plan = variant().plan(p, device_, {});
     Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
     const auto queue = device_.make_queue();
     const Buffer& result = tensors[static_cast<size_t>(written_role(pass))];
@@ -189,24 +225,24 @@ TEST_P(EachRow, GivesTheSameBitsOnEveryRun) {
   }
 }
 
-TEST_F(OpenBlasRow, CountsTheCopiesOfTheOutputOfSmallImages) {
+TEST_F(OpenBlasVariant, CountsTheCopiesOfTheOutputOfSmallImages) {
   const ConvProblem p = parse_problem("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1");
   const double columns = 4.0 * 49 * 8 * 9, gathered = 4.0 * 49 * 5;
-  EXPECT_EQ(row().operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * (columns + gathered));
+  EXPECT_EQ(counted(p).bytes, static_cast<double>(p.total_bytes()) + 8 * (columns + gathered));
 }
 
-TEST_F(OpenBlasRow, NamesItsLibraryAndVersion) {
-  EXPECT_EQ(row().info().provider, "openblas");
-  EXPECT_THAT(row().info().version, HasSubstr("OpenMP"));
+TEST_F(OpenBlasVariant, NamesItsLibraryAndVersion) {
+  EXPECT_EQ(variant().info().provider, "openblas");
+  EXPECT_THAT(variant().info().version, HasSubstr("OpenMP"));
 }
 
-TEST_P(EachRow, RefusesTheLayoutChwn) {
+TEST_P(EachVariant, RefusesTheLayoutChwn) {
   ConvProblem p;
   p.layout = Layout::chwn;
   EXPECT_EQ(supports(p).reason(), Reason::unsupported_layout);
 }
 
-TEST_P(EachRow, RefusesReducedPrecision) {
+TEST_P(EachVariant, RefusesReducedPrecision) {
   for (MathMode math : {MathMode::tf32, MathMode::tf32x3, MathMode::bf16, MathMode::fp16}) {
     ConvProblem p;
     p.math = math;
@@ -214,7 +250,7 @@ TEST_P(EachRow, RefusesReducedPrecision) {
   }
 }
 
-TEST_F(OpenBlasRow, RefusesMatricesThatOpenBlasCannotCount) {
+TEST_F(OpenBlasVariant, RefusesMatricesThatOpenBlasCannotCount) {
   ConvProblem p;
   p.input = {1 << 16, 1 << 16};
   for (Layout layout : {Layout::nchw, Layout::nhwc}) {
@@ -240,7 +276,7 @@ constexpr const char* kLargerThanBlocks[] = {"forward fp32 nchw n=1 c=700 hw=7x7
                                              "forward fp32 nhwc n=2 c=330 hw=7x7 k=450 rs=1x1",
                                              "forward fp32 nchw n=5 c=36 hw=5x5 k=34 rs=3x3 pad=1x1"};
 
-TEST_F(PackedRow, EqualsTheDefinitionWhereProductsAreLargerThanTheirBlocks) {
+TEST_F(PackedVariant, EqualsTheDefinitionWhereProductsAreLargerThanTheirBlocks) {
   for (const char* line : kLargerThanBlocks)
     for (Pass pass : kPasses) {
       ConvProblem p = parse_problem(line);
@@ -251,7 +287,7 @@ TEST_F(PackedRow, EqualsTheDefinitionWhereProductsAreLargerThanTheirBlocks) {
     }
 }
 
-TEST_F(PackedRow, EqualsTheDefinitionOnEveryInstructionSet) {
+TEST_F(PackedVariant, EqualsTheDefinitionOnEveryInstructionSet) {
   for_each_target([&] {
     std::mt19937 random(4);
     for (Pass pass : kPasses)
@@ -261,12 +297,12 @@ TEST_F(PackedRow, EqualsTheDefinitionOnEveryInstructionSet) {
   });
 }
 
-TEST_F(PackedRow, TakesNoMoreThreadsThanItsWorkspaceIsFor) {
+TEST_F(PackedVariant, TakesNoMoreThreadsThanItsWorkspaceIsFor) {
   const int before = omp_get_max_threads();
   omp_set_num_threads(4);
   for (const char* line : kLargerThanBlocks) {
     const ConvProblem p = parse_problem(line);
-    const auto plan = row().plan(p, device_, {.workspace_cap = INT64_MAX, .threads = 1});
+    const auto plan = variant().plan(p, device_, {.workspace_cap = INT64_MAX, .threads = 1});
     Operands operands = make_operands(p, device_, DataKind::integers, 5);
     Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
     plan->run(operands.args(workspace.data()), *device_.make_queue());
@@ -275,18 +311,18 @@ TEST_F(PackedRow, TakesNoMoreThreadsThanItsWorkspaceIsFor) {
   omp_set_num_threads(before);
 }
 
-TEST_F(PackedRow, GathersOutputsOnlyInForwardOfFewPixels) {
+TEST_F(PackedVariant, GathersOutputsOnlyInForwardOfFewPixels) {
   const auto copied = [&](const char* line) {
     const ConvProblem p = parse_problem(line);
-    return row().operations(p)->bytes - static_cast<double>(p.total_bytes());
+    return counted(p).bytes - static_cast<double>(p.total_bytes());
   };
   EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 49 * (8 * 9 + 5));
   EXPECT_EQ(copied("forward fp32 nchw n=4 c=8 hw=15x15 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 225 * 8 * 9);
   EXPECT_EQ(copied("backward_filter fp32 nchw n=4 c=8 hw=7x7 k=5 rs=3x3 pad=1x1"), 8.0 * 4 * 49 * 8 * 9);
 }
 
-TEST_F(PackedRow, IsOurOwn) {
-  EXPECT_EQ(row().info().provider, "convscope");
+TEST_F(PackedVariant, IsOurOwn) {
+  EXPECT_EQ(variant().info().provider, "convscope");
   ConvProblem p;
   p.input = {1 << 16, 1 << 16};  // counted in 64 bits
   EXPECT_TRUE(supports(p));

@@ -56,7 +56,7 @@ ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
     p.stride = {between(1, 3), between(1, 3)};
     p.dilation = {between(1, 2), between(1, 2)};
     p.pad = {between(0, 3), between(0, 3)};
-    if (!defect(p)) return p;
+    if (!validate(p)) return p;
   }
 }
 

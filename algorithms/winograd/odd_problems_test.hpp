@@ -26,7 +26,7 @@ class OddProblems {
       p.filter = filter;
       p.stride = stride;
       p.pad = {between(0, 3), between(0, 3)};
-      if (!defect(p)) return p;
+      if (!validate(p)) return p;
     }
   }
   int64_t between(int64_t low, int64_t high) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -33,6 +34,18 @@ class Support {
   Reason reason_ = Reason::none;
   std::string why_;
 };
+
+// One limit of an algorithm, for supports(): yes where it holds, else the refusal.
+inline Support require(bool holds, Reason reason, std::string why) {
+  return holds ? Support::yes() : Support::no(reason, std::move(why));
+}
+// The first of several limits that does not hold. All are evaluated: a text must make sense, or be cheap,
+// where its limit holds.
+inline Support first_refusal(std::initializer_list<Support> limits) {
+  for (const Support& limit : limits)
+    if (!limit) return limit;
+  return Support::yes();
+}
 
 // Thrown by plan() where only planning shows that the problem cannot be taken, as with a library that refuses
 // while it builds a plan. As good a refusal as Support's. A library that chooses adds all that it said.
@@ -71,19 +84,19 @@ struct PlanOptions {
   int64_t workspace_cap = INT64_MAX;
   int threads = 1;  // OpenMP threads that prepare() and run() will have
   int knobs = 0;  // of a library's engines: combinations of their knobs to try besides the defaults, at most
-  // A sign of life, to be given after each of many things that planning tries: a planner that is silent for
-  // long counts as hung.
+  // To be called after each of the many things that planning may try: a planner that is silent for long
+  // counts as hung.
   std::function<void()> show_life = [] {};
 };
 
-// One problem made ready to run any number of times. Built outside every timing; run() neither allocates nor
-// waits.
+// An algorithm made ready for one problem, to run any number of times. Built outside every timing; run()
+// neither allocates nor waits.
 class Plan {
  public:
   virtual ~Plan() = default;
   // Everything prepare() and run() need, prepared filters included.
   virtual int64_t workspace_bytes() const { return 0; }
-  // What was chosen, for the row: a library's kernel name, a tile split such as "5+4+4".
+  // What was chosen, for the record: a library's kernel name, a tile split such as "5+4+4".
   virtual std::string implementation() const { return ""; }
   // What a library said when it was asked to choose; null where none was.
   virtual const LibraryAnswer* answer() const { return nullptr; }
@@ -95,9 +108,9 @@ class Plan {
   // What prepare() and run() do, counted from the schedule that this plan chose. Nothing where a library does
   // not say what it does.
   virtual std::optional<OperationCount> operations() const { return {}; }
-  // FP32 additions of one run that follow one another on the longest way from a product to a result: those
-  // that are made in registers, and behind them what is added in memory, of chunks and of splits. The
-  // rounding errors of a sum of random terms grow with its root (predicted_error.hpp). 0: not said.
+  // The longest chain of dependent FP32 additions from a product to a result of one run: those in registers,
+  // then those in memory, of chunks and of splits. The rounding error of a sum of random terms grows with its
+  // square root (predicted_error.hpp). 0: not known.
   virtual double longest_sum() const { return 0; }
 };
 
@@ -105,7 +118,7 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   virtual const AlgorithmInfo& info() const = 0;
-  // Cheap and pure. A problem that is not `defect`ive is either supported or refused with a reason.
+  // Cheap and pure. A valid problem (validate()) is either supported or refused with a reason.
   virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
   // Only for supported problems. Throws Refused, std::bad_alloc or another std::runtime_error.
   virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
@@ -114,8 +127,8 @@ class Algorithm {
   // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
   // by the element-wise bound of bench/verify beside the gate on the relative L2 error.
   virtual double error_growth(const ConvProblem&) const { return 1.0; }
-  // How much larger the rounding errors of the sums of Plan::longest_sum() are in the result, in the mean
-  // over its elements and relative to them, than those of a direct sum of as many terms.
+  // How much larger the rounding errors of the sums of Plan::longest_sum() are in the result, relative to it
+  // and in the mean over its elements, than those of a direct sum of as many terms.
   virtual double sum_growth(const ConvProblem&) const { return 1.0; }
 };
 

@@ -1,5 +1,5 @@
-#include "bench/cli/choose.hpp"
-
+// The verb `choose`: which algorithm our cost model (bench/select/cost_model) takes for each layer and pass,
+// from the problem and measured ceilings alone; for results also what that choice cost. Runs no convolution.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -11,12 +11,12 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/cli/select.hpp"
-#include "bench/cli/terminal.hpp"
+#include "bench/cli/flags.hpp"
+#include "bench/cli/verbs.hpp"
+#include "bench/core/error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/devices.hpp"
@@ -24,6 +24,13 @@
 
 namespace convscope {
 namespace {
+
+struct ChooseOptions {
+  std::string config;                // the argument; empty with --results
+  std::vector<std::string> results;  // --results: files or folders
+  Overrides overrides;               // of the config
+  bool json = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -154,24 +161,70 @@ void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, bo
   flush();
 }
 
-void choose_for_config(std::ostream& out, const ChooseOptions& options, const Registry& registry) {
-  const std::vector<PlannedGroup> groups = predict_all(options, registry);
-  if (!options.json) return print_groups(out, groups, describe_terminal().colour);
+void choose_for_config(const ChooseOptions& options, const Program& program) {
+  const std::vector<PlannedGroup> groups = predict_all(options, program.registry);
+  if (!options.json) return print_groups(program.out, groups, program.terminal.colour);
   Json json = Json::array();
   for (const PlannedGroup& group : groups) json.push_back(to_json(group));
-  out << dump_json(json, 1) << '\n';
+  program.out << dump_json(json, 1) << '\n';
+}
+
+void choose_for_results(const ChooseOptions& options, const Program& program) {
+  const ResultFile file = read_all_results(options.results);
+  const Selection selection = select(file.records, default_choosers());
+  if (options.json)
+    program.out << dump_json(predictions_json(selection), 1) << '\n';
+  else
+    print_predictions(program.out, selection, {program.terminal.colour});
+}
+
+int choose(const ChooseOptions& options, const Program& program) {
+  if (options.results.empty())
+    choose_for_config(options, program);
+  else
+    choose_for_results(options, program);
+  return 0;
+}
+
+void check(const CLI::App& verb, const ChooseOptions& options) {
+  if (options.config.empty() && options.results.empty())
+    throw UsageError(
+        "convscope choose needs a CONFIG or --results, as in: convscope choose configs/alexnet.json "
+        "(convscope "
+        "choose --help)");
+  for (const std::string& flag : given_flags(verb))
+    if (!options.results.empty() && flag != "--results" && flag != "--json")
+      throw UsageError("--results says the whole problem; leave out " + flag);
+}
+
+void add_flags(CLI::App& verb, ChooseOptions& options) {
+  verb.add_option("CONFIG", options.config, "A JSON config file (docs/configs.md)")->type_name("FILE");
+  verb.add_option("--results", options.results,
+                  "Result folders, their results.json, or kept runs, instead of a CONFIG: predict from "
+                  "their ceilings, "
+                  "and say what each choice cost.")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PATH,...");
+  add_overrides(verb, options.overrides,
+                {"--cache", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
+                 "--confidence-width", "--seed"});
+  add_json(verb, options.json);
+  verb.footer(
+      "Runs no convolution; with a CONFIG it measures the ceilings first, for about a second a thread "
+      "count.\nTimes are the least that the ceilings allow: they say who is faster, not how long it takes "
+      "(docs/selection.md).\n\n"
+      "Examples:\n"
+      "  convscope choose configs/alexnet.json --batch 16\n"
+      "  convscope choose --results out/alexnet");
 }
 
 }  // namespace
 
-void choose(std::ostream& out, const ChooseOptions& options, const Registry& registry) {
-  if (options.results.empty()) return choose_for_config(out, options, registry);
-  const ResultFile file = read_all_results(options.results);
-  const Selection selection = select(file.records, default_choosers());
-  if (options.json)
-    out << dump_json(predictions_json(selection), 1) << '\n';
-  else
-    print_predictions(out, selection, {describe_terminal().colour});
+Verb choose_verb() {
+  return make_verb<ChooseOptions>(
+      "choose", "Predict the fastest algorithm of each layer and pass from the measured ceilings alone.",
+      add_flags, choose, check);
 }
 
 }  // namespace convscope

@@ -11,12 +11,13 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/cli/find_algorithm.hpp"
+#include "bench/cli/flags.hpp"
 #include "bench/cli/npy.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/values.hpp"
 #include "bench/report/format.hpp"
+#include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
 
 namespace convscope {
@@ -109,18 +110,29 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
   return std::nullopt;
 }
 
-}  // namespace
+// Throws UsageError where there is none of this id, with the nearest one there is.
+const Algorithm& find_algorithm(const Registry& registry, const std::string& id) {
+  if (const Algorithm* found = registry.find(id)) return *found;
+  std::vector<std::string> ids;
+  for (const Algorithm* algorithm : registry.all()) ids.push_back(algorithm->info().id);
+  throw UsageError(fmt::format("unknown algorithm \"{}\" (`convscope list algorithms` shows all){}", id,
+                               did_you_mean(id, ids)));
+}
 
-int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors) {
-  const AlgorithmInfo& algorithm = find_algorithm(registry, options.algorithm).info();
+// The verb, on the algorithm's own kind of device or the one asked for. Throws UsageError also where there is
+// no such device or it does not run the algorithm.
+int exec(const ExecOptions& options, const Program& program) {
+  const AlgorithmInfo& algorithm = find_algorithm(program.registry, options.algorithm).info();
   const DeviceId id = options.device.value_or(algorithm.device);
   if (!runs_on(algorithm, id.kind))
     throw UsageError(fmt::format("--device: found {}, which does not run {}", name(id), algorithm.id));
   const bool all_cores = id.kind == DeviceKind::cpu && options.threads == 0;
   const int threads = all_cores ? describe_device(id).cores : std::max(options.threads, 1);
   const auto device = make_device(id, {.threads = threads});
-  return exec_algorithm(options, registry, *device, threads, errors);
+  return exec_algorithm(options, program.registry, *device, threads, program.errors);
 }
+
+}  // namespace
 
 int exec_algorithm(const ExecOptions& options, const Registry& registry, Device& device, int threads,
                    std::ostream& errors) {
@@ -145,6 +157,34 @@ int exec_algorithm(const ExecOptions& options, const Registry& registry, Device&
   } catch (const std::exception& error) {
     return refuse(name(Reason::failed), error.what());
   }
+}
+
+void add_flags(CLI::App& verb, ExecOptions& options) {
+  verb.add_option("--case", options.problem, "A problem line or a benchdnn descriptor")
+      ->type_name("LINE")
+      ->required();
+  verb.add_option("--algorithm", options.algorithm, "The algorithm's id")->type_name("ID")->required();
+  verb.add_option("--input", options.input, "The input, or its gradient")->type_name("FILE")->required();
+  verb.add_option("--filter", options.filter, "The filter, or its gradient")->type_name("FILE")->required();
+  verb.add_option("--output", options.output, "The output, or its gradient")->type_name("FILE")->required();
+  add_device(verb, options.device,
+             "The device to run on: cpu, cuda, cuda:1, emulator. The algorithm's own when left out.");
+  add_threads(verb, options.threads);
+  add_workspace_cap(verb, options.workspace_cap);
+  verb.footer(
+      "forward writes --output, backward_data --input, backward_filter --filter; the other two files are "
+      "read, as\n"
+      "float32 in the problem's layout: (n, c, h, w) and (k, c, r, s) for nchw, (n, h, w, c) and (k, r, s, "
+      "c) for nhwc,\n(c, h, w, n) and (c, r, s, k) for chwn.\n"
+      "Exit codes: 0 written; 1 the algorithm refuses the problem or fails; 2 bad usage or files that do not "
+      "fit.\n\n"
+      "Example:\n  convscope exec --case \"forward n=1 c=3 hw=8x8 k=4 rs=3x3\" --algorithm direct.cpu "
+      "--input x.npy --filter w.npy --output y.npy");
+}
+
+Verb exec_verb() {
+  return make_verb<ExecOptions>("exec", "Run one algorithm on your own tensors, NumPy .npy in and out.",
+                                add_flags, exec);
 }
 
 }  // namespace convscope

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/algorithm/registry.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -23,13 +24,11 @@ struct ExecOptions {
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
 };
 
-// The verb, on the algorithm's own kind of device or the one asked for. Returns what exec_algorithm returns,
-// throws UsageError also when there is no such device or it does not run the algorithm.
-int exec(const ExecOptions& options, const Registry& registry, std::ostream& errors);
+void add_flags(CLI::App& verb, ExecOptions& options);
 
-// The same on a device that is set to `threads` threads. Returns the exit code: 0, or 1 when the algorithm
-// refuses the problem or fails, which `errors` gets as one line. Throws UsageError for a bad problem line, an
-// unknown algorithm and files that do not fit.
+// What the verb does on a device that is set to `threads` threads. Returns the exit code: 0, or 1 when the
+// algorithm refuses the problem or fails, which `errors` gets as one line. Throws UsageError for a bad
+// problem line, an unknown algorithm and files that do not fit.
 int exec_algorithm(const ExecOptions& options, const Registry& registry, Device& device, int threads,
                    std::ostream& errors);
 

@@ -1,6 +1,6 @@
-// `convscope explain "<problem line>"`: for each algorithm, whether it can do the problem or why not, what it
-// would do (operations, bytes, workspace), and the best time that the measured ceilings allow it. Nothing is
-// run.
+// `convscope explain "<problem line>"`: for each algorithm, whether it supports the problem or why not, what
+// its plan would do (operations, bytes, workspace), and the min time that the measured ceilings allow it.
+// Runs no algorithm.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench/algorithm/registry.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/device/device.hpp"
 #include "bench/record/result.hpp"
 
@@ -24,17 +25,15 @@ struct ExplainOptions {
   bool json = false;                                          // --json: one JSON document and nothing else
 };
 
-// The verb: measures the ceilings first, which takes about a second. Where there is no GPU, the CUDA
-// algorithms are asked about the emulator. Throws UsageError for a bad problem line, device or thread count.
-void explain(std::ostream& out, const ExplainOptions& options, const Registry& registry);
+void add_flags(CLI::App& verb, ExplainOptions& options);
 
 struct ExplainedDevice {
   Device& device;
   Ceilings ceilings;  // all 0 for an emulator, which is never timed
 };
 
-// What the verb prints once the ceilings are known. Plans are built on the first device that runs the
-// algorithm, to learn their workspace.
+// What the verb prints once the ceilings are known. Plans are made on the first device that runs the
+// algorithm, for their operations and workspace.
 void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
                        const Registry& registry, std::span<const ExplainedDevice> devices);
 

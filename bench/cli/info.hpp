@@ -1,11 +1,12 @@
-// `convscope info`: the machine, this build and its libraries, and the ceilings measured right now.
+// `convscope info`: the machine, this build and its libraries, and the ceilings, which it measures for about
+// a second per thread count.
 #pragma once
 
 #include <iosfwd>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "bench/algorithm/registry.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/record/result.hpp"
 
 namespace convscope {
@@ -14,10 +15,9 @@ struct InfoOptions {
   bool json = false;  // --json: one JSON document and nothing else: the environment with "ceilings" added
 };
 
-// The verb: measures for about a second a thread count.
-void info(std::ostream& out, const InfoOptions& options, const Registry& registry);
+void add_flags(CLI::App& verb, InfoOptions& options);
 
-// The thread counts that ceilings are shown for: 1, 2, 4 and so on, and all cores.
+// The thread counts that ceilings are measured with: the powers of two below `cores`, and `cores`.
 std::vector<int> ceiling_thread_counts(int cores);
 
 // What the verb prints, from describe_environment() and the ceilings.

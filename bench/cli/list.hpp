@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/record/result.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
@@ -20,10 +21,13 @@ struct ListOptions {
   bool markdown = false;  // --markdown, of columns: docs/results_format.md
 };
 
-// The verb. Throws UsageError for another `what`, a missing or unused config and what load_suite throws.
+void add_flags(CLI::App& verb, ListOptions& options);
+
+// What the verb prints. Throws UsageError for an unknown `what`, a missing or unused config and what
+// load_suite throws.
 void list(std::ostream& out, const ListOptions& options, const Registry& registry);
 
-// Its parts, apart so that tests can fill in what they need.
+// The four listings, for devices and a config that are known.
 void list_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices, bool json);
 void list_devices(std::ostream& out, const DeviceList& devices, bool json);
 void list_layers(std::ostream& out, const Suite& suite, bool json);

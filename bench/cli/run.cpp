@@ -1,19 +1,21 @@
 #include "bench/cli/run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
+#include <set>
 #include <system_error>
+#include <utility>
 
-#include "bench/cli/noise_floor.hpp"
+#include "bench/cli/flags.hpp"
 #include "bench/cli/run_console.hpp"
-#include "bench/cli/terminal.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/report/console.hpp"
+#include "bench/runner/cases.hpp"
+#include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
@@ -23,6 +25,57 @@ namespace convscope {
 namespace {
 
 constexpr int kDeviceLost = 3, kInterrupted = 130;
+
+// A suite of the one problem of --case, so that flags and checks are those of any other run.
+Suite suite_of_case(const std::string& line) {
+  Layer layer;
+  layer.name = "case";
+  layer.shape = parse_problem(line);
+  Suite suite;
+  suite.name = "case";
+  suite.file = "--case";
+  suite.layers = {layer};
+  for (DeviceKind kind : kDeviceKinds) suite.batch[kind] = {layer.shape.batch};
+  suite.passes = {layer.shape.pass};
+  suite.math = {layer.shape.math};
+  suite.layouts = {layer.shape.layout};
+  return suite;
+}
+
+std::vector<Suite> load_suites(const RunOptions& options) {
+  std::vector<Suite> suites;
+  if (!options.problem.empty()) suites.push_back(suite_of_case(options.problem));
+  for (const std::string& config : options.configs) suites.push_back(load_suite(config));
+  for (Suite& suite : suites) {
+    apply(options.overrides, suite);
+    if (!options.measure) suite.measuring.cache.resize(1);  // correctness does not depend on it
+  }
+  return suites;
+}
+
+std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, const Registry& registry,
+                                const DeviceList& devices) {
+  Protocol protocol = protocol_of(suite.measuring);
+  protocol.measure = options.measure;
+  protocol.repeat = options.repeat;
+  protocol.blocker = options.blocker;
+  std::vector<GroupTask> tasks;
+  for (Group& group : expand(suite, registry, devices)) {
+    group.common.knobs = options.knobs;
+    tasks.push_back({std::move(group), protocol});
+  }
+  return tasks;
+}
+
+void keep_shard(const Shard& part, std::vector<GroupTask>& tasks) {
+  if (part.count == 1) return;
+  std::vector<Group> groups;
+  for (const GroupTask& task : tasks) groups.push_back(task.group);
+  std::set<std::string> kept;
+  for (const Group& group : shard(groups, part.index, part.count)) kept.insert(candidate_key(group.common));
+  std::erase_if(tasks,
+                [&](const GroupTask& task) { return !kept.contains(candidate_key(task.group.common)); });
+}
 
 // out/2026-01-31T12-34-56, or that with a number behind it when two runs start within one second.
 std::string default_folder() {
@@ -37,31 +90,7 @@ std::string default_folder() {
       return next;
 }
 
-void print_dry_run(const RunPlan& plan, const Registry& registry) {
-  double seconds = 0;
-  size_t candidates = 0;
-  for (const GroupTask& task : plan.tasks) {
-    GroupTask supported = task;
-    std::string refused;
-    const DeviceInfo device = describe_device(task.group.common.device_id());
-    std::erase_if(supported.group.algorithms, [&](const std::string& id) {
-      const Support support = registry.find(id)->supports(task.group.common.problem, device);
-      if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
-      return !support;
-    });
-    const CaseKey& key = task.group.common;
-    std::cout << fmt::format("{} {}: {}, {} threads, {} cache\n", key.network, key.layer,
-                             to_line(key.problem), key.threads, name(key.cache));
-    for (const std::string& id : supported.group.algorithms) std::cout << fmt::format("    {}\n", id);
-    std::cout << fmt::format("{}{}", refused.empty() ? "" : refused.substr(1), refused.empty() ? "" : "\n");
-    candidates += task.group.algorithms.size();
-    seconds += estimated_seconds(supported);
-  }
-  std::cout << fmt::format("{} groups, {} candidates, roughly {:.0f} s\n", plan.tasks.size(), candidates,
-                           seconds);
-}
-
-// Which program a run is of, as its environment has it.
+// The program that began a run, from the run's environment.
 std::string program_of(const nlohmann::ordered_json& environment) {
   const auto& program = environment.at("program");
   return program.at("version").dump() + " commit " + program.at("commit").dump();
@@ -76,7 +105,7 @@ nlohmann::ordered_json identity_of(nlohmann::ordered_json device) {
   return device;
 }
 
-// The device of that name, as an environment describes it; the CPU for the emulator, null where it is not.
+// The device of that id in an environment; the CPU for the emulator, null where it is missing.
 nlohmann::ordered_json device_in(const nlohmann::ordered_json& environment, DeviceId device) {
   if (device.kind != DeviceKind::cuda) return environment.value("device", nlohmann::ordered_json());
   if (device.index == 0) return environment.value("gpu", nlohmann::ordered_json());
@@ -85,7 +114,7 @@ nlohmann::ordered_json device_in(const nlohmann::ordered_json& environment, Devi
   return nullptr;
 }
 
-// The times of two machines do not belong into one table, nor does one's ceiling beside the other's time.
+// Times of two machines do not belong in one run, nor one's ceilings beside the other's times.
 void refuse_another_device(const std::string& folder, const nlohmann::ordered_json& begun,
                            const nlohmann::ordered_json& here) {
   if (identity_of(begun) != identity_of(here))
@@ -95,68 +124,36 @@ void refuse_another_device(const std::string& folder, const nlohmann::ordered_js
                     folder, dump_json(begun), dump_json(here)));
 }
 
-// Notes in the log that the run goes on from here, and warns when another program began it.
-void note_resumption(RunLog& log, const Registry& registry, const std::vector<DeviceInfo>& devices) {
+// Records in the log that the run continues here; warns when another program began it.
+void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const Program& program) {
   if (log.tasks_left().empty()) return;
-  const auto environment = describe_environment(devices, registry);
+  const auto environment = describe_environment(devices, program.registry);
   const auto& begun = log.plan().environment;
   for (const GroupTask& task : log.tasks_left()) {
     const DeviceId device = task.group.common.device_id();
     refuse_another_device(log.folder(), device_in(begun, device), device_in(environment, device));
   }
   if (program_of(begun) != program_of(environment))
-    std::cerr << fmt::format("convscope: the run was begun by {}, this is {}\n", program_of(begun),
-                             program_of(environment));
+    fmt::print(program.errors, "convscope: the run was begun by {}, this is {}\n", program_of(begun),
+               program_of(environment));
   log.add_resumption(environment);
 }
 
-// Whether the device's clock is not one of this world: a stand-in for a GPU says so in its name. Its times
-// may be printed and never be published.
-bool has_virtual_time(const DeviceInfo& device) {
-  return device.name.ends_with("(virtual time)");
-}
-
-// Returns how many there are.
-size_t print_failures(const std::vector<ResultRecord>& records) {
-  std::vector<const ResultRecord*> failures;
-  for (const ResultRecord& record : records)
-    if (is_failure(record.outcome)) failures.push_back(&record);
-  if (!failures.empty())
-    std::cout << fmt::format("\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
-  for (const ResultRecord* record : failures)
-    std::cout << fmt::format("  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
-                             name(record->key.problem.pass), record->key.algorithm, name(record->outcome),
-                             record->note);
-  return failures.size();
-}
-
-// The whole of a run that has its folder already.
-int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, StopSignal& stop) {
-  const Terminal terminal = describe_terminal();
-  RunConsole console(terminal, log);
+// Runs what the log has left, and prints and writes what comes of it.
+int carry_out(RunLog& log, const RunOptions& options, const Program& program, StopSignal& stop) {
+  RunConsole console(program, log);
   IsolationOptions isolation;
   isolation.isolate = options.isolate;
-  const SuiteEnd end = run_suite(log, registry, isolation, stop, console);
-  console.finish();
-
-  if (options.measure) {
-    print_roll_up(std::cout, log.records(), {terminal.colour});
-    print_noise_floor(std::cout, log.records());
-  }
-  if (std::any_of(log.records().begin(), log.records().end(),
-                  [](const ResultRecord& record) { return has_virtual_time(record.device); }))
-    std::cout << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
-  const size_t failures = print_failures(log.records());
-  std::cout << fmt::format("\n{} rows: {}/results.json, results.csv, benchmark.json\n", log.records().size(),
-                           log.folder());
-  std::cout.flush();
+  const SuiteEnd end = run_suite(log, program.registry, isolation, stop, console);
+  const size_t failures = console.finish(options.measure);
   if (!options.record.empty())
     write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
   if (end.kind == SuiteEnd::Kind::finished) return failures == 0 ? 0 : 1;
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
-  std::cerr << fmt::format("convscope: {}; go on with: convscope {} --resume {}\n",
-                           lost ? end.why : "interrupted",
-                           log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
+  fmt::print(program.errors, "convscope: {}; go on with: convscope {} --resume {}\n",
+             lost ? end.why : "interrupted", log.plan().argv.size() > 1 ? log.plan().argv[1] : "run",
+             log.folder());
+  program.errors.flush();
   if (lost) return kDeviceLost;
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
   return kInterrupted;
@@ -164,22 +161,134 @@ int carry_out(RunLog& log, const RunOptions& options, const Registry& registry, 
 
 }  // namespace
 
-int run(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry) {
+RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry,
+                  const DeviceList& devices) {
+  RunPlan plan;
+  plan.argv = argv;
+  plan.config = nlohmann::ordered_json::array();
+  std::set<std::string> groups;
+  for (const Suite& suite : load_suites(options)) {
+    plan.config.push_back(to_json(suite));
+    for (GroupTask& task : tasks_of(suite, options, registry, devices)) {
+      if (!groups.insert(candidate_key(task.group.common)).second)
+        throw UsageError(suite.file + ": its network \"" + suite.name + "\" has layer \"" +
+                         task.group.common.layer +
+                         "\" in common with an earlier config; run each config once");
+      plan.tasks.push_back(std::move(task));
+    }
+  }
+  keep_shard(options.shard, plan.tasks);
+  plan.environment = describe_environment(devices.present, registry);
+  plan.environment["started"] = utc_now();
+  if (options.shard.count > 1)
+    plan.environment["shard"] = {{"index", options.shard.index}, {"count", options.shard.count}};
+  return plan;
+}
+
+int run(const RunOptions& options, const Program& program) {
   const DeviceList devices = find_devices();
   if (!options.resume.empty()) {
     StopSignal stop;
     RunLog log = RunLog::open(options.resume);
-    note_resumption(log, registry, devices.present);
-    return carry_out(log, options, registry, stop);
+    note_resumption(log, devices.present, program);
+    return carry_out(log, options, program, stop);
   }
-  RunPlan plan = make_plan(options, argv, registry, devices);
+  RunPlan plan = make_plan(options, program.argv, program.registry, devices);
   if (options.dry_run) {
-    print_dry_run(plan, registry);
+    print_dry_run(program.out, plan, program.registry);
     return 0;
   }
   StopSignal stop;  // before the journal is begun: a run that has one ends with its files written
   RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));
-  return carry_out(log, options, registry, stop);
+  return carry_out(log, options, program, stop);
+}
+
+void add_configs(CLI::App& verb, RunOptions& options) {
+  verb.add_option("CONFIG", options.configs, "JSON config files (docs/configs.md)")->type_name("FILE");
+}
+
+void add_whereabouts(CLI::App& verb, RunOptions& options) {
+  verb.add_option("--out", options.out, "Folder for the results; out/<date-time> when left out.")
+      ->type_name("DIR");
+  verb.add_option(
+          "--resume", options.resume,
+          "Finish the interrupted run in this folder; what to do is taken from its journal, so no CONFIG "
+          "and no other flag but --isolate goes with it.")
+      ->type_name("DIR");
+  verb.add_option_function<std::string>(
+          "--shard", [&options](const std::string& text) { options.shard = parse_shard(text); },
+          "Run only the I-th of N parts of the sweep; `convscope merge` joins the parts.")
+      ->type_name("I/N");
+  verb.add_flag("--dry-run", options.dry_run,
+                "Print what would be run and an estimate of the time; run nothing.");
+  add_switch(
+      verb, "--isolate", options.isolate,
+      "on (default): each group of candidates runs in a child process, so that a crash or a hang costs "
+      "one row; off: in this process, as a debugger wants it, and without time limits.");
+}
+
+void add_flags(CLI::App& verb, RunOptions& options) {
+  add_configs(verb, options);
+  verb.add_option("--case", options.problem,
+                  "One problem, as rows of a result file have it, instead of a CONFIG; needs --algorithm.")
+      ->type_name("LINE");
+  add_overrides(verb, options.overrides, {});
+  add_whereabouts(verb, options);
+  add_switch(verb, "--blocker", options.blocker,
+             "on (default): on a GPU, all work of a sample is enqueued before any of it runs, so that the "
+             "host's gaps are not timed; off: for profilers that run launches one by one.");
+  verb.add_option("--knobs", options.knobs,
+                  "For each engine of cuDNN, try up to N combinations of its knobs besides the defaults, and "
+                  "measure the fastest (0).")
+      ->type_name("N")
+      ->check(CLI::Range(0, 10000));
+  verb.add_option("--record", options.record,
+                  "Write what libraries said when they were asked to choose to this JSON file too.")
+      ->type_name("FILE");
+  verb.add_flag("--aa", options.repeat, "Measure every candidate twice and print the noise floor.");
+  verb.footer(fmt::format(
+      "Flags override the config. Lists take commas, repeated flags, or both. Ctrl-C ends the run with its "
+      "files\n"
+      "written; --resume goes on from there.\n"
+      "{}\n\n"
+      "Examples:\n"
+      "  convscope run configs/alexnet.json --pass forward --batch 1,16\n"
+      "  convscope run configs/alexnet.json --algorithm 'winograd.*,onednn.*' --out out/winograd\n"
+      "  convscope run --resume out/winograd\n"
+      "  convscope run --case \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2\" "
+      "--algorithm direct.cpu",
+      kExitCodes));
+}
+
+void check_run(const CLI::App& verb, const RunOptions& options) {
+  const std::string name = "convscope " + verb.get_name();
+  const std::vector<std::string> given = given_flags(verb);
+  const auto refuse_beside = [&](const std::string& flag, const std::vector<std::string>& others,
+                                 const std::string& why) {
+    for (const std::string& other : given)
+      if (other != flag && std::find(others.begin(), others.end(), other) == others.end())
+        throw UsageError(flag + " " + why + "; leave out " + other);
+  };
+  if (!options.resume.empty())
+    return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
+  if (!options.problem.empty()) {
+    refuse_beside("--case",
+                  {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache",
+                   "--workspace-cap", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
+                   "--confidence-width", "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
+                  "says the whole problem");
+    if (!options.overrides.algorithms)
+      throw UsageError("--case needs --algorithm, the id of the algorithm to run");
+    return;
+  }
+  if (options.configs.empty())
+    throw UsageError(name + " needs a CONFIG, as in: " + name + " configs/alexnet.json (" + name +
+                     " --help)");
+}
+
+Verb run_verb() {
+  return make_verb<RunOptions>("run", "Verify and time every algorithm on every layer and pass of a config.",
+                               add_flags, run, check_run);
 }
 
 }  // namespace convscope

@@ -1,13 +1,73 @@
 #include "bench/cli/run_console.hpp"
 
-#include <iostream>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <utility>
+#include <vector>
 
 #include "bench/report/console.hpp"
+#include "bench/report/format.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
+namespace {
 
-RunConsole::RunConsole(const Terminal& terminal, const RunLog& log)
-    : terminal_(terminal), progress_(std::cerr, terminal.progress, terminal.columns) {
+struct Floor {
+  std::string scope;  // network, batch and what else the times depend on
+  std::string layer;  // and pass
+  double difference = 0;
+  std::string algorithm;
+};
+
+std::vector<Floor> floors_of(std::span<const ResultRecord> records) {
+  std::vector<Floor> floors;
+  for (const ResultRecord& record : records) {
+    const auto difference = difference_of_series(record);
+    if (!difference) continue;
+    const CaseKey& key = record.key;
+    const std::string scope =
+        fmt::format("{}, batch {}, {}", key.network, key.problem.batch, circumstances(key, record.device));
+    const std::string layer = fmt::format("{} {}", key.layer, name(key.problem.pass));
+    auto floor = std::find_if(floors.begin(), floors.end(),
+                              [&](const Floor& f) { return f.scope == scope && f.layer == layer; });
+    if (floor == floors.end()) floor = floors.insert(floors.end(), {scope, layer, -1, ""});
+    if (*difference > floor->difference) {
+      floor->difference = *difference;
+      floor->algorithm = key.algorithm;
+    }
+  }
+  return floors;
+}
+
+// Whether the device's clock is virtual: a stand-in for a GPU says so in its name. Its times are printed and
+// never published.
+bool has_virtual_time(const DeviceInfo& device) {
+  return device.name.ends_with("(virtual time)");
+}
+
+// Returns the number of failures.
+size_t print_failures(std::ostream& out, std::span<const ResultRecord> records) {
+  std::vector<const ResultRecord*> failures;
+  for (const ResultRecord& record : records)
+    if (is_failure(record.outcome)) failures.push_back(&record);
+  if (!failures.empty())
+    fmt::print(out, "\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
+  for (const ResultRecord* record : failures)
+    fmt::print(out, "  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
+               name(record->key.problem.pass), record->key.algorithm, name(record->outcome), record->note);
+  return failures.size();
+}
+
+}  // namespace
+
+RunConsole::RunConsole(const Program& program, const RunLog& log)
+    : program_(program),
+      log_(log),
+      progress_(program.errors, program.terminal.progress, program.terminal.columns) {
   for (const GroupTask& task : log.tasks_left()) state_.total += task.group.algorithms.size();
 }
 
@@ -27,17 +87,30 @@ void RunConsole::candidate_ends(const ResultRecord& /*record*/) {
 
 void RunConsole::group_ends(std::span<const ResultRecord> records) {
   progress_.clear();
-  print_group(std::cout, records, {terminal_.colour});
-  std::cout.flush();
+  print_group(program_.out, records, {program_.terminal.colour});
+  program_.out.flush();
 }
 
 void RunConsole::warn(const std::string& sentence) {
   progress_.clear();
-  std::cerr << "convscope: " << sentence << "\n";
+  program_.errors << "convscope: " << sentence << "\n";
 }
 
-void RunConsole::finish() {
+size_t RunConsole::finish(bool measured) {
   progress_.clear();
+  std::ostream& out = program_.out;
+  const std::vector<ResultRecord>& records = log_.records();
+  if (measured) {
+    print_roll_up(out, records, {program_.terminal.colour});
+    print_noise_floor(out, records);
+  }
+  if (std::any_of(records.begin(), records.end(),
+                  [](const ResultRecord& record) { return has_virtual_time(record.device); }))
+    out << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
+  const size_t failures = print_failures(out, records);
+  fmt::print(out, "\n{} rows: {}/results.json, results.csv, benchmark.json\n", records.size(), log_.folder());
+  out.flush();
+  return failures;
 }
 
 // A few times a second: drawing takes time from a machine that is being measured.
@@ -47,6 +120,51 @@ void RunConsole::draw() {
   drawn_ = now;
   state_.elapsed_seconds = std::chrono::duration<double>(now - begin_).count();
   progress_.update(state_);
+}
+
+void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& registry) {
+  double seconds = 0;
+  size_t candidates = 0;
+  for (const GroupTask& task : plan.tasks) {
+    GroupTask supported = task;
+    std::string refused;
+    const DeviceInfo device = describe_device(task.group.common.device_id());
+    std::erase_if(supported.group.algorithms, [&](const std::string& id) {
+      const Support support = registry.find(id)->supports(task.group.common.problem, device);
+      if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
+      return !support;
+    });
+    const CaseKey& key = task.group.common;
+    fmt::print(out, "{} {}: {}, {} threads, {} cache\n", key.network, key.layer, to_line(key.problem),
+               key.threads, name(key.cache));
+    for (const std::string& id : supported.group.algorithms) fmt::print(out, "    {}\n", id);
+    fmt::print(out, "{}{}", refused.empty() ? "" : refused.substr(1), refused.empty() ? "" : "\n");
+    candidates += task.group.algorithms.size();
+    seconds += estimated_seconds(supported);
+  }
+  fmt::print(out, "{} groups, {} candidates, roughly {:.0f} s\n", plan.tasks.size(), candidates, seconds);
+}
+
+std::optional<double> difference_of_series(const ResultRecord& record) {
+  if (!record.time || !record.time->repeat) return std::nullopt;
+  const double first = record.time->full.statistics.median;
+  if (!(first > 0)) return std::nullopt;
+  return std::abs(record.time->repeat->statistics.median / first - 1);
+}
+
+void print_noise_floor(std::ostream& out, std::span<const ResultRecord> records) {
+  const std::vector<Floor> floors = floors_of(records);
+  if (floors.empty()) return;
+  out << "\nNoise floor: the medians of two series of the same candidate differ by at most\n";
+  double largest = 0;
+  std::string scope;
+  for (const Floor& floor : floors) {
+    if (floor.scope != scope) fmt::print(out, "  {}\n", floor.scope);
+    scope = floor.scope;
+    fmt::print(out, "  {:8.2f} %  {} ({})\n", 100 * floor.difference, floor.layer, floor.algorithm);
+    largest = std::max(largest, floor.difference);
+  }
+  fmt::print(out, "  {:8.2f} %  over all\n", 100 * largest);
 }
 
 }  // namespace convscope

@@ -67,7 +67,7 @@ struct Ceilings {
   double tf32_flops = 0, bf16_flops = 0, fp16_flops = 0;
   // A cache line from one thread of a CPU to the next; 0 with one thread, or if they never had cores of their
   // own.
-  double signal_seconds = 0;
+  double core_to_core_latency_seconds = 0;
   DeviceKind device = DeviceKind::cpu;
   int device_index = 0;
 };

@@ -199,7 +199,7 @@ double ConvProblem::effective_flops() const {
          static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-std::optional<std::string> defect(const ConvProblem& p) {
+std::optional<std::string> validate(const ConvProblem& p) {
   const struct {
     std::string_view field;
     int64_t value, lowest;
@@ -229,9 +229,8 @@ std::optional<std::string> defect(const ConvProblem& p) {
   const Extent2 reach{(p.filter.h - 1) * p.dilation.h + 1, (p.filter.w - 1) * p.dilation.w + 1};
   const Extent2 padded{p.input.h + 2 * p.pad.h, p.input.w + 2 * p.pad.w};
   if (reach.h > padded.h || reach.w > padded.w)
-    return "the filter reaches " + std::to_string(reach.h) + "x" + std::to_string(reach.w) +
-           " with its dilation, more than the padded input's " + std::to_string(padded.h) + "x" +
-           std::to_string(padded.w);
+    return "the filter reaches " + to_text(reach) + " with its dilation, more than the padded input's " +
+           to_text(padded);
 
   const Extent2 out = p.output();
   const std::pair<Role, std::array<int64_t, 4>> tensors[] = {

@@ -16,6 +16,7 @@ struct Extent2 {
   int64_t w = 1;
   auto operator<=>(const Extent2&) const = default;
 };
+std::string to_text(Extent2);  // "3x5"
 
 enum class Pass { forward, backward_data, backward_filter };
 
@@ -96,9 +97,9 @@ struct ConvProblem {
 // No field may be larger: no such problem makes sense, and products of two fields still fit 64 bits.
 inline constexpr int64_t kLargestSize = int64_t{1} << 31;
 
-// What makes the problem meaningless (a zero size, a filter larger than the padded input, a 64-bit overflow),
-// or nothing. The sentence names the field, the value and what is allowed.
-std::optional<std::string> defect(const ConvProblem&);
+// What makes the problem invalid (a zero size, a filter larger than the padded input, a 64-bit overflow), or
+// nothing. The sentence names the field, the value and what is allowed.
+std::optional<std::string> validate(const ConvProblem&);
 
 // One line that parse_problem reads back to the same value, as in
 //   forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2 dilation=1x1 groups=1

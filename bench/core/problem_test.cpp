@@ -59,7 +59,7 @@ TEST(ConvProblem, EffectiveFlopsAreThoseOfCountingEveryTap) {
             p.stride = {stride, 1};
             p.pad = {pad, 0};
             p.dilation = {dilation, 1};
-            if (defect(p)) continue;
+            if (validate(p)) continue;
             ++problems;
             int64_t inside = 0;
             for (int64_t out = 0; out < p.output().h; ++out)

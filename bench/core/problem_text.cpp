@@ -8,10 +8,6 @@
 namespace convscope {
 namespace {
 
-std::string pair_text(Extent2 e) {
-  return std::to_string(e.h) + "x" + std::to_string(e.w);
-}
-
 [[noreturn]] void fail(std::string_view line, const std::string& what) {
   throw UsageError("problem line \"" + std::string(line) + "\": " + what);
 }
@@ -43,7 +39,7 @@ std::vector<std::string_view> words(std::string_view line) {
 }
 
 void checked(std::string_view line, const ConvProblem& problem) {
-  if (auto fault = defect(problem)) fail(line, *fault);
+  if (auto fault = validate(problem)) fail(line, *fault);
 }
 
 struct NumberField {
@@ -128,14 +124,16 @@ ConvProblem parse_line(std::string_view line) {
 
 }  // namespace
 
+std::string to_text(Extent2 extent) {
+  return std::to_string(extent.h) + "x" + std::to_string(extent.w);
+}
+
 std::string to_line(const ConvProblem& p) {
   std::string line(name(p.pass));
   line.append(" ").append(name(p.math)).append(" ").append(name(p.layout));
-  line +=
-      " n=" + std::to_string(p.batch) + " c=" + std::to_string(p.in_channels) + " hw=" + pair_text(p.input);
-  line += " k=" + std::to_string(p.out_channels) + " rs=" + pair_text(p.filter);
-  line +=
-      " stride=" + pair_text(p.stride) + " pad=" + pair_text(p.pad) + " dilation=" + pair_text(p.dilation);
+  line += " n=" + std::to_string(p.batch) + " c=" + std::to_string(p.in_channels) + " hw=" + to_text(p.input);
+  line += " k=" + std::to_string(p.out_channels) + " rs=" + to_text(p.filter);
+  line += " stride=" + to_text(p.stride) + " pad=" + to_text(p.pad) + " dilation=" + to_text(p.dilation);
   line += " groups=" + std::to_string(p.groups);
   return line;
 }
@@ -259,8 +257,8 @@ ConvProblem parse_benchdnn(std::string_view text) {
   checked(text, p);
   const Extent2 out = p.output();
   if ((oh || ow) && written != out)
-    fail(text, "the output is " + pair_text(out) + " with a symmetric padding of " + pair_text(p.pad) +
-                   ", not " + pair_text(written) + "; asymmetric padding is not supported");
+    fail(text, "the output is " + to_text(out) + " with a symmetric padding of " + to_text(p.pad) + ", not " +
+                   to_text(written) + "; asymmetric padding is not supported");
   return p;
 }
 

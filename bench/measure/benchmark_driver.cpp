@@ -4,6 +4,8 @@
 
 #include <array>
 #include <exception>
+#include <map>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -11,40 +13,47 @@
 
 namespace convscope {
 
+namespace {
+
+void add_counters(const Sample& sample, benchmark::UserCounters& counters) {
+  const auto add = [&](const std::string& name, const std::optional<double>& value) {
+    if (value) counters[name] = *value;
+  };
+  add("clock_mhz", sample.state.clock_mhz);
+  if (sample.cores) {
+    add("multiply_add_rate", sample.cores->multiply_add_rate);
+    add("signal_seconds", sample.cores->core_to_core_latency_seconds);
+  }
+  if (sample.held) add("not_held", *sample.held ? 0 : 1);
+  for (Phase phase : kPhases)
+    add("phase_" + std::string(name(phase)) + "_seconds", sample.phase_seconds[static_cast<size_t>(phase)]);
+}
+
+}  // namespace
+
+// The library reports each repetition right after it ran: expect() says which sample that was.
 class BenchmarkDriver::Reporter final : public benchmark::BenchmarkReporter {
  public:
-  bool ReportContext(const Context&) override {
-    round_.clear();
-    return true;
-  }
+  bool ReportContext(const Context&) override { return true; }
+
+  void expect(const Sample& sample) { taken_ = sample; }
 
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      // Skipped runs carry no counters; aggregates are ours to compute, over all rounds.
-      if (run.run_type != Run::RT_Iteration || !run.counters.contains("order")) continue;
-      const std::string name = run.run_name.function_name;
-      BenchmarkSample sample{run.real_accumulated_time, {}};
-      for (const auto& [key, counter] : run.counters) sample.values[key] = counter.value;
-      round_[name].push_back(sample);
-
-      // Without iteration and repetition counts the name is the same in every round and on every machine. All
-      // entries of one name are repetitions of one benchmark, as the library numbers them.
-      Run renamed = run;
-      renamed.family_index = family_.try_emplace(name, static_cast<int64_t>(family_.size())).first->second;
-      renamed.per_family_instance_index = 0;
-      renamed.run_name.iterations.clear();
-      renamed.run_name.repetitions.clear();
-      renamed.run_name.time_type.clear();
-      renamed.repetition_index = taken_[name]++;
-      all_.push_back(std::move(renamed));
+      // Aggregates are ours to compute, over all rounds; a run that was skipped has no sample.
+      if (run.run_type != Run::RT_Iteration || !taken_) continue;
+      all_.push_back(named(run));
+      Run& reported = all_.back();
+      reported.real_accumulated_time = taken_->seconds * static_cast<double>(run.iterations);
+      add_counters(*taken_, reported.counters);
+      reported.counters["order"] = static_cast<double>(all_.size() - 1);
     }
+    taken_.reset();
   }
-
-  const std::map<std::string, std::vector<BenchmarkSample>>& round() const { return round_; }
 
   std::string json() const {
     std::vector<Run> runs = all_;
-    for (Run& run : runs) run.repetitions = taken_.at(run.run_name.function_name);
+    for (Run& run : runs) run.repetitions = repetitions_.at(run.run_name.function_name);
     std::ostringstream text;
     benchmark::JSONReporter writer;
     writer.SetOutputStream(&text);
@@ -55,8 +64,22 @@ class BenchmarkDriver::Reporter final : public benchmark::BenchmarkReporter {
   }
 
  private:
-  std::map<std::string, std::vector<BenchmarkSample>> round_;
-  std::map<std::string, int64_t> taken_;
+  // Without iteration and repetition counts the name is the same in every round and on every machine. All
+  // entries of one name are repetitions of one benchmark, as the library numbers them.
+  Run named(const Run& run) {
+    const std::string name = run.run_name.function_name;
+    Run renamed = run;
+    renamed.family_index = family_.try_emplace(name, static_cast<int64_t>(family_.size())).first->second;
+    renamed.per_family_instance_index = 0;
+    renamed.run_name.iterations.clear();
+    renamed.run_name.repetitions.clear();
+    renamed.run_name.time_type.clear();
+    renamed.repetition_index = repetitions_[name]++;
+    return renamed;
+  }
+
+  std::optional<Sample> taken_;  // by the run that is reported next
+  std::map<std::string, int64_t> repetitions_;
   std::map<std::string, int64_t> family_;
   std::vector<Run> all_;
 };
@@ -100,21 +123,20 @@ std::vector<size_t> BenchmarkDriver::shuffled_entries(const std::vector<Benchmar
   return entries;
 }
 
-std::vector<std::vector<BenchmarkSample>> BenchmarkDriver::run_round(
-    const std::vector<BenchmarkSeries>& series) {
+std::vector<std::vector<Sample>> BenchmarkDriver::run_round(const std::vector<BenchmarkSeries>& series) {
   benchmark::ClearRegisteredBenchmarks();
+  std::vector<std::vector<Sample>> samples(series.size());
   std::vector<std::string> failures(series.size());
   for (const size_t index : shuffled_entries(series)) {
     const BenchmarkSeries& one = series[index];
-    std::string& failure = failures[index];
-    const auto run = [&one, &failure, this](benchmark::State& state) {
+    const auto run = [&, index](benchmark::State& state) {
       while (state.KeepRunningBatch(one.iterations)) {
+        std::string& failure = failures[index];
         try {
           if (failure.empty()) {
-            const BenchmarkSample sample = one.take();
-            state.SetIterationTime(sample.seconds);
-            for (const auto& [key, value] : sample.values) state.counters[key] = value;
-            state.counters["order"] = static_cast<double>(order_++);
+            const Sample& sample = samples[index].emplace_back(one.take());
+            state.SetIterationTime(sample.seconds * static_cast<double>(one.iterations));
+            reporter_->expect(sample);
             continue;
           }
         } catch (const std::exception& error) {
@@ -131,12 +153,6 @@ std::vector<std::vector<BenchmarkSample>> BenchmarkDriver::run_round(
   }
   benchmark::RunSpecifiedBenchmarks(reporter_.get());
   benchmark::ClearRegisteredBenchmarks();
-
-  std::vector<std::vector<BenchmarkSample>> samples;
-  for (const BenchmarkSeries& one : series) {
-    const auto found = reporter_->round().find(one.name);
-    samples.push_back(found == reporter_->round().end() ? std::vector<BenchmarkSample>{} : found->second);
-  }
   return samples;
 }
 

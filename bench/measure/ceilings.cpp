@@ -94,14 +94,14 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
   ceilings.cache_read_bytes = static_cast<double>(times * bytes * ceilings.threads) / seconds;
 }
 
-double signal_seconds(double fma_flops) {
+double core_to_core_latency(double fma_flops) {
   CoreWatch cores(read_cores, {fma_flops, std::nullopt}, 0);
   const auto begin = Clock::now();
   while (seconds_since(begin) < kSecondsOfSignals) {
     std::this_thread::sleep_for(kPlacingPause);
     cores.read();
   }
-  return cores.best().signal_seconds.value_or(0);
+  return cores.best().core_to_core_latency_seconds.value_or(0);
 }
 
 Ceilings cpu_ceilings(CpuDevice& device, int threads) {
@@ -109,7 +109,7 @@ Ceilings cpu_ceilings(CpuDevice& device, int threads) {
   Ceilings ceilings;
   ceilings.threads = threads;
   ceilings.fma_flops = fma_flops(threads);
-  if (threads > 1) ceilings.signal_seconds = signal_seconds(ceilings.fma_flops);
+  if (threads > 1) ceilings.core_to_core_latency_seconds = core_to_core_latency(ceilings.fma_flops);
   measure_memory(device, ceilings);
   measure_cache(device, ceilings);
   return ceilings;
@@ -124,16 +124,11 @@ void burn_in_cpu(double seconds) {
 }  // namespace
 
 Ceilings measure_ceilings(Device& device, int threads) {
-  switch (device.info().kind) {
-    case DeviceKind::cpu:
-      return cpu_ceilings(dynamic_cast<CpuDevice&>(device), threads);
-    case DeviceKind::cuda: {
-      Ceilings ceilings = cuda::measure_ceilings(device);
-      ceilings.device_index = device.info().index;
-      return ceilings;
-    }
-    case DeviceKind::emulator:
-      break;
+  if (device.info().kind == DeviceKind::cpu) return cpu_ceilings(dynamic_cast<CpuDevice&>(device), threads);
+  if (device.info().kind == DeviceKind::cuda) {
+    Ceilings ceilings = cuda::measure_ceilings(device);
+    ceilings.device_index = device.info().index;
+    return ceilings;
   }
   Ceilings unknown;
   unknown.device = device.info().kind;

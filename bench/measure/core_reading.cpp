@@ -69,7 +69,8 @@ CoreReading read_cores() {
   CoreReading reading;
   reading.multiply_add_rate =
       static_cast<double>(threads * kBurstRounds * operations_per_round()) / slowest[kTurns / 2];
-  if (threads > 1) reading.signal_seconds = *std::min_element(round.begin(), round.end()) / (kLaps * threads);
+  if (threads > 1)
+    reading.core_to_core_latency_seconds = *std::min_element(round.begin(), round.end()) / (kLaps * threads);
   return reading;
 }
 

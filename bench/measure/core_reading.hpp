@@ -12,7 +12,7 @@ struct CoreReading {
   double multiply_add_rate = 0;
   // The time a cache line takes from one thread to the next; nothing of a single thread. Threads that share
   // no cache have a multiple.
-  std::optional<double> signal_seconds;
+  std::optional<double> core_to_core_latency_seconds;
 };
 
 // The rate is the slowest thread's times their number, the median of three bursts; the signal goes round all

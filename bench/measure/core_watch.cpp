@@ -18,10 +18,10 @@ std::optional<CoreReading> CoreWatch::read() {
   // Between two threads on one core signals are shortest: that is not what to wait for. They may come there
   // within a reading, after its multiply-adds, so that only what two readings in a row have seen counts.
   const bool own_cores = share(reading) >= kOwnCores;
-  if (own_cores && reading.signal_seconds && before_)
-    best_.signal_seconds =
-        std::min(std::max(*reading.signal_seconds, *before_), best_.signal_seconds.value_or(1));
-  before_ = own_cores ? reading.signal_seconds : std::nullopt;
+  if (own_cores && reading.core_to_core_latency_seconds && before_)
+    best_.core_to_core_latency_seconds = std::min(std::max(*reading.core_to_core_latency_seconds, *before_),
+                                                  best_.core_to_core_latency_seconds.value_or(1));
+  before_ = own_cores ? reading.core_to_core_latency_seconds : std::nullopt;
   return reading;
 }
 
@@ -41,7 +41,9 @@ double CoreWatch::share(const CoreReading& reading) const {
 }
 
 double CoreWatch::distance(const CoreReading& reading) const {
-  return reading.signal_seconds && best_.signal_seconds ? *reading.signal_seconds / *best_.signal_seconds : 1;
+  return reading.core_to_core_latency_seconds && best_.core_to_core_latency_seconds
+             ? *reading.core_to_core_latency_seconds / *best_.core_to_core_latency_seconds
+             : 1;
 }
 
 bool CoreWatch::is_slow(const CoreReading& reading) const {

@@ -53,16 +53,16 @@ TEST(CoreWatch, DoesNotTakeTwoThreadsOnOneCoreForNear) {
   CoreWatch watch(readings({{50, 25e-9}, {50, 25e-9}, {100, 60e-9}, {100, 60e-9}}), rate(100), 0);
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(watch.read());
-    EXPECT_EQ(watch.best().signal_seconds, std::nullopt);
+    EXPECT_EQ(watch.best().core_to_core_latency_seconds, std::nullopt);
   }
   ASSERT_TRUE(watch.read());
-  EXPECT_EQ(watch.best().signal_seconds, 60e-9);
+  EXPECT_EQ(watch.best().core_to_core_latency_seconds, 60e-9);
 }
 
 TEST(CoreWatch, DoesNotTakeThreadsThatComeTogetherWithinAReadingForNear) {
   CoreWatch watch(readings({{100, 60e-9}, {100, 25e-9}, {50, 25e-9}, {100, 60e-9}}), rate(100), 0);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(watch.read());
-  EXPECT_EQ(watch.best().signal_seconds, 60e-9);
+  EXPECT_EQ(watch.best().core_to_core_latency_seconds, 60e-9);
 }
 
 TEST(CoreWatch, ComparesWithWhatIsKnownFromElsewhere) {
@@ -83,7 +83,7 @@ TEST(CoreWatch, WaitsUntilTheThreadsHaveCoresOfTheirOwn) {
 TEST(CoreWatch, WaitsUntilTheThreadsAreNearEachOther) {
   int taken = 0;
   CoreWatch watch(readings({signal(150e-9), signal(160e-9), signal(26e-9)}, &taken), signal(25e-9), 1000);
-  EXPECT_EQ(watch.wait()->signal_seconds, 26e-9);
+  EXPECT_EQ(watch.wait()->core_to_core_latency_seconds, 26e-9);
   EXPECT_EQ(taken, 3);
 }
 

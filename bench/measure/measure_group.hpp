@@ -3,6 +3,7 @@
 // passed.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -16,11 +17,11 @@
 #include "bench/measure/core_reading.hpp"
 #include "bench/measure/health.hpp"
 #include "bench/record/result.hpp"
-#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
 
-struct MeasureOptions : SamplingRule {
+struct MeasureOptions {
+  SamplingRule sampling;
   CacheState cache = CacheState::cold;
   uint64_t seed = 1;                  // of the data and of the interleaving
   int64_t warmup_runs = 3;            // at least (one less where a run takes over 50 ms), and
@@ -52,7 +53,8 @@ struct MeasureCandidate {
 struct MeasureResult {
   Measurement time;
   Health health;
-  std::string error;  // what() of an exception that ended this candidate; `time` holds the samples before it
+  std::exception_ptr
+      failure;  // what ended this candidate, null for nothing; `time` holds the samples before it
 };
 
 // What is being done right now, for the progress line and for blame when the process dies: candidate index.

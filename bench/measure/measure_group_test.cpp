@@ -39,7 +39,7 @@ TEST(MeasureGroup, StopsAtTheFewestSamplesWhenTimesAreEqual) {
   EXPECT_EQ(result.time.inference, std::nullopt);
   EXPECT_EQ(result.time.kernel, std::nullopt);
   EXPECT_EQ(result.time.repeat, std::nullopt);
-  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.failure, nullptr);
 }
 
 TEST(MeasureGroup, TakesTheThreeTotalsApart) {
@@ -74,7 +74,7 @@ TEST(MeasureGroup, RotatesCopiesAsTheCacheStateSays) {
     Bench bench;
     bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
     bench.options.cache = cache;
-    bench.options.min_samples = 3;
+    bench.options.sampling.min_samples = 3;
     ScriptedPlan plan;
     plan.product = 0x1p-13;  // nine iterations a sample
     const Measurement time = bench.measure({&plan}).results.at(0).time;
@@ -146,8 +146,8 @@ TEST(MeasureGroup, TakesThrottledSamplesAgain) {
 TEST(MeasureGroup, EndsOnADeviceThatStaysThrottledAndMarksTheRow) {
   Bench bench;
   bench.options.clock_mhz = clock_that_drops(15, 1'000'000);
-  bench.options.max_samples = 10;
-  bench.options.min_samples = 3;  // so that the low readings do not become the usual ones
+  bench.options.sampling.max_samples = 10;
+  bench.options.sampling.min_samples = 3;  // so that the low readings do not become the usual ones
   ScriptedPlan plan;
   const MeasureResult result = bench.measure({&plan}).results.at(0);
   EXPECT_EQ(result.health.discarded_samples, 3);
@@ -186,7 +186,7 @@ TEST(MeasureGroup, TakesSamplesOnBadlyPlacedThreadsAgain) {
     const MeasureResult result = bench.measure({&plan}).results.at(0);
     EXPECT_EQ(result.health.discarded_samples, 2);
     EXPECT_EQ(result.health.core_share, 1);
-    EXPECT_EQ(result.health.signal_seconds, 25e-9);
+    EXPECT_EQ(result.health.core_to_core_latency_seconds, 25e-9);
     EXPECT_FALSE(result.health.throttled);
     EXPECT_EQ(result.time.full.samples.size(), 10);
     EXPECT_EQ(plan.runs, 3 + 10 + 2);
@@ -213,7 +213,7 @@ TEST(MeasureGroup, MarksTheRowWhoseThreadsStayBadlyPlaced) {
     ScriptedPlan plan;
     const MeasureResult result = bench.measure({&plan}).results.at(0);
     EXPECT_DOUBLE_EQ(result.health.core_share.value(), bad.multiply_add_rate / 1e11);
-    EXPECT_EQ(result.health.signal_seconds, bad.signal_seconds);
+    EXPECT_EQ(result.health.core_to_core_latency_seconds, bad.core_to_core_latency_seconds);
     EXPECT_TRUE(result.health.throttled);
     EXPECT_EQ(result.health.discarded_samples, 10) << "as many as the fewest samples, then they are kept";
     EXPECT_GE(result.time.full.samples.size(), 10);
@@ -226,7 +226,7 @@ TEST(MeasureGroup, WatchesNoCoresWhereNobodyReadsThem) {
   ScriptedPlan plan;
   const MeasureResult result = bench.measure({&plan}).results.at(0);
   EXPECT_EQ(result.health.core_share, std::nullopt);
-  EXPECT_EQ(result.health.signal_seconds, std::nullopt);
+  EXPECT_EQ(result.health.core_to_core_latency_seconds, std::nullopt);
   EXPECT_FALSE(result.health.throttled);
 }
 
@@ -240,7 +240,7 @@ TEST(MeasureGroup, GoesOnForNoisyCandidatesOnly) {
     }
   } noisy;
   Bench bench;
-  bench.options.max_samples = 40;
+  bench.options.sampling.max_samples = 40;
   ScriptedPlan quiet;
   const MeasureCandidate candidates[] = {{"noisy", &noisy, &bench.workspace},
                                          {"quiet", &quiet, &bench.workspace}};
@@ -254,7 +254,7 @@ TEST(MeasureGroup, GoesOnForNoisyCandidatesOnly) {
 
 TEST(MeasureGroup, TakesASecondSeriesForTheNoiseFloor) {
   Bench bench;
-  bench.options.repeat = true;
+  bench.options.sampling.repeat = true;
   ScriptedPlan plan;
   const Measurement time = bench.measure({&plan}).results.at(0).time;
   ASSERT_TRUE(time.repeat);
@@ -270,7 +270,7 @@ TEST(MeasureGroup, EndsAtTheTimeLimitWithASample) {
     }
   } slow;
   Bench bench;
-  bench.options.time_limit_seconds = 0.01;
+  bench.options.sampling.time_limit_seconds = 0.01;
   const MeasureCandidate candidate{"slow", &slow, &bench.workspace};
   const Measurement time =
       measure_group(bench.problem, {&candidate, 1}, bench.device, bench.queue, bench.options, nullptr)
@@ -281,17 +281,26 @@ TEST(MeasureGroup, EndsAtTheTimeLimitWithASample) {
   EXPECT_EQ(time.full.samples.size(), 1);
 }
 
+std::string error_of(const MeasureResult& result) {
+  if (!result.failure) return "";
+  try {
+    std::rethrow_exception(result.failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 TEST(MeasureGroup, KeepsOneFailureToItsCandidate) {
   for (int fails_at : {1, 6}) {
     Bench bench;
     ScriptedPlan good, bad;
     bad.fails_at = fails_at;
     const auto results = bench.measure({&bad, &good}).results;
-    EXPECT_EQ(results[0].error, "planted failure");
+    EXPECT_EQ(error_of(results[0]), "planted failure");
     EXPECT_EQ(results[0].time.stop_reason, "failed");
     EXPECT_EQ(bad.runs, fails_at) << "no run after the failure";
     EXPECT_EQ(results[0].time.full.samples.size(), fails_at == 1 ? 0 : 2) << "the samples before it";
-    EXPECT_EQ(results[1].error, "");
+    EXPECT_EQ(error_of(results[1]), "");
     EXPECT_EQ(results[1].time.full.samples.size(), 10);
   }
 }
@@ -313,7 +322,7 @@ TEST(MeasureGroup, RecordsHealth) {
 
 TEST(MeasureGroup, KeepsGoogleBenchmarksReport) {
   Bench bench;
-  bench.options.repeat = true;
+  bench.options.sampling.repeat = true;
   bench.options.circumstances = "threads=2 cache=hot";
   ScriptedPlan a, b;
   b.layout = 1.0 / 1024;

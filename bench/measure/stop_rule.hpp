@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "bench/record/sampling_rule.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

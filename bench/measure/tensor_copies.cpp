@@ -3,16 +3,16 @@
 #include <algorithm>
 
 #include "bench/core/random.hpp"
+#include "bench/core/rounding.hpp"
 #include "bench/device/values.hpp"
 
 namespace convscope {
 namespace {
 
-// Each copy of a tensor is aligned as one that a user allocates on a GPU, and as those that verification ran
-// on.
+// Aligns each copy as an allocation on a GPU is, and as the tensors of verification are.
 size_t padded(int64_t bytes) {
-  constexpr size_t alignment = 256;
-  return (static_cast<size_t>(bytes) + alignment - 1) / alignment * alignment;
+  constexpr int64_t alignment = 256;
+  return static_cast<size_t>(round_up(bytes, alignment));
 }
 
 Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t count, uint64_t seed) {
@@ -32,7 +32,7 @@ Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t 
 }  // namespace
 
 int64_t cold_copies(int64_t bytes, const DeviceInfo& device) {
-  const int64_t wanted = std::max<int64_t>(2, (2 * device.llc_bytes + bytes - 1) / bytes);
+  const int64_t wanted = std::max<int64_t>(2, ceil_div(2 * device.llc_bytes, bytes));
   return std::max<int64_t>(1, std::min(wanted, device.memory_bytes / 4 / bytes));
 }
 

@@ -33,7 +33,7 @@ std::vector<ShippedProblem> shipped_problems(DeviceKind device) {
             problem.batch = batch;
             problem.layout = layout;
             problem.pass = pass;
-            if (!defect(problem) && seen.insert(to_line(problem)).second)
+            if (!validate(problem) && seen.insert(to_line(problem)).second)
               all.push_back({suite.name + " " + layer.name, problem});
           }
     }

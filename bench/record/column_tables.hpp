@@ -16,6 +16,7 @@ std::span<const Column> case_columns();
 std::span<const Column> time_columns();
 std::span<const Column> work_columns();
 std::span<const Column> answer_columns();
+std::span<const Column> ranking_columns();
 
 using R = ResultRecord;  // named in every row of the tables
 

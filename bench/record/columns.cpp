@@ -11,7 +11,7 @@ namespace convscope {
 std::span<const Column> columns() {
   static const std::vector<Column> all = [] {
     std::vector<Column> joined;
-    for (auto part : {case_columns(), time_columns(), work_columns(), answer_columns()})
+    for (auto part : {case_columns(), time_columns(), work_columns(), answer_columns(), ranking_columns()})
       joined.insert(joined.end(), part.begin(), part.end());
     return joined;
   }();

@@ -129,7 +129,10 @@ std::span<const Column> time_columns() {
        [](const R& r) { return known(r.health.core_share); }},
       {"signal_ns", "ns",
        "Median over the samples of the time a cache line takes from one thread to the next.",
-       [](const R& r) { return r.health.signal_seconds ? known(1e9 * *r.health.signal_seconds) : Cell{}; }},
+       [](const R& r) {
+         return r.health.core_to_core_latency_seconds ? known(1e9 * *r.health.core_to_core_latency_seconds)
+                                                      : Cell{};
+       }},
       {"power_watts", "W", "Median power of a GPU over the samples, where it can be read.",
        [](const R& r) { return known(r.health.power_watts); }},
       {"temperature_celsius", "C", "Highest temperature of a GPU over the samples, where it can be read.",

@@ -124,7 +124,7 @@ void fields(Visitor& field, Is<Health> auto& health) {
   field("load_after", health.load_after);
   field("clock_mhz", health.clock_mhz);
   field.added("core_share", health.core_share);
-  field.added("signal_seconds", health.signal_seconds);
+  field.added("signal_seconds", health.core_to_core_latency_seconds);
   field.added("power_watts", health.power_watts);
   field.added("temperature_celsius", health.temperature_celsius);
   field.added("throttle_reasons", health.throttle_reasons);
@@ -142,7 +142,7 @@ void fields(Visitor& field, Is<Ceilings> auto& ceilings) {
   field("copy_bytes", ceilings.copy_bytes);
   field("read_bytes", ceilings.read_bytes);
   field("cache_read_bytes", ceilings.cache_read_bytes);
-  field.added("signal_seconds", ceilings.signal_seconds);
+  field.added("signal_seconds", ceilings.core_to_core_latency_seconds);
   field.added("tf32_flops", ceilings.tf32_flops);
   field.added("bf16_flops", ceilings.bf16_flops);
   field.added("fp16_flops", ceilings.fp16_flops);
@@ -172,6 +172,18 @@ void fields(Visitor& field, Is<SamplingRule> auto& rule) {
   field("confidence_width", rule.confidence_width);
   field("repeat", rule.repeat);
   field.added("stage_limit_seconds", rule.stage_limit_seconds);
+}
+
+template <typename Visitor>
+void fields(Visitor& field, Is<Ranking> auto& ranking) {
+  field("contest", ranking.contest);
+  field("rank", ranking.rank);
+  field("in_doubt", ranking.in_doubt);
+  field("standing", ranking.standing);
+  field("is_baseline", ranking.is_baseline);
+  field("on_front", ranking.on_front);
+  field("over_winner", ranking.over_winner);
+  field("speed_up", ranking.speed_up);
 }
 
 template <typename Visitor>

@@ -1,7 +1,10 @@
 #include "bench/record/record_json.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -93,18 +96,17 @@ void decode(const Json& json, bool& value, const std::string& place) {
   value = json.get<bool>();
 }
 void decode(const Json& json, double& value, const std::string& place) {
-  if (!json.is_number() && !json.is_null()) foreign(json, place, "a number or null");
+  const bool fits = json.is_null() || (json.is_number() && json.get<double>() >= 0);
+  if (!fits) foreign(json, place, "a number from 0 or null");
   value = json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 template <std::integral T>
 void decode(const Json& json, T& value, const std::string& place) {
-  const bool fits = json.is_number_unsigned()  ? std::in_range<T>(json.get<uint64_t>())
-                    : json.is_number_integer() ? std::in_range<T>(json.get<int64_t>())
-                                               : false;
+  // One that is made in the program may be signed in memory and positive.
+  const bool fits = json.is_number_integer() && (json.is_number_unsigned() || json.get<int64_t>() >= 0) &&
+                    std::in_range<T>(json.get<uint64_t>());
   if (!fits)
-    foreign(json, place,
-            "a whole number from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
-                std::to_string(std::numeric_limits<T>::max()));
+    foreign(json, place, "a whole number from 0 to " + std::to_string(std::numeric_limits<T>::max()));
   value = json.get<T>();
 }
 void decode(const Json& json, ConvProblem& problem, const std::string& place) {
@@ -167,6 +169,28 @@ void decode(const Json& json, std::array<std::optional<double>, kPhaseCount>& ph
   }
 }
 
+// No time, size or count of operations is below 0; one that is, is no measurement and must not win.
+bool is_amount(std::string_view key) {
+  return key.ends_with("seconds") || key.ends_with("bytes") || key.ends_with("flops") || key == "n";
+}
+template <typename T>
+bool has_negative(const T& value) {
+  if constexpr (std::is_arithmetic_v<T> && std::is_signed_v<T>)
+    return value < 0;
+  else
+    return false;
+}
+template <typename T>
+bool has_negative(const std::optional<T>& value) {
+  return value && has_negative(*value);
+}
+bool has_negative(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double value) { return value < 0; });
+}
+bool has_negative(const std::array<std::optional<double>, kPhaseCount>& phases) {
+  return std::any_of(phases.begin(), phases.end(), [](const auto& phase) { return phase && *phase < 0; });
+}
+
 struct Reader {
   const Json& object;
   const std::string& place;
@@ -176,6 +200,7 @@ struct Reader {
     const auto found = object.find(key);
     if (found == object.end()) throw UsageError("result record, at " + inner + ": missing");
     decode(*found, value, inner);
+    if (is_amount(key) && has_negative(value)) foreign(*found, inner, "nothing below 0");
   }
   // Keeps its initial value where it is missing.
   template <typename T>
@@ -189,6 +214,11 @@ void decode_object(const Json& json, T& part, const std::string& place) {
   if (!json.is_object()) foreign(json, place, "an object");
   Reader reader{json, place};
   fields(reader, part);
+  if constexpr (std::same_as<T, LibraryAnswer>) {
+    const auto offers = static_cast<int64_t>(part.offers.size());
+    if (part.chosen && *part.chosen >= offers)
+      foreign(*part.chosen, place + "/chosen", "null or an index below " + std::to_string(offers));
+  }
 }
 
 template <typename T>
@@ -206,7 +236,9 @@ std::string dump_json(const Json& json, int indent) {
 
 Json to_json(const ResultRecord& record) {
   Json json = encode_object(record);
-  json["rerun"] = rerun_command(record);  // for readers; record_from_json does not need it
+  // For readers; record_from_json reads neither.
+  json["rerun"] = rerun_command(record);
+  if (record.ranking) json["ranking"] = encode(*record.ranking);
   return json;
 }
 ResultRecord record_from_json(const Json& json) {
@@ -241,6 +273,12 @@ Json to_json(const Ceilings& ceilings) {
 }
 Ceilings ceilings_from_json(const Json& json) {
   return decoded<Ceilings>(json);
+}
+Json to_json(const OperationCount& count) {
+  return encode_object(count);
+}
+OperationCount operations_from_json(const Json& json) {
+  return decoded<OperationCount>(json);
 }
 Json to_json(const DeviceInfo& device) {
   return encode_object(device);

@@ -1,5 +1,7 @@
-// ResultRecord as JSON and back, the same in the journal, results.json and between worker and parent. No
-// value is ever NaN: what is not known is null.
+// The one JSON form of a record and its parts: the same in the journal, in results.json and on the pipe
+// between worker and parent. No number is NaN or negative: what is not known is null, and no quantity of a
+// record has a sign. The readers throw UsageError with the field's place where something is missing, of
+// another kind or out of range.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +13,7 @@
 namespace convscope {
 
 nlohmann::ordered_json to_json(const ResultRecord& record);
-ResultRecord record_from_json(const nlohmann::ordered_json& json);  // throws UsageError on a foreign shape
+ResultRecord record_from_json(const nlohmann::ordered_json& json);
 
 // What libraries said when they were asked to choose, without the measuring: problem, algorithm, cap and
 // answer of each record that has one. Tests of the choosing read such files (algorithms/cudnn/recorded).
@@ -23,6 +25,8 @@ nlohmann::ordered_json to_json(const SamplingRule& rule);
 SamplingRule sampling_from_json(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const OperationCount& count);
+OperationCount operations_from_json(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const DeviceInfo& device);
 
 // The text of any JSON of ours: on one line, or indented. Bytes that are not UTF-8 (a library's message, a

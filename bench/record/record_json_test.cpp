@@ -154,6 +154,38 @@ TEST(RecordJson, WritesWhatIsNotANumberAsNull) {
   EXPECT_TRUE(std::isnan(again.time->full.samples[1]));
 }
 
+TEST(RecordJson, RefusesWhatIsBelowZero) {
+  const auto refusal = [](const Json::json_pointer& place, const Json& value) -> std::string {
+    Json json = to_json(complete_record());
+    json[place] = value;
+    try {
+      record_from_json(json);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), -5),
+            "result record, at /time/full/median_seconds: expected nothing below 0, found -5");
+  for (const char* place :
+       {"/time/full/n", "/time/full/samples_seconds/1", "/time/repeat/ci_low_seconds",
+        "/time/phase_seconds/layout", "/time/plan_seconds", "/workspace_bytes", "/operations/product_flops",
+        "/health/signal_seconds", "/key/workspace_cap_bytes"})
+    EXPECT_NE(refusal(Json::json_pointer(place), -1), "") << place;
+  EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), 0), "");
+}
+
+TEST(RecordJson, CarriesItsRankingForReadersOnly) {
+  ResultRecord record = complete_record();
+  EXPECT_FALSE(to_json(record).contains("ranking"));
+  record.ranking.emplace().rank = 3;
+  record.ranking->standing = Standing::throttled;
+  const Json json = to_json(record);
+  EXPECT_EQ(json["ranking"]["rank"], 3);
+  EXPECT_EQ(json["ranking"]["standing"], "throttled");
+  EXPECT_FALSE(record_from_json(json).ranking.has_value());
+}
+
 TEST(RecordJson, PartsRoundTripOnTheirOwn) {
   const ResultRecord record = complete_record();
   EXPECT_EQ(to_json(key_from_json(to_json(record.key))), to_json(record.key));
@@ -185,10 +217,29 @@ TEST(RecordJson, NamesThePlaceOfAForeignShape) {
   EXPECT_THAT(error_of(changed("/note", 3)), HasSubstr("/note: expected text"));
   EXPECT_THAT(error_of(changed("/health/throttled", 0)), HasSubstr("true or false"));
   EXPECT_THAT(error_of(changed("/time/full/samples_seconds/1", "x")),
-              AllOf(HasSubstr("/time/full/samples_seconds/1"), HasSubstr("a number or null")));
+              AllOf(HasSubstr("/time/full/samples_seconds/1"), HasSubstr("a number from 0 or null")));
   EXPECT_THAT(error_of(changed("/time/phase_seconds", Json::array())), HasSubstr("/time/phase_seconds"));
   EXPECT_THAT(error_of(changed("/time/phase_seconds", Json::object())),
               HasSubstr("/time/phase_seconds/prepare"));
+}
+
+TEST(RecordJson, RefusesNumbersOutOfRangeByTheFieldsName) {
+  EXPECT_THAT(error_of(changed("/time/full/median_seconds", -0.001)),
+              AllOf(HasSubstr("/time/full/median_seconds"), HasSubstr("from 0"), HasSubstr("-0.001")));
+  EXPECT_THAT(error_of(changed("/time/full/samples_seconds/0", -1)),
+              HasSubstr("/time/full/samples_seconds/0"));
+  EXPECT_THAT(error_of(changed("/time/phase_seconds/layout", -1e-9)),
+              HasSubstr("/time/phase_seconds/layout"));
+  EXPECT_THAT(error_of(changed("/time/plan_seconds", "NaN")),
+              AllOf(HasSubstr("/time/plan_seconds"), HasSubstr("\"NaN\"")));
+  EXPECT_THAT(error_of(changed("/accuracy/relative_l2", -1)), HasSubstr("/accuracy/relative_l2"));
+  EXPECT_THAT(error_of(changed("/accuracy/checked_outputs", -1)), HasSubstr("/accuracy/checked_outputs"));
+  EXPECT_THAT(error_of(changed("/workspace_bytes", -4)),
+              HasSubstr("/workspace_bytes: expected a whole number"));
+  EXPECT_THAT(error_of(changed("/ceilings/fma_flops", true)), HasSubstr("/ceilings/fma_flops"));
+  EXPECT_THAT(error_of(changed("/answer/chosen", 2)),
+              AllOf(HasSubstr("/answer/chosen"), HasSubstr("below 2"), HasSubstr("found 2")));
+  EXPECT_EQ(error_of(changed("/time/full/median_seconds", 0)), "");
 }
 
 TEST(RecordJson, DumpsBytesThatAreNotText) {

@@ -12,9 +12,22 @@
 #include "bench/core/algorithm_info.hpp"
 #include "bench/core/device_info.hpp"
 #include "bench/core/problem.hpp"
-#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
+
+// How many samples a candidate gets, and how long it may take. The initial values are the documented
+// defaults, written here and nowhere else: configs, tasks, measuring and records all hold one. When a series
+// stops under it is bench/measure/stop_rule.
+struct SamplingRule {
+  double time_limit_seconds = 15;  // per candidate, warm-up included
+  int64_t min_samples = 10;
+  int64_t max_samples = 200;
+  double confidence_width = 0.005;  // stop when the median's 95% interval is within this share of it
+  bool repeat = false;              // --aa: a second series of every candidate
+  double stage_limit_seconds = 0;   // of one stage of one candidate; 0: bench/runner/stage_limits derives it
+
+  bool operator==(const SamplingRule&) const = default;
+};
 
 // Exactly one per candidate. Only `measured` can be best.
 enum class Outcome {
@@ -81,7 +94,7 @@ struct Health {
   // Of a CPU, likewise: the threads' multiply-add rate over the best one, and the time a cache line takes
   // from one to the next.
   std::optional<double> core_share;
-  std::optional<double> signal_seconds;
+  std::optional<double> core_to_core_latency_seconds;
   std::optional<double> power_watts;           // likewise, of a GPU
   std::optional<double> temperature_celsius;   // the highest over the samples, of a GPU
   std::string throttle_reasons;                // all that the driver named while measuring, with commas
@@ -108,7 +121,25 @@ struct CaseKey {
   DeviceId device_id() const { return {device, device_index}; }
 };
 
-// One row. `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
+// How a record stands among the records of its problem and circumstances. The first three have a rank:
+// `throttled` ones behind all others; on a device of virtual time all are. `repeat`: another record of the
+// candidate stands for it; `wrong_repeat`: the candidate is wrong in another.
+enum class Standing { good, virtual_time, throttled, repeat, wrong, wrong_repeat, untimed, refused, failed };
+std::string_view name(Standing);  // as spelled above
+
+// What bench/ranking decides about a record from all records that it is compared with.
+struct Ranking {
+  int64_t contest = 0;           // from 1: which records were ranked together
+  std::optional<int64_t> rank;   // 1 is the winner; null where it cannot win
+  std::optional<bool> in_doubt;  // ranked, and not shown to be slower than the winner
+  Standing standing = Standing::failed;
+  bool is_baseline = false;           // what the others are compared with: the best of a library
+  bool on_front = false;              // nothing beats it in both time and workspace, whatever the cap
+  std::optional<double> over_winner;  // its median over the winner's; of a ranked record
+  std::optional<double> speed_up;     // the baseline's median over its own; of a ranked record
+};
+
+// `note` is the sentence behind `reason`, or a remark (the library's implementation name is in
 // `implementation`, not here).
 struct ResultRecord {
   CaseKey key;
@@ -125,7 +156,13 @@ struct ResultRecord {
   Accuracy accuracy;
   std::optional<Measurement> time;  // kept for wrong rows too
   Health health;
-  Ceilings ceilings;  // of this device and thread count
+  Ceilings ceilings;               // of this device and thread count
+  std::optional<Ranking> ranking;  // written to results.json, never read: the records beside it may differ
 };
+
+// The outcome that follows from a reason; `is_timed` decides where the reason is none.
+Outcome outcome_of(Reason reason, bool is_timed);
+// Sets the outcome, the reason and the note of a record whose `time` is set if it was timed.
+void settle(ResultRecord& record, Reason reason, std::string note);
 
 }  // namespace convscope

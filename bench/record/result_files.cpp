@@ -175,6 +175,8 @@ ResultFile read_results(const std::string& path) {
     return result_file_from_json(Json::parse(is_xz(bytes) ? unpack_xz(bytes) : bytes));
   } catch (const UsageError& error) {
     fail(file, error.what());
+  } catch (const Json::out_of_range& error) {  // 1e999
+    fail(file, std::string("a number that no double holds: ") + error.what());
   } catch (const Json::parse_error& error) {
     fail(file, std::string("not JSON: ") + error.what());
   }

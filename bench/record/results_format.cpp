@@ -68,9 +68,13 @@ ResultRecord complete_record() {
   time.full.samples = {0.5};
   time.inference = time.kernel = time.single = time.repeat = time.full;
   time.phase_seconds.fill(0.5);
-  record.health.clock_mhz = record.health.core_share = record.health.signal_seconds =
+  record.health.clock_mhz = record.health.core_share = record.health.core_to_core_latency_seconds =
       record.health.involuntary_switches = 0.5;
   record.health.power_watts = record.health.temperature_celsius = 0.5;
+  record.ranking.emplace();
+  record.ranking->rank = 1;
+  record.ranking->in_doubt = false;
+  record.ranking->over_winner = record.ranking->speed_up = 0.5;
   return record;
 }
 
@@ -86,6 +90,7 @@ bool may_be_null(const Json::json_pointer& place) {
   ResultRecord timed, few_samples;
   timed.time.emplace();
   timed.answer.emplace().offers.emplace_back();
+  timed.ranking.emplace();
   Measurement& time = few_samples.time.emplace();
   time.full.statistics.ci_low = time.full.statistics.ci_high = std::numeric_limits<double>::quiet_NaN();
   time.inference = time.kernel = time.single = time.repeat = time.full;
@@ -121,7 +126,8 @@ An object: `schema_version` ({}; the program also reads 1, whose records have no
 `environment` (program, libraries, system, device, state, times; `complete`: false where candidates are missing that a
 resumed run would still do; `shard`: the `index` and `count` of `--shard`, where it was given; `resumed`: the
 environments of later parts; of a merged folder `complete` and `merged_from` only), `ceilings` (measured, one entry a thread count) and
-`records`. Times are seconds, sizes bytes, rates per second. A record, which is the same in `journal.jsonl`:
+`records`. Times are seconds, sizes bytes, rates per second. A record, which is the same in `journal.jsonl`
+but for `ranking`, which is known only when all are there:
 
 | field | type |
 |---|---|

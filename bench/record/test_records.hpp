@@ -24,7 +24,14 @@ inline ResultRecord measured(const std::string& algorithm, double seconds) {
   ResultRecord r;
   r.key = {"alexnet",          "conv2", 1, conv2(), algorithm, DeviceKind::cpu, 2, CacheState::cold,
            int64_t{256} << 20, 1};
-  r.algorithm = {algorithm, "direct", "convscope", "", DeviceKind::cpu, "for tests", true, true};
+  r.algorithm = {algorithm,
+                 "direct",
+                 algorithm.starts_with("onednn.") ? "onednn" : "convscope",
+                 "",
+                 DeviceKind::cpu,
+                 "for tests",
+                 true,
+                 true};
   r.device = {DeviceKind::cpu, "Test processor",  "AVX3", 2, 32 << 10, 1 << 20,
               32 << 20,        int64_t{24} << 30, true};
   r.outcome = Outcome::measured;

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/ranking/contest.hpp"
+#include "bench/ranking/standing.hpp"
 #include "bench/record/bound.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
 
 namespace convscope {
@@ -26,24 +27,26 @@ void print_heading(std::ostream& out, const CaseKey& key, const DeviceInfo& devi
   fmt::print(out, "  {}\n", circumstances(key, device));
 }
 
-std::vector<std::string> cells(const ResultRecord& record, std::optional<double> baseline) {
+// The cells of one table row; without a speed-up where there is no baseline.
+std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* baseline) {
   const std::string dash = "-";
-  std::vector<std::string> row{marked_name(record), dash, dash, dash, dash};
+  std::vector<std::string> texts{marked_name(record), dash, dash, dash, dash};
   if (is_timed(record)) {
     const Statistics& s = record.time->full.statistics;
-    row[1] = milliseconds_text(s.median);
+    texts[1] = milliseconds_text(s.median);
     if (std::isfinite(s.ci_low))
-      row[2] = fmt::format("[{}, {}]", milliseconds_text(s.ci_low, s.median),
-                           milliseconds_text(s.ci_high, s.median));
-    row[3] = fmt::format("{:.1f}", record.key.problem.nominal_flops() / s.median / 1e9);
-    if (const auto percent = percent_of_ceiling(record)) row[4] = fmt::format("{:.1f}", *percent);
+      texts[2] = fmt::format("[{}, {}]", milliseconds_text(s.ci_low, s.median),
+                             milliseconds_text(s.ci_high, s.median));
+    texts[3] = fmt::format("{:.1f}", record.key.problem.nominal_flops() / s.median / 1e9);
+    if (const auto percent = percent_of_ceiling(record)) texts[4] = fmt::format("{:.1f}", *percent);
   }
-  row.push_back(bytes_text(static_cast<double>(record.workspace_bytes)));
+  texts.push_back(bytes_text(static_cast<double>(record.workspace_bytes)));
   const auto& error = record.accuracy.relative_l2;
-  row.push_back(error ? fmt::format("{:.1e}", *error) : dash);
-  const bool compared = baseline && is_timed(record);
-  row.push_back(compared ? fmt::format("{:.2f}x", *baseline / median_seconds(record)) : dash);
-  return row;
+  texts.push_back(error ? fmt::format("{:.1e}", *error) : dash);
+  const bool compared = baseline != nullptr && is_timed(record);
+  texts.push_back(compared ? fmt::format("{:.2f}x", median_seconds(*baseline) / median_seconds(record))
+                           : dash);
+  return texts;
 }
 
 // One line a distinct refusal: the algorithms that share it, its code and sentence.
@@ -65,59 +68,60 @@ void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& re
   }
 }
 
-// Names the good rows whose time deserves a doubt.
-void print_doubts(std::ostream& out, const std::vector<const ResultRecord*>& timed) {
+// Names the ranked records whose time deserves a doubt.
+void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
   std::vector<std::string> throttled, unconverged;
-  for (const ResultRecord* record : timed) {
-    if (record->health.throttled) throttled.push_back(record->key.algorithm);
-    const std::string& stop = record->time->stop_reason;
-    if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(record->key.algorithm);
+  for (const Entry& entry : ranked) {
+    const ResultRecord& record = *entry.record;
+    if (is_suspect(record)) throttled.push_back(record.key.algorithm);
+    const std::string& stop = record.time->stop_reason;
+    if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(record.key.algorithm);
   }
   if (!throttled.empty()) fmt::print(out, "  throttled while measured: {}\n", comma_list(throttled));
   if (!unconverged.empty())
     fmt::print(out, "  stopped before converging: {}\n", comma_list(shortened(unconverged)));
 }
 
+void print_contest(std::ostream& out, const Contest& contest, bool coloured) {
+  print_heading(out, contest.key(), contest.first().device, coloured);
+  const ResultRecord* baseline = contest.baseline();
+  TextTable table({"<algorithm", ">median ms", ">95% interval", ">nominal GFLOP/s", ">% ceiling",
+                   ">workspace", ">error", ">vs " + baseline_name(baseline)});
+  std::vector<const ResultRecord*> refused;
+  bool doubts = false, verified = false;
+  for (const Entry& entry : contest.ranked) {
+    const bool is_winner = entry.record == contest.winner();
+    const bool is_doubtful = !is_winner && is_in_doubt(*entry.record, *contest.winner());
+    doubts = doubts || is_doubtful;
+    table.add(cells(*entry.record, baseline),
+              is_winner     ? '*'
+              : is_doubtful ? '~'
+                            : ' ',
+              is_winner ? colour::good : colour::none);
+  }
+  for (const ResultRecord* record : contest.without_time) {
+    const bool is_verified = standing_of(*record) == Standing::untimed;
+    verified = verified || is_verified;
+    if (is_verified)
+      table.add(cells(*record, nullptr));
+    else
+      refused.push_back(record);
+  }
+  for (const ResultRecord* record : contest.wrong) table.add(cells(*record, nullptr), '!', colour::bad);
+  if (!table.empty()) table.print(out, coloured);
+  if (contest.ranked.empty() && !verified) out << "  no correct record\n";
+
+  if (doubts) out << "  ~ its interval overlaps that of *: not shown to be slower\n";
+  print_doubts(out, contest.ranked);
+  print_reasons(out, contest.wrong, coloured ? colour::bad : colour::none);
+  print_reasons(out, refused, coloured ? colour::quiet : colour::none);
+  out << '\n';
+}
+
 }  // namespace
 
 void print_group(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style) {
-  if (records.empty()) return;
-  print_heading(out, records[0].key, records[0].device, style.colour);
-
-  std::vector<const ResultRecord*> good, untimed, wrong, refused;
-  for (const ResultRecord& record : records) {
-    if (can_win(record))
-      good.push_back(&record);
-    else if (record.outcome == Outcome::measured || record.outcome == Outcome::verified_only)
-      untimed.push_back(&record);
-    else if (record.outcome == Outcome::wrong)
-      wrong.push_back(&record);
-    else
-      refused.push_back(&record);
-  }
-  std::stable_sort(good.begin(), good.end(), ranks_before);
-
-  TextTable table({"<algorithm", ">median ms", ">95% interval", ">nominal GFLOP/s", ">% ceiling",
-                   ">workspace", ">error", ">vs onednn"});
-  const auto baseline = baseline_seconds(good);
-  bool ties = false;
-  for (const ResultRecord* record : good) {
-    const bool best = record == good.front();
-    const bool tie =
-        !best && is_tie(*record, *good.front()) && record->health.throttled == good.front()->health.throttled;
-    ties = ties || tie;
-    table.add(cells(*record, baseline), best ? '*' : tie ? '~' : ' ', best ? colour::good : colour::none);
-  }
-  for (const ResultRecord* record : untimed) table.add(cells(*record, std::nullopt));
-  for (const ResultRecord* record : wrong) table.add(cells(*record, std::nullopt), '!', colour::bad);
-  if (!table.empty()) table.print(out, style.colour);
-  if (good.empty() && untimed.empty()) out << "  no correct row\n";
-
-  if (ties) out << "  ~ its interval overlaps that of *: not shown to be slower\n";
-  print_doubts(out, good);
-  print_reasons(out, wrong, style.colour ? colour::bad : colour::none);
-  print_reasons(out, refused, style.colour ? colour::quiet : colour::none);
-  out << '\n';
+  for (const Contest& contest : contests(records)) print_contest(out, contest, style.colour);
 }
 
 }  // namespace convscope

@@ -12,14 +12,14 @@ struct ConsoleStyle {
   bool colour = false;
 };
 
-// All records of one group: measured ones fastest first with the winner marked, wrong ones, then refusals
-// with their reason. Columns: algorithm, median and its interval, GFLOP/s (nominal), percent of the measured
-// ceiling, workspace, error, speed against the baseline (the fastest correct onednn.*; a dash when there is
-// none).
+// A table for each contest of the records, of which a group has one: ranked ones with the winner marked,
+// wrong ones, then refusals with their reason. Columns: algorithm, median and its interval, GFLOP/s
+// (nominal), percent of the measured ceiling, workspace, error, speed against the contest's baseline (a dash
+// when there is none).
 void print_group(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style);
 
 // Per network, device, pass, batch, math, layout, threads, cache and cap: the sum over layers by count of the
-// best row and of each single algorithm that covers every layer.
+// best record and of each single algorithm that covers every layer.
 void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style);
 
 }  // namespace convscope

@@ -81,7 +81,7 @@ TEST(PrintGroup, SortsByMedianAndMarksTheWinner) {
   EXPECT_THAT(line_with(text, "slow.cpu"), HasSubstr("0.50x"));
 }
 
-TEST(PrintGroup, MarksRowsThatAreNotShownToBeSlower) {
+TEST(PrintGroup, MarksRecordsThatAreNotShownToBeSlower) {
   // Intervals reach 10% to either side: [90, 110], [103.5, 126.5] and [112.5, 137.5].
   const std::string text =
       group({measured("b.cpu", 0.1), measured("c.cpu", 0.125), measured("d.cpu", 0.115)});
@@ -101,7 +101,7 @@ TEST(PrintGroup, ShowsADashForAnIntervalOfTooFewSamples) {
   EXPECT_EQ(line_with(text, "b.cpu")[0], ' ');
 }
 
-TEST(PrintGroup, NeverLetsAThrottledRowWinUnlessAllAre) {
+TEST(PrintGroup, NeverLetsAThrottledRecordWinUnlessAllAre) {
   ResultRecord throttled = measured("a.cpu", 0.1);
   throttled.health.throttled = true;
   const std::string text = group({throttled, measured("b.cpu", 0.105)});
@@ -118,7 +118,7 @@ TEST(PrintGroup, PrefersABaselineThatWasNotThrottled) {
   EXPECT_THAT(line_with(text, "b.cpu"), HasSubstr("2.00x"));
 }
 
-TEST(PrintGroup, NeverLetsAWrongRowWinNorBeTheBaseline) {
+TEST(PrintGroup, NeverLetsAWrongRecordWinNorBeTheBaseline) {
   const std::string text =
       group({wrong("onednn.gemm.cpu", 0.01), measured("direct.cpu", 0.2), measured("onednn.auto.cpu", 0.4)});
   EXPECT_THAT(line_with(text, "* "), HasSubstr("direct.cpu"));
@@ -144,20 +144,21 @@ TEST(PrintGroup, PutsRefusalsWithTheSameSentenceOnOneLine) {
 }
 
 TEST(PrintGroup, SaysWhenNothingIsCorrect) {
-  EXPECT_THAT(group({wrong("direct.cpu", 0.1)}), AllOf(HasSubstr("no correct row"), Not(HasSubstr("\n* "))));
+  EXPECT_THAT(group({wrong("direct.cpu", 0.1)}),
+              AllOf(HasSubstr("no correct record"), Not(HasSubstr("\n* "))));
   EXPECT_THAT(group({refused("a.cpu", Outcome::timeout, Reason::timeout, "")}),
-              AllOf(HasSubstr("no correct row"), HasSubstr("a.cpu: timeout\n")));
+              AllOf(HasSubstr("no correct record"), HasSubstr("a.cpu: timeout\n")));
   EXPECT_EQ(group({}), "");
 }
 
-TEST(PrintGroup, ShowsVerifiedRowsWithoutATime) {
+TEST(PrintGroup, ShowsVerifiedRecordsWithoutATime) {
   ResultRecord record = measured("direct.emulator", 0.1);
   record.outcome = Outcome::verified_only;
   record.time.reset();
   EXPECT_EQ(line_with(group({record}), "direct.emulator"), " direct.emulator - - - - 3.0 MiB 1.2e-06 -");
 }
 
-TEST(PrintGroup, NamesRowsWhoseTimeIsDoubtful) {
+TEST(PrintGroup, NamesRecordsWhoseTimeIsDoubtful) {
   ResultRecord hurried = measured("a.cpu", 0.1), hot = measured("b.cpu", 0.2);
   hurried.time->stop_reason = "time_limit";
   hot.health.throttled = true;
@@ -186,7 +187,7 @@ TEST(PrintGroup, ColoursOnlyWhenAsked) {
   EXPECT_NE(group(records, true).find("\033[1;32m* direct.cpu"), std::string::npos);
 }
 
-TEST(PrintRollUp, AddsTheBestRowsByCount) {
+TEST(PrintRollUp, AddsTheBestRecordsByCount) {
   const std::string text = roll_up({in_layer(measured("direct.cpu", 0.1), "conv2", 3),
                                     in_layer(measured("onednn.auto.cpu", 0.2), "conv2", 3),
                                     in_layer(measured("direct.cpu", 0.4), "conv3"),
@@ -210,26 +211,26 @@ TEST(PrintRollUp, ListsOnlyAlgorithmsThatCoverEveryLayer) {
   EXPECT_EQ(line_with(sums, "best onednn"), "");
 }
 
-TEST(PrintRollUp, SaysWhichLayersHaveNoMeasuredRow) {
+TEST(PrintRollUp, SaysWhichLayersHaveNoMeasuredRecord) {
   const std::string text = roll_up(
       {in_layer(measured("a.cpu", 0.1), "conv2"), in_layer(wrong("a.cpu", 0.1), "conv3"),
        in_layer(refused("a.cpu", Outcome::unsupported, Reason::unsupported_size, "too small"), "conv4")});
-  EXPECT_THAT(text, HasSubstr("no correct measured row, so not in the sums: conv3, conv4\n"));
-  EXPECT_THAT(text, HasSubstr("no single algorithm has a correct row for every layer"));
+  EXPECT_THAT(text, HasSubstr("no correct measured record, so not in the sums: conv3, conv4\n"));
+  EXPECT_THAT(text, HasSubstr("no single algorithm has a correct record for every layer"));
   EXPECT_EQ(line_with(text, "best of each layer"), "* best of each layer 100.0 143.3 -");
 }
 
-TEST(PrintRollUp, MarksThrottledRowsAndTakesOthersForTheBest) {
+TEST(PrintRollUp, MarksThrottledRecordsAndTakesOthersForTheBest) {
   ResultRecord throttled = in_layer(measured("a.cpu", 0.1), "conv2");
   throttled.health.throttled = true;
   const std::string text = roll_up(
       {throttled, in_layer(measured("b.cpu", 0.2), "conv2"), in_layer(measured("a.cpu", 0.3), "conv3")});
   EXPECT_THAT(line_with(text, " conv2"), ::testing::StartsWith(" conv2 1 b.cpu 200.0"));
   EXPECT_THAT(line_with(text, "best of each layer"), ::testing::StartsWith("* best of each layer 500.0"));
-  EXPECT_THAT(text, HasSubstr("  a.cpu (throttled rows in it)  400.0"));
+  EXPECT_THAT(text, HasSubstr("  a.cpu (throttled records in it)  400.0"));
   const std::string alone = roll_up({throttled, in_layer(measured("a.cpu", 0.3), "conv3")});
   EXPECT_THAT(line_with(alone, " conv2"), HasSubstr("a.cpu (throttled)"));
-  EXPECT_THAT(line_with(alone, "best of each"), HasSubstr("best of each layer (throttled rows in it)"));
+  EXPECT_THAT(line_with(alone, "best of each"), HasSubstr("best of each layer (throttled records in it)"));
 }
 
 TEST(PrintRollUp, AddsUpThePassesToo) {

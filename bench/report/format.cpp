@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "bench/ranking/standing.hpp"
+
 namespace convscope {
 namespace {
 
@@ -80,6 +82,28 @@ std::string problem_words(const ConvProblem& p) {
   if (p.dilation != Extent2{1, 1}) words += " dilation " + extent_text(p.dilation);
   if (p.groups != 1) words += fmt::format(" groups {}", p.groups);
   return words;
+}
+
+std::string device_text(const CaseKey& key, const DeviceInfo& device) {
+  if (device.name.empty()) return name(key.device_id());
+  return key.device_index == 0 ? device.name : fmt::format("{} ({})", device.name, name(key.device_id()));
+}
+
+std::string circumstances(const CaseKey& key, const DeviceInfo& device) {
+  const std::string cap = key.workspace_cap
+                              ? "workspace up to " + bytes_text(static_cast<double>(*key.workspace_cap))
+                              : "any workspace";
+  return fmt::format("{} {}, {} thread{}, {} cache, {}, {}", name(key.problem.math), name(key.problem.layout),
+                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), cap,
+                     device_text(key, device));
+}
+
+std::string marked_name(const ResultRecord& record) {
+  return record.key.algorithm + (is_suspect(record) ? " (throttled)" : "");
+}
+
+std::string baseline_name(const ResultRecord* baseline) {
+  return baseline == nullptr ? "onednn" : baseline->algorithm.provider;
 }
 
 std::string comma_list(const std::vector<std::string>& words) {

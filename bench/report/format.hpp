@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/core/problem.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 
@@ -23,6 +23,17 @@ std::string duration_text(double seconds);
 
 // Batch, channels, image, filter; then stride, pad, dilation and groups where they are not 1, 0, 1 and 1.
 std::string problem_words(const ConvProblem& problem);
+
+// The device's own name, and where it is not the first of its kind which one: "<processor> (cuda:1)".
+std::string device_text(const CaseKey& key, const DeviceInfo& device);
+
+// "fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, <processor>"
+std::string circumstances(const CaseKey& key, const DeviceInfo& device);
+
+// The algorithm's id, with a word behind it where the record was throttled.
+std::string marked_name(const ResultRecord& record);
+// What a column against this baseline is called: its library, "onednn" where there is no baseline.
+std::string baseline_name(const ResultRecord* baseline);
 
 // "a, b, c"
 std::string comma_list(const std::vector<std::string>& words);

@@ -13,8 +13,8 @@
 
 namespace convscope {
 
-// `common.algorithm` is empty. Every algorithm that matches the globs on the group's device is listed, those
-// that will refuse too: a refusal is a row.
+// `common.algorithm` is empty. Lists every algorithm that matches the globs on the group's device, those that
+// will refuse included: a refusal is a record.
 struct Group {
   CaseKey common;
   std::vector<std::string> algorithms;
@@ -27,8 +27,8 @@ std::string candidate_key(const CaseKey& key);
 
 // In config order: layer, pass, device, then batch, math, layout, threads, cache, cap. Threads are resolved:
 // 0 becomes the device's cores; other devices than the CPU have 1. A suite that names no device runs on the
-// first of each kind that is there, but the emulator, whose time means nothing. Throws
-// UsageError when a glob matches no algorithm, a device is not there, a layer's tensors do not fit the
+// first present device of each kind except the emulator, whose time means nothing. Throws
+// UsageError when a glob matches no algorithm, a device is missing, a layer's tensors do not fit the
 // device's memory, there are fewer cores than threads, or nothing is left to run.
 std::vector<Group> expand(const Suite& suite, const Registry& registry, const DeviceList& devices);
 

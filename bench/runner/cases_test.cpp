@@ -35,7 +35,6 @@ class NamedAlgorithm final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }
-  std::optional<OperationCount> operations(const ConvProblem&) const override { return {}; }
 
  private:
   AlgorithmInfo info_;

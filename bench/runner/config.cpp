@@ -9,6 +9,7 @@
 #include "bench/core/error.hpp"
 #include "bench/runner/config_file.hpp"
 #include "bench/runner/config_value.hpp"
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -152,6 +153,12 @@ nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
 
 }  // namespace
 
+std::map<DeviceKind, std::vector<int64_t>> default_batches() {
+  std::map<DeviceKind, std::vector<int64_t>> batches;
+  for (DeviceKind kind : kDeviceKinds) batches[kind] = {traits(kind).default_batch};
+  return batches;
+}
+
 Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   constexpr std::array<std::string_view, 2> required{"name", "layers"};
   const ConfigValue top(json, file);
@@ -190,7 +197,7 @@ void check_suite(const Suite& suite) {
     for (int64_t batch : batches_of(suite.layers[i], suite)) {
       ConvProblem problem = suite.layers[i].shape;
       problem.batch = batch;
-      if (const auto fault = defect(problem))
+      if (const auto fault = validate(problem))
         throw UsageError(fmt::format("{}: at /layers/{}: layer \"{}\" at batch {}: {}", suite.file, i,
                                      suite.layers[i].name, batch, *fault));
     }

@@ -1,5 +1,6 @@
-// A suite: what a JSON config (docs/configs.md, configs/schema.json) asks for, checked and with its defaults
-// in. Start at load_suite(). Flags that override a suite are in overrides.hpp, its expansion in cases.hpp.
+// A suite: what a JSON config (docs/configs.md, configs/schema.json) asks for, checked, with its defaults
+// filled in. Start at load_suite(). Flags that override a suite are in overrides.hpp, its expansion in
+// cases.hpp.
 #pragma once
 
 #include <array>
@@ -14,7 +15,6 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/record/result.hpp"
-#include "bench/record/sampling_rule.hpp"
 
 namespace convscope {
 
@@ -34,6 +34,9 @@ struct MeasuringSettings : SamplingRule {
   uint64_t seed = 1;
 };
 
+// One batch size for each kind of device.
+std::map<DeviceKind, std::vector<int64_t>> default_batches();
+
 // The initial values are the defaults of a config that leaves the field out.
 struct Suite {
   std::string name;
@@ -42,8 +45,7 @@ struct Suite {
   // Fields that a flag has replaced, as in "algorithms" -> "--algorithm"; for messages.
   std::map<std::string, std::string, std::less<>> flag_of;
   std::vector<Layer> layers;
-  std::map<DeviceKind, std::vector<int64_t>> batch{
-      {DeviceKind::cpu, {16}}, {DeviceKind::cuda, {256}}, {DeviceKind::emulator, {1}}};
+  std::map<DeviceKind, std::vector<int64_t>> batch = default_batches();
   std::vector<DeviceId> devices;  // empty: the first of each kind present that can be timed
   std::vector<Pass> passes{kPasses.begin(), kPasses.end()};
   std::vector<MathMode> math{MathMode::fp32};

@@ -1,5 +1,5 @@
-// A file's text as JSON, or a UsageError that says where it stops being JSON. Stricter than the JSON library:
-// a key that an object has twice is a fault here. What the values mean is config.hpp's.
+// Reads a file as JSON, or throws a UsageError with the place of the fault. Stricter than the JSON library:
+// an object may not have a key twice. What the values mean is config.hpp's.
 #pragma once
 
 #include <nlohmann/json.hpp>

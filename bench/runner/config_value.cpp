@@ -1,4 +1,4 @@
-// The checks of JSON types and ranges, and how a value is named in a message. See config_value.hpp.
+// Checks of JSON types and ranges, and how a message quotes a value.
 #include "bench/runner/config_value.hpp"
 
 #include <algorithm>

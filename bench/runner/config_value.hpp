@@ -1,6 +1,6 @@
-// ConfigValue: one value of a config together with its place, so that whoever reads it can only get a checked
-// value or a UsageError "FILE: at /layers/2/stride: found ...; allowed is ...". Knows JSON types and ranges,
-// no field.
+// ConfigValue: one value of a config and its place in it. Reading it gives a checked value or throws a
+// UsageError "FILE: at /layers/2/stride: found ...; allowed is ...". It knows JSON types and ranges, no field
+// of a config.
 #pragma once
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
@@ -41,6 +42,28 @@ std::string DeviceList::why_missing(DeviceId id) const {
   if (names.empty()) return fmt::format("{}: this machine has no {} device", name(id), kind);
   return fmt::format("{}: this machine has {} {} device{}: {}", name(id), names.size(), kind,
                      names.size() == 1 ? "" : "s", comma_list(names));
+}
+
+const DeviceTraits& traits(DeviceKind kind) {
+  static constexpr DeviceTraits table[] = {
+      {.default_batch = 16,
+       .flops = 5e10,
+       .bytes = 1e10,
+       .convolution_flops = 1e10,
+       .rates_are_per_thread = true},
+      {.default_batch = 256,
+       .flops = 1e13,
+       .bytes = 3e11,
+       .convolution_flops = 1e13,
+       .rates_are_per_thread = false},
+      {.default_batch = 1,
+       .flops = 1e9,
+       .bytes = 1e9,
+       .convolution_flops = 1e8,
+       .rates_are_per_thread = false},
+  };
+  static_assert(std::size(table) == kDeviceKinds.size());
+  return table[static_cast<size_t>(kind)];
 }
 
 DeviceList find_devices() {

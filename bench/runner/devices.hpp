@@ -1,5 +1,5 @@
-// The devices of this machine: which there are, why others are not, and how one is made. The only place that
-// knows every kind; all others say Device.
+// The kinds of devices, and the devices of this machine: which are present, why others are missing, how one
+// is made. The only place that knows every kind; everything else uses Device.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,16 @@
 #include "bench/record/result.hpp"
 
 namespace convscope {
+
+// What holds of every device of a kind.
+struct DeviceTraits {
+  int64_t default_batch;     // of a config that sets none
+  double flops;              // per second (of a CPU per thread): a low guess where no ceilings are measured
+  double bytes;              // per second: likewise
+  double convolution_flops;  // per second (of a CPU per thread): what --dry-run estimates with
+  bool rates_are_per_thread;
+};
+const DeviceTraits& traits(DeviceKind kind);
 
 struct MissingDevice {
   DeviceKind kind = DeviceKind::cuda;
@@ -25,7 +35,7 @@ struct DeviceList {
   std::string why_missing(DeviceId id) const;
 };
 
-// Takes hold of none of them.
+// Opens none of them.
 DeviceList find_devices();
 // Throws UsageError with the reason where this machine or build does not have it.
 DeviceInfo describe_device(DeviceId id);

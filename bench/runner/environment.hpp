@@ -1,5 +1,5 @@
 // The circumstances of a run, for results.json and `info`: the build, the libraries, the operating system,
-// the processor and its state right now. Not here: ceilings (bench/measure) and the command line
+// the processor and its present state. Not here: ceilings (bench/measure) and the command line
 // (ResultFile::argv).
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace convscope {
 
-// {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" is there where a
-// GPU is. Library versions are those of this build and of the providers in `registry`. What cannot be read is
-// null.
+// {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" exists where a
+// GPU does. Library versions are those of this build and of the providers in `registry`. What cannot be read
+// is null.
 nlohmann::ordered_json describe_environment(const std::vector<DeviceInfo>& devices, const Registry& registry);
 
 // The time now as in 2026-01-31T12:34:56Z.

@@ -19,7 +19,6 @@ class LibraryAlgorithm final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }
-  std::optional<OperationCount> operations(const ConvProblem&) const override { return {}; }
 
  private:
   AlgorithmInfo info_{"somelib.cpu", "library", "somelib", "4.5.6", DeviceKind::cpu, "", false, true};

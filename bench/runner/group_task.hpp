@@ -1,5 +1,5 @@
-// GroupTask: one group and the protocol it is run under, complete enough to be run in another process or, by
-// --resume, on another day. Plain data and its JSON; what is done with it is run_group.
+// GroupTask: one group and its protocol, complete, so that another process or, with --resume, a later run can
+// carry it out. Plain data and its JSON; run_group carries it out.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace convscope {
 
 // How the candidates of a group are measured; cache state, seed and workspace cap are in the group's key.
 struct Protocol : SamplingRule {
-  bool measure = true;  // false: correctness only, rows end as verified_only
+  bool measure = true;  // false: correctness only, records end as verified_only
   bool blocker = true;  // of a GPU's queue: see bench/device/cuda/cuda.hpp
 };
 

@@ -96,19 +96,40 @@ std::string seconds_text(double seconds) {
   return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
 }
 
-// The limits of each candidate of a group.
-using GroupLimits = std::map<std::string, StageLimits>;
+// The limits of each candidate of a group: its problem's, or its plan's once there is one.
+class GroupLimits {
+ public:
+  GroupLimits(const GroupTask& task, const DeviceInfo& device, const Ceilings& ceilings,
+              const std::optional<StageLimits>& given)
+      : task_(task), device_(device), ceilings_(ceilings), given_(given) {
+    for (const std::string& id : task.group.algorithms) set(id, {});
+  }
+  void set(const std::string& algorithm, const OperationCount& planned) {
+    const RunWork work = work_of(task_.group.common.problem, planned);
+    limits_[algorithm] = given_.value_or(stage_limits(task_, work, device_, ceilings_));
+  }
+  const StageLimits& of(const std::string& algorithm) const { return limits_.at(algorithm); }
+
+ private:
+  const GroupTask& task_;
+  const DeviceInfo& device_;
+  const Ceilings& ceilings_;
+  const std::optional<StageLimits>& given_;
+  std::map<std::string, StageLimits> limits_;
+};
 
 // One worker's work on what is left of a group.
 class Attempt {
  public:
-  Attempt(const GroupTask& task, const GroupLimits& limits, GroupSink& sink)
+  Attempt(const GroupTask& task, GroupLimits& limits, GroupSink& sink)
       : left_(task.group.algorithms), limits_(limits), sink_(sink) {}
 
   void handle(const Json& event) {
     const auto kind = event.at("event").get<std::string>();
     if (kind == "begin") {
       begin(event.at("algorithm").get<std::string>(), *stage_from_name(event.at("stage").get<std::string>()));
+    } else if (kind == "planned") {
+      limits_.set(event.at("algorithm").get<std::string>(), operations_from_json(event.at("operations")));
     } else if (kind == "record") {
       const ResultRecord record = record_from_json(event.at("record"));
       std::erase(left_, record.key.algorithm);
@@ -129,7 +150,7 @@ class Attempt {
       late_ = fmt::format("the worker did nothing for {}", seconds_text(kStartLimitSeconds));
       return silence > kStartLimitSeconds;
     }
-    const StageLimit& limit = limits_.at(current_).of(stage_);
+    const StageLimit& limit = limits_.of(current_).of(stage_);
     const double spent = seconds_since(begun_) + (stage_ == Stage::measure ? measured_[current_] : 0);
     if (spent > limit.whole) {
       late_ = fmt::format("no end of {} within {}", name(stage_), seconds_text(limit.whole));
@@ -172,7 +193,7 @@ class Attempt {
   }
 
   std::vector<std::string> left_;
-  const GroupLimits& limits_;
+  GroupLimits& limits_;
   GroupSink& sink_;
   std::string current_;  // the candidate last begun; empty before the first
   Stage stage_ = Stage::plan;
@@ -193,22 +214,12 @@ std::string death_text(const WorkerEnd& end, const std::string& when) {
 }
 
 // A candidate that a SIGKILL ended is a crashed one, whatever it was that sent it: unlike a refusal for want
-// of memory it fails the run.
+// of memory it fails the run. Its reason is the probable one.
 void blame(ResultRecord& record, const Supervised& end, const Attempt& attempt) {
-  if (!attempt.error().empty()) {
-    record.outcome = Outcome::failed;
-    record.reason = Reason::failed;
-    record.note = attempt.error();
-  } else if (end.ending == Ending::timed_out) {
-    record.outcome = Outcome::timeout;
-    record.reason = Reason::timeout;
-    record.note = attempt.late();
-  } else {
-    const bool foreign_kill = end.worker.signal == SIGKILL && !end.worker.lingered;
-    record.outcome = Outcome::crashed;
-    record.reason = foreign_kill ? Reason::out_of_memory : Reason::crashed;
-    record.note = death_text(end.worker, fmt::format("during {}", name(attempt.stage())));
-  }
+  if (!attempt.error().empty()) return settle(record, Reason::failed, attempt.error());
+  if (end.ending == Ending::timed_out) return settle(record, Reason::timeout, attempt.late());
+  settle(record, Reason::crashed, death_text(end.worker, fmt::format("during {}", name(attempt.stage()))));
+  if (end.worker.signal == SIGKILL && !end.worker.lingered) record.reason = Reason::out_of_memory;
 }
 
 // Why a worker began no candidate.
@@ -226,23 +237,13 @@ bool wait_before_retry(double seconds, StopSignal& stop) {
   return !stop.requested();
 }
 
-GroupLimits limits_of(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
-                      const Ceilings& ceilings, const IsolationOptions& options) {
-  GroupLimits limits;
-  for (const std::string& id : task.group.algorithms) {
-    const RunWork work = work_of(*registry.find(id), task.group.common.problem, device);
-    limits[id] = options.limits.value_or(stage_limits(task, work, device, ceilings));
-  }
-  return limits;
-}
-
 }  // namespace
 
 GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
                       const Ceilings& ceilings, const IsolationOptions& options, StopSignal& stop,
                       GroupSink& sink) {
   using Kind = GroupEnd::Kind;
-  const GroupLimits limits = limits_of(task, registry, device, ceilings, options);
+  GroupLimits limits(task, device, ceilings, options.limits);
   GroupTask rest = task;
   std::vector<std::string>& left = rest.group.algorithms;
   for (bool is_retry = false; !left.empty();) {

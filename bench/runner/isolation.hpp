@@ -1,7 +1,9 @@
-// run_isolated(): a group in a worker of its own, and what becomes of it when a candidate crashes, hangs or
-// takes all memory: the last event names the culprit, which becomes a record with that outcome, and the
-// others run again in a fresh worker. A worker that ends before it began any candidate (its device is busy,
-// or gone) is nobody's fault: it is tried once more. The worker's own side is bench/runner/worker.
+// run_isolated(): runs a group in a worker, a child process, and survives what candidates do to it. When one
+// crashes, hangs or takes all memory, the worker's last event names it: it becomes a record with that
+// outcome, and the others run in a fresh worker. A worker that ends before it began a candidate (its device
+// is busy or gone) is no candidate's fault: it is tried once more.
+//
+// What a worker does is bench/runner/worker; how one is started, read and ended is worker_handle.
 #pragma once
 
 #include <optional>
@@ -27,7 +29,7 @@ struct GroupEnd {
   enum class Kind {
     finished,     // every candidate has its record
     stopped,      // `stop` was requested
-    no_worker,    // two workers in a row ended before they began a candidate, as without their device
+    no_worker,    // two consecutive workers ended before they began a candidate, as without their device
     device_lost,  // without isolation: this process cannot use its device any more
   };
   Kind kind = Kind::finished;
@@ -36,14 +38,14 @@ struct GroupEnd {
 };
 
 // Every candidate of the task ends as exactly one record in `sink`, or is `left`. `device` is the task's, as
-// it was found at the start: one that has gone since cannot be asked. Throws UsageError for a thread count
+// described when the run began: it may have gone since. Throws UsageError for a thread count
 // that this machine does not have.
 GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
                       const Ceilings& ceilings, const IsolationOptions& options, StopSignal& stop,
                       GroupSink& sink);
 
 // A device's ceilings, measured in a worker; null when `stop` was requested. Throws std::runtime_error when
-// two workers in a row fail.
+// two consecutive workers fail.
 std::optional<Ceilings> measure_ceilings_isolated(DeviceId device, int threads, double stage_limit_seconds,
                                                   const Registry& registry, const IsolationOptions& options,
                                                   StopSignal& stop);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/benchmark_report.hpp"
 #include "bench/runner/cases.hpp"
@@ -48,6 +49,7 @@ class Merger {
   Merged finish() {
     merged_.file.config = configs_.size() == 1 ? configs_.front() : Json(configs_);
     add_missing_shards();
+    rank_records(merged_.file.records);
     merged_.file.environment = {{"complete", !unfinished_}, {"merged_from", sources_}};
     if (devices_.size() > 1)
       merged_.remarks.push_back("the folders come from " + std::to_string(devices_.size()) +

@@ -27,12 +27,6 @@ struct Candidate {
 };
 using Candidates = std::vector<Candidate>;
 
-void settle(ResultRecord& record, Outcome outcome, Reason reason, std::string note) {
-  record.outcome = outcome;
-  record.reason = reason;
-  record.note = std::move(note);
-}
-
 // Bytes of the device's memory that timing takes besides the workspaces: the tensors, in as many copies as
 // the cache state needs, and, where the device's memory is the host's, what verification keeps for its second
 // check.
@@ -87,7 +81,7 @@ class GroupRun {
           const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
           c.record.accuracy = verdict.accuracy;
           if (verdict.passed()) return true;
-          settle(c.record, Outcome::wrong, verdict.reason, verdict.note);
+          settle(c.record, verdict.reason, verdict.note);
           return verdict.contained;
         },
         Stage::verify);
@@ -98,7 +92,7 @@ class GroupRun {
     const bool timed = task_.protocol.measure && device_.info().kind != DeviceKind::emulator;
     std::erase_if(candidates, [&](Candidate& c) {
       if (timed && c.algorithm->info().candidate) return false;
-      if (!is_wrong(c)) settle(c.record, Outcome::verified_only, Reason::none, "");
+      if (!is_wrong(c)) settle(c.record, Reason::none, "");
       sink_.record(c.record);
       return true;
     });
@@ -131,8 +125,7 @@ class GroupRun {
         candidates,
         [&](Candidate& c) {
           const Verdict verdict = verification_->check_again(*c.algorithm, *c.plan, device_, *queue_);
-          if (!verdict.passed())
-            settle(c.record, Outcome::wrong, verdict.reason, "after timing: " + verdict.note);
+          if (!verdict.passed()) settle(c.record, verdict.reason, "after timing: " + verdict.note);
           sink_.record(c.record);
           return true;
         },
@@ -140,25 +133,22 @@ class GroupRun {
   }
 
  private:
-  // Sets the outcome that the exception in flight stands for. A lost device is reported at once and passed
-  // on: nothing further can be done in this process.
-  void settle_exception(ResultRecord& record, Stage stage) {
+  // As the exception says. A lost device is reported at once and passed on: nothing further can be done in
+  // this process.
+  void settle_failure(ResultRecord& record, const std::exception_ptr& failure, Stage stage) {
     try {
-      throw;
+      std::rethrow_exception(failure);
     } catch (const std::bad_alloc&) {
-      settle(record, Outcome::out_of_memory, Reason::out_of_memory,
-             fmt::format("memory ran out during {}", name(stage)));
+      settle(record, Reason::out_of_memory, fmt::format("memory ran out during {}", name(stage)));
     } catch (const Refused& refusal) {
       if (refusal.answer() != nullptr) record.answer = *refusal.answer();
-      const bool over_cap = refusal.reason() == Reason::workspace_over_cap;
-      settle(record, over_cap ? Outcome::over_workspace : Outcome::unsupported, refusal.reason(),
-             refusal.what());
+      settle(record, refusal.reason(), refusal.what());
     } catch (const DeviceLost& error) {
-      settle(record, Outcome::crashed, Reason::crashed, fmt::format("{}: {}", name(stage), error.what()));
+      settle(record, Reason::crashed, fmt::format("{}: {}", name(stage), error.what()));
       sink_.record(record);
       throw;
     } catch (const std::exception& error) {
-      settle(record, Outcome::failed, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
+      settle(record, Reason::failed, fmt::format("{}: {}", name(stage), error.what()));
     }
   }
 
@@ -171,7 +161,7 @@ class GroupRun {
     try {
       const Support support = algorithm.supports(problem_, device_.info());
       if (!support) {
-        settle(record, Outcome::unsupported, support.reason(), support.why());
+        settle(record, support.reason(), support.why());
         return false;
       }
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
@@ -182,12 +172,13 @@ class GroupRun {
       candidate.plan_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       record.operations = operations_of(algorithm, *candidate.plan, problem_).value_or(OperationCount{});
+      sink_.planned(algorithm.info().id, record.operations);
       record.implementation = candidate.plan->implementation();
       record.workspace_bytes = candidate.plan->workspace_bytes();
       if (const LibraryAnswer* answer = candidate.plan->answer()) record.answer = *answer;
       return within_limits(record, options.workspace_cap);
     } catch (...) {
-      settle_exception(record, Stage::plan);
+      settle_failure(record, std::current_exception(), Stage::plan);
       return false;
     }
   }
@@ -195,7 +186,7 @@ class GroupRun {
   bool within_limits(ResultRecord& record, int64_t cap) const {
     const DeviceInfo& info = device_.info();
     if (record.workspace_bytes > cap) {
-      settle(record, Outcome::over_workspace, Reason::workspace_over_cap,
+      settle(record, Reason::workspace_over_cap,
              fmt::format("workspace of {} bytes: the cap is {}", record.workspace_bytes, cap));
       return false;
     }
@@ -204,7 +195,7 @@ class GroupRun {
       needed = std::max(needed, measuring_bytes(problem_, info, task_.group.common.cache));
     needed += record.workspace_bytes;
     if (needed <= info.memory_bytes) return true;
-    settle(record, Outcome::out_of_memory, Reason::out_of_memory,
+    settle(record, Reason::out_of_memory,
            fmt::format("tensors, their copies and the workspace take {} bytes: the device has {}", needed,
                        info.memory_bytes));
     return false;
@@ -219,7 +210,7 @@ class GroupRun {
       try {
         if (check(c)) return false;
       } catch (...) {
-        settle_exception(c.record, stage);
+        settle_failure(c.record, std::current_exception(), stage);
       }
       sink_.record(c.record);
       return true;
@@ -236,9 +227,9 @@ class GroupRun {
     try {
       measure_ready(ready, current);
     } catch (const DeviceLost&) {
-      settle_exception(current->record, Stage::measure);
+      settle_failure(current->record, std::current_exception(), Stage::measure);
     } catch (...) {  // a candidate's own exceptions are caught below it: this is the tensors' memory
-      for (Candidate* c : ready) settle_exception(c->record, Stage::measure);
+      for (Candidate* c : ready) settle_failure(c->record, std::current_exception(), Stage::measure);
     }
   }
 
@@ -247,7 +238,7 @@ class GroupRun {
       c.workspace = Buffer(device_, static_cast<size_t>(c.plan->workspace_bytes()));
       return true;
     } catch (...) {
-      settle_exception(c.record, Stage::measure);
+      settle_failure(c.record, std::current_exception(), Stage::measure);
       return false;
     }
   }
@@ -266,23 +257,20 @@ class GroupRun {
   }
 
   // A candidate that failed has no time: its few samples would look like a measurement.
-  static void take(const MeasureResult& result, Candidate& candidate) {
+  void take(const MeasureResult& result, Candidate& candidate) {
     ResultRecord& record = candidate.record;
     record.health = result.health;
-    if (result.error == std::bad_alloc().what())
-      return settle(record, Outcome::out_of_memory, Reason::out_of_memory, "memory ran out during measure");
-    if (!result.error.empty())
-      return settle(record, Outcome::failed, Reason::failed, "measure: " + result.error);
+    if (result.failure) return settle_failure(record, result.failure, Stage::measure);
     record.time = result.time;
     record.time->plan_seconds = candidate.plan_seconds;
     if (is_wrong(candidate)) return;
-    settle(record, Outcome::measured, record.health.throttled ? Reason::throttled : Reason::none, "");
+    settle(record, record.health.throttled ? Reason::throttled : Reason::none, "");
   }
 
   MeasureOptions measure_options() const {
     const CaseKey& key = task_.group.common;
     MeasureOptions options;
-    static_cast<SamplingRule&>(options) = task_.protocol;
+    options.sampling = task_.protocol;
     options.cache = key.cache;
     options.seed = key.seed;
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
@@ -290,7 +278,8 @@ class GroupRun {
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
     if (key.device_index > 0) options.circumstances += fmt::format(" device={}", name(key.device_id()));
     options.known_cores.multiply_add_rate = ceilings_.fma_flops;
-    if (ceilings_.signal_seconds > 0) options.known_cores.signal_seconds = ceilings_.signal_seconds;
+    if (const double latency = ceilings_.core_to_core_latency_seconds; latency > 0)
+      options.known_cores.core_to_core_latency_seconds = latency;
     if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options);
     return options;
   }

@@ -24,6 +24,9 @@ class GroupSink {
  public:
   virtual ~GroupSink() = default;
   virtual void begin(const std::string& algorithm, Stage stage) = 0;
+  // Once per candidate that has a plan, before its next stage: what the plan counts; all zero where it does
+  // not say.
+  virtual void planned(const std::string& /*algorithm*/, const OperationCount& /*operations*/) {}
   virtual void record(const ResultRecord& record) = 0;
   virtual void benchmark(const std::string& json) = 0;  // Google Benchmark's own JSON report
   virtual void alive() {}                               // what was begun goes on

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/environment.hpp"
 
@@ -77,7 +78,10 @@ void RunLog::take(const Json& entry) {
 }
 
 void RunLog::take(const ResultRecord& record) {
-  finished_.insert(candidate_key(record.key));
+  // A journal that was put together by hand may have a candidate twice: the last record counts.
+  const std::string key = candidate_key(record.key);
+  if (!finished_.insert(key).second)
+    std::erase_if(records_, [&](const ResultRecord& other) { return candidate_key(other.key) == key; });
   records_.push_back(record);
 }
 
@@ -130,6 +134,7 @@ void RunLog::write_files() const try {
   file.environment["complete"] = tasks_left().empty();
   for (const GroupTask& task : plan_.tasks)
     for (ResultRecord& record : records_of(task.group)) file.records.push_back(std::move(record));
+  rank_records(file.records);
   write_results(folder_, file);
   write_file_atomically((fs::path(folder_) / "benchmark.json").string(),
                         dump_json(join_benchmarks(benchmarks_), 1) + "\n");

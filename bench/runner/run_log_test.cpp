@@ -160,6 +160,19 @@ TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
   EXPECT_TRUE(fs::exists(fs::path(folder_) / "benchmark.json"));
 }
 
+TEST_F(RunLogTest, CountsACandidateThatTheJournalHasTwiceOnce) {
+  {
+    RunLog log(folder_, plan());
+    log.add(record("one", "a.cpu", Outcome::wrong));
+    log.add(record("one", "b.cpu", Outcome::measured));
+    log.add(record("one", "a.cpu", Outcome::measured));
+    EXPECT_THAT(log.records(), SizeIs(2));
+  }
+  const RunLog log = RunLog::open(folder_);
+  ASSERT_THAT(log.records(), SizeIs(2));
+  EXPECT_EQ(log.records()[1].outcome, Outcome::measured);
+}
+
 TEST(Failures, AreWhatTheExitCodeIsAbout) {
   for (Outcome outcome : {Outcome::wrong, Outcome::timeout, Outcome::crashed, Outcome::failed})
     EXPECT_TRUE(is_failure(outcome)) << name(outcome);

@@ -9,7 +9,6 @@
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/failures.hpp"
 
 namespace convscope {
 namespace {
@@ -35,6 +34,13 @@ class LogSink final : public GroupSink {
   RunObserver& observer_;
 };
 
+std::string failure_text(const ResultRecord& record) {
+  const CaseKey& key = record.key;
+  return fmt::format("{} in {} {} {} {} batch {} on {}: {}", name(record.outcome), key.layer,
+                     name(key.problem.pass), name(key.problem.math), name(key.problem.layout),
+                     key.problem.batch, name(key.device_id()), record.note);
+}
+
 void check_algorithms(const RunPlan& plan, const Registry& registry) {
   for (const GroupTask& task : plan.tasks)
     for (const std::string& id : task.group.algorithms)
@@ -45,8 +51,9 @@ void check_algorithms(const RunPlan& plan, const Registry& registry) {
 // A device of the run, as it was found at the beginning.
 struct RunDevice {
   DeviceInfo info;
-  std::vector<std::pair<GroupTask, std::string>> without_worker;  // in a row, with what the last try said
-  std::string lost;                                               // why it is; empty while it is not
+  std::vector<std::pair<GroupTask, std::string>>
+      without_worker;  // consecutive, with the error of the last try
+  std::string lost;    // why it is; empty while it is not
 };
 
 class SuiteRun {
@@ -75,8 +82,7 @@ class SuiteRun {
   const Ceilings* find_ceilings(DeviceId device, int threads) const;
   bool measure_missing_ceilings(const std::vector<GroupTask>& tasks);
   Ceilings ceilings_of(const CaseKey& key) const;
-  void record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
-              const std::string& note);
+  void record(const GroupTask& task, const std::string& algorithm, Reason reason, const std::string& note);
   void leave_out(GroupTask& task);
   bool run_task(GroupTask task, RunDevice& device);
   void finish_group(const GroupTask& task);
@@ -132,15 +138,13 @@ Ceilings SuiteRun::ceilings_of(const CaseKey& key) const {
   return unknown;
 }
 
-// The row of a candidate that was not run.
-void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Outcome outcome, Reason reason,
+// The record of a candidate that was not run.
+void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Reason reason,
                       const std::string& note) {
   const CaseKey& key = task.group.common;
   ResultRecord record = blank_record(task, registry_.find(algorithm)->info(),
                                      devices_.at(key.device_id()).info, ceilings_of(key));
-  record.outcome = outcome;
-  record.reason = reason;
-  record.note = note;
+  settle(record, reason, note);
   log_.add(record);
   observer_.candidate_ends(record);
 }
@@ -148,7 +152,7 @@ void SuiteRun::record(const GroupTask& task, const std::string& algorithm, Outco
 void SuiteRun::leave_out(GroupTask& task) {
   std::erase_if(task.group.algorithms, [&](const std::string& id) {
     const auto why = why_left_out(log_.records(), id, task.group.common.device);
-    if (why) record(task, id, Outcome::unsupported, Reason::left_out_after_failures, *why);
+    if (why) record(task, id, Reason::left_out_after_failures, *why);
     return why.has_value();
   });
 }
@@ -188,7 +192,7 @@ void SuiteRun::finish_group(const GroupTask& task) {
 void SuiteRun::settle_without_worker(RunDevice& device) {
   for (const auto& [task, why] : std::exchange(device.without_worker, {})) {
     for (const std::string& id : task.group.algorithms)
-      record(task, id, Outcome::failed, Reason::failed, "no worker could begin, tried twice: " + why);
+      record(task, id, Reason::failed, "no worker could begin, tried twice: " + why);
     finish_group(task);
   }
 }
@@ -216,16 +220,33 @@ SuiteEnd run_suite(RunLog& log, const Registry& registry, const IsolationOptions
   return end;
 }
 
+bool counts_as_failure(const ResultRecord& record) {
+  return record.outcome == Outcome::timeout ||
+         (record.outcome == Outcome::crashed && record.reason != Reason::out_of_memory);
+}
+
+std::optional<std::string> why_left_out(std::span<const ResultRecord> records, const std::string& algorithm,
+                                        DeviceKind device) {
+  int failures = 0;
+  std::string how;
+  for (const ResultRecord& record : records) {
+    if (record.key.algorithm != algorithm || record.key.device != device || !counts_as_failure(record))
+      continue;
+    ++failures;
+    if (failures <= kFailuresBeforeLeftOut) how += (how.empty() ? "" : "; ") + failure_text(record);
+  }
+  if (failures < kFailuresBeforeLeftOut) return std::nullopt;
+  return fmt::format("left out of the rest of the run after {} failures: {}", kFailuresBeforeLeftOut, how);
+}
+
 double estimated_seconds(const GroupTask& task) {
-  constexpr double kFlopsPerSecondAndThread = 1e10, kGpuFlopsPerSecond = 1e13, kEmulatorFlopsPerSecond = 1e8;
   constexpr double kVerifyRuns = 5;
   constexpr double kMeasureRuns = 40;
   constexpr double kStartSeconds = 0.1;
   const Protocol& protocol = task.protocol;
   const CaseKey& key = task.group.common;
-  const double rate = key.device == DeviceKind::cuda       ? kGpuFlopsPerSecond
-                      : key.device == DeviceKind::emulator ? kEmulatorFlopsPerSecond
-                                                           : kFlopsPerSecondAndThread * key.threads;
+  const DeviceTraits& device = traits(key.device);
+  const double rate = device.convolution_flops * (device.rates_are_per_thread ? key.threads : 1);
   const double run = key.problem.nominal_flops() / rate;
   const double measuring = protocol.measure && key.device != DeviceKind::emulator
                                ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run)

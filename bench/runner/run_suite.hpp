@@ -1,8 +1,9 @@
-// run_suite(): a whole run: the ceilings, then group after group in a worker of its own, everything into the
-// journal as soon as it is known, the files at the end. One group is run_group; what the user sees of it is
-// the observer's business.
+// run_suite(): a whole run. The ceilings first, then group after group, each in a worker of its own;
+// everything is in the journal as soon as it is known, the result files are written at the end. One group is
+// run_group; what the user sees is the observer's.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -35,8 +36,8 @@ struct SuiteEnd {
   std::string why;  // of device_lost: which device, and what it said
 };
 
-// Groups in a row for which a device could not be had before it counts as lost. Until then each such group is
-// a group of failed rows; those of a lost device have none, so that a resumed run does them.
+// Consecutive groups without a worker after which a device counts as lost. Fewer are groups of failed
+// records; the groups of a lost device have no records, so that a resumed run measures them.
 inline constexpr size_t kGroupsBeforeLost = 3;
 
 // Does what is left of the run and writes its files. Throws UsageError when the plan names an algorithm that
@@ -44,10 +45,22 @@ inline constexpr size_t kGroupsBeforeLost = 3;
 SuiteEnd run_suite(RunLog& log, const Registry& registry, const IsolationOptions& options, StopSignal& stop,
                    RunObserver& observer);
 
+inline constexpr int kFailuresBeforeLeftOut = 2;
+
+// A hang or a crash. Not one that the system killed, probably because memory ran out: that depends on the
+// problem. Wrong results and errors cost little and are reported each time.
+bool counts_as_failure(const ResultRecord& record);
+
+// Why `algorithm` is left out of the rest of the run on this kind of device, or nothing while it may run. An
+// algorithm that hung or crashed twice would most likely do so again, and each time costs a limit or a fresh
+// worker. Derived from the records alone, so that a resumed run decides as the interrupted one would have.
+std::optional<std::string> why_left_out(std::span<const ResultRecord> records, const std::string& algorithm,
+                                        DeviceKind device);
+
 // Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run.
 double estimated_seconds(const GroupTask& task);
 
-// A row that makes the run end with exit code 1: wrong, timeout, crashed (what the system killed among them)
+// An outcome that makes the run end with exit code 1: wrong, timeout, crashed (killed by the system included)
 // or failed. The others are measured, verified, or refused for a reason that is no fault.
 bool is_failure(Outcome outcome);
 

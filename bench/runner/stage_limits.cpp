@@ -1,7 +1,8 @@
 #include "bench/runner/stage_limits.hpp"
 
 #include <algorithm>
-#include <exception>
+
+#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -20,18 +21,8 @@ struct Rates {
 
 // The measured ones, or a modest guess.
 Rates rates_of(const DeviceInfo& device, int threads, const Ceilings& ceilings) {
-  Rates rates;
-  switch (device.kind) {
-    case DeviceKind::cpu:
-      rates = {5e10 * threads, 1e10};
-      break;
-    case DeviceKind::cuda:
-      rates = {1e13, 3e11};
-      break;
-    case DeviceKind::emulator:
-      rates = {1e9, 1e9};
-      break;
-  }
+  const DeviceTraits& guess = traits(device.kind);
+  Rates rates{guess.flops * (guess.rates_are_per_thread ? threads : 1), guess.bytes};
   if (ceilings.fma_flops > 0) rates.flops = ceilings.fma_flops;
   if (ceilings.copy_bytes > 0) rates.bytes = ceilings.copy_bytes;
   return rates;
@@ -49,16 +40,9 @@ const StageLimit& StageLimits::of(Stage stage) const {
   return stage == Stage::plan ? plan : stage == Stage::measure ? measure : verify;
 }
 
-RunWork work_of(const Algorithm& algorithm, const ConvProblem& problem, const DeviceInfo& device) {
-  RunWork work{problem.nominal_flops(), static_cast<double>(problem.total_bytes())};
-  try {
-    if (!algorithm.supports(problem, device)) return work;
-    const OperationCount count = algorithm.operations(problem).value_or(OperationCount{});
-    work.flops = std::max(work.flops, count.executed_flops());
-    work.bytes = std::max(work.bytes, count.bytes + count.cached_bytes);
-  } catch (const std::exception&) {  // its row will say so
-  }
-  return work;
+RunWork work_of(const ConvProblem& problem, const OperationCount& planned) {
+  return {std::max(problem.nominal_flops(), planned.executed_flops()),
+          std::max(static_cast<double>(problem.total_bytes()), planned.bytes + planned.cached_bytes)};
 }
 
 StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,

@@ -4,7 +4,7 @@
 // clock (bench/runner/isolation).
 #pragma once
 
-#include "bench/algorithm/algorithm.hpp"
+#include "bench/core/algorithm_info.hpp"
 #include "bench/runner/run_group.hpp"
 
 namespace convscope {
@@ -20,13 +20,13 @@ struct StageLimits {
   const StageLimit& of(Stage stage) const;
 };
 
-// What one run of a candidate does: the nominal operations and bytes of its problem, or its own where those
-// are more, as with transforms and tiles of a tiny image.
+// What one run of a candidate does: the nominal operations and bytes of its problem, or its plan's where
+// those are more, as with transforms and tiles of a tiny image.
 struct RunWork {
   double flops = 0, bytes = 0;
 };
-// An algorithm that does not take the problem, or cannot say what it does, gets the problem's.
-RunWork work_of(const Algorithm& algorithm, const ConvProblem& problem, const DeviceInfo& device);
+// `planned`: what the plan counts, once there is one; all zero where it does not say.
+RunWork work_of(const ConvProblem& problem, const OperationCount& planned = {});
 
 // With a run at a hundredth of the device's measured arithmetic and a twentieth of its bandwidth (or of what
 // such devices have, where no ceilings were measured) as the slowest that can be right:

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/runner/test_algorithms.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {
@@ -16,12 +15,8 @@ GroupTask task_of(const std::string& problem, double time_limit_seconds = 15) {
   return task;
 }
 
-RunWork nominal(const ConvProblem& problem) {
-  return {problem.nominal_flops(), static_cast<double>(problem.total_bytes())};
-}
-
 StageLimits limits_of(const GroupTask& task, const DeviceInfo& device, const Ceilings& ceilings = {}) {
-  return stage_limits(task, nominal(task.group.common.problem), device, ceilings);
+  return stage_limits(task, work_of(task.group.common.problem), device, ceilings);
 }
 
 DeviceInfo device_of(DeviceKind kind) {
@@ -76,7 +71,7 @@ TEST(StageLimits, GrowWithTheWorkOfTheAlgorithmWhereItDoesMoreThanTheProblemAsks
   const RunWork tiles{1e12, 1e9};  // transforms and products of tiles of 32x32 for images of one pixel
   const DeviceInfo cpu = device_of(DeviceKind::cpu);
   EXPECT_GT(stage_limits(task, tiles, cpu, {}).verify.whole,
-            stage_limits(task, nominal(task.group.common.problem), cpu, {}).verify.whole + 10);
+            stage_limits(task, work_of(task.group.common.problem), cpu, {}).verify.whole + 10);
 }
 
 TEST(StageLimits, AreThoseOfTheFlagWhereItIsSet) {
@@ -99,18 +94,14 @@ TEST(StageLimits, GiveAPlannerThatShowsLifeMoreThanASilentOne) {
   EXPECT_LT(limits.plan.whole, kHalfAnHour);
 }
 
-TEST(RunWork, IsTheAlgorithmsOwnWhereThatIsMore) {
+TEST(RunWork, IsTheProblemsUntilAPlanCountsMore) {
   const ConvProblem problem = parse_problem("n=1 c=2 hw=6x5 k=3 rs=3x3");
-  const testing::TestAlgorithm direct("direct", {});
-  EXPECT_EQ(work_of(direct, problem, {}).flops, problem.nominal_flops());
-  EXPECT_EQ(work_of(direct, problem, {}).bytes, static_cast<double>(problem.total_bytes()));
-}
-
-TEST(RunWork, IsTheProblemsWhereTheAlgorithmRefusesIt) {
-  const ConvProblem problem = parse_problem("n=1 c=2 hw=6x5 k=3 rs=3x3");
-  testing::Behaviour refusing;
-  refusing.support = Support::no(Reason::unsupported_size, "too large");
-  EXPECT_EQ(work_of(testing::TestAlgorithm("picky", refusing), problem, {}).flops, problem.nominal_flops());
+  const auto bytes = static_cast<double>(problem.total_bytes());
+  EXPECT_EQ(work_of(problem).flops, problem.nominal_flops());
+  EXPECT_EQ(work_of(problem).bytes, bytes);
+  EXPECT_EQ(work_of(problem, {1, 1, 1, 1}).flops, problem.nominal_flops());
+  EXPECT_EQ(work_of(problem, {1e9, 2e9, 0, 0}).flops, 3e9);
+  EXPECT_EQ(work_of(problem, {0, 0, 2 * bytes, bytes}).bytes, 3 * bytes);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ StopSignal::StopSignal() {
 }
 
 StopSignal::~StopSignal() {
-  requested();  // one that arrived is answered; it shall not strike when the mask is lifted
+  requested();  // takes a signal that has arrived, so that it does not strike when the mask is lifted
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

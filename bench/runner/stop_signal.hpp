@@ -1,6 +1,5 @@
-// StopSignal: Ctrl-C (SIGINT) and SIGTERM as something to wait for instead of something that strikes
-// anywhere, so that a run can write its files before it ends. Make one before the first thread or worker is
-// started.
+// StopSignal: Ctrl-C (SIGINT) and SIGTERM as a file that poll() waits for, instead of an interruption at any
+// point, so that a run can write its files before it ends. Make one before the first thread or worker starts.
 #pragma once
 
 #include <csignal>
@@ -10,7 +9,7 @@
 namespace convscope {
 
 // Holds both signals back from this process for as long as it lives, and from the workers it starts: a Ctrl-C
-// at a terminal reaches the whole process group, but only the parent shall answer it.
+// at a terminal reaches the whole process group, but only the parent may act on it.
 class StopSignal {
  public:
   StopSignal();

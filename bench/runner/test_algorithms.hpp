@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/algorithm/algorithm.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope::testing {
 
@@ -28,6 +28,9 @@ class TestPlan final : public Plan {
       : problem_(problem), behaviour_(std::move(behaviour)) {}
   int64_t workspace_bytes() const override { return behaviour_.workspace_bytes; }
   std::string implementation() const override { return "loops"; }
+  std::optional<OperationCount> operations() const override {
+    return OperationCount{problem_.nominal_flops(), 0, 0};
+  }
   // Forward only.
   void run(const ConvArgs& args, Queue&) override {
     behaviour_.in_run(runs_);
@@ -63,9 +66,6 @@ class TestAlgorithm final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
     behaviour_.in_plan();
     return std::make_unique<TestPlan>(problem, behaviour_);
-  }
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return OperationCount{problem.nominal_flops(), 0, 0};
   }
 
  private:

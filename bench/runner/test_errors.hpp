@@ -1,4 +1,4 @@
-// For tests of bad input: the words that a user would read.
+// For tests of bad input: the message that a user would read.
 #pragma once
 
 #include <string>

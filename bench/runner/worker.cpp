@@ -30,6 +30,9 @@ class EventWriter final : public GroupSink {
   void begin(const std::string& algorithm, Stage stage) override {
     write({{"event", "begin"}, {"algorithm", algorithm}, {"stage", name(stage)}});
   }
+  void planned(const std::string& algorithm, const OperationCount& operations) override {
+    write({{"event", "planned"}, {"algorithm", algorithm}, {"operations", to_json(operations)}});
+  }
   void record(const ResultRecord& record) override {
     write({{"event", "record"}, {"record", to_json(record)}});
   }

@@ -1,5 +1,6 @@
-// The worker's side of isolation: takes a task as JSON, runs it, and writes what happens as JSON lines. The
-// other side, which starts workers and survives them, is bench/runner/isolation.
+// The worker: the child process that runs one task. It reads the task as JSON, runs it, and writes what
+// happens as JSON lines, each before the next thing that could crash. Its parent's side is
+// bench/runner/worker_handle (starting and reading one) and bench/runner/isolation (surviving one).
 //
 // A task is {"kind": "group", "task": GroupTask, "ceilings": Ceilings} or {"kind": "ceilings", "device":
 // kind, "index": n, "threads": n}. An event is one line with "event": "begin" (algorithm, stage), "record"

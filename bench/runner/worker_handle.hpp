@@ -1,6 +1,6 @@
-// WorkerHandle: a running task seen from outside: its events, how to stop it, how it ended. Two kinds: a
-// child process, which may crash and be killed, and a thread of this process for `--isolate off`, which may
-// not. What to do about a worker that died is bench/runner/isolation.
+// WorkerHandle: a worker as its parent sees it: its events, how to stop it, how it ended. Two kinds: a child
+// process, which may crash and be killed, and for `--isolate off` a thread of this process, which may not. It
+// decides nothing: what follows from a worker's death is bench/runner/isolation's.
 #pragma once
 
 #include <sys/types.h>

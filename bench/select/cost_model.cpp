@@ -9,21 +9,22 @@
 namespace convscope {
 namespace {
 
-bool is_refused(const ResultRecord& row) {
-  return row.outcome == Outcome::unsupported || row.outcome == Outcome::over_workspace;
+bool is_refused(const ResultRecord& record) {
+  return record.outcome == Outcome::unsupported || record.outcome == Outcome::over_workspace;
 }
 
 // One of each algorithm, whatever became of it.
 std::vector<PlannedAlgorithm> planned(const Contest& contest) {
   std::vector<PlannedAlgorithm> algorithms;
   std::set<std::string> seen;
-  const auto add = [&](const ResultRecord* row) {
-    if (!is_refused(*row) && counts_are_known(row->algorithm) && seen.insert(row->key.algorithm).second)
-      algorithms.push_back({row->key.algorithm, row->operations});
+  const auto add = [&](const ResultRecord* record) {
+    if (!is_refused(*record) && counts_are_known(record->algorithm) &&
+        seen.insert(record->key.algorithm).second)
+      algorithms.push_back({record->key.algorithm, record->operations});
   };
-  for (const Entry& entry : contest.able) add(entry.row);
-  for (const ResultRecord* row : contest.wrong) add(row);
-  for (const ResultRecord* row : contest.without_time) add(row);
+  for (const Entry& entry : contest.ranked) add(entry.record);
+  for (const ResultRecord* record : contest.wrong) add(record);
+  for (const ResultRecord* record : contest.without_time) add(record);
   return algorithms;
 }
 
@@ -57,7 +58,7 @@ std::vector<Prediction> predict(const ConvProblem& problem, std::span<const Plan
 }
 
 std::vector<Prediction> predict(const Contest& contest) {
-  return predict(contest.key().problem, planned(contest), contest.first->ceilings);
+  return predict(contest.key().problem, planned(contest), contest.first().ceilings);
 }
 
 std::vector<Judgement> judge_predictions(const Network& network) {
@@ -70,7 +71,7 @@ std::vector<Judgement> judge_predictions(const Network& network) {
     }
     judgements.emplace_back();
     judgements.back().contest = contest;
-    judgements.back().missing = "no row says what it does, or a ceiling is unknown";
+    judgements.back().missing = "no record says what it does, or a ceiling is unknown";
   }
   return judgements;
 }

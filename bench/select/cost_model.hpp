@@ -34,8 +34,9 @@ struct Prediction {
 std::vector<Prediction> predict(const ConvProblem& problem, std::span<const PlannedAlgorithm> algorithms,
                                 const Ceilings& ceilings);
 
-// predict() for the rows of a contest: those that the algorithm or its plan refused are out, as the chooser
-// would know, and those whose counts are not known; of the others no outcome and no time is looked at.
+// predict() for the records of a contest: those that the algorithm or its plan refused are out, as the
+// chooser would know, and those whose counts are not known; of the others no outcome and no time is looked
+// at.
 std::vector<Prediction> predict(const Contest& contest);
 
 // The chooser's judgements over a network's contests. `missing` of one whose choice is wrong or failed says

@@ -1,4 +1,4 @@
-// Predictions from operations and ceilings, and their regret, on hand-made rows.
+// Predictions from operations and ceilings, and their regret, on hand-made records.
 #include "bench/select/cost_model.hpp"
 
 #include <gmock/gmock.h>
@@ -6,16 +6,16 @@
 
 #include <sstream>
 
+#include "bench/ranking/test_contests.hpp"
 #include "bench/select/prediction_report.hpp"
-#include "bench/select/test_rows.hpp"
 
 namespace convscope {
 namespace {
 
 const Ceilings kCeilings{1, 100, 10, 20, 40};  // 100 flops and 10 copied bytes a second
-const ConvProblem kProblem = row("any", 1).key.problem;
+const ConvProblem kProblem = right("any", 1).key.problem;
 
-// A row that says it does `flops` and moves `bytes`.
+// A record that says it does `flops` and moves `bytes`.
 ResultRecord does(ResultRecord r, double flops, double bytes) {
   r.operations = {flops, 0, bytes};
   r.ceilings = kCeilings;
@@ -66,9 +66,9 @@ TEST(CostModel, TakesTheRateOfTheMathMode) {
   EXPECT_DOUBLE_EQ(predict(kProblem, algorithms, ceilings)[0].seconds(), 10);
 }
 
-TEST(CostModel, LooksAtNoTimeOfTheRows) {
-  const Rows rows{does(row("cheap.cpu", 9), 100, 0), does(row("dear.cpu", 1), 200, 0)};
-  const auto all = contests(rows);
+TEST(CostModel, LooksAtNoTimeOfTheRecords) {
+  const Records records{does(right("cheap.cpu", 9), 100, 0), does(right("dear.cpu", 1), 200, 0)};
+  const auto all = contests(records);
   EXPECT_EQ(predict(all[0]).front().algorithm, "cheap.cpu");
   const auto judgements = judge_predictions(networks(all)[0]);
   ASSERT_EQ(judgements.size(), 1u);
@@ -78,46 +78,47 @@ TEST(CostModel, LooksAtNoTimeOfTheRows) {
 
 TEST(CostModel, NeverChoosesWhatRefusedButMayChooseWhatIsWrong) {
   ResultRecord refusal = refused("no.cpu", Outcome::unsupported, Reason::unsupported_stride, "no");
-  const Rows rows{does(row("right.cpu", 1), 200, 0), does(wrong_row("wrong.cpu", 1), 100, 0),
-                  does(refusal, 1, 0)};
-  const auto all = contests(rows);
+  const Records records{does(right("right.cpu", 1), 200, 0), does(wrong_record("wrong.cpu", 1), 100, 0),
+                        does(refusal, 1, 0)};
+  const auto all = contests(records);
   EXPECT_EQ(predict(all[0]).size(), 2u);
   const auto judgements = judge_predictions(networks(all)[0]);
   EXPECT_EQ(judgements[0].choice, nullptr);
   EXPECT_EQ(judgements[0].missing, "accuracy");
 }
 
-TEST(CostModel, NeverChoosesALibrarysRowWhoseCountIsTheDirectMethods) {
-  const Rows rows{does(library_row("onednn.gemm.cpu", 1, "gemm"), 100, 0), does(row("ours.cpu", 2), 200, 0)};
-  const auto all = contests(rows);
+TEST(CostModel, NeverChoosesALibrarysRecordWhoseCountIsTheDirectMethods) {
+  const Records records{does(library_record("onednn.gemm.cpu", 1, "gemm"), 100, 0),
+                        does(right("ours.cpu", 2), 200, 0)};
+  const auto all = contests(records);
   const auto predictions = predict(all[0]);
   ASSERT_EQ(predictions.size(), 1u);
   EXPECT_EQ(predictions[0].algorithm, "ours.cpu");
 }
 
-TEST(CostModel, NeverChoosesARowOfOurMethodWhoseArithmeticIsALibrarys) {
-  ResultRecord gemm = does(row("im2col_gemm.cpu", 1), 100, 0);
+TEST(CostModel, NeverChoosesARecordOfOurMethodWhoseArithmeticIsALibrarys) {
+  ResultRecord gemm = does(right("im2col_gemm.cpu", 1), 100, 0);
   gemm.algorithm.provider = "openblas";
   gemm.algorithm.family = "gemm";
-  const Rows rows{gemm, does(row("ours.cpu", 2), 200, 0)};
-  const auto all = contests(rows);
+  const Records records{gemm, does(right("ours.cpu", 2), 200, 0)};
+  const auto all = contests(records);
   const auto predictions = predict(all[0]);
   ASSERT_EQ(predictions.size(), 1u);
   EXPECT_EQ(predictions[0].algorithm, "ours.cpu");
 }
 
 TEST(CostModel, SaysWhereItCannotChoose) {
-  const Rows rows{does(row("library.cpu", 1), 0, 0)};
-  const auto all = contests(rows);
+  const Records records{does(right("library.cpu", 1), 0, 0)};
+  const auto all = contests(records);
   const auto judgements = judge_predictions(networks(all)[0]);
   EXPECT_EQ(judgements[0].choice, nullptr);
-  EXPECT_THAT(judgements[0].missing, ::testing::HasSubstr("no row says what it does"));
+  EXPECT_THAT(judgements[0].missing, ::testing::HasSubstr("no record says what it does"));
 }
 
 TEST(PredictionReport, HasTheChooserBesideTheLibrarys) {
-  const Rows rows{does(row("ours.cpu", 0.010), 100, 0),
-                  does(library_row("onednn.auto.cpu", 0.015, "jit"), 0, 0)};
-  const Selection selection = select(rows, default_choosers());
+  const Records records{does(right("ours.cpu", 0.010), 100, 0),
+                        does(library_record("onednn.auto.cpu", 0.015, "jit"), 0, 0)};
+  const Selection selection = select(records, default_choosers());
   std::ostringstream out;
   print_predictions(out, selection, {});
   EXPECT_THAT(out.str(), ::testing::HasSubstr("convscope's cost model"));
@@ -125,7 +126,7 @@ TEST(PredictionReport, HasTheChooserBesideTheLibrarys) {
   const auto json = predictions_json(selection);
   EXPECT_EQ(json[0]["scores"]["own"]["regret"], 0.0);
   EXPECT_NEAR(json[0]["scores"]["onednn.auto.cpu"]["regret"].get<double>(), 0.5, 1e-12);
-  EXPECT_EQ(json[0]["scores"]["onednn.auto.cpu"]["regret_among_own"], 0.0);  // the only row of its library
+  EXPECT_EQ(json[0]["scores"]["onednn.auto.cpu"]["regret_among_own"], 0.0);  // the only record of its library
   EXPECT_EQ(json[0]["choices"][0]["chosen"], "ours.cpu");
 }
 

@@ -4,25 +4,26 @@
 #include <map>
 #include <set>
 
-#include "bench/report/ranking.hpp"
+#include "bench/ranking/standing.hpp"
 
 namespace convscope {
 namespace {
 
-// What a row is a measurement of. Our own algorithms are their id.
-std::string thing(const ResultRecord& row) {
-  const AlgorithmInfo& algorithm = row.algorithm;
-  if (algorithm.provider == "convscope" || row.implementation.empty()) return row.key.algorithm;
-  return algorithm.provider + "/" + row.implementation;
+// What was measured: records of one library with the same implementation are the same code under two ids. Our
+// own algorithms are their id.
+std::string implementation_key(const ResultRecord& record) {
+  const AlgorithmInfo& algorithm = record.algorithm;
+  if (algorithm.provider == "convscope" || record.implementation.empty()) return record.key.algorithm;
+  return algorithm.provider + "/" + record.implementation;
 }
 
-int rank_of(const Contest& contest, const Entry& choice) {
-  const std::string chosen = thing(*choice.row);
+int rank_among_implementations(const Contest& contest, const Entry& choice) {
+  const std::string chosen = implementation_key(*choice.record);
   std::set<std::string> faster;
-  for (const Entry& entry : contest.able) {
-    const std::string other = thing(*entry.row);
-    if (other == chosen) break;
-    faster.insert(other);
+  for (const Entry& entry : contest.ranked) {
+    const std::string key = implementation_key(*entry.record);
+    if (key == chosen) break;
+    faster.insert(key);
   }
   return static_cast<int>(faster.size()) + 1;
 }
@@ -30,52 +31,54 @@ int rank_of(const Contest& contest, const Entry& choice) {
 // A throttled choice ranks behind all that are not. Where it is faster all the same it is the best: without
 // the throttling it would be faster still.
 const Entry& best_or_choice(const Entry& best, const Entry& choice) {
-  return median_seconds(*choice.row) < median_seconds(*best.row) ? choice : best;
+  return median_seconds(*choice.record) < median_seconds(*best.record) ? choice : best;
 }
 
 const Entry& oracle_of(const Contest& contest, const Entry& choice) {
-  return best_or_choice(contest.able.front(), choice);
+  return best_or_choice(contest.ranked.front(), choice);
 }
 
 // The contest's able entry by the choice's own provider that is the best.
 const Entry& best_of_provider(const Contest& contest, const Entry& choice) {
-  for (const Entry& entry : contest.able)
-    if (entry.row->algorithm.provider == choice.row->algorithm.provider) return best_or_choice(entry, choice);
+  for (const Entry& entry : contest.ranked)
+    if (entry.record->algorithm.provider == choice.record->algorithm.provider)
+      return best_or_choice(entry, choice);
   return choice;
 }
 
 std::string why_missing(const Contest& contest, std::string_view algorithm) {
-  for (const auto& rows : {contest.wrong, contest.without_time})
-    for (const ResultRecord* row : rows)
-      if (row->key.algorithm == algorithm)
-        return row->reason == Reason::none ? std::string(name(row->outcome)) : std::string(name(row->reason));
-  return "no row";
+  for (const auto& records : {contest.wrong, contest.without_time})
+    for (const ResultRecord* record : records)
+      if (record->key.algorithm == algorithm)
+        return record->reason == Reason::none ? std::string(name(record->outcome))
+                                              : std::string(name(record->reason));
+  return "no record";
 }
 
 double ratio_less_1(const Entry& a, const Entry& b) {
-  return median_seconds(*a.row) / median_seconds(*b.row) - 1;
+  return median_seconds(*a.record) / median_seconds(*b.record) - 1;
 }
 
 }  // namespace
 
 Stability stability(const Entry& entry) {
   std::map<std::string, size_t> times;
-  size_t most = 0;
+  size_t max_count = 0;
   double fastest = median_seconds(*entry.repeats.front()), slowest = fastest;
   size_t repeats = 0;
   const auto count = [&](const std::string& implementation) {
     ++repeats;
-    most = std::max(most, ++times[implementation]);
+    max_count = std::max(max_count, ++times[implementation]);
   };
-  for (const ResultRecord* row : entry.repeats) {
-    if (row->answer && !row->answer->repeats.empty())
-      std::for_each(row->answer->repeats.begin(), row->answer->repeats.end(), count);
+  for (const ResultRecord* record : entry.repeats) {
+    if (record->answer && !record->answer->repeats.empty())
+      std::for_each(record->answer->repeats.begin(), record->answer->repeats.end(), count);
     else
-      count(row->implementation);
-    fastest = std::min(fastest, median_seconds(*row));
-    slowest = std::max(slowest, median_seconds(*row));
+      count(record->implementation);
+    fastest = std::min(fastest, median_seconds(*record));
+    slowest = std::max(slowest, median_seconds(*record));
   }
-  return {repeats, times.size(), static_cast<double>(most) / static_cast<double>(repeats),
+  return {repeats, times.size(), static_cast<double>(max_count) / static_cast<double>(repeats),
           slowest / fastest - 1};
 }
 
@@ -91,8 +94,8 @@ Judgement judge(const Contest& contest, std::string_view algorithm) {
   const Entry& oracle = oracle_of(contest, choice);
   judgement.regret = ratio_less_1(choice, oracle);
   judgement.regret_in_library = ratio_less_1(choice, best_of_provider(contest, choice));
-  judgement.rank = rank_of(contest, choice);
-  judgement.is_tie = &choice == &oracle || is_tie(*choice.row, *oracle.row);
+  judgement.rank = rank_among_implementations(contest, choice);
+  judgement.is_tie = &choice == &oracle || is_in_doubt(*choice.record, *oracle.record);
   return judgement;
 }
 
@@ -111,11 +114,11 @@ Score score(std::span<const Judgement> judgements) {
     ++score.judged;
     score.top1 += judgement.rank <= 1;
     score.top3 += judgement.rank <= 3;
-    score.choice_seconds += count * median_seconds(*choice.row);
-    score.oracle_seconds += count * median_seconds(*oracle.row);
-    score.library_seconds += count * median_seconds(*library.row);
+    score.choice_seconds += count * median_seconds(*choice.record);
+    score.oracle_seconds += count * median_seconds(*oracle.record);
+    score.library_seconds += count * median_seconds(*library.record);
     for (const Entry* entry : {&choice, &oracle, &library})
-      score.throttled = score.throttled || entry->row->health.throttled;
+      score.throttled = score.throttled || entry->record->health.throttled;
   }
   return score;
 }
@@ -123,16 +126,16 @@ Score score(std::span<const Judgement> judgements) {
 std::vector<std::string> choosers_in(std::span<const Contest> contests,
                                      std::span<const std::string> choosers) {
   std::vector<std::string> ids;
-  const auto add = [&](const ResultRecord& row) {
-    const std::string& id = row.key.algorithm;
+  const auto add = [&](const ResultRecord& record) {
+    const std::string& id = record.key.algorithm;
     const bool is_chooser =
         std::any_of(choosers.begin(), choosers.end(), [&](const auto& name) { return is_named(id, name); });
     if (is_chooser && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   };
   for (const Contest& contest : contests) {
-    for (const Entry& entry : contest.able) add(*entry.row);
-    for (const ResultRecord* row : contest.wrong) add(*row);
-    for (const ResultRecord* row : contest.without_time) add(*row);
+    for (const Entry& entry : contest.ranked) add(*entry.record);
+    for (const ResultRecord* record : contest.wrong) add(*record);
+    for (const ResultRecord* record : contest.without_time) add(*record);
   }
   return ids;
 }

@@ -1,7 +1,6 @@
-// What a choice cost. judge() compares one algorithm's row in a contest, as a library's own choice has it,
-// with the oracle (the best right row); score() adds the judgements of many contests up. Nothing is printed
-// here. An oracle is the least of many noisy medians, so regret is a little too large; is_tie says where it
-// means nothing.
+// What a choice cost. judge() compares one algorithm's record in a contest, as a library's own choice has it,
+// with the oracle, the winner of the contest; score() adds the judgements of many contests up. An oracle is
+// the smallest of many noisy medians, so regret is a little too large; is_tie says where it means nothing.
 #pragma once
 
 #include <span>
@@ -9,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/select/contest.hpp"
+#include "bench/ranking/contest.hpp"
 
 namespace convscope {
 
@@ -24,16 +23,16 @@ Stability stability(const Entry& entry);
 
 struct Judgement {
   const Contest* contest = nullptr;
-  const Entry* choice = nullptr;  // null: it has no right, timed row, and `missing` says why
+  const Entry* choice = nullptr;  // null: it has no right, timed record, and `missing` says why
   std::string missing;
   double regret = 0;             // t(choice) / t(oracle) - 1
-  double regret_in_library = 0;  // the same against the best row of the choice's own provider
-  int rank = 0;                  // 1 is the best; counts what is different, see below
+  double regret_in_library = 0;  // the same against the best record of the choice's own provider
+  int rank = 0;                  // among implementations, see below; 1 is the best
   bool is_tie = false;           // the 95% intervals of choice and oracle overlap
 };
 
-// Ranks count things, not rows: rows of one library with the same implementation are one thing measured twice
-// (the library's choice, and the same algorithm forced), at the place of the faster one.
+// The rank counts implementations, not records: those of one library with the same implementation (the
+// library's choice, and the same algorithm forced) are one, at the place of the faster.
 Judgement judge(const Contest& contest, std::string_view algorithm);
 
 // Sums are over layers by count; rates are over judged contests, each counting once.
@@ -41,7 +40,7 @@ struct Score {
   size_t judged = 0;
   size_t top1 = 0, top3 = 0;
   double choice_seconds = 0, oracle_seconds = 0, library_seconds = 0;
-  bool throttled = false;          // one of its rows was
+  bool throttled = false;          // one of its records was
   std::vector<Judgement> missing;  // contests that are in no sum
 
   // Ratios of sums; only where `judged` is not 0.
@@ -52,8 +51,8 @@ struct Score {
 };
 Score score(std::span<const Judgement> judgements);
 
-// The ids, in order of appearance, whose rows are a library's own choice: those named in `choosers` by id or
-// stem.
+// The ids, in order of appearance, whose records are a library's own choice: those named in `choosers` by id
+// or stem.
 std::vector<std::string> choosers_in(std::span<const Contest> contests,
                                      std::span<const std::string> choosers);
 // cudnn.get, cudnn.find, cudnn.heur_a, ...; onednn.auto.

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "bench/core/names.hpp"
+#include "bench/ranking/standing.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 
 namespace convscope {
 namespace {
@@ -45,53 +45,54 @@ std::vector<LayerOf> layers_of(std::span<const Contest* const> contests) {
   return layers;
 }
 
-// The ids of all rows in the contests that one of the patterns means, with the patterns' order.
+// The ids of all records in the contests that one of the patterns means, with the patterns' order.
 std::vector<std::vector<std::string>> ids_by_preference(std::span<const Contest* const> group,
                                                         const std::vector<std::string>& patterns) {
   std::vector<std::vector<std::string>> ids(patterns.size());
   for (size_t i = 0; i < patterns.size(); ++i) {
     std::set<std::string> seen;
     for (const Contest* contest : group) {
-      for (const Entry& entry : contest->able)
-        if (is_meant(entry.row->key.algorithm, patterns[i])) seen.insert(entry.row->key.algorithm);
+      for (const Entry& entry : contest->ranked)
+        if (is_meant(entry.record->key.algorithm, patterns[i])) seen.insert(entry.record->key.algorithm);
     }
     ids[i].assign(seen.begin(), seen.end());
   }
   return ids;
 }
 
-CapRow choose(const Policy& policy, std::span<const Contest* const> group,
-              const std::vector<std::string>& patterns, Cap cap) {
-  CapRow best;
+CapRecord choose(const Policy& policy, std::span<const Contest* const> group,
+                 const std::vector<std::string>& patterns, Cap cap) {
+  CapRecord best;
   for (const auto& ids : ids_by_preference(group, patterns)) {
     for (const std::string& id : ids) {
-      const CapRow found = row_at_cap(group, id, cap);
-      if (found.row != nullptr && (best.row == nullptr || ranks_before(found.row, best.row))) best = found;
+      const CapRecord found = record_at_cap(group, id, cap);
+      if (found.record != nullptr && (best.record == nullptr || ranks_before(found.record, best.record)))
+        best = found;
     }
-    if (policy.take == Take::first && best.row != nullptr) return best;
+    if (policy.take == Take::first && best.record != nullptr) return best;
   }
   return best;
 }
 
 std::string why_not(const Policy& policy, std::span<const Contest* const> group,
                     const std::vector<std::string>& patterns, Cap cap) {
-  if (group.empty()) return fmt::format("no rows of {} {}", name(policy.math), name(policy.layout));
+  if (group.empty()) return fmt::format("no records of {} {}", name(policy.math), name(policy.layout));
   std::set<std::string> reasons;
   for (const Contest* contest : group) {
-    const auto add = [&](const ResultRecord* row, const std::string& reason) {
+    const auto add = [&](const ResultRecord* record, const std::string& reason) {
       for (const std::string& pattern : patterns)
-        if (is_meant(row->key.algorithm, pattern))
-          reasons.insert(fmt::format("{} {}", row->key.algorithm, reason));
+        if (is_meant(record->key.algorithm, pattern))
+          reasons.insert(fmt::format("{} {}", record->key.algorithm, reason));
     };
-    for (const ResultRecord* row : contest->wrong) add(row, "is wrong");
-    for (const ResultRecord* row : contest->without_time)
-      add(row, std::string(row->reason == Reason::none ? name(row->outcome) : name(row->reason)));
-    for (const Entry& entry : contest->able)
-      add(entry.row, fmt::format("was measured with {} of workspace",
-                                 bytes_text(static_cast<double>(entry.row->workspace_bytes))));
+    for (const ResultRecord* record : contest->wrong) add(record, "is wrong");
+    for (const ResultRecord* record : contest->without_time)
+      add(record, std::string(record->reason == Reason::none ? name(record->outcome) : name(record->reason)));
+    for (const Entry& entry : contest->ranked)
+      add(entry.record, fmt::format("was measured with {} of workspace",
+                                    bytes_text(static_cast<double>(entry.record->workspace_bytes))));
   }
   const std::string limit = cap ? fmt::format(" under {}", bytes_text(static_cast<double>(*cap))) : "";
-  if (reasons.empty()) return fmt::format("no row of {}{}", comma_list(patterns), limit);
+  if (reasons.empty()) return fmt::format("no record of {}{}", comma_list(patterns), limit);
   return fmt::format("{}{}", comma_list({reasons.begin(), reasons.end()}), limit);
 }
 
@@ -108,7 +109,7 @@ PolicyUnit unit_of(const Policy& policy, std::span<const Contest* const> contest
   const auto& patterns = policy.algorithms.at(pass);
   PolicyUnit unit{layer.name, pass, layer.count, is_first && pass == Pass::backward_data, {}, ""};
   unit.chosen = choose(policy, group, patterns, cap);
-  if (unit.chosen.row == nullptr) unit.missing = why_not(policy, group, patterns, cap);
+  if (unit.chosen.record == nullptr) unit.missing = why_not(policy, group, patterns, cap);
   return unit;
 }
 
@@ -165,7 +166,7 @@ std::vector<PolicyScope> apply(std::span<const Policy> policies, std::span<const
   std::vector<PolicyScope> scopes;
   const auto identity = [](const Contest& contest) {
     const CaseKey& key = contest.key();
-    return std::tuple(key.network, key.device_id(), contest.first->device.name, key.problem.batch,
+    return std::tuple(key.network, key.device_id(), contest.first().device.name, key.problem.batch,
                       key.threads, key.cache);
   };
   for (const Contest& contest : contests) {
@@ -186,14 +187,14 @@ PolicyTotal total(const PolicyResult& result, Part part) {
   total.is_done = part == Part::forward || does_backward(*result.policy);
   for (const PolicyUnit& unit : result.units) {
     if (!is_in(unit, part)) continue;
-    if (unit.chosen.row == nullptr) {
+    if (unit.chosen.record == nullptr) {
       total.missing.push_back(fmt::format("{} {}: {}", unit.layer, name(unit.pass), unit.missing));
       continue;
     }
     ++total.units;
     total.other_caps += unit.chosen.evidence != Evidence::at_cap;
-    total.seconds += median_seconds(*unit.chosen.row) * static_cast<double>(unit.count);
-    total.throttled = total.throttled || unit.chosen.row->health.throttled;
+    total.seconds += median_seconds(*unit.chosen.record) * static_cast<double>(unit.count);
+    total.throttled = total.throttled || unit.chosen.record->health.throttled;
   }
   return total;
 }
@@ -201,8 +202,8 @@ PolicyTotal total(const PolicyResult& result, Part part) {
 std::string emulated_on(const PolicyResult& result) {
   std::set<std::string> libraries;
   for (const PolicyUnit& unit : result.units) {
-    if (unit.chosen.row == nullptr) continue;
-    const AlgorithmInfo& algorithm = unit.chosen.row->algorithm;
+    if (unit.chosen.record == nullptr) continue;
+    const AlgorithmInfo& algorithm = unit.chosen.record->algorithm;
     libraries.insert(algorithm.provider + (algorithm.version.empty() ? "" : " " + algorithm.version));
   }
   return fmt::format("{}", fmt::join(libraries, ", "));

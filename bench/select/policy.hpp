@@ -1,6 +1,6 @@
-// A policy: how a framework, or a user, picks a convolution algorithm, as data: which rows to take, under
-// which workspace cap, layout and math mode. apply() finds its row for every layer and pass in a result file.
-// An emulation on the libraries of those rows, never the framework itself. Reading the JSON is
+// A policy: how a framework, or a user, picks a convolution algorithm, as data: which records to take, under
+// which workspace cap, layout and math mode. apply() finds its record for every layer and pass in a result
+// file. An emulation on the libraries of those records, never the framework itself. Reading the JSON is
 // bench/cli/policy_file.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace convscope {
 
-// first: the first name of the list that has a right row under the cap, as a fixed or preferred algorithm;
-// fastest: the fastest of all rows that the list names, as profiling would find.
+// first: the first name of the list that has a right record under the cap, as a fixed or preferred algorithm;
+// fastest: the fastest of all records that the list names, as profiling would find.
 enum class Take { first, fastest };
 inline constexpr std::array kTakes{Take::first, Take::fastest};
 std::string_view name(Take);  // "first", "fastest"
@@ -30,7 +30,7 @@ struct Policy {
   bool is_default = false;  // what the framework does unless told otherwise
   std::string source;
   std::string unverified;  // what of it no source says; may be empty
-  std::string library;     // whose rows it takes, for messages
+  std::string library;     // whose records it takes, for messages
   Cap workspace_cap;
   bool cap_is_one_filter = false;  // then workspace_cap is null and the cap is that of cap_of()
   Layout layout = Layout::nchw;
@@ -49,7 +49,7 @@ struct PolicyUnit {
   Pass pass = Pass::forward;
   int64_t count = 1;
   bool first_backward_data = false;  // backward-data of a layer that reads the image
-  CapRow chosen;                     // its row is null where there is none, and `missing` says why
+  CapRecord chosen;                  // its record is null where there is none, and `missing` says why
   std::string missing;
 };
 
@@ -77,16 +77,16 @@ std::vector<PolicyScope> apply(std::span<const Policy> policies, std::span<const
 struct PolicyTotal {
   double seconds = 0;
   bool throttled = false;
-  size_t units = 0;                  // of which there are rows
-  size_t other_caps = 0;             // of those, rows not measured at the policy's own cap
-  std::vector<std::string> missing;  // "conv1 backward_data: no row"
+  size_t units = 0;                  // of which there are records
+  size_t other_caps = 0;             // of those, records not measured at the policy's own cap
+  std::vector<std::string> missing;  // "conv1 backward_data: no record"
   bool is_done = true;               // by the policy: false where the part has a pass that it does not do
   bool is_complete() const { return is_done && units > 0 && missing.empty(); }
 };
 enum class Part { forward, backward, backward_without_first, step, step_without_first };
 PolicyTotal total(const PolicyResult& result, Part part);
 
-// "onednn 2.6.3 OpenMP", or several, of the rows taken; empty without a row.
+// "onednn 2.6.3 OpenMP", or several, of the records taken; empty without a record.
 std::string emulated_on(const PolicyResult& result);
 
 }  // namespace convscope

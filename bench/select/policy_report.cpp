@@ -7,8 +7,8 @@
 #include <map>
 #include <ostream>
 
+#include "bench/ranking/standing.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/select/selection.hpp"
 
@@ -26,13 +26,13 @@ constexpr std::array kParts{NamedPart{Part::forward, "forward"}, NamedPart{Part:
                             NamedPart{Part::step, "step"},
                             NamedPart{Part::step_without_first, "step_without_first_backward_data"}};
 
-// "-" where the policy does not do it or a row is missing.
+// "-" where the policy does not do it or a record is missing.
 std::string total_text(const PolicyResult& result, Part part) {
   const PolicyTotal sum = total(result, part);
   return sum.is_complete() ? milliseconds_text(sum.seconds) : "-";
 }
 
-bool has_rows(const PolicyResult& result) {
+bool has_records(const PolicyResult& result) {
   return total(result, Part::step).units > 0;
 }
 
@@ -42,7 +42,7 @@ void add_policy(TextTable& table, const PolicyScope& scope, const PolicyResult& 
   const auto speed_up = speed_up_over_default(scope, result);
   std::string what = policy.name;
   if (policy.is_default) what += " (default)";
-  if (all.throttled) what += " (throttled rows in it)";
+  if (all.throttled) what += " (throttled records in it)";
   table.add({what, total_text(result, Part::forward), total_text(result, Part::backward_without_first),
              total_text(result, Part::step_without_first), total_text(result, Part::backward),
              total_text(result, Part::step), speed_up ? fmt::format("{:.2f}x", *speed_up) : "-",
@@ -50,30 +50,30 @@ void add_policy(TextTable& table, const PolicyScope& scope, const PolicyResult& 
 }
 
 void print_missing(std::ostream& out, const PolicyScope& scope) {
-  std::map<std::string, std::vector<std::string>> without_any_row;  // by library
+  std::map<std::string, std::vector<std::string>> without_any_record;  // by library
   for (const PolicyResult& result : scope.results) {
-    if (!has_rows(result)) {
-      without_any_row[result.policy->library].push_back(result.policy->name);
+    if (!has_records(result)) {
+      without_any_record[result.policy->library].push_back(result.policy->name);
       continue;
     }
     const PolicyTotal all = total(result, Part::step);
     for (const std::string& missing : all.missing)
       fmt::print(out, "  {}: no sum with {}\n", result.policy->name, missing);
   }
-  for (const auto& [library, policies] : without_any_row)
-    fmt::print(out, "  these results have no row for any layer (library: {}): {}\n", library,
+  for (const auto& [library, policies] : without_any_record)
+    fmt::print(out, "  these results have no record for any layer (library: {}): {}\n", library,
                comma_list(policies));
 }
 
-// The policies whose rows come from the same libraries together.
+// The policies whose records come from the same libraries together.
 void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
   const Contest& front = *scope.contests.front();
   const CaseKey& key = front.key();
-  const std::string device = device_text(key, front.first->device);
+  const std::string device = device_text(key, front.first().device);
   std::vector<std::string> labels;
   for (const PolicyResult& result : scope.results) {
     const std::string label = emulated_on(result);
-    if (has_rows(result) && std::find(labels.begin(), labels.end(), label) == labels.end())
+    if (has_records(result) && std::find(labels.begin(), labels.end(), label) == labels.end())
       labels.push_back(label);
   }
   fmt::print(out, "{}{}, convolutions of one step{}\n  {} thread{}, {} cache, {}\n",
@@ -82,9 +82,9 @@ void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
   for (const std::string& label : labels) {
     fmt::print(out, "policy emulation on {}\n", label);
     TextTable table({"<policy", ">forward ms", ">backward ms", ">step ms", ">backward, all", ">step, all",
-                     ">options alone", ">rows at its cap"});
+                     ">options alone", ">records at its cap"});
     for (const PolicyResult& result : scope.results)
-      if (has_rows(result) && emulated_on(result) == label) add_policy(table, scope, result);
+      if (has_records(result) && emulated_on(result) == label) add_policy(table, scope, result);
     table.print(out, coloured);
   }
   print_missing(out, scope);
@@ -103,15 +103,15 @@ Json unit_json(const PolicyUnit& unit) {
   Json json{{"layer", unit.layer},        {"pass", name(unit.pass)},   {"count", unit.count},
             {"algorithm", nullptr},       {"implementation", nullptr}, {"median_seconds", nullptr},
             {"workspace_bytes", nullptr}, {"measured", nullptr},       {"missing", nullptr}};
-  if (unit.chosen.row == nullptr) {
+  if (unit.chosen.record == nullptr) {
     json["missing"] = unit.missing;
     return json;
   }
-  const ResultRecord& row = *unit.chosen.row;
-  json["algorithm"] = row.key.algorithm;
-  json["implementation"] = row.implementation;
-  json["median_seconds"] = median_seconds(row);
-  json["workspace_bytes"] = row.workspace_bytes;
+  const ResultRecord& record = *unit.chosen.record;
+  json["algorithm"] = record.key.algorithm;
+  json["implementation"] = record.implementation;
+  json["median_seconds"] = median_seconds(record);
+  json["workspace_bytes"] = record.workspace_bytes;
   json["measured"] = name(unit.chosen.evidence);
   return json;
 }
@@ -120,7 +120,7 @@ Json result_json(const PolicyScope& scope, const PolicyResult& result) {
   const Policy& policy = *result.policy;
   Json json{{"policy", policy.name},        {"title", policy.title},   {"framework", policy.framework},
             {"default", policy.is_default}, {"source", policy.source}, {"unverified", policy.unverified}};
-  json["label"] = has_rows(result) ? Json("policy emulation on " + emulated_on(result)) : Json(nullptr);
+  json["label"] = has_records(result) ? Json("policy emulation on " + emulated_on(result)) : Json(nullptr);
   for (const auto& [part, key] : kParts) json[std::string(key)] = total_json(total(result, part));
   const auto speed_up = speed_up_over_default(scope, result);
   json["speed_up_over_default"] = speed_up ? Json(*speed_up) : Json(nullptr);
@@ -147,11 +147,12 @@ std::optional<double> speed_up_over_default(const PolicyScope& scope, const Poli
 
 void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const ConsoleStyle& style) {
   if (scopes.empty()) {
-    out << "no rows\n";
+    out << "no records\n";
     return;
   }
   for (const PolicyScope& scope : scopes) print_scope(out, scope, style.colour);
-  out << "Policy emulation: what the choices of each policy cost on the library named, from its rows here; "
+  out << "Policy emulation: what the choices of each policy cost on the library named, from its records "
+         "here; "
          "never "
          "the\nframework itself. backward and step leave out the backward-data of layers that read the "
          "image; "
@@ -167,7 +168,7 @@ nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes) {
                {"batch", key.problem.batch},
                {"device", name(key.device)},
                {"device_index", key.device_index},
-               {"device_name", front.first->device.name},
+               {"device_name", front.first().device.name},
                {"threads", key.threads},
                {"cache", name(key.cache)},
                {"policies", Json::array()}};

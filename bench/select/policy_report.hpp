@@ -1,5 +1,5 @@
 // What a network's convolutions cost a step under each policy, as tables and as JSON. Always called a policy
-// emulation on the library of the rows, never by the framework's name alone.
+// emulation on the library of the records, never by the framework's name alone.
 #pragma once
 
 #include <iosfwd>

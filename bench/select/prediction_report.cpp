@@ -5,8 +5,8 @@
 
 #include <ostream>
 
+#include "bench/ranking/standing.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
 
 namespace convscope {
@@ -19,8 +19,8 @@ void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, 
                    ">regret", ">rank"});
   for (const Judgement& judgement : judgements) {
     const auto predictions = predict(*judgement.contest);
-    const bool has_oracle = !judgement.contest->able.empty();
-    const ResultRecord* oracle = has_oracle ? judgement.contest->able.front().row : nullptr;
+    const bool has_oracle = !judgement.contest->ranked.empty();
+    const ResultRecord* oracle = has_oracle ? judgement.contest->ranked.front().record : nullptr;
     const std::string chosen = predictions.empty() ? "-" : predictions.front().algorithm;
     const std::string predicted =
         predictions.empty() ? "-" : milliseconds_text(predictions.front().seconds());
@@ -33,7 +33,7 @@ void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, 
       continue;
     }
     table.add({label(*judgement.contest), chosen, predicted,
-               milliseconds_text(median_seconds(*judgement.choice->row)), oracle_id, oracle_ms,
+               milliseconds_text(median_seconds(*judgement.choice->record)), oracle_id, oracle_ms,
                percent_text(judgement.regret), fmt::format("{}", judgement.rank)},
               judgement.rank == 1 ? '*'
               : judgement.is_tie  ? '~'
@@ -80,7 +80,7 @@ Json choice_json(const Judgement& judgement) {
     json["missing"] = judgement.missing;
     return json;
   }
-  json["median_seconds"] = median_seconds(*judgement.choice->row);
+  json["median_seconds"] = median_seconds(*judgement.choice->record);
   json["regret"] = judgement.regret;
   json["rank"] = judgement.rank;
   return json;
@@ -91,11 +91,11 @@ constexpr std::string_view kOwn = "convscope's cost model";
 }  // namespace
 
 void print_predictions(std::ostream& out, const Selection& selection, const ConsoleStyle& style) {
-  if (selection.networks.empty()) out << "no rows\n";
+  if (selection.networks.empty()) out << "no records\n";
   for (const Network& network : selection.networks) {
     const Contest& front = network.front();
     fmt::print(out, "{}{}{}\n  {}\n", style.colour ? colour::heading : "", heading(front),
-               style.colour ? colour::reset : "", circumstances(front.key(), front.first->device));
+               style.colour ? colour::reset : "", circumstances(front.key(), front.first().device));
     const std::vector<Judgement> own = judge_predictions(network);
     print_choices(out, own, style.colour);
     TextTable table({"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">among own",
@@ -113,7 +113,7 @@ nlohmann::ordered_json predictions_json(const Selection& selection) {
   for (const Network& network : selection.networks) {
     const Contest& front = network.front();
     Json entry{{"network", front.key().network},
-               {"circumstances", circumstances(front.key(), front.first->device)},
+               {"circumstances", circumstances(front.key(), front.first().device)},
                {"batch", front.key().problem.batch},
                {"choices", Json::array()},
                {"scores", Json::object()}};

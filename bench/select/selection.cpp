@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/ranking/standing.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 
 namespace convscope {
 
@@ -31,7 +31,7 @@ std::string heading(const Contest& contest) {
 
 std::string circumstances_but_cap(const Contest& contest) {
   const CaseKey& key = contest.key();
-  const DeviceInfo& device = contest.first->device;
+  const DeviceInfo& device = contest.first().device;
   return fmt::format("{} {}, {} thread{}, {} cache, {}", name(key.problem.math), name(key.problem.layout),
                      key.threads, key.threads == 1 ? "" : "s", name(key.cache), device_text(key, device));
 }

@@ -1,6 +1,6 @@
 // The selection as JSON. Times are seconds, sizes bytes; what is not known is null.
+#include "bench/ranking/standing.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {
@@ -8,13 +8,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json row_json(const ResultRecord* row) {
-  if (row == nullptr) return nullptr;
-  Json json{{"algorithm", row->key.algorithm},         {"implementation", row->implementation},
-            {"outcome", name(row->outcome)},           {"median_seconds", median_seconds(*row)},
-            {"workspace_bytes", row->workspace_bytes}, {"relative_l2", nullptr},
-            {"throttled", row->health.throttled}};
-  if (row->accuracy.relative_l2) json["relative_l2"] = *row->accuracy.relative_l2;
+Json record_json(const ResultRecord* record) {
+  if (record == nullptr) return nullptr;
+  Json json{{"algorithm", record->key.algorithm},         {"implementation", record->implementation},
+            {"outcome", name(record->outcome)},           {"median_seconds", median_seconds(*record)},
+            {"workspace_bytes", record->workspace_bytes}, {"relative_l2", nullptr},
+            {"throttled", record->health.throttled}};
+  if (record->accuracy.relative_l2) json["relative_l2"] = *record->accuracy.relative_l2;
   return json;
 }
 
@@ -32,7 +32,7 @@ Json judgement_json(const Judgement& judgement) {
   const Stability s = stability(*judgement.choice);
   return {{"layer", judgement.contest->key().layer},
           {"pass", pass},
-          {"choice", row_json(judgement.choice->row)},
+          {"choice", record_json(judgement.choice->record)},
           {"missing", nullptr},
           {"regret", judgement.regret},
           {"regret_in_library", judgement.regret_in_library},
@@ -79,7 +79,7 @@ Json circumstances_json(const Contest& contest, bool with_cap) {
             {"layout", name(key.problem.layout)},
             {"device", name(key.device)},
             {"device_index", key.device_index},
-            {"device_name", contest.first->device.name},
+            {"device_name", contest.first().device.name},
             {"threads", key.threads},
             {"cache", name(key.cache)}};
   if (with_cap) json["workspace_cap_bytes"] = cap_json(key.workspace_cap);
@@ -91,9 +91,9 @@ Json oracle_json(const Contest& contest) {
           {"pass", name(contest.key().problem.pass)},
           {"count", contest.key().count},
           {"problem", to_line(contest.key().problem)},
-          {"oracle", row_json(contest.able.empty() ? nullptr : contest.able.front().row)},
-          {"best_at_any_error", row_json(best_at_any_error(contest))},
-          {"able", contest.able.size()},
+          {"oracle", record_json(contest.ranked.empty() ? nullptr : contest.ranked.front().record)},
+          {"best_at_any_error", record_json(best_at_any_error(contest))},
+          {"able", contest.ranked.size()},
           {"wrong", contest.wrong.size()}};
 }
 
@@ -105,10 +105,10 @@ Json curve_json(const WorkspaceCurve& curve) {
   for (const CurvePoint& point : curve.points)
     json["points"].push_back(
         {{"workspace_cap_bytes", cap_json(point.cap)},
-         {"winner", row_json(point.winner.row)},
-         {"measured", point.winner.row == nullptr ? Json(nullptr) : Json(name(point.winner.evidence))}});
+         {"winner", record_json(point.winner.record)},
+         {"measured", point.winner.record == nullptr ? Json(nullptr) : Json(name(point.winner.evidence))}});
   json["pareto_front"] = Json::array();
-  for (const ResultRecord* row : curve.front) json["pareto_front"].push_back(row_json(row));
+  for (const ResultRecord* record : curve.front) json["pareto_front"].push_back(record_json(record));
   json["knee_bytes"] = nullptr;
   json["has_knee"] = curve.knee.has_value();
   if (curve.knee) json["knee_bytes"] = cap_json(curve.points[*curve.knee].cap);

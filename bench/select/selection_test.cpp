@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-#include "bench/select/test_rows.hpp"
+#include "bench/ranking/test_contests.hpp"
 
 namespace convscope {
 namespace {
@@ -15,21 +15,21 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::vector<ResultRecord> two_layers() {
-  std::vector<ResultRecord> rows{row("ours.cpu", 0.010), library_row("onednn.auto.cpu", 0.015, "jit"),
-                                 wrong_row("wrong.cpu", 0.005), row("ours.cpu", 0.020, "conv3")};
-  rows.push_back(refused("onednn.auto.cpu", Outcome::unsupported, Reason::unsupported_groups, "no"));
-  rows.back().key.layer = "conv3";
-  return rows;
+  std::vector<ResultRecord> records{right("ours.cpu", 0.010), library_record("onednn.auto.cpu", 0.015, "jit"),
+                                    wrong_record("wrong.cpu", 0.005), right("ours.cpu", 0.020, "conv3")};
+  records.push_back(refused("onednn.auto.cpu", Outcome::unsupported, Reason::unsupported_groups, "no"));
+  records.back().key.layer = "conv3";
+  return records;
 }
 
-std::string printed(const std::vector<ResultRecord>& rows) {
+std::string printed(const std::vector<ResultRecord>& records) {
   std::ostringstream out;
-  print_selection(out, select(rows, default_choosers()), {});
+  print_selection(out, select(records, default_choosers()), {});
   return out.str();
 }
 
-TEST(Selection, OfNoRowsSaysSo) {
-  EXPECT_EQ(printed({}), "no rows\n");
+TEST(Selection, OfNoRecordsSaysSo) {
+  EXPECT_EQ(printed({}), "no records\n");
   EXPECT_TRUE(to_json(select({}, default_choosers()))["networks"].empty());
 }
 
@@ -42,20 +42,20 @@ TEST(Selection, PrintsOracleRegretAndWhatIsInNoSum) {
 }
 
 TEST(Selection, WithoutAChooserThereIsNoRegretButACurve) {
-  const std::string text = printed({row("ours.cpu", 0.010)});
-  EXPECT_THAT(text, HasSubstr("no row is a library's own choice"));
+  const std::string text = printed({right("ours.cpu", 0.010)});
+  EXPECT_THAT(text, HasSubstr("no record is a library's own choice"));
   EXPECT_THAT(text, HasSubstr("workspace curve of alexnet, batch 16"));
   EXPECT_THAT(text, HasSubstr("Pareto front of conv2 forward: ours.cpu 10.00 ms 3.0 MiB"));
   EXPECT_THAT(text, Not(HasSubstr("top-1")));
 }
 
-TEST(Selection, AContestWithoutARightRowIsPrintedToo) {
-  EXPECT_THAT(printed({wrong_row("wrong.cpu", 1)}), HasSubstr("no right, timed row"));
+TEST(Selection, AContestWithoutARightRecordIsPrintedToo) {
+  EXPECT_THAT(printed({wrong_record("wrong.cpu", 1)}), HasSubstr("no right, timed record"));
 }
 
 TEST(Selection, TheJsonHasTheSameFigures) {
-  const auto rows = two_layers();
-  const auto json = to_json(select(rows, default_choosers()));
+  const auto records = two_layers();
+  const auto json = to_json(select(records, default_choosers()));
   const auto& network = json.at("networks").at(0);
   EXPECT_EQ(network["oracles"][0]["oracle"]["algorithm"], "ours.cpu");
   EXPECT_EQ(network["oracles"][0]["best_at_any_error"]["algorithm"], "wrong.cpu");

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "bench/ranking/standing.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/ranking.hpp"
 #include "bench/report/text_table.hpp"
 #include "bench/select/selection.hpp"
 
@@ -23,19 +23,19 @@ std::string any_error_text(const Contest& contest) {
 }
 
 void print_oracles(std::ostream& out, const Network& network, bool coloured) {
-  TextTable table({"<layer and pass", ">count", "<oracle", ">median ms", ">workspace", ">rows", ">wrong",
+  TextTable table({"<layer and pass", ">count", "<oracle", ">median ms", ">workspace", ">records", ">wrong",
                    "<best at any error"});
   for (const Contest* contest : network.contests) {
     const std::string count = fmt::format("{}", contest->key().count);
-    const std::string able = fmt::format("{}", contest->able.size());
+    const std::string able = fmt::format("{}", contest->ranked.size());
     const std::string wrong = fmt::format("{}", contest->wrong.size());
-    if (contest->able.empty()) {
+    if (contest->ranked.empty()) {
       table.add(
-          {label(*contest), count, "no right, timed row", "-", "-", able, wrong, any_error_text(*contest)},
+          {label(*contest), count, "no right, timed record", "-", "-", able, wrong, any_error_text(*contest)},
           ' ', colour::bad);
       continue;
     }
-    const ResultRecord& oracle = *contest->able.front().row;
+    const ResultRecord& oracle = *contest->ranked.front().record;
     table.add({label(*contest), count, marked_name(oracle), milliseconds_text(median_seconds(oracle)),
                bytes_text(static_cast<double>(oracle.workspace_bytes)), able, wrong,
                any_error_text(*contest)});
@@ -58,14 +58,15 @@ void print_choice(std::ostream& out, const std::vector<Judgement>& judgements, c
       table.add({label(*judgement.contest), judgement.missing, "-", "-", "-", "-", "-"}, ' ', colour::quiet);
       continue;
     }
-    const ResultRecord& row = *judgement.choice->row;
-    table.add({label(*judgement.contest), row.implementation.empty() ? "(does not say)" : row.implementation,
-               milliseconds_text(median_seconds(row)), percent_text(judgement.regret),
-               percent_text(judgement.regret_in_library), fmt::format("{}", judgement.rank),
-               stability_text(*judgement.choice)},
-              judgement.rank == 1 ? '*'
-              : judgement.is_tie  ? '~'
-                                  : ' ');
+    const ResultRecord& record = *judgement.choice->record;
+    table.add(
+        {label(*judgement.contest), record.implementation.empty() ? "(does not say)" : record.implementation,
+         milliseconds_text(median_seconds(record)), percent_text(judgement.regret),
+         percent_text(judgement.regret_in_library), fmt::format("{}", judgement.rank),
+         stability_text(*judgement.choice)},
+        judgement.rank == 1 ? '*'
+        : judgement.is_tie  ? '~'
+                            : ' ');
   }
   table.print(out, coloured);
 }
@@ -75,7 +76,7 @@ void add_score(TextTable& table, const std::string& what, const Score& score) {
     table.add({what, "0", "-", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
     return;
   }
-  table.add({what + (score.throttled ? " (throttled rows in it)" : ""), fmt::format("{}", score.judged),
+  table.add({what + (score.throttled ? " (throttled records in it)" : ""), fmt::format("{}", score.judged),
              milliseconds_text(score.choice_seconds), milliseconds_text(score.oracle_seconds),
              percent_text(score.regret()), percent_text(score.regret_in_library()),
              percent_text(score.top1_rate()), percent_text(score.top3_rate())});
@@ -109,7 +110,7 @@ void print_scores(std::ostream& out, const Selection& selection, const Network& 
 void print_network(std::ostream& out, const Selection& selection, const Network& network, bool coloured) {
   const Contest& front = network.front();
   fmt::print(out, "{}{}{}\n  {}\n", coloured ? colour::heading : "", heading(front),
-             coloured ? colour::reset : "", circumstances(front.key(), front.first->device));
+             coloured ? colour::reset : "", circumstances(front.key(), front.first().device));
   print_oracles(out, network, coloured);
   for (const std::string& chooser : selection.choosers)
     print_choice(out, judgements(network, chooser), chooser, coloured);
@@ -125,11 +126,11 @@ void add_curve(TextTable& table, const WorkspaceCurve& curve) {
     const CurvePoint& point = curve.points[i];
     const bool is_knee = curve.knee == i;
     const std::string layer = is_first ? label(*curve.contest) : "";
-    if (!is_first && point.winner.row == before && !is_knee) continue;
-    before = point.winner.row;
+    if (!is_first && point.winner.record == before && !is_knee) continue;
+    before = point.winner.record;
     is_first = false;
     if (before == nullptr) {
-      table.add({layer, cap_text(point.cap), "no right row fits", "-", "-", "-"}, ' ', colour::quiet);
+      table.add({layer, cap_text(point.cap), "no right record fits", "-", "-", "-"}, ' ', colour::quiet);
       continue;
     }
     table.add(
@@ -139,16 +140,16 @@ void add_curve(TextTable& table, const WorkspaceCurve& curve) {
   }
 }
 
-// Sums over the layers and passes of one network; a cap under which a layer has no row has no sum.
+// Sums over the layers and passes of one network; a cap under which a layer has no record has no sum.
 void print_curve_sums(std::ostream& out, const std::vector<const WorkspaceCurve*>& curves, bool coloured) {
   TextTable table({"<sum over layers and passes, workspace up to", ">ms", ">against the last"});
   std::vector<std::optional<double>> sums;
   for (size_t i = 0; i < curves.front()->points.size(); ++i) {
     std::optional<double> sum = 0;
     for (const WorkspaceCurve* curve : curves) {
-      const ResultRecord* row = curve->points[i].winner.row;
-      if (row == nullptr) sum.reset();
-      if (sum) *sum += median_seconds(*row) * static_cast<double>(curve->contest->key().count);
+      const ResultRecord* record = curve->points[i].winner.record;
+      if (record == nullptr) sum.reset();
+      if (sum) *sum += median_seconds(*record) * static_cast<double>(curve->contest->key().count);
     }
     sums.push_back(sum);
   }
@@ -160,11 +161,12 @@ void print_curve_sums(std::ostream& out, const std::vector<const WorkspaceCurve*
 
 // What nothing beats in both time and workspace.
 std::string front_text(const WorkspaceCurve& curve) {
-  std::vector<std::string> rows;
-  for (const ResultRecord* row : curve.front)
-    rows.push_back(fmt::format("{} {} ms {}", row->key.algorithm, milliseconds_text(median_seconds(*row)),
-                               bytes_text(static_cast<double>(row->workspace_bytes))));
-  return rows.empty() ? "none" : comma_list(rows);
+  std::vector<std::string> records;
+  for (const ResultRecord* record : curve.front)
+    records.push_back(fmt::format("{} {} ms {}", record->key.algorithm,
+                                  milliseconds_text(median_seconds(*record)),
+                                  bytes_text(static_cast<double>(record->workspace_bytes))));
+  return records.empty() ? "none" : comma_list(records);
 }
 
 // Networks whose circumstances differ in the cap only are one here.
@@ -199,11 +201,11 @@ void print_curves(std::ostream& out, const Selection& selection, bool coloured) 
 
 void print_selection(std::ostream& out, const Selection& selection, const ConsoleStyle& style) {
   if (selection.contests.empty()) {
-    out << "no rows\n";
+    out << "no records\n";
     return;
   }
   for (const Network& network : selection.networks) print_network(out, selection, network, style.colour);
-  if (selection.choosers.empty()) out << "no row is a library's own choice, so there is no regret\n\n";
+  if (selection.choosers.empty()) out << "no record is a library's own choice, so there is no regret\n\n";
   print_curves(out, selection, style.colour);
 }
 

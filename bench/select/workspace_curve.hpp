@@ -1,6 +1,6 @@
 // How much workspace is enough: for each layer and pass the winner under each of several workspace caps, the
-// rows that no other beats in both time and workspace, and the knee. Uses rows measured at a cap where there
-// are such, and rows of other caps as a bound where there are not. Start at workspace_curves().
+// records that no other beats in both time and workspace, and the knee. Uses records measured at a cap where
+// there are such, and records of other caps as a bound where there are not. Start at workspace_curves().
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "bench/select/contest.hpp"
+#include "bench/ranking/contest.hpp"
 
 namespace convscope {
 
@@ -22,41 +22,36 @@ inline constexpr std::array<Cap, 7> kCurveCaps{Cap(0),
                                                Cap(int64_t{256} << 20),
                                                Cap()};
 
-// How the winner's row fits the cap: measured under it; measured under a larger one with a workspace that
+// How the winner's record fits the cap: measured under it; measured under a larger one with a workspace that
 // fits, so that an algorithm which adapts to its cap may be missing or do better; or measured under a smaller
 // one only, so that more workspace might have helped it.
 enum class Evidence { at_cap, at_larger_cap, at_smaller_cap };
 std::string_view name(Evidence);  // "at this cap", "at a larger cap", "at a smaller cap"
 
-struct CapRow {
-  const ResultRecord* row = nullptr;
+struct CapRecord {
+  const ResultRecord* record = nullptr;
   Evidence evidence = Evidence::at_cap;
 };
 
 struct CurvePoint {
   Cap cap;
-  CapRow winner;  // its row is null where no right row fits
+  CapRecord winner;  // its record is null where no right record fits
 };
 
 struct WorkspaceCurve {
   const Contest* contest = nullptr;  // one of those that it is made of, for layer, problem and circumstances
   std::vector<CurvePoint> points;    // in the order of the caps
-  // Right rows that no other beats in both; from the least workspace to the least time. Throttled rows are
-  // left out.
-  std::vector<const ResultRecord*> front;
-  std::optional<size_t> knee;  // the first point within kKneeSlack of the fastest one
+  std::vector<const ResultRecord*> front;  // pareto_front()
+  std::optional<size_t> knee;              // the first point within kKneeSlack of the fastest one
 };
 inline constexpr double kKneeSlack = 0.05;
 
-// The row that says what `algorithm` does under the cap; its row is null where none does. `same_but_cap` are
-// contests that differ in their cap only. A row of this algorithm at this very cap decides alone, refused or
-// not.
-CapRow row_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap);
+// The record that says what `algorithm` does under the cap; its record is null where none does.
+// `same_but_cap` are contests that differ in their cap only. A record of this algorithm at this very cap
+// decides alone, refused or not.
+CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap);
 
 // One curve a problem and circumstances, the cap aside; in the order of the contests. The caps must ascend.
 std::vector<WorkspaceCurve> workspace_curves(std::span<const Contest> contests, std::span<const Cap> caps);
-
-// Contests that differ in nothing but their cap, together.
-std::vector<std::vector<const Contest*>> grouped_over_caps(std::span<const Contest> contests);
 
 }  // namespace convscope

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "bench/core/random.hpp"
-#include "bench/verify/reference_loops.hpp"
+#include "bench/core/rounding.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 namespace {
@@ -26,12 +27,11 @@ template <typename Input, typename Filter, typename Output>
 std::vector<double> all_sums(const ConvProblem& p, const Input* input, const Filter* filter,
                              const Output* output) {
   const TensorShape shape = p.shape(written_role(p.pass));
-  const ReferenceLoops loops(p, input, filter, output);
+  const FastReference fast(p, input, filter, output);
   std::vector<double> sums(static_cast<size_t>(p.elements(written_role(p.pass))));
   const auto count = static_cast<int64_t>(sums.size());
 #pragma omp parallel for schedule(dynamic, 64)
-  for (int64_t i = 0; i < count; ++i)
-    sums[static_cast<size_t>(i)] = loops.at(index_of_offset(shape, i)).value;
+  for (int64_t i = 0; i < count; ++i) sums[static_cast<size_t>(i)] = fast.at(index_of_offset(shape, i)).value;
   return sums;
 }
 
@@ -41,7 +41,7 @@ BlockSums::BlockSums(const ConvProblem& problem, int64_t block, uint64_t seed)
     : problem_(problem),
       block_(block),
       per_group_(channels_per_group(problem)),
-      folded_per_group_((per_group_ + block - 1) / block),
+      folded_per_group_(ceil_div(per_group_, block)),
       signs_(static_cast<size_t>(std::max(problem.in_channels, problem.out_channels))) {
   folded_problem_ = fold(problem, folded_per_group_);
   for (size_t channel = 0; channel < signs_.size(); ++channel)

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/verify/reference_loops.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/tensor_data.hpp"
 
 namespace convscope {
@@ -16,10 +16,10 @@ struct Tensors {
     const Role role = written_role(problem.pass);
     auto& written = values[static_cast<size_t>(role)];
     std::vector<float> result(written.size());
-    const ReferenceLoops loops(problem, input(), filter(), output());
+    const FastReference fast(problem, input(), filter(), output());
     for (size_t i = 0; i < result.size(); ++i)
       result[i] =
-          static_cast<float>(loops.at(index_of_offset(problem.shape(role), static_cast<int64_t>(i))).value);
+          static_cast<float>(fast.at(index_of_offset(problem.shape(role), static_cast<int64_t>(i))).value);
     written = result;
   }
   const float* input() const { return values[0].data(); }

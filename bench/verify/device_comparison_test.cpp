@@ -13,7 +13,7 @@
 #include "bench/device/values.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
-#include "bench/verify/reference_loops.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/tensor_data.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -82,11 +82,11 @@ class FaultyPlan final : public Plan {
     }
     device_.copy_to_host(&run.workspace, args.workspace, sizeof(float));
     run.before = run.written();
-    const ReferenceLoops loops(problem_, run.tensors[0].data(), run.tensors[1].data(), run.tensors[2].data());
+    const FastReference fast(problem_, run.tensors[0].data(), run.tensors[1].data(), run.tensors[2].data());
     const TensorShape shape = problem_.shape(written_role(problem_.pass));
     std::vector<float> right(run.before.size());
     for (size_t i = 0; i < right.size(); ++i)
-      right[i] = static_cast<float>(loops.at(index_of_offset(shape, static_cast<int64_t>(i))).value);
+      right[i] = static_cast<float>(fast.at(index_of_offset(shape, static_cast<int64_t>(i))).value);
     run.written() = right;
     fault_(run);
     for (Role role : kRoles)

@@ -1,7 +1,9 @@
-// Legend: n c h w input, k c r s filter (c within its group), n k p q output. Nothing is staged or reused:
-// this is the definition, and it need only be much faster than the CPU.
+// Legend: n c h w input, k c r s filter (c within its group), n k p q output. Nothing is staged in shared
+// memory: it need only be much faster than the CPU. Thread blocks and grid follow from the number of outputs
+// alone.
 #include <algorithm>
 
+#include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
 #include "bench/verify/device_reference.hpp"
 
@@ -9,7 +11,7 @@ namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int64_t kMostBlocks = int64_t{1} << 20;
+constexpr int64_t kMaxBlocks = int64_t{1} << 20;
 
 // A tensor's logical sizes and its steps in memory, in elements.
 struct Axes {
@@ -136,7 +138,7 @@ void enqueue_reference(const ConvProblem& problem, const ReferenceArgs& args, Qu
   const auto kernel = problem.pass == Pass::forward         ? reference<Pass::forward>
                       : problem.pass == Pass::backward_data ? reference<Pass::backward_data>
                                                             : reference<Pass::backward_filter>;
-  const auto blocks = static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
+  const auto blocks = static_cast<unsigned>(std::min(ceil_div(count, kThreads), kMaxBlocks));
   launch(kernel, blocks, kThreads, 0, queue, geometry, args, count);
 }
 

@@ -1,7 +1,6 @@
-// The reference on a GPU: the sums of reference_loops.hpp in f64, one thread an output, so that every output
-// of a large problem is checked and not a sample. The kernel is in device_reference.cu and runs on the
-// emulator too. DeviceReference is for verification; the algorithm `reference.cuda` is in
-// reference_algorithm.hpp.
+// The definition (reference.hpp) on a GPU: sums in f64, one thread per output, so that every output of a
+// large problem is compared and not a sample. The kernel is in device_reference.cu and runs on the emulator
+// too. The algorithm `reference.cuda` is in reference_algorithm.hpp.
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 #include "bench/core/random.hpp"
 #include "bench/device/values.hpp"
 #include "bench/verify/device_reference.hpp"
-#include "bench/verify/reference_loops.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/sample.hpp"
 #include "bench/verify/tensor_data.hpp"
 
@@ -118,11 +118,11 @@ void Expectation::expect_from_cpu(const Tensors& tensors, const VerifyOptions& o
   offset_.resize(indices.size());
   value_.resize(indices.size());
   magnitude_.resize(indices.size());
-  const ReferenceLoops loops(problem_, input, filter, output);
+  const FastReference fast(problem_, input, filter, output);
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
-    const ReferenceSum sum = loops.at(indices[at]);
+    const ReferenceSum sum = fast.at(indices[at]);
     offset_[at] = offset_of(shape, indices[at]);
     value_[at] = sum.value;
     magnitude_[at] = sum.magnitude;

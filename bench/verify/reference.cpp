@@ -1,12 +1,55 @@
+// Legend: n image, ic input channel, c input channel within its group, ih iw input position, oc output
+// channel, oh ow output position, kh kw tap of the filter.
 #include "bench/verify/reference.hpp"
 
-#include "bench/verify/reference_loops.hpp"
+#include <algorithm>
+#include <cmath>
 
 namespace convscope {
 
-double reference_element(const ConvProblem& problem, const float* input, const float* filter,
-                         const float* output, const std::array<int64_t, 4>& index) {
-  return ReferenceLoops(problem, input, filter, output).at(index).value;
+void reference(const ConvProblem& problem, const float* input, const float* filter, const float* output,
+               std::span<double> values, std::span<double> magnitudes) {
+  const TensorShape x = problem.shape(Role::input), f = problem.shape(Role::filter),
+                    y = problem.shape(Role::output);
+  const auto [N, OC, OH, OW] = y.size;
+  const auto [filters, C, KH, KW] = f.size;
+  const int64_t IH = x.size[2], IW = x.size[3];
+  const auto [SH, SW] = problem.stride;
+  const auto [PH, PW] = problem.pad;
+  const auto [DH, DW] = problem.dilation;
+  std::fill(values.begin(), values.end(), 0);
+  std::fill(magnitudes.begin(), magnitudes.end(), 0);
+
+  const auto add = [&](int64_t at, double a, double b) {
+    values[static_cast<size_t>(at)] += a * b;
+    if (!magnitudes.empty()) magnitudes[static_cast<size_t>(at)] += std::abs(a * b);
+  };
+  const auto add_channels = [&](int64_t oc, int64_t c) {
+    const int64_t ic = oc / problem.out_channels_per_group() * C + c;
+    for (int64_t n = 0; n < N; ++n)
+      for (int64_t oh = 0; oh < OH; ++oh)
+        for (int64_t ow = 0; ow < OW; ++ow)
+          for (int64_t kh = 0; kh < KH; ++kh)
+            for (int64_t kw = 0; kw < KW; ++kw) {
+              const int64_t ih = oh * SH - PH + kh * DH, iw = ow * SW - PW + kw * DW;
+              if (ih < 0 || ih >= IH || iw < 0 || iw >= IW) continue;
+              const int64_t at_x = x.offset(n, ic, ih, iw), at_f = f.offset(oc, c, kh, kw),
+                            at_y = y.offset(n, oc, oh, ow);
+              if (problem.pass == Pass::forward) add(at_y, input[at_x], filter[at_f]);
+              if (problem.pass == Pass::backward_data) add(at_x, output[at_y], filter[at_f]);
+              if (problem.pass == Pass::backward_filter) add(at_f, input[at_x], output[at_y]);
+            }
+  };
+  // Threads share the channels in which no two of them write one element.
+  if (problem.pass == Pass::forward) {
+#pragma omp parallel for
+    for (int64_t oc = 0; oc < OC; ++oc)
+      for (int64_t c = 0; c < C; ++c) add_channels(oc, c);
+  } else {
+#pragma omp parallel for
+    for (int64_t c = 0; c < C; ++c)
+      for (int64_t oc = 0; oc < OC; ++oc) add_channels(oc, c);
+  }
 }
 
 }  // namespace convscope

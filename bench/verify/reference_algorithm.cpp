@@ -1,63 +1,65 @@
 #include "bench/verify/reference_algorithm.hpp"
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "bench/device/values.hpp"
-#include "bench/verify/reference_loops.hpp"
-#include "bench/verify/tensor_index.hpp"
+#include "bench/verify/device_reference.hpp"
+#include "bench/verify/reference.hpp"
 
 namespace convscope {
 namespace {
 
+OperationCount operations_of_definition(const ConvProblem& problem) {
+  return {problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
+}
+
+AlgorithmInfo reference_info(DeviceKind device) {
+  AlgorithmInfo info;
+  info.id = "reference." + std::string(name(device));
+  info.family = "reference";
+  info.provider = "convscope";
+  info.device = device;
+  info.exact_on_integers = true;
+  info.candidate = false;
+  return info;
+}
+
 class ReferencePlan final : public Plan {
  public:
   explicit ReferencePlan(const ConvProblem& problem)
-      : problem_(problem), storage_(storage_type(problem.math)) {
-    if (storage_ == DataType::f32) return;
-    for (Role role : kRoles) widened_[static_cast<size_t>(role)].resize(elements(role));
+      : problem_(problem), storage_(storage_type(problem.math)), sums_(elements(written_role(problem.pass))) {
+    for (Role role : kRoles) tensors_[static_cast<size_t>(role)].resize(elements(role));
   }
 
+  std::optional<OperationCount> operations() const override { return operations_of_definition(problem_); }
+
   void run(const ConvArgs& args, Queue&) override {
-    const std::array<float*, 3> tensors{values(Role::input, args.input), values(Role::filter, args.filter),
-                                        values(Role::output, args.output)};
-    const ReferenceLoops loops(problem_, tensors[0], tensors[1], tensors[2]);
-    const Role role = written_role(problem_.pass);
-    const TensorShape shape = problem_.shape(role);
-    float* written = tensors[static_cast<size_t>(role)];
-    const int64_t count = problem_.elements(role);
-#pragma omp parallel for schedule(dynamic, 64)
-    for (int64_t i = 0; i < count; ++i)
-      written[i] = static_cast<float>(loops.at(index_of_offset(shape, i)).value);
-    if (storage_ != DataType::f32) store_values(args.tensor(role), storage_, {written, elements(role)});
+    const Role written = written_role(problem_.pass);
+    for (Role role : kRoles)
+      if (role != written) load_values(args.tensor(role), storage_, tensor(role));
+    reference(problem_, tensor(Role::input).data(), tensor(Role::filter).data(), tensor(Role::output).data(),
+              sums_);
+    std::vector<float>& rounded = tensor(written);
+    for (size_t i = 0; i < sums_.size(); ++i) rounded[i] = static_cast<float>(sums_[i]);
+    store_values(args.tensor(written), storage_, rounded);
   }
 
  private:
-  size_t elements(Role role) const {
-    return static_cast<size_t>(problem_.elements(role));
-  }
-  // The tensor as f32: itself, or a copy of the 16-bit values.
-  float* values(Role role, void* stored) {
-    if (storage_ == DataType::f32) return static_cast<float*>(stored);
-    std::vector<float>& copy = widened_[static_cast<size_t>(role)];
-    load_values(stored, storage_, copy);
-    return copy.data();
-  }
+  size_t elements(Role role) const { return static_cast<size_t>(problem_.elements(role)); }
+  std::vector<float>& tensor(Role role) { return tensors_[static_cast<size_t>(role)]; }
 
   ConvProblem problem_;
   DataType storage_;
-  std::array<std::vector<float>, 3> widened_;
+  std::array<std::vector<float>, 3> tensors_;  // by role, in f32
+  std::vector<double> sums_;
 };
 
 class ReferenceAlgorithm final : public Algorithm {
  public:
-  ReferenceAlgorithm() {
-    info_.id = "reference.cpu";
-    info_.family = "reference";
-    info_.provider = "convscope";
+  ReferenceAlgorithm() : info_(reference_info(DeviceKind::cpu)) {
     info_.summary = "seven loops with sums in f64: the definition";
-    info_.exact_on_integers = true;
-    info_.candidate = false;
   }
 
   const AlgorithmInfo& info() const override { return info_; }
@@ -68,8 +70,45 @@ class ReferenceAlgorithm final : public Algorithm {
     return std::make_unique<ReferencePlan>(problem);
   }
 
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return OperationCount{problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
+ private:
+  AlgorithmInfo info_;
+};
+
+class DeviceReferencePlan final : public Plan {
+ public:
+  DeviceReferencePlan(const ConvProblem& problem, Device& device) : problem_(problem), device_(device) {}
+
+  std::optional<OperationCount> operations() const override { return operations_of_definition(problem_); }
+
+  void run(const ConvArgs& args, Queue& queue) override {
+    void* const written = args.tensor(written_role(problem_.pass));
+    enqueue_reference(problem_,
+                      {static_cast<const float*>(args.input), static_cast<const float*>(args.filter),
+                       static_cast<const float*>(args.output), static_cast<float*>(written), nullptr},
+                      device_, queue);
+  }
+
+ private:
+  ConvProblem problem_;
+  Device& device_;
+};
+
+class DeviceReferenceAlgorithm final : public Algorithm {
+ public:
+  DeviceReferenceAlgorithm() : info_(reference_info(DeviceKind::cuda)) {
+    info_.summary = "the definition on a GPU: one thread per output, sums in f64";
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+
+  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+    return require(storage_type(problem.math) == DataType::f32, Reason::unsupported_math,
+                   "math " + std::string(name(problem.math)) +
+                       ": the reference on a GPU reads tensors that are stored in FP32 only");
+  }
+
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
+    return std::make_unique<DeviceReferencePlan>(problem, device);
   }
 
  private:
@@ -80,6 +119,10 @@ class ReferenceAlgorithm final : public Algorithm {
 
 void add_reference(Registry& registry) {
   registry.add(std::make_unique<ReferenceAlgorithm>());
+}
+
+void add_device_reference(Registry& registry) {
+  registry.add(std::make_unique<DeviceReferenceAlgorithm>());
 }
 
 }  // namespace convscope

@@ -28,11 +28,11 @@ from convscope_report.results import CANDIDATE, Results
 CONFIDENCE = 0.99
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
 DEFAULT_FLOOR = 0.05  # without --aa
-LEAST_FLOOR = 0.01
+MIN_FLOOR = 0.01
 DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
-MOST = 0.25  # however noisy: a larger difference is never the same
-LEAST_SAMPLES = 6
-LEAST_WITNESSES = 3
+MAX_MATTERS = 0.25  # however noisy: a larger difference is never the same
+MIN_SAMPLES = 6
+MIN_WITNESSES = 3
 WITNESS_QUANTILE = 0.9  # of the distances of the witnesses from their middle
 
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
@@ -76,7 +76,7 @@ def noise_floor(*runs: Results) -> Floor:
     if not ratios:
         return Floor(DEFAULT_FLOOR, False)
     distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
-    return Floor(max(math.expm1(DRIFT * distance), LEAST_FLOOR), True)
+    return Floor(max(math.expm1(DRIFT * distance), MIN_FLOOR), True)
 
 
 def shift(a, b) -> tuple:
@@ -109,7 +109,7 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
     A difference smaller than `matters` (0.05 is 5%) is none to the user; a noisy run makes it larger.
     """
     floor = noise_floor(a, b)
-    matters = max(matters, min(floor.share, MOST))
+    matters = max(matters, min(floor.share, MAX_MATTERS))
     left, right = prepared(a), prepared(b)
     strict = {key(row, CANDIDATE): row for row in right}
     loose = {key(row, LOOSE): row for row in right}
@@ -181,7 +181,7 @@ def judge(contest: list, floor: float, matters: float) -> None:
     for made, _ in contest:
         witnesses = np.log([other.ratio for other, same in contest if same and other is not made])
         middle, spread = 0.0, 0.0
-        if len(witnesses) >= LEAST_WITNESSES:
+        if len(witnesses) >= MIN_WITNESSES:
             middle = float(np.median(witnesses))
             spread = math.expm1(np.quantile(np.abs(witnesses - middle), WITNESS_QUANTILE))
             made.drift = math.exp(middle)
@@ -221,13 +221,14 @@ def one(a: dict, b: dict) -> Comparison:
     if unlike:
         return made
     for side, row in (("A", a), ("B", b)):
-        if row["outcome"] != "measured":
-            made.remarks.append(f"{side} is {row['outcome']}{': ' + row['reason'] if row['reason'] else ''}")
+        if row["rank"] is None:
+            what = row["standing"] if row["outcome"] == "measured" else row["outcome"]
+            made.remarks.append(f"{side} is {what}{': ' + row['reason'] if row['reason'] else ''}")
     if made.remarks:
         return made
     samples = all_samples_ms(a), all_samples_ms(b)
-    if min(map(len, samples)) < LEAST_SAMPLES:
-        made.remarks.append(f"fewer than {LEAST_SAMPLES} samples; give --time-limit or --min-samples more")
+    if min(map(len, samples)) < MIN_SAMPLES:
+        made.remarks.append(f"fewer than {MIN_SAMPLES} samples; give --time-limit or --min-samples more")
         made.verdict = "UNDECIDED"
         return made
     made.ratio, made.low, made.high = shift(*samples)
@@ -236,7 +237,9 @@ def one(a: dict, b: dict) -> Comparison:
         for name in FLAGGED
         if differ(a[name], b[name])
     ]
-    made.remarks += [f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["throttled"]]
+    made.remarks += [
+        f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["standing"] == "throttled"
+    ]
     return made
 
 

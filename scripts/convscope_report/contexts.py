@@ -2,7 +2,7 @@
 
 from convscope_report.errors import ReportError
 from convscope_report.results import PASSES
-from convscope_report.table import bytes_text
+from convscope_report.table import Cell, bytes_text
 
 CIRCUMSTANCES = (
     "network",
@@ -46,10 +46,10 @@ def right_contexts(results, varying=()):
 
     Raises ReportError where no row was measured and is right.
     """
-    right = results.right()
+    right = results.ranked()
     if right.empty:
         raise ReportError(
-            "none of the rows was measured and is right, so there is nothing to compare; "
+            "none of the records was measured and is right, so there is nothing to compare; "
             "`convscope run` measures, `verify` and an emulator do not"
         )
     for title, circumstances, everything in contexts(results.rows, varying):
@@ -66,7 +66,7 @@ def right_contexts(results, varying=()):
 
 def passes_left_out(results) -> list:
     """One sentence for each set of circumstances and pass without a row that was measured and is right."""
-    right = results.right()
+    right = results.ranked()
     said = []
     for title, circumstances, rows in contexts(results.rows):
         for name in passes_of(rows):
@@ -118,21 +118,27 @@ def in_order(values) -> list:
     return list(dict.fromkeys(values))
 
 
-def overlaps(row, best) -> bool:
-    """Whether the 95% intervals of two rows' medians of full overlap; False where one has none."""
-    ends = (row["full_ci_low_ms"], row["full_ci_high_ms"], best["full_ci_low_ms"], best["full_ci_high_ms"])
-    if any(end is None or end != end for end in ends):
-        return False
-    return ends[0] <= ends[3] and ends[2] <= ends[1]
+def best(rows):
+    """Return the row of the first rank among rows of one contest; None where there is none."""
+    return None if rows.empty else rows.loc[rows["rank"].astype(int).idxmin()]
 
 
-def fastest(rows):
-    """Return the row with the least median, throttled ones behind all others; None where there is none."""
-    if rows.empty:
+def is_suspect(row) -> bool:
+    """Whether the time of a ranked row is to be marked: the device was throttled."""
+    return row["standing"] == "throttled"
+
+
+def time_cell(row, value: float | None = None):
+    """Return the median of a ranked row, or `value` in its place, with its marks; None of no row."""
+    if row is None:
         return None
-    calm = rows[~rows["throttled"].astype(bool)]
-    rows = rows if calm.empty else calm
-    return rows.loc[rows["full_median_ms"].astype(float).idxmin()]
+    time = row["full_median_ms"] if value is None else value
+    return Cell(time, best=row["rank"] == 1, tied=bool(row["in_doubt"]), suspect=is_suspect(row))
+
+
+def median_cell(row):
+    """Return the median of a ranked row where its rank is not the question; None of no row."""
+    return None if row is None else Cell(row["full_median_ms"], suspect=is_suspect(row))
 
 
 def refusals(rows) -> list:
@@ -159,9 +165,33 @@ def counts_of(rows) -> dict:
     return {row["layer"]: int(row["count"]) for row in rows.drop_duplicates("layer").to_dict("records")}
 
 
-def sum_by_count(found: dict, counts: dict, *place) -> float | None:
-    """Sum the medians of `found[(layer, *place)]` over layers, times their counts; None if one is missing."""
-    rows = [(count, found.get((layer, *place))) for layer, count in counts.items()]
-    if any(row is None for _, row in rows):
+def sum_by_count(found: dict, counts: dict, *place) -> Cell | None:
+    """Sum the medians of `found[(layer, *place)]` over layers, times their counts; None if one is missing.
+
+    The sum is suspect where one of its rows is.
+    """
+    return sum_cell([(count, median_cell(found.get((layer, *place)))) for layer, count in counts.items()])
+
+
+def sum_cell(parts: list) -> Cell | None:
+    """Return the sum of (count, Cell) pairs, suspect where one is; None where a Cell is None."""
+    if any(cell is None for _, cell in parts):
         return None
-    return sum(count * row["full_median_ms"] for count, row in rows)
+    total = sum(count * cell.value for count, cell in parts)
+    return Cell(total, suspect=any(cell.suspect for _, cell in parts))
+
+
+def shortest(cells):
+    """Return the smallest of Cells of times that no contest has together, such as sums: suspect ones last.
+
+    As the roll-up of `convscope run` orders its sums. None where all are None.
+    """
+    known = [cell for cell in cells if cell is not None]
+    return min(known, key=lambda cell: (cell.suspect, cell.value), default=None)
+
+
+def ratio(cell, other) -> Cell | None:
+    """Return one Cell's value over another's, suspect where one of them is; None where one is None."""
+    if cell is None or other is None:
+        return None
+    return Cell(cell.value / other.value, suspect=cell.suspect or other.suspect)

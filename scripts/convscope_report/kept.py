@@ -12,7 +12,7 @@ import lzma
 from pathlib import Path
 
 from convscope_report import results
-from convscope_report.contexts import CIRCUMSTANCES
+from convscope_report.contexts import CIRCUMSTANCES, best
 from convscope_report.errors import ReportError
 
 FOLDER = Path(__file__).resolve().parents[2] / "results"
@@ -29,14 +29,14 @@ COLUMNS = {
     "batch": "Batch sizes.",
     "threads": "Threads on the CPU.",
     "passes": "fwd, bwd-data, bwd-filter.",
-    "rows": "Candidates, refused ones included.",
+    "rows": "Records, refused ones included.",
     "libraries": "Those whose algorithms were measured.",
-    "library_ms": "Fastest right library row of each layer and pass, summed by how often the network has it.",
-    "ours_ms": "The same of our own rows, over the same layers and passes.",
+    "library_ms": "The best library record of each layer and pass, summed by how often the network has it.",
+    "ours_ms": "The same of our own records, over the same layers and passes.",
     "ratio": "library_ms / ours_ms.",
-    "throttled": "Measured rows that are marked throttled; the sums count them like others.",
-    "behind": "Layers and passes where our fastest row is slower than the library's by more than a tenth, of "
-    "those that both have.",
+    "throttled": "Measured records that are marked throttled; in the sums only where all are.",
+    "behind": "Layers and passes where our best record is slower than the library's by more than a tenth, "
+    "of those that both have.",
     "settings": "The same for two runs exactly where they differ in nothing but the time and the commit.",
 }
 SHORT = {"forward": "fwd", "backward_data": "bwd-data", "backward_filter": "bwd-filter"}
@@ -94,21 +94,22 @@ def libraries_of(rows) -> list:
 def headline(loaded) -> dict:
     """Return library_ms to throttled; sums are empty where a run has several sets of circumstances.
 
-    The fastest row is the one with the least median of those that are right, throttled or not.
+    The fastest row of either side is the one that ranks first.
     """
     measured = loaded.rows[loaded.rows["outcome"] == "measured"]
     line = dict.fromkeys(("library_ms", "ours_ms", "ratio", "behind"), "")
     line["throttled"] = f"{int(measured['throttled'].astype(bool).sum())} of {len(measured)}"
-    right = loaded.right()
+    right = loaded.ranked()
     if right.empty or len(right[list(CIRCUMSTANCES)].map(results.as_text).drop_duplicates()) != 1:
         return line
     library_ms = ours_ms = 0.0
     behind = both = 0
     for _, rows in right.groupby(["layer", "pass", "problem"], sort=False):
         is_ours = rows["provider"] == "convscope"
-        ours, library = (rows[chosen]["full_median_ms"].astype(float).min() for chosen in (is_ours, ~is_ours))
-        if ours != ours or library != library:  # one of them has no right row
+        sides = best(rows[is_ours]), best(rows[~is_ours])
+        if any(side is None for side in sides):
             continue
+        ours, library = (side["full_median_ms"] for side in sides)
         count = rows["count"].iloc[0]
         both += 1
         behind += library < BEHIND * ours

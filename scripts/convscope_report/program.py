@@ -1,4 +1,4 @@
-"""Calls the C++ program for what it computes itself: its selection, its policies, its list of algorithms."""
+"""Calls the C++ program for what it computes itself: who wins, selection, policies, the algorithms."""
 
 import json
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 from convscope_report.errors import ReportError
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILT = ROOT / "build" / "convscope"
 
 
 def find(path: str | None) -> Path:
@@ -18,11 +19,10 @@ def find(path: str | None) -> Path:
                 f"--convscope {path}: no such file; name the built program, as in build/convscope"
             )
         return Path(path).resolve()
-    built = ROOT / "build" / "convscope"
-    found = built if built.is_file() else shutil.which("convscope")
+    found = BUILT if BUILT.is_file() else shutil.which("convscope")
     if found is None:
         raise ReportError(
-            f"{built} is not built, and this needs it; run scripts/build, or name it by --convscope PATH"
+            f"{BUILT} is not built, and this needs it; run scripts/build, or name it by --convscope PATH"
         )
     return Path(found)
 

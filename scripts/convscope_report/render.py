@@ -9,16 +9,20 @@ WIDEST = 220  # characters of a line; networks have up to 57 layers
 
 
 def mark(value) -> str:
-    """`*` for the best, `~` for what ties with it, else nothing."""
+    """`*` for the best, `~` for what ties with it, then `^` for what is suspect."""
     if not isinstance(value, Cell):
         return ""
-    return "*" if value.best else "~" if value.tied else ""
+    return ("*" if value.best else "~" if value.tied else "") + ("^" if value.suspect else "")
 
 
-def notes(table: Table, best: str = "*", tied: str = "~") -> list:
-    """Return the footnotes, after them what the marks mean that the table has; `best`, `tied` name them."""
-    used = {mark(value) for row in table.rows for value in row}
-    legend = {"*": f"{best} {table.best_means}", "~": f"{tied} {table.tied_means}"}
+def notes(table: Table, best: str = "*", tied: str = "~", suspect: str = "^") -> list:
+    """Return the footnotes, after them what the marks mean that the table has, by the names given."""
+    used = {sign for row in table.rows for value in row for sign in mark(value)}
+    legend = {
+        "*": f"{best} {table.best_means}",
+        "~": f"{tied} {table.tied_means}",
+        "^": f"{suspect} {table.suspect_means}",
+    }
     return [*table.footnotes, *(text for sign, text in legend.items() if sign in used)]
 
 
@@ -62,24 +66,30 @@ def parts(widths: list) -> list:
     return made
 
 
+def markdown_text(text: str) -> str:
+    """Text with the signs escaped that Markdown, or HTML in it, would take for its own."""
+    return "".join("\\" + sign if sign in "\\|*_<>`" else sign for sign in text)
+
+
 def markdown(table: Table) -> str:
     """Return a table of GitHub's Markdown; the best is bold."""
 
     def cell(value, column) -> str:
-        text = cell_text(value, column).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
-        return f"**{text}**" if mark(value) == "*" else mark(value) + text
+        text = markdown_text(cell_text(value, column))
+        signs = mark(value)
+        return f"**{text}**{signs[1:]}" if signs.startswith("*") else signs + text
 
-    lines = [f"### {heading(table)}", "", table.question, ""]
+    lines = [f"### {markdown_text(heading(table))}", "", markdown_text(table.question), ""]
     if table.circumstances:
-        lines += [table.circumstances, ""]
-    lines.append("| " + " | ".join(column.heading.replace("_", "\\_") for column in table.columns) + " |")
+        lines += [markdown_text(table.circumstances), ""]
+    lines.append("| " + " | ".join(markdown_text(column.heading) for column in table.columns) + " |")
     lines.append("|" + "|".join("---:" if column.right else "---" for column in table.columns) + "|")
     for row in table.rows:
         cells = [cell(value, column) for value, column in zip(row, table.columns, strict=True)]
         lines.append("| " + " | ".join(cells) + " |")
     remarks = notes(table, best="bold:")
     if remarks:
-        lines += ["", *(f"- {remark}".replace("_", "\\_") for remark in remarks)]
+        lines += ["", *(f"- {markdown_text(remark)}" for remark in remarks)]
     return "\n".join(lines) + "\n"
 
 
@@ -103,10 +113,11 @@ def latex(table: Table) -> str:
 
     def cell(value, column) -> str:
         text = latex_text(cell_text(value, column))
-        sign = mark(value)
-        return rf"\textbf{{{text}}}" if sign == "*" else rf"\textit{{{text}}}" if sign == "~" else text
+        for sign, form in {"*": r"\textbf{%s}", "~": r"\textit{%s}", "^": r"%s\textsuperscript{t}"}.items():
+            text = form % text if sign in mark(value) else text
+        return text
 
-    remarks = notes(table, best="bold:", tied="italic:")
+    remarks = notes(table, best="bold:", tied="italic:", suspect="raised t:")
     caption = ". ".join(part.rstrip(".") for part in (heading(table), table.circumstances) if part)
     lines = [
         r"\begin{table}",

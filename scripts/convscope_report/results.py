@@ -1,8 +1,9 @@
-"""Results of `convscope run`: one data frame of all rows, and what is known of each run.
+"""Results of `convscope run`: one data frame of all records, and what is known of each run.
 
 The columns are the program's own (docs/results_format.md): they are read from results.csv, the raw samples,
 the environment and the config from results.json beside it. Nothing that the program derived is derived again:
-of a kept run (results/*/*.json.xz), which has no results.csv, the program prints it.
+of a kept run (results/*/*.json.xz), which has no results.csv, the program prints it. Who wins depends on all
+results together, so the program is asked for it once, whatever results.csv says (RANKING).
 """
 
 import csv
@@ -39,7 +40,19 @@ LATER_COLUMNS = {
     "compile_ms": None,
 }
 
-# What two rows share when they are measurements of the same candidate, and so repeats of each other.
+# What the program decides from all records that are compared (bench/ranking).
+RANKING = (
+    "contest",
+    "rank",
+    "in_doubt",
+    "standing",
+    "is_baseline",
+    "on_front",
+    "over_winner",
+    "speed_up",
+)
+
+# What two records share when they are measurements of the same candidate, and so repeats of each other.
 CANDIDATE = [
     "network",
     "layer",
@@ -100,53 +113,48 @@ class Results:
             if left.empty:
                 there = ", ".join(sorted(set(found)))
                 raise ReportError(
-                    f"--where {column}={','.join(wanted)} leaves no rows; the values there are: {there}"
+                    f"--where {column}={','.join(wanted)} leaves no records; the values there are: {there}"
                 )
             rows = left
         return Results(rows, self.runs)
 
-    def right(self) -> pd.DataFrame:
-        """Return the rows that may be ranked: measured, verified, one a candidate.
-
-        Of repeats the middle one by time counts, of two the faster; an algorithm that is wrong in one repeat
-        is wrong (docs/selection.md).
-        """
-        groups = self.rows.groupby(CANDIDATE, sort=False, dropna=False)
-        middles = []
-        for _, repeats in groups:
-            good = repeats[repeats["outcome"] == "measured"]
-            if good.empty or (repeats["outcome"] == "wrong").any():
-                continue
-            middles.append(good["full_median_ms"].sort_values().index[(len(good) - 1) // 2])
-        return self.rows.loc[sorted(middles)]
-
-    def refused(self) -> pd.DataFrame:
-        """Return the rows without a valid time, each with `reason` and `note`."""
-        return self.rows[self.rows["outcome"] != "measured"]
+    def ranked(self) -> pd.DataFrame:
+        """Return the rows that can win: measured, right, one a candidate (docs/selection.md)."""
+        return self.rows[self.rows["rank"].notna()]
 
 
 # The end of the name of a device whose clock is not one of this world: a stand-in for a GPU.
 VIRTUAL_TIME = "(virtual time)"
 
 
-def load(paths, virtual_time: bool = False) -> Results:
-    """Read result folders or results.json files; raise ReportError for whatever is no such thing."""
+def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Results:
+    """Read result folders or results.json files; raise ReportError for whatever is no such thing.
+
+    `convscope` is the program that ranks the records; the built one when left out.
+    """
     if not paths:
         raise ReportError("no results given; name one or more result folders, as in out/alexnet")
-    runs, parts = [], []
-    for path in paths:
-        file = locate(Path(path))
-        document = read_json(file)
-        run = run_of(document, file)
-        rows = kept_rows(file) if is_kept(file) else read_rows(file.with_name("results.csv"))
-        rows = attach_records(rows, document, len(runs), file)
+    files = [locate(Path(path)) for path in paths]
+    documents = [read_json(file) for file in files]
+    tables = [None if is_kept(file) else read_rows(file.with_name("results.csv")) for file in files]
+    for run, (table, document, file) in enumerate(zip(tables, documents, files, strict=True)):
+        if table is not None:
+            tables[run] = attach_records(table, document, run, file)
+    printed = program_rows(convscope, files)
+    runs, parts, start = [], [], 0
+    for table, document, file in zip(tables, documents, files, strict=True):
+        own = printed[start : start + len(document["records"])].reset_index(drop=True)
+        start += len(own)
+        rows = attach_records(own, document, len(runs), file) if table is None else table
+        refuse_words(rows, own, file.with_name("results.csv"))
+        rows = rows.assign(**{name: own[name] for name in RANKING})
         if not virtual_time and rows["device_name"].str.endswith(VIRTUAL_TIME).any():
             raise ReportError(
                 f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
                 "a rehearsal reads them with `convscope-report --virtual-time ...`"
             )
         parts.append(rows)
-        runs.append(run)
+        runs.append(run_of(document, file))
     return Results(pd.concat(parts, ignore_index=True), runs)
 
 
@@ -233,9 +241,13 @@ def content_of(file: Path) -> bytes:
     return lzma.decompress(file.read_bytes()) if is_kept(file) else file.read_bytes()
 
 
-def kept_rows(file: Path) -> pd.DataFrame:
-    """Return the rows of a kept run's results.csv, as the program prints them."""
-    return frame_of(io.StringIO(program.output_of(None, "csv", file)), file)
+def program_rows(convscope: str | None, files: list) -> pd.DataFrame:
+    """Return the rows of all files' records, ranked together, as the program prints them."""
+    rows = frame_of(io.StringIO(program.output_of(convscope, "csv", *files)), files[0])
+    if not set(RANKING) <= set(rows.columns):
+        raise ReportError(f"{program.find(convscope)} ranks no records: it is too old; run scripts/build")
+    ranks = [None if rank is None else int(rank) for rank in rows["rank"]]
+    return rows.assign(rank=pd.Series(ranks, dtype=object))
 
 
 def read_rows(file: Path) -> pd.DataFrame:
@@ -303,6 +315,26 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
     places = zip(rows["network"], rows["layer"], strict=True)
     extra = pd.DataFrame(facts, dtype=object).assign(run=run, first=[place in first for place in places])
     return pd.concat([rows, extra.astype(object)], axis=1)
+
+
+def refuse_words(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:
+    """Raise ReportError where a results.csv has a word where the program prints a number."""
+    for name in own.columns.intersection(rows.columns):
+        for place, (value, printed) in enumerate(zip(rows[name], own[name], strict=True)):
+            if isinstance(value, str) and isinstance(printed, int | float) and not is_number(value):
+                raise ReportError(
+                    f"{file}: row {place + 1}: {name} is {value!r}, where a number is expected; "
+                    "copy the whole folder again"
+                )
+
+
+def is_number(text: str) -> bool:
+    """Whether the text reads as a number, true or false."""
+    try:
+        float({"true": "1", "false": "0"}.get(text.lower(), text))
+    except ValueError:
+        return False
+    return True
 
 
 def facts_of(record: dict) -> dict:

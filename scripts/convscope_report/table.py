@@ -25,11 +25,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value that stands out: `best` of its column or row, or `tied` with it."""
+    """A value that stands out: `best` of its column or row, `tied` with it, or `suspect`."""
 
     value: object
     best: bool = False
     tied: bool = False
+    suspect: bool = False
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Table:
     published: bool = False
     best_means: str = "best"
     tied_means: str = "its 95% interval overlaps that of the best: not shown to be slower"
+    suspect_means: str = "throttled while measured: it ranks behind all others"
 
     def add(self, *values) -> None:
         """Append a row; it must have a value a column."""

@@ -22,6 +22,13 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    """Where convscope-report is not told a program, it asks the one under test, whatever is in build/."""
+    from convscope_report import program
+
+    program.BUILT = Path(config.getoption("--convscope")).resolve()
+
+
 @pytest.fixture(scope="session")
 def convscope(request) -> Path:
     """The program's path."""

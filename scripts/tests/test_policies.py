@@ -67,7 +67,7 @@ def test_policies_are_labelled_and_name_what_is_missing(run_convscope, results):
     done = run_convscope("policies", results, "--policy", POLICIES)
     assert done.returncode == 0, done.stderr
     assert "policy emulation on onednn 2.6.3" in done.stdout
-    assert "these results have no row for any layer (library: cudnn): caffe" in done.stdout
+    assert "these results have no record for any layer (library: cudnn): caffe" in done.stdout
     assert "cpu_onednn: no sum with conv1 backward_data" in done.stdout
 
 

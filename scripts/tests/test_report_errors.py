@@ -1,5 +1,7 @@
 """What convscope-report says to files that it cannot use: one message, exit code 2, nothing printed."""
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -64,12 +66,32 @@ def test_bad_json_is_refused(fault, tmp_path):
     assert done.err.count("\n") == 1
 
 
+def with_a_word(column):
+    """The lines of basic's CSV with a word in place of the first row's value in a column."""
+    first = csv_lines()
+    values = next(csv.reader([first[1]]))
+    values[next(csv.reader([first[0]])).index(column)] = "fast"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return "".join([first[0], text.getvalue(), *first[2:]])
+
+
 CSV_FAULTS = {
+    "word for a number": (with_a_word("full_median_ms"), "row 1: full_median_ms is 'fast'"),
     "empty": ("", "cannot be read as CSV"),
     "cut off": ("".join(csv_lines()[:10]), "9 rows, but results.json beside it has 54 records"),
     "of another run": ("".join([csv_lines()[0], *csv_lines()[:0:-1]]), "they are of different runs"),
     "of another program": ("name,time\n" + "a,1\n" * 54, "no column network"),
 }
+
+
+def test_a_time_below_zero_never_wins(tmp_path):
+    document = basic()
+    document["records"][2]["time"]["full"]["median_seconds"] = -5
+    done = report("table", "layers", copy(tmp_path / "run", text=json.dumps(document)))
+    assert (done.code, done.out) == (2, "")
+    assert "results.json: /records/2: result record, at /time/full/median_seconds" in done.err
+    assert "expected nothing below 0, found -5" in done.err
 
 
 @pytest.mark.parametrize("fault", CSV_FAULTS)

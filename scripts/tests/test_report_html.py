@@ -104,7 +104,7 @@ def test_filters_work(in_browser):
       const pressed = document.querySelector("#legend button").getAttribute("aria-pressed");
       return { before, all, batch, layer, drawn, hidden: marks(), pressed };""")
     assert seen["before"][0] == 8 and seen["before"][1] > 0
-    assert seen["all"][0] == 24 and seen["all"][1].startswith("24 rows, ")
+    assert seen["all"][0] == 24 and seen["all"][1].startswith("24 records, ")
     assert seen["batch"] == 24 and seen["layer"] == 12
     assert 0 < seen["hidden"] < seen["drawn"]
     assert seen["pressed"] == "false"
@@ -258,5 +258,5 @@ def test_too_large_a_report_is_refused(report, small_results, convscope, monkeyp
     monkeypatch.setattr("convscope_report.html.page.LARGEST", 100_000)
     out = tmp_path / "report.html"
     assert main(["report", str(small_results), "-o", str(out), "--convscope", str(convscope)]) == 2
-    assert "more than 0; cut the rows by --where" in capsys.readouterr().err
+    assert "more than 0; cut the records by --where" in capsys.readouterr().err
     assert not out.exists()

@@ -163,6 +163,11 @@ def test_policies_of_a_gpu_have_sums(tmp_path, convscope):
 def test_two_gpus_of_one_name_are_never_mixed(tmp_path):
     for index in (0, 1):
         made_up_gpu(tmp_path / str(index), slower=0.25 + index)
+        records = tmp_path / str(index) / "results.json"
+        document = json.loads(records.read_text(encoding="utf-8"))
+        for record in document["records"]:
+            record["key"]["device_index"] = index
+        records.write_text(json.dumps(document), encoding="utf-8")
         file = tmp_path / str(index) / "results.csv"
         lines = file.read_text(encoding="utf-8").splitlines()
         if index:  # the file of the first is one from before the column came
@@ -170,7 +175,7 @@ def test_two_gpus_of_one_name_are_never_mixed(tmp_path):
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     results = load([tmp_path / "0", tmp_path / "1"])
     assert set(results.rows["device_index"]) == {0, 1}
-    assert len(results.right()) == 2 * len(load([tmp_path / "0"]).right())
+    assert len(results.ranked()) == 2 * len(load([tmp_path / "0"]).ranked())
     texts = {str(circumstances) for _, circumstances, _ in contexts(results.rows)}
     assert any(text.endswith("made-up GPU") for text in texts)
     assert any(text.endswith("made-up GPU (cuda:1)") for text in texts)
@@ -231,3 +236,16 @@ def test_wide_table_goes_on_below_with_its_first_column():
     assert [int(text) for line in lines if "fft" in line for text in line.split()[1:]] == list(
         range(1000, 1060)
     )
+
+
+def test_names_do_not_break_a_markdown_table():
+    from convscope_report.render import markdown
+    from convscope_report.table import Column, Table
+
+    table = Table("net|<b>", "Which?", [Column("layer"), Column("a|b_c")], "machine <one>")
+    table.add("con|v*<script>`x`\\", "plain")
+    table.note("not <i>shown</i> | here")
+    lines = markdown(table).splitlines()
+    assert all(line.replace("\\|", "").count("|") == 3 for line in lines if line.startswith("|"))
+    assert r"con\|v\*\<script\>\`x\`\\" in markdown(table)
+    assert "### net\\|\\<b\\>" in lines and "- not \\<i\\>shown\\</i\\> \\| here" in lines

@@ -11,8 +11,8 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kPixelsPerTile =
-    512;  // summed between two visits of the sums; their tensors' parts stay in L2
+// Summed in registers before they are added to the sums; their parts of the tensors fit in L2.
+constexpr int64_t kPixelsPerTile = 512;
 
 class ChannelFilterPlan final : public FilterPlan {
  public:
@@ -29,11 +29,11 @@ class ChannelFilterPlan final : public FilterPlan {
     bool accumulate = false;
   };
 
-  // How the images and rows of a chunk are cut into pieces.
-  struct Cut {
+  // How the images and rows of a chunk are split into pieces.
+  struct Split {
     int64_t images = 1, rows = 1;
   };
-  Cut cut(Range rows) const {
+  Split split(Range rows) const {
     return {std::max<int64_t>(1, kPixelsPerTile / (rows.size() * out_.w)),
             std::max<int64_t>(1, kPixelsPerTile / out_.w)};
   }
@@ -69,8 +69,7 @@ class ChannelFilterPlan final : public FilterPlan {
   int64_t input_block_ = 0;               // the largest of them
   int64_t width_ = 0;                     // staged input columns, padding included
   int64_t row_ = 0, plane_ = 0;           // floats of a row and of all rows of one staged input block
-  std::vector<int64_t>
-      next_row_;  // [input row]: how far away the next one is that is read; 0: not read itself
+  std::vector<int64_t> next_row_;    // [input row]: distance to the next one that is read; 0: not read itself
   std::vector<int64_t> row_offset_;  // of the input row under an output row, for the first tap
   std::vector<Range> tap_strips_;    // taps_in_tile_: a filter row's (tap, channel) pairs, a tile each
 };
@@ -172,7 +171,7 @@ void ChannelFilterPlan::stage_output_row(const float* image, int64_t p, float* s
     }
 }
 
-// Rows that lie side by side are one matrix: fewer and longer streams from memory.
+// Contiguous rows are transposed as one matrix: fewer and longer streams from memory.
 void ChannelFilterPlan::stage_output_rows(const float* image, Range rows, float* staged) const {
   const auto& stride = output_shape_.stride;
   if (stride[3] != 1 || stride[2] != out_.w || problem_.out_channels_per_group() % kernels_.lanes != 0) {
@@ -242,7 +241,7 @@ void ChannelFilterPlan::add_piece(int64_t part, const Staged& staged, const Piec
 
 void ChannelFilterPlan::add_part(int64_t part, const Staged& staged, float* sums) const {
   const Range rows = staged.rows;
-  const auto [together, rows_together] = cut(rows);
+  const auto [together, rows_together] = split(rows);
   bool accumulate = !staged.first;
   for (int64_t image = 0; image < staged.images; image += together)
     for (int64_t p = rows.begin; p < rows.end; p += rows_together) {
@@ -256,7 +255,7 @@ void ChannelFilterPlan::add_part(int64_t part, const Staged& staged, float* sums
 }
 
 SumLevels ChannelFilterPlan::levels_of(const Chunk& chunk) const {
-  const auto [together, rows_together] = cut(chunk.rows);
+  const auto [together, rows_together] = split(chunk.rows);
   return {std::min(together, chunk.images) * std::min(rows_together, chunk.rows.size()) * out_.w,
           ceil_div(chunk.images, together) * ceil_div(chunk.rows.size(), rows_together)};
 }
@@ -275,7 +274,7 @@ void ChannelFilterPlan::finish_part(int64_t part, const float* sums, float* filt
     return;
   }
   for (int64_t c = 0; c < in_channels; ++c, from += lanes, to += stride[1]) {
-    prefetch_rows(to + kAhead * stride[1], stride[0], channels, taps);
+    prefetch_rows(to + kPrefetchChannels * stride[1], stride[0], channels, taps);
     transpose(from, in_channels * lanes, to, stride[0], taps, channels);
   }
 }

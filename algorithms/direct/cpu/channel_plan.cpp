@@ -27,14 +27,14 @@ int8_t skipped(const Axis& columns, const Tap& tap, const Range& pixels, int64_t
   return static_cast<int8_t>(std::clamp<int64_t>(count, -kMaxSkipped, kMaxSkipped));
 }
 
-// What the inner loop needs of one correlation, worked out once.
-struct Walk {
+// What the inner loop needs of one correlation: where its packed filter and the staged input lie.
+struct Traversal {
   int64_t packed_at = 0;
   int64_t row_step = 0, column_step = 0, block_step = 0, channel_block_step = 0;  // of the packed filter
   std::vector<int64_t> row_offset, column_offset;
   std::vector<Strip> strips;
   std::vector<int64_t> pixel_offset;  // in the written tensor, from the row's first pixel
-  int64_t pixel_step = 0;             // where pixels follow each other in planes of channels; otherwise 0
+  int64_t pixel_step = 0;             // between pixels of a plane (NCHW, one image); otherwise 0
 };
 
 class ChannelPlan final : public CorrelationPlan {
@@ -48,12 +48,12 @@ class ChannelPlan final : public CorrelationPlan {
   void pack(const float* filter, float* packed) const override;
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
 
-  Walk make_walk(const Correlation& correlation, int64_t packed_at) const;
+  Traversal make_traversal(const Correlation& correlation, int64_t packed_at) const;
   int64_t packed_floats(const Correlation& correlation) const;
   void pack_block(const Correlation& correlation, const float* filter, int64_t lanes, int64_t channels,
-                  const Walk& walk, float* to, int64_t group_lanes) const;
-  void store(const Walk& walk, const Strip& strip, float* tile, int64_t group_lanes, int64_t channels,
-             float* to) const;
+                  const Traversal& traversal, float* to, int64_t tile_lanes) const;
+  void store(const Traversal& traversal, const Strip& strip, float* tile, int64_t tile_lanes,
+             int64_t channels, float* to) const;
   int64_t vectors_of(int64_t block) const;
   int64_t channels_of(int64_t block) const {
     return std::min(block_lanes_, written_channels_ - block * block_lanes_);
@@ -61,10 +61,10 @@ class ChannelPlan final : public CorrelationPlan {
 
   int64_t block_lanes_ = 0, blocks_ = 0;  // written channels of a block, blocks of a group
   int64_t summed_block_ = 0, summed_blocks_ = 0;
-  std::vector<Walk> walks_;
+  std::vector<Traversal> traversals_;
 };
 
-// Images side by side when a row alone cannot fill a tile: a divisor of the batch.
+// Images side by side where a row alone does not fill a tile: a divisor of the batch.
 int64_t images_together(int64_t batch, int64_t columns, int64_t max_pixels) {
   if (columns * 2 > max_pixels) return 1;
   int64_t best = 1;
@@ -93,10 +93,10 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, con
   summed_blocks_ = staged_.blocks;
   int64_t packed = 0;
   for (const Correlation& one : correlations_) {
-    walks_.push_back(make_walk(one, packed));
+    traversals_.push_back(make_traversal(one, packed));
     packed += packed_floats(one);
   }
-  // A tile, and once more turned.
+  // A tile, and the same transposed.
   lay_out({images, 1}, shape, packed, blocks_, 2 * kMaxPixels * block_lanes_);
 }
 
@@ -109,7 +109,7 @@ double ChannelPlan::multiply_adds() const {
   double pairs = 0;
   for (size_t i = 0; i < correlations_.size(); ++i) {
     int64_t columns = 0;
-    for (const Strip& strip : walks_[i].strips) {
+    for (const Strip& strip : traversals_[i].strips) {
       columns += strip.pixels.size() * strip.taps.size();
       for (const int8_t count : strip.skipped) columns -= std::abs(count);
     }
@@ -125,29 +125,29 @@ int64_t ChannelPlan::packed_floats(const Correlation& one) const {
   return problem_.groups * blocks_ * summed_blocks_ * taps * summed_block_ * block_lanes_;
 }
 
-Walk ChannelPlan::make_walk(const Correlation& one, int64_t packed_at) const {
-  Walk walk;
-  walk.packed_at = packed_at;
-  walk.column_step = summed_block_ * block_lanes_;
-  walk.row_step = static_cast<int64_t>(one.columns.taps.size()) * walk.column_step;
-  walk.block_step = static_cast<int64_t>(one.rows.taps.size()) * walk.row_step;
-  walk.channel_block_step = summed_blocks_ * walk.block_step;
-  for (const Tap& tap : one.rows.taps) walk.row_offset.push_back(tap.offset * staged_.row_step);
-  for (const Tap& tap : one.columns.taps) walk.column_offset.push_back(staged_.column_offset(tap));
+Traversal ChannelPlan::make_traversal(const Correlation& one, int64_t packed_at) const {
+  Traversal traversal;
+  traversal.packed_at = packed_at;
+  traversal.column_step = summed_block_ * block_lanes_;
+  traversal.row_step = static_cast<int64_t>(one.columns.taps.size()) * traversal.column_step;
+  traversal.block_step = static_cast<int64_t>(one.rows.taps.size()) * traversal.row_step;
+  traversal.channel_block_step = summed_blocks_ * traversal.block_step;
+  for (const Tap& tap : one.rows.taps) traversal.row_offset.push_back(tap.offset * staged_.row_step);
+  for (const Tap& tap : one.columns.taps) traversal.column_offset.push_back(staged_.column_offset(tap));
   const int64_t images = staged_.shape.images;
   for (const Range& pixels : balanced_parts(one.columns.count * images, kernels_.max_pixels)) {
     Strip strip{pixels, one.columns.taps_inside(pixels.begin / images, (pixels.end - 1) / images + 1), {}};
     for (int64_t tap = strip.taps.begin; tap < strip.taps.end; ++tap)
       strip.skipped.push_back(
           skipped(one.columns, one.columns.taps[static_cast<size_t>(tap)], pixels, images));
-    walk.strips.push_back(std::move(strip));
+    traversal.strips.push_back(std::move(strip));
   }
   const auto& stride = written_shape_.stride;
   for (int64_t pixel = 0; pixel < one.columns.count * images; ++pixel)
-    walk.pixel_offset.push_back(pixel % images * stride[0] +
-                                pixel / images * one.columns.out_step * stride[3]);
-  if (images == 1 && stride[3] == 1) walk.pixel_step = one.columns.out_step;
-  return walk;
+    traversal.pixel_offset.push_back(pixel % images * stride[0] +
+                                     pixel / images * one.columns.out_step * stride[3]);
+  if (images == 1 && stride[3] == 1) traversal.pixel_step = one.columns.out_step;
+  return traversal;
 }
 
 int64_t ChannelPlan::vectors_of(int64_t block) const {
@@ -156,33 +156,34 @@ int64_t ChannelPlan::vectors_of(int64_t block) const {
 
 // One block of written channels and one block of summed channels. `filter` points at the first of both.
 void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_t lanes, int64_t channels,
-                             const Walk& walk, float* to, int64_t group_lanes) const {
+                             const Traversal& traversal, float* to, int64_t tile_lanes) const {
   const auto& stride = filter_shape_.stride;
   const bool forward = problem_.pass == Pass::forward;
   const int64_t lane_stride = forward ? stride[0] : stride[1];
   const int64_t channel_stride = forward ? stride[1] : stride[0];
   const bool all_taps = static_cast<int64_t>(one.rows.taps.size()) == problem_.filter.h &&
                         static_cast<int64_t>(one.columns.taps.size()) == problem_.filter.w;
-  if (lanes < group_lanes) std::fill(to, to + walk.block_step, 0.0f);
+  if (lanes < tile_lanes) std::fill(to, to + traversal.block_step, 0.0f);
   if (all_taps && stride[3] == 1 && channel_stride != 1 && lane_stride != 1) {
     // Along the rows first: a few elements of each at a time come slowly from memory.
     if (forward) prefetch_rows(filter, lane_stride, lanes, channels * channel_stride);
     for (int64_t c = 0; c < channels; ++c)
-      transpose(filter + c * channel_stride, lane_stride, to + c * group_lanes, walk.column_step, lanes,
+      transpose(filter + c * channel_stride, lane_stride, to + c * tile_lanes, traversal.column_step, lanes,
                 problem_.filter.h * problem_.filter.w);
     return;
   }
   for (size_t r = 0; r < one.rows.taps.size(); ++r)
     for (size_t s = 0; s < one.columns.taps.size(); ++s) {
       const float* from = filter + one.rows.taps[r].index * stride[2] + one.columns.taps[s].index * stride[3];
-      float* tap = to + static_cast<int64_t>(r) * walk.row_step + static_cast<int64_t>(s) * walk.column_step;
+      float* tap =
+          to + static_cast<int64_t>(r) * traversal.row_step + static_cast<int64_t>(s) * traversal.column_step;
       if (channel_stride == 1) {
-        transpose(from, lane_stride, tap, group_lanes, lanes, channels);
+        transpose(from, lane_stride, tap, tile_lanes, lanes, channels);
         continue;
       }
-      for (int64_t c = 0; c < channels; ++c, from += channel_stride, tap += group_lanes) {
+      for (int64_t c = 0; c < channels; ++c, from += channel_stride, tap += tile_lanes) {
         if (lane_stride == 1) {
-          prefetch_rows(from + kAhead * channel_stride, 0, 1, lanes);
+          prefetch_rows(from + kPrefetchChannels * channel_stride, 0, 1, lanes);
           std::copy_n(from, lanes, tap);
         } else {
           for (int64_t lane = 0; lane < lanes; ++lane) tap[lane] = from[lane * lane_stride];
@@ -196,7 +197,7 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
   const auto& stride = filter_shape_.stride;
   const int64_t per_group = blocks_ * summed_blocks_;
   for (size_t i = 0; i < correlations_.size(); ++i) {
-    const Walk& walk = walks_[i];
+    const Traversal& traversal = traversals_[i];
 #pragma omp parallel for schedule(static) num_threads(options_.threads)
     for (int64_t index = 0; index < problem_.groups * per_group; ++index) {
       const int64_t group = index / per_group;
@@ -205,31 +206,31 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
       const float* from = filter + group * problem_.out_channels_per_group() * stride[0] +
                           (forward ? lane : channel) * stride[0] + (forward ? channel : lane) * stride[1];
       pack_block(correlations_[i], from, channels_of(block),
-                 std::min(summed_block_, read_channels_ - channel), walk,
-                 packed + walk.packed_at + (group * blocks_ + block) * walk.channel_block_step +
-                     summed * walk.block_step,
+                 std::min(summed_block_, read_channels_ - channel), traversal,
+                 packed + traversal.packed_at + (group * blocks_ + block) * traversal.channel_block_step +
+                     summed * traversal.block_step,
                  vectors_of(block) * kernels_.lanes);
     }
   }
 }
 
 // `to` is the first pixel and channel of the row's block.
-void ChannelPlan::store(const Walk& walk, const Strip& strip, float* tile, int64_t group_lanes,
+void ChannelPlan::store(const Traversal& traversal, const Strip& strip, float* tile, int64_t tile_lanes,
                         int64_t channels, float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
-  if (walk.pixel_step == 1) {
-    transpose(tile, group_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(), channels);
+  if (traversal.pixel_step == 1) {
+    transpose(tile, tile_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(), channels);
     return;
   }
-  if (walk.pixel_step != 0) {
-    float* const turned = tile + kMaxPixels * block_lanes_;
-    transpose(tile, group_lanes, turned, kMaxPixels, strip.pixels.size(), channels);
-    spread_rows(turned, kMaxPixels, to + strip.pixels.begin * walk.pixel_step, channel_stride,
-                walk.pixel_step, channels, strip.pixels.size());
+  if (traversal.pixel_step != 0) {
+    float* const transposed = tile + kMaxPixels * block_lanes_;
+    transpose(tile, tile_lanes, transposed, kMaxPixels, strip.pixels.size(), channels);
+    spread_rows(transposed, kMaxPixels, to + strip.pixels.begin * traversal.pixel_step, channel_stride,
+                traversal.pixel_step, channels, strip.pixels.size());
     return;
   }
-  for (int64_t pixel = strip.pixels.begin; pixel < strip.pixels.end; ++pixel, tile += group_lanes) {
-    float* at = to + walk.pixel_offset[static_cast<size_t>(pixel)];
+  for (int64_t pixel = strip.pixels.begin; pixel < strip.pixels.end; ++pixel, tile += tile_lanes) {
+    float* at = to + traversal.pixel_offset[static_cast<size_t>(pixel)];
     if (channel_stride == 1)
       std::copy_n(tile, channels, at);
     else
@@ -239,12 +240,12 @@ void ChannelPlan::store(const Walk& walk, const Strip& strip, float* tile, int64
 
 void ChannelPlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
   const Correlation& correlation = correlations_[task.correlation];
-  const Walk& walk = walks_[task.correlation];
-  const int64_t vectors = vectors_of(task.block), group_lanes = vectors * kernels_.lanes;
+  const Traversal& traversal = traversals_[task.correlation];
+  const int64_t vectors = vectors_of(task.block), tile_lanes = vectors * kernels_.lanes;
   const int64_t pixel_step = staged_.shape.blocked ? kChannelBlock : 1;
   const auto& kernels = (staged_.shape.blocked ? kernels_.blocked_tile : kernels_.planar_tile)[vectors - 1];
   const float* filter =
-      packed + walk.packed_at + (task.first_group * blocks_ + task.block) * walk.channel_block_step;
+      packed + traversal.packed_at + (task.first_group * blocks_ + task.block) * traversal.channel_block_step;
   TileJob job;
   job.in = task.staged;
   job.tile = scratch;
@@ -252,10 +253,10 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
   job.channels = summed_block_;
   job.last_channels = staged_.last_block_channels();
   job.in_block_step = staged_.block_step;
-  job.filter_block_step = walk.block_step;
+  job.filter_block_step = traversal.block_step;
   job.in_channel_step = staged_.channel_step;
-  job.filter_row_step = walk.row_step;
-  job.filter_column_step = walk.column_step;
+  job.filter_row_step = traversal.row_step;
+  job.filter_column_step = traversal.column_step;
   for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
     const Range rows = correlation.rows.taps_inside(i, i + 1);
     float* to =
@@ -263,20 +264,20 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
                                         task.first_group * written_channels_ + task.block * block_lanes_,
                                         correlation.rows.out_start + i * correlation.rows.out_step,
                                         correlation.columns.out_start);
-    for (const Strip& strip : walk.strips) {
+    for (const Strip& strip : traversal.strips) {
       job.in_offset =
           (i * correlation.rows.step - task.first_row) * staged_.row_step + strip.pixels.begin * pixel_step;
-      job.filter = filter + rows.begin * walk.row_step + strip.taps.begin * walk.column_step;
+      job.filter = filter + rows.begin * traversal.row_step + strip.taps.begin * traversal.column_step;
       job.rows = rows.size();
       job.columns = strip.taps.size();
-      job.row_offset = walk.row_offset.data() + rows.begin;
-      job.column_offset = walk.column_offset.data() + strip.taps.begin;
+      job.row_offset = traversal.row_offset.data() + rows.begin;
+      job.column_offset = traversal.column_offset.data() + strip.taps.begin;
       job.skipped = strip.skipped.data();
-      if (walk.pixel_step != 0)
-        prefetch_rows(to + strip.pixels.begin * walk.pixel_step, written_shape_.stride[1],
-                      channels_of(task.block), (strip.pixels.size() - 1) * walk.pixel_step + 1);
+      if (traversal.pixel_step != 0)
+        prefetch_rows(to + strip.pixels.begin * traversal.pixel_step, written_shape_.stride[1],
+                      channels_of(task.block), (strip.pixels.size() - 1) * traversal.pixel_step + 1);
       kernels[strip.pixels.size() - 1](job);
-      store(walk, strip, scratch, group_lanes, channels_of(task.block), to);
+      store(traversal, strip, scratch, tile_lanes, channels_of(task.block), to);
     }
   }
 }

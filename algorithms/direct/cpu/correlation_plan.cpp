@@ -8,8 +8,8 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kUnitFloats = 1 << 17;   // 512 KiB: a staged unit stays in the second-level cache
-constexpr int64_t kSmallFilter = 1 << 13;  // floats, packed: in L1 beside the rows it meets
+constexpr int64_t kUnitFloats = 1 << 17;   // 512 KiB: a staged unit fits in L2
+constexpr int64_t kSmallFilter = 1 << 13;  // floats, packed: fits in L1 beside the rows it is applied to
 
 Role read_role(Pass pass) {
   return pass == Pass::forward ? Role::input : Role::output;
@@ -43,16 +43,16 @@ CorrelationPlan::Band CorrelationPlan::make_band(int64_t index) const {
   return band;
 }
 
-// Bands of rows where a whole image would not stay in cache, but not so thin that they mostly read the same
-// rows; thinner only where a unit would not fit under the workspace cap.
-void CorrelationPlan::choose_bands(int64_t most_floats, int64_t fewest) {
+// Bands of rows where a whole image does not fit in L2, but not so thin that neighbouring bands mostly read
+// the same rows; thinner only where a unit does not fit under the workspace cap.
+void CorrelationPlan::choose_bands(int64_t max_unit_floats, int64_t min_bands) {
   int64_t span = 1;
   for (const Correlation& one : correlations_)
     if (!one.rows.taps.empty())
       span = std::max(span, std::abs(one.rows.taps.back().offset - one.rows.taps.front().offset) + 1);
   const int64_t written_rows = correlations_.front().rows.count;
-  const int64_t most = std::clamp<int64_t>(staged_.rows / (3 * span), 1, written_rows);
-  bands_ = std::min(most, std::max(fewest, ceil_div(staged_.elements(), kUnitFloats)));
+  const int64_t max_bands = std::clamp<int64_t>(staged_.rows / (3 * span), 1, written_rows);
+  bands_ = std::min(max_bands, std::max(min_bands, ceil_div(staged_.elements(), kUnitFloats)));
   for (;; bands_ = std::min(2 * bands_, written_rows)) {
     band_list_.clear();
     band_rows_ = 0;
@@ -62,7 +62,7 @@ void CorrelationPlan::choose_bands(int64_t most_floats, int64_t fewest) {
     }
     // Whole vectors may be read past the last column of the last row.
     unit_floats_ = round_up(band_rows_ * staged_.row_step + kMaxRowVectors * kernels_.lanes, kAlignment);
-    if (unit_floats_ <= most_floats || bands_ >= written_rows) return;
+    if (unit_floats_ <= max_unit_floats || bands_ >= written_rows) return;
   }
 }
 
@@ -76,7 +76,7 @@ void CorrelationPlan::lay_out(UnitSize unit, const StagedInput::Shape& staged_sh
   const int64_t left = cap_floats_ - staged_at_ - thread_floats_ * options_.threads;
   const int64_t images_and_groups = problem_.batch / unit.images * (problem_.groups / unit.groups);
   const int64_t enough = options_.threads * kTasksPerThread;
-  // A large filter is not read once more for each band only to have units enough.
+  // A large filter is not read again for each band only to have enough units.
   choose_bands(left, packed_floats <= kSmallFilter ? ceil_div(enough, images_and_groups) : 1);
   units_ = images_and_groups * bands_;
   const int64_t under_cap = left / unit_floats_;
@@ -89,7 +89,7 @@ void CorrelationPlan::lay_out(UnitSize unit, const StagedInput::Shape& staged_sh
     units_at_once_ = ceil_div(units_, chunks);
     const int64_t tasks = units_at_once_ * blocks_ * static_cast<int64_t>(correlations_.size());
     row_parts_ = ceil_div(enough, tasks);
-    // As many for each thread: a ninth task holds up two.
+    // The same number for each thread, so that none waits for another's last task.
     while (tasks * row_parts_ % options_.threads != 0) ++row_parts_;
   }
   scratch_at_ = staged_at_ + units_at_once_ * unit_floats_;
@@ -164,7 +164,7 @@ void CorrelationPlan::run(const ConvArgs& args, Queue&) {
   }
 }
 
-// Each thread for itself: what it staged is still in its own caches when it computes.
+// Each thread computes the units that it staged, which are still in its L2.
 void CorrelationPlan::run_by_unit(const Memory& memory) const {
   float* staged = memory.staged + omp_get_thread_num() * unit_floats_;
   for (int64_t row = 0; row < band_rows_; ++row) clear_padding(staged_, staged + row * staged_.row_step);
@@ -178,7 +178,7 @@ void CorrelationPlan::run_by_unit(const Memory& memory) const {
   }
 }
 
-// Few units: all threads stage some of them, then share out their tasks.
+// For few units: all threads stage some of them, then share out their tasks.
 void CorrelationPlan::run_together(const Memory& memory) const {
   const int64_t tasks_per_unit = row_parts_ * blocks_ * static_cast<int64_t>(correlations_.size());
 #pragma omp for collapse(2) schedule(static)

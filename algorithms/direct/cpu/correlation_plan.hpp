@@ -1,6 +1,6 @@
-// Forward and backward-data: the frame that all ways of using the vector lanes share. It stages the read
-// tensor unit by unit (some images, some groups, a band of rows) and hands out tasks; the plans below compute
-// them. Start at run().
+// Forward and backward-data: the frame of the plans that read a staged copy. It stages the read tensor unit
+// by unit (some images, some groups, a band of rows) and hands out tasks; derived plans compute them and
+// choose what fills the vector lanes. Start at run().
 #pragma once
 
 #include <memory>
@@ -45,7 +45,7 @@ class CorrelationPlan : public DirectPlan {
                int64_t thread_floats);
 
   virtual void pack(const float* filter, float* packed) const = 0;  // in parallel
-  // Writes the task's part of the output. `scratch` has thread_floats and is the thread's own.
+  // Writes the task's part of the output. `scratch` has thread_floats and is private to the thread.
   virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
 
   std::vector<Correlation> correlations_;
@@ -64,7 +64,7 @@ class CorrelationPlan : public DirectPlan {
   Unit unit(int64_t index) const;
   Task task(int64_t index, int64_t first_unit, const float* staged) const;
   Task whole_task(const Unit& unit, size_t correlation, int64_t block, const float* staged) const;
-  // What one thread works on: `staged` is every thread's, `scratch` its own.
+  // What one thread works on: `staged` is shared, `scratch` private.
   struct Memory {
     const float* read = nullptr;
     const float* packed = nullptr;
@@ -75,7 +75,7 @@ class CorrelationPlan : public DirectPlan {
   void stage_unit_row(const float* read, const Unit& unit, int64_t row, float* staged) const;
   void run_by_unit(const Memory& memory) const;
   void run_together(const Memory& memory) const;
-  void choose_bands(int64_t most_floats, int64_t fewest);  // of a unit
+  void choose_bands(int64_t max_unit_floats, int64_t min_bands);
   Band make_band(int64_t index) const;
 
   UnitSize unit_;
@@ -88,10 +88,10 @@ class CorrelationPlan : public DirectPlan {
   int64_t staged_at_ = 0, scratch_at_ = 0;  // in floats from the workspace's start
 };
 
-// Lanes over written channels: for 8 of them and more.
+// Lanes over written channels.
 std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
                                               const PlanOptions& options);
-// Lanes over the channels, each with a filter of its own: depthwise, as many channels written as read.
+// Lanes over the channels, each with its own filter: depthwise, as many channels written as read.
 std::unique_ptr<DirectPlan> make_depthwise_plan(const ConvProblem& problem, const Kernels& kernels,
                                                 const PlanOptions& options);
 // Lanes over the columns of a written row, plane by plane: depthwise, NCHW.

@@ -1,5 +1,5 @@
-// Backward-filter of depthwise layers with the lanes over channels: 16 neighbouring channels, each with a
-// filter of its own, are staged some rows at a time by the thread that sums them, every tap at once. Rows
+// Backward-filter of depthwise layers with the lanes over channels: 16 neighbouring channels, each with its
+// own filter, are staged some rows at a time by the thread that sums them, every tap at once. Rows
 // outside the input are staged as zeros. A slice is a range of the batch's output rows; slices are summed
 // apart and added in order, so that the bits depend on the number of threads alone.
 #include <omp.h>
@@ -28,7 +28,7 @@ class DepthwiseFilterPlan final : public DirectPlan {
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
-  // Of one thread.
+  // Per thread.
   struct Memory {
     float* input = nullptr;   // [row][residue][column][channel]
     float* output = nullptr;  // [row][column][channel]
@@ -52,7 +52,7 @@ class DepthwiseFilterPlan final : public DirectPlan {
   std::vector<Range> tap_parts_;
   int64_t chunk_rows_ = 1, slices_ = 1;
   std::vector<std::vector<Chunk>> chunks_;                      // [slice]
-  int64_t input_floats_ = 0, thread_floats_ = 0, sums_at_ = 0;  // of a thread; where the sums begin
+  int64_t input_floats_ = 0, thread_floats_ = 0, sums_at_ = 0;  // per thread; where the sums begin
 };
 
 DepthwiseFilterPlan::DepthwiseFilterPlan(const ConvProblem& problem, const Kernels& kernels,
@@ -83,6 +83,7 @@ std::string DepthwiseFilterPlan::implementation() const {
          (slices_ > 1 ? ", " + std::to_string(slices_) + " slices of rows" : "");
 }
 
+// Whole blocks of channels; rows of padding are multiplied.
 std::optional<OperationCount> DepthwiseFilterPlan::operations() const {
   double staged_rows = 0;
   for (const auto& slice : chunks_)

@@ -1,6 +1,6 @@
 // Depthwise forward and backward-data with the lanes over channels: each of 16 neighbouring channels has its
-// own filter, so one vector of input meets one vector of filter at every tap. For NCHW both tensors are
-// transposed on the way, which costs less than short rows in the lanes would. The filter is packed as
+// own filter, so one vector of input is multiplied by one vector of filter at every tap. For NCHW both
+// tensors are transposed, which costs less than lanes left empty by short rows. The filter is packed as
 // [block][r][s][channel].
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace convscope::direct {
 namespace {
 
-struct Walk {
+struct Traversal {
   int64_t packed_at = 0;
   std::vector<int64_t> row_offset, column_offset;
   std::vector<Range> strips;
@@ -30,7 +30,7 @@ class DepthwisePlan final : public CorrelationPlan {
              float* to) const;
 
   int64_t bundle_ = 1;  // channels of a unit
-  std::vector<Walk> walks_;
+  std::vector<Traversal> traversals_;
 };
 
 int64_t taps_of_row(const Correlation& one) {
@@ -47,11 +47,11 @@ DepthwisePlan::DepthwisePlan(const ConvProblem& problem, const Kernels& kernels,
   staged_ = StagedInput(correlations_, shape);
   int64_t packed = 0;
   for (const Correlation& one : correlations_) {
-    Walk walk{packed, {}, {}, balanced_parts(one.columns.count, kernels.max_pixels)};
-    for (const Tap& tap : one.rows.taps) walk.row_offset.push_back(tap.offset * staged_.row_step);
-    for (const Tap& tap : one.columns.taps) walk.column_offset.push_back(staged_.column_offset(tap));
+    Traversal traversal{packed, {}, {}, balanced_parts(one.columns.count, kernels.max_pixels)};
+    for (const Tap& tap : one.rows.taps) traversal.row_offset.push_back(tap.offset * staged_.row_step);
+    for (const Tap& tap : one.columns.taps) traversal.column_offset.push_back(staged_.column_offset(tap));
     packed += ceil_div(problem.groups, kChannelBlock) * block_floats(one);
-    walks_.push_back(std::move(walk));
+    traversals_.push_back(std::move(traversal));
   }
   lay_out({1, bundle_}, shape, packed, ceil_div(bundle_, kChannelBlock), kMaxPixels * kChannelBlock);
 }
@@ -71,7 +71,7 @@ double DepthwisePlan::multiply_adds() const {
 
 void DepthwisePlan::pack(const float* filter, float* packed) const {
   for (size_t i = 0; i < correlations_.size(); ++i) {
-    float* to = packed + walks_[i].packed_at;
+    float* to = packed + traversals_[i].packed_at;
     for (int64_t channel = 0; channel < problem_.groups; channel += kChannelBlock) {
       pack_block(correlations_[i], filter + channel * filter_shape_.stride[0],
                  std::min(kChannelBlock, problem_.groups - channel), to);
@@ -114,7 +114,7 @@ void DepthwisePlan::store(const Correlation& correlation, Range pixels, int64_t 
 
 void DepthwisePlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
   const Correlation& one = correlations_[task.correlation];
-  const Walk& walk = walks_[task.correlation];
+  const Traversal& traversal = traversals_[task.correlation];
   const int64_t channel = task.first_group + task.block * kChannelBlock;
   const int64_t channels = std::min(kChannelBlock, bundle_ - task.block * kChannelBlock);
   TileJob job;
@@ -123,17 +123,17 @@ void DepthwisePlan::compute(const Task& task, const float* packed, float* scratc
   job.filter_column_step = kChannelBlock;
   job.filter_row_step = taps_of_row(one) * kChannelBlock;
   job.columns = taps_of_row(one);
-  job.column_offset = walk.column_offset.data();
-  const float* filter = packed + walk.packed_at + channel / kChannelBlock * block_floats(one);
+  job.column_offset = traversal.column_offset.data();
+  const float* filter = packed + traversal.packed_at + channel / kChannelBlock * block_floats(one);
   for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
     const Range rows = one.rows.taps_inside(i, i + 1);
     job.filter = filter + rows.begin * job.filter_row_step;
     job.rows = rows.size();
-    job.row_offset = walk.row_offset.data() + rows.begin;
+    job.row_offset = traversal.row_offset.data() + rows.begin;
     float* to =
         written + written_shape_.offset(task.first_image, channel, one.rows.out_start + i * one.rows.out_step,
                                         one.columns.out_start);
-    for (const Range& pixels : walk.strips) {
+    for (const Range& pixels : traversal.strips) {
       job.in_offset = (i * one.rows.step - task.first_row) * staged_.row_step +
                       task.block * staged_.block_step + pixels.begin * kChannelBlock;
       if (written_shape_.stride[3] == 1)

@@ -1,5 +1,6 @@
-// What every plan of this folder is: a Plan of one problem that can say what it does. See
-// correlation_plan.hpp (forward and backward-data) and filter_plan.hpp (backward-filter) for the two frames.
+// The base of every CPU plan: the problem, the kernels, the options and the workspace, and the count of what
+// the chosen schedule executes. Most plans derive from one of two frames that stage what they read:
+// correlation_plan.hpp (forward and backward-data) and filter_plan.hpp (backward-filter). direct.cpp chooses.
 #pragma once
 
 #include "algorithms/direct/cpu/kernels.hpp"
@@ -7,13 +8,13 @@
 
 namespace convscope::direct {
 
-inline constexpr int64_t kAlignment = 16;      // floats, of every part of a workspace
-inline constexpr int64_t kTasksPerThread = 4;  // so that threads finish together
-inline constexpr int64_t kAhead = 8;           // channels of a filter that are asked for before their turn
+inline constexpr int64_t kAlignment = 16;        // floats, of every part of a workspace
+inline constexpr int64_t kTasksPerThread = 4;    // so that threads finish together
+inline constexpr int64_t kPrefetchChannels = 8;  // how far ahead a filter is prefetched
 
 class DirectPlan : public Plan {
  public:
-  // What prepare() and run() execute, lanes and columns that are computed and dropped included.
+  // Lanes and columns that are computed and thrown away count as executed.
   virtual std::optional<OperationCount> operations() const = 0;
   int64_t workspace_bytes() const final { return total_floats_ * static_cast<int64_t>(sizeof(float)); }
 
@@ -29,8 +30,8 @@ class DirectPlan : public Plan {
   Kernels kernels_;
   PlanOptions options_;
   TensorShape filter_shape_;
-  int64_t cap_floats_;        // of the workspace
-  int64_t total_floats_ = 0;  // that the workspace has
+  int64_t cap_floats_;        // of the workspace; a plan that cannot stay under it takes its minimum
+  int64_t total_floats_ = 0;  // of the workspace
 };
 
 }  // namespace convscope::direct

@@ -55,6 +55,7 @@ std::string DotFilterPlan::implementation() const {
   return std::string(kernels_.instructions) + ", columns in lanes" + slices_text();
 }
 
+// Whole vectors of columns; rows of padding are left out.
 double DotFilterPlan::multiply_adds() const {
   const Correlation& one = correlations_.front();
   const double pairs = static_cast<double>(one.rows.taps_inside_all()) *
@@ -70,7 +71,7 @@ void DotFilterPlan::stage_input_row(const float* image, int64_t h, float* staged
   direct::stage_row(staged_, image + h * input_shape_.stride[2], input_shape_.stride, row);
 }
 
-// To [channel][row][column], the columns behind the last one zero.
+// To [channel][row][column], the columns past the last one zero.
 void DotFilterPlan::stage_output_row(const float* image, int64_t p, float* staged, int64_t to) const {
   const auto& stride = output_shape_.stride;
   const float* from = image + p * stride[2];

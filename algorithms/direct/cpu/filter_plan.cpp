@@ -5,9 +5,9 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kStagedFloats = 1 << 20;       // staged at once by all threads: stays in the last cache
-constexpr int64_t kSliceStagedFloats = 1 << 16;  // by one thread: stays in its own cache, ...
-constexpr int64_t kSliceSums = 1 << 16;          // ... as do so many sums
+constexpr int64_t kStagedFloats = 1 << 20;       // staged at once by all threads: fits in the LLC
+constexpr int64_t kSliceStagedFloats = 1 << 16;  // by one thread: fits in L2 ...
+constexpr int64_t kSliceSums = 1 << 16;          // ... beside so many sums
 
 }  // namespace
 
@@ -27,8 +27,8 @@ void FilterPlan::set_chunk_rows(int64_t rows) {
   staged_floats_ = images_ * (input_floats_ + output_floats_);
 }
 
-// A gradient whose sums fit a core's cache is summed in slices of the batch's rows, one for each thread,
-// which reads what it staged itself. Otherwise all threads stage a chunk and share out the gradient.
+// A gradient whose sums fit in L2 is summed in slices of the batch's rows, one for each thread, which reads
+// what it staged itself. Otherwise all threads stage a chunk and share out the gradient.
 void FilterPlan::lay_out(const Sizes& sizes) {
   sizes_ = sizes;
   sizes_.sums = round_up(sizes.sums, kAlignment);
@@ -87,7 +87,7 @@ void FilterPlan::stage_row(const ConvArgs& args, const Chunk& chunk, int64_t ind
   }
 }
 
-// All output rows of an image in one go, which a plan may have a faster way for.
+// All output rows of an image in one call, for which a derived plan may have a faster version.
 void FilterPlan::stage_chunk(const ConvArgs& args, const Chunk& chunk, float* memory) const {
   const int64_t inputs = chunk.images * inside(chunk.input_rows).size();
   for (int64_t index = 0; index < inputs; ++index) stage_row(args, chunk, index, memory);
@@ -120,7 +120,7 @@ void FilterPlan::run_by_slice(const ConvArgs& args, float* memory, float* sums) 
 void FilterPlan::run_together(const ConvArgs& args, float* memory, float* sums) const {
   bool first = true;
   for (const Chunk& chunk : chunks_.front()) {
-#pragma omp for schedule(dynamic)  // rows of the two tensors are not alike, and some are not read
+#pragma omp for schedule(dynamic)  // rows of the two tensors differ in cost, and some are not read
     for (int64_t index = 0; index < rows_of(chunk); ++index) stage_row(args, chunk, index, memory);
 #pragma omp for schedule(dynamic)
     for (int64_t part = 0; part < sizes_.parts; ++part) add_part(part, staged(chunk, memory, first), sums);

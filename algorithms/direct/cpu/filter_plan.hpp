@@ -1,6 +1,6 @@
-// Backward-filter: the frame that all ways of using the vector lanes share. It stages the two read tensors
-// some rows at a time and hands out slices of the rows or parts of the filter gradient, so that the order of
-// every sum is fixed for a thread count. Start at run().
+// Backward-filter: the frame of the plans that sum chunks of both read tensors. It stages a chunk of rows at
+// a time and hands out slices of the rows or parts of the filter gradient, so that the order of every sum is
+// fixed for a thread count. Derived plans choose what fills the vector lanes. Start at run().
 #pragma once
 
 #include <memory>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "algorithms/direct/cpu/direct_plan.hpp"
-#include "algorithms/direct/cpu/filter_chunks.hpp"
 #include "algorithms/direct/cpu/geometry.hpp"
 #include "algorithms/direct/cpu/kernels.hpp"
 

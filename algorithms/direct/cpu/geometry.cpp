@@ -89,22 +89,46 @@ ConvProblem with_rows(const ConvProblem& problem, int64_t rows) {
 }
 
 int64_t longest_sum_of(const std::vector<Correlation>& correlations, int64_t channels) {
-  const auto most_taps = [](const Axis& axis) {
-    int64_t most = 0;
-    for (int64_t i = 0; i < axis.count; ++i) most = std::max(most, axis.taps_inside(i, i + 1).size());
-    return most;
+  const auto max_taps = [](const Axis& axis) {
+    int64_t taps = 0;
+    for (int64_t i = 0; i < axis.count; ++i) taps = std::max(taps, axis.taps_inside(i, i + 1).size());
+    return taps;
   };
   int64_t taps = 0;
   for (const Correlation& one : correlations)
-    taps = std::max(taps, most_taps(one.rows) * most_taps(one.columns));
+    taps = std::max(taps, max_taps(one.rows) * max_taps(one.columns));
   return taps * channels;
 }
 
-std::vector<Range> balanced_parts(int64_t count, int64_t most) {
-  const int64_t parts = ceil_div(count, most);
+std::vector<Range> balanced_parts(int64_t count, int64_t max_size) {
+  const int64_t parts = ceil_div(count, max_size);
   std::vector<Range> all;
   for (int64_t i = 0; i < parts; ++i) all.push_back({i * count / parts, (i + 1) * count / parts});
   return all;
+}
+
+Range input_rows_of(const Axis& axis, Range rows) {
+  if (axis.taps.empty()) return {};  // all on padding
+  return {rows.begin * axis.step + axis.taps.front().offset,
+          (rows.end - 1) * axis.step + axis.taps.back().offset + 1};
+}
+
+std::vector<std::vector<Chunk>> sliced_chunks(const Axis& axis, int64_t images, int64_t slices,
+                                              int64_t max_rows) {
+  std::vector<std::vector<Chunk>> chunks(static_cast<size_t>(slices));
+  const int64_t all = images * axis.count;
+  for (int64_t slice = 0; slice < slices; ++slice) {
+    const int64_t end = (slice + 1) * all / slices;
+    for (int64_t row = slice * all / slices; row < end;) {
+      const int64_t p = row % axis.count, left = std::min(max_rows, end - row);
+      const Range rows{p, std::min(p + left, axis.count)};
+      const int64_t whole = p == 0 ? std::max<int64_t>(1, left / axis.count) : 1;
+      chunks[static_cast<size_t>(slice)].push_back(
+          {row / axis.count, whole, rows, input_rows_of(axis, rows)});
+      row += whole * rows.size();
+    }
+  }
+  return chunks;
 }
 
 }  // namespace convscope::direct

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "algorithms/common/tally.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/direct/cpu/kernels.cpp"
 #include "hwy/foreach_target.h"
@@ -117,6 +119,7 @@ void tile(const TileJob& job) {
             f += static_cast<int64_t>(kVectors) * lanes;
             x += job.in_channel_step;
           }
+          tally_product(2 * channels * int64_t{inside.size() * kVectors} * lanes);
         };
         for_pixels_inside<kPixels>(job.skipped == nullptr ? 0 : job.skipped[s], sum_channels);
       }
@@ -160,6 +163,8 @@ HWY_INLINE void row_of(const RowJob& job, std::index_sequence<kVector...> vector
     float* to = job.out + static_cast<int64_t>(m) * job.out_step;
     (hn::StoreU(sum[m][kVector], d, to + kVector * lanes), ...);
   }
+  tally_product(2 * job.channels * job.rows * job.columns * int64_t{kChannels * sizeof...(kVector)} *
+                static_cast<int64_t>(lanes));
 }
 
 template <size_t kChannels, size_t kVectors>
@@ -187,6 +192,7 @@ void depthwise_tile(const TileJob& job) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   for (int64_t lane = 0; lane < kChannelBlock; lane += lanes)
     depthwise_of(job, lane, std::make_index_sequence<kPixels>());
+  tally_product(2 * job.rows * job.columns * int64_t{kPixels} * kChannelBlock);
 }
 
 template <size_t... kTap>
@@ -206,6 +212,7 @@ HWY_INLINE void dot_of(const DotJob& job, std::index_sequence<kTap...>) {
   const auto add = [&](Vector value, float* to)
                        HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, to), value), d, to); };
   (add(sum[kTap], job.sum + int64_t{kTap} * job.sum_step), ...);
+  tally_product(2 * job.rows * job.steps * int64_t{sizeof...(kTap)} * static_cast<int64_t>(hn::Lanes(d)));
 }
 
 template <size_t kTaps>

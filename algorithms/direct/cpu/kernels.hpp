@@ -1,6 +1,6 @@
 // The inner loops of the direct method, one table of functions for each instruction set. They know pointers
-// and steps, not convolutions: "pixels" and "channels" below are what forward means by them, and
-// backward-filter reuses the same loops with other roles. Steps are in elements. Start at TileJob.
+// and steps, not convolutions: "pixels" and "channels" below are those of the forward pass, and
+// backward-filter uses the same loops with other roles. Steps are in elements. Start at TileJob.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace convscope::direct {
 
 inline constexpr int kMaxPixels = 14;  // 14 x 2 sums, 2 filter vectors and one input value fill 31 registers
 inline constexpr int kMaxVectors = 2;
-inline constexpr int kMaxSkipped = 3;  // tiles of up to twice as many pixels skip none
+inline constexpr int kMaxSkipped = 3;  // per tap; tiles of up to twice as many pixels skip none
 inline constexpr int kMaxRowChannels = 4;
 inline constexpr int kMaxRowVectors = 4;
 inline constexpr int kMaxDotTaps = 9;
@@ -18,10 +18,9 @@ inline constexpr int64_t kChannelBlock = 16;  // channels that lie side by side 
 // tile[pixel][lane] (+)= sum over blocks, rows, columns and channels of
 //   in[offset + row_offset[r] + column_offset[s] + channel * in_channel_step + pixel * pixel_step]
 //     * filter[... + lane]
-// with the sums in registers throughout; what a tile holds is added last, so that the sums of many jobs are
-// chains of one job each and one of as many terms as there are jobs. The filter advances by one vector group
-// (vectors * lanes elements) from channel to channel. pixel_step is 1 or kChannelBlock and belongs to the
-// function.
+// with the sums in registers throughout. A tile's contents are added last, so that the sum of many jobs is
+// one chain per job and one over the jobs. The filter advances by vectors * lanes elements from channel to
+// channel. pixel_step is 1 or kChannelBlock and is fixed by the function.
 struct TileJob {
   const float* in = nullptr;
   int64_t in_offset = 0;
@@ -88,8 +87,8 @@ struct Kernels {
   int max_row_vectors = 0;                                  // of a row, at most kMaxRowVectors
   TileFunction planar_tile[kMaxVectors][kMaxPixels] = {};   // [vectors - 1][pixels - 1], pixel step 1
   TileFunction blocked_tile[kMaxVectors][kMaxPixels] = {};  // pixel step kChannelBlock
-  // [pixels - 1]: tile[pixel][channel] of kChannelBlock channels, each with a filter of its own: lanes
-  // advance along `in` too, pixel_step is kChannelBlock. Blocks and channels of the job are not looked at.
+  // [pixels - 1]: tile[pixel][channel] of kChannelBlock channels, each with its own filter: lanes advance
+  // along `in` too, pixel_step is kChannelBlock. Blocks and channels of the job are ignored.
   TileFunction depthwise_tile[kMaxPixels] = {};
   RowFunction row[kMaxRowChannels][kMaxRowVectors] = {};  // [m - 1][vectors - 1]
   DotFunction dot[kMaxDotTaps] = {};                      // [taps - 1]

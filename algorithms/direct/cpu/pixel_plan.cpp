@@ -10,10 +10,10 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kUnitFloats = 8192;  // staged floats that are worth a unit
-constexpr int64_t kUnitChannels = 16;  // a cache line of a channels-last tensor
+constexpr int64_t kMinUnitFloats = 8192;  // staged, so that a task is not tiny
+constexpr int64_t kUnitChannels = 16;     // a cache line of a channels-last tensor
 
-struct Walk {
+struct Traversal {
   int64_t packed_at = 0;
   int64_t columns = 0;  // of the row, rounded up to whole vectors
   std::vector<int64_t> row_offset, column_offset;
@@ -30,7 +30,8 @@ class PixelPlan final : public CorrelationPlan {
   void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
 
   void compute_row(const Task& task, int64_t i, const float* packed, float* scratch) const;
-  void store_row(const Correlation& correlation, const Walk& walk, const float* scratch, float* to) const;
+  void store_row(const Correlation& correlation, const Traversal& traversal, const float* scratch,
+                 float* to) const;
   int64_t group_floats(const Correlation& one) const {  // packed filter of one group
     return read_channels_ * written_channels_ *
            static_cast<int64_t>(one.rows.taps.size() * one.columns.taps.size());
@@ -38,12 +39,12 @@ class PixelPlan final : public CorrelationPlan {
 
   int64_t bundle_ = 1;  // groups of a unit
   std::vector<Range> channel_blocks_;
-  std::vector<Walk> walks_;
+  std::vector<Traversal> traversals_;
 };
 
 // The largest divisor of the number of groups that keeps a unit small.
 int64_t groups_together(const ConvProblem& problem, int64_t read_channels, int64_t plane_floats) {
-  const int64_t channels = std::max(kUnitChannels, kUnitFloats / std::max<int64_t>(1, plane_floats));
+  const int64_t channels = std::max(kUnitChannels, kMinUnitFloats / std::max<int64_t>(1, plane_floats));
   int64_t best = 1;
   for (int64_t groups = 1; groups <= problem.groups && groups * read_channels <= channels; ++groups)
     if (problem.groups % groups == 0) best = groups;
@@ -59,14 +60,14 @@ PixelPlan::PixelPlan(const ConvProblem& problem, const Kernels& kernels, const P
   staged_ = StagedInput(correlations_, shape);
   int64_t packed = 0, columns = 0;
   for (const Correlation& one : correlations_) {
-    Walk walk;
-    walk.packed_at = packed;
-    walk.columns = round_up(one.columns.count, kernels.lanes);
-    for (const Tap& tap : one.rows.taps) walk.row_offset.push_back(tap.offset * staged_.row_step);
-    for (const Tap& tap : one.columns.taps) walk.column_offset.push_back(staged_.column_offset(tap));
+    Traversal traversal;
+    traversal.packed_at = packed;
+    traversal.columns = round_up(one.columns.count, kernels.lanes);
+    for (const Tap& tap : one.rows.taps) traversal.row_offset.push_back(tap.offset * staged_.row_step);
+    for (const Tap& tap : one.columns.taps) traversal.column_offset.push_back(staged_.column_offset(tap));
     packed += problem.groups * group_floats(one);
-    columns = std::max(columns, walk.columns);
-    walks_.push_back(std::move(walk));
+    columns = std::max(columns, traversal.columns);
+    traversals_.push_back(std::move(traversal));
   }
   lay_out({1, bundle_}, shape, packed, 1, bundle_ * written_channels_ * columns);
 }
@@ -80,9 +81,9 @@ std::string PixelPlan::implementation() const {
 double PixelPlan::multiply_adds() const {
   double pairs = 0;
   for (size_t i = 0; i < correlations_.size(); ++i)
-    pairs +=
-        static_cast<double>(correlations_[i].rows.taps_inside_all()) *
-        static_cast<double>(walks_[i].columns * static_cast<int64_t>(correlations_[i].columns.taps.size()));
+    pairs += static_cast<double>(correlations_[i].rows.taps_inside_all()) *
+             static_cast<double>(traversals_[i].columns *
+                                 static_cast<int64_t>(correlations_[i].columns.taps.size()));
   return pairs * static_cast<double>(problem_.batch * problem_.groups * read_channels_ * written_channels_);
 }
 
@@ -96,7 +97,7 @@ void PixelPlan::pack(const float* filter, float* packed) const {
 #pragma omp parallel for schedule(static) num_threads(options_.threads)
     for (int64_t group = 0; group < problem_.groups; ++group) {
       const float* from = filter + group * problem_.out_channels_per_group() * stride[0];
-      float* to = packed + walks_[i].packed_at + group * group_floats(one);
+      float* to = packed + traversals_[i].packed_at + group * group_floats(one);
       for (const Range& block : channel_blocks_)
         for (int64_t c = 0; c < read_channels_; ++c)
           for (const Tap& r : one.rows.taps)
@@ -111,55 +112,55 @@ void PixelPlan::pack(const float* filter, float* packed) const {
 // Row `i` of every written channel of the unit, to scratch[channel][columns].
 void PixelPlan::compute_row(const Task& task, int64_t i, const float* packed, float* scratch) const {
   const Correlation& one = correlations_[task.correlation];
-  const Walk& walk = walks_[task.correlation];
+  const Traversal& traversal = traversals_[task.correlation];
   const int64_t taps_of_row = static_cast<int64_t>(one.columns.taps.size());
   const int64_t taps = static_cast<int64_t>(one.rows.taps.size()) * taps_of_row;
   const Range rows = one.rows.taps_inside(i, i + 1);
   RowJob job;
   job.in = task.staged;
-  job.out_step = walk.columns;
+  job.out_step = traversal.columns;
   job.channels = read_channels_;
   job.in_channel_step = staged_.channel_step;
   job.rows = rows.size();
-  job.row_offset = walk.row_offset.data() + rows.begin;
+  job.row_offset = traversal.row_offset.data() + rows.begin;
   job.columns = taps_of_row;
-  job.column_offset = walk.column_offset.data();
+  job.column_offset = traversal.column_offset.data();
   for (int64_t group = 0; group < bundle_; ++group)
     for (const Range& block : channel_blocks_) {
       job.filter_row_step = taps_of_row * block.size();
       job.filter_channel_step = taps * block.size();
-      job.filter = packed + walk.packed_at + (task.first_group + group) * group_floats(one) +
+      job.filter = packed + traversal.packed_at + (task.first_group + group) * group_floats(one) +
                    block.begin * read_channels_ * taps + rows.begin * job.filter_row_step;
       const int64_t width = int64_t{kernels_.max_row_vectors} * kernels_.lanes;
-      for (int64_t column = 0; column < walk.columns; column += width) {
-        const int64_t vectors = std::min(width, walk.columns - column) / kernels_.lanes;
+      for (int64_t column = 0; column < traversal.columns; column += width) {
+        const int64_t vectors = std::min(width, traversal.columns - column) / kernels_.lanes;
         job.in_offset = (i * one.rows.step - task.first_row) * staged_.row_step +
                         group * read_channels_ * staged_.channel_step + column;
-        job.out = scratch + (group * written_channels_ + block.begin) * walk.columns + column;
+        job.out = scratch + (group * written_channels_ + block.begin) * traversal.columns + column;
         kernels_.row[block.size() - 1][vectors - 1](job);
       }
     }
 }
 
-void PixelPlan::store_row(const Correlation& correlation, const Walk& walk, const float* scratch,
+void PixelPlan::store_row(const Correlation& correlation, const Traversal& traversal, const float* scratch,
                           float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
   const int64_t column_stride = correlation.columns.out_step * written_shape_.stride[3];
   const int64_t channels = bundle_ * written_channels_, columns = correlation.columns.count;
   if (channel_stride == 1) {
-    transpose(scratch, walk.columns, to, column_stride, channels, columns);
+    transpose(scratch, traversal.columns, to, column_stride, channels, columns);
     return;
   }
-  spread_rows(scratch, walk.columns, to, channel_stride, column_stride, channels, columns);
+  spread_rows(scratch, traversal.columns, to, channel_stride, column_stride, channels, columns);
 }
 
 void PixelPlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
   const Correlation& one = correlations_[task.correlation];
-  const Walk& walk = walks_[task.correlation];
+  const Traversal& traversal = traversals_[task.correlation];
   for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
     compute_row(task, i, packed, scratch);
     store_row(
-        one, walk, scratch,
+        one, traversal, scratch,
         written + written_shape_.offset(task.first_image, task.first_group * written_channels_,
                                         one.rows.out_start + i * one.rows.out_step, one.columns.out_start));
   }

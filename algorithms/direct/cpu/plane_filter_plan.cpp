@@ -1,7 +1,6 @@
-// Depthwise backward-filter for NCHW with the lanes over the columns of a row: a thread stages some rows of a
-// plane of either tensor in its first-level cache and sums all taps at once. A slice is a range of the
-// batch's output rows; slices are summed apart and added in order, so that the bits depend on the number of
-// threads alone.
+// Depthwise backward-filter for NCHW with the lanes over the columns of a row: a thread stages some rows of
+// an input plane, as many as fit in L1, and sums all taps at once. A slice is a range of the batch's output
+// rows; slices are summed apart and added in order, so that the bits depend on the number of threads alone.
 #include <omp.h>
 
 #include <algorithm>
@@ -36,12 +35,12 @@ class PlaneFilterPlan final : public DirectPlan {
   TensorShape input_shape_, output_shape_;
   PlaneKernels plane_kernels_;
   StagedPlane staged_;
-  GroupedTaps grouped_;
+  TapRunList runs_;
   int64_t taps_ = 0;  // of a filter
   int64_t chunk_rows_ = 1, slices_ = 1;
   std::vector<std::vector<Chunk>> chunks_;  // [slice]
-  // Of a thread: [input rows], then twice [tap][lane], the sums of some pixels and the sums of these; then
-  // the sums of all, [slice][channel][tap], where there are several.
+  // Per thread: [input rows], then twice [tap][lane], the sums of some pixels and the sums of these. After
+  // all threads the slices' sums, [slice][channel][tap], where there are several slices.
   int64_t input_floats_ = 0, thread_floats_ = 0;
 };
 
@@ -54,7 +53,7 @@ PlaneFilterPlan::PlaneFilterPlan(const ConvProblem& problem, const Kernels& kern
       output_shape_(problem.shape(Role::output)),
       plane_kernels_(best_plane_kernels()),
       staged_(correlations_),
-      grouped_(correlations_.front(), staged_, problem.filter.w),
+      runs_(correlations_.front(), staged_, problem.filter.w),
       taps_(problem.filter.h * problem.filter.w) {
   choose_sizes();
 }
@@ -64,13 +63,14 @@ std::string PlaneFilterPlan::implementation() const {
          (slices_ > 1 ? ", " + std::to_string(slices_) + " slices of rows" : "");
 }
 
-// Staged rows and a plane's sums stay in a first-level cache; the sums of slices are written and read again.
+// Whole vectors of columns; rows of padding are multiplied. Staged rows and a plane's sums fit in L1; the
+// sums of slices are written and read again.
 std::optional<OperationCount> PlaneFilterPlan::operations() const {
   const auto channels = static_cast<double>(problem_.groups);
   const auto sums = static_cast<double>(slices_ > 1 ? slices_ * taps_ : 0);
   OperationCount count;
   count.product_flops = 2 * static_cast<double>(problem_.batch * out_.h * round_up(out_.w, kernels_.lanes)) *
-                        channels * static_cast<double>(grouped_.taps());
+                        channels * static_cast<double>(runs_.view().taps());
   count.bytes = static_cast<double>(problem_.total_bytes()) + 2 * sizeof(float) * channels * sums;
   return count;
 }
@@ -123,7 +123,7 @@ void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const s
   PlaneGradientJob job;
   job.in_row_step = rows.step * staged_.row_step();
   job.out_row_step = job.columns = out_.w;
-  job.taps = grouped_.view();
+  job.taps = runs_.view();
   job.sums = memory + input_floats_;
   const int64_t floats = taps_ * kernels_.lanes;
   float* const totals = job.sums + floats;

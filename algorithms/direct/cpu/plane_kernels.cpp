@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "algorithms/common/tally.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "algorithms/direct/cpu/plane_kernels.cpp"
 #include <hwy/foreach_target.h>
@@ -21,14 +23,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Tag>;
 
-// Elements of the output gradient that are asked for before their turn: its columns are walked seven rows at
-// a time, which the hardware's prefetcher does not follow.
-constexpr int64_t kAhead = 1024;
+// How far ahead the output gradient is prefetched, in elements: its columns are read seven rows at a time,
+// which the hardware's prefetcher does not follow.
+constexpr int64_t kPrefetchFloats = 1024;
 
-constexpr size_t kMostLanes = hn::MaxLanes(Tag());
+constexpr size_t kMaxLanes = hn::MaxLanes(Tag());
 
-// A vector that several operations use. GCC would rather load it again for each of them, and most of these
-// loads cross a cache line.
+// A vector that several operations use. GCC would load it again for each of them, across cache lines.
 HWY_INLINE Vector load_once(const float* from) {
   Vector value = hn::LoadU(Tag(), from);
 #if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
@@ -39,7 +40,7 @@ HWY_INLINE Vector load_once(const float* from) {
   return value;
 }
 
-// The first `left` elements, zeros behind them; no other is touched.
+// The first `left` elements and zeros; no other element is touched.
 HWY_INLINE Vector load_first(const float* from, int64_t left) {
   const Tag d;
   if (left >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
@@ -64,7 +65,7 @@ HWY_INLINE void stage_row(const PlaneStageJob& job, const float* from, int64_t c
     return;
   }
   for (int64_t c = 0; c < job.columns; c += 2 * lanes, to += lanes) {
-    HWY_ALIGN float rest[2 * kMostLanes];
+    HWY_ALIGN float rest[2 * kMaxLanes];
     const float* pairs = from + c;
     if (columns - c < 2 * lanes) {
       hn::Store(load_first(pairs, columns - c), d, rest);
@@ -91,15 +92,15 @@ HWY_INLINE void add_tap(Vector value, Vector weight, Vector (&sum)[kRows]) {
     sum[kRow - kTap] = hn::MulAdd(value, weight, sum[kRow - kTap]);
 }
 
-// Adds a group's taps for kRows rows; kRow counts the rows of `in`, which are kTaps - 1 more.
+// Adds a run's taps for kRows rows; kRow counts the rows of `in`, which are kTaps - 1 more.
 template <size_t kTaps, size_t kRows, size_t... kRow>
-HWY_INLINE void add_group(const PlaneJob& job, const TapGroup& group, const float* HWY_RESTRICT in,
-                          Vector (&sum)[kRows], std::index_sequence<kRow...>) {
+HWY_INLINE void add_run(const PlaneJob& job, const TapRun& run, const float* HWY_RESTRICT in,
+                        Vector (&sum)[kRows], std::index_sequence<kRow...>) {
   const Tag d;
-  const Vector first = hn::Set(d, job.filter[group.weight[0]]);
-  const Vector second = kTaps > 1 ? hn::Set(d, job.filter[group.weight[1]]) : first;
-  const Vector third = kTaps > 2 ? hn::Set(d, job.filter[group.weight[2]]) : first;
-  in += group.offset;
+  const Vector first = hn::Set(d, job.filter[run.weight[0]]);
+  const Vector second = kTaps > 1 ? hn::Set(d, job.filter[run.weight[1]]) : first;
+  const Vector third = kTaps > 2 ? hn::Set(d, job.filter[run.weight[2]]) : first;
+  in += run.offset;
   const auto add_row = [&](auto row) HWY_ATTR {
     const Vector value = kTaps > 1 ? load_once(in) : hn::LoadU(d, in);
     add_tap<row, 0>(value, first, sum);
@@ -111,14 +112,14 @@ HWY_INLINE void add_group(const PlaneJob& job, const TapGroup& group, const floa
 }
 
 template <size_t kRows>
-HWY_INLINE void add_taps(const PlaneJob& job, const TapGroups& taps, const float* in, Vector (&sum)[kRows]) {
-  const TapGroup* group = taps.groups;
+HWY_INLINE void add_taps(const PlaneJob& job, const TapRuns& taps, const float* in, Vector (&sum)[kRows]) {
+  const TapRun* run = taps.runs;
   for (int64_t i = 0; i < taps.threes; ++i)
-    add_group<3>(job, *group++, in, sum, std::make_index_sequence<kRows + 2>());
+    add_run<3>(job, *run++, in, sum, std::make_index_sequence<kRows + 2>());
   for (int64_t i = 0; i < taps.twos; ++i)
-    add_group<2>(job, *group++, in, sum, std::make_index_sequence<kRows + 1>());
-  for (int64_t i = 0; i < taps.ones; ++i)
-    add_group<1>(job, *group++, in, sum, std::make_index_sequence<kRows>());
+    add_run<2>(job, *run++, in, sum, std::make_index_sequence<kRows + 1>());
+  for (int64_t i = 0; i < taps.ones; ++i) add_run<1>(job, *run++, in, sum, std::make_index_sequence<kRows>());
+  tally_product(2 * int64_t{kRows} * taps.taps() * static_cast<int64_t>(hn::Lanes(Tag())));
 }
 
 template <size_t... kRow>
@@ -135,8 +136,8 @@ HWY_INLINE void correlate_rows(const PlaneJob& job, const float* in, float* out,
 }
 
 template <size_t... kRow>
-HWY_INLINE void correlate_rows_in_phases(const PlaneJob& job, const float* in, float* out,
-                                         std::index_sequence<kRow...>) {
+HWY_INLINE void correlate_rows_interleaved(const PlaneJob& job, const float* in, float* out,
+                                           std::index_sequence<kRow...>) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t left = job.columns; left > 0; left -= 2 * lanes, in += lanes, out += 2 * lanes) {
@@ -148,7 +149,7 @@ HWY_INLINE void correlate_rows_in_phases(const PlaneJob& job, const float* in, f
         hn::StoreInterleaved2(a, b, d, to);
         return;
       }
-      HWY_ALIGN float rest[2 * kMostLanes];
+      HWY_ALIGN float rest[2 * kMaxLanes];
       hn::StoreInterleaved2(a, b, d, rest);
       store_first(hn::Load(d, rest), to, left);
       store_first(hn::Load(d, rest + lanes), to + lanes, left - lanes);
@@ -176,10 +177,10 @@ void correlate(const PlaneJob& all) {
   for_row_blocks(job.rows, [&](int64_t row, auto rows) HWY_ATTR {
     const float* in = job.in + row * job.in_row_step;
     float* out = job.out + row * job.out_row_step;
-    if (job.phases == 1)
+    if (job.residues == 1)
       correlate_rows(job, in, out, rows);
     else
-      correlate_rows_in_phases(job, in, out, rows);
+      correlate_rows_interleaved(job, in, out, rows);
   });
 }
 
@@ -190,17 +191,16 @@ HWY_INLINE void add_product(Vector value, const Vector (&gradient)[kRows], Vecto
 
 // The same for backward-filter: `out` holds kRows rows of the output gradient.
 template <size_t kTaps, size_t kRows, size_t... kRow>
-HWY_INLINE void add_group_gradient(const PlaneGradientJob& job, const TapGroup& group,
-                                   const float* HWY_RESTRICT in, const Vector (&out)[kRows],
-                                   std::index_sequence<kRow...>) {
+HWY_INLINE void add_run_gradient(const PlaneGradientJob& job, const TapRun& run, const float* HWY_RESTRICT in,
+                                 const Vector (&out)[kRows], std::index_sequence<kRow...>) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  float* to[3] = {job.sums + group.weight[0] * lanes, job.sums + group.weight[1] * lanes,
-                  job.sums + group.weight[2] * lanes};
+  float* to[3] = {job.sums + run.weight[0] * lanes, job.sums + run.weight[1] * lanes,
+                  job.sums + run.weight[2] * lanes};
   Vector first = hn::LoadU(d, to[0]);
   Vector second = kTaps > 1 ? hn::LoadU(d, to[1]) : first;
   Vector third = kTaps > 2 ? hn::LoadU(d, to[2]) : first;
-  in += group.offset;
+  in += run.offset;
   const auto add_row = [&](auto row) HWY_ATTR {
     const Vector value = kTaps > 1 ? load_once(in) : hn::LoadU(d, in);
     add_product<row, 0>(value, out, first);
@@ -220,15 +220,16 @@ HWY_INLINE void gradient_of_rows(const PlaneGradientJob& job, const float* in, c
   constexpr size_t kRows = sizeof...(kRow);
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   for (int64_t left = job.columns; left > 0; left -= lanes, in += lanes, out += lanes) {
-    (__builtin_prefetch(out + int64_t{kRow} * job.out_row_step + kAhead), ...);
+    (__builtin_prefetch(out + int64_t{kRow} * job.out_row_step + kPrefetchFloats), ...);
     const Vector row[] = {load_first(out + int64_t{kRow} * job.out_row_step, left)...};
-    const TapGroup* group = job.taps.groups;
+    const TapRun* run = job.taps.runs;
     for (int64_t i = 0; i < job.taps.threes; ++i)
-      add_group_gradient<3>(job, *group++, in, row, std::make_index_sequence<kRows + 2>());
+      add_run_gradient<3>(job, *run++, in, row, std::make_index_sequence<kRows + 2>());
     for (int64_t i = 0; i < job.taps.twos; ++i)
-      add_group_gradient<2>(job, *group++, in, row, std::make_index_sequence<kRows + 1>());
+      add_run_gradient<2>(job, *run++, in, row, std::make_index_sequence<kRows + 1>());
     for (int64_t i = 0; i < job.taps.ones; ++i)
-      add_group_gradient<1>(job, *group++, in, row, std::make_index_sequence<kRows>());
+      add_run_gradient<1>(job, *run++, in, row, std::make_index_sequence<kRows>());
+    tally_product(2 * int64_t{kRows} * job.taps.taps() * lanes);
   }
 }
 

@@ -1,5 +1,5 @@
-// The loops of depthwise convolution over single planes, one channel of one image, with the columns of a row
-// in the lanes. One table of functions for each instruction set. Steps are in elements.
+// The inner loops of depthwise convolution over single planes (one channel of one image), with the columns of
+// a row in the lanes. One table of functions for each instruction set. Steps are in elements.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace convscope::direct {
 
 // Copies rows of a plane, padding them with zeros: column c * step + residue to to[residue * residue_step +
-// c]. Rows outside the plane become zeros. Writes whole vectors, zeros behind a row's last column.
+// c]. Rows outside the plane become zeros. Writes whole vectors, zeros past a row's last column.
 struct PlaneStageJob {
   const float* from = nullptr;         // row 0 of the plane, whose columns lie side by side
   int64_t extent = 0;                  // its rows
@@ -18,30 +18,31 @@ struct PlaneStageJob {
   int64_t row_step = 0, residue_step = 0;
 };
 
-// Up to three taps of a filter column. Tap i reads i * in_row_step behind the first, which is what tap 0
-// reads for the next output row: each value is loaded once for all of them.
-struct TapGroup {
+// Up to three taps of a filter column. Tap i reads i * in_row_step further than the first, which is what tap
+// 0 reads for output row i: each value is loaded once for all of them.
+struct TapRun {
   int64_t offset = 0;      // of the first, relative to the output's position in the staged plane
   int64_t weight[3] = {};  // places in the filter
 };
 
-struct TapGroups {
-  const TapGroup* groups = nullptr;  // those of three taps, then of two, then of one
+struct TapRuns {
+  const TapRun* runs = nullptr;  // those of three taps, then of two, then of one
   int64_t threes = 0, twos = 0, ones = 0;
+  int64_t taps() const { return 3 * threes + 2 * twos + ones; }
 };
 
-// out[row * out_row_step + column * phases + phase] = sum over the phase's taps of
+// out[row * out_row_step + column * residues + residue] = sum over the residue's taps of
 //   in[row * in_row_step + column + offset] * filter[weight].
-// Backward-data with a column stride of 2 has two phases. Reads whole vectors of `in`.
+// Backward-data with a column stride of 2 has two residues. Reads whole vectors of `in`.
 struct PlaneJob {
   const float* in = nullptr;
   int64_t in_row_step = 0;
   const float* filter = nullptr;
-  int phases = 1;  // 1 or 2
-  TapGroups taps[2];
+  int residues = 1;  // 1 or 2
+  TapRuns taps[2];
   float* out = nullptr;
   int64_t out_row_step = 0;
-  int64_t rows = 0, columns = 0;  // of `out`: those of all phases
+  int64_t rows = 0, columns = 0;  // of `out`: those of all residues
 };
 
 // sums[weight * lanes + lane] += sum over rows and columns = lane mod lanes of
@@ -53,7 +54,7 @@ struct PlaneGradientJob {
   const float* out = nullptr;
   int64_t out_row_step = 0;
   int64_t rows = 0, columns = 0;
-  TapGroups taps;
+  TapRuns taps;
   float* sums = nullptr;
 };
 

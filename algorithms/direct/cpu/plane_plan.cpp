@@ -1,5 +1,5 @@
 // Depthwise forward and backward-data for NCHW with the lanes over the columns of a row: a thread takes one
-// plane after the other, stages it in its first-level cache and reads the filter where it lies. Nothing is
+// plane after the other, stages a band of it that fits in L1, and reads the filter in place. Nothing is
 // transposed or packed.
 #include <omp.h>
 
@@ -11,7 +11,7 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kBandFloats = 1 << 12;  // 16 KiB: half of a first-level cache
+constexpr int64_t kBandFloats = 1 << 12;  // 16 KiB: half of L1
 
 class PlanePlan final : public DirectPlan {
  public:
@@ -40,8 +40,8 @@ class PlanePlan final : public DirectPlan {
   TensorShape read_shape_, written_shape_;
   PlaneKernels plane_kernels_;
   StagedPlane staged_;
-  std::vector<GroupedTaps> taps_;  // [correlation]
-  size_t column_phases_ = 1;
+  std::vector<TapRunList> taps_;  // [correlation]
+  size_t column_residues_ = 1;
   std::vector<Band> bands_;
   int64_t thread_floats_ = 0;
 };
@@ -54,29 +54,29 @@ PlanePlan::PlanePlan(const ConvProblem& problem, const Kernels& kernels, const P
       plane_kernels_(best_plane_kernels()),
       staged_(correlations_) {
   for (const Correlation& one : correlations_) taps_.emplace_back(one, staged_, problem.filter.w);
-  column_phases_ =
+  column_residues_ =
       static_cast<size_t>(std::min(correlations_.front().columns.out_step, written_shape_.size[3]));
   choose_bands();
 }
 
-// As few bands as fit a cache and the workspace, and as many as the threads want.
+// The smallest number of bands that fit in L1 and the workspace cap and give every thread its tasks.
 void PlanePlan::choose_bands() {
   const int64_t rows = correlations_.front().rows.count, planes = problem_.batch * problem_.groups;
-  const int64_t most_floats = std::min(kBandFloats, cap_floats_ / options_.threads);
+  const int64_t max_floats = std::min(kBandFloats, cap_floats_ / options_.threads);
   int64_t bands = options_.threads > 1 ? ceil_div(kTasksPerThread * options_.threads, planes) : 1;
   for (bands = std::min(bands, rows);; ++bands) {
     bands_.clear();
-    int64_t most_rows = 0;
+    int64_t max_rows = 0;
     for (int64_t i = 0; i < bands; ++i) {
       Band band;
       for (const Correlation& one : correlations_)
         band.written.push_back({i * one.rows.count / bands, (i + 1) * one.rows.count / bands});
       band.read = rows_read(correlations_, band.written);
-      most_rows = std::max(most_rows, band.read.size());
+      max_rows = std::max(max_rows, band.read.size());
       bands_.push_back(std::move(band));
     }
-    thread_floats_ = round_up(most_rows * staged_.row_step(), kAlignment);
-    if (thread_floats_ <= most_floats || bands == rows) break;
+    thread_floats_ = round_up(max_rows * staged_.row_step(), kAlignment);
+    if (thread_floats_ <= max_floats || bands == rows) break;
   }
   for (Band& band : bands_) band.jobs = make_jobs(band);
   total_floats_ = thread_floats_ * options_.threads;
@@ -86,30 +86,34 @@ std::string PlanePlan::implementation() const {
   return std::string(kernels_.instructions) + ", depthwise, columns in lanes";
 }
 
-// The staged band stays in a first-level cache, so that only the tensors are moved.
+// Whole vectors of columns, of each residue where there are two; rows of padding are multiplied. The staged
+// band fits in L1, so that only the tensors count as moved.
 std::optional<OperationCount> PlanePlan::operations() const {
-  double pairs = 0;
-  for (size_t i = 0; i < correlations_.size(); ++i) {
-    const Correlation& one = correlations_[i];
-    pairs += static_cast<double>(one.rows.count * round_up(one.columns.count, kernels_.lanes)) *
-             static_cast<double>(taps_[i].taps());
-  }
+  int64_t pairs = 0;
+  for (const Band& band : bands_)
+    for (const BandJob& made : band.jobs) {
+      const PlaneJob& job = made.job;
+      const int64_t vectors = ceil_div(job.columns, job.residues * kernels_.lanes);
+      pairs += job.rows * vectors * kernels_.lanes * (job.taps[0].taps() + job.taps[1].taps());
+    }
   OperationCount count;
-  count.product_flops = 2 * static_cast<double>(problem_.batch * problem_.groups) * pairs;
+  count.product_flops =
+      2 * static_cast<double>(problem_.batch * problem_.groups) * static_cast<double>(pairs);
   count.bytes = static_cast<double>(problem_.total_bytes());
   return count;
 }
 
-// What is known of the jobs that write a band, one for each residue of the rows.
+// The jobs that write a band, one for each residue of the rows.
 std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(const Band& band) const {
   std::vector<BandJob> jobs;
-  for (size_t i = 0; i < correlations_.size(); i += column_phases_) {
+  for (size_t i = 0; i < correlations_.size(); i += column_residues_) {
     const Axis& rows = correlations_[i].rows;
     BandJob made;
     PlaneJob& job = made.job;
     job.in_row_step = rows.step * staged_.row_step();
-    job.phases = static_cast<int>(column_phases_);
-    for (size_t phase = 0; phase < column_phases_; ++phase) job.taps[phase] = taps_[i + phase].view();
+    job.residues = static_cast<int>(column_residues_);
+    for (size_t residue = 0; residue < column_residues_; ++residue)
+      job.taps[residue] = taps_[i + residue].view();
     job.columns = written_shape_.size[3];
     job.out_row_step = rows.out_step * job.columns;
     job.rows = band.written[i].size();

@@ -5,7 +5,7 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kVector = 16;  // the most lanes a kernel has: rows begin and end with whole ones
+constexpr int64_t kMaxLanes = 16;  // of a kernel: rows begin and end with whole vectors
 
 int64_t floor_div(int64_t a, int64_t b) {
   return a >= 0 ? a / b : -ceil_div(-a, b);
@@ -17,15 +17,15 @@ StagedPlane::StagedPlane(const std::vector<Correlation>& correlations)
     : rows_(correlations.front().rows.extent),
       columns_(correlations.front().columns.extent),
       step_(correlations.front().columns.step) {
-  int64_t right = round_up(ceil_div(columns_, step_), kVector);
+  int64_t right = round_up(ceil_div(columns_, step_), kMaxLanes);
   for (const Correlation& one : correlations)
     for (const Tap& tap : one.columns.taps) {
       const int64_t offset = floor_div(tap.offset, step_);
       left_ = std::max(left_, -offset);
-      right = std::max(right, round_up(one.columns.count, kVector) + offset);
+      right = std::max(right, round_up(one.columns.count, kMaxLanes) + offset);
     }
-  left_ = round_up(left_, kVector);
-  width_ = left_ + round_up(right, kVector);
+  left_ = round_up(left_, kMaxLanes);
+  width_ = left_ + round_up(right, kMaxLanes);
 }
 
 int64_t StagedPlane::column_offset(const Tap& tap) const {
@@ -37,7 +37,7 @@ void StagedPlane::stage(const PlaneKernels& kernels, const float* from, Range ro
   kernels.stage({from, rows_, columns_, rows.begin, rows.end, step_, to + left_, row_step(), width_});
 }
 
-GroupedTaps::GroupedTaps(const Correlation& correlation, const StagedPlane& staged, int64_t filter_columns) {
+TapRunList::TapRunList(const Correlation& correlation, const StagedPlane& staged, int64_t filter_columns) {
   std::vector<Tap> rows = correlation.rows.taps;
   std::sort(rows.begin(), rows.end(), [](const Tap& a, const Tap& b) { return a.offset < b.offset; });
   std::vector<std::vector<Tap>>
@@ -53,13 +53,13 @@ GroupedTaps::GroupedTaps(const Correlation& correlation, const StagedPlane& stag
     runs.push_back(std::move(run));
   }
   for (size_t size = 3; size > 0; --size)
-    for (const std::vector<Tap>& run : runs)
+    for (const std::vector<Tap>& taps : runs)
       for (const Tap& column : correlation.columns.taps) {
-        if (run.size() != size) continue;
-        TapGroup group;
-        group.offset = run.front().offset * staged.row_step() + staged.column_offset(column);
-        for (size_t i = 0; i < size; ++i) group.weight[i] = run[i].index * filter_columns + column.index;
-        groups_.push_back(group);
+        if (taps.size() != size) continue;
+        TapRun run;
+        run.offset = taps.front().offset * staged.row_step() + staged.column_offset(column);
+        for (size_t i = 0; i < size; ++i) run.weight[i] = taps[i].index * filter_columns + column.index;
+        runs_.push_back(run);
         ++of_size_[size - 1];
       }
 }

@@ -1,6 +1,6 @@
-// The copy of some rows of one plane, a channel of one image, that the plane kernels walk: zeros around it,
+// The copy of some rows of one plane (a channel of one image) that the plane kernels read: zeros around it,
 // and columns split by residue of the stride, so that neighbouring outputs read neighbouring columns. Each
-// thread has one, and it stays in its first-level cache.
+// thread has one, which fits in L1.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ class StagedPlane {
   int64_t row_step() const { return step_ * width_; }
   int64_t first_column() const { return left_; }
 
-  // Copies the rows (some may lie outside: zeros) of the plane at `from`, a row after the other in `to`. What
-  // lies between rows must be zero before, and stays.
+  // Copies the rows of the plane at `from` to `to`, those outside the plane as zeros. What lies between
+  // staged rows must be zero and is not written.
   void stage(const PlaneKernels& kernels, const float* from, Range rows, float* to) const;
 
  private:
@@ -32,16 +32,15 @@ class StagedPlane {
   int64_t left_ = 0, width_ = 0;  // of one residue
 };
 
-// A correlation's taps in groups that share their loads.
-class GroupedTaps {
+// A correlation's taps in runs that share their loads.
+class TapRunList {
  public:
   // `filter_columns`: of a filter row.
-  GroupedTaps(const Correlation& correlation, const StagedPlane& staged, int64_t filter_columns);
-  TapGroups view() const { return {groups_.data(), of_size_[2], of_size_[1], of_size_[0]}; }
-  int64_t taps() const { return 3 * of_size_[2] + 2 * of_size_[1] + of_size_[0]; }
+  TapRunList(const Correlation& correlation, const StagedPlane& staged, int64_t filter_columns);
+  TapRuns view() const { return {runs_.data(), of_size_[2], of_size_[1], of_size_[0]}; }
 
  private:
-  std::vector<TapGroup> groups_;
+  std::vector<TapRun> runs_;
   std::array<int64_t, 3> of_size_{};  // [taps - 1]
 };
 

@@ -7,7 +7,7 @@
 namespace convscope::direct {
 namespace {
 
-// Channels that are summed over all taps before the next ones: their part of a few input rows stays in L1.
+// Channels that are summed over all taps before the next ones: their part of a few input rows fits in L1.
 constexpr int64_t kPlanarBlock = 64;
 
 int64_t first_offset(const std::vector<Correlation>& correlations) {

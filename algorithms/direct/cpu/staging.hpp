@@ -1,4 +1,4 @@
-// The copy of a read tensor that a correlation's inner loop walks in a straight line: columns padded with
+// The copy of a read tensor that a correlation's inner loop reads at constant steps: columns padded with
 // zeros, split by residue of the stride (so that neighbouring outputs read neighbouring positions), rows in
 // order. Rows are not padded: taps outside are skipped whole. Start at StagedInput.
 #pragma once
@@ -21,8 +21,8 @@ struct StagedInput {
   struct Shape {
     int64_t channels = 0;
     int64_t images = 1;
-    int64_t column_multiple =
-        1;  // outputs of a row are rounded up to it: every read of whole vectors is defined
+    // Outputs of a row are rounded up to it, so that every read of whole vectors is defined.
+    int64_t column_multiple = 1;
     bool blocked = false;
   };
   // Every step-th column from `residue` on, and where they meet the tensor.
@@ -51,11 +51,11 @@ struct StagedInput {
   int64_t last_block_channels() const { return shape.channels - (blocks - 1) * block_channels; }
 };
 
-// Asks for `columns` elements of each of `rows` rows that are `step` apart. For what is read or written soon:
-// rows of different channels are pages apart, and the hardware's prefetcher does not follow so many of them.
+// Prefetches `columns` elements of each of `rows` rows that are `step` apart. Rows of different channels are
+// pages apart, more of them than the hardware's prefetcher follows.
 void prefetch_rows(const float* at, int64_t step, int64_t rows, int64_t columns);
 
-// Zeroes the padding of one staged row at `to` that stage_row() leaves alone. It is the same for every row.
+// Zeroes the padding of one staged row at `to` that stage_row() does not write. It is the same for every row.
 void clear_padding(const StagedInput& staged, float* to);
 
 // Fills the rest of the row from `source`, which points at the row in the unit's first image and channel of a

@@ -1,5 +1,5 @@
-// Adds the partial sums that the slices of a filter gradient leave behind each other, always in the same
-// order.
+// Adds the partial sums of the slices of a filter gradient in a fixed order, so that two runs agree bit for
+// bit.
 #pragma once
 
 #include "bench/device/kernel/kernel.hpp"

@@ -1,8 +1,12 @@
 // direct.chwn.cuda, forward and backward-data, in cuda-convnet's layout: images lie innermost, so a block
 // takes one written pixel, 64 channels and 128 images, and every load is of neighbours, whatever the stride.
 // Taps on padding are left out, not multiplied by zero. Slabs of 8 rows of the depth come through a ring in
-// shared memory, one barrier a slab. Design note: CUDA.md.
+// shared memory, one barrier per slab. Design: README.md.
+#include <map>
+
 #include "algorithms/common/register_tile.cuh"
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/packed_filter.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -10,7 +14,7 @@ namespace {
 
 struct ChwnTile {
   static constexpr int kChannels = 64, kImages = 128, kDepth = 8, kThreads = 128;
-  static constexpr int kBlocks = 4;  // on a multiprocessor: 128 registers
+  static constexpr int kBlocks = 4;  // per multiprocessor: 128 registers
   static constexpr int kStages = 4, kStageFloats = kDepth * (kChannels + kImages);
 };
 
@@ -21,15 +25,15 @@ struct ChwnArgs {
   float* written;
   int64_t read_c, read_h, read_w;
   int64_t written_k, written_h, written_w;
-  int64_t next_tap;  // from behind the last channel of a tap to the first of the next one in its row
+  int64_t next_tap;  // from past the last channel of a tap to the first of the next one in its row
   int read_height, read_width, batch;
   int read_channels, written_channels;  // of one group
   int channel_tiles;
-  direct::AxisPhase y, x;
+  direct::AxisResidue y, x;
 };
 
-// The first tap inside the tensor and one behind the last: those with 0 <= first + i * step < size.
-__device__ int2 taps_inside(const direct::AxisPhase& axis, int u, int size) {
+// The first tap inside the tensor and one past the last: those with 0 <= first + i * step < size.
+__device__ int2 tap_range(const direct::AxisResidue& axis, int u, int size) {
   const int first = u * axis.read_step + axis.first_read;
   int low = first < 0 ? (-first + axis.read_tap_step - 1) / axis.read_tap_step : 0;
   int high = first < size ? (size - 1 - first) / axis.read_tap_step + 1 : 0;
@@ -78,13 +82,13 @@ template <bool kFours>
 __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
     chwn(const __grid_constant__ ChwnArgs a) {
   using T = ChwnTile;
-  constexpr int kAhead = T::kStages - 1;
+  constexpr int kPrefetchStages = T::kStages - 1;
   __shared__ __align__(16) float ring[T::kStages * T::kStageFloats];  // of a stage: channels, then images
   const int thread = static_cast<int>(threadIdx.x);
   const int u = static_cast<int>(blockIdx.x) / a.x.extent, v = static_cast<int>(blockIdx.x) % a.x.extent;
   const int group = static_cast<int>(blockIdx.y) / a.channel_tiles;
   const int n0 = static_cast<int>(blockIdx.z) * T::kImages;
-  const int2 rows = taps_inside(a.y, u, a.read_height), columns = taps_inside(a.x, v, a.read_width);
+  const int2 rows = tap_range(a.y, u, a.read_height), columns = tap_range(a.x, v, a.read_width);
   const int depth = (rows.y - rows.x) * (columns.y - columns.x) * a.read_channels;
 
   // Sixteen threads copy a row of a slab: four channels each, and images from `lane` on.
@@ -110,7 +114,7 @@ __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
       }
       at.advance(a, T::kDepth);
     } else if (left > 0) {
-      // Rows behind the last one are zeros.
+      // Rows past the last one are zeros.
       const float4 zeros = make_float4(0, 0, 0, 0);
       *reinterpret_cast<float4*>(slab + row * T::kChannels + thread % 16 * 4) = zeros;
       float* const to = slab + T::kDepth * T::kChannels + row * T::kImages + thread % 16 * 4;
@@ -120,21 +124,22 @@ __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
     cp_async_commit_group();
   };
   UNROLL
-  for (int stage = 0; stage < kAhead; ++stage)
+  for (int stage = 0; stage < kPrefetchStages; ++stage)
     load(ring + stage * T::kStageFloats, depth - stage * T::kDepth);
 
   const Corner corner_at = corner<T::kImages>();
   float sums[8][8] = {};
-  int now = 0, next = kAhead * T::kStageFloats;  // where the slabs of this round begin in the ring
+  int now = 0, next = kPrefetchStages * T::kStageFloats;  // where the slabs of this round begin in the ring
   for (int left = depth; left > 0; left -= T::kDepth) {
-    cp_async_wait_group<kAhead - 1>();
-    __syncthreads();  // this slab is there for all, and all have left the one before
-    load(ring + next, left - kAhead * T::kDepth);
+    cp_async_wait_group<kPrefetchStages - 1>();
+    __syncthreads();  // all threads see this slab and have finished the one before
+    load(ring + next, left - kPrefetchStages * T::kDepth);
     const float* const slab = ring + now;
     multiply_slab<T::kChannels, T::kImages, T::kDepth, T::kChannels, T::kImages>(
         slab + corner_at.m, slab + T::kDepth * T::kChannels + corner_at.n, sums);
+    tally_product(2 * 8 * 8 * T::kDepth);
     next = now;
-    now = now == kAhead * T::kStageFloats ? 0 : now + T::kStageFloats;
+    now = now == kPrefetchStages * T::kStageFloats ? 0 : now + T::kStageFloats;
   }
 
   const int first_k = static_cast<int>(blockIdx.y) % a.channel_tiles * T::kChannels + corner_at.m;
@@ -164,12 +169,34 @@ __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
   }
 }
 
+// Written positions of one axis, by the number of taps that read inside `size` positions.
+std::map<int, int64_t> pixels_by_taps(const direct::AxisResidue& axis, int64_t size) {
+  std::map<int, int64_t> pixels;
+  for (int u = 0; u < axis.extent; ++u) ++pixels[direct::taps_inside(axis, u, size)];
+  return pixels;
+}
+
 class ChwnPlan final : public Plan {
  public:
   explicit ChwnPlan(const ConvProblem& problem) : problem_(problem), packed_(problem, false) {}
 
   int64_t workspace_bytes() const override { return packed_.bytes(); }
   double longest_sum() const override { return packed_.longest_sum(); }
+  // Taps on padding are no work; depth, channels and images are rounded up to whole slabs and tiles.
+  std::optional<OperationCount> operations() const override {
+    using T = ChwnTile;
+    const Extent2 read = problem_.pass == Pass::forward ? problem_.input : problem_.output();
+    const int channels = direct::pass_channels(problem_).read;
+    int64_t depth = 0;  // of all written pixels
+    for (const PackedResidue& residue : packed_.residues())
+      for (const auto& [row_taps, rows] : pixels_by_taps(residue.y, read.h))
+        for (const auto& [column_taps, columns] : pixels_by_taps(residue.x, read.w))
+          depth += rows * columns * round_up(int64_t{row_taps} * column_taps * channels, T::kDepth);
+    const int64_t tiles = problem_.groups * packed_.channel_tiles() * ceil_div(problem_.batch, T::kImages);
+    return OperationCount{
+        2 * static_cast<double>(tiles * T::kChannels * T::kImages) * static_cast<double>(depth), 0,
+        static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes())};
+  }
   bool has_prepare() const override { return true; }
 
   void prepare(const ConvArgs& args, Queue& queue) override {
@@ -184,9 +211,9 @@ class ChwnPlan final : public Plan {
     const TensorShape written = problem_.shape(written_role(problem_.pass));
     const direct::PassChannels channels = direct::pass_channels(problem_);
     queue.phase(Phase::product);
-    for (const DirectPhase& phase : packed_.phases()) {
+    for (const PackedResidue& residue : packed_.residues()) {
       const ChwnArgs a{.read = static_cast<const float*>(forward ? args.input : args.output),
-                       .filter = static_cast<const float*>(args.workspace) + phase.filter_offset,
+                       .filter = static_cast<const float*>(args.workspace) + residue.filter_offset,
                        .written = static_cast<float*>(forward ? args.output : args.input),
                        .read_c = read.stride[1],
                        .read_h = read.stride[2],
@@ -194,16 +221,16 @@ class ChwnPlan final : public Plan {
                        .written_k = written.stride[1],
                        .written_h = written.stride[2],
                        .written_w = written.stride[3],
-                       .next_tap = phase.x.read_tap_step * read.stride[3] - channels.read * read.stride[1],
+                       .next_tap = residue.x.read_tap_step * read.stride[3] - channels.read * read.stride[1],
                        .read_height = static_cast<int>(read.size[2]),
                        .read_width = static_cast<int>(read.size[3]),
                        .batch = static_cast<int>(problem_.batch),
                        .read_channels = channels.read,
                        .written_channels = channels.written,
                        .channel_tiles = static_cast<int>(packed_.channel_tiles()),
-                       .y = phase.y,
-                       .x = phase.x};
-      const dim3 grid(static_cast<unsigned>(phase.y.extent * phase.x.extent),
+                       .y = residue.y,
+                       .x = residue.x};
+      const dim3 grid(static_cast<unsigned>(residue.y.extent * residue.x.extent),
                       static_cast<unsigned>(a.channel_tiles * problem_.groups),
                       static_cast<unsigned>((problem_.batch + ChwnTile::kImages - 1) / ChwnTile::kImages));
       if (problem_.batch % 4 == 0)
@@ -216,7 +243,7 @@ class ChwnPlan final : public Plan {
 
  private:
   ConvProblem problem_;
-  DirectFilter packed_;
+  PackedFilter packed_;
 };
 
 }  // namespace

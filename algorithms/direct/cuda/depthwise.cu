@@ -1,20 +1,21 @@
 // direct.depthwise.cuda: groups of one input channel, bound by memory. Forward and backward-data: a thread
-// computes four written pixels of one channel, reuse comes from the L1 cache. Backward-filter: a block sums
-// the taps of one channel (NCHW) or of 32 (NHWC) over a slice of the images. Design note: README.md.
+// computes four written pixels of one channel; reuse comes from L1. Backward-filter: a block sums the taps of
+// one channel (NCHW) or of 32 (NHWC) over a slice of the images. Design: README.md.
 #include <algorithm>
 #include <bit>
 #include <vector>
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/add_slices.cuh"
-#include "algorithms/direct/cuda/axis_phase.hpp"
+#include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kStrip =
-    4;  // written pixels a thread, a quarter of the row apart, so that neighbours are read together
+// Written pixels per thread, a quarter of the row apart, so that neighbouring threads read neighbours.
+constexpr int kStrip = 4;
 
 // Strides are elements.
 struct DepthwiseArgs {
@@ -30,7 +31,7 @@ struct DepthwiseArgs {
   int strips;                   // of one row
   bool channels_inner;
   int64_t threads;
-  direct::AxisPhase y, x;
+  direct::AxisResidue y, x;
 };
 
 // The sum over the read channels of the group: one in forward.
@@ -53,6 +54,7 @@ __global__ void __launch_bounds__(kThreads) depthwise(DepthwiseArgs a) {
   const int x_apart = a.strips * a.x.read_step;
 
   float sum[kStrip] = {};
+  int products = 0;  // for the tally
   for (int e = 0; e < a.read_each; ++e) {
     const int read_channel = k / a.written_each * a.read_each + e;
     const float* const plane = a.read + n * a.read_n + read_channel * a.read_c;
@@ -66,11 +68,15 @@ __global__ void __launch_bounds__(kThreads) depthwise(DepthwiseArgs a) {
         UNROLL
         for (int m = 0; m < kStrip; ++m) {
           const int x = x0 + m * x_apart + j * a.x.read_tap_step;
-          if (x >= 0 && x < a.read_width) sum[m] += weight * __ldg(plane + y * a.read_h + x * a.read_w);
+          if (x >= 0 && x < a.read_width) {
+            sum[m] += weight * __ldg(plane + y * a.read_h + x * a.read_w);
+            ++products;
+          }
         }
       }
     }
   }
+  tally_product(2 * products);
   float* const out = a.written + n * a.written_n + k * a.written_k +
                      static_cast<int64_t>(a.y.written_first + u * a.y.written_step) * a.written_h;
   UNROLL
@@ -91,14 +97,14 @@ struct DepthwiseGradientArgs {
   int height, width, batch, out_h, out_w;
   int filter_w, taps, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   int channels, written_each;
-  int channel_lanes;  // neighbouring threads on neighbouring channels: 1 or 32; the others share the pixels
+  int channel_lanes;  // threads side by side on neighbouring channels, 1 or 32; the others share the pixels
   int slice_images;
   int first, images;  // of a slice, in this launch; first not 0: sums are added to
 };
 
 constexpr int kTapsAtOnce = 9;
-// Pixels of a thread in one launch, which sums in registers run over, unless a single image has more.
-constexpr int kLongestSum = 4096;
+// Pixels per thread and launch, which sums in registers run over, unless a single image has more.
+constexpr int kMaxChain = 4096;
 
 __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradientArgs a) {
   __shared__ float sums[kThreads];
@@ -111,6 +117,7 @@ __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradient
 
   for (int tap0 = 0; tap0 < a.taps; tap0 += kTapsAtOnce) {
     float sum[kTapsAtOnce] = {};
+    int64_t products = 0;  // for the tally
     for (int n = first_image; used && n < last_image; ++n) {
       const float* const x = a.x + n * a.x_n + k / a.written_each * a.x_c;
       const float* const dy = a.dy + n * a.dy_n + k * a.dy_k;
@@ -121,11 +128,14 @@ __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradient
         for (int t = 0; t < kTapsAtOnce; ++t) {
           const int tap = tap0 + t, h = p * a.stride_h - a.pad_h + tap / a.filter_w * a.dilation_h;
           const int w = q * a.stride_w - a.pad_w + tap % a.filter_w * a.dilation_w;
-          if (tap < a.taps && h >= 0 && h < a.height && w >= 0 && w < a.width)
+          if (tap < a.taps && h >= 0 && h < a.height && w >= 0 && w < a.width) {
             sum[t] += gradient * __ldg(x + h * a.x_h + w * a.x_w);
+            ++products;
+          }
         }
       }
     }
+    tally_product(2 * products);
     UNROLL
     for (int t = 0; t < kTapsAtOnce; ++t) {
       sums[thread] = sum[t];
@@ -140,22 +150,22 @@ __global__ void __launch_bounds__(kThreads) depthwise_gradient(DepthwiseGradient
                           tap % a.filter_w * a.dw_s;
         *to = a.first > 0 ? *to + sums[thread] : sums[thread];
       }
-      // No barrier: the next tap overwrites what nobody but the thread itself still reads.
+      // No barrier: the next tap overwrites what only the thread itself still reads.
     }
   }
 }
 
-class DepthwisePlan final : public Plan {
+class DepthwiseCudaPlan final : public Plan {
  public:
-  explicit DepthwisePlan(const ConvProblem& problem) {
+  explicit DepthwiseCudaPlan(const ConvProblem& problem) : problem_(problem) {
     const bool forward = problem.pass == Pass::forward;
     const TensorShape read = problem.shape(forward ? Role::input : Role::output);
     const TensorShape written = problem.shape(written_role(problem.pass));
     const TensorShape filter = problem.shape(Role::filter);
     const direct::PassChannels each = direct::pass_channels(problem);
     forward_ = forward;
-    for (const direct::AxisPhase& y : direct::axis_phases(direct::vertical(problem), forward))
-      for (const direct::AxisPhase& x : direct::axis_phases(direct::horizontal(problem), forward)) {
+    for (const direct::AxisResidue& y : direct::axis_residues(direct::vertical(problem), forward))
+      for (const direct::AxisResidue& x : direct::axis_residues(direct::horizontal(problem), forward)) {
         DepthwiseArgs a{};
         a.read_n = read.stride[0], a.read_c = read.stride[1], a.read_h = read.stride[2],
         a.read_w = read.stride[3];
@@ -169,19 +179,33 @@ class DepthwisePlan final : public Plan {
         a.channels_inner = problem.layout == Layout::nhwc;
         a.threads = problem.batch * a.channels * y.extent * a.strips;
         a.y = y, a.x = x;
-        phases_.push_back(a);
+        residues_.push_back(a);
       }
   }
 
   double longest_sum() const override {
     int longest = 0;
-    for (const DepthwiseArgs& a : phases_) longest = std::max(longest, a.read_each * a.y.taps * a.x.taps);
+    for (const DepthwiseArgs& a : residues_) longest = std::max(longest, a.read_each * a.y.taps * a.x.taps);
     return longest;
+  }
+
+  // Taps on padding are no work; pixels past the end of a row, up to a whole strip, are.
+  std::optional<OperationCount> operations() const override {
+    int64_t products = 0;
+    for (const DepthwiseArgs& a : residues_) {
+      int64_t rows = 0, columns = 0;
+      for (int u = 0; u < a.y.extent; ++u) rows += direct::taps_inside(a.y, u, a.read_height);
+      for (int v = 0; v < kStrip * a.strips; ++v) columns += direct::taps_inside(a.x, v, a.read_width);
+      products += rows * columns * a.read_each;
+    }
+    const int64_t planes = problem_.shape(written_role(problem_.pass)).size[1] * problem_.batch;
+    return OperationCount{2 * static_cast<double>(planes) * static_cast<double>(products), 0,
+                          static_cast<double>(problem_.total_bytes())};
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
     queue.phase(Phase::product);
-    for (DepthwiseArgs a : phases_) {
+    for (DepthwiseArgs a : residues_) {
       a.read = static_cast<const float*>(forward_ ? args.input : args.output);
       a.filter = static_cast<const float*>(args.filter);
       a.written = static_cast<float*>(forward_ ? args.output : args.input);
@@ -191,13 +215,14 @@ class DepthwisePlan final : public Plan {
   }
 
  private:
+  ConvProblem problem_;
   bool forward_ = true;
-  std::vector<DepthwiseArgs> phases_;
+  std::vector<DepthwiseArgs> residues_;
 };
 
 class DepthwiseGradientPlan final : public Plan {
  public:
-  DepthwiseGradientPlan(const ConvProblem& problem, const PlanOptions& options) {
+  DepthwiseGradientPlan(const ConvProblem& problem, const PlanOptions& options) : problem_(problem) {
     // Enough blocks to fill the GPU several times over.
     constexpr int64_t kBlocks = 2048;
     const TensorShape x = problem.shape(Role::input), w = problem.shape(Role::filter);
@@ -226,14 +251,19 @@ class DepthwiseGradientPlan final : public Plan {
     slices_ = (a.batch + a.slice_images - 1) / a.slice_images;
     const int lanes = kThreads / a.channel_lanes;
     image_pixels_ = (a.out_h * a.out_w + lanes - 1) / lanes;
-    a.images = std::clamp(kLongestSum / image_pixels_, 1, a.slice_images);
+    a.images = std::clamp(kMaxChain / image_pixels_, 1, a.slice_images);
   }
 
   int64_t workspace_bytes() const override {
     return slices_ == 1 ? 0 : slices_ * args_.dw_elements * static_cast<int64_t>(sizeof(float));
   }
 
-  // Of a thread, of the threads, of launches, of slices.
+  // Taps on padding are no work, and neither are channels past the last.
+  std::optional<OperationCount> operations() const override {
+    return OperationCount{problem_.effective_flops(), 0,
+                          static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes())};
+  }
+  // Within a thread, over the threads, over launches, over slices.
   double longest_sum() const override {
     const auto lanes = static_cast<unsigned>(kThreads / args_.channel_lanes);
     const int launches = (args_.slice_images + args_.images - 1) / args_.images;
@@ -257,16 +287,20 @@ class DepthwiseGradientPlan final : public Plan {
   }
 
  private:
+  ConvProblem problem_;
   DepthwiseGradientArgs args_{};
   int channel_blocks_ = 0, slices_ = 1;
-  int image_pixels_ = 0;  // of a thread
+  int image_pixels_ = 0;  // per thread
 };
 
 }  // namespace
 
-std::unique_ptr<Plan> make_depthwise_cuda_plan(const ConvProblem& problem, const PlanOptions& options) {
-  if (problem.pass == Pass::backward_filter) return std::make_unique<DepthwiseGradientPlan>(problem, options);
-  return std::make_unique<DepthwisePlan>(problem);
+std::unique_ptr<Plan> make_depthwise_plan(const ConvProblem& problem, const PlanOptions&) {
+  return std::make_unique<DepthwiseCudaPlan>(problem);
+}
+
+std::unique_ptr<Plan> make_depthwise_gradient_plan(const ConvProblem& problem, const PlanOptions& options) {
+  return std::make_unique<DepthwiseGradientPlan>(problem, options);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -1,10 +1,13 @@
-// Backward-filter of the direct CUDA rows, every layout: a block sums 64 written channels by 128 columns
-// (read channel and tap) of the gradient over its slice of the pixels, 16 pixels a step. Slices leave partial
-// sums in the workspace that a second kernel adds in fixed order, so that two runs agree bit for bit. A
-// launch takes at most 16,384 pixels of each slice and adds to what the one before left: the error of a
-// running sum grows with its length. Design note: CUDA.md.
+// Backward-filter of direct.tiled.cuda and direct.chwn.cuda, every layout: a block sums 64 written channels
+// by 128 columns (read channel and tap) of the gradient over its slice of the pixels, 16 pixels a step.
+// Slices leave partial sums in the workspace that a second kernel adds in fixed order, so that two runs agree
+// bit for bit. A launch takes at most 16,384 pixels of each slice and adds to the sums of the one before: the
+// error of a running sum grows with its length. Design: README.md.
+#include "algorithms/common/rounding.hpp"
 #include "algorithms/common/sum_levels.hpp"
+#include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/add_slices.cuh"
+#include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -16,7 +19,7 @@ using direct::GradientTile;
 struct GradientArgs {
   const float* x;
   const float* dy;
-  float* sums;  // slices behind each other, each laid out as the filter
+  float* sums;  // one slice after the other, each laid out as the filter
   int64_t x_n, x_c, x_h, x_w;
   int64_t dy_n, dy_k, dy_p, dy_q;
   int64_t dw_k, dw_c, dw_r, dw_s;
@@ -93,10 +96,10 @@ __global__ void __launch_bounds__(GradientTile::kThreads) gradient(GradientArgs 
 
   const int tk = thread / 16, tc = thread % 16;  // rows tk * 8 + i, columns tc * 4 + j and 64 more
   float sum[8][8] = {};
-  for (int m0 = begin, turn = 0; m0 < end; m0 += kDepth, turn ^= 1) {
+  for (int m0 = begin, buffer = 0; m0 < end; m0 += kDepth, buffer ^= 1) {
     const int inner = kPixelsInner ? thread % kDepth : 0, outer = kPixelsInner ? thread / kDepth : thread;
     if constexpr (kPixelsInner) {
-      const Pixel pixel = pixels[turn][inner];
+      const Pixel pixel = pixels[buffer][inner];
       for (int k = outer; k < kRows; k += GradientTile::kThreads / kDepth)
         dy_tile[inner][k] =
             pixel.inside && first_row + k < a.out_channels ? __ldg(dy + pixel.dy_offset + k * a.dy_k) : 0.0f;
@@ -105,15 +108,15 @@ __global__ void __launch_bounds__(GradientTile::kThreads) gradient(GradientArgs 
     } else {
       const int k = outer % kRows;
       for (int m = outer / kRows; m < kDepth; m += GradientTile::kThreads / kRows) {
-        const Pixel& pixel = pixels[turn][m];
+        const Pixel& pixel = pixels[buffer][m];
         dy_tile[m][k] =
             pixel.inside && first_row + k < a.out_channels ? __ldg(dy + pixel.dy_offset + k * a.dy_k) : 0.0f;
       }
       const Column column = columns[outer];
       for (int m = 0; m < kDepth; ++m)
-        x_tile[m][outer] = x_value(a, x, pixels[turn][m], column, first_column + outer < column_count);
+        x_tile[m][outer] = x_value(a, x, pixels[buffer][m], column, first_column + outer < column_count);
     }
-    if (thread < kDepth) pixels[turn ^ 1][thread] = pixel_at(a, m0 + kDepth + thread, end);
+    if (thread < kDepth) pixels[buffer ^ 1][thread] = pixel_at(a, m0 + kDepth + thread, end);
     __syncthreads();
     UNROLL
     for (int m = 0; m < kDepth; ++m) {
@@ -127,6 +130,7 @@ __global__ void __launch_bounds__(GradientTile::kThreads) gradient(GradientArgs 
       for (int i = 0; i < 8; ++i) UNROLL
       for (int j = 0; j < 8; ++j) sum[i][j] += rows[i] * values[j];
     }
+    tally_product(2 * 8 * 8 * kDepth);
     __syncthreads();
   }
 
@@ -151,8 +155,18 @@ class GradientPlan final : public Plan {
     return slices_ == 1 ? 0 : slices_ * problem_.bytes(Role::filter);
   }
   std::string implementation() const override { return std::to_string(slices_) + " slices of the pixels"; }
+  // Whole tiles of rows and columns, whole steps of pixels, taps on padding included.
+  std::optional<OperationCount> operations() const override {
+    const GradientArgs a = sizes();
+    const int64_t rows = problem_.groups * a.row_tiles * GradientTile::kRows;
+    const int64_t columns =
+        round_up(int64_t{a.in_channels} * a.filter_h * a.filter_w, GradientTile::kColumns);
+    const int64_t pixels = round_up(a.pixels, GradientTile::kDepth);
+    return OperationCount{2 * static_cast<double>(rows * columns) * static_cast<double>(pixels), 0,
+                          static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes())};
+  }
   double longest_sum() const override {
-    return in_chains(sizes().slice_pixels, GradientTile::kLongestSum).longest() + slices_ - 1;
+    return in_chains(sizes().slice_pixels, GradientTile::kMaxChain).longest() + slices_ - 1;
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
@@ -165,7 +179,7 @@ class GradientPlan final : public Plan {
                     static_cast<unsigned>(a.row_tiles * problem_.groups), static_cast<unsigned>(slices_));
     queue.phase(Phase::product);
     for (; a.first < a.slice_pixels; a.first += a.count) {
-      a.count = std::min(GradientTile::kLongestSum, a.slice_pixels - a.first);
+      a.count = std::min(GradientTile::kMaxChain, a.slice_pixels - a.first);
       if (problem_.layout == Layout::nhwc)
         launch(gradient<false>, grid, GradientTile::kThreads, 0, queue, a);
       else
@@ -194,7 +208,7 @@ class GradientPlan final : public Plan {
     a.dilation_h = static_cast<int>(p.dilation.h), a.dilation_w = static_cast<int>(p.dilation.w);
     a.in_channels = static_cast<int>(p.in_channels_per_group());
     a.out_channels = static_cast<int>(p.out_channels_per_group());
-    a.row_tiles = (a.out_channels + GradientTile::kRows - 1) / GradientTile::kRows;
+    a.row_tiles = static_cast<int>(ceil_div(a.out_channels, GradientTile::kRows));
     a.pixels = a.batch * a.out_h * a.out_w;
     const int steps = (a.pixels + GradientTile::kDepth - 1) / GradientTile::kDepth;
     a.slice_pixels = (steps + slices_ - 1) / slices_ * GradientTile::kDepth;

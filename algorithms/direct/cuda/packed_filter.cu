@@ -7,7 +7,7 @@ namespace {
 
 struct PackArgs {
   const float* filter;
-  float* packed;  // of this phase: [group][tile of 64 written channels][row][64]
+  float* packed;  // of this residue: [group][tile of 64 written channels][row][64]
   int64_t written_stride, read_stride, r_stride, s_stride, group_stride;  // of the filter, in elements
   int read_channels, written_channels;                                    // of one group
   int first_r, r_step, first_s, s_step, taps_x;
@@ -15,7 +15,7 @@ struct PackArgs {
   int taps;
 };
 
-// One block a row and group; a thread each of the padded written channels in turn.
+// One block per row and group; its threads take the padded written channels in turn.
 __global__ void pack_filter(PackArgs a) {
   constexpr int kWide = direct::TiledTile::kChannels;
   const int row = static_cast<int>(blockIdx.x), group = static_cast<int>(blockIdx.y);
@@ -35,14 +35,14 @@ __global__ void pack_filter(PackArgs a) {
 
 }  // namespace
 
-void DirectFilter::pack(const float* filter, float* workspace, Queue& queue) const {
+void PackedFilter::pack(const float* filter, float* workspace, Queue& queue) const {
   const TensorShape shape = problem_.shape(Role::filter);
   const bool forward = problem_.pass == Pass::forward;
-  for (const DirectPhase& phase : phases_) {
-    const int taps = phase.y.taps * phase.x.taps;
+  for (const PackedResidue& residue : residues_) {
+    const int taps = residue.y.taps * residue.x.taps;
     if (taps == 0) continue;
     const PackArgs args{.filter = filter,
-                        .packed = workspace + phase.filter_offset,
+                        .packed = workspace + residue.filter_offset,
                         .written_stride = forward ? shape.stride[0] : shape.stride[1],
                         .read_stride = forward ? shape.stride[1] : shape.stride[0],
                         .r_stride = shape.stride[2],
@@ -50,11 +50,11 @@ void DirectFilter::pack(const float* filter, float* workspace, Queue& queue) con
                         .group_stride = problem_.out_channels_per_group() * shape.stride[0],
                         .read_channels = channels_.read,
                         .written_channels = channels_.written,
-                        .first_r = phase.y.first_tap,
-                        .r_step = phase.y.tap_step,
-                        .first_s = phase.x.first_tap,
-                        .s_step = phase.x.tap_step,
-                        .taps_x = phase.x.taps,
+                        .first_r = residue.y.first_tap,
+                        .r_step = residue.y.tap_step,
+                        .first_s = residue.x.first_tap,
+                        .s_step = residue.x.tap_step,
+                        .taps_x = residue.x.taps,
                         .channels_outside = channels_outside_,
                         .taps = taps};
     launch(pack_filter,

@@ -1,9 +1,10 @@
 // direct.tiled.cuda, forward and backward-data: a block computes 64 written channels by one tile of up to 128
 // pixels of one image. Per step it stages the patch that the tile's taps reach, for a few channels, and their
-// packed filters; every staged value then serves all taps. Design note: README.md.
+// packed filters; every staged value then serves all taps. Design: README.md.
 #include <string>
 #include <vector>
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/packed_filter.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -21,7 +22,7 @@ struct TiledArgs {
   int read_channels, written_channels;  // of one group
   int channel_tiles;                    // of one group
   int tiles_x, tiles;                   // of one image
-  direct::AxisPhase y, x;
+  direct::AxisResidue y, x;
   direct::TiledShape shape;
 };
 
@@ -52,7 +53,7 @@ __device__ void stage_patch_by_channels(const TiledArgs& a, const float* image, 
   }
 }
 
-// Packed rows lie one behind the other: a plain copy, 16 bytes a thread.
+// Packed rows are contiguous: a plain copy, 16 bytes per thread.
 __device__ void stage_filter(const float* from, int floats, float* to) {
   for (int i = 4 * static_cast<int>(threadIdx.x); i < floats; i += 4 * TiledTile::kThreads)
     *reinterpret_cast<float4*>(to + i) = __ldg(reinterpret_cast<const float4*>(from + i));
@@ -77,6 +78,7 @@ __device__ __forceinline__ void add_taps(const float* row, const int (&at)[8], c
     for (int k = 0; k < 8; ++k) UNROLL
     for (int m = 0; m < 8; ++m) sum[k][m] += weight[k] * value[m];
   }
+  tally_product(2 * 8 * 8 * kTaps);
 }
 
 // Thread (tk, tp) of 8 x 16 has written channels tk * 8 + i and pixels tp + 16 * j, so that a warp's reads of
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled
 
   for (int c0 = 0; c0 < a.read_channels && taps > 0; c0 += a.shape.channels) {
     const int channels = min(a.shape.channels, a.read_channels - c0);
-    __syncthreads();  // the step before is read
+    __syncthreads();  // all threads have read the step before
     if constexpr (kChannelsInner)
       stage_patch_by_channels(a, image + c0 * a.read_c, channels, y0, x0, patch);
     else
@@ -118,7 +120,7 @@ __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled
     stage_filter(packed + first, channels * taps * TiledTile::kChannels, filters);
     __syncthreads();
     const float* w = filters + tk * kEach;
-    // Of a filter of one tap the channels are walked as the taps of a row.
+    // Of a filter of one tap the channels are taken as the taps of a row.
     const int outer = taps == 1 ? 1 : channels, inner = taps == 1 ? channels : a.x.taps;
     const int step = taps == 1 ? a.shape.plane : a.x.read_tap_step;
     for (int c = 0; c < outer; ++c)
@@ -156,7 +158,7 @@ class TiledPlan final : public Plan {
     const TensorShape read = problem.shape(forward ? Role::input : Role::output);
     const TensorShape written = problem.shape(written_role(problem.pass));
     const direct::PassChannels channels = direct::pass_channels(problem);
-    for (const DirectPhase& phase : packed_.phases()) {
+    for (const PackedResidue& residue : packed_.residues()) {
       TiledArgs args{};
       args.read_n = read.stride[0], args.read_c = read.stride[1];
       args.read_h = read.stride[2], args.read_w = read.stride[3];
@@ -165,20 +167,29 @@ class TiledPlan final : public Plan {
       args.read_height = static_cast<int>(read.size[2]), args.read_width = static_cast<int>(read.size[3]);
       args.read_channels = channels.read, args.written_channels = channels.written;
       args.channel_tiles = static_cast<int>(packed_.channel_tiles());
-      args.y = phase.y, args.x = phase.x;
-      args.shape = direct::tiled_shape(phase.y, phase.x, channels.read);
-      args.tiles_x = (phase.x.extent + args.shape.tile_w - 1) / args.shape.tile_w;
-      args.tiles = args.tiles_x * ((phase.y.extent + args.shape.tile_h - 1) / args.shape.tile_h);
-      phases_.push_back(args);
+      args.y = residue.y, args.x = residue.x;
+      args.shape = direct::tiled_shape(residue.y, residue.x, channels.read);
+      args.tiles_x = (residue.x.extent + args.shape.tile_w - 1) / args.shape.tile_w;
+      args.tiles = args.tiles_x * ((residue.y.extent + args.shape.tile_h - 1) / args.shape.tile_h);
+      residues_.push_back(args);
     }
   }
 
   int64_t workspace_bytes() const override { return packed_.bytes(); }
   double longest_sum() const override { return packed_.longest_sum(); }
   std::string implementation() const override {
-    const direct::TiledShape& shape = phases_.front().shape;
+    const direct::TiledShape& shape = residues_.front().shape;
     return std::to_string(TiledTile::kChannels) + " channels x " + std::to_string(shape.tile_h) + "x" +
            std::to_string(shape.tile_w) + " pixels, " + std::to_string(shape.channels) + " channels a step";
+  }
+  // Every pixel of a tile and every channel of a block, those past the edge and taps on padding included.
+  std::optional<OperationCount> operations() const override {
+    int64_t pairs = 0;
+    for (const TiledArgs& a : residues_)
+      pairs += int64_t{a.tiles} * TiledTile::kPixels * a.read_channels * a.y.taps * a.x.taps;
+    const int64_t channels = problem_.groups * packed_.channel_tiles() * TiledTile::kChannels;
+    return OperationCount{2 * static_cast<double>(problem_.batch * channels) * static_cast<double>(pairs), 0,
+                          static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes())};
   }
   bool has_prepare() const override { return true; }
 
@@ -191,26 +202,26 @@ class TiledPlan final : public Plan {
   void run(const ConvArgs& args, Queue& queue) override {
     const bool forward = problem_.pass == Pass::forward;
     queue.phase(Phase::product);
-    for (size_t i = 0; i < phases_.size(); ++i) {
-      TiledArgs phase = phases_[i];
-      phase.read = static_cast<const float*>(forward ? args.input : args.output);
-      phase.written = static_cast<float*>(forward ? args.output : args.input);
-      phase.filter = static_cast<const float*>(args.workspace) + packed_.phases()[i].filter_offset;
-      const dim3 grid(static_cast<unsigned>(phase.tiles * problem_.batch),
-                      static_cast<unsigned>(phase.channel_tiles * problem_.groups));
-      const auto smem = static_cast<size_t>(phase.shape.smem_bytes);
+    for (size_t i = 0; i < residues_.size(); ++i) {
+      TiledArgs residue = residues_[i];
+      residue.read = static_cast<const float*>(forward ? args.input : args.output);
+      residue.written = static_cast<float*>(forward ? args.output : args.input);
+      residue.filter = static_cast<const float*>(args.workspace) + packed_.residues()[i].filter_offset;
+      const dim3 grid(static_cast<unsigned>(residue.tiles * problem_.batch),
+                      static_cast<unsigned>(residue.channel_tiles * problem_.groups));
+      const auto smem = static_cast<size_t>(residue.shape.smem_bytes);
       if (problem_.layout == Layout::nhwc)
-        launch(tiled<true>, grid, TiledTile::kThreads, smem, queue, phase);
+        launch(tiled<true>, grid, TiledTile::kThreads, smem, queue, residue);
       else
-        launch(tiled<false>, grid, TiledTile::kThreads, smem, queue, phase);
+        launch(tiled<false>, grid, TiledTile::kThreads, smem, queue, residue);
     }
     queue.end_phase();
   }
 
  private:
   ConvProblem problem_;
-  DirectFilter packed_;
-  std::vector<TiledArgs> phases_;
+  PackedFilter packed_;
+  std::vector<TiledArgs> residues_;
 };
 
 }  // namespace

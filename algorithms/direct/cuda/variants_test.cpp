@@ -1,8 +1,8 @@
-// The CUDA rows of the direct method on the emulator, in every order of threads, against the reference.
+// The CUDA variants of the direct method on the emulator, in every order of threads, against the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "algorithms/direct/cuda/axis_phase.hpp"
+#include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
 #include "algorithms/direct/direct.hpp"
 #include "bench/emulator/emulator_device.hpp"
@@ -21,18 +21,18 @@ class DirectCuda : public ::testing::Test {
  protected:
   DirectCuda() { add_direct(registry_); }
 
-  const Algorithm& row(std::string_view id) const { return *registry_.find(id); }
+  const Algorithm& variant(std::string_view id) const { return *registry_.find(id); }
 
   void expect_right(std::string_view id, const ConvProblem& problem, const EmulatorOptions& order = kRandom,
                     const PlanOptions& options = {}) {
     SCOPED_TRACE(std::string(id) + " " + to_line(problem));
     EmulatorDevice device(order);
     const auto queue = device.make_queue();
-    const Support support = row(id).supports(problem, device.info());
+    const Support support = variant(id).supports(problem, device.info());
     ASSERT_TRUE(support) << support.why();
-    const auto plan = row(id).plan(problem, device, options);
+    const auto plan = variant(id).plan(problem, device, options);
     EXPECT_LE(plan->workspace_bytes(), options.workspace_cap);
-    const Verdict verdict = Verification(problem, {}).check(row(id), *plan, device, *queue);
+    const Verdict verdict = Verification(problem, {}).check(variant(id), *plan, device, *queue);
     EXPECT_TRUE(verdict.passed()) << verdict.note;
     EXPECT_EQ(verdict.accuracy.integers_exact, true);
   }
@@ -51,7 +51,7 @@ class DirectCuda : public ::testing::Test {
   Support supports(std::string_view id, const char* line) const {
     DeviceInfo gpu;
     gpu.kind = DeviceKind::cuda;
-    return row(id).supports(parse_problem(line), gpu);
+    return variant(id).supports(parse_problem(line), gpu);
   }
 
   Registry registry_;
@@ -82,7 +82,7 @@ TEST_F(DirectCuda, ChwnIsRightOnEveryPass) {
         "n=3 c=2 hw=6x5 k=4 rs=3x2 stride=2x3 pad=1x0",
         "n=1 c=6 hw=6x5 k=9 rs=3x3 pad=2x2 dilation=2x2 groups=3", "n=2 c=2 hw=5x5 k=3 rs=1x1 stride=2x2",
         "n=1 c=2 hw=5x6 k=3 rs=2x3 stride=3x2 pad=3x4 dilation=3x2",
-        // Fours of images; taps that end within a slab, and that begin and end behind the edge.
+        // Fours of images; taps that end within a slab, and that begin and end past the edge.
         "n=4 c=11 hw=4x3 k=5 rs=3x3 pad=1x1", "n=8 c=1 hw=4x4 k=3 rs=5x5 pad=2x2"})
     expect_right("direct.chwn.cuda", line, Layout::chwn);
 }
@@ -138,12 +138,12 @@ TEST(TiledShape, CoversEveryPixelWithinSharedMemory) {
   for (const char* line : kShapes) {
     const ConvProblem problem = parse_problem(line);
     for (bool forward : {true, false})
-      for (const direct::AxisPhase& y : direct::axis_phases(direct::vertical(problem), forward))
-        for (const direct::AxisPhase& x : direct::axis_phases(direct::horizontal(problem), forward)) {
+      for (const direct::AxisResidue& y : direct::axis_residues(direct::vertical(problem), forward))
+        for (const direct::AxisResidue& x : direct::axis_residues(direct::horizontal(problem), forward)) {
           const direct::TiledShape shape = direct::tiled_shape(y, x, 8);
           EXPECT_GE(shape.tile_h, 1);
           EXPECT_LE(shape.tile_h * shape.tile_w, direct::TiledTile::kPixels);
-          EXPECT_LE(shape.smem_bytes, direct::kMostSharedBytes);
+          EXPECT_LE(shape.smem_bytes, direct::kMaxSharedBytes);
           EXPECT_EQ(shape.plane % 2, 1);
         }
   }

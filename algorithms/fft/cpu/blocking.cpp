@@ -9,10 +9,10 @@
 namespace convscope::fft {
 namespace {
 
-// The largest block up to `most` of `whole`, at least 1 step, such that blocks are equally large.
-int64_t even_block(int64_t whole, int64_t most, int64_t step) {
-  const int64_t steps = ceil_div(whole, step), most_steps = std::clamp<int64_t>(most / step, 1, steps);
-  return std::min(whole, ceil_div(steps, ceil_div(steps, most_steps)) * step);
+// The largest block up to `max` of `whole`, at least 1 step, such that blocks are equally large.
+int64_t even_block(int64_t whole, int64_t limit, int64_t step) {
+  const int64_t steps = ceil_div(whole, step), max_steps = std::clamp<int64_t>(limit / step, 1, steps);
+  return std::min(whole, ceil_div(steps, ceil_div(steps, max_steps)) * step);
 }
 
 // Bytes of one channel, or column, of one tile in all bins.
@@ -40,8 +40,8 @@ Blocking choose_blocking(const Geometry& g, int size, int64_t groups, int64_t ll
     if (left >= panel * column)
       return {g.rows(), even_block(g.columns(), std::min(left, cache) / column, panel), g.depth(), false};
     // Half for the result, less where that leaves no room for one tile of A and of B.
-    const int64_t most = std::min(cap / 2 / (g.rows() * unit), (cap - a_tile) / ((g.rows() + 1) * unit));
-    const int64_t block = even_block(g.columns(), most, panel), padded = round_up(block, panel);
+    const int64_t limit = std::min(cap / 2 / (g.rows() * unit), (cap - a_tile) / ((g.rows() + 1) * unit));
+    const int64_t block = even_block(g.columns(), limit, panel), padded = round_up(block, panel);
     const int64_t depth = (cap - padded * g.rows() * unit) / (a_tile + padded * unit);
     return {g.rows(), block, even_block(g.depth(), depth, 1), false};
   }
@@ -54,9 +54,9 @@ Blocking choose_blocking(const Geometry& g, int size, int64_t groups, int64_t ll
     return {even_block(g.rows(), room / row, 1), g.columns(), g.depth(), true};
   }
   // Half for the filters, less where that leaves no room for one row of A and of the result.
-  const int64_t most =
+  const int64_t limit =
       std::min(cap / 2 / (g.depth() * unit), (cap - channels * unit) / ((g.depth() + 1) * unit));
-  const int64_t block = even_block(g.columns(), most, panel), padded = round_up(block, panel);
+  const int64_t block = even_block(g.columns(), limit, panel), padded = round_up(block, panel);
   const int64_t rows = (cap - padded * g.depth() * unit) / ((channels + padded) * unit);
   return {even_block(g.rows(), rows, 1), block, g.depth(), false};
 }

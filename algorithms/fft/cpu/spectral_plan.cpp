@@ -16,7 +16,7 @@
 namespace convscope::fft {
 namespace {
 
-// Spectra larger than this do not stay in a second-level cache until the product reads them.
+// Spectra larger than this do not fit in L2 until the product reads them.
 constexpr int64_t kStreamBytes = 4 << 20;
 
 float* tensor_of(const ConvArgs& args, const Operand& operand, int64_t group) {
@@ -36,7 +36,8 @@ Planes planes_of(const Operand& operand, int64_t first_lane, int64_t end_lane, i
 
 SpectralPlan::SpectralPlan(const ConvProblem& problem, int size, int64_t llc_bytes,
                            const PlanOptions& options)
-    : size_(size),
+    : problem_(problem),
+      size_(size),
       threads_(options.threads),
       groups_(problem.groups),
       geometry_(make_geometry(problem, size)),
@@ -87,11 +88,11 @@ SpectralPlan::Areas SpectralPlan::areas(void* workspace, int64_t group) const {
 template <class MakeBatch, class Run>
 void SpectralPlan::for_groups(const Operand& operand, int64_t count, const MakeBatch& batch,
                               const Areas& areas, const Run& run) const {
-  const int64_t group = std::clamp<int64_t>(ceil_div(count, threads_), 1, most_batches(size_, operand));
+  const int64_t group = std::clamp<int64_t>(ceil_div(count, threads_), 1, max_batches(size_, operand));
   const int64_t scratch = scratch_bytes(size_) / int64_t{sizeof(float)};
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t first = 0; first < count; first += group) {
-    std::array<Batch, kMostBatches> batches;
+    std::array<Batch, kMaxBatches> batches;
     const int64_t taken = std::min(group, count - first);
     for (int64_t i = 0; i < taken; ++i) batches[static_cast<size_t>(i)] = batch(first + i);
     run(std::span<const Batch>(batches.data(), static_cast<size_t>(taken)),
@@ -189,8 +190,8 @@ void SpectralPlan::run(const ConvArgs& args, Queue& queue) {
   for (int64_t group = 0; group < groups_; ++group) run_group(args, group, queue);
 }
 
-void SpectralPlan::run_group(const ConvArgs& args, int64_t group, Queue& queue) const {
-  const Areas areas = this->areas(args.workspace, group);
+template <class Visit>
+void SpectralPlan::for_steps(const Visit& visit) const {
   const auto block = [](int64_t first, int64_t step, int64_t whole) {
     return Block{first, std::min(step, whole - first)};
   };
@@ -200,25 +201,72 @@ void SpectralPlan::run_group(const ConvArgs& args, int64_t group, Queue& queue) 
   if (blocking_.keep_filters) b_held = {Block{0, geometry_.columns()}, Block{0, geometry_.depth()}};
 
   for (int64_t j = 0; j < geometry_.columns(); j += blocking_.columns)
-    for (int64_t i = 0; i < geometry_.rows(); i += blocking_.rows) {
-      const Block columns = block(j, blocking_.columns, geometry_.columns());
-      const Block rows = block(i, blocking_.rows, geometry_.rows());
+    for (int64_t i = 0; i < geometry_.rows(); i += blocking_.rows)
       for (int64_t k = 0; k < geometry_.depth(); k += blocking_.depth) {
-        const Block depth = block(k, blocking_.depth, geometry_.depth());
-        const Block tiles = geometry_.depth_is_tiles ? depth : rows;
-        queue.phase(Phase::transform);
-        if (a_held != tiles) transform_a(tensor_of(args, geometry_.a, group), tiles, areas);
-        if (b_held != std::pair{columns, depth})
-          transform_b(tensor_of(args, geometry_.b, group), columns, depth, areas);
-        a_held = tiles;
-        b_held = {columns, depth};
-        queue.phase(Phase::product);
-        multiply(rows, columns, depth, areas);
+        Step step;
+        step.columns = block(j, blocking_.columns, geometry_.columns());
+        step.rows = block(i, blocking_.rows, geometry_.rows());
+        step.depth = block(k, blocking_.depth, geometry_.depth());
+        step.tiles = geometry_.depth_is_tiles ? step.depth : step.rows;
+        step.transforms_a = a_held != step.tiles;
+        step.transforms_b = b_held != std::pair{step.columns, step.depth};
+        step.inverts = k + blocking_.depth >= geometry_.depth();
+        a_held = step.tiles;
+        b_held = {step.columns, step.depth};
+        visit(step);
       }
-      queue.phase(Phase::inverse);
-      invert(rows, columns, areas, tensor_of(args, geometry_.y, group));
-    }
+}
+
+void SpectralPlan::run_group(const ConvArgs& args, int64_t group, Queue& queue) const {
+  const Areas areas = this->areas(args.workspace, group);
+  for_steps([&](const Step& step) {
+    queue.phase(Phase::transform);
+    if (step.transforms_a) transform_a(tensor_of(args, geometry_.a, group), step.tiles, areas);
+    if (step.transforms_b) transform_b(tensor_of(args, geometry_.b, group), step.columns, step.depth, areas);
+    queue.phase(Phase::product);
+    multiply(step.rows, step.columns, step.depth, areas);
+    if (!step.inverts) return;
+    queue.phase(Phase::inverse);
+    invert(step.rows, step.columns, areas, tensor_of(args, geometry_.y, group));
+  });
   queue.end_phase();
+}
+
+void SpectralPlan::count_transforms(const Operand& operand, Block lanes, int64_t unit, Block others,
+                                    OperationCount& count) const {
+  const int vector = vector_lanes();
+  const int64_t end = lanes.first + lanes.count, padded = round_up(lanes.count, unit);
+  for (int64_t other = others.first; other < others.first + others.count; ++other)
+    for (int64_t lane = 0; lane < padded; lane += vector) {
+      const Planes planes = planes_of(operand, lanes.first + lane, end, other);
+      count.transform_flops += static_cast<double>(transform_flops(size_, planes));
+    }
+  // Each spectrum is written once and read once.
+  count.bytes += 2 * 8.0 * static_cast<double>(bins(size_) * padded * others.count);
+}
+
+std::optional<OperationCount> SpectralPlan::operations() const {
+  const int vector = vector_lanes();
+  const auto all_bins = static_cast<double>(bins(size_));
+  OperationCount group;
+  const Block channels{0, static_cast<int64_t>(geometry_.a.lanes.size())};
+  if (blocking_.keep_filters)
+    count_transforms(geometry_.b, {0, geometry_.columns()}, panel_columns_, {0, geometry_.depth()}, group);
+  for_steps([&](const Step& step) {
+    if (step.transforms_a) count_transforms(geometry_.a, channels, vector, step.tiles, group);
+    if (step.transforms_b) count_transforms(geometry_.b, step.columns, panel_columns_, step.depth, group);
+    const auto sums = static_cast<double>(step.rows.count * round_up(step.columns.count, panel_columns_));
+    group.product_flops += 8 * all_bins * sums * static_cast<double>(step.depth.count);
+    // A part of the result is a sum of two products per kProductDepth of the depth; all but the first read
+    // and write again what is there, in the private caches.
+    const int64_t products = 2 * ceil_div(step.depth.count, kProductDepth) - (step.depth.first == 0);
+    group.cached_bytes += 2 * 8 * all_bins * sums * static_cast<double>(products);
+    if (step.inverts) count_transforms(geometry_.y, step.columns, vector, step.rows, group);
+  });
+  const auto groups = static_cast<double>(groups_);
+  return OperationCount{group.product_flops * groups, group.transform_flops * groups,
+                        static_cast<double>(problem_.total_bytes()) + group.bytes * groups,
+                        group.cached_bytes * groups};
 }
 
 }  // namespace convscope::fft

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "algorithms/fft/cpu/blocking.hpp"
@@ -19,6 +20,8 @@ class SpectralPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  // Vectors and panels with their unused lanes and columns; a complex multiply-add is four real ones.
+  std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return blocking_.keep_filters; }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -32,9 +35,21 @@ class SpectralPlan final : public Plan {
   struct Areas {
     float *a, *b, *y, *scratch;
   };
+  // One product of a channel group, and the transforms before and behind it. `tiles` are A's.
+  struct Step {
+    Block rows, columns, depth, tiles;
+    bool transforms_a = false, transforms_b = false, inverts = false;
+  };
+
+  // Calls visit(step) for all steps of a channel group in their order.
+  template <class Visit>
+  void for_steps(const Visit& visit) const;
+  // Adds the transforms of lanes [begin, end) up to a multiple of `unit`, for all of `others`.
+  void count_transforms(const Operand& operand, Block lanes, int64_t unit, Block others,
+                        OperationCount& count) const;
 
   Areas areas(void* workspace, int64_t group) const;
-  // Whether spectra with `bin` floats a bin are written past the caches.
+  // Whether spectra with `bin` floats per bin are written past the caches.
   bool stream(int64_t bin) const;
   // Runs count batches, batch(i) each, in groups that share a call, on all threads.
   template <class MakeBatch, class Run>
@@ -47,6 +62,7 @@ class SpectralPlan final : public Plan {
   void invert(Block rows, Block columns, const Areas& areas, float* tensor) const;
   void run_group(const ConvArgs& args, int64_t group, Queue& queue) const;
 
+  ConvProblem problem_;
   int size_;
   int threads_;
   int64_t groups_;

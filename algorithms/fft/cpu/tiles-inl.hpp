@@ -20,12 +20,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace convscope::fft::HWY_NAMESPACE {
 
-struct Range {
-  int64_t first = 0, last = 0;
-  bool contains(int64_t i) const { return first <= i && i < last; }
-  bool operator==(const Range&) const = default;
-};
-
 // Where the samples of each lane are: sample (i, j) at offset + i * row_step + j * column_step for i in h and
 // j in w.
 struct TileBatch {
@@ -36,22 +30,6 @@ struct TileBatch {
   Range h[kLanes], w[kLanes];
   Range rows;  // the union of h
 };
-
-inline int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-// The samples i of the window with 0 <= origin + step * i < extent.
-inline Range inside(const Axis& axis, int64_t origin) {
-  const int64_t last_coordinate = axis.extent - 1;
-  int64_t first = -floor_div(origin, axis.step), last = floor_div(last_coordinate - origin, axis.step);
-  if (axis.step < 0) {
-    first = -floor_div(last_coordinate - origin, -axis.step);
-    last = floor_div(origin, -axis.step);
-  }
-  first = std::max<int64_t>(first, 0);
-  return {first, std::max(first, std::min(axis.window, last + 1))};
-}
 
 inline TileBatch locate(const Planes& planes) {
   const Axis &h = planes.operand->h, &w = planes.operand->w;
@@ -64,15 +42,12 @@ inline TileBatch locate(const Planes& planes) {
   const Item& other = *planes.other;
   for (int l = 0; l < kLanes; ++l) {
     const Item& lane = planes.lanes[l < planes.count ? l : 0];
-    const int64_t origin_h =
-        h.advance * (lane.tile.h + other.tile.h) + h.shift + lane.phase.h + other.phase.h;
-    const int64_t origin_w =
-        w.advance * (lane.tile.w + other.tile.w) + w.shift + lane.phase.w + other.phase.w;
-    batch.offset[l] = lane.offset + other.offset + origin_h * h.stride + origin_w * w.stride;
-    batch.h[l] = inside(h, origin_h);
-    batch.w[l] = inside(w, origin_w);
+    const Extent2 first = origin(h, w, lane, other);
+    batch.offset[l] = lane.offset + other.offset + first.h * h.stride + first.w * w.stride;
+    batch.h[l] = inside(h, first.h);
+    batch.w[l] = inside(w, first.w);
     if (l >= planes.count) continue;
-    batch.uniform = batch.uniform && lane.phase == planes.lanes[0].phase &&
+    batch.uniform = batch.uniform && lane.residue == planes.lanes[0].residue &&
                     batch.offset[l] == batch.offset[0] + l * batch.lane_step;
   }
   batch.rows = batch.h[0];

@@ -10,6 +10,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 
+#include "algorithms/common/tally.hpp"
 #include "algorithms/fft/cpu/codelets-inl.hpp"
 #include "algorithms/fft/cpu/tiles-inl.hpp"
 
@@ -63,6 +64,7 @@ HWY_NOINLINE void forward_rows(const TileBatch& batch, const float* tensor, floa
       continue;
     }
     gather_row(tensor, batch, i, Size, row);
+    tally_transform(kLanes * real_flops(Size));
     Complex out[Size / 2 + 1];
     real_transform<Size, 0, 1, Nonzero>([&](auto j) HWY_ATTR { return hn::Load(tag, row + j * kLanes); },
                                         out);
@@ -79,6 +81,7 @@ template <int Size, int Nonzero>
 HWY_NOINLINE void forward_real_column(const float* tile, int part, const Spectra& spectra) {
   const Tag tag;
   const float* from = tile + part * kLanes;
+  tally_transform(kLanes * real_flops(Size));
   Complex out[Size / 2 + 1];
   real_transform<Size, 0, 1, Nonzero>([&](auto i) HWY_ATTR { return hn::Load(tag, from + i * pitch(Size)); },
                                       out);
@@ -90,6 +93,7 @@ template <int Size, int Nonzero>
 HWY_NOINLINE void forward_column(const float* tile, int slot, const Spectra& spectra) {
   const Tag tag;
   const float* from = tile + 2 * slot * kLanes;
+  tally_transform(kLanes * complex_flops(Size));
   Complex out[Size];
   transform<Size, 0, 1, Nonzero>(
       [&](auto i) HWY_ATTR {
@@ -105,6 +109,7 @@ template <int Size, int Needed>
 HWY_NOINLINE void inverse_real_column(const Spectra& spectra, int part, float* tile) {
   const Tag tag;
   float* to = tile + part * kLanes;
+  tally_transform(kLanes * real_flops(Size));
   Complex in[Size / 2 + 1];
   unroll<0, Size / 2 + 1>([&](auto bin)
                               HWY_ATTR { in[bin] = load_bin(spectra, real_column(Size, part) + bin); });
@@ -117,6 +122,7 @@ template <int Size, int Needed>
 HWY_NOINLINE void inverse_column(const Spectra& spectra, int slot, float* tile) {
   const Tag tag;
   float* to = tile + 2 * slot * kLanes;
+  tally_transform(kLanes * complex_flops(Size));
   // The inverse is the transform with real and imaginary parts exchanged on both sides.
   Complex out[Size];
   transform<Size, 0, 1, Size>(
@@ -137,6 +143,7 @@ HWY_NOINLINE void inverse_rows(const float* tile, const TileBatch& batch, float*
   HWY_ALIGN float row[Size * kLanes];
   for (int64_t i = batch.rows.first; i < batch.rows.last; ++i) {
     const float* from = tile + i * pitch(Size);
+    tally_transform(kLanes * real_flops(Size));
     const Vector scale = hn::Set(tag, 1.0f / (Size * Size));
     Complex in[Size / 2 + 1];
     in[0] = {hn::Load(tag, from), hn::Zero(tag)};
@@ -151,7 +158,7 @@ HWY_NOINLINE void inverse_rows(const float* tile, const TileBatch& batch, float*
   }
 }
 
-// Asks for what the column of the next batch will load: its bins lie too far apart for the hardware to guess.
+// Prefetches what the column of the next batch loads: its bins lie too far apart for the hardware prefetcher.
 HWY_INLINE void prefetch_bins(const Spectra& from, int64_t first, int64_t count) {
   for (int64_t bin = first; bin < first + count; ++bin) {
     hwy::Prefetch(from.real + bin * from.bin_stride);
@@ -235,7 +242,7 @@ int64_t scratch_bytes(int size) {
   return whole_tiles(size) * int64_t{size} * (size + 1) * vector_lanes() * int64_t{sizeof(float)};
 }
 
-int most_batches(int size, const Operand& operand) {
+int max_batches(int size, const Operand& operand) {
   return whole_tiles(size) * (has_small_window(size, operand) ? 4 : 1);
 }
 
@@ -248,11 +255,15 @@ void invert_tiles(int size, std::span<const Batch> batches, float* tensor, float
   HWY_DYNAMIC_DISPATCH(invert_any)(size, batches, tensor, scratch);
 }
 
-double transform_flops(int size, int64_t window_h) {
-  const double log2 = size == 16 ? 4 : 5;
-  const double real = 2 * size * log2 - 4 * size + 6, complex = 4 * size * log2 - 6 * size + 8;
-  const double rows = static_cast<double>(std::min<int64_t>(window_h, size));
-  return (rows + 2) * real + (size / 2 - 1) * complex;
+int64_t transform_flops(int size, const Planes& planes) {
+  Range rows;
+  for (int l = 0; l < planes.count; ++l) {
+    const Extent2 first = origin(planes.operand->h, planes.operand->w, planes.lanes[l], *planes.other);
+    const Range range = inside(planes.operand->h, first.h);
+    rows = l == 0 ? range : Range{std::min(rows.first, range.first), std::max(rows.last, range.last)};
+  }
+  const int64_t lines = rows.last - rows.first + 2;
+  return vector_lanes() * (lines * real_flops(size) + (size / 2 - 1) * complex_flops(size));
 }
 
 }  // namespace convscope::fft

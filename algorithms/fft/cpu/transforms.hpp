@@ -19,7 +19,7 @@ constexpr int64_t bins(int size) {
 // How many tiles are transformed at once: the floats of a vector.
 int vector_lanes();
 
-// What a call needs as scratch, aligned to 64 bytes: about half of a second-level cache.
+// What a call needs as scratch, aligned to 64 bytes: about half of an L2.
 int64_t scratch_bytes(int size);
 
 // `count` <= vector_lanes() planes of an operand: lanes[0 .. count-1] with one `other`. Lanes that are not
@@ -46,9 +46,9 @@ struct Batch {
 };
 
 // How many batches of an operand one call can take. Several at once visit the spectra bin by bin, so that
-// batches whose spectra are neighbours in memory share pages and lines; up to kMostBatches.
-inline constexpr int kMostBatches = 128;
-int most_batches(int size, const Operand& operand);
+// batches whose spectra are neighbours in memory share pages and lines; up to kMaxBatches.
+inline constexpr int kMaxBatches = 128;
+int max_batches(int size, const Operand& operand);
 
 // Reads the planes, zero outside the tensor, and writes their spectra. `size` is 16 or 32; all batches are of
 // one operand.
@@ -62,8 +62,19 @@ inline bool has_small_window(int size, const Operand& operand) {
   return operand.h.window <= size / 4 && operand.w.window <= size / 4;
 }
 
-// Floating-point operations of transforming one plane whose samples outside window_h rows are zero (or not
-// wanted), from the codelets' split-radix counts; fewer are executed where columns are zero too.
-double transform_flops(int size, int64_t window_h);
+// Floating-point operations of one real or complex transform by split radix (codelets-inl.hpp). Variants that
+// leave out zeros do fewer and are counted alike.
+constexpr int64_t real_flops(int size) {
+  const int64_t log2 = size == 16 ? 4 : 5;
+  return 2 * size * log2 - 4 * size + 6;
+}
+constexpr int64_t complex_flops(int size) {
+  const int64_t log2 = size == 16 ? 4 : 5;
+  return 4 * size * log2 - 6 * size + 8;
+}
+
+// Operations of transforming or inverting these planes, unused lanes included: rows that lie inside the
+// tensor for any lane, then all columns.
+int64_t transform_flops(int size, const Planes& planes);
 
 }  // namespace convscope::fft

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <numbers>
 #include <random>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "algorithms/common/each_target.hpp"
+#include "algorithms/fft/plain.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 
@@ -57,12 +57,7 @@ class Transforms : public testing::TestWithParam<std::tuple<std::pair<int, int>,
 
   std::complex<double> expected(int lane, int bin) const {
     const auto [v, u] = frequency(bin);
-    std::complex<double> sum;
-    for (int i = 0; i < window(); ++i)
-      for (int j = 0; j < window(); ++j)
-        sum += double{tiles_[static_cast<size_t>((lane * window() + i) * window() + j)]} *
-               std::polar(1.0, -2 * std::numbers::pi * (v * i + u * j) / size());
-    return sum;
+    return plain_bin(tiles_.data() + lane * window() * window(), window(), size(), v, u);
   }
 
   const OnlyTarget target_{std::get<1>(GetParam())};  // before all that depends on the number of lanes
@@ -104,6 +99,26 @@ TEST_P(Transforms, LeaveLanesThatAreNotUsedAlone) {
 std::string words(const testing::TestParamInfo<Transforms::ParamType>& one) {
   const auto& [tile, target] = one.param;
   return std::to_string(tile.first) + "_" + std::to_string(tile.second) + "_" + hwy::TargetName(target);
+}
+
+TEST(PlainFft, CorrelatesATileWithAFilterWhereNothingWrapsAround) {
+  constexpr int kSize = 16, kTaps = 5;
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> value(-1, 1);
+  std::vector<float> tile(kSize * kSize), filter(kTaps * kTaps);
+  for (float& x : tile) x = value(random);
+  for (float& x : filter) x = value(random);
+  const PlainSpectrum of_tile = plain_transform(tile.data(), kSize, kSize);
+  const PlainSpectrum of_filter = plain_transform(filter.data(), kTaps, kSize);
+  for (int y = 0; y <= kSize - kTaps; ++y)
+    for (int x = 0; x <= kSize - kTaps; ++x) {
+      double sum = 0;
+      for (int r = 0; r < kTaps; ++r)
+        for (int t = 0; t < kTaps; ++t)
+          sum += double{tile[static_cast<size_t>((y + r) * kSize + x + t)]} *
+                 filter[static_cast<size_t>(r * kTaps + t)];
+      ASSERT_NEAR(plain_correlation(of_tile, of_filter, kSize, y, x), sum, 1e-12);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(SizesAndWindows, Transforms,

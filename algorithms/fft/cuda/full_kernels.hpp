@@ -1,5 +1,5 @@
-// Layout kernels of fft.full.cuda: padding and cropping between tensors and dense images, and turning spectra
-// from image by image to bin by bin. For .cu files; the plan is full_plan.cu.
+// Layout kernels of fft.full.cuda: padding and cropping between tensors and dense images, and transposing
+// spectra from image by image to bin by bin. For .cu files; the plan is full_plan.cu.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,6 @@ void crop_images(const float* images, const PaddedImage& image, float scale, con
                  float* tensor, Queue& queue);
 
 // to[column][row] = from[row][column]; rows x columns as they are stored in `from`, dense.
-void turn_spectra(const float2* from, int64_t rows, int64_t columns, float2* to, Queue& queue);
+void transpose_spectra(const float2* from, int64_t rows, int64_t columns, float2* to, Queue& queue);
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -42,25 +42,25 @@ __global__ void __launch_bounds__(kThreads)
   if (at.element >= 0) tensor[at.element] = scale * images[at.dense];
 }
 
-// A block turns 32 x 32 numbers in shared memory; its 8 rows of threads take 4 rows each.
-struct TurnTile {
+// A block transposes 32 x 32 numbers in shared memory; its 8 rows of threads take 4 rows each.
+struct TransposeTile {
   static constexpr int side = 32, thread_rows = 8;
 };
 
-__global__ void __launch_bounds__(TurnTile::side* TurnTile::thread_rows)
-    turn_kernel(const float2* from, int64_t rows, int64_t columns, float2* to) {
-  __shared__ __align__(16) float2 tile[TurnTile::side][TurnTile::side + 1];
+__global__ void __launch_bounds__(TransposeTile::side* TransposeTile::thread_rows)
+    transpose_kernel(const float2* from, int64_t rows, int64_t columns, float2* to) {
+  __shared__ __align__(16) float2 tile[TransposeTile::side][TransposeTile::side + 1];
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
-  const int64_t column_tiles = (columns + TurnTile::side - 1) / TurnTile::side;
-  const int64_t first_column = blockIdx.x % column_tiles * TurnTile::side;
-  const int64_t first_row = blockIdx.x / column_tiles * TurnTile::side;
+  const int64_t column_tiles = (columns + TransposeTile::side - 1) / TransposeTile::side;
+  const int64_t first_column = blockIdx.x % column_tiles * TransposeTile::side;
+  const int64_t first_row = blockIdx.x / column_tiles * TransposeTile::side;
   UNROLL
-  for (int i = y; i < TurnTile::side; i += TurnTile::thread_rows)
+  for (int i = y; i < TransposeTile::side; i += TransposeTile::thread_rows)
     if (first_row + i < rows && first_column + x < columns)
       tile[i][x] = from[(first_row + i) * columns + first_column + x];
   __syncthreads();
   UNROLL
-  for (int i = y; i < TurnTile::side; i += TurnTile::thread_rows)
+  for (int i = y; i < TransposeTile::side; i += TransposeTile::thread_rows)
     if (first_column + i < columns && first_row + x < rows)
       to[(first_column + i) * rows + first_row + x] = tile[x][i];
 }
@@ -82,11 +82,11 @@ void crop_images(const float* images, const PaddedImage& image, float scale, con
   launch(crop_kernel, sample_blocks(shape, image), kThreads, 0, queue, images, image, scale, shape, tensor);
 }
 
-void turn_spectra(const float2* from, int64_t rows, int64_t columns, float2* to, Queue& queue) {
-  const int64_t tiles =
-      (rows + TurnTile::side - 1) / TurnTile::side * ((columns + TurnTile::side - 1) / TurnTile::side);
-  launch(turn_kernel, static_cast<unsigned>(tiles), dim3(TurnTile::side, TurnTile::thread_rows), 0, queue,
-         from, rows, columns, to);
+void transpose_spectra(const float2* from, int64_t rows, int64_t columns, float2* to, Queue& queue) {
+  const int64_t tiles = (rows + TransposeTile::side - 1) / TransposeTile::side *
+                        ((columns + TransposeTile::side - 1) / TransposeTile::side);
+  launch(transpose_kernel, static_cast<unsigned>(tiles),
+         dim3(TransposeTile::side, TransposeTile::thread_rows), 0, queue, from, rows, columns, to);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

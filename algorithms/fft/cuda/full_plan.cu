@@ -1,8 +1,10 @@
-// The plan of fft.full.cuda: pads images, transforms them with cuFFT, turns the spectra so that every bin is
-// a matrix, multiplies with cuBLAS, and all the way back. One tile per image, unlike tiled_plan.cu. Start at
-// FullPlan::run.
+// The plan of fft.full.cuda: pads images, transforms them with cuFFT, transposes the spectra so that every
+// bin is a matrix, multiplies with cuBLAS, and all the way back. One tile per image, unlike tiled_plan.cu.
+// Start at FullPlan::run.
 #include <algorithm>
+#include <cmath>
 #include <complex>
+#include <optional>
 
 #include "algorithms/fft/cuda/full_kernels.hpp"
 #include "algorithms/fft/cuda/full_size.hpp"
@@ -39,6 +41,7 @@ class FullPlan final : public Plan {
     return "transforms of " + std::to_string(size_.h) + "x" + std::to_string(size_.w) + ", " +
            std::to_string(chunk_) + (chunk_ == p_.batch ? "" : " of " + std::to_string(p_.batch)) + " images";
   }
+  std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return p_.pass != Pass::backward_filter; }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -82,7 +85,7 @@ FullPlan::FullPlan(const ConvProblem& problem, Device& device, const PlanOptions
   // should have launches for would fit, the cap is exceeded.
   for (int64_t chunks = 1; chunks <= p_.batch; ++chunks) {
     if (p_.batch % chunks != 0) continue;
-    if (chunk_ > 0 && chunks * launches_of_a_chunk() > convscope::fft::kMostLaunches) break;
+    if (chunk_ > 0 && chunks * launches_of_a_chunk() > convscope::fft::kMaxLaunches) break;
     plan_chunk(p_.batch / chunks, device);
     if (bytes_ <= options.workspace_cap) break;
   }
@@ -96,7 +99,7 @@ void FullPlan::plan_chunk(int64_t images, Device& device) {
     bytes_ += aligned(bytes);
     return start;
   };
-  int64_t most_images = 0, scratch = 0;
+  int64_t max_images = 0, scratch = 0;
   for (const Role role : kRoles) {
     const TensorShape shape = p_.shape(role);
     Operand& operand = this->operand(role);
@@ -110,11 +113,11 @@ void FullPlan::plan_chunk(int64_t images, Device& device) {
     operand.fft = nullptr;
     operand.fft = make_fft({operand.image.rows, operand.image.columns, operand.images()}, device);
     operand.spectra = reserve(operand.images() * size_.bins() * int64_t{sizeof(Complex)});
-    most_images = std::max(most_images, operand.images());
+    max_images = std::max(max_images, operand.images());
     scratch = std::max(scratch, static_cast<int64_t>(operand.fft->workspace_bytes()));
   }
-  dense_ = reserve(most_images * size_.h * size_.w * int64_t{sizeof(float)});
-  by_image_ = reserve(most_images * size_.bins() * int64_t{sizeof(Complex)});
+  dense_ = reserve(max_images * size_.h * size_.w * int64_t{sizeof(float)});
+  by_image_ = reserve(max_images * size_.bins() * int64_t{sizeof(Complex)});
   scratch_ = reserve(scratch);
 }
 
@@ -126,13 +129,13 @@ void FullPlan::transform(Role role, int64_t image, const ConvArgs& args, Queue& 
   pad_images(tensor(args, role) + offset, operand.shape, operand.image, dense, queue);
   operand.fft->set_workspace(at(args, scratch_));
   operand.fft->forward(dense, reinterpret_cast<Complex*>(at(args, by_image_)), queue);
-  turn_spectra(at(args, by_image_), operand.images(), size_.bins(), at(args, operand.spectra), queue);
+  transpose_spectra(at(args, by_image_), operand.images(), size_.bins(), at(args, operand.spectra), queue);
 }
 
 void FullPlan::invert(Role role, int64_t image, const ConvArgs& args, Queue& queue) {
   Operand& operand = this->operand(role);
   auto* dense = reinterpret_cast<float*>(at(args, dense_));
-  turn_spectra(at(args, operand.spectra), size_.bins(), operand.images(), at(args, by_image_), queue);
+  transpose_spectra(at(args, operand.spectra), size_.bins(), operand.images(), at(args, by_image_), queue);
   operand.fft->set_workspace(at(args, scratch_));
   operand.fft->inverse(reinterpret_cast<Complex*>(at(args, by_image_)), dense, queue);
   const int64_t offset = role == Role::filter ? 0 : image * operand.shape.outer_stride;
@@ -186,6 +189,20 @@ void FullPlan::multiply(int64_t image, const ConvArgs& args, Queue& queue) {
     product.c = matrix(written_role(p_.pass), MatrixOp::none);
     blas_->multiply(product, queue);
   }
+}
+
+// The usual count of a real transform, 2.5 N log2 N: what cuFFT executes is not known.
+std::optional<OperationCount> FullPlan::operations() const {
+  const auto samples = static_cast<double>(size_.h * size_.w), bins = static_cast<double>(size_.bins());
+  const auto images = static_cast<double>(p_.batch * (p_.in_channels + p_.out_channels) +
+                                          p_.out_channels * p_.in_channels_per_group());
+  OperationCount count;
+  count.product_flops = 8.0 * bins * static_cast<double>(p_.batch) * static_cast<double>(p_.out_channels) *
+                        static_cast<double>(p_.in_channels_per_group());
+  count.transform_flops = images * 2.5 * samples * std::log2(samples);
+  // Padded images written and read; spectra written and read by image, and again by bin.
+  count.bytes = static_cast<double>(p_.total_bytes()) + images * (2 * 4 * samples + 4 * 8 * bins);
+  return count;
 }
 
 void FullPlan::prepare(const ConvArgs& args, Queue& queue) {

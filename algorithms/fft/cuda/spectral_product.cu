@@ -1,18 +1,19 @@
 // The product of spectra: for every frequency bin a complex matrix product with the second operand
 // conjugated, four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
+#include "algorithms/common/tally.hpp"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
-constexpr int kThreads = 128, kDepth = 8, kStages = 3;
+constexpr int kThreads = 128, kDepth = kProductSteps, kStages = 3;
 
 // A block computes Rows x columns complex sums, a thread Rows / 8 x 4 of them: with 64 rows it reads 12
 // complex numbers from shared memory for 128 multiply-adds. Slices of kDepth steps arrive by asynchronous
 // copies in a ring of kStages.
 template <int Rows>
 struct ProductTile {
-  static constexpr int columns = 64;
+  static constexpr int columns = kProductColumns;
   static constexpr int thread_rows = Rows / 8, thread_columns = 4;
   // A row of A's slice is 2 float2 longer, so that it can be written along depth without conflicts: 8 steps
   // of depth fall on 8 pairs of banks, the next row on those between.
@@ -41,44 +42,44 @@ __device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
 }
 
 // Brings slice after slice of one operand to shared memory, [kDepth][Row] there, of which Count positions are
-// filled. Stored [depth][position] it is read two positions at a time by neighbouring threads; Turned, stored
-// [position][depth], one at a time, 8 neighbouring threads reading the 8 steps of a position. Zero outside
-// the matrix.
-template <bool Turned, int Count, int Row>
+// filled. Stored [depth][position] it is read two positions at a time by neighbouring threads; Transposed,
+// stored [position][depth], one at a time, 8 neighbouring threads reading the 8 steps of a position. Zero
+// outside the matrix.
+template <bool Transposed, int Count, int Row>
 class SliceCopy {
  public:
   __device__ SliceCopy(const float2* matrix, int64_t stride, int first, int count, int depth)
       : stride_(stride),
-        step_(Turned ? thread() % kDepth : thread() / kPairs),
-        position_(Turned ? thread() / kDepth : thread() % kPairs * 2),
+        step_(Transposed ? thread() % kDepth : thread() / kPairs),
+        position_(Transposed ? thread() / kDepth : thread() % kPairs * 2),
         count_(count - first - position_),
         steps_(depth - step_) {
     const int64_t position = first + position_;
-    from_ = matrix + (Turned ? position * stride + step_ : step_ * stride + position);
+    from_ = matrix + (Transposed ? position * stride + step_ : step_ * stride + position);
   }
 
   __device__ __forceinline__ void next(float2 (&slice)[kDepth][Row]) {
     UNROLL
     for (int round = 0; round < kRounds; ++round) {
-      if (!Turned && kSpan > kDepth && step_ >= kDepth) break;  // more threads than copies
+      if (!Transposed && kSpan > kDepth && step_ >= kDepth) break;  // more threads than copies
       const float2* from = from_ + round * kSpan * stride_;
-      const int wanted = count_ - (Turned ? round * kSpan : 0);
-      const bool there = steps_ > (Turned ? 0 : round * kSpan) && wanted > 0;
-      if constexpr (Turned)
+      const int wanted = count_ - (Transposed ? round * kSpan : 0);
+      const bool there = steps_ > (Transposed ? 0 : round * kSpan) && wanted > 0;
+      if constexpr (Transposed)
         cp_async<8>(&slice[step_][position_ + round * kSpan], from, there ? 8 : 0);
       else
         cp_async<16>(&slice[step_ + round * kSpan][position_], from, there ? wanted > 1 ? 16 : 8 : 0);
     }
-    from_ += Turned ? kDepth : kDepth * stride_;
+    from_ += Transposed ? kDepth : kDepth * stride_;
     steps_ -= kDepth;
   }
 
  private:
   static constexpr int kPairs = Count / 2;  // of a step
   // Positions or steps that all threads cover at once, and how often they do it for a slice.
-  static constexpr int kSpan = kThreads / (Turned ? kDepth : kPairs);
-  static constexpr int kRounds = ((Turned ? Count : kDepth) + kSpan - 1) / kSpan;
-  static_assert(!Turned || Count % kSpan == 0);
+  static constexpr int kSpan = kThreads / (Transposed ? kDepth : kPairs);
+  static constexpr int kRounds = ((Transposed ? Count : kDepth) + kSpan - 1) / kSpan;
+  static_assert(!Transposed || Count % kSpan == 0);
   static __device__ int thread() { return static_cast<int>(threadIdx.x); }
 
   const float2* from_;
@@ -184,6 +185,7 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
     __syncthreads();  // the slice has come for all, and nobody reads the stage that is filled next
     copy_stage(free_stage);
     multiply_slice<Rows>(tile, stage, row, column, sums);
+    tally_product(8 * Tile::thread_rows * Tile::thread_columns * kDepth);
     free_stage = stage;
     stage = stage + 1 < kStages ? stage + 1 : 0;
   }
@@ -202,7 +204,7 @@ void launch_product(const SpectralProduct& p, Queue& queue) {
 }  // namespace
 
 void multiply_spectra(const SpectralProduct& p, Queue& queue) {
-  if (p.rows <= 16)
+  if (product_rows(p.rows) == 16)
     launch_product<16>(p, queue);
   else
     launch_product<64>(p, queue);

@@ -10,10 +10,10 @@ namespace {
 // Rows of a block of the product: fewer tiles at once leave it partly empty.
 constexpr int64_t kTileStep = 64;
 // A launch has at most 2^31 - 1 blocks; and more spectra than this at once gain nothing.
-constexpr int64_t kMostTiles = 1 << 16;
-constexpr int64_t kMostBytes = int64_t{4} << 30;
+constexpr int64_t kMaxTiles = 1 << 16;
+constexpr int64_t kMaxBytes = int64_t{4} << 30;
 // Tiles, and columns, of the smallest block; fewer leave the product's blocks nearly empty.
-constexpr int64_t kLeastBlock = 32;
+constexpr int64_t kMinBlock = 32;
 // Fewer do not fill 132 multiprocessors in the product.
 constexpr int64_t kFewestCachedTiles = 256;
 
@@ -25,11 +25,11 @@ int64_t filter_rows(const Geometry& g) {
   return g.depth_is_tiles ? g.rows() : g.depth();
 }
 
-// The largest block up to `most` of `whole`, at least `step` or whole, such that blocks are equally large.
-int64_t even_block(int64_t whole, int64_t most, int64_t step) {
-  if (most >= whole) return whole;
-  if (most < step) return std::max<int64_t>(most, 1);
-  const int64_t largest = most / step * step;
+// The largest block up to `max` of `whole`, at least `step` or whole, such that blocks are equally large.
+int64_t even_block(int64_t whole, int64_t limit, int64_t step) {
+  if (limit >= whole) return whole;
+  if (limit < step) return std::max<int64_t>(limit, 1);
+  const int64_t largest = limit / step * step;
   return std::min(largest, round_up(ceil_div(whole, ceil_div(whole, largest)), step));
 }
 
@@ -38,7 +38,7 @@ int64_t even_block(int64_t whole, int64_t most, int64_t step) {
 class Columns {
  public:
   Columns(const Geometry& g, int64_t preferred)
-      : all_(g.columns()), most_(ceil_div(all_, kLeastBlock)), first_(most_) {
+      : all_(g.columns()), most_(ceil_div(all_, kMinBlock)), first_(most_) {
     while (first_ > 1 && block(first_ - 1) <= preferred) --first_;
   }
   int64_t count() const { return most_; }
@@ -67,9 +67,9 @@ TiledBlocking choose_tiled_blocking(const Geometry& g, int64_t bins, int64_t gro
   const int64_t tile_channels = padded_row(static_cast<int64_t>(g.a.lanes.size())) * unit;
   // The fewest tiles at once; 0 where no number keeps the launches few enough.
   const auto fewest_tiles = [&](int64_t columns) -> int64_t {
-    const int64_t most_blocks = (kMostLaunches / ceil_div(g.columns(), columns) - 1) / 3;
-    if (most_blocks < 1) return 0;
-    return std::max(std::min(tile_count(g), kLeastBlock), ceil_div(tile_count(g), most_blocks));
+    const int64_t max_blocks = (kMaxLaunches / ceil_div(g.columns(), columns) - 1) / 3;
+    if (max_blocks < 1) return 0;
+    return std::max(std::min(tile_count(g), kMinBlock), ceil_div(tile_count(g), max_blocks));
   };
   TiledBlocking blocking{std::max(std::min(tile_count(g), kTileStep), fewest_tiles(g.columns())), g.columns(),
                          !g.depth_is_tiles};
@@ -89,11 +89,11 @@ TiledBlocking choose_tiled_blocking(const Geometry& g, int64_t bins, int64_t gro
   const int64_t fewest = fewest_tiles(blocking.columns);
   const int64_t filter = padded_row(blocking.columns) * filter_column;
   const int64_t tile = tile_channels + padded_row(blocking.columns) * unit;
-  int64_t most = std::max<int64_t>((workspace_cap - filter) / tile, 1);
-  most = std::min({most, kMostTiles, std::max(kMostBytes / tile, kTileStep)});
+  int64_t limit = std::max<int64_t>((workspace_cap - filter) / tile, 1);
+  limit = std::min({limit, kMaxTiles, std::max(kMaxBytes / tile, kTileStep)});
   if (filter <= llc_bytes / 4 && llc_bytes / 2 / tile >= kFewestCachedTiles)
-    most = std::min(most, llc_bytes / 2 / tile);
-  blocking.tiles = std::max(even_block(tile_count(g), most, kTileStep), fewest);
+    limit = std::min(limit, llc_bytes / 2 / tile);
+  blocking.tiles = std::max(even_block(tile_count(g), limit, kTileStep), fewest);
   return blocking;
 }
 

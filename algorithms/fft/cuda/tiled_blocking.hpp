@@ -24,13 +24,13 @@ struct TiledBlocking {
 // (backward_filter: of its gradient) do not fit. Tiles are also blocked where the filter's spectra are so
 // small that reading them again costs less than letting those of the tiles leave a cache of `llc_bytes` (0:
 // none). The smallest block is of 32 tiles and 32 columns, or all where there are fewer, and as much larger
-// as kMostLaunches asks for; a cap too small for it is exceeded by it.
+// as kMaxLaunches asks for; a cap too small for it is exceeded by it.
 TiledBlocking choose_tiled_blocking(const Geometry& geometry, int64_t bins, int64_t groups, int64_t llc_bytes,
                                     int64_t workspace_cap);
 
 // Kernels that a run launches at most: a launch costs the host some microseconds, and so small a block's work
 // little more.
-inline constexpr int64_t kMostLaunches = 2000;
+inline constexpr int64_t kMaxLaunches = 2000;
 int64_t launches(const Geometry& geometry, const TiledBlocking& blocking);
 
 // Bytes of the three areas of spectra.

@@ -47,6 +47,28 @@ __host__ __device__ constexpr int tile_bins(int size) {
   return size * size / 2 + 2;
 }
 
+// Floating-point operations of transforming one plane or of inverting it: complex transforms by codelet.cuh,
+// two per thread of the plane, and taking the pairs of real columns apart or putting them together.
+constexpr int64_t plane_flops(int size, bool inverse) {
+  int64_t complex_transform = 0;
+  for (int length = size; length > 1; length /= 2)
+    for (int k = 0; k < length / 2; ++k) {
+      const int twiddle = k == 0 || 4 * k == length ? 0 : 8 * k == length || 8 * k == 3 * length ? 4 : 6;
+      complex_transform += int64_t{4 + twiddle} * (size / length);
+    }
+  const int64_t half = size / 2, pairs = (half - 1) * half + half + 1;
+  return size * complex_transform + pairs * (inverse ? 4 : 8) + (inverse ? int64_t{size} * size : 0);
+}
+// Planes of a block, which is transformed whole.
+constexpr int planes_per_block(int size) {
+  return size == 32 ? 8 : 16;
+}
+// Rows of a block of the product with so many rows in all, its columns and its steps of depth at a time.
+constexpr int product_rows(int64_t rows) {
+  return rows <= 16 ? 16 : 64;
+}
+inline constexpr int kProductColumns = 64, kProductSteps = 8;
+
 // size is 16 or 32.
 void transform_planes(int size, const float* tensor, const Planes& planes, const Spectra& spectra,
                       Queue& queue);

@@ -1,6 +1,7 @@
 // The plan of fft16.cuda and fft32.cuda: geometry.cpp's planes as tables on the device, the workspace, and
 // the order of launches. The kernels are in tiled_transforms.cu and spectral_product.cu. Start at
 // TiledPlan::run.
+#include <optional>
 #include <vector>
 
 #include "algorithms/fft/cuda/tiled_blocking.hpp"
@@ -47,8 +48,8 @@ class PlaneTable {
                             int64_t shift_w) {
       for (const auto& item : items)
         origins.push_back({item.offset,
-                           static_cast<int>(operand.h.advance * item.tile.h + item.phase.h + shift_h),
-                           static_cast<int>(operand.w.advance * item.tile.w + item.phase.w + shift_w)});
+                           static_cast<int>(operand.h.advance * item.tile.h + item.residue.h + shift_h),
+                           static_cast<int>(operand.w.advance * item.tile.w + item.residue.w + shift_w)});
     };
     append(operand.lanes, operand.h.shift, operand.w.shift);
     append(operand.others, 0, 0);
@@ -81,7 +82,8 @@ class PlaneTable {
 class TiledPlan final : public Plan {
  public:
   TiledPlan(const ConvProblem& problem, int size, Device& device, const PlanOptions& options)
-      : size_(size),
+      : problem_(problem),
+        size_(size),
         groups_(problem.groups),
         geometry_(convscope::fft::make_geometry(problem, size)),
         blocking_(convscope::fft::choose_tiled_blocking(geometry_, tile_bins(size), problem.groups,
@@ -102,6 +104,8 @@ class TiledPlan final : public Plan {
            part(blocking_.tiles, tiles()) + " tiles, " + part(blocking_.columns, geometry_.columns()) +
            " columns";
   }
+  // Whole blocks of planes and of the product; a complex multiply-add is four real ones.
+  std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return blocking_.keep_filters; }
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -111,13 +115,19 @@ class TiledPlan final : public Plan {
   struct Areas {
     Spectra a, b, y;
   };
+  Block channels() const { return {0, static_cast<int64_t>(geometry_.a.lanes.size())}; }
   int64_t tiles() const { return geometry_.depth_is_tiles ? geometry_.depth() : geometry_.rows(); }
+  // Calls `to` for everything that run() does, in its order: transform_a(tiles), transform_b(columns,
+  // others), multiply(tiles, columns), invert(columns, others).
+  template <class To>
+  void for_steps(To& to) const;
   // Laid out for the largest block.
   Areas areas(void* workspace) const;
   void transform(const PlaneTable& table, Block lanes, Block others, const ConvArgs& args,
                  const Spectra& spectra, Queue& queue) const;
   void multiply(const Areas& areas, Block tiles, Block columns, Queue& queue) const;
 
+  ConvProblem problem_;
   int size_;
   int64_t groups_;
   Geometry geometry_;
@@ -171,35 +181,85 @@ void TiledPlan::prepare(const ConvArgs& args, Queue& queue) {
   transform(b_, {0, geometry_.columns()}, {0, geometry_.depth()}, args, areas(args.workspace).b, queue);
 }
 
-void TiledPlan::run(const ConvArgs& args, Queue& queue) {
-  const Areas areas = this->areas(args.workspace);
-  const Block channels{0, static_cast<int64_t>(geometry_.a.lanes.size())};
+template <class To>
+void TiledPlan::for_steps(To& to) const {
   const Block depth{0, geometry_.depth()}, rows{0, geometry_.rows()};
   const bool filter_gradient = geometry_.depth_is_tiles;
-  float* written = tensor_of(args, y_.role());
-  const auto invert = [&](Block columns, Block others) {
-    queue.phase(Phase::inverse);
-    invert_planes(size_, areas.y, y_.part(columns, others), written, queue);
-  };
-
   Block held;  // the tiles whose spectra A holds
   for (int64_t j = 0; j < geometry_.columns(); j += blocking_.columns) {
     const Block columns = block(j, blocking_.columns, geometry_.columns());
-    queue.phase(Phase::transform);
-    if (!filter_gradient && !blocking_.keep_filters) transform(b_, columns, depth, args, areas.b, queue);
+    if (!filter_gradient && !blocking_.keep_filters) to.transform_b(columns, depth);
     for (int64_t i = 0; i < tiles(); i += blocking_.tiles) {
       const Block some = block(i, blocking_.tiles, tiles());
-      queue.phase(Phase::transform);
-      if (held != some) transform(a_, channels, some, args, areas.a, queue);
+      if (held != some) to.transform_a(some);
       held = some;
-      if (filter_gradient) transform(b_, columns, some, args, areas.b, queue);
-      queue.phase(Phase::product);
-      multiply(areas, some, columns, queue);
-      if (!filter_gradient) invert(columns, some);
+      if (filter_gradient) to.transform_b(columns, some);
+      to.multiply(some, columns);
+      if (!filter_gradient) to.invert(columns, some);
     }
-    if (filter_gradient) invert(columns, rows);
+    if (filter_gradient) to.invert(columns, rows);
   }
+}
+
+void TiledPlan::run(const ConvArgs& args, Queue& queue) {
+  struct Enqueue {
+    const TiledPlan& plan;
+    const ConvArgs& args;
+    Queue& queue;
+    const Areas areas = plan.areas(args.workspace);
+    void transform_a(Block tiles) {
+      queue.phase(Phase::transform);
+      plan.transform(plan.a_, plan.channels(), tiles, args, areas.a, queue);
+    }
+    void transform_b(Block columns, Block others) {
+      queue.phase(Phase::transform);
+      plan.transform(plan.b_, columns, others, args, areas.b, queue);
+    }
+    void multiply(Block tiles, Block columns) {
+      queue.phase(Phase::product);
+      plan.multiply(areas, tiles, columns, queue);
+    }
+    void invert(Block columns, Block others) {
+      queue.phase(Phase::inverse);
+      invert_planes(plan.size_, areas.y, plan.y_.part(columns, others), tensor_of(args, plan.y_.role()),
+                    queue);
+    }
+  };
+  Enqueue enqueue{*this, args, queue};
+  for_steps(enqueue);
   queue.end_phase();
+}
+
+std::optional<OperationCount> TiledPlan::operations() const {
+  struct Counter {
+    const TiledPlan& plan;
+    OperationCount group;
+    void planes(Block lanes, Block others, bool inverse) {
+      const int64_t computed = convscope::round_up(lanes.count, planes_per_block(plan.size_));
+      group.transform_flops +=
+          static_cast<double>(computed * others.count * plane_flops(plan.size_, inverse));
+      // Each spectrum is written once and read once.
+      group.bytes += 2 * 8.0 * static_cast<double>(tile_bins(plan.size_) * lanes.count * others.count);
+    }
+    void transform_a(Block tiles) { planes(plan.channels(), tiles, false); }
+    void transform_b(Block columns, Block others) { planes(columns, others, false); }
+    void invert(Block columns, Block others) { planes(columns, others, true); }
+    void multiply(Block tiles, Block columns) {
+      const bool by_depth = plan.geometry_.depth_is_tiles;
+      const int64_t rows = by_depth ? plan.geometry_.rows() : tiles.count;
+      const int64_t depth = by_depth ? tiles.count : plan.geometry_.depth();
+      group.product_flops += 8.0 * tile_bins(plan.size_) *
+                             static_cast<double>(convscope::round_up(rows, product_rows(rows))) *
+                             static_cast<double>(convscope::round_up(columns.count, kProductColumns)) *
+                             static_cast<double>(convscope::round_up(depth, kProductSteps));
+    }
+  };
+  Counter counter{*this, {}};
+  if (blocking_.keep_filters) counter.transform_b({0, geometry_.columns()}, {0, geometry_.depth()});
+  for_steps(counter);
+  const auto groups = static_cast<double>(groups_);
+  return OperationCount{counter.group.product_flops * groups, counter.group.transform_flops * groups,
+                        static_cast<double>(problem_.total_bytes()) + counter.group.bytes * groups};
 }
 
 }  // namespace

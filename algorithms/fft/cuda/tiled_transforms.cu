@@ -1,5 +1,6 @@
 // Two-dimensional real transforms of 16x16 and 32x32 tiles and their inverses, one plane by half or a quarter
 // of a warp. Twiddles and butterflies are in codelet.cuh; the plan is tiled_plan.cu. Start at TileShape.
+#include "algorithms/common/tally.hpp"
 #include "algorithms/fft/cuda/codelet.cuh"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 template <int Size>
 struct TileShape {
   static constexpr int half = Size / 2, plane_threads = half;
-  static constexpr int planes = Size == 32 ? 8 : 16;  // of a block: 64 or 128 bytes of every bin
+  static constexpr int planes = planes_per_block(Size);  // 64 or 128 bytes of every bin
   static constexpr int threads = planes * plane_threads;
   static constexpr int row = Size + 1;  // float2 from row to row: odd, so that columns have no conflicts
   // float2 from plane to plane: at least 2 + half * row - 1, and half a sector of banks apart modulo 16, so
@@ -225,6 +226,7 @@ __global__ void __launch_bounds__(TileShape<Size>::threads)
     load_columns_of_neighbours<Size>(tensor, planes, block, shared, l, re, im);
   else
     load_columns<Size>(tensor, PlaneView(planes, block, plane), l, re, im);
+  if (threadIdx.x == 0) tally_transform(Shape::planes * plane_flops(Size, false));
   fft(re, im);
   columns_to_rows<Size>(mine, l, re, im);
   fft(re, im);
@@ -246,6 +248,7 @@ __global__ void __launch_bounds__(TileShape<Size>::threads)
   copy_bins<Size, false>(planes, block, spectra, shared);
   __syncthreads();
   take_row<Size>(mine, l, re, im);
+  if (threadIdx.x == 0) tally_transform(Shape::planes * plane_flops(Size, true));
   fft(im, re);
   rows_to_columns<Size>(mine, l, re, im);
   fft(im, re);

@@ -1,5 +1,5 @@
-// The rows fft16.cuda, fft32.cuda and fft.full.cuda, and the plans behind them: each in two namespaces, for
-// the GPU (where the build has CUDA) and for the emulator. Start at fft_cuda.cpp.
+// The variants fft16.cuda, fft32.cuda and fft.full.cuda, and the plans behind them: each in two namespaces,
+// for the GPU (where the build has CUDA) and for the emulator. Start at variants.cpp.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The matrix product under the plan, OpenBLAS's or ours, behind one interface: MatrixProduct, Gemm.
+// The matrix product that the plan calls, OpenBLAS's or ours, behind one interface: MatrixProduct, Gemm.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace convscope::im2col_gemm {
 
-// A row-major operand; `stride` elements from row to row as it lies in memory, before it is transposed.
+// A row-major operand; `stride` elements between rows in memory, before it is transposed.
 struct Operand {
   const float* data = nullptr;
   int64_t stride = 0;
@@ -17,8 +17,8 @@ struct Operand {
   int64_t image_step = 0;  // elements from image to image, see Images
 };
 
-// One index of a product may run over the pixels of images that lie apart: i is pixel i % pixels of image
-// i / pixels, and pixels are neighbours in memory.
+// One index of a product may run over the pixels of images that are apart in memory: i is pixel i % pixels of
+// image i / pixels, and pixels are neighbours.
 enum class Images { together, in_columns, in_depth };
 
 // C = A * B (+ C when `accumulate`), C row-major of rows x columns, the sums over `depth`.
@@ -37,14 +37,20 @@ class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual std::string name() const = 0;
-  // How a product sums on one thread, with so many bytes of scratch; operands' addresses do not matter.
-  // Nothing where a library does not say.
+  // How long the sums of a product are on one thread, with `scratch_bytes` of scratch, whatever the operands'
+  // addresses. Nothing where a library does not say.
   virtual std::optional<SumLevels> levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
+  // What multiply() executes on `threads` threads, unused lanes of vectors included; of a library nothing but
+  // the size of the product is known.
+  virtual double executed_flops(const MatrixProduct& product, int /*threads*/) const {
+    return 2.0 * static_cast<double>(product.rows) * static_cast<double>(product.columns) *
+           static_cast<double>(product.depth);
+  }
   // Whether it takes products whose images are not together.
   virtual bool takes_images() const = 0;
-  // With up to so many columns a product gains more from images together in C than copying them apart costs.
-  virtual int64_t most_columns_together() const { return 0; }
-  // What one thread needs to work well when `cap` bytes are to be had, a multiple of 64.
+  // Up to this many columns, to have the images of C in one matrix gains more than copying them apart costs.
+  virtual int64_t max_columns_together() const { return 0; }
+  // The scratch of one thread when `cap` bytes are available, a multiple of 64.
   virtual int64_t scratch_bytes(int64_t cap) const = 0;
   // Uses up to `threads` threads, or one when called inside a parallel region. `scratch` has `scratch_bytes`
   // for each of them.
@@ -52,7 +58,12 @@ class Gemm {
                         int64_t scratch_bytes) const = 0;
 };
 
-const Gemm& openblas();
 const Gemm& packed();
+
+// OpenBLAS: backend/blas.cpp implements the rest with the library, unavailable/blas.cpp without, and CMake
+// picks one. Nothing outside backend/ includes cblas.h.
+const Gemm& openblas();      // throws where blas_defect() says why
+std::string blas_version();  // "0.3.21 OpenMP"; empty when OpenBLAS is missing
+std::string blas_defect();   // why OpenBLAS cannot be used here, or an empty string
 
 }  // namespace convscope::im2col_gemm

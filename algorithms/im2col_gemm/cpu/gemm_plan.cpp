@@ -11,12 +11,12 @@ namespace convscope::im2col_gemm {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-// With fewer operations than this in one GEMM, threads gain more from a GEMM each than from sharing one.
+// GEMMs of fewer operations are faster on one thread each than shared by all threads.
 constexpr double kLargeGemm = 5e7;
-// And with a filter of so few bytes in any: each keeps it in its own cache, and no column goes from the
-// thread that makes it to one that reads it. Shares of chunks must be nearly even then.
+// So are larger ones with a filter of at most so many bytes, if chunks can be shared nearly evenly: each
+// thread keeps the filter in its private caches, and reads no columns that another thread wrote.
 constexpr int64_t kSmallFilter = 256 << 10;
-constexpr double kLeastOccupied = 0.9;
+constexpr double kMinOccupied = 0.9;
 
 // Calls body(range) for [0, count): by all threads, or by the calling one alone.
 template <typename Body>
@@ -60,7 +60,7 @@ GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptio
         std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
     Chunks chunks = cut(problem_, bytes, gemm.takes_images());
     if (problem_.pass == Pass::forward && problem_.layout == Layout::nchw && chunks.builds_columns &&
-        chunks.list.front().images > 1 && chunks.pixels <= gemm.most_columns_together())
+        chunks.list.front().images > 1 && chunks.pixels <= gemm.max_columns_together())
       chunks.gathers_output = true;
     return chunks;
   };
@@ -76,7 +76,7 @@ GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptio
   if (!workers_) return;
   chunks_ = cut_for(threads_);
   const bool even = static_cast<double>(series()) >=
-                    kLeastOccupied * static_cast<double>(round_up(series(), int64_t{threads_}));
+                    kMinOccupied * static_cast<double>(round_up(series(), int64_t{threads_}));
   if ((small || even) && workspace_bytes() <= options.workspace_cap) return;
   workers_ = false;
   chunks_ = cut_for(1);
@@ -106,20 +106,22 @@ int64_t GemmPlan::workspace_bytes() const {
 }
 
 std::optional<OperationCount> GemmPlan::operations() const {
-  // The column matrix and the gathered output are written once and read once.
-  const int64_t copied = (chunks_.builds_columns ? column_elements(problem_) : 0) +
-                         (chunks_.gathers_output ? problem_.out_channels_per_group() : 0);
-  const double pixels_of_all =
-      static_cast<double>(problem_.batch * problem_.output().h * problem_.output().w);
-  return OperationCount{
-      problem_.nominal_flops(), 0,
-      static_cast<double>(problem_.total_bytes()) +
-          2.0 * sizeof(float) * pixels_of_all * static_cast<double>(problem_.groups * copied)};
+  const ConvProblem& p = problem_;
+  OperationCount count;
+  for (const Chunk& chunk : chunks_.list)
+    count.product_flops +=
+        static_cast<double>(p.groups) * gemm_.executed_flops(product_of(chunk), workers_ ? 1 : threads_);
+  const int64_t copied = (chunks_.builds_columns ? column_elements(p) : 0) +
+                         (chunks_.gathers_output ? p.out_channels_per_group() : 0);
+  const int64_t all_pixels = p.batch * p.output().h * p.output().w;
+  count.bytes = static_cast<double>(p.total_bytes()) +
+                2.0 * sizeof(float) * static_cast<double>(all_pixels * p.groups * copied);
+  return count;
 }
 
 std::string GemmPlan::implementation() const {
   return "sgemm " + gemm_.name() + ", " + std::to_string(chunks_.list.size()) + " x " +
-         std::to_string(chunks_.pixels) + " pixels" + (workers_ ? ", a chunk a thread" : "");
+         std::to_string(chunks_.pixels) + " pixels" + (workers_ ? ", a chunk per thread" : "");
 }
 
 GemmPlan::Work GemmPlan::work(const ConvArgs& args, int64_t worker, Queue* queue) const {

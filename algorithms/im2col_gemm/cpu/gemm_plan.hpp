@@ -1,7 +1,6 @@
-// Runs a convolution as a list of GEMMs over the chunks that chunks.hpp cuts. Two ways to use the threads:
-// one chunk after another with all threads on it, or, where the GEMMs or the filters are small, each thread
-// on chunks of its own; then the phases are those of the first thread, and with groups none are told apart.
-// Start at GemmPlan::run.
+// The plan of the CPU variants: a list of GEMMs over the chunks of chunks.hpp. Threads share each chunk, or,
+// where the GEMMs or the filters are small, each takes chunks of its own; then the phases are those of the
+// first thread, and with channel groups none is marked. Start at GemmPlan::run.
 #pragma once
 
 #include <memory>
@@ -22,8 +21,8 @@ class GemmPlan final : public Plan {
   std::string implementation() const override;
   double longest_sum() const override;
   void run(const ConvArgs& args, Queue& queue) override;
-  // What run() does, copies to and from the workspace included.
-  std::optional<OperationCount> operations() const;
+  // Bytes: the tensors, and the column matrix and the gathered output, written once and read once.
+  std::optional<OperationCount> operations() const override;
 
  private:
   // The user's tensors and this worker's part of the workspace.

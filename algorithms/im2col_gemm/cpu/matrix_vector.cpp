@@ -13,6 +13,8 @@
 #include <hwy/highway.h>
 
 #include "algorithms/common/partial_vectors-inl.hpp"
+#include "algorithms/common/rounding.hpp"
+#include "algorithms/common/tally.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace convscope::HWY_NAMESPACE {
@@ -25,18 +27,19 @@ using im2col_gemm::VectorProduct;
 
 constexpr int kLanes = HWY_LANES(float);
 constexpr int kRegisters = kLanes == 16 || HWY_ARCH_ARM_A64 ? 32 : 16;
-// Vectors that each element of a row meets while it is in a register.
+// Vectors that each element of a row is multiplied with while it is in a register.
 constexpr int kTogether = 8;
-// Rows of so many elements, which further vectors meet too, stay in the second cache.
+// Rows of this many elements together stay in L2, where further vectors read them again.
 constexpr int64_t kBlockElements = 1 << 16;
 
-// Rows that meet N vectors together: as many sums as registers hold.
+// Rows that are multiplied with N vectors together: as many sums as registers hold.
 template <int N>
 constexpr int kRows = HWY_MAX(1, HWY_MIN(4, (kRegisters - 8) / N));
 
 // Elements [row, row + Rows) of vectors [first, first + N).
 template <int Rows, int N>
 HWY_INLINE void scalar_products(const VectorProduct& p, int64_t row, int64_t first) {
+  tally_product(int64_t{2} * Rows * N * round_up(p.depth, kLanes));
   const Tag tag;
   Vector sum[Rows][N];
   for (auto& of_row : sum)
@@ -80,6 +83,7 @@ constexpr int kLines = HWY_MAX(2, HWY_MIN(8, kRegisters / 2 / N));
 // Elements [begin, end) of N vectors, what lines [k, k + Lines) add.
 template <int Lines, int N>
 HWY_INLINE void add_lines(const VectorProduct& p, int64_t k, int64_t begin, int64_t end) {
+  tally_product(int64_t{2} * Lines * N * round_up(end - begin, kLanes));
   const Tag tag;
   Vector x[Lines][N];
   for (int i = 0; i < Lines; ++i)
@@ -129,7 +133,7 @@ constexpr auto each_by_lines(std::index_sequence<I...>) {
 void multiply(const VectorProduct& p, int64_t begin, int64_t end) {
   // [n - 1] is for n vectors.
   constexpr auto kByRows = each_by_rows(std::make_index_sequence<kTogether>{});
-  constexpr auto kByLines = each_by_lines(std::make_index_sequence<im2col_gemm::kMostVectorsByLines>{});
+  constexpr auto kByLines = each_by_lines(std::make_index_sequence<im2col_gemm::kMaxVectorsByLines>{});
   if (p.transposed) return kByLines[static_cast<size_t>(p.vectors - 1)](p, begin, end);
   const int64_t block = std::max<int64_t>(1, kBlockElements / p.depth / kRows<kTogether>) * kRows<kTogether>;
   for (int64_t row = begin; row < end; row += block)

@@ -1,20 +1,20 @@
-// A matrix times a few vectors, what a fully-connected layer with a small batch is: SGEMV for several vectors
-// at once. The matrix is read once, as it lies, and its rate from memory is the bound.
+// A matrix times a few vectors, as in a fully-connected layer with a small batch: SGEMV for several vectors
+// at once. The matrix is read once, in place; the memory bandwidth is the bound.
 #pragma once
 
 #include <cstdint>
 
 namespace convscope::im2col_gemm {
 
-// Up to so many vectors this is faster than a blocked product where it was measured (README): by the lines of
-// a column-major matrix, by the rows of a row-major one.
-inline constexpr int kMostVectorsByLines = 4, kMostVectorsByRows = 16;
+// The largest numbers of vectors for which this is faster than a blocked product: by the lines of a
+// column-major matrix, by the rows of a row-major one.
+inline constexpr int kMaxVectorsByLines = 4, kMaxVectorsByRows = 16;
 
 // y_n = M * x_n (+ y_n when `accumulate`) for n < vectors. M has `rows` x `depth` elements, row-major or,
 // `transposed`, column-major, `stride` elements from line to line. The elements of a vector are neighbours.
 struct VectorProduct {
   int64_t rows = 0, depth = 0;
-  int64_t vectors = 0;  // up to kMostVectorsByLines where `transposed`
+  int64_t vectors = 0;  // up to kMaxVectorsByLines where `transposed`
   const float* matrix = nullptr;
   int64_t stride = 0;
   bool transposed = false;

@@ -1,7 +1,7 @@
-// Our SGEMM: operands are packed into the panels of algorithms/common/packed_gemm, a block of A for the
-// second cache, a few panels of B for the first, unless they lie well where they are. The loops around the
-// micro-kernel are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
-// (2008). What is decided beforehand is in packed_ways. Start at Part::run.
+// Our SGEMM: operands are packed into the panels of algorithms/common/packed_gemm, a block of A for L2 and a
+// few panels of B for L1, unless the micro-kernel can read them in place. The loops around the micro-kernel
+// are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008). What is
+// packed and which thread does what is decided in sgemm_schedule. Start at Part::run.
 #include <omp.h>
 
 #include <algorithm>
@@ -19,18 +19,18 @@ namespace convscope::im2col_gemm {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-// A panel of B of this depth fills a first-level cache.
-constexpr int64_t kMostDepth = 256;
-// Panels of B that are multiplied together, more where they are less deep. With few C is written in short
-// pieces, with many B leaves the first caches before it is used.
+// A panel of B of this depth fills L1.
+constexpr int64_t kMaxDepth = 256;
+// Panels of B that are multiplied together, more where they are less deep. With few, C is written in short
+// pieces; with many, B leaves L1 and L2 before it is used.
 constexpr int64_t kGroupPanels = 3;
-// Rows in a packed block of A: half of a second-level cache.
-constexpr int64_t kMostRows = 504;
-// Of a B beside which rows of A are read in place, as many elements as half of a second-level cache holds.
-constexpr int64_t kMostElementsByRows = 1 << 17;
+// Rows in a packed block of A: half of L2.
+constexpr int64_t kMaxRows = 504;
+// Elements of a B whose rows are read in place together with those of A: half of L2.
+constexpr int64_t kMaxElementsByRows = 1 << 17;
 
-// Calls body(first, count, offset) for each stretch of [begin, end) in one image; `offset` is where its first
-// pixel lies, in elements.
+// Calls body(first, count, offset) for each stretch of [begin, end) within one image; `offset` is that of its
+// first pixel, in elements.
 template <typename Body>
 void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t image_step,
                       const Body& body) {
@@ -50,32 +50,32 @@ class Part {
       : p_(product),
         c_transposed_(c_transposed),
         share_(share),
-        most_rows_(gemm_shape().rows_per_block),
+        max_rows_(gemm_shape().rows_per_block),
         panel_(gemm_shape().columns_per_panel),
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
     const int64_t floats = scratch_bytes / kFloat;
-    const int64_t panels = floats >= scratch_floats(kGroupPanels, kMostRows / 4) ? kGroupPanels : 1;
+    const int64_t panels = floats >= scratch_floats(kGroupPanels, kMaxRows / 4) ? kGroupPanels : 1;
     group_floats_ = panels * deep_panel();
     // To add to a transposed C is slow.
-    const int64_t most_depth = c_transposed ? panels * kMostDepth : kMostDepth;
-    depth_ = ceil_div(share.depth.count(), ceil_div(share.depth.count(), most_depth));
+    const int64_t max_depth = c_transposed ? panels * kMaxDepth : kMaxDepth;
+    depth_ = ceil_div(share.depth.count(), ceil_div(share.depth.count(), max_depth));
     b_in_place_ = b_in_place(product);
     // Rows of A are not worth packing for a single panel.
     a_in_place_ =
         a_in_place(product) || (product.images == Images::together && share.columns.count() <= panel_);
-    // Where it lies as many as the first cache holds, as there is nothing to gain from more.
-    panels_ = b_in_place_ ? std::max<int64_t>(1, kMostDepth / depth_) : group_floats_ / (depth_ * panel_);
+    // In place as many as L1 holds: there is nothing to gain from more.
+    panels_ = b_in_place_ ? std::max<int64_t>(1, kMaxDepth / depth_) : group_floats_ / (depth_ * panel_);
     rows_ = (floats - scratch_floats(panels, 0)) / depth_;
   }
 
   // Panels of B, rows of A, tiles of C.
   static int64_t scratch_floats(int64_t panels, int64_t rows) {
-    return tile_floats() + panels * deep_panel() + rows * kMostDepth;
+    return tile_floats() + panels * deep_panel() + rows * kMaxDepth;
   }
 
   SumLevels levels() const {
-    // Where rows of A are read in place, threads' shares of the columns decide.
+    // Whether rows of A are read in place depends on the thread's share of the columns.
     const bool whole = !c_transposed_ && by_rows(p_, share_.columns.count());
     const int64_t depth = whole ? share_.depth.count() : depth_;
     return in_chains(share_.depth.count(), depth);
@@ -105,7 +105,7 @@ class Part {
   void run_by_rows() const {
     const auto [rows, columns, depth] = share_;
     const int64_t step =
-        ceil_div(depth.count(), ceil_div(depth.count() * columns.count(), kMostElementsByRows));
+        ceil_div(depth.count(), ceil_div(depth.count() * columns.count(), kMaxElementsByRows));
     for (int64_t k = depth.begin; k < depth.end; k += step)
       gemm_rows(p_.a.data + rows.begin * p_.a.stride + k, p_.a.stride,
                 {p_.b.data + k * p_.b.stride + columns.begin, p_.b.stride},
@@ -120,7 +120,7 @@ class Part {
   struct Rows {
     int64_t begin, count;  // in the block
   };
-  int64_t blocks(const Block& block) const { return ceil_div(block.rows, most_rows_); }
+  int64_t blocks(const Block& block) const { return ceil_div(block.rows, max_rows_); }
   // Of register block `n`; they are dealt out evenly.
   Rows rows_of(const Block& block, int64_t n) const {
     const int64_t begin = n * block.rows / blocks(block);
@@ -132,11 +132,11 @@ class Part {
     return k > share_.depth.begin || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
   }
 
-  // A tile of C, and once more turned.
+  // A tile of C, and its transpose.
   static int64_t tile_floats() {
     return 2 * round_up(gemm_shape().rows_per_block * gemm_shape().columns_per_panel, 16);
   }
-  static int64_t deep_panel() { return kMostDepth * gemm_shape().columns_per_panel; }
+  static int64_t deep_panel() { return kMaxDepth * gemm_shape().columns_per_panel; }
 
   // a[register block][depth][row]
   void pack_a(const Block& block, float* a) const {
@@ -201,9 +201,9 @@ class Part {
     }
   }
 
-  // What register block `n` fetches meanwhile: A for the next block where it is read in place for the first
-  // time, otherwise the next columns of B. Their rows are too far apart for the hardware to guess.
-  Ahead fetched(const Block& block, int64_t n, int64_t j, int64_t columns) const {
+  // What register block `n` prefetches: A for the next block where that is read in place for the first time,
+  // otherwise the next columns of B. Their rows are too far apart for the hardware prefetcher.
+  Prefetch prefetched(const Block& block, int64_t n, int64_t j, int64_t columns) const {
     constexpr int64_t kLine = 16;
     if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < blocks(block)) {
       const Rows rows = rows_of(block, n + 1);
@@ -231,17 +231,17 @@ class Part {
       a += rows.begin * depth;
     GemmPanels panels{b};
     if (b_in_place_) panels = {p_.b.data + block.k * p_.b.stride + j, p_.b.stride};
-    Ahead ahead = fetched(block, n, j, columns);
+    Prefetch prefetch = prefetched(block, n, j, columns);
     float* const c = p_.c + i * p_.c_stride;
     if (!c_transposed_ && column_pixels_ == 0) {
-      gemm(a, a_stride, panels, c + j, p_.c_stride, rows.count, columns, depth, mode, ahead);
+      gemm(a, a_stride, panels, c + j, p_.c_stride, rows.count, columns, depth, mode, prefetch);
       return;
     }
     for (const int64_t end = j + columns; j < end;
-         j += panel_, panels.data += b_in_place_ ? panel_ : depth * panel_, ahead.from += panel_ / 2) {
+         j += panel_, panels.data += b_in_place_ ? panel_ : depth * panel_, prefetch.from += panel_ / 2) {
       const int64_t width = std::min(panel_, end - j);
       const auto product = [&](float* to, int64_t stride, GemmMode how) {
-        gemm(a, a_stride, panels, to, stride, rows.count, width, depth, how, ahead);
+        gemm(a, a_stride, panels, to, stride, rows.count, width, depth, how, prefetch);
       };
       if (c_transposed_) {
         for (int64_t column = j; column < j + width; ++column)
@@ -270,10 +270,10 @@ class Part {
       transpose(tile, panel_, to, p_.c_stride, rows, columns);
       return;
     }
-    float* const turned = tile + tile_floats() / 2;
-    transpose(tile, panel_, turned, rows, rows, columns);
+    float* const tile_transposed = tile + tile_floats() / 2;
+    transpose(tile, panel_, tile_transposed, rows, rows, columns);
     for (int64_t column = 0; column < columns; ++column)
-      store(turned + column * rows, rows, mode, to + column * p_.c_stride);
+      store(tile_transposed + column * rows, rows, mode, to + column * p_.c_stride);
   }
 
   static void store(const float* from, int64_t count, GemmMode mode, float* to) {
@@ -287,9 +287,9 @@ class Part {
   const bool c_transposed_;
   const Share share_;
   bool a_in_place_ = false, b_in_place_ = false;
-  const int64_t most_rows_, panel_;
-  const int64_t column_pixels_, depth_pixels_;  // 0 where images are no matter
-  int64_t depth_ = 0, rows_ = 0;                // of a block of A, at most
+  const int64_t max_rows_, panel_;
+  const int64_t column_pixels_, depth_pixels_;  // 0 where that index runs over one matrix
+  int64_t depth_ = 0, rows_ = 0;                // the largest of a block of A
   int64_t panels_ = 0, group_floats_ = 0;       // of a group of panels
 };
 
@@ -317,7 +317,8 @@ class Packed final : public Gemm {
     return std::to_string(shape.rows_per_block) + "x" + std::to_string(shape.columns_per_panel);
   }
   std::optional<SumLevels> levels(const MatrixProduct& asked, int64_t scratch_bytes) const override {
-    // Lanes of the depth are added at the end; lines are added to C one after the other.
+    // By rows each lane has a sum and the lanes are added at the end; by lines each line is added to C in
+    // turn.
     if (const auto vectors = as_vectors(asked))
       return vectors->transposed ? SumLevels{0, asked.depth}
                                  : SumLevels{ceil_div(asked.depth, lanes()) + lanes(), 1};
@@ -325,18 +326,21 @@ class Packed final : public Gemm {
     const MatrixProduct product = exchange ? exchanged(asked) : asked;
     return Part(product, exchange, share_of(product, {}, 0), scratch_bytes).levels();
   }
+  double executed_flops(const MatrixProduct& product, int threads) const override {
+    return im2col_gemm::executed_flops(product, threads);
+  }
   bool takes_images() const override { return true; }
-  int64_t most_columns_together() const override { return kMostColumnsByRows; }
+  int64_t max_columns_together() const override { return kMaxColumnsByRows; }
   int64_t scratch_bytes(int64_t cap) const override {
-    const int64_t least = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
-    return round_up(std::clamp(cap, least, Part::scratch_floats(kGroupPanels, kMostRows) * kFloat), 64);
+    const int64_t smallest = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
+    return round_up(std::clamp(cap, smallest, Part::scratch_floats(kGroupPanels, kMaxRows) * kFloat), 64);
   }
 
-  void multiply(const MatrixProduct& asked, int most_threads, float* scratch,
+  void multiply(const MatrixProduct& asked, int max_threads, float* scratch,
                 int64_t scratch_bytes) const override {
     if (const auto vectors = as_vectors(asked)) {
       if (omp_in_parallel()) return multiply_vectors(*vectors, 0, vectors->rows);
-#pragma omp parallel num_threads(most_threads)
+#pragma omp parallel num_threads(max_threads)
       {
         const Interval rows = part(vectors->rows, omp_get_num_threads(), omp_get_thread_num(), lanes());
         multiply_vectors(*vectors, rows.begin, rows.end);
@@ -350,13 +354,13 @@ class Packed final : public Gemm {
     const int64_t floats = scratch_bytes / kFloat;
     // A part of the depth makes a C of its own, at the end of the scratch; the first one makes it in place.
     const int64_t partial_floats = round_up(asked.rows * asked.columns, 16);
-#pragma omp parallel num_threads(most_threads)
+#pragma omp parallel num_threads(max_threads)
     {
       const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-      const Cut cut = cut_for_threads(product, threads, floats / 8);
-      const Share share = share_of(product, cut, thread);
+      const Split split = split_for_threads(product, threads, floats / 8);
+      const Share share = share_of(product, split, thread);
       float* const own = scratch + thread * floats;
-      if (cut.depth == 1) {
+      if (split.depth == 1) {
         run_share(product, exchange, share, scratch_bytes, own);
       } else {
         MatrixProduct part = product;

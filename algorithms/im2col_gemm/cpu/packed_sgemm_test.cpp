@@ -1,5 +1,5 @@
-// Our SGEMM by itself, on whole numbers, whose products are exact: operands as they lie and transposed, read
-// in place and packed, cut into rows, columns and depths, with much scratch and with little. The matrices
+// Our SGEMM by itself, on whole numbers, whose products are exact: operands as they are and transposed, read
+// in place and packed, split into rows, columns and depths, with much scratch and with little. The matrices
 // have exactly the bytes they need, so that the address sanitizer sees what is read beyond them.
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ struct ProductSize {
 
 // A matrix of `rows` x `columns`, stored or its transpose, `spare` elements between its rows.
 struct ExactMatrix {
-  ExactMatrix(int64_t rows, int64_t columns, bool turned, int64_t spare, std::mt19937& random)
-      : transposed(turned), stride((turned ? rows : columns) + spare) {
-    const int64_t lines = turned ? columns : rows;
+  ExactMatrix(int64_t rows, int64_t columns, bool is_transposed, int64_t spare, std::mt19937& random)
+      : transposed(is_transposed), stride((is_transposed ? rows : columns) + spare) {
+    const int64_t lines = is_transposed ? columns : rows;
     data.resize(static_cast<size_t>(lines * stride - spare));
     for (float& value : data) value = static_cast<float>(static_cast<int>(random() % 9) - 4);
   }
@@ -87,7 +87,7 @@ TEST(PackedSgemm, IsExactOnOddSizes) {
 }
 
 // On several threads, C is smaller than the operands by far.
-TEST(PackedSgemm, IsExactWhereTheDepthIsCut) {
+TEST(PackedSgemm, IsExactWhereTheDepthIsSplit) {
   expect_exact_however_it_lies({32, 49, 833}, 0);
   expect_exact_however_it_lies({17, 16, 601}, 5);
 }
@@ -96,7 +96,7 @@ TEST(PackedSgemm, IsExactOnSeveralBlocksOfRowsAndGroupsOfColumns) {
   expect_exact_however_it_lies({330, 333, 27}, 1);  // more columns than rows are read in place for
 }
 
-// Each row is a vector that meets the whole of B: in groups of registers and what is left of them, more
+// Each row is a vector that is multiplied with the whole of B: whole groups of registers and a rest, more
 // vectors than are taken together, and lengths that end within a vector.
 TEST(PackedSgemm, IsExactWhereFewRowsMeetB) {
   for (const int64_t rows : {1, 2, 4, 5, 8, 9, 16}) {
@@ -106,8 +106,8 @@ TEST(PackedSgemm, IsExactWhereFewRowsMeetB) {
   expect_exact_however_it_lies({9, 5, 66000}, 0);  // more than a block in one row
 }
 
-// Columns of three images that lie apart, in one product and, where pixels fill their vectors, in one for
-// each.
+// Columns of three images that are apart in memory, in one product and, where pixels fill their vectors, in
+// one for each.
 void expect_images_in_columns(int64_t rows, int64_t pixels, int64_t depth, bool a_transposed, int threads) {
   SCOPED_TRACE(std::to_string(rows) + "x3x" + std::to_string(pixels) + "x" + std::to_string(depth) +
                (a_transposed ? " A^T " : " A ") + std::to_string(threads) + " threads");
@@ -150,7 +150,7 @@ void expect_images_in_columns(int64_t rows, int64_t pixels, int64_t depth, bool 
       }
 }
 
-TEST(PackedSgemm, IsExactOnImagesThatLieApart) {
+TEST(PackedSgemm, IsExactOnImagesThatAreApart) {
   for (const int64_t pixels : {5, 16, 33, 64, 196})
     for (const bool a_transposed : {false, true})
       for (const int threads : {1, 2, 3}) {

@@ -1,4 +1,4 @@
-// See packed_ways.hpp.
+// See sgemm_schedule.hpp.
 #include "algorithms/im2col_gemm/cpu/sgemm_schedule.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool b_in_place(const MatrixProduct& product) {
 }
 
 bool by_rows(const MatrixProduct& product, int64_t columns) {
-  return b_in_place(product) && !product.a.transposed && columns <= kMostColumnsByRows;
+  return b_in_place(product) && !product.a.transposed && columns <= kMaxColumnsByRows;
 }
 
 Interval part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
@@ -36,36 +36,36 @@ Interval part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
   return {std::min(n * units / parts * unit, count), std::min((n + 1) * units / parts * unit, count)};
 }
 
-Share share_of(const MatrixProduct& product, const Cut& cut, int64_t thread) {
-  return {part(product.rows, cut.rows, thread / cut.columns % cut.rows, 1),
-          part(product.columns, cut.columns, thread % cut.columns, lanes()),
-          part(product.depth, cut.depth, thread / (cut.columns * cut.rows), 1)};
+Share share_of(const MatrixProduct& product, const Split& split, int64_t thread) {
+  return {part(product.rows, split.rows, thread / split.columns % split.rows, 1),
+          part(product.columns, split.columns, thread % split.columns, lanes()),
+          part(product.depth, split.depth, thread / (split.columns * split.rows), 1)};
 }
 
-Cut cut_for_threads(const MatrixProduct& product, int64_t threads, int64_t most_partial) {
-  const auto cost = [&](const Cut& cut) {
-    const int64_t rows = ceil_div(product.rows, cut.rows);
-    const int64_t vectors = ceil_div(ceil_div(product.columns, lanes()), cut.columns);
-    const int64_t depth = ceil_div(product.depth, cut.depth);
-    // Few rows take as long as a whole register block, as B does not come faster.
+Split split_for_threads(const MatrixProduct& product, int64_t threads, int64_t max_partial) {
+  const auto cost = [&](const Split& split) {
+    const int64_t rows = ceil_div(product.rows, split.rows);
+    const int64_t vectors = ceil_div(ceil_div(product.columns, lanes()), split.columns);
+    const int64_t depth = ceil_div(product.depth, split.depth);
+    // Few rows take as long as a whole register tile: the loads of B are the bound.
     const int64_t steps = std::max<int64_t>(rows, gemm_shape().rows_per_block) * vectors;
-    const int64_t in_columns = ceil_div(product.columns, cut.columns);
+    const int64_t in_columns = ceil_div(product.columns, split.columns);
     const int64_t packed =
         (by_rows(product, in_columns) ? 0 : rows) + (b_in_place(product) ? 0 : vectors * lanes());
-    // Both operands come from memory or a cache that is shared, a vector in the time of two multiply-adds.
+    // Both operands come from memory or a shared cache, one vector in the time of two multiply-adds.
     const int64_t read = rows / lanes() + vectors;
     // A barrier, and each C written, read and added.
-    const int64_t sums = cut.depth == 1 ? 0 : 1000 + product.rows * product.columns / 2;
+    const int64_t sums = split.depth == 1 ? 0 : 1000 + product.rows * product.columns / 2;
     return depth * (steps + packed / 2 + 2 * read) + sums;
   };
-  Cut best{1, threads, 1};
-  const auto consider = [&](const Cut& cut) {
-    if (cost(cut) < cost(best)) best = cut;
+  Split best{1, threads, 1};
+  const auto consider = [&](const Split& split) {
+    if (cost(split) < cost(best)) best = split;
   };
   for (int64_t in_rows = 2; in_rows <= threads; ++in_rows)
     if (threads % in_rows == 0) consider({in_rows, threads / in_rows, 1});
   if (product.images == Images::together && product.depth >= threads &&
-      product.rows * product.columns <= most_partial)
+      product.rows * product.columns <= max_partial)
     consider({1, 1, threads});
   return best;
 }
@@ -79,9 +79,9 @@ MatrixProduct exchanged(MatrixProduct product) {
 }
 
 // Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64, while rows are
-// dealt out evenly. Both ways in multiply-adds of vectors, a step of the depth: a row of A is packed for
-// about 0.6, one of B for 0.2 or where it is turned 0.6 too, and a vector of C turned for 12. (Some are read
-// in place, which changes little.)
+// shared evenly between register tiles. Both costs in multiply-adds of vectors, per step of the depth: to
+// pack a row of A costs about 0.6, one of B 0.2, or 0.6 where it is transposed, and to transpose a vector of
+// C 12. (Some are read in place, which changes little.)
 bool better_exchanged(const MatrixProduct& product) {
   if (product.images == Images::in_columns || by_rows(product, product.columns)) return false;
   const auto count = [](int64_t rows, int64_t columns) {
@@ -89,14 +89,15 @@ bool better_exchanged(const MatrixProduct& product) {
     return static_cast<double>(rows * vectors) + 0.6 * static_cast<double>(rows);
   };
   const int64_t rows = product.rows, columns = product.columns;
-  const double turned = 12.0 / 16 * static_cast<double>(rows * columns) / static_cast<double>(product.depth);
-  return count(columns, rows) + 0.6 * static_cast<double>(rows) + turned <
+  const double transposing =
+      12.0 / 16 * static_cast<double>(rows * columns) / static_cast<double>(product.depth);
+  return count(columns, rows) + 0.6 * static_cast<double>(rows) + transposing <
          count(rows, columns) + 0.2 * static_cast<double>(columns);
 }
 
 std::optional<VectorProduct> as_vectors(const MatrixProduct& product) {
-  const int64_t most_rows = product.b.transposed ? kMostVectorsByRows : kMostVectorsByLines;
-  if (product.images != Images::together || product.rows > most_rows || product.a.transposed)
+  const int64_t max_rows = product.b.transposed ? kMaxVectorsByRows : kMaxVectorsByLines;
+  if (product.images != Images::together || product.rows > max_rows || product.a.transposed)
     return std::nullopt;
   return VectorProduct{.rows = product.columns,
                        .depth = product.depth,
@@ -109,6 +110,32 @@ std::optional<VectorProduct> as_vectors(const MatrixProduct& product) {
                        .y = product.c,
                        .y_step = product.c_stride,
                        .accumulate = product.accumulate};
+}
+
+// Rows and depth are never padded, and shares of the columns end on whole vectors. Where images are
+// multiplied one by one each share of an image's pixels has a last vector of its own.
+double executed_flops(const MatrixProduct& asked, int64_t threads) {
+  const auto flops = [](int64_t rows, int64_t columns, int64_t depth) {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth);
+  };
+  if (const auto vectors = as_vectors(asked)) {
+    const int64_t rows = vectors->transposed ? round_up(vectors->rows, lanes()) : vectors->rows;
+    const int64_t depth = vectors->transposed ? vectors->depth : round_up(vectors->depth, lanes());
+    return flops(rows, vectors->vectors, depth);
+  }
+  const MatrixProduct product = better_exchanged(asked) ? exchanged(asked) : asked;
+  if (!one_by_one(product)) return flops(product.rows, round_up(product.columns, lanes()), product.depth);
+  const Split split = threads == 1 ? Split{} : split_for_threads(product, threads, 0);
+  int64_t columns = 0;
+  for (int64_t n = 0; n < split.columns; ++n) {
+    const Interval share = part(product.columns, split.columns, n, lanes());
+    for (int64_t begin = share.begin; begin < share.end;) {
+      const int64_t next = (begin / product.image_pixels + 1) * product.image_pixels;
+      columns += round_up(std::min(next, share.end) - begin, lanes());
+      begin = next;
+    }
+  }
+  return flops(product.rows, columns, product.depth);
 }
 
 }  // namespace convscope::im2col_gemm

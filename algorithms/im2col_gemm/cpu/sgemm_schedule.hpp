@@ -1,6 +1,6 @@
-// Which way our SGEMM takes a product: what it reads where it lies and what it packs, whether it computes the
-// transpose of C instead, or a matrix times vectors, and what each thread does. The work is in
-// packed_sgemm.cpp.
+// The schedule of a product in our SGEMM: which operands it reads in place and which it packs, whether it
+// computes the transpose of C instead or a matrix times vectors, and what each thread does. Decided from
+// sizes alone, before any element is read; packed_sgemm.cpp does the work.
 #pragma once
 
 #include <cstdint>
@@ -27,35 +27,41 @@ struct Share {
 // Columns in a vector.
 int64_t lanes();
 
-// Columns for which rows of A are read in place beside a B in place, at most.
-inline constexpr int64_t kMostColumnsByRows = 392;  // eight images of 7x7
+// The largest number of columns for which rows of A and B are both read in place.
+inline constexpr int64_t kMaxColumnsByRows = 392;  // eight images of 7x7
 
-// Whether each image is a product by itself, whose B need not be packed; that saves about a seventh, unless
-// the pixels fill their last vectors badly.
+// Whether each image is a product by itself, whose B need not be packed: profitable unless the last vectors
+// of the images' pixels are badly filled.
 bool one_by_one(const MatrixProduct& product);
 
-// Whether A or B is read where it lies: what the micro-kernel wants side by side is so in memory.
+// Whether A or B is read in place: what the micro-kernel reads as neighbours are neighbours in memory.
 bool a_in_place(const MatrixProduct& product);
 bool b_in_place(const MatrixProduct& product);
 
-// Whether no operand is packed, as A is not read often: each of its rows goes through all columns at once.
+// Whether no operand is packed, as A is read once only: each of its rows is multiplied with all columns in
+// turn.
 bool by_rows(const MatrixProduct& product, int64_t columns);
 
-// How many parts the rows, the columns and the depth are cut into.
-struct Cut {
+// The number of parts of the rows, the columns and the depth; each thread computes one product of parts.
+struct Split {
   int64_t rows = 1, columns = 1, depth = 1;
 };
 
-// The cut for `threads` threads whose largest share takes the least time, in multiply-adds of vectors. The
-// depth is cut only where a C of at most `most_partial` elements is small beside the operands.
-Cut cut_for_threads(const MatrixProduct& product, int64_t threads, int64_t most_partial);
-Share share_of(const MatrixProduct& product, const Cut& cut, int64_t thread);
+// The split for `threads` threads whose largest share takes the least time, by an estimate in multiply-adds
+// of vectors. The depth is split only where C has at most `max_partial` elements and is small beside the
+// operands.
+Split split_for_threads(const MatrixProduct& product, int64_t threads, int64_t max_partial);
+Share share_of(const MatrixProduct& product, const Split& split, int64_t thread);
 
-// The transpose of C as a product, its operands where they are, and whether that takes less time.
+// The product whose result is the transpose of C, with the same operands, and whether that takes less time.
 MatrixProduct exchanged(MatrixProduct product);
 bool better_exchanged(const MatrixProduct& product);
 
-// A product of few rows, each as a vector that meets B, if it is not better in blocks.
+// What the micro-kernels execute for a product that this many threads share: unused lanes of the last vectors
+// included.
+double executed_flops(const MatrixProduct& product, int64_t threads);
+
+// A product of few rows as B times that many vectors; nothing where the blocked product is faster.
 std::optional<VectorProduct> as_vectors(const MatrixProduct& product);
 
 }  // namespace convscope::im2col_gemm

@@ -1,4 +1,4 @@
-// See device_columns.hpp.
+// See columns.hpp.
 #include "algorithms/im2col_gemm/cuda/columns.hpp"
 
 #include <algorithm>
@@ -71,27 +71,27 @@ PlaneCopy scatter_map(const ConvProblem& p, const DeviceChunks& chunks, const Ch
 }
 
 std::optional<std::string> size_defect(const ConvProblem& p) {
-  const auto counts = [](const char* what, int64_t size, int64_t most) {
+  const auto counts = [](const char* what, int64_t size, int64_t max) {
     return std::string(what) + " of " + std::to_string(size) + ": the kernels count up to " +
-           std::to_string(most);
+           std::to_string(max);
   };
   const Extent2 out = p.output();
-  constexpr int64_t kMostBlocks = 65535;  // of a launch, in its second dimension
+  constexpr int64_t kMaxBlocks = 65535;  // of a launch, in its second dimension
   for (const int64_t size : {p.in_channels, p.out_channels, p.input.h, out.h})
-    if (size > kMostBlocks) return counts("channels or a height", size, kMostBlocks);
-  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
-  constexpr int64_t kMostCoordinate = int64_t{1} << 29;
+    if (size > kMaxBlocks) return counts("channels or a height", size, kMaxBlocks);
+  constexpr int64_t kMax = (int64_t{1} << 31) - 1;
+  constexpr int64_t kMaxCoordinate = int64_t{1} << 29;
   for (const int64_t size : {p.pad.h, p.pad.w, p.input.w, p.stride.h, p.stride.w, p.filter.h * p.dilation.h,
                              p.filter.w * p.dilation.w})
-    if (size > kMostCoordinate) return counts("a coordinate", size, kMostCoordinate);
+    if (size > kMaxCoordinate) return counts("a coordinate", size, kMaxCoordinate);
   const int64_t image = std::max(p.in_channels * p.input.h * p.input.w, p.out_channels * out.h * out.w);
-  if (image > kMost) return counts("an image", image, kMost);
-  // One row of the output is the least that a chunk has; a pointwise NHWC problem is one matrix.
+  if (image > kMax) return counts("an image", image, kMax);
+  // A chunk has at least one row of the output; a pointwise NHWC problem is one matrix.
   const int64_t pixels = is_pointwise(p) && p.layout == Layout::nhwc ? p.batch * out.h * out.w : out.w;
-  if (pixels > kMost) return counts("pixels", pixels, kMost);
+  if (pixels > kMax) return counts("pixels", pixels, kMax);
   const int64_t column = p.groups * column_elements(p);
-  if (!is_pointwise(p) && pixels + 4 > kMost / (column + 4))
-    return counts("columns of one output row, each", column, kMost) + " elements in all";
+  if (!is_pointwise(p) && pixels + 4 > kMax / (column + 4))
+    return counts("columns of one output row, each", column, kMax) + " elements in all";
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
-// The kernels that move data around the products. Neighbouring threads are neighbours in the tensor: pixels
-// of a channel in NCHW, channels of a row in NHWC, so one kernel serves both by the strides of its map. A
-// thread does all taps of its element: the divisions that find the element are few for what it moves.
+// The kernels that move data around the products. Neighbouring threads take neighbours of the tensor: pixels
+// of a channel in NCHW, channels of a pixel in NHWC, so the strides of its map make one kernel serve both. A
+// thread does all taps of its element, so that the divisions that find the element are few per element moved.
 #include "algorithms/im2col_gemm/cuda/columns.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
@@ -13,7 +13,7 @@ using im2col_gemm::PlaneCopy;
 
 constexpr int kThreads = 256;
 
-// What a thread works on: block x counts the two inner counters, y the outer one, z images.
+// The element of a thread: block x counts the two inner counters, y the outer one, z images.
 struct Place {
   int channel, y, x, image;
   bool inside;

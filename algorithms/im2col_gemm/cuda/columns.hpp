@@ -1,6 +1,6 @@
 // Data movement around the products on a GPU: im2col, col2im and copies of NCHW outputs, all groups and
-// images of a chunk in one launch each. ColumnMap is where everything lies, handed to the kernels by value;
-// the kernels are in device_columns.cu.
+// images of a chunk in one launch each. ColumnMap says where every element is and is passed to the kernels
+// (columns.cu) by value.
 // Legend: n image, c input channel, g its group, h w input, k output channel, p q output, r s tap.
 #pragma once
 
@@ -44,7 +44,7 @@ struct PlaneCopy {
 PlaneCopy gather_map(const ConvProblem& problem, const DeviceChunks& chunks, const Chunk& chunk);
 PlaneCopy scatter_map(const ConvProblem& problem, const DeviceChunks& chunks, const Chunk& chunk);
 
-// Why 32-bit offsets or the grid of a launch do not suffice, as a sentence; nothing when they do.
+// Why 32-bit offsets or the grid of a launch do not suffice, as a sentence; empty when they do.
 std::optional<std::string> size_defect(const ConvProblem& problem);
 
 }  // namespace convscope::im2col_gemm

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 // Images of a chunk are blocks of a launch in its third dimension.
-constexpr int64_t kMostImages = 65535;
-constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxImages = 65535;
+constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 // Rows of our matrices begin on 16 bytes, for stores of as many.
 constexpr int64_t kRowFloats = 4;
 
@@ -26,7 +26,7 @@ bool wastes_pixels(int64_t pixels) {
   return 16 * round_up(pixels, kSgemmRows) > 17 * pixels;
 }
 
-// Chunks of so many images, and output rows of each; without the list.
+// Chunks of `images` images and `rows` output rows of each; without the list.
 DeviceChunks layout(const ConvProblem& p, int64_t images, int64_t rows) {
   const int64_t column = column_elements(p), image_pixels = p.output().h * p.output().w;
   const int64_t pixels = rows * p.output().w;
@@ -68,14 +68,14 @@ int64_t evenly(int64_t whole, int64_t part) {
 ChunkSize chunk_size(const ConvProblem& p, int64_t bytes) {
   const auto fits = [&](int64_t images, int64_t rows) {
     const int64_t floats = layout(p, images, rows).floats();
-    return floats <= kMostElements && floats * kFloat <= bytes;
+    return floats <= kMaxElements && floats * kFloat <= bytes;
   };
-  const int64_t height = p.output().h, most = std::min(p.batch, is_nchw(p) ? kMostImages : p.batch);
+  const int64_t height = p.output().h, max = std::min(p.batch, is_nchw(p) ? kMaxImages : p.batch);
   if (is_pointwise(p) && !(is_nchw(p) && p.pass == Pass::backward_filter))
-    return {evenly(p.batch, most), height};
+    return {evenly(p.batch, max), height};
   ChunkSize size{1, height};
   if (fits(1, height)) {
-    while (size.images < std::min(most, kMostImages) && fits(size.images + 1, height)) ++size.images;
+    while (size.images < std::min(max, kMaxImages) && fits(size.images + 1, height)) ++size.images;
     size.images = evenly(p.batch, size.images);
   } else {
     while (size.rows > 1 && !fits(1, size.rows)) --size.rows;
@@ -107,9 +107,9 @@ DeviceChunks cut_for_device(const ConvProblem& p, int64_t cap) {
 int64_t longest_row(const ConvProblem& p) {
   const int64_t columns = p.groups * column_elements(p) + kRowFloats;
   const int64_t pixels = is_nchw(p) ? p.output().h * p.output().w + kRowFloats : 0;
-  // Of several images as one matrix, which stays in the cache.
-  const int64_t most = kResidentBytes / kFloat;
-  return std::max({columns, pixels, p.out_channels, is_nchw(p) ? most : 0});
+  // Of several images as one matrix, which fits in L2.
+  const int64_t max = kResidentBytes / kFloat;
+  return std::max({columns, pixels, p.out_channels, is_nchw(p) ? max : 0});
 }
 
 ChunkProduct product_of(const ConvProblem& p, const DeviceChunks& chunks, const Chunk& chunk) {

@@ -1,8 +1,9 @@
-// How the CUDA rows cut a convolution: chunks whose columns stay in the L2 of a GPU, where the matrices of a
-// chunk lie, and their products. Plain arithmetic; the CPU row has its own cut (chunks.hpp).
+// How the CUDA variants divide a convolution: chunks whose columns fit in the L2 of a GPU, the places of a
+// chunk's matrices, and their products. Plain arithmetic; the CPU variants have chunks of their own
+// (chunks.hpp).
 //   NCHW: columns[c r s][pixel], output[k][pixel]     NHWC: columns[pixel][g r s c], output[pixel][k]
-// In NCHW the pixels of a matrix are those of one image, and a chunk is a batch of such matrices, or those
-// of all its images: then the output, whose images are far apart, is copied to or from one matrix.
+// In NCHW the pixels of a matrix are those of one image, and a chunk is a batch of such matrices; or they are
+// those of all images of the chunk, and the output, whose images are apart, is copied to or from one matrix.
 #pragma once
 
 #include <array>
@@ -13,11 +14,11 @@
 
 namespace convscope::im2col_gemm {
 
-// Half the L2 of an H200 for the columns and what goes with them; the rest is for the tensors that stream by
-// and for the partial sums of the SGEMM, which get a quarter.
+// Half the L2 of an H200 for the columns and copies, a quarter for the partial sums of the SGEMM; the rest is
+// for the tensors, which are read or written once.
 inline constexpr int64_t kResidentBytes = int64_t{30} << 20, kPartialBytes = int64_t{15} << 20;
 
-// Of one tensor as matrices, in elements: between rows, groups and images that have a matrix each.
+// Elements between the rows of a tensor's matrices, and between the matrices of groups and of images.
 struct MatrixStrides {
   int64_t row = 0, group = 0, image = 0;
 };
@@ -39,7 +40,7 @@ struct DeviceChunks {
 // backward-filter of NCHW as many images as the sums allow.
 DeviceChunks cut_for_device(const ConvProblem& problem, int64_t cap);
 
-// The longest row of any matrix, in elements, as it lies in memory.
+// The longest distance between the rows of any matrix, in elements.
 int64_t longest_row(const ConvProblem& problem);
 
 enum class MatrixRole { filter, columns, output };
@@ -53,7 +54,7 @@ struct ChunkProduct {
 };
 ChunkProduct product_of(const ConvProblem& problem, const DeviceChunks& chunks, const Chunk& chunk);
 
-// Copies to and from the workspace and repeated accesses included, but nothing inside the products.
+// With the copies to and from the workspace and repeated accesses; without the partial sums of products.
 double bytes_moved(const ConvProblem& problem, const DeviceChunks& chunks);
 
 }  // namespace convscope::im2col_gemm

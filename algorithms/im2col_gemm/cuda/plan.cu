@@ -1,4 +1,4 @@
-// See device_plan.hpp. Only host code that launches; how the chunks are cut is in device_chunks.hpp. Start at
+// See plan.hpp. Only host code that launches; what the chunks are is in device_chunks.hpp. Start at
 // ColumnPlan::run.
 #include <algorithm>
 #include <optional>
@@ -15,23 +15,25 @@ namespace {
 
 using namespace im2col_gemm;
 
-// Who does the products.
+// Ours or a library's.
 class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual int64_t workspace_bytes(const SgemmProduct&) const { return 0; }
   virtual std::string describe(const SgemmProduct&) const = 0;
+  // Executed by multiply(), and bytes of partial sums, written once and read once.
+  virtual OperationCount count(const SgemmProduct&) const = 0;
   // How a product sums; nothing where a library does not say.
   virtual std::optional<SumLevels> levels(const SgemmProduct&) const { return std::nullopt; }
   virtual void multiply(const SgemmProduct&, float* workspace, Queue&) = 0;
 };
 
-// Calls body(part) for parts of at most so much of the depth, of which all but the first add to C.
+// Calls body(part) for parts of the depth of at most `max_depth`, of which all but the first add to C.
 template <typename Body>
-void in_parts(const SgemmProduct& product, int most, const Body& body) {
+void in_parts(const SgemmProduct& product, int max_depth, const Body& body) {
   SgemmProduct part = product;
   for (int k = 0; k < product.depth; k += part.depth) {
-    part.depth = std::min(most, product.depth - k);
+    part.depth = std::min(max_depth, product.depth - k);
     part.a.data = product.a.data + k * (product.a.op == MatrixOp::none ? 1 : product.a.stride);
     part.b.data = product.b.data + k * (product.b.op == MatrixOp::none ? product.b.stride : 1);
     if (k > 0) part.beta = 1;
@@ -41,41 +43,60 @@ void in_parts(const SgemmProduct& product, int most, const Body& body) {
 
 class OwnGemm final : public Gemm {
  public:
-  explicit OwnGemm(int64_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit OwnGemm(int64_t max_bytes) : max_bytes_(max_bytes) {}
   int64_t workspace_bytes(const SgemmProduct& product) const override {
-    return partial_bytes(product, choose_cut(product, most_bytes_));
+    return partial_bytes(product, choose_cut(product, max_bytes_));
   }
   std::string describe(const SgemmProduct& product) const override {
-    const SgemmCut cut = choose_cut(product, most_bytes_);
+    const SgemmCut cut = choose_cut(product, max_bytes_);
     return std::to_string(kSgemmRows) + "x" + std::to_string(cut.columns) + " tiles" +
            (cut.splits > 1 ? ", depth in " + std::to_string(cut.splits) + " parts" : "");
   }
+  OperationCount count(const SgemmProduct& product) const override {
+    OperationCount all;
+    for_each_part(product, [&](const SgemmProduct& part, const SgemmCut& cut) {
+      all.product_flops += executed_flops(part, cut);
+      all.bytes += 2 * static_cast<double>(partial_bytes(part, cut));
+    });
+    return all;
+  }
   // Splits are added to C one after the other, in every part.
   std::optional<SumLevels> levels(const SgemmProduct& product) const override {
-    const int depth =
-        std::min({choose_cut(product, most_bytes_).split_depth, product.depth, kLongestSgemmSum});
+    const int depth = std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
     return in_chains(product.depth, depth);
   }
   void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
-    const SgemmCut cut = choose_cut(product, most_bytes_);
-    const int depth = std::min(cut.split_depth, kLongestSgemmSum);
-    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part) {
-      sgemm(part, {cut.columns, (part.depth + depth - 1) / depth, depth}, workspace, queue);
-    });
+    for_each_part(product,
+                  [&](const SgemmProduct& part, const SgemmCut& cut) { sgemm(part, cut, workspace, queue); });
   }
 
  private:
-  int64_t most_bytes_;
+  // Calls body(part, its cut) for parts of the depth whose splits are short enough.
+  template <typename Body>
+  void for_each_part(const SgemmProduct& product, const Body& body) const {
+    const SgemmCut cut = choose_cut(product, max_bytes_);
+    const int depth = std::min(cut.split_depth, kMaxSgemmSum);
+    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part) {
+      body(part, SgemmCut{cut.columns, (part.depth + depth - 1) / depth, depth});
+    });
+  }
+
+  int64_t max_bytes_;
 };
 
 class LibraryGemm final : public Gemm {
  public:
   explicit LibraryGemm(Device& device) : blas_(make_blas(device)) {}
   std::string describe(const SgemmProduct&) const override { return "sgemm"; }
-  // In parts, as a library may sum each in one chain.
+  // What a library executes beyond the product itself is not known.
+  OperationCount count(const SgemmProduct& product) const override {
+    const double elements = static_cast<double>(product.rows) * product.columns;
+    return {2 * elements * product.depth * product.batch};
+  }
+  // In parts, as a library may sum each of them in one chain.
   void multiply(const SgemmProduct& product, float*, Queue& queue) override {
-    constexpr int kMostDepth = 65536;
-    in_parts(product, kMostDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
+    constexpr int kMaxDepth = 65536;
+    in_parts(product, kMaxDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
   }
 
  private:
@@ -99,6 +120,7 @@ class ColumnPlan final : public Plan {
     return gemm_->describe(product_of(p_, chunks_, chunk).product) + ", " +
            std::to_string(chunks_.list.size()) + " x " + std::to_string(pixels) + " pixels";
   }
+  std::optional<OperationCount> operations() const override;
   double longest_sum() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
@@ -193,6 +215,17 @@ void ColumnPlan::write_filter(const ConvArgs& args, Queue& queue) const {
   target.beta = 0;
   queue.phase(Phase::inverse);
   add_partials(target, sums(args), static_cast<int>(chunks_.list.front().images), queue);
+}
+
+std::optional<OperationCount> ColumnPlan::operations() const {
+  OperationCount all{0, 0, bytes_moved(p_, chunks_)};
+  for (const Chunk& chunk : chunks_.list) {
+    const ChunkProduct products = product_of(p_, chunks_, chunk);
+    const OperationCount one = gemm_->count(products.product);
+    all.product_flops += products.repeats * one.product_flops;
+    all.bytes += products.repeats * one.bytes;
+  }
+  return all;
 }
 
 // In backward-filter chunks, and images at the end, add to the same elements; in backward-data the taps of a

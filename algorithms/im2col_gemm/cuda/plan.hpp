@@ -1,5 +1,5 @@
-// The plan of both CUDA rows: im2col, products and col2im, a chunk after the other. The products are done by
-// our SGEMM or by a library. Each function exists once for the GPU and once for the emulator.
+// The plan of both CUDA variants: im2col, products and col2im, chunk after chunk. Our SGEMM or a library
+// computes the products. Each function exists once for the GPU and once for the emulator.
 #pragma once
 
 #include <memory>

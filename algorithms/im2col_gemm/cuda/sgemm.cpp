@@ -10,15 +10,14 @@ namespace convscope::im2col_gemm {
 namespace {
 
 constexpr int64_t kMultiprocessors = 132;
-constexpr int64_t kMostBlocks = int64_t{1} << 30;
-// Fewer than this a split is not worth its start.
-constexpr int64_t kSmallestSplit = 128;
-// What a multiprocessor multiplies and adds while it gets a byte of partial sums from the L2, and in a launch
-// of 3 us: 128 a cycle of 1.75 GHz, a share of 5.5 TB/s.
+constexpr int64_t kMaxBlocks = int64_t{1} << 30;
+constexpr int64_t kMinSplitDepth = 128;
+// The multiply-adds of a multiprocessor in the time of one byte of partial sums from L2 (its share of 5.5
+// TB/s), and in that of one launch (3 us): 128 per cycle of 1.75 GHz.
 constexpr double kMultiplyAddsPerByte = 5.4, kMultiplyAddsPerLaunch = 6.7e5;
 
-// The share of multiply-adds among the instructions of the inner loop (CUDA.md), less for narrower tiles,
-// which read more from the L2.
+// The share of multiply-adds among the instructions of the inner loop (algorithms/loop_budgets.csv), less for
+// narrower tiles, which read more from L2.
 double efficiency(int columns) {
   return columns == 128 ? 0.84 : columns == 64 ? 0.80 : 0.65;
 }
@@ -58,16 +57,16 @@ int64_t partial_bytes(const SgemmProduct& product, const SgemmCut& cut) {
 
 SgemmCut choose_cut(const SgemmProduct& product, int64_t bytes) {
   SgemmCut best;
-  double least = std::numeric_limits<double>::infinity();
-  const int64_t most_splits = std::max<int64_t>(1, product.depth / kSmallestSplit);
+  double lowest = std::numeric_limits<double>::infinity();
+  const int64_t max_splits = std::max<int64_t>(1, product.depth / kMinSplitDepth);
   for (const int columns : kSgemmColumns)
-    for (int splits = 1; splits <= most_splits; splits += std::max(1, splits / 4)) {
+    for (int splits = 1; splits <= max_splits; splits += std::max(1, splits / 4)) {
       const SgemmCut cut = in_splits(columns, splits, product.depth);
-      if (partial_bytes(product, cut) > bytes || (splits > 1 && blocks(product, cut).count > kMostBlocks))
+      if (partial_bytes(product, cut) > bytes || (splits > 1 && blocks(product, cut).count > kMaxBlocks))
         break;
-      const double now = cost(product, cut);
-      if (now >= least) continue;
-      least = now;
+      const double estimate = cost(product, cut);
+      if (estimate >= lowest) continue;
+      lowest = estimate;
       best = cut;
     }
   return best;

@@ -1,7 +1,6 @@
-// Our SGEMM of row-major matrices in device memory, either one transposed, of any sizes and strides, with a
-// batch: how a product is cut into block tiles and, along the depth, into splits (sgemm.cpp), and the kernels
-// (sgemm.cu). A second SGEMM beside winograd's because that one needs sizes and strides that are multiples of
-// 4, which a user's tensors are not.
+// Our SGEMM of row-major matrices in device memory, either one transposed, of any sizes and strides, in
+// batches: how a product is cut into block tiles and, along the depth, into splits (sgemm.cpp), and its
+// launches (sgemm.cu). The kernel is that of algorithms/common/batched_sgemm.cuh.
 #pragma once
 
 #include <array>
@@ -17,8 +16,8 @@ using SgemmProduct = Product<float>;  // alpha is 1, beta 0 or 1
 // kSgemmDepth of the depth at a time.
 inline constexpr int kSgemmRows = 128, kSgemmDepth = 8;
 inline constexpr std::array kSgemmColumns{128, 64, 32};
-// Depth that a sum in registers may run over: the error of a running sum grows with its length.
-inline constexpr int kLongestSgemmSum = 16384;
+// The largest depth of a sum in registers: the error of a running sum grows with its length.
+inline constexpr int kMaxSgemmSum = 16384;
 
 struct SgemmCut {
   int columns = kSgemmColumns[0];
@@ -26,17 +25,17 @@ struct SgemmCut {
   int split_depth = 0;  // of each but the last
 };
 
-// No stride between rows or columns may be longer: a tile's offsets are 32 bits.
-inline constexpr int64_t kLongestSgemmStride = int64_t{1} << 24;
+// The largest stride between rows or columns: a tile's offsets are 32 bits.
+inline constexpr int64_t kMaxSgemmStride = int64_t{1} << 24;
 
-// The cheapest by an estimate for the H200 (on other devices too, so that the same problem is always computed
-// in the same way) of those whose partial sums take at most `bytes`.
+// Of the cuts whose partial sums take at most `bytes`, the fastest by an estimate for the H200; on every
+// device, so that a problem is always computed in the same way.
 SgemmCut choose_cut(const SgemmProduct& product, int64_t bytes);
 
-// Sums of all splits, stored before they are added; none for one split.
+// Of the sums of all splits, which are stored and then added; none for one split.
 int64_t partial_bytes(const SgemmProduct& product, const SgemmCut& cut);
 
-// Padding to whole tiles included.
+// With the padding to whole tiles.
 double executed_flops(const SgemmProduct& product, const SgemmCut& cut);
 
 }  // namespace convscope::im2col_gemm

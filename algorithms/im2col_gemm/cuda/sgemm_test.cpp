@@ -45,10 +45,10 @@ class Sgemm : public ::testing::TestWithParam<EmulatorOrder> {
     p.depth = s.depth;
     p.batch = s.batch;
     p.beta = beta;
-    const bool a_turned = a_op == MatrixOp::transpose, b_turned = b_op == MatrixOp::transpose;
-    const int64_t a_rows = a_turned ? s.depth : s.rows, b_rows = b_turned ? s.columns : s.depth;
-    p.a = {nullptr, (a_turned ? s.rows : s.depth) + s.spare, 0, a_op};
-    p.b = {nullptr, (b_turned ? s.depth : s.columns) + s.spare, 0, b_op};
+    const bool a_transposed = a_op == MatrixOp::transpose, b_transposed = b_op == MatrixOp::transpose;
+    const int64_t a_rows = a_transposed ? s.depth : s.rows, b_rows = b_transposed ? s.columns : s.depth;
+    p.a = {nullptr, (a_transposed ? s.rows : s.depth) + s.spare, 0, a_op};
+    p.b = {nullptr, (b_transposed ? s.depth : s.columns) + s.spare, 0, b_op};
     p.c = {nullptr, s.columns + s.spare, 0};
     p.a.batch_stride = a_rows * p.a.stride;
     p.b.batch_stride = b_rows * p.b.stride;
@@ -73,9 +73,9 @@ class Sgemm : public ::testing::TestWithParam<EmulatorOrder> {
           float sum = column < s.columns ? beta * c[at] : c[at];
           for (int64_t k = 0; column < s.columns && k < s.depth; ++k)
             sum += a[static_cast<size_t>(i * p.a.batch_stride +
-                                         (a_turned ? k * p.a.stride + row : row * p.a.stride + k))] *
+                                         (a_transposed ? k * p.a.stride + row : row * p.a.stride + k))] *
                    b[static_cast<size_t>(i * p.b.batch_stride +
-                                         (b_turned ? column * p.b.stride + k : k * p.b.stride + column))];
+                                         (b_transposed ? column * p.b.stride + k : k * p.b.stride + column))];
           ASSERT_EQ(result[at], sum) << "matrix " << i << ", " << row << ", " << column;
         }
   }

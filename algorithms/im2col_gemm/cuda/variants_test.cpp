@@ -1,8 +1,6 @@
 // im2col_gemm.cuda and im2col_gemm.cublas.cuda on the emulator, in the three orders of threads, against the
 // f64 reference: odd shapes in all passes and layouts, both ways to take images together, chunks, and what is
 // refused and counted. The SGEMM alone is in sgemm_test.cpp.
-#include "algorithms/im2col_gemm/cuda/variants.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <span>
 
 #include "algorithms/im2col_gemm/cuda/device_chunks.hpp"
+#include "algorithms/im2col_gemm/im2col_gemm.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
@@ -20,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kRows[] = {"im2col_gemm.cuda", "im2col_gemm.cublas.cuda"};
+constexpr const char* kVariants[] = {"im2col_gemm.cuda", "im2col_gemm.cublas.cuda"};
 
 // Small, each odd in its own way.
 constexpr const char* kShapes[] = {
@@ -73,12 +72,12 @@ class Im2colGemmCuda : public ::testing::TestWithParam<EmulatorOrder> {
   }
 
   void expect_right(const char* id, const ConvProblem& problem, int64_t cap = INT64_MAX) {
-    const Algorithm& row = *registry_.find(id);
-    ASSERT_TRUE(row.supports(problem, device_.info())) << to_line(problem);
+    const Algorithm& variant = *registry_.find(id);
+    ASSERT_TRUE(variant.supports(problem, device_.info())) << to_line(problem);
     PlanOptions options;
     options.workspace_cap = cap;
-    const auto plan = row.plan(problem, device_, options);
-    const Verdict verdict = Verification(problem, {}).check(row, *plan, device_, *queue_);
+    const auto plan = variant.plan(problem, device_, options);
+    const Verdict verdict = Verification(problem, {}).check(variant, *plan, device_, *queue_);
     EXPECT_TRUE(verdict.passed()) << id << ", " << to_line(problem) << ", " << plan->implementation() << ": "
                                   << verdict.note;
   }
@@ -89,12 +88,12 @@ class Im2colGemmCuda : public ::testing::TestWithParam<EmulatorOrder> {
 };
 
 TEST_P(Im2colGemmCuda, IsRightOnOddShapes) {
-  for (const char* id : kRows)
+  for (const char* id : kVariants)
     for (const ConvProblem& problem : share(problems(kShapes))) expect_right(id, problem);
 }
 
 TEST_P(Im2colGemmCuda, IsRightInChunksOfOneRowWithoutAnyWorkspaceForSplits) {
-  for (const char* id : kRows)
+  for (const char* id : kVariants)
     for (const ConvProblem& problem : share(problems(std::span(kShapes).subspan(9, 7))))
       expect_right(id, problem, 0);
 }
@@ -114,17 +113,21 @@ TEST_P(Im2colGemmCuda, IsRightInChunksOfSomeImagesOrRows) {
 
 INSTANTIATE_TEST_SUITE_P(Orders, Im2colGemmCuda, ::testing::ValuesIn(kEveryOrder), order_name);
 
-class Im2colGemmCudaRows : public ::testing::Test {
+class Im2colGemmCudaVariants : public ::testing::Test {
  protected:
-  Im2colGemmCudaRows() { add_im2col_gemm_cuda(registry_); }
-  const Algorithm& row(const char* id) const { return *registry_.find(id); }
+  Im2colGemmCudaVariants() { add_im2col_gemm_cuda(registry_); }
+  const Algorithm& variant(const char* id) const { return *registry_.find(id); }
   Support supports(const char* id, const ConvProblem& problem) const {
-    return row(id).supports(problem, EmulatorDevice().info());
+    return variant(id).supports(problem, EmulatorDevice().info());
+  }
+  OperationCount counted(const char* id, const ConvProblem& problem) const {
+    EmulatorDevice device;
+    return variant(id).plan(problem, device, {})->operations().value();
   }
   Registry registry_;
 };
 
-std::vector<std::byte> result_of(const Algorithm& row, const ConvProblem& p, int64_t cap) {
+std::vector<std::byte> result_of(const Algorithm& variant, const ConvProblem& p, int64_t cap) {
   EmulatorDevice device;
   std::vector<Buffer> tensors;
   for (const Role role : kRoles) {
@@ -134,7 +137,7 @@ std::vector<std::byte> result_of(const Algorithm& row, const ConvProblem& p, int
   }
   PlanOptions options;
   options.workspace_cap = cap;
-  const auto plan = row.plan(p, device, options);
+  const auto plan = variant.plan(p, device, options);
   Buffer workspace(device, static_cast<size_t>(plan->workspace_bytes()));
   workspace.fill_with_nan();
   plan->run({tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()},
@@ -145,20 +148,20 @@ std::vector<std::byte> result_of(const Algorithm& row, const ConvProblem& p, int
   return bytes;
 }
 
-TEST_F(Im2colGemmCudaRows, GiveTheSameBitsInMoreChunksForward) {
-  for (const char* id : kRows)
+TEST_F(Im2colGemmCudaVariants, GiveTheSameBitsInMoreChunksForward) {
+  for (const char* id : kVariants)
     for (const char* line :
          {"nchw n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1", "nhwc n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1"}) {
       const ConvProblem p = parse_problem(line);
       EXPECT_GT(cut_for_device(p, 40000).list.size(), cut_for_device(p, INT64_MAX).list.size());
-      EXPECT_EQ(result_of(row(id), p, 40000), result_of(row(id), p, INT64_MAX)) << id << " " << line;
+      EXPECT_EQ(result_of(variant(id), p, 40000), result_of(variant(id), p, INT64_MAX)) << id << " " << line;
     }
 }
 
-TEST_F(Im2colGemmCudaRows, StayUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
+TEST_F(Im2colGemmCudaVariants, StayUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
   EmulatorDevice device;
   ConvProblem p = parse_problem("n=64 c=128 hw=56x56 k=256 rs=3x3 pad=1x1");
-  for (const char* id : kRows)
+  for (const char* id : kVariants)
     for (const Layout layout : {Layout::nchw, Layout::nhwc})
       for (const Pass pass : kPasses)
         for (const int64_t cap : {1 << 19, 1 << 22, 1 << 25}) {
@@ -166,25 +169,25 @@ TEST_F(Im2colGemmCudaRows, StayUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
           p.pass = pass;
           PlanOptions options;
           options.workspace_cap = cap;
-          EXPECT_LE(row(id).plan(p, device, options)->workspace_bytes(), cap) << id << " " << to_line(p);
+          EXPECT_LE(variant(id).plan(p, device, options)->workspace_bytes(), cap) << id << " " << to_line(p);
         }
 }
 
-TEST_F(Im2colGemmCudaRows, NeedNoColumnsForPointwiseConvolutions) {
+TEST_F(Im2colGemmCudaVariants, NeedNoColumnsForPointwiseConvolutions) {
   EmulatorDevice device;
   for (const char* line :
        {"forward nchw n=8 c=64 hw=56x56 k=256 rs=1x1", "backward_data nhwc n=8 c=64 hw=56x56 k=256 rs=1x1"}) {
     const ConvProblem p = parse_problem(line);
-    EXPECT_EQ(row(kRows[1]).plan(p, device, {})->workspace_bytes(), 0);
-    EXPECT_EQ(row(kRows[1]).operations(p)->bytes, static_cast<double>(p.total_bytes()));
+    EXPECT_EQ(variant(kVariants[1]).plan(p, device, {})->workspace_bytes(), 0);
+    EXPECT_EQ(counted(kVariants[1], p).bytes, static_cast<double>(p.total_bytes()));
   }
 }
 
-TEST_F(Im2colGemmCudaRows, CountWhatTheyExecuteAndMove) {
+TEST_F(Im2colGemmCudaVariants, CountWhatTheyExecuteAndMove) {
   // 169 pixels of 64 images are one matrix a chunk: 10816 columns in 2 or more chunks of whole images.
   const ConvProblem p = parse_problem("forward nchw n=64 c=96 hw=13x13 k=100 rs=3x3 pad=1x1");
   const double pixels = 64 * 169, columns = 96 * 9;
-  const OperationCount own = *row(kRows[0]).operations(p), library = *row(kRows[1]).operations(p);
+  const OperationCount own = counted(kVariants[0], p), library = counted(kVariants[1], p);
   EXPECT_EQ(library.product_flops, p.nominal_flops());
   // Columns and the copied output are written and read once more.
   EXPECT_EQ(library.bytes, static_cast<double>(p.total_bytes()) + 8 * pixels * (columns + 100));
@@ -194,20 +197,20 @@ TEST_F(Im2colGemmCudaRows, CountWhatTheyExecuteAndMove) {
   EXPECT_GE(own.bytes, library.bytes);
 }
 
-TEST_F(Im2colGemmCudaRows, CountTheImagesGradientsThatAreAddedAtTheEnd) {
+TEST_F(Im2colGemmCudaVariants, CountTheImagesGradientsThatAreAddedAtTheEnd) {
   const ConvProblem p = parse_problem("backward_filter nchw n=4 c=8 hw=16x16 k=8 rs=1x1");
   const double sums = 4 * 64;  // written once, read once
-  EXPECT_EQ(row(kRows[1]).operations(p)->bytes, static_cast<double>(p.total_bytes()) + 8 * sums);
+  EXPECT_EQ(counted(kVariants[1], p).bytes, static_cast<double>(p.total_bytes()) + 8 * sums);
 }
 
-TEST_F(Im2colGemmCudaRows, TellTheirProviders) {
-  EXPECT_EQ(row(kRows[0]).info().provider, "convscope");
-  EXPECT_EQ(row(kRows[1]).info().provider, "cublas");
-  for (const char* id : kRows) EXPECT_EQ(row(id).info().device, DeviceKind::cuda);
+TEST_F(Im2colGemmCudaVariants, TellTheirProviders) {
+  EXPECT_EQ(variant(kVariants[0]).info().provider, "convscope");
+  EXPECT_EQ(variant(kVariants[1]).info().provider, "cublas");
+  for (const char* id : kVariants) EXPECT_EQ(variant(id).info().device, DeviceKind::cuda);
 }
 
-TEST_F(Im2colGemmCudaRows, RefuseOtherMathAndChwnWithTheReason) {
-  for (const char* id : kRows) {
+TEST_F(Im2colGemmCudaVariants, RefuseOtherMathAndChwnWithTheReason) {
+  for (const char* id : kVariants) {
     EXPECT_EQ(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(),
               Reason::unsupported_math);
     EXPECT_EQ(supports(id, parse_problem("chwn n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(),
@@ -215,8 +218,8 @@ TEST_F(Im2colGemmCudaRows, RefuseOtherMathAndChwnWithTheReason) {
   }
 }
 
-TEST_F(Im2colGemmCudaRows, RefuseSizesThatTheirKernelsCannotCount) {
-  for (const char* id : kRows) {
+TEST_F(Im2colGemmCudaVariants, RefuseSizesThatTheirKernelsCannotCount) {
+  for (const char* id : kVariants) {
     EXPECT_THAT(supports(id, parse_problem("n=1 c=65536 hw=3x3 k=1 rs=1x1")).why(), HasSubstr("65536"));
     EXPECT_THAT(supports(id, parse_problem("n=1 c=40000 hw=1x60000 k=1 rs=3x3 pad=1x1")).why(),
                 HasSubstr("2400000000"));
@@ -224,8 +227,8 @@ TEST_F(Im2colGemmCudaRows, RefuseSizesThatTheirKernelsCannotCount) {
               Reason::unsupported_size);
   }
   const ConvProblem wide = parse_problem("n=1 c=1 hw=5000x5000 k=1 rs=3x3 pad=1x1");
-  EXPECT_THAT(supports(kRows[0], wide).why(), HasSubstr("25000004"));
-  EXPECT_TRUE(supports(kRows[1], wide));
+  EXPECT_THAT(supports(kVariants[0], wide).why(), HasSubstr("25000004"));
+  EXPECT_TRUE(supports(kVariants[1], wide));
 }
 
 TEST(DeviceChunks, StayInTheCacheOfAGpu) {

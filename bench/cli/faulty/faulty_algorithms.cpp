@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/device/device_error.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 
 namespace convscope {
 namespace {
@@ -35,6 +35,9 @@ class FaultyPlan final : public Plan {
   FaultyPlan(const ConvProblem& problem, Fault fault, int from_run)
       : problem_(problem), fault_(std::move(fault)), from_run_(from_run) {}
 
+  std::optional<OperationCount> operations() const override {
+    return OperationCount{problem_.nominal_flops(), 0, static_cast<double>(problem_.total_bytes())};
+  }
   void run(const ConvArgs& args, Queue&) override {
     const bool strikes = runs_++ >= from_run_;
     if (strikes) fault_.act();
@@ -74,9 +77,6 @@ class Faulty final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
     if (from_run_ < 0) fault_.in_plan ? fault_.in_plan(options) : fault_.act();
     return std::make_unique<FaultyPlan>(problem, fault_, from_run_ < 0 ? INT32_MAX : from_run_);
-  }
-  std::optional<OperationCount> operations(const ConvProblem& problem) const override {
-    return OperationCount{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
   }
 
  private:

@@ -1,5 +1,5 @@
 // Algorithms that misbehave, each in one way, for the tests of isolation: what they do to the process must
-// become a row. In the test program convscope_faulty only.
+// become a record. In the test program convscope_faulty only.
 #pragma once
 
 #include "bench/algorithm/registry.hpp"

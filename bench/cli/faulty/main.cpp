@@ -7,7 +7,7 @@
 #include <string>
 
 #include "algorithms/catalog.hpp"
-#include "bench/cli/convscope_main.hpp"
+#include "bench/cli/command_line.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/verify/reference_algorithm.hpp"

@@ -4,7 +4,7 @@ from convscope_report.commands_for.problem import NotExpressible, Problem
 
 ABOUT = (
     "benchdnn of oneDNN 3 (2.x says --cfg, not --dt). With layout `any` the library chooses its own, so "
-    "its time has no reorders: compare it with kernel_median_ms of onednn rows where they have one."
+    "its time has no reorders: compare it with kernel_median_ms of onednn records where they have one."
 )
 DIRECTIONS = {"forward": "FWD_D", "backward_data": "BWD_D", "backward_filter": "BWD_W"}
 MATH = {

@@ -1,13 +1,12 @@
 """The figures: one module each, with QUESTION and figures(results) -> list of Figure."""
 
-from convscope_report.figures import accuracy, layers, opcounts, roofline, scaling, speedup, workspace
+from importlib import import_module
+from types import ModuleType
 
-FIGURES = {
-    "layers": layers,
-    "speedup": speedup,
-    "roofline": roofline,
-    "accuracy": accuracy,
-    "workspace": workspace,
-    "scaling": scaling,
-    "opcounts": opcounts,
-}
+# Of the modules, in the order of `plot all`.
+NAMES = ("layers", "speedup", "roofline", "accuracy", "workspace", "scaling", "opcounts")
+
+
+def module_of(name: str) -> ModuleType:
+    """Return a figure's module. Loads matplotlib, which takes half a second, so only where it is drawn."""
+    return import_module(f"{__name__}.{name}")

@@ -10,6 +10,7 @@ from convscope_report.figures.style import (
     caption,
     looks,
     named,
+    scatter,
 )
 
 QUESTION = "What accuracy does speed cost? A point is a layer; time is against the layer's fastest."
@@ -18,7 +19,7 @@ QUESTION = "What accuracy does speed cost? A point is a layer; time is against t
 def figures(results) -> list:
     """Return a figure for each network and circumstances, a panel a pass."""
     made = []
-    right = results.right()
+    right = results.ranked()
     look = looks(right)
     for title, circumstances, rows in contexts(right):
         text = caption(circumstances, rows, results.runs)
@@ -45,27 +46,23 @@ def drawn(title, text, rows, look):
 
 def panel(axis, rows, look, handles) -> None:
     """Draw one pass: a point a row, and the gate above which no row can win."""
-    best = rows.groupby("layer")["full_median_ms"].min()
     for name in in_order(rows["algorithm"]):
         part = rows[rows["algorithm"] == name]
-        style = look[name]
-        slower = part["full_median_ms"].astype(float) / part["layer"].map(best).astype(float)
-        handles[name] = axis.scatter(
-            slower,
-            part["relative_l2"].astype(float),
-            s=32,
-            marker=style.marker,
-            facecolor=style.colour if style.filled else "none",
-            edgecolor=style.colour if not style.filled else "white",
-            linewidth=1.0 if not style.filled else 0.4,
-            zorder=3,
+        handles[name] = scatter(
+            axis,
+            part,
+            list(part["over_winner"].astype(float)),
+            list(part["relative_l2"].astype(float)),
+            look[name],
         )
     axis.set_xscale("log")
     axis.set_yscale("log")
     ticks = [1, 2, 4, 8, 16, 32]
     axis.set_xticks(ticks, [f"{tick}x" for tick in ticks])
     axis.set_xticks([], minor=True)
-    axis.set_xlim(0.9, max(2.2, 1.15 * float((rows["full_median_ms"] / rows["layer"].map(best)).max())))
+    axis.set_xlim(
+        min(0.9, 0.9 * float(rows["over_winner"].min())), max(2.2, 1.15 * float(rows["over_winner"].max()))
+    )
     for gate in sorted({float(value) for value in rows["gate"] if value is not None}):
         axis.axhline(gate, color=INK, linewidth=1, linestyle="--")
         axis.annotate(f"gate {gate:.0e}", (1, gate), xycoords=("axes fraction", "data"), ha="right",

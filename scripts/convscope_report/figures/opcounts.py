@@ -13,7 +13,7 @@ QUESTION = "How many operations does each algorithm really do? The black line is
 def figures(results) -> list:
     """Return a figure for each network, circumstances and pass."""
     made = []
-    right = results.right()
+    right = results.ranked()
     look = looks(right)
     for title, circumstances, rows in contexts(right):
         rows = rows[rows["flops_executed"].notna()]

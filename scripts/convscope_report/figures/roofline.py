@@ -3,17 +3,19 @@
 import numpy
 from matplotlib.ticker import LogLocator, NullLocator
 
-from convscope_report.contexts import contexts, fastest, passes_of
+from convscope_report.contexts import contexts, passes_of
 from convscope_report.figures.palette import LABELS
-from convscope_report.figures.style import INK, Figure, canvas, caption, looks, named
+from convscope_report.figures.style import INK, Figure, canvas, caption, looks, named, scatter
 
-QUESTION = "How far is each row from what the machine was measured to do? A ring marks each layer's fastest."
+QUESTION = (
+    "How far is each record from what the machine was measured to do? A ring marks each layer's fastest."
+)
 
 
 def figures(results) -> list:
     """Return a figure for each network and circumstances, a panel a pass."""
     made = []
-    right = results.right()
+    right = results.ranked()
     look = looks(right)
     for title, circumstances, rows in contexts(right):
         known = rows[rows["gflops_executed"].notna() & rows["arithmetic_intensity"].notna()]
@@ -78,18 +80,8 @@ def points(axis, rows, look, handles) -> None:
     """Draw the rows; the fastest of each layer has a ring."""
     for name in sorted(set(rows["algorithm"])):
         part = rows[rows["algorithm"] == name]
-        style = look[name]
-        handles[name] = axis.scatter(
-            part["arithmetic_intensity"].astype(float),
-            part["gflops_executed"].astype(float),
-            s=30,
-            marker=style.marker,
-            facecolor=style.colour if style.filled else "none",
-            edgecolor=style.colour if not style.filled else "white",
-            linewidth=1.0 if not style.filled else 0.4,
-            zorder=3,
-        )
-    for layer in dict.fromkeys(rows["layer"]):
-        best = fastest(rows[rows["layer"] == layer])
-        x, y = float(best["arithmetic_intensity"]), float(best["gflops_executed"])
-        axis.scatter(x, y, s=95, facecolor="none", edgecolor=INK, linewidth=0.9, zorder=4)
+        places = [list(part[column].astype(float)) for column in ("arithmetic_intensity", "gflops_executed")]
+        handles[name] = scatter(axis, part, *places, look[name])
+    winners = rows[rows["rank"] == 1]
+    places = [winners[column].astype(float) for column in ("arithmetic_intensity", "gflops_executed")]
+    axis.scatter(*places, s=95, facecolor="none", edgecolor=INK, linewidth=0.9, zorder=4)

@@ -1,6 +1,6 @@
 """Scaling: the network's time over threads and images a batch, for algorithms that can do all its layers."""
 
-from convscope_report.contexts import contexts, in_order, passes_of
+from convscope_report.contexts import best, by_place, contexts, counts_of, in_order, passes_of, sum_by_count
 from convscope_report.figures.palette import LABELS
 from convscope_report.figures.style import (
     INK,
@@ -9,6 +9,7 @@ from convscope_report.figures.style import (
     canvas,
     caption,
     looks,
+    mark_suspect,
     named,
 )
 
@@ -22,7 +23,7 @@ AXES = {
 def figures(results) -> list:
     """Return a figure for each network, circumstances and pass with several numbers of threads or batches."""
     made = []
-    right = results.right()
+    right = results.ranked()
     look = looks(right)
     for column, (words, question, kind) in AXES.items():
         for title, circumstances, rows in contexts(right, varying=(column,)):
@@ -39,19 +40,19 @@ def figures(results) -> list:
 
 
 def network_sums(rows, column) -> dict:
-    """Return ms of the layers by count, by (value, algorithm); algorithms that lack a layer are out.
+    """Return Cells of ms, the layers by count, by (value, algorithm); algorithms that lack a layer are out.
 
     The algorithm None is the best of each layer.
     """
     sums = {}
     for value, part in rows.groupby(column):
-        layers = in_order(part["layer"])
-        counts = part.drop_duplicates("layer").set_index("layer")["count"].astype(float)
-        for name, own in part.groupby("algorithm"):
-            if len(own) == len(layers):
-                sums[int(value), name] = float((own.set_index("layer")["full_median_ms"] * counts).sum())
-        best = part.groupby("layer")["full_median_ms"].min().astype(float)
-        sums[int(value), None] = float((best * counts).sum())
+        counts = counts_of(part)
+        found = by_place(part, "layer", "algorithm")
+        found |= {(layer, None): best(part[part["layer"] == layer]) for layer in counts}
+        for name in [*in_order(part["algorithm"]), None]:
+            total = sum_by_count(found, counts, name)
+            if total is not None:
+                sums[int(value), name] = total
     return sums
 
 
@@ -70,8 +71,12 @@ def drawn(title, question, text, sums, rows, look, words, kind):
         if name is not None and not look[name].filled:
             style["markerfacecolor"] = "white"
         label = name or "best of each layer"
-        axes[0].plot(*zip(*line, strict=True), label=label, **style)
-        right = [(value, rate(value, ms, line, kind)) for value, ms in line]
+        times = [(value, total.value) for value, total in line]
+        axes[0].plot(*zip(*times, strict=True), label=label, **style)
+        for value, total in line:
+            if total.suspect:
+                mark_suspect(axes[0], value, total.value)
+        right = [(value, rate(value, ms, times, kind)) for value, ms in times]
         axes[1].plot(*zip(*right, strict=True), **style)
     if kind == "speed-up":
         axes[1].plot(values, [value / values[0] for value in values], "--", color=INK, linewidth=0.8)

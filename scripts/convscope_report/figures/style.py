@@ -14,10 +14,11 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.figure import Figure as Drawing
 
-from convscope_report.contexts import in_order
+from convscope_report.contexts import in_order, is_suspect
 from convscope_report.figures.palette import COLOURS, HATCHES, MARKERS, OTHER_COLOUR, group
 
 INK = "#222222"
+SUSPECT = "t: throttled while measured; it ranks behind all others"
 FAINT = "#8a8a8a"
 FORMATS = ("png", "svg", "pdf")
 
@@ -106,14 +107,37 @@ def canvas(
 
 
 def caption(circumstances: str, rows, runs) -> str:
-    """Return the line below a figure: circumstances with the machine's name, whether virtual, the days."""
+    """Return what stands below a figure: circumstances, machine, whether virtual, days, what a t means."""
     words = [circumstances]
     if bool(rows["virtualised"].map(bool).any()):
         words.append("virtual machine")
     days = sorted({runs[index].started[:10] for index in set(rows["run"]) if runs[index].started})
     if days:
         words.append(", ".join(days))
-    return "; ".join(words)
+    suspects = any(is_suspect(row) for row in rows.to_dict("records"))
+    return "; ".join(words) + (f"\n{SUSPECT}" if suspects else "")
+
+
+def mark_suspect(axis, x, y) -> None:
+    """Put a t beside a mark whose time is suspect; caption() says what it means."""
+    axis.annotate("t", (x, y), fontsize=7, color=INK, xytext=(3, 3), textcoords="offset points", zorder=6)
+
+
+def scatter(axis, rows, x, y, style):
+    """Draw the rows of one algorithm at the values x and y, suspect ones marked; return the points."""
+    for place, row in enumerate(rows.to_dict("records")):
+        if is_suspect(row):
+            mark_suspect(axis, x[place], y[place])
+    return axis.scatter(
+        x,
+        y,
+        s=32,
+        marker=style.marker,
+        facecolor=style.colour if style.filled else "none",
+        edgecolor=style.colour if not style.filled else "white",
+        linewidth=1.0 if not style.filled else 0.4,
+        zorder=3,
+    )
 
 
 def named(*parts) -> str:

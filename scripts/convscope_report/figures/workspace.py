@@ -12,10 +12,11 @@ from convscope_report.figures.style import (
     caption,
     looks,
     named,
+    scatter,
 )
 
 QUESTION = (
-    "How much workspace is worth its bytes? On the line is what no other row beats in both time and memory."
+    "How much workspace is worth its bytes? On the line is what no other beats in both time and memory."
 )
 PANELS_A_ROW = 4
 MIB = 2**20
@@ -26,7 +27,7 @@ CUT = 5.0
 def figures(results) -> list:
     """Return a figure for each network, circumstances and pass; rows of several caps share it."""
     made = []
-    right = results.right()
+    right = results.ranked()
     look = looks(right)
     for title, circumstances, rows in contexts(right, varying=("workspace_cap_bytes",)):
         for name in passes_of(rows):
@@ -65,33 +66,21 @@ def drawn(title, text, rows, look):
 def panel(axis, rows, look, handles) -> None:
     """Draw one layer: points, and the front as steps."""
     rows = rows.assign(mib=rows["workspace_bytes"].astype(float) / MIB)
-    for row in rows.to_dict("records"):
-        style = look[row["algorithm"]]
-        handles[row["algorithm"]] = axis.scatter(
-            row["mib"],
-            row["full_median_ms"],
-            s=30,
-            marker=style.marker,
-            facecolor=style.colour if style.filled else "none",
-            edgecolor=style.colour if not style.filled else "white",
-            linewidth=1.0 if not style.filled else 0.4,
-            zorder=3,
-        )
-    line = front(rows)
-    axis.step([mib for mib, _ in line] + [float(rows["mib"].max())], [ms for _, ms in line] + [line[-1][1]],
-              where="post", color=INK, linewidth=0.9, zorder=2)  # fmt: skip
+    for name in in_order(rows["algorithm"]):
+        part = rows[rows["algorithm"] == name]
+        handles[name] = scatter(axis, part, list(part["mib"]), list(part["full_median_ms"]), look[name])
+    if line := front(rows):
+        steps = [*line, (float(rows["mib"].max()), line[-1][1])]
+        axis.step(*zip(*steps, strict=True), where="post", color=INK, linewidth=0.9, zorder=2)
     axis.set_xscale("symlog", linthresh=1)
     axis.set_xlim(-0.2, 1.5 * max(1.0, float(rows["mib"].max())))
     axis.set_xticks([tick for tick in (0, 1, 8, 64, 512, 4096) if tick <= 1.5 * max(1.0, rows["mib"].max())])
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
-    slowest, fastest = float(rows["full_median_ms"].max()), float(rows["full_median_ms"].min())
-    axis.set_ylim(0, 1.08 * min(slowest, CUT * fastest))
+    winner = float((rows["full_median_ms"] / rows["over_winner"]).min())  # of the cap that lets it be fastest
+    axis.set_ylim(0, 1.08 * min(float(rows["full_median_ms"].max()), CUT * winner))
 
 
 def front(rows) -> list:
     """Return (MiB, ms) of the rows that no other beats in both, by workspace."""
-    line: list = []
-    for row in rows.sort_values(["mib", "full_median_ms"]).to_dict("records"):
-        if not line or row["full_median_ms"] < line[-1][1]:
-            line.append((row["mib"], row["full_median_ms"]))
-    return line
+    line = rows[rows["on_front"].astype(bool)].sort_values("mib")
+    return list(zip(line["mib"], line["full_median_ms"], strict=True))

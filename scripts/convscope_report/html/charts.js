@@ -1,18 +1,17 @@
 // The charts: each takes the rows that the filters leave, a width in pixels, and what is known of algorithms (looks).
-// Each returns a Frame, or null where there is nothing to draw.
+// Each returns a Frame, or null where there is nothing to draw. Who wins, by how much, against which baseline and what is
+// on the front stands in the rows (rank, over_winner, speed_up, on_front): filters hide rows and change none of it.
 
 const PASS_SHORT = { forward: "F", backward_data: "BD", backward_filter: "BF" };
 const MIB = 2 ** 20;
 
-// Rows that may be ranked: measured and right, and of repeats only the middle one.
-const measured = (rows) => rows.filter((row) => row.ranked);
-
-// The fastest row, throttled ones behind all others.
-function fastest(rows) {
-  const calm = rows.filter((row) => !row.throttled);
-  return (calm.length ? calm : rows).reduce(
-    (best, row) => (best === null || row.full_median_ms < best.full_median_ms ? row : best), null);
-}
+// Rows that can win: measured and right, and of repeats the one that stands for all.
+const ranked = (rows) => rows.filter((row) => row.rank !== null);
+const isWinner = (row) => row.rank === 1;
+const isSuspect = (row) => row.standing === "throttled";
+const winnerTime = (row) => row.full_median_ms / row.over_winner;
+// Behind what stands for a suspect row.
+const SUSPECT = "t";
 
 // Rows by layer and pass, in their order; the name has the pass where there are several.
 function places(rows) {
@@ -43,7 +42,6 @@ function bars(rows, width, looks, { label, unit, value, top, extra }) {
   let x = frame.left + 0.6 * slot;
   for (const group of groups) {
     const start = x;
-    const best = fastest(group.rows);
     for (const row of inOrder(group.rows, looks)) {
       const look = looks.get(row.algorithm);
       const high = y(Math.min(value(row), top));
@@ -54,7 +52,7 @@ function bars(rows, width, looks, { label, unit, value, top, extra }) {
         const middle = x + 0.43 * slot;
         frame.text(middle, frame.top + 10, digits(value(row)), { "text-anchor": "middle", "font-size": 10 });
       }
-      if (extra) extra(frame, y, row, x, 0.86 * slot, best);
+      if (extra) extra(frame, y, row, x, 0.86 * slot);
       x += slot;
     }
     frame.text((start + x) / 2 - 0.07 * slot, frame.bottom + 16, group.name, { "text-anchor": "middle" });
@@ -66,24 +64,25 @@ function bars(rows, width, looks, { label, unit, value, top, extra }) {
 }
 
 function timeByLayer(rows, width, looks) {
-  const good = measured(rows);
+  const good = ranked(rows);
   if (!good.length) return null;
-  const slowestBest = Math.max(...places(good).map((group) => fastest(group.rows).full_median_ms));
-  const top = Math.min(5 * slowestBest, 1.1 * Math.max(...good.map((row) => row.full_median_ms)));
-  const interval = (frame, y, row, x, wide, best) => {
+  const top = Math.min(5 * Math.max(...good.map(winnerTime)), 1.1 * Math.max(...good.map((row) => row.full_median_ms)));
+  const interval = (frame, y, row, x, wide) => {
     const middle = x + wide / 2;
     if (row.full_ci_low_ms !== null && row.full_median_ms <= top) {
       frame.line([[middle, y(row.full_ci_low_ms)], [middle, y(Math.min(row.full_ci_high_ms, top))]],
         { "stroke-width": 1.2, "pointer-events": "none" });
     }
-    if (row === best) frame.text(middle, frame.bottom - 3, "★", { "text-anchor": "middle", "pointer-events": "none" });
+    if (isWinner(row)) frame.text(middle, frame.bottom - 3, "★", { "text-anchor": "middle", "pointer-events": "none" });
+    if (isSuspect(row)) frame.text(middle, y(Math.min(row.full_ci_high_ms ?? row.full_median_ms, top)) - 3, SUSPECT,
+      { class: "suspect-mark", "text-anchor": "middle", "pointer-events": "none" });
   };
   return bars(good, width, looks, { label: "Time by layer and algorithm", unit: "median time (ms)",
     value: (row) => row.full_median_ms, top, extra: interval });
 }
 
 function operations(rows, width, looks) {
-  const good = measured(rows).filter((row) => row.flops_executed !== null);
+  const good = ranked(rows).filter((row) => row.flops_executed !== null);
   if (!good.length) return null;
   const top = 1.08 * Math.max(...good.map((row) => Math.max(row.flops_executed, row.flops_nominal))) / 1e9;
   const nominal = (frame, y, row, x, wide) => frame.line(
@@ -103,35 +102,34 @@ function speedColour(factor) {
 }
 
 function speedUp(rows, width, looks) {
-  const good = measured(rows);
+  const good = ranked(rows);
   const groups = places(good);
   if (!groups.length) return null;
+  const hasBaseline = good.some((row) => row.speed_up !== null);
+  const factorOf = (row) => (hasBaseline ? row.speed_up : 1 / row.over_winner);
   const names = [...new Set(inOrder(good, looks).map((row) => row.algorithm))];
   const cell = Math.max(46, Math.min(110, (width - 190) / groups.length));
   const frame = new Frame(Math.max(width, 190 + cell * groups.length), 46 + 22 * names.length,
-    "Speed-up over the fastest row of a library by layer and algorithm", { left: 176, top: 4, bottom: 40 });
+    "Speed-up over the fastest record of a library by layer and algorithm", { left: 176, top: 4, bottom: 40 });
   groups.forEach((group, column) => {
-    const library = group.rows.filter((row) => looks.get(row.algorithm).library);
-    const reference = fastest(library.length ? library : group.rows);
-    const best = fastest(group.rows);
     const x = frame.left + column * cell;
     names.forEach((name, line) => {
       const row = group.rows.find((one) => one.algorithm === name);
       const y = frame.top + 22 * line;
-      if (!row) {
+      const factor = row ? factorOf(row) : null;
+      if (factor === null) {
         frame.svg.append(element("rect", { x, y, width: cell - 2, height: 20, fill: "var(--empty)" }));
         return;
       }
-      const factor = reference.full_median_ms / row.full_median_ms;
       const colour = speedColour(factor);
       frame.mark(element("rect", { x, y, width: cell - 2, height: 20, fill: colour.fill }), row);
-      frame.text(x + cell / 2 - 1, y + 14, `${factor.toFixed(2)}x`, { "text-anchor": "middle", "pointer-events": "none",
-        style: `fill:${colour.ink}`, "font-weight": row === best ? 700 : 400 });
+      frame.text(x + cell / 2 - 1, y + 14, `${factor.toFixed(2)}x${isSuspect(row) ? SUSPECT : ""}`, { "text-anchor": "middle", "pointer-events": "none",
+        style: `fill:${colour.ink}`, "font-weight": isWinner(row) ? 700 : 400 });
     });
     frame.text(x + cell / 2, frame.bottom + 14, group.name, { "text-anchor": "middle" });
   });
   names.forEach((name, line) => frame.text(frame.left - 6, frame.top + 22 * line + 14, name, { "text-anchor": "end" }));
-  frame.xLabel("layer; time of the fastest library row over this row's");
+  frame.xLabel("layer; time of the fastest library record over this one's");
   return frame;
 }
 
@@ -140,11 +138,16 @@ function scatter(frame, rows, x, y, xValue, yValue, looks) {
   for (const row of rows) {
     const look = looks.get(row.algorithm);
     frame.mark(shape(look.marker, x(xValue(row)), y(yValue(row)), look.colour, !look.library), row);
+    if (isSuspect(row)) frame.text(x(xValue(row)) + 7, y(yValue(row)) - 4, SUSPECT, { class: "suspect-mark" });
   }
 }
 
+// An axis of over_winner: suspect rows rank behind the winner, and may lie before it.
+const slownessRange = (rows) => [0.92 * Math.min(1, ...rows.map((row) => row.over_winner)),
+  Math.max(2.2, 1.1 * Math.max(...rows.map((row) => row.over_winner)))];
+
 function roofline(rows, width, looks) {
-  const good = measured(rows).filter((row) => row.gflops_executed !== null && row.ceiling_gflops !== null
+  const good = ranked(rows).filter((row) => row.gflops_executed !== null && row.ceiling_gflops !== null
     && row.arithmetic_intensity !== null);
   if (!good.length) return null;
   const { ceiling_gflops: rate, ceiling_cache_gbs: cache } = good[0];
@@ -152,16 +155,16 @@ function roofline(rows, width, looks) {
   const intensity = good.map((row) => row.arithmetic_intensity);
   const low = Math.min(0.6 * Math.min(...intensity), (0.5 * rate) / memory);
   const high = 1.6 * Math.max(...intensity);
-  const least = Math.min(0.6 * Math.min(...good.map((row) => row.gflops_executed)), low * memory);
+  const lowest = Math.min(0.6 * Math.min(...good.map((row) => row.gflops_executed)), low * memory);
   const frame = new Frame(width, 340, "Roofline");
   const x = logarithmic(low, high, frame.left, frame.right);
-  const y = logarithmic(least, 2 * rate, frame.bottom, frame.top);
+  const y = logarithmic(lowest, 2 * rate, frame.bottom, frame.top);
   frame.xAxis(x, "executed operations per tensor byte (flop/byte)");
   frame.yAxis(y, "executed arithmetic (GFLOP/s)");
   for (const [speed, dash, name] of [[memory, "", "memory"], [cache, "3 3", "cache"]]) {
     if (!speed) continue;
     const knee = Math.min(Math.max(rate / speed, low), high);
-    const start = Math.max(low, least / speed);
+    const start = Math.max(low, lowest / speed);
     frame.line([[x(start), y(Math.min(rate, speed * start))], [x(knee), y(Math.min(rate, speed * knee))], [x(high), y(rate)]],
       { "stroke-dasharray": dash, "stroke-width": 1.4 });
     if (speed * start < rate) {
@@ -174,22 +177,11 @@ function roofline(rows, width, looks) {
   return frame;
 }
 
-// Each row's time over that of the fastest row of its place.
-function slowness(rows) {
-  const result = new Map();
-  for (const group of places(rows)) {
-    const best = fastest(group.rows).full_median_ms;
-    for (const row of group.rows) result.set(row, row.full_median_ms / best);
-  }
-  return result;
-}
-
 function timeAndError(rows, width, looks) {
-  const good = measured(rows).filter((row) => row.relative_l2 > 0);
+  const good = ranked(rows).filter((row) => row.relative_l2 > 0);
   if (!good.length) return null;
-  const slower = slowness(good);
   const frame = new Frame(width, 340, "Time and error");
-  const x = logarithmic(0.92, Math.max(2.2, 1.1 * Math.max(...slower.values())), frame.left, frame.right);
+  const x = logarithmic(...slownessRange(good), frame.left, frame.right);
   const errors = good.map((row) => row.relative_l2);
   const gates = [...new Set(good.map((row) => row.gate).filter((gate) => gate !== null))];
   const y = logarithmic(0.5 * Math.min(...errors), 2 * Math.max(...errors, ...gates), frame.bottom, frame.top);
@@ -199,14 +191,13 @@ function timeAndError(rows, width, looks) {
     frame.line([[frame.left, y(gate)], [frame.right, y(gate)]], { "stroke-dasharray": "5 4" });
     frame.text(frame.right, y(gate) + 14, `gate ${gate.toExponential(0)}`, { "text-anchor": "end", class: "faint-text" });
   }
-  scatter(frame, good, x, y, (row) => slower.get(row), (row) => row.relative_l2, looks);
+  scatter(frame, good, x, y, (row) => row.over_winner, (row) => row.relative_l2, looks);
   return frame;
 }
 
 function timeAndWorkspace(rows, width, looks) {
-  const good = measured(rows).filter((row) => row.workspace_bytes !== null);
+  const good = ranked(rows).filter((row) => row.workspace_bytes !== null);
   if (!good.length) return null;
-  const slower = slowness(good);
   const frame = new Frame(width, 340, "Time and workspace");
   // Below 1 MiB the axis is linear, so that 0 has a place.
   const bent = (bytes) => (bytes < MIB ? bytes / MIB : 1 + Math.log2(bytes / MIB));
@@ -214,28 +205,23 @@ function timeAndWorkspace(rows, width, looks) {
   const line = linear(-0.3, most + 0.5, frame.left, frame.right);
   const x = (bytes) => line(bent(bytes));
   x.ticks = [0, 1, 4, 16, 64, 256, 1024, 4096].map((mib) => mib * MIB).filter((bytes) => bent(bytes) <= most + 0.5);
-  const y = logarithmic(0.92, Math.max(2.2, 1.1 * Math.max(...slower.values())), frame.bottom, frame.top);
+  const y = logarithmic(...slownessRange(good), frame.bottom, frame.top);
   frame.xAxis(x, "workspace (MiB)", (bytes) => String(bytes / MIB));
   frame.yAxis(y, "time over the layer's fastest");
   if (places(good).length === 1) {
-    const front = [];
-    for (const row of [...good].sort((a, b) => a.workspace_bytes - b.workspace_bytes || a.full_median_ms - b.full_median_ms)) {
-      const last = front.at(-1);
-      if (last && slower.get(row) >= slower.get(last)) continue;
-      front.push(row);
-    }
+    const front = good.filter((row) => row.on_front).sort((a, b) => a.workspace_bytes - b.workspace_bytes);
     const steps = front.flatMap((row, index) => [
-      ...(index ? [[x(row.workspace_bytes), y(slower.get(front[index - 1]))]] : []),
-      [x(row.workspace_bytes), y(slower.get(row))]]);
-    frame.line([...steps, [frame.right, steps.at(-1)[1]]], { "stroke-width": 1.2 });
+      ...(index ? [[x(row.workspace_bytes), y(front[index - 1].over_winner)]] : []),
+      [x(row.workspace_bytes), y(row.over_winner)]]);
+    if (steps.length) frame.line([...steps, [frame.right, steps.at(-1)[1]]], { "stroke-width": 1.2 });
   }
-  scatter(frame, good, x, y, (row) => row.workspace_bytes, (row) => slower.get(row), looks);
+  scatter(frame, good, x, y, (row) => row.workspace_bytes, (row) => row.over_winner, looks);
   return frame;
 }
 
 // Time of the network over threads or batch, for algorithms that can do every layer.
 function scaling(rows, width, looks, column, label) {
-  const good = measured(rows);
+  const good = ranked(rows);
   const values = [...new Set(good.map((row) => row[column]))].sort((a, b) => a - b);
   if (values.length < 2) return null;
   const needed = new Set(good.map((row) => `${row.layer} ${row.pass}`)).size;
@@ -246,7 +232,7 @@ function scaling(rows, width, looks, column, label) {
       const sum = own.reduce((total, row) => total + row.count * row.full_median_ms, 0);
       if (own.length !== needed) continue;
       if (!lines.has(name)) lines.set(name, []);
-      lines.get(name).push({ value, sum, row: own[0] });
+      lines.get(name).push({ value, sum, row: own[0], suspect: own.some(isSuspect) });
     }
   }
   if (!lines.size) return null;
@@ -263,6 +249,7 @@ function scaling(rows, width, looks, column, label) {
     for (const point of line) {
       const row = { ...point.row, sum_ms: point.sum };
       frame.mark(shape(look.marker, x(point.value), y(point.sum), look.colour, !look.library), row);
+      if (point.suspect) frame.text(x(point.value) + 7, y(point.sum) - 4, SUSPECT, { class: "suspect-mark" });
     }
   }
   return frame;
@@ -270,10 +257,10 @@ function scaling(rows, width, looks, column, label) {
 
 // Title, question, width, how to draw; `free` is the filter that the chart does not obey.
 const CHARTS = [
-  { title: "Time by layer", question: "Bars are medians with their 95% intervals; a star marks the layer's fastest, bars cut at the top have their time written.", wide: true, draw: timeByLayer },
-  { title: "Speed-up", question: "Over the fastest row of a library, or over the fastest row where no library was measured.", wide: true, draw: speedUp },
+  { title: "Time by layer", question: "Bars are medians with their 95% intervals; a star marks the layer's winner, bars cut at the top have their time written.", wide: true, draw: timeByLayer },
+  { title: "Speed-up", question: "Over the best record of a library, or over the winner where no library was measured; the winner is bold.", wide: true, draw: speedUp },
   { title: "Operations", question: "What each algorithm executes; the line is the direct method's count.", wide: true, draw: operations },
-  { title: "Roofline", question: "How far is each row from what this machine was measured to do?", draw: roofline },
+  { title: "Roofline", question: "How far is each record from what this machine was measured to do?", draw: roofline },
   { title: "Time and error", question: "What accuracy does speed cost?", draw: timeAndError },
   { title: "Time and workspace", question: "How much workspace is worth its bytes? Choose a layer to see its Pareto front.", draw: timeAndWorkspace },
   { title: "Threads", question: "How much faster do more threads make the network?", free: "threads",

@@ -40,7 +40,7 @@ def page(results, options, title: str) -> str:
         script=Markup("\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)),
         data=embedded(
             {
-                **data.packed(results.rows.assign(ranked=results.rows.index.isin(results.right().index))),
+                **data.packed(results.rows),
                 "colours": COLOURS,
                 "other": OTHER_COLOUR,
                 "hatches": len(HATCHES),
@@ -52,7 +52,7 @@ def page(results, options, title: str) -> str:
     if size > LARGEST:
         raise ReportError(
             f"the report would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:.0f}; "
-            "cut the rows by --where, as in --where pass=forward, or name fewer results"
+            "cut the records by --where, as in --where pass=forward, or name fewer results"
         )
     return document
 
@@ -78,6 +78,12 @@ def all_tables(results, options):
     return made, missing
 
 
+def classes(value) -> str:
+    """Return the style classes of a cell's marks."""
+    names = {"*": "best", "~": "tied", "^": "suspect"}
+    return " ".join(names[sign] for sign in mark(value))
+
+
 def as_cells(table) -> dict:
     """Return a table as text, each cell with its alignment and mark."""
     return {
@@ -91,10 +97,10 @@ def as_cells(table) -> dict:
         "columns": [(column.heading, column.right) for column in table.columns],
         "rows": [
             [
-                (cell_text(value, column), column.right, {"*": "best", "~": "tied"}.get(mark(value), ""))
+                (cell_text(value, column), column.right, classes(value))
                 for value, column in zip(row, table.columns, strict=True)
             ]
             for row in table.rows
         ],
-        "notes": notes(table, "bold:", "italic:"),
+        "notes": notes(table, "bold:", "italic:", "raised t:"),
     }

@@ -23,7 +23,8 @@ function tipText(row) {
   if (row.percent_of_ceiling !== null) lines.push(`${digits(row.percent_of_ceiling)}% of the ceiling (${row.bound})`);
   if (row.workspace_bytes !== null) lines.push(`workspace ${bytesText(row.workspace_bytes)}`);
   if (row.relative_l2 !== null) lines.push(`error ${row.relative_l2.toExponential(1)}`);
-  if (row.throttled) lines.push("throttled: suspect");
+  if (row.rank !== null) lines.push(`rank ${row.rank}${row.in_doubt ? ", not shown to be slower than the first" : ""}`);
+  if (row.standing !== "good") lines.push(row.rank === null ? `${row.standing}: cannot win` : `${row.standing}: suspect`);
   return lines.join("\n");
 }
 
@@ -52,7 +53,7 @@ function openRecord(row) {
   const fields = document.getElementById("fields");
   fields.replaceChildren();
   for (const [name, value] of Object.entries(row)) {
-    if (value === null || ["rerun", "run", "ranked"].includes(name)) continue;
+    if (value === null || ["rerun", "run"].includes(name)) continue;
     const line = fields.insertRow();
     const head = document.createElement("th");
     head.scope = "row";

@@ -154,16 +154,21 @@ function drawCharts() {
   }
 }
 
+// Why a row has no rank, or ranks behind; of good ones how their sampling ended.
+const outcomeText = (row) => (row.outcome !== "measured" ? (row.reason ?? row.outcome)
+  : row.standing === "good" ? row.stop_reason : row.standing);
+
 const LIST = [
   { head: "layer", value: (row) => row.layer },
   { head: "pass", value: (row) => PASS_NAMES[row.pass] },
   { head: "median (ms)", number: (row) => row.full_median_ms },
   { head: "95% interval (ms)", value: interval },
+  { head: "rank", number: (row) => row.rank, text: (rank, row) => `${rank === 1 ? "★ " : row.in_doubt ? "~ " : ""}${rank}` },
   { head: "nominal GFLOP/s", number: (row) => row.gflops_nominal },
   { head: "% of ceiling", number: (row) => row.percent_of_ceiling },
   { head: "workspace", number: (row) => row.workspace_bytes, text: bytesText },
   { head: "error", number: (row) => row.relative_l2, text: (value) => value.toExponential(1) },
-  { head: "outcome", value: (row) => (row.outcome === "measured" ? row.stop_reason : (row.reason ?? row.outcome)) },
+  { head: "outcome", value: outcomeText },
 ];
 const LONGEST = 500;
 let sortedBy = { index: -1, down: false };
@@ -220,7 +225,7 @@ function listLine(row) {
     if (column.number) {
       const value = column.number(row);
       cell.className = "right";
-      cell.textContent = value === null ? "-" : (column.text ?? digits)(value);
+      cell.textContent = value === null ? "-" : (column.text ?? digits)(value, row);
     } else cell.textContent = column.value(row) ?? "";
   }
   const copy = document.createElement("button");
@@ -253,7 +258,7 @@ function draw() {
   const rows = allRows.filter((row) => matches(row));
   const good = rows.filter((row) => row.outcome === "measured").length;
   const more = rows.length > LONGEST ? `; the list has the first ${LONGEST}` : "";
-  document.getElementById("shown").textContent = `${rows.length} rows, ${good} of them measured${more}`;
+  document.getElementById("shown").textContent = `${rows.length} records, ${good} of them measured${more}`;
   drawLegend(rows);
   drawCharts();
   drawList(rows);

@@ -20,11 +20,11 @@ def warnings(results) -> list:
     wrong = rows[rows["outcome"].isin(["wrong", "crashed", "failed", "timeout"])]
     for outcome, part in wrong.groupby("outcome", sort=False):
         names = ", ".join(in_order(part["algorithm"]))
-        said.append(f"{len(part)} rows ended as {outcome}: {names}. They are in no ranking.")
+        said.append(f"{len(part)} records ended as {outcome}: {names}. They are in no ranking.")
     throttled = measured[measured["throttled"].map(bool)]
     if len(throttled):
         said.append(
-            f"{len(throttled)} of {len(measured)} rows were measured on a device slower than it can be "
+            f"{len(throttled)} of {len(measured)} records were measured on a device slower than it can be "
             "(a throttled clock, or badly placed threads); they rank last."
         )
     if rows["virtualised"].map(bool).any():
@@ -40,15 +40,15 @@ def noise(measured) -> list:
     loose = measured[measured["stop_reason"].isin(["time_limit", "max_samples", "noise_plateau"])]
     if len(loose) > WIDE_SHARE * max(len(measured), 1):
         said.append(
-            f"{len(loose)} of {len(measured)} rows stopped before their 95% interval was as narrow as asked "
-            "for: look at the intervals before believing a small difference."
+            f"{len(loose)} of {len(measured)} records stopped before their 95% interval was as narrow as "
+            "asked for: look at the intervals before believing a small difference."
         )
     ratios = measured["aa_ratio"].dropna().astype(float)
     if len(ratios):
         floor = (ratios - 1).abs().quantile(0.95)
         said.append(
-            f"Noise floor (--aa): for 95% of {len(ratios)} rows, the same candidate measured twice differs "
-            f"by at most {100 * floor:.1f}%."
+            f"Noise floor (--aa): for 95% of {len(ratios)} records, the same candidate measured twice "
+            f"differs by at most {100 * floor:.1f}%."
         )
     return said
 
@@ -61,7 +61,7 @@ def load(rows) -> list:
     if not len(busy):
         return []
     return [
-        f"{len(busy)} rows began with a load average above their threads (up to {busy.max():.1f}): "
+        f"{len(busy)} records began with a load average above their threads (up to {busy.max():.1f}): "
         "other programs may have taken part of the machine."
     ]
 
@@ -69,7 +69,7 @@ def load(rows) -> list:
 def versions(runs) -> list:
     """Return which runs were not finished, and by which differences runs should not be put side by side."""
     said = [
-        f"{run.folder.name}: the run was interrupted; rows are missing."
+        f"{run.folder.name}: the run was interrupted; records are missing."
         for run in runs
         if run.environment.get("complete") is False
     ]

@@ -1,13 +1,13 @@
 """Error and time side by side."""
 
-from convscope_report.contexts import fastest, in_order, overlaps, right_contexts
-from convscope_report.table import Cell, Column, Table
+from convscope_report.contexts import in_order, right_contexts, time_cell
+from convscope_report.table import Column, Table
 
 QUESTION = "What does speed cost in accuracy?"
 
 
 def tables(results, options) -> list:
-    """Return a table for each circumstances and pass: a row a layer and algorithm, fastest first."""
+    """Return a table for each circumstances and pass: a row a layer and algorithm, by rank."""
     return [
         one_pass(f"{title}: {name}", circumstances, rows, everything)
         for title, circumstances, name, rows, everything in right_contexts(results)
@@ -30,14 +30,9 @@ def one_pass(title, circumstances, rows, everything) -> Table:
     table = Table(title, QUESTION, columns, circumstances)
     wrong = everything[everything["outcome"] == "wrong"]
     for layer in in_order(everything["layer"]):
-        ranked = rows[rows["layer"] == layer].sort_values("full_median_ms")
-        best = fastest(ranked)
+        ranked = rows[rows["layer"] == layer].sort_values("rank")
         for row in ranked.to_dict("records"):
-            is_best = row["algorithm"] == best["algorithm"]
-            median = Cell(row["full_median_ms"], best=is_best, tied=not is_best and overlaps(row, best))
-            table.add(
-                layer, row["algorithm"], median, row["full_median_ms"] / best["full_median_ms"], *errors(row)
-            )
+            table.add(layer, row["algorithm"], time_cell(row), row["over_winner"], *errors(row))
         for row in wrong[wrong["layer"] == layer].to_dict("records"):
             table.add(layer, f"{row['algorithm']} (wrong)", row["full_median_ms"], None, *errors(row))
     table.note("relative L2: against f64, over all outputs checked; the gate is on it.")

@@ -1,8 +1,8 @@
 """Time an image over the batch size."""
 
-from convscope_report.contexts import by_place, fastest, in_order, overlaps, right_contexts
+from convscope_report.contexts import by_place, in_order, ratio, right_contexts, time_cell
 from convscope_report.errors import ReportError
-from convscope_report.table import Cell, Column, Table
+from convscope_report.table import Column, Table
 
 QUESTION = "How does the time an image fall with the batch, and where does the fastest algorithm change?"
 
@@ -15,7 +15,7 @@ def tables(results, options) -> list:
         if rows["batch"].nunique() > 1
     ]
     if not made:
-        raise ReportError("all rows have the same batch; run a config with --batch 1,2,4,8,16")
+        raise ReportError("all records have the same batch; run a config with --batch 1,2,4,8,16")
     return made
 
 
@@ -28,17 +28,12 @@ def one_pass(title, circumstances, rows) -> Table:
     found = by_place(rows, "layer", "batch", "algorithm")
     for layer in in_order(rows["layer"]):
         part = rows[rows["layer"] == layer]
-        best = {batch: fastest(part[part["batch"] == batch]) for batch in batches}
         for algorithm in in_order(part["algorithm"]):
-            cells = [an_image(found.get((layer, batch, algorithm)), best[batch]) for batch in batches]
-            ends = [cells[0], cells[-1]]
-            table.add(layer, algorithm, *cells, None if None in ends else ends[0].value / ends[1].value)
+            cells = [an_image(found.get((layer, batch, algorithm))) for batch in batches]
+            table.add(layer, algorithm, *cells, ratio(cells[0], cells[-1]))
     return table
 
 
-def an_image(row, best):
-    """Return the median over the batch, marked if it is the best or ties with it."""
-    if row is None:
-        return None
-    is_best = row["algorithm"] == best["algorithm"]
-    return Cell(row["full_median_ms"] / row["batch"], best=is_best, tied=not is_best and overlaps(row, best))
+def an_image(row):
+    """Return the median over the batch with its marks."""
+    return None if row is None else time_cell(row, row["full_median_ms"] / row["batch"])

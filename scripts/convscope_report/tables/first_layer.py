@@ -1,6 +1,15 @@
 """A training step with and without the backward-data pass of the layers that read the image."""
 
-from convscope_report.contexts import by_place, contexts, counts_of, fastest, in_order
+from convscope_report.contexts import (
+    best,
+    by_place,
+    contexts,
+    counts_of,
+    in_order,
+    median_cell,
+    ratio,
+    sum_cell,
+)
 from convscope_report.errors import ReportError
 from convscope_report.table import Column, Table
 
@@ -10,7 +19,7 @@ QUESTION = "What does a step cost if the first layer's backward-data, which no t
 def tables(results, options) -> list:
     """Return a table for each network and circumstances: algorithms down, the best of each layer last."""
     made = []
-    for title, circumstances, rows in contexts(results.right()):
+    for title, circumstances, rows in contexts(results.ranked()):
         table = one_network(title, circumstances, rows)
         made += [table] if table.rows else []
     if not made:
@@ -48,26 +57,40 @@ def one_network(title, circumstances, rows) -> Table:
             missing.append(algorithm)
         else:
             table.add(algorithm, *parts)
-    best = [fastest(part) for _, part in rows.groupby(["layer", "pass"], sort=False)]
-    parts = step({(row["layer"], row["pass"]): row for row in best}, counts, first)
+    winners = [best(part) for _, part in rows.groupby(["layer", "pass"], sort=False)]
+    parts = step({(row["layer"], row["pass"]): row for row in winners}, counts, first)
     if parts is not None:
         table.add("best of each layer", *parts)
     table.note(f"First: {', '.join(sorted(first))}. Sums of medians of full, by the layers' counts.")
     if missing:
-        table.note(f"Without a row for some layer or pass: {', '.join(missing)}.")
+        table.note(f"Without a record for some layer or pass: {', '.join(missing)}.")
     return table
 
 
 def step(found: dict, counts: dict, first: set) -> tuple | None:
     """Return forward, backward-data of others and first, backward-filter, both steps and their ratio."""
 
-    def total(name, layers):
-        return sum(counts[layer] * found[layer, name]["full_median_ms"] for layer in layers)
+    def total(*parts):
+        return sum_cell(
+            [
+                (counts[layer], median_cell(found.get((layer, name))))
+                for name, layers in parts
+                for layer in layers
+            ]
+        )
 
-    try:
-        forward, weights = total("forward", counts), total("backward_filter", counts)
-        others, own = total("backward_data", set(counts) - first), total("backward_data", first)
-    except KeyError:
+    own = set(counts) & first
+    forward, weights = ("forward", counts), ("backward_filter", counts)
+    others, of_first = ("backward_data", set(counts) - own), ("backward_data", own)
+    without, whole = total(forward, others, weights), total(forward, others, weights, of_first)
+    if whole is None:
         return None
-    without = forward + others + weights
-    return forward, others, own, weights, without, without + own, (without + own) / without
+    return (
+        total(forward),
+        total(others),
+        total(of_first),
+        total(weights),
+        without,
+        whole,
+        ratio(whole, without),
+    )

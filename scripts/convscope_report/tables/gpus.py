@@ -1,12 +1,22 @@
 """The same layers over several machines: GPUs, or CPUs, or both."""
 
+from dataclasses import replace
 from itertools import combinations
 
 from scipy.stats import spearmanr
 
-from convscope_report.contexts import by_place, contexts, device_text, fastest, in_order, passes_of
+from convscope_report.contexts import (
+    best,
+    by_place,
+    contexts,
+    device_text,
+    in_order,
+    median_cell,
+    passes_of,
+    shortest,
+)
 from convscope_report.errors import ReportError
-from convscope_report.table import Cell, Column, Table
+from convscope_report.table import Column, Table
 
 VARYING = ("device", "device_index", "device_name", "threads")
 TIMES = (
@@ -19,7 +29,7 @@ RANKS = "Do the machines put the algorithms in the same order?"
 def tables(results, options) -> list:
     """Return for each network, circumstances and pass: times, map of winners, rank correlations."""
     made = []
-    for title, circumstances, rows in contexts(results.right(), VARYING):
+    for title, circumstances, rows in contexts(results.ranked(), VARYING):
         rows = rows.assign(
             machine=[machine(row) for row in rows.to_dict("records")],
             method=[algorithm.rsplit(".", 1)[0] for algorithm in rows["algorithm"]],
@@ -32,7 +42,7 @@ def tables(results, options) -> list:
             made += [function(heading, circumstances, part) for function in (times, winners, ranks)]
     if not made:
         raise ReportError(
-            "all rows are of one machine; name the result folders of two or more that ran the same config "
+            "all records are of one machine; name the result folders of two or more that ran the same config "
             "with the same batch, math mode and cap"
         )
     return made
@@ -44,8 +54,8 @@ def machine(row) -> str:
 
 
 def best_of(rows) -> dict:
-    """Return the fastest right row by layer and machine."""
-    return {place: fastest(part) for place, part in rows.groupby(["layer", "machine"], sort=False)}
+    """Return the best row by layer and machine."""
+    return {place: best(part) for place, part in rows.groupby(["layer", "machine"], sort=False)}
 
 
 def times(title, circumstances, rows) -> Table:
@@ -62,10 +72,11 @@ def times(title, circumstances, rows) -> Table:
         Column("nominal / own peak", "percent"),
     ]
     table = Table(f"{title}, machines", TIMES, columns, circumstances)
-    best = best_of(rows)
+    won = best_of(rows)
     for layer in in_order(rows["layer"]):
-        here = {name: best[layer, name] for name in in_order(rows["machine"]) if (layer, name) in best}
-        least = min(row["full_median_ms"] for row in here.values())
+        here = {name: won[layer, name] for name in in_order(rows["machine"]) if (layer, name) in won}
+        medians = {name: median_cell(row) for name, row in here.items()}
+        lowest = shortest(medians.values())
         for name, row in here.items():
             median, clock, rate = row["full_median_ms"], row["clock_mhz"], row["gflops_nominal"]
             peak = (
@@ -73,7 +84,7 @@ def times(title, circumstances, rows) -> Table:
             )  # a GPU without tensor cores has a measured rate of 0 for them
             cycles = None if clock is None else median * clock / 1e3
             share = None if peak is None else rate / peak
-            cell = Cell(median, best=median == least)
+            cell = replace(medians[name], best=medians[name] is lowest)
             table.add(layer, name, row["algorithm"], cell, clock, cycles, rate, peak, share)
     table.note("cycles: median times clock while measured. own peak: the measured multiply-add rate.")
     table.note(
@@ -87,9 +98,9 @@ def winners(title, circumstances, rows) -> Table:
     names = in_order(rows["machine"])
     columns = [Column("layer"), *(Column(name) for name in names), Column("winner changes")]
     table = Table(f"{title}, winners", WINNERS, columns, circumstances)
-    best = best_of(rows)
+    won = best_of(rows)
     for layer in in_order(rows["layer"]):
-        methods = [best[layer, name]["method"] if (layer, name) in best else None for name in names]
+        methods = [won[layer, name]["method"] if (layer, name) in won else None for name in names]
         known = {method for method in methods if method is not None}
         table.add(layer, *methods, "yes" if len(known) > 1 else "no")
     table.note("Without the ending .cpu or .cuda: the same method is one winner, though its code differs.")

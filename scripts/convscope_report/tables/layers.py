@@ -1,16 +1,18 @@
 """Time per layer and algorithm, a table a pass; the form is that of convnet-benchmarks' layer table."""
 
 from convscope_report.contexts import (
+    best,
     by_place,
     counts_of,
-    fastest,
     in_order,
-    overlaps,
+    median_cell,
     refusals,
     right_contexts,
     sum_by_count,
+    sum_cell,
+    time_cell,
 )
-from convscope_report.table import Cell, Column, Table
+from convscope_report.table import Column, Table
 
 QUESTION = "Which algorithm is fastest on which layer, and what does the network cost with each of them?"
 
@@ -28,19 +30,20 @@ def one_pass(title, circumstances, rows, everything) -> Table:
     counts = counts_of(rows)
     columns = [Column("algorithm"), *(layer_column(layer, count) for layer, count in counts.items())]
     table = Table(title, QUESTION, [*columns, Column("sum by count", "number", "ms")], circumstances)
-    best = {layer: fastest(rows[rows["layer"] == layer]) for layer in counts}
+    winners = {layer: best(rows[rows["layer"] == layer]) for layer in counts}
     found = by_place(rows, "layer", "algorithm")
     lines = []
     for algorithm in in_order(rows["algorithm"]):
         total = sum_by_count(found, counts, algorithm)
-        cells = [time_cell(found.get((layer, algorithm)), best[layer]) for layer in counts]
+        cells = [time_cell(found.get((layer, algorithm))) for layer in counts]
         lines.append([algorithm, *cells, total])
     # Those that have every layer first, the fastest first.
-    for line in sorted(lines, key=lambda line: (line[-1] is None, line[-1] or 0)):
+    for line in sorted(lines, key=lambda line: (line[-1] is None, (line[-1] and line[-1].value) or 0)):
         table.add(*line)
-    medians = {layer: best[layer]["full_median_ms"] for layer in counts}
     table.add(
-        "best of each layer", *medians.values(), sum(counts[layer] * medians[layer] for layer in counts)
+        "best of each layer",
+        *map(median_cell, winners.values()),
+        sum_cell([(counts[layer], median_cell(row)) for layer, row in winners.items()]),
     )
     for sentence in refusals(everything):
         table.note(sentence)
@@ -50,11 +53,3 @@ def one_pass(title, circumstances, rows, everything) -> Table:
 def layer_column(layer: str, count: int, unit: str = "ms") -> Column:
     """Return a layer's column; its heading says how often the network has the layer if more than once."""
     return Column(layer if count == 1 else f"{layer} x{count}", "number", unit)
-
-
-def time_cell(row, best):
-    """Return the median, marked if it is the best of its layer or ties with it."""
-    if row is None:
-        return None
-    is_best = row["algorithm"] == best["algorithm"]
-    return Cell(row["full_median_ms"], best=is_best, tied=not is_best and overlaps(row, best))

@@ -1,6 +1,14 @@
 """What moving between layouts costs: inside a row, and between layouts of the caller's tensors."""
 
-from convscope_report.contexts import by_place, contexts, in_order, passes_of, right_contexts
+from convscope_report.contexts import (
+    by_place,
+    contexts,
+    in_order,
+    median_cell,
+    passes_of,
+    ratio,
+    right_contexts,
+)
 from convscope_report.errors import ReportError
 from convscope_report.table import Column, Table
 
@@ -15,7 +23,7 @@ def tables(results, options) -> list:
         for title, circumstances, name, rows, _ in right_contexts(results)
     ]
     made = [table for table in made if table.rows]
-    for title, circumstances, rows in contexts(results.right(), ("layout",)):
+    for title, circumstances, rows in contexts(results.ranked(), ("layout",)):
         if rows["layout"].nunique() > 1:
             made += [
                 between(f"{title}: {name} by layout", circumstances, rows[rows["pass"] == name])
@@ -23,8 +31,8 @@ def tables(results, options) -> list:
             ]
     if not made:
         raise ReportError(
-            "no row moves its tensors to another layout, and all have the same: nothing to compare; "
-            "rows of libraries do move, and `convscope run --layout nchw,nhwc` measures both"
+            "no record moves its tensors to another layout, and all have the same: nothing to compare; "
+            "records of libraries do move, and `convscope run --layout nchw,nhwc` measures both"
         )
     return made
 
@@ -46,7 +54,7 @@ def inside(title, circumstances, rows) -> Table:
         table.add(
             row["layer"],
             row["algorithm"],
-            full,
+            median_cell(row),
             row["inference_median_ms"],
             row["kernel_median_ms"],
             moved,
@@ -66,8 +74,8 @@ def between(title, circumstances, rows) -> Table:
     table = Table(title, BETWEEN, [Column("layer"), Column("algorithm"), *times, *ratios], circumstances)
     found = by_place(rows, "layer", "algorithm", "layout")
     for layer, algorithm in in_order(zip(rows["layer"], rows["algorithm"], strict=True)):
-        medians = [found.get((layer, algorithm, layout), {}).get("full_median_ms") for layout in layouts]
-        over = [None if None in (median, medians[0]) else median / medians[0] for median in medians[1:]]
+        medians = [median_cell(found.get((layer, algorithm, layout))) for layout in layouts]
+        over = [ratio(median, medians[0]) for median in medians[1:]]
         table.add(layer, algorithm, *medians, *over)
     table.note("full: what the algorithm's own layout needs of reorders is inside.")
     return table

@@ -12,7 +12,9 @@ def tables(results, options) -> list:
     """Return a table for each network, batch, device and pass: algorithms down, layers across, in Gop."""
     counted = results.rows[results.rows["flops_executed"].notna()]
     if counted.empty:
-        raise ReportError("no row says how many operations its algorithm does; rows of our own algorithms do")
+        raise ReportError(
+            "no record says how many operations its algorithm does; records of our own algorithms do"
+        )
     return [
         one_pass(
             f"{title}: {name}",

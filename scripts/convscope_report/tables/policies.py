@@ -4,8 +4,8 @@ The question of Kim et al.'s comparison of frameworks, as policy emulation on on
 """
 
 from convscope_report import program
+from convscope_report.program_tables import ask, kept, milliseconds, title_of
 from convscope_report.table import Column, Table
-from convscope_report.tables.asked import ask, kept, milliseconds, title_of
 
 NEEDS_RESULTS = False
 QUESTION = "What would a step's convolutions cost under the choices of each framework?"
@@ -29,7 +29,7 @@ def one_network(entry) -> Table:
     title, circumstances = title_of(entry)
     columns = [Column("policy"), Column("policy emulation on")]
     columns += [Column(name, "number", "ms") for name in SUMS]
-    columns += [Column("options alone", "ratio"), Column("rows at its cap")]
+    columns += [Column("options alone", "ratio"), Column("records at its cap")]
     table = Table(f"{title}: policies", QUESTION, columns, circumstances)
     absent = []
     for policy in entry["policies"]:
@@ -40,17 +40,19 @@ def one_network(entry) -> Table:
         table.add(
             policy["policy"] + (" (default)" if policy["default"] else ""),
             policy["label"].removeprefix("policy emulation on "),
-            *(milliseconds(policy[name]["seconds"]) for name in SUMS.values()),
+            *(milliseconds(policy[name]["seconds"], policy[name]["throttled"]) for name in SUMS.values()),
             policy["speed_up_over_default"],
             f"{step['rows'] - step['rows_of_other_caps']} of {step['rows']}",
         )
         for sentence in policy["step_without_first_backward_data"]["missing"]:
             table.note(f"{policy['policy']}: no sum with {sentence}.")
-    table.note("Policy emulation: rows of this run that each policy would take; never the framework itself.")
+    table.note(
+        "Policy emulation: records of this run that each policy would take; never the framework itself."
+    )
     table.note(
         'backward and step leave out backward-data of layers that read the image; "all" has it, if measured.'
     )
     table.note("options alone: the framework's default over this policy.")
     if absent:
-        table.note(f"No row here for any layer: {', '.join(absent)}.")
+        table.note(f"No record here for any layer: {', '.join(absent)}.")
     return table

@@ -1,10 +1,10 @@
 """What a library chose, by Get, Find or otherwise, against the best right row, from `convscope select`."""
 
-from convscope_report.table import Cell, Column, Table
-from convscope_report.tables.asked import ask, is_kept, kept, milliseconds, title_of
+from convscope_report.program_tables import ask, is_kept, kept, median_of, milliseconds, title_of
+from convscope_report.table import Column, Table
 
 NEEDS_RESULTS = False
-QUESTION = "What does the library's own choice of algorithm cost against the best right row?"
+QUESTION = "What does the library's own choice of algorithm cost against the best right record?"
 SUMS = "What does it cost over all layers, and how often is it the best?"
 
 
@@ -41,16 +41,12 @@ def choices(title, circumstances, network, options) -> Table:
         for judgement in filter(lambda row: is_kept(row, options), chooser["judgements"]):
             place = judgement["layer"], judgement["pass"]
             oracle, choice = oracles.get(place), judgement["choice"]
-            best = (
-                [None, None]
-                if oracle is None
-                else [oracle["algorithm"], milliseconds(oracle["median_seconds"])]
-            )
+            best = [oracle and oracle["algorithm"], median_of(oracle)]
             if judgement["missing"] is not None:
                 table.add(*place, chooser["algorithm"], judgement["missing"], None, *best, *[None] * 5)
                 continue
-            median = Cell(
-                milliseconds(choice["median_seconds"]),
+            median = median_of(
+                choice,
                 best=judgement["rank"] == 1,
                 tied=judgement["rank"] != 1 and bool(judgement["tie"]),
             )
@@ -68,8 +64,8 @@ def choices(title, circumstances, network, options) -> Table:
                 judgement["spread"] if repeated else None,
             )
     if not network["choosers"]:
-        table.note("No row is a library's own choice (cudnn.get, cudnn.find, ..., onednn.auto).")
-    table.note("regret: median over the oracle's - 1; in library: over the best row of the same library.")
+        table.note("No record is a library's own choice (cudnn.get, cudnn.find, ..., onednn.auto).")
+    table.note("regret: median over the oracle's - 1; in library: over the best record of the same library.")
     table.note("agreement: share of repeats that took the most frequent implementation; - without repeats.")
     return table
 
@@ -95,7 +91,7 @@ def sums(title, circumstances, network) -> Table:
                     chooser["algorithm"],
                     "all passes" if name == "all" else name,
                     score["judged"],
-                    milliseconds(score["seconds"]),
+                    milliseconds(score["seconds"], score["throttled"]),
                     milliseconds(score["oracle_seconds"]),
                     score["regret"],
                     score["regret_in_library"],
@@ -104,6 +100,6 @@ def sums(title, circumstances, network) -> Table:
                 )
             if score["missing"]:
                 table.note(
-                    f"{chooser['algorithm']} {name}: {score['missing']} without a right row, in no sum."
+                    f"{chooser['algorithm']} {name}: {score['missing']} without a right record, in no sum."
                 )
     return table

@@ -2,9 +2,9 @@
 
 from scipy.stats import gmean
 
-from convscope_report.contexts import by_place, contexts, counts_of, in_order
+from convscope_report.contexts import by_place, contexts, counts_of, in_order, median_cell, ratio
 from convscope_report.errors import ReportError
-from convscope_report.table import Column, Table
+from convscope_report.table import Cell, Column, Table
 
 QUESTION = "How much slower than forward is {words} with the same algorithm?"
 BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filter"}
@@ -13,12 +13,14 @@ BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filte
 def tables(results, options) -> list:
     """Return a table for each circumstances and backward pass: algorithms down, layers across."""
     made = []
-    for title, circumstances, rows in contexts(results.right()):
+    for title, circumstances, rows in contexts(results.ranked()):
         for name, words in BACKWARD.items():
             table = over_forward(f"{title}: {words} over forward", circumstances, rows, name)
             made += [table] if table.rows else []
     if not made:
-        raise ReportError("no algorithm has both a forward and a backward row; run a config without --pass")
+        raise ReportError(
+            "no algorithm has both a forward and a backward record; run a config without --pass"
+        )
     return made
 
 
@@ -37,11 +39,9 @@ def over_forward(title, circumstances, rows, name) -> Table:
             (found.get((layer, name, algorithm)), found.get((layer, "forward", algorithm)))
             for layer in counts
         ]
-        ratios = [
-            None if back is None or forth is None else back["full_median_ms"] / forth["full_median_ms"]
-            for back, forth in pairs
-        ]
-        known = [ratio for ratio in ratios if ratio is not None]
+        ratios = [ratio(median_cell(back), median_cell(forth)) for back, forth in pairs]
+        known = [cell for cell in ratios if cell is not None]
         if known:
-            table.add(algorithm, *ratios, float(gmean(known)))
+            mean = float(gmean([cell.value for cell in known]))
+            table.add(algorithm, *ratios, Cell(mean, suspect=any(cell.suspect for cell in known)))
     return table

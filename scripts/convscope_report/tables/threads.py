@@ -1,8 +1,19 @@
 """Scaling over CPU threads; the form of Table 7 of Shi et al., 2016, with speed-up and efficiency."""
 
-from convscope_report.contexts import by_place, counts_of, fastest, in_order, right_contexts, sum_by_count
+from dataclasses import replace
+
+from convscope_report.contexts import (
+    best,
+    by_place,
+    counts_of,
+    in_order,
+    ratio,
+    right_contexts,
+    shortest,
+    sum_by_count,
+)
 from convscope_report.errors import ReportError
-from convscope_report.table import Cell, Column, Table
+from convscope_report.table import Column, Table
 
 QUESTION = "What do more threads gain?"
 
@@ -15,7 +26,7 @@ def tables(results, options) -> list:
         if rows["threads"].nunique() > 1
     ]
     if not made:
-        raise ReportError("all rows have the same number of threads; run a config with --threads 1,2,4")
+        raise ReportError("all records have the same number of threads; run a config with --threads 1,2,4")
     return made
 
 
@@ -32,20 +43,17 @@ def one_pass(title, circumstances, rows) -> Table:
         algorithm: [sum_by_count(found, counts, count, algorithm) for count in threads]
         for algorithm in in_order(rows["algorithm"])
     }
-    winners = [fastest(part) for _, part in rows.groupby(["layer", "threads"], sort=False)]
+    winners = [best(part) for _, part in rows.groupby(["layer", "threads"], sort=False)]
     chosen = {(row["layer"], row["threads"]): row for row in winners}
-    least = [
-        min((values[place] for values in sums.values() if values[place] is not None), default=None)
-        for place in range(len(threads))
-    ]
+    lowest = [shortest(values[place] for values in sums.values()) for place in range(len(threads))]
     for algorithm, values in sums.items():
         if any(value is not None for value in values):
-            table.add(algorithm, *marked(values, least), *gains(values, threads))
-    best = [sum_by_count(chosen, counts, count) for count in threads]
-    table.add("best of each layer", *best, *gains(best, threads))
+            table.add(algorithm, *marked(values, lowest), *gains(values, threads))
+    whole = [sum_by_count(chosen, counts, count) for count in threads]
+    table.add("best of each layer", *whole, *gains(whole, threads))
     missing = [algorithm for algorithm, values in sums.items() if all(value is None for value in values)]
     if missing:
-        table.note(f"Without a right row for some layer, so without a sum: {', '.join(missing)}.")
+        table.note(f"Without a right record for some layer, so without a sum: {', '.join(missing)}.")
     table.note(
         "Sums of medians of full over layers, by count. Efficiency: speed-up over the growth in threads."
     )
@@ -57,20 +65,16 @@ def words(count: int) -> str:
     return f"{count} thread{'' if count == 1 else 's'}"
 
 
-def marked(values: list, least: list) -> list:
-    """Return the sums, the least of each thread count marked."""
-    return [
-        None if value is None else Cell(value, best=value == low)
-        for value, low in zip(values, least, strict=True)
-    ]
+def marked(values: list, lowest: list) -> list:
+    """Return the sums, the lowest of each thread count marked."""
+    return [value and replace(value, best=value is low) for value, low in zip(values, lowest, strict=True)]
 
 
 def gains(values: list, threads: list) -> list:
     """Return speed-ups over the fewest threads, then efficiencies."""
-    speed_ups = [None if None in (values[0], value) else values[0] / value for value in values[1:]]
+    speed_ups = [ratio(values[0], value) for value in values[1:]]
     growth = [count / threads[0] for count in threads[1:]]
     efficiencies = [
-        None if speed_up is None else speed_up / more
-        for speed_up, more in zip(speed_ups, growth, strict=True)
+        gain and replace(gain, value=gain.value / more) for gain, more in zip(speed_ups, growth, strict=True)
     ]
     return [*speed_ups, *efficiencies]

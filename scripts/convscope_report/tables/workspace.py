@@ -1,12 +1,13 @@
 """The winner under each workspace cap, and the front of time and workspace, from `convscope select`."""
 
-from convscope_report.table import Cell, Column, Table, bytes_text
-from convscope_report.tables.asked import ask, is_kept, kept, milliseconds, title_of
+from convscope_report.contexts import ratio, sum_cell
+from convscope_report.program_tables import ask, is_kept, kept, median_of, title_of
+from convscope_report.table import Column, Table, bytes_text
 
 NEEDS_RESULTS = False
 QUESTION = "Which algorithm wins under which workspace cap, and how much workspace is enough?"
 TOTAL = "How much workspace does the whole network need to be fast?"
-FRONT = "Which rows does no other beat in both time and workspace?"
+FRONT = "Which records does no other beat in both time and workspace?"
 
 
 def tables(results, options) -> list:
@@ -62,9 +63,9 @@ def winners(title, circumstances, curves) -> Table:
             last = name
             place = [curve["layer"], curve["pass"], cap_text(cap)]
             if winner is None:
-                table.add(*place, "no right row fits", None, None, None)
+                table.add(*place, "no right record fits", None, None, None)
             else:
-                median = Cell(milliseconds(winner["median_seconds"]), best=knee)
+                median = median_of(winner, best=knee)
                 table.add(*place, winner["algorithm"], median, winner["workspace_bytes"], point["measured"])
     table.note("Caps with the winner of the one before are left out.")
     return table
@@ -78,18 +79,16 @@ def totals(title, circumstances, curves, counts) -> Table:
     for curve in curves:
         count = counts[curve["network"], curve["layer"]]
         for point in curve["points"]:
-            seconds = point["winner"] and count * point["winner"]["median_seconds"]
-            sums.setdefault(point["workspace_cap_bytes"], []).append(seconds)
-    whole = {cap: None if None in parts else milliseconds(sum(parts)) for cap, parts in sums.items()}
-    least = whole.get(None)
+            sums.setdefault(point["workspace_cap_bytes"], []).append((count, median_of(point["winner"])))
+    whole = {cap: sum_cell(parts) for cap, parts in sums.items()}
     for cap, total in whole.items():
-        table.add(cap_text(cap), total, None if None in (total, least) else total / least)
-    table.note("- where no right row of some layer or pass fits.")
+        table.add(cap_text(cap), total, ratio(total, whole.get(None)))
+    table.note("- where no right record of some layer or pass fits.")
     return table
 
 
 def fronts(title, circumstances, curves) -> Table:
-    """Return the Pareto fronts, least workspace first."""
+    """Return the Pareto fronts, smallest workspace first."""
     columns = [
         Column("layer"),
         Column("pass"),
@@ -100,6 +99,5 @@ def fronts(title, circumstances, curves) -> Table:
     table = Table(f"{title}: time against workspace", FRONT, columns, circumstances)
     for curve in curves:
         for row in curve["pareto_front"]:
-            median = milliseconds(row["median_seconds"])
-            table.add(curve["layer"], curve["pass"], row["algorithm"], median, row["workspace_bytes"])
+            table.add(curve["layer"], curve["pass"], row["algorithm"], median_of(row), row["workspace_bytes"])
     return table

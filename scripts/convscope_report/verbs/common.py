@@ -5,7 +5,7 @@ from pathlib import Path
 from convscope_report import results
 from convscope_report.errors import ReportError
 
-WHERE_HELP = "Only rows with one of these values in a column of results.csv; may be given several times."
+WHERE_HELP = "Only records with one of these values in a column of results.csv; may be given several times."
 
 
 def add_results(parser, many: str = "+") -> None:
@@ -14,11 +14,21 @@ def add_results(parser, many: str = "+") -> None:
         "results", nargs=many, metavar="RESULTS", help="Result folders, or their results.json."
     )
     parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
+    add_program(parser)
+
+
+def add_program(parser) -> None:
+    """--convscope."""
+    parser.add_argument(
+        "--convscope", metavar="PATH", help="The built program, for what it computes (build/convscope)."
+    )
 
 
 def load(options) -> results.Results:
     """Return the results that the options name, filtered by --where."""
-    return results.load(options.results, options.virtual_time).where(**conditions(options.where, "--where"))
+    return results.load(options.results, options.virtual_time, options.convscope).where(
+        **conditions(options.where, "--where")
+    )
 
 
 def conditions(texts: list, flag: str) -> dict:

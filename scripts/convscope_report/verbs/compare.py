@@ -6,16 +6,16 @@ from convscope_report import compare, results
 from convscope_report.errors import ReportError
 from convscope_report.render import FORMATS, render
 from convscope_report.table import Column, Table
-from convscope_report.verbs.common import WHERE_HELP, conditions, write_or_print
+from convscope_report.verbs.common import WHERE_HELP, add_program, conditions, write_or_print
 
 SUMMARY = (
-    "Compare two runs row by row: FASTER, SLOWER, SAME or UNDECIDED, from raw samples and the noise floor."
+    "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from samples and the noise floor."
 )
 EXAMPLE = """\
   convscope-report compare out/before out/after
   convscope-report compare out/before out/after --fail-on slower --where pass=forward
   convscope-report compare out/before-1 out/after-1 out/before-2 out/after-2 out/before-3 out/after-3"""
-QUESTION = "Is B faster or slower than A, row by row, beyond the noise?"
+QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
 
 
 def arguments(parser) -> None:
@@ -27,7 +27,7 @@ def arguments(parser) -> None:
         nargs="*",
         default=[],  # or argparse calls it required
         metavar="A B",
-        help="Further pairs of the same two, measured in turn: a row has the verdict of most pairs.",
+        help="Further pairs of the same two, measured in turn: a record has the verdict of most pairs.",
     )
     parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
     parser.add_argument(
@@ -40,10 +40,11 @@ def arguments(parser) -> None:
     parser.add_argument(
         "--fail-on",
         choices=("slower", "undecided"),
-        help="Exit with 1 if a row is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
+        help="Exit with 1 if a record is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
     )
     parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
     parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+    add_program(parser)
 
 
 def run(options) -> int:
@@ -56,7 +57,7 @@ def run(options) -> int:
             f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"
         )
     loaded = [
-        results.load([path], options.virtual_time).where(**wanted)
+        results.load([path], options.virtual_time, options.convscope).where(**wanted)
         for path in (options.a, options.b, *options.more)
     ]
     pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
@@ -104,36 +105,41 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
             comparison.drift,
             "; ".join(comparison.remarks) or None,
         )
+    for sentence in notes(options, found, floor, matters, only_a, only_b):
+        table.note(sentence)
+    return table
+
+
+def notes(options, found, floor, matters, only_a, only_b) -> list:
+    """Return the footnotes: counts, mean, noise floor, what the columns are, what is left out, what to do."""
     counts = Counter(comparison.verdict for comparison in found)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
-    table.note(f"{said} of {len(found)} rows.")
+    lines = [f"{said} of {len(found)} records."]
     mean = compare.geometric_mean(found)
     if mean is not None:
-        table.note(f"Geometric mean of B / A: {mean:.3f}x.")
+        lines.append(f"Geometric mean of B / A: {mean:.3f}x.")
     origin = "from --aa" if floor.measured else "assumed: neither run has --aa"
-    table.note(
+    lines.append(
         f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
         f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
     )
     if any(comparison.drift is not None for comparison in found):
-        table.note(
-            "drift: the middle B / A of the rows of a layer and pass whose code is the same in A and B (a "
+        lines.append(
+            "drift: the middle B / A of the records of a layer and pass whose code is the same in A and B (a "
             "library's, or all where the program is the same); the verdict is on B / A over it."
         )
     if options.more:
-        table.note(
+        lines.append(
             "A verdict is that of more than half the pairs, UNDECIDED where none is; the figures are of the "
             "pair with the middle B / A."
         )
-    table.note("Candidates without a time in either run are left out.")
+    lines.append("Candidates without a time in either run are left out.")
     for side, rows in (("A", only_a), ("B", only_b)):
         if rows:
-            table.note(
+            lines.append(
                 f"Only in {side}: {len(rows)} candidates, as {rows[0]['layer']} {rows[0]['algorithm']}."
             )
-    for sentence in advice(counts, floor):
-        table.note(sentence)
-    return table
+    return lines + advice(counts, floor)
 
 
 def advice(counts, floor) -> list:
@@ -143,7 +149,7 @@ def advice(counts, floor) -> list:
         said.append(
             "UNDECIDED: the interval is too wide. Measure both longer (--time-limit 15 --max-samples 500) "
             "on a machine that does nothing else, give several pairs of runs in turn (A1 B1 A2 B2 A3 B3), or "
-            "rerun such a row alone (column rerun of results.csv)"
+            "rerun such a record alone (column rerun of results.csv)"
             + ("." if floor.measured else ", with --aa.")
         )
     if counts["REFUSED"]:

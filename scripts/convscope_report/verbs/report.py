@@ -5,7 +5,7 @@ from pathlib import Path
 from convscope_report.errors import ReportError
 from convscope_report.verbs.common import add_results, load
 
-SUMMARY = "Write one self-contained HTML file: summary, charts, all rows, tables, environment."
+SUMMARY = "Write one self-contained HTML file: summary, charts, all records, tables, environment."
 EXAMPLE = """\
   convscope-report report out/alexnet -o report.html
   convscope-report report results/*/2026-11-21-alexnet --where pass=forward -o forward.html"""
@@ -18,9 +18,6 @@ def arguments(parser) -> None:
         "-o", "--out", type=Path, default=Path("report.html"), metavar="FILE", help="(report.html)"
     )
     parser.add_argument("--title", help="The page's title; made from the results when left out.")
-    parser.add_argument(
-        "--convscope", metavar="PATH", help="The built program, for what it computes (build/convscope)."
-    )
 
 
 def run(options) -> int:

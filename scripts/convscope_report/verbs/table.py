@@ -34,9 +34,6 @@ def arguments(parser) -> None:
         metavar="COLUMN=VALUE,...",
         help="Only such rows of the published figures.",
     )
-    parser.add_argument(
-        "--convscope", metavar="PATH", help="The built program, for what it computes (build/convscope)."
-    )
 
 
 def run(options) -> int:

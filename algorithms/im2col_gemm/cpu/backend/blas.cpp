@@ -1,6 +1,4 @@
-// blas.hpp and gemm.hpp on top of OpenBLAS.
-#include "algorithms/im2col_gemm/cpu/blas.hpp"
-
+// gemm.hpp on top of OpenBLAS.
 #include <cblas.h>
 #include <omp.h>
 
@@ -13,12 +11,12 @@
 namespace convscope::im2col_gemm {
 namespace {
 
-// With fewer operations than this, a part of the product for each thread is faster than one call for all.
+// A smaller product is faster as one call per thread for a part of it than as one call for all threads.
 constexpr double kSmallProduct = 2e7;
-// Parts of such a product are rows where the sums are at most so long, whatever the shape.
+// Up to this depth the parts are rows, whatever the shape.
 constexpr int64_t kShortSums = 64;
 constexpr int64_t kLanes = 16;  // a part is a multiple of it
-// Elements that a second-level cache does not hold: with one row memory decides, and SGEMV is for that.
+// Elements that do not fit in L2: a product of one row is then bound by memory, for which SGEMV is made.
 constexpr int64_t kLargeMatrix = 1 << 18;
 
 CBLAS_TRANSPOSE transposition(const Operand& operand) {

@@ -1,6 +1,4 @@
-// blas.hpp and gemm.hpp when the build found no OpenBLAS: its row is listed and refuses.
-#include "algorithms/im2col_gemm/cpu/blas.hpp"
-
+// gemm.hpp when the build found no OpenBLAS: its variant is listed and refuses.
 #include <stdexcept>
 
 #include "algorithms/im2col_gemm/cpu/gemm.hpp"

@@ -1,12 +1,13 @@
-// The row of a build without OpenBLAS.
+// The variants of a build without OpenBLAS.
 #include <gtest/gtest.h>
 
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
 
 namespace convscope {
 namespace {
 
-TEST(Im2colGemmMissing, TheRowIsListedAndSaysWhatToInstall) {
+TEST(Im2colGemmMissing, TheVariantIsListedAndSaysWhatToInstall) {
   Registry registry;
   add_im2col_gemm(registry);
   const Algorithm* algorithm = registry.find("im2col_gemm.cpu");
@@ -17,13 +18,14 @@ TEST(Im2colGemmMissing, TheRowIsListedAndSaysWhatToInstall) {
   EXPECT_EQ(algorithm->info().version, "");
 }
 
-TEST(Im2colGemmMissing, OurOwnRowNeedsNoLibrary) {
+TEST(Im2colGemmMissing, OurOwnVariantNeedsNoLibrary) {
   Registry registry;
   add_im2col_gemm(registry);
   const Algorithm* algorithm = registry.find("im2col_gemm.packed.cpu");
   ASSERT_NE(algorithm, nullptr);
   EXPECT_TRUE(algorithm->supports(ConvProblem{}, DeviceInfo{}));
-  EXPECT_TRUE(algorithm->operations(ConvProblem{}));
+  CpuDevice device;
+  EXPECT_TRUE(algorithm->plan(ConvProblem{}, device, {})->operations());
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ bool is_size(const TensorView& view, const TensorShape& wanted) {
 
 cudnnStatus_t check_shapes(const Convolution& convolution) {
   const ConvProblem& p = convolution.problem;
-  if (const auto wrong = defect(p)) return failed(CUDNN_STATUS_BAD_PARAM, *wrong);
+  if (const auto wrong = validate(p)) return failed(CUDNN_STATUS_BAD_PARAM, *wrong);
   if (!is_size(convolution.input, p.shape(Role::input)) ||
       !is_size(convolution.filter, p.shape(Role::filter)) ||
       !is_size(convolution.output, p.shape(Role::output)))

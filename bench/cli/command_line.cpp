@@ -1,0 +1,134 @@
+#include "bench/cli/command_line.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string_view>
+#include <utility>
+
+#include "bench/core/error.hpp"
+#include "bench/report/format.hpp"
+#include "bench/runner/build_info.hpp"
+#include "bench/runner/config_text.hpp"
+
+namespace convscope {
+namespace {
+
+const CLI::App* chosen_verb(const CLI::App& app) {
+  const auto verbs = app.get_subcommands();
+  return verbs.empty() ? nullptr : verbs.front();
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* v) { return !v->get_group().empty(); }))
+    names.push_back(verb->get_name());
+  return names;
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// Throws for a word that neither the verb nor the program knows.
+void refuse_leftovers(const CLI::App& app) {
+  const CLI::App* verb = chosen_verb(app);
+  const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return;
+  const std::string& word = words.front();
+  const std::string flag = word.substr(0, word.find('='));
+  const std::string help = verb == nullptr ? "convscope --help" : "convscope " + verb->get_name() + " --help";
+  if (verb == nullptr && word.front() != '-') {
+    const std::vector<std::string> verbs = verb_names(app);
+    const std::string near = did_you_mean(word, verbs);
+    throw UsageError("there is no verb \"" + word + "\"" +
+                     (near.empty() ? "; there are " + comma_list(verbs) : near) + " (" + help + ")");
+  }
+  if (word.front() == '-')
+    throw UsageError("there is no flag " + flag +
+                     did_you_mean(flag, flag_names(verb == nullptr ? app : *verb)) + " (" + help + ")");
+  throw UsageError("\"" + word + "\" is one word too many (" + help + ")");
+}
+
+void add_verb(CLI::App& app, const Verb& verb) {
+  CLI::App* added = app.add_subcommand(verb.name, verb.summary);
+  if (verb.summary.empty()) added->group("");  // hidden
+  added->allow_extras();                       // refuse_leftovers() refuses them, with a better message
+  verb.add_flags(*added);
+}
+
+std::function<int(const Program&)> notice(const std::string& text) {
+  return [text](const Program& program) {
+    program.out << text;
+    return 0;
+  };
+}
+
+// The only place that reads the environment: NO_COLOR and TERM say what the reader wants to see and change no
+// result.
+Terminal describe_terminal() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* kind = std::getenv("TERM");
+  const bool is_dumb = kind != nullptr && std::string_view(kind) == "dumb";
+  const bool wants_colour = no_colour == nullptr || *no_colour == '\0';
+  Terminal terminal;
+  terminal.colour = isatty(STDOUT_FILENO) == 1 && wants_colour && !is_dumb;
+  terminal.progress = isatty(STDERR_FILENO) == 1 && !is_dumb;
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.columns = size.ws_col;
+  return terminal;
+}
+
+}  // namespace
+
+std::function<int(const Program&)> parse_command(const std::vector<std::string>& argv) {
+  CLI::App app("convscope times convolution algorithms side by side, every result verified.", "convscope");
+  const std::vector<Verb> verbs = all_verbs();
+  for (const Verb& verb : verbs) add_verb(app, verb);
+  app.set_version_flag("--version", "convscope " + build_info().version);
+  app.footer("`convscope VERB --help` tells more. Example:\n  convscope run configs/smoke.json");
+  app.allow_extras();
+
+  try {
+    app.parse(std::vector<std::string>(argv.rbegin(), argv.rend() - 1));
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* verb = chosen_verb(app);
+    return notice((verb == nullptr ? app : *verb).help("", CLI::AppFormatMode::Normal));
+  } catch (const CLI::CallForVersion& version) {
+    return notice(std::string(version.what()) + "\n");
+  } catch (const CLI::ParseError& error) {
+    refuse_leftovers(app);
+    throw UsageError(error.what());
+  }
+  refuse_leftovers(app);
+  const CLI::App* chosen = chosen_verb(app);
+  if (chosen == nullptr)
+    throw UsageError("a verb is missing: " + comma_list(verb_names(app)) + " (convscope --help)");
+  for (const Verb& verb : verbs) {
+    if (verb.name != chosen->get_name()) continue;
+    verb.check(*chosen);
+    return verb.act;
+  }
+  throw std::logic_error("CLI11 chose a verb that was not added");
+}
+
+int convscope_main(int argc, char** argv, const Registry& registry, const DeviceMaker& maker) {
+  const Program program{{argv, argv + argc}, registry, std::cout, std::cerr, describe_terminal(), maker};
+  try {
+    return parse_command(program.argv)(program);
+  } catch (const UsageError& error) {
+    std::cerr << "convscope: " << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "convscope: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace convscope

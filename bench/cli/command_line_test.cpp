@@ -1,0 +1,93 @@
+#include "bench/cli/command_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/cli/test_program.hpp"
+#include "bench/core/error.hpp"
+#include "bench/runner/overrides.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const char* const kVerbs[] = {"run",   "verify", "list",   "info",     "explain", "exec",
+                              "merge", "csv",    "select", "policies", "choose"};
+
+std::string message_of(std::vector<std::string> words) {
+  words.insert(words.begin(), "convscope");
+  try {
+    parse_command(words);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+struct Wrong {
+  std::vector<std::string> words;
+  std::vector<std::string> says;
+};
+
+class WrongUsage : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongUsage, GetsASentenceThatSaysWhatToDo) {
+  const std::string message = message_of(GetParam().words);
+  for (const std::string& part : GetParam().says) EXPECT_THAT(message, HasSubstr(part));
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, WrongUsage,
+    ::testing::Values(
+        Wrong{{}, {"a verb is missing", "run", "verify", "merge"}}, Wrong{{"rnu", "a.json"}, {"rnu", "run"}},
+        Wrong{{"verfiy", "a.json"}, {"did you mean \"verify\""}},
+        Wrong{{"run", "a.json", "--bach", "4"},
+              {"--bach", "did you mean \"--batch\"", "convscope run --help"}},
+        Wrong{{"run", "a.json", "--algoritm=x"}, {"--algoritm", "did you mean \"--algorithm\""}},
+        Wrong{{"run"}, {"needs a CONFIG"}}, Wrong{{"verify"}, {"needs a CONFIG"}},
+        Wrong{{"run", "a.json", "--batch"}, {"--batch"}},
+        Wrong{{"run", "a.json", "--batch", "0"}, {"--batch", "\"0\""}},
+        Wrong{{"run", "a.json", "--stage-limit", "-3"}, {"--stage-limit", "\"-3\"", "from 0 to 86400"}},
+        Wrong{{"verify", "a.json", "--stage-limit", "long"}, {"--stage-limit", "\"long\""}},
+        Wrong{{"run", "a.json", "--pass", "sideways"}, {"sideways", "forward"}},
+        Wrong{{"run", "a.json", "--isolate", "maybe"}, {"--isolate", "maybe", "on, off"}},
+        Wrong{{"run", "a.json", "--shard", "3/2"}, {"--shard", "3/2"}},
+        Wrong{{"run", "--resume", "d", "a.json"}, {"--resume", "CONFIG"}},
+        Wrong{{"run", "--resume", "d", "--batch", "1"}, {"--resume", "--batch"}},
+        Wrong{{"run", "--resume", "d", "--out", "e"}, {"--resume", "--out"}},
+        Wrong{{"run", "--case", "n=1"}, {"--algorithm"}},
+        Wrong{{"run", "--case", "n=1", "--algorithm", "a", "--batch", "2"}, {"--case", "--batch"}},
+        Wrong{{"merge", "a"}, {"--out"}}, Wrong{{"csv"}, {"RESULTS"}}, Wrong{{"explain"}, {"PROBLEM"}},
+        Wrong{{"explain", "n=1", "--cache", "warm"}, {"--cache", "warm", "cold"}},
+        Wrong{{"explain", "n=1", "--workspace-cap", "lots"}, {"--workspace-cap", "lots"}},
+        Wrong{{"explain", "n=1", "--device", "gpu"}, {"--device", "\"gpu\"", "did you mean \"cuda\"?"}},
+        Wrong{{"list"}, {"WHAT"}}));
+
+TEST(Help, OfEveryVerbHasAnExample) {
+  for (const std::string verb : kVerbs) {
+    const std::string text = testing::run_program({verb, "--help"});
+    EXPECT_THAT(text, AllOf(HasSubstr("Example"), HasSubstr("convscope " + verb))) << text;
+  }
+}
+
+TEST(Help, OfTheProgramNamesEveryVerbButTheHiddenOne) {
+  const std::string text = testing::run_program({"--help"});
+  for (const char* verb : kVerbs) EXPECT_THAT(text, HasSubstr(std::string("\n  ") + verb));
+  EXPECT_EQ(text.find("worker"), std::string::npos) << text;
+}
+
+TEST(Help, OfRunNamesEveryOverride) {
+  const std::string text = testing::run_program({"run", "--help"});
+  for (const OverrideFlag& flag : override_flags()) EXPECT_THAT(text, HasSubstr(std::string(flag.flag)));
+}
+
+TEST(CommandLine, KnowsTheHiddenVerb) {
+  EXPECT_EQ(message_of({"worker", "12"}), "no error");
+  EXPECT_THAT(message_of({"worker"}), HasSubstr("PARENT"));
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,124 @@
+#include "bench/measure/sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/measure/health.hpp"
+#include "bench/measure/stopwatch.hpp"
+
+namespace convscope {
+namespace {
+
+// Readings before the first sample, so that it can be judged.
+constexpr int kFirstClockReadings = 15;
+// Each run over this warms so much that one less will do.
+constexpr double kLongRunSeconds = 0.05;
+// Time limits of one candidate that a group may spend on waiting for better placed threads.
+constexpr double kLimitsForWaiting = 5;
+
+}  // namespace
+
+Sampler::Sampler(const ConvProblem& problem, Device& device, Queue& queue, const MeasureOptions& options)
+    : device_(device),
+      queue_(queue),
+      options_(options),
+      copies_(problem, device, options.cache, options.seed),
+      cores_(
+          options.read_cores, options.known_cores,
+          std::min(options.core_patience_seconds, kLimitsForWaiting * options.sampling.time_limit_seconds)) {}
+
+void Sampler::read_usual_state() {
+  for (int reading = 0; reading < kFirstClockReadings; ++reading)
+    if (const auto clock = read_state().clock_mhz) clocks_.add(*clock);
+  cores_.wait();
+}
+
+// The device's, or nothing but the clock of the options.
+DeviceState Sampler::read_state() {
+  if (!options_.clock_mhz) return device_.state();
+  DeviceState state;
+  state.clock_mhz = options_.clock_mhz();
+  return state;
+}
+
+// Without `prepares`, on the workspace that the warm-up prepared: it is the candidate's own, and every copy
+// of the filter is equal.
+Timing Sampler::run(const MeasureCandidate& candidate, int64_t iterations, bool prepares) {
+  queue_.begin_timing();
+  for (int64_t i = 0; i < iterations; ++i) {
+    const ConvArgs args = copies_.next(candidate.workspace->data());
+    if (prepares) {
+      queue_.phase(Phase::prepare);
+      candidate.plan->prepare(args, queue_);
+      queue_.end_phase();
+    }
+    candidate.plan->run(args, queue_);
+  }
+  return queue_.end_timing();
+}
+
+// The first run is not held back: it loads kernels and whatever a library loads.
+WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
+  WarmUp result;
+  const auto begin = Clock::now();
+  const auto wants_more = [&] {
+    const int64_t wanted = options_.warmup_runs - (result.run_seconds > kLongRunSeconds ? 1 : 0);
+    return result.runs < wanted || seconds_since(begin) < options_.warmup_seconds;
+  };
+  queue_.mark_phases(true);
+  do {
+    queue_.hold_back(result.runs > 0);
+    const Timing pilot = run(candidate, 1, candidate.plan->has_prepare());
+    result.run_seconds = pilot.seconds;
+    result.operations = pilot.operations;
+    for (const auto& seconds : pilot.phase_seconds) result.has_phases |= seconds.has_value();
+    ++result.runs;
+  } while (wants_more() &&
+           seconds_since(begin) + result.run_seconds <= options_.sampling.time_limit_seconds / 2);
+  return result;
+}
+
+int64_t Sampler::iterations_after(const WarmUp& warm_up) const {
+  if (warm_up.run_seconds >= options_.batch_below_seconds) return 1;
+  int64_t max = options_.max_iterations;
+  if (const auto held = queue_.most_held_operations(); held && warm_up.operations > 0)
+    max = std::max<int64_t>(std::min(max, *held / warm_up.operations), 1);
+  const double wanted = std::ceil(options_.min_sample_seconds / std::max(warm_up.run_seconds, 1e-9));
+  return static_cast<int64_t>(std::clamp(wanted, 1.0, static_cast<double>(max)));
+}
+
+Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations) {
+  Sample sample;
+  const double switches = involuntary_switches();
+  const std::optional<CoreReading> before = cores_.wait();
+  sample.state = read_state();
+  queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
+  queue_.hold_back(true);
+  const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();
+  const Timing timing = run(candidate, iterations, prepares);
+  const auto runs = static_cast<double>(iterations);
+  sample.seconds = timing.seconds / runs;
+  for (size_t phase = 0; phase < kPhaseCount; ++phase)
+    if (const auto& seconds = timing.phase_seconds[phase]) sample.phase_seconds[phase] = *seconds / runs;
+  sample.held = timing.held;
+  judge(sample, before);
+  sample.involuntary_switches = involuntary_switches() - switches;
+  return sample;
+}
+
+// By the clock before the sample, and by where the threads were before and after it.
+void Sampler::judge(Sample& sample, const std::optional<CoreReading>& before) {
+  if (const auto& clock = sample.state.clock_mhz) {
+    sample.throttled = clocks_.is_throttled(*clock);
+    clocks_.add(*clock);
+  }
+  if (!before) return;
+  const CoreReading after = cores_.read().value_or(*before);
+  sample.throttled = sample.throttled || cores_.is_slow(*before) || cores_.is_slow(after);
+  CoreReading& cores = sample.cores.emplace();
+  cores.multiply_add_rate = std::min(before->multiply_add_rate, after.multiply_add_rate);
+  const auto &first = before->core_to_core_latency_seconds, &second = after.core_to_core_latency_seconds;
+  if (first && second) cores.core_to_core_latency_seconds = std::max(*first, *second);
+}
+
+}  // namespace convscope

@@ -1,0 +1,65 @@
+// Sampler: runs one candidate and returns what the clock and the machine said, once as a warm-up, then sample
+// by sample. All candidates of a group share its tensors and its view of what clock and cores are usual, so
+// that each sample is judged against the whole group. Not here: how many samples a candidate gets
+// (measure_group).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "bench/measure/clock_watch.hpp"
+#include "bench/measure/core_watch.hpp"
+#include "bench/measure/measure_group.hpp"
+#include "bench/measure/sample.hpp"
+#include "bench/measure/tensor_copies.hpp"
+
+namespace convscope {
+
+// What a candidate's untimed runs showed. The last one is the pilot that sizes the samples.
+struct WarmUp {
+  int64_t runs = 0;
+  double run_seconds = 0;
+  int64_t operations = 0;  // of one run: places in the queue of launches
+  bool has_phases = false;
+};
+
+class Sampler {
+ public:
+  // `device`, `queue` and `options` outlive it.
+  Sampler(const ConvProblem& problem, Device& device, Queue& queue, const MeasureOptions& options);
+
+  // Before the first candidate: learns the usual clock, and waits for well placed threads.
+  void read_usual_state();
+
+  // At least warmup_runs and warmup_seconds, unless that would take more than half of the time limit; one run
+  // less where a run is long. Throws what the plan throws.
+  WarmUp warm_up(const MeasureCandidate& candidate);
+
+  // How many runs make a sample after this warm-up: 1, or as many as min_sample_seconds need, but no more
+  // than the queue can hold back together.
+  int64_t iterations_after(const WarmUp& warm_up) const;
+
+  // One sample of so many runs. Waits first, within core_patience_seconds, while the threads are badly
+  // placed.
+  Sample take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations);
+
+  // Of all waiting for better placed threads so far, which no candidate's time limit pays for.
+  double waited_seconds() const { return cores_.waited_seconds(); }
+  int64_t tensor_copies() const { return copies_.count(); }
+  const ClockWatch& clocks() const { return clocks_; }
+  const CoreWatch& cores() const { return cores_; }
+
+ private:
+  DeviceState read_state();
+  Timing run(const MeasureCandidate& candidate, int64_t iterations, bool prepares);
+  void judge(Sample& sample, const std::optional<CoreReading>& before);
+
+  Device& device_;
+  Queue& queue_;
+  const MeasureOptions& options_;
+  TensorCopies copies_;
+  ClockWatch clocks_;
+  CoreWatch cores_;
+};
+
+}  // namespace convscope

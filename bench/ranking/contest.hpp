@@ -1,0 +1,77 @@
+// A contest: one problem under one set of circumstances, with every record that the results have of it,
+// sorted by what they may be: ranked, wrong, without a time. Start at contests(); ranking.hpp writes what it
+// says into the records.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "bench/record/result.hpp"
+
+namespace convscope {
+
+// One algorithm in a contest. Records of the same candidate, as several result files have them, are repeats.
+struct Entry {
+  // Stands for all repeats: of those that are not suspect, or of all where all are, the middle one by time;
+  // of two the faster.
+  const ResultRecord* record = nullptr;
+  std::vector<const ResultRecord*> repeats;  // those that are right and timed, in the order of the records
+};
+
+// Everything but algorithm and seed agrees: network, layer, problem, device, threads, cache and workspace
+// cap. The first record is the one for the key, device and ceilings that all share.
+struct Contest {
+  std::vector<const ResultRecord*> records;       // all of them, in their order
+  std::vector<Entry> ranked;                      // in the order of ranks_before(): the winner first
+  std::vector<const ResultRecord*> wrong;         // records that failed verification, the fastest first
+  std::vector<const ResultRecord*> without_time;  // of algorithms that were refused, crashed or verified only
+
+  const ResultRecord& first() const { return *records.front(); }
+  const CaseKey& key() const { return first().key; }
+  const ResultRecord* winner() const { return ranked.empty() ? nullptr : ranked.front().record; }
+  // What the others are compared with: the best of a library's own convolutions. Null without one.
+  const ResultRecord* baseline() const;
+  const Entry* entry(std::string_view algorithm) const;  // null unless it is ranked
+};
+
+// In the order of the records, which must outlive the result. An algorithm that is wrong in one repeat is
+// wrong.
+std::vector<Contest> contests(std::span<const ResultRecord> records);
+
+// What must agree for times to be added up; layer and pass may differ.
+inline auto circumstances_of(const ResultRecord& record) {
+  const CaseKey& key = record.key;
+  return std::tuple(key.network, key.device_id(), record.device.name, key.problem.batch, key.problem.math,
+                    key.problem.layout, key.threads, key.cache, key.workspace_cap);
+}
+
+// The contests of one network under the same circumstances, its layers and passes.
+struct Network {
+  std::vector<const Contest*> contests;
+  const Contest& front() const { return *contests.front(); }
+};
+std::vector<Network> networks(std::span<const Contest> contests);
+
+// Contests that differ in nothing but their workspace cap, together.
+std::vector<std::vector<const Contest*>> grouped_over_caps(std::span<const Contest> contests);
+
+// Of contests that differ in their cap only: the ranked records that no other beats in both time and
+// workspace, from the smallest workspace to the shortest time. Suspect records are left out.
+std::vector<const ResultRecord*> pareto_front(std::span<const Contest* const> same_but_cap);
+
+// The fastest record whatever its error: the winner, or a wrong record that is faster. Null without a timed
+// record.
+const ResultRecord* best_at_any_error(const Contest& contest);
+
+// The id without its device: "onednn.auto" of "onednn.auto.cpu". An id without one is its own stem.
+std::string_view stem(std::string_view algorithm);
+// Whether `name`, as a policy or a flag has it, is the id or its stem.
+bool is_named(std::string_view algorithm, std::string_view name);
+
+// "conv2 backward_data"
+std::string label(const Contest& contest);
+
+}  // namespace convscope

@@ -1,0 +1,73 @@
+#include "bench/ranking/ranking.hpp"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "bench/ranking/contest.hpp"
+#include "bench/ranking/standing.hpp"
+
+namespace convscope {
+namespace {
+
+bool has_interval(const ResultRecord& record) {
+  return std::isfinite(record.time->full.statistics.ci_low);
+}
+
+// The winner's own order is in no doubt. Null where one of the two has no interval.
+std::optional<bool> doubt(const ResultRecord& record, const ResultRecord& winner) {
+  if (&record == &winner) return false;
+  if (!has_interval(record) || !has_interval(winner)) return std::nullopt;
+  return is_in_doubt(record, winner);
+}
+
+class Ranker {
+ public:
+  explicit Ranker(std::span<ResultRecord> records) : records_(records) {}
+
+  void rank(const Contest& contest, int64_t number) {
+    for (const ResultRecord* record : contest.records) {
+      Ranking& ranking = of(record).emplace();
+      ranking.contest = number;
+      ranking.standing = standing_of(*record);
+      if (can_win(*record))  // until it is found to stand for its candidate
+        ranking.standing =
+            contest.entry(record->key.algorithm) == nullptr ? Standing::wrong_repeat : Standing::repeat;
+    }
+    for (size_t place = 0; place < contest.ranked.size(); ++place)
+      rank(*contest.ranked[place].record, static_cast<int64_t>(place) + 1, contest);
+  }
+
+  void mark_front(std::span<const Contest* const> same_but_cap) {
+    for (const ResultRecord* record : pareto_front(same_but_cap)) of(record)->on_front = true;
+  }
+
+ private:
+  void rank(const ResultRecord& record, int64_t place, const Contest& contest) {
+    Ranking& ranking = *of(&record);
+    const ResultRecord* baseline = contest.baseline();
+    ranking.rank = place;
+    ranking.standing = standing_of(record);
+    ranking.in_doubt = doubt(record, *contest.winner());
+    ranking.is_baseline = &record == baseline;
+    ranking.over_winner = median_seconds(record) / median_seconds(*contest.winner());
+    if (baseline != nullptr) ranking.speed_up = median_seconds(*baseline) / median_seconds(record);
+  }
+
+  std::optional<Ranking>& of(const ResultRecord* record) {
+    return records_[static_cast<size_t>(record - records_.data())].ranking;
+  }
+
+  std::span<ResultRecord> records_;
+};
+
+}  // namespace
+
+void rank_records(std::span<ResultRecord> records) {
+  Ranker ranker(records);
+  const std::vector<Contest> all = contests(records);
+  for (size_t i = 0; i < all.size(); ++i) ranker.rank(all[i], static_cast<int64_t>(i) + 1);
+  for (const auto& group : grouped_over_caps(all)) ranker.mark_front(group);
+}
+
+}  // namespace convscope

@@ -1,0 +1,156 @@
+// What rank_records() writes into records: rank, doubt, standing, baseline, front.
+#include "bench/ranking/ranking.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "bench/ranking/test_contests.hpp"
+
+namespace convscope {
+namespace {
+
+const Ranking& of(const Records& records, size_t i) {
+  return *records.at(i).ranking;
+}
+
+TEST(Ranking, OfNoRecordsIsNone) {
+  Records none;
+  rank_records(none);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(Ranking, NumbersTheRecordsThatCanWinFromTheFastest) {
+  Records records{right("slow.cpu", 3), right("fast.cpu", 1), wrong_record("wrong.cpu", 0.5),
+                  right("b.cpu", 2)};
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).rank, 1);
+  EXPECT_EQ(of(records, 3).rank, 2);
+  EXPECT_EQ(of(records, 0).rank, 3);
+  EXPECT_EQ(of(records, 2).rank, std::nullopt);
+  EXPECT_EQ(of(records, 2).standing, Standing::wrong);
+  EXPECT_DOUBLE_EQ(*of(records, 0).over_winner, 3);
+  EXPECT_EQ(of(records, 2).over_winner, std::nullopt);
+}
+
+TEST(Ranking, SaysWhyARecordCannotWin) {
+  Records records{refused("a.cpu", Outcome::unsupported, Reason::unsupported_stride, ""),
+                  refused("b.cpu", Outcome::over_workspace, Reason::workspace_over_cap, ""),
+                  refused("c.cpu", Outcome::out_of_memory, Reason::out_of_memory, ""),
+                  refused("d.cpu", Outcome::timeout, Reason::timeout, ""),
+                  refused("e.cpu", Outcome::verified_only, Reason::none, ""),
+                  right("f.cpu", 1),
+                  right("g.cpu", -1)};
+  records[5].time->full.statistics.n = 0;
+  rank_records(records);
+  const std::vector<Standing> expected{Standing::refused, Standing::refused, Standing::failed,
+                                       Standing::failed,  Standing::untimed, Standing::untimed,
+                                       Standing::untimed};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(of(records, i).standing, expected[i]) << records[i].key.algorithm;
+    EXPECT_EQ(of(records, i).rank, std::nullopt);
+    EXPECT_EQ(of(records, i).in_doubt, std::nullopt);
+  }
+}
+
+TEST(Ranking, DoubtsWhoseIntervalOverlapsTheWinners) {
+  // 10% to either side: [0.9, 1.1], [1.035, 1.265], [1.125, 1.375].
+  Records records{right("a.cpu", 1), right("b.cpu", 1.15), right("c.cpu", 1.25)};
+  rank_records(records);
+  EXPECT_EQ(of(records, 0).in_doubt, false);
+  EXPECT_EQ(of(records, 1).in_doubt, true);
+  EXPECT_EQ(of(records, 2).in_doubt, false);
+}
+
+TEST(Ranking, OfTooFewSamplesHasNoDoubt) {
+  Records records{right("a.cpu", 1), right("b.cpu", 1.01)};
+  records[1].time->full.statistics.ci_low = std::numeric_limits<double>::quiet_NaN();
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).rank, 2);
+  EXPECT_EQ(of(records, 1).in_doubt, std::nullopt);
+}
+
+TEST(Ranking, PutsThrottledRecordsBehindAllOthers) {
+  Records records{right("hot.cpu", 1), right("cool.cpu", 1.05), right("slow.cpu", 9)};
+  records[0].health.throttled = true;
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).rank, 1);
+  EXPECT_EQ(of(records, 2).rank, 2);
+  EXPECT_EQ(of(records, 0).rank, 3);
+  EXPECT_EQ(of(records, 0).standing, Standing::throttled);
+  EXPECT_EQ(of(records, 0).in_doubt, false);
+}
+
+TEST(Ranking, LetsAThrottledRecordWinWhereAllAre) {
+  Records records{right("a.cpu", 1)};
+  records[0].health.throttled = true;
+  rank_records(records);
+  EXPECT_EQ(of(records, 0).rank, 1);
+}
+
+TEST(Ranking, TakesTheMiddleOfTheRepeatsThatAreNotThrottled) {
+  Records records{right("a.cpu", 3), right("a.cpu", 1), right("a.cpu", 4), right("a.cpu", 5)};
+  records[1].health.throttled = records[3].health.throttled = true;
+  rank_records(records);
+  EXPECT_EQ(of(records, 0).rank, 1);
+  for (size_t i : {1, 2, 3}) EXPECT_EQ(of(records, i).standing, Standing::repeat);
+}
+
+TEST(Ranking, RefusesACandidateThatIsWrongInAnotherRecord) {
+  Records records{right("a.cpu", 1), wrong_record("a.cpu", 1), right("b.cpu", 2)};
+  rank_records(records);
+  EXPECT_EQ(of(records, 0).standing, Standing::wrong_repeat);
+  EXPECT_EQ(of(records, 1).standing, Standing::wrong);
+  EXPECT_EQ(of(records, 2).rank, 1);
+}
+
+TEST(Ranking, ARefusedRepeatLeavesItsCandidateARank) {
+  Records records{right("a.cpu", 1), refused("a.cpu", Outcome::crashed, Reason::crashed, "")};
+  rank_records(records);
+  EXPECT_EQ(of(records, 0).rank, 1);
+  EXPECT_EQ(of(records, 1).standing, Standing::failed);
+}
+
+TEST(Ranking, ComparesWithTheBestRightRecordOfALibrary) {
+  Records records{wrong_record("onednn.gemm.cpu", 1), library_record("onednn.auto.cpu", 4, "jit"),
+                  library_record("onednn.direct.cpu", 6, "jit"), right("a.cpu", 2)};
+  rank_records(records);
+  EXPECT_TRUE(of(records, 1).is_baseline);
+  EXPECT_FALSE(of(records, 2).is_baseline);
+  EXPECT_DOUBLE_EQ(*of(records, 3).speed_up, 2);
+  EXPECT_DOUBLE_EQ(*of(records, 2).speed_up, 4.0 / 6);
+}
+
+TEST(Ranking, WithoutALibraryThereIsNoSpeedUp) {
+  Records records{right("a.cpu", 1)};
+  records[0].algorithm.provider = "openblas";  // the GEMM is a library's, the convolution ours
+  rank_records(records);
+  EXPECT_FALSE(of(records, 0).is_baseline);
+  EXPECT_EQ(of(records, 0).speed_up, std::nullopt);
+}
+
+TEST(Ranking, KeepsMachinesApart) {
+  Records records{right("a.cpu", 1), right("a.cpu", 2), right("a.cpu", 3)};
+  records[1].device.name = "another processor";
+  records[2].device.name = "simulated (virtual time)";
+  rank_records(records);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(of(records, i).contest, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(of(records, i).rank, 1);
+  }
+  EXPECT_EQ(of(records, 2).standing, Standing::virtual_time);
+}
+
+TEST(Ranking, TheFrontHasWhatNothingBeatsUnderAnyCap) {
+  Records records{with_cap(right("small.cpu", 3), 0, 0), with_cap(right("large.cpu", 1), {}, 9 * kMiB),
+                  with_cap(right("beaten.cpu", 4), {}, 9 * kMiB), with_cap(right("hot.cpu", 0.5), {}, 0)};
+  records[3].health.throttled = true;
+  rank_records(records);
+  EXPECT_TRUE(of(records, 0).on_front);
+  EXPECT_TRUE(of(records, 1).on_front);
+  EXPECT_FALSE(of(records, 2).on_front);
+  EXPECT_FALSE(of(records, 3).on_front);
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,34 @@
+// The order of the records of one problem under the same circumstances: which of them may win, which of two
+// ranks before the other, and when the order of two is in doubt. These are the only comparisons of medians
+// that decide a winner; contest.hpp applies them to all records of a problem.
+#pragma once
+
+#include "bench/record/result.hpp"
+
+namespace convscope {
+
+// Has a median of full, right or wrong.
+bool is_timed(const ResultRecord& record);
+// Of a timed record.
+double median_seconds(const ResultRecord& record);
+
+// What the record alone says; never `repeat` or `wrong_repeat`, which other records decide.
+Standing standing_of(const ResultRecord& record);
+// Measured, right and timed: only these have a rank.
+bool can_win(const ResultRecord& record);
+// Of a record that can win: its time is marked in all output, and it ranks behind all that are not suspect.
+bool is_suspect(const ResultRecord& record);
+
+// Of two records that can win, the first ranks before the second: suspect ones last, then by median, then by
+// the algorithm's name, so that the order does not depend on that of the records.
+bool ranks_before(const ResultRecord* a, const ResultRecord* b);
+
+// Of two records that can win, one of which ranks before the other: neither or both are suspect and the 95%
+// intervals of their medians overlap, so that the order is not shown. False where one has too few samples for
+// an interval.
+bool is_in_doubt(const ResultRecord& a, const ResultRecord& b);
+
+// A convolution of a library's own (onednn.*, cudnn.*), not one of ours that calls a library's GEMM.
+bool is_library(const ResultRecord& record);
+
+}  // namespace convscope
