@@ -11,7 +11,7 @@
 #include "algorithms/winograd/winograd.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {
