@@ -39,12 +39,6 @@ inline Prefetch prefetch_lines(const float* from, int64_t depth) {
   return {from, 16, 16 * depth};
 }
 
-// The former names, which algorithms/winograd still uses.
-using Ahead = Prefetch;
-inline Prefetch lines_ahead(const float* from, int64_t depth) {
-  return prefetch_lines(from, depth);
-}
-
 // C[rows x columns] (=|+=|-=) A * B over `depth`: A as rows, a[row * a_stride + k]; B packed, panel j at
 // b + j * columns_per_panel * depth, or in rows; C row-major, `c_stride` floats between rows. With a packed B
 // one panel stays in L1 and A in L2: a depth of a few hundred fits. A B in rows should fit in L2: A is then

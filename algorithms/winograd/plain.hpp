@@ -12,10 +12,12 @@
 
 namespace convscope::winograd::plain {
 
-template <int N>
-struct Square {
-  double at[N][N] = {};
+template <int Rows, int Columns>
+struct Values {
+  double at[Rows][Columns] = {};
 };
+template <int N>
+using Square = Values<N, N>;
 
 template <int Rows, int Columns>
 constexpr Matrix<Columns, Rows> transposed(const Matrix<Rows, Columns>& m) {
@@ -25,15 +27,20 @@ constexpr Matrix<Columns, Rows> transposed(const Matrix<Rows, Columns>& m) {
   return result;
 }
 
+// (M X)^T
+template <int Out, int In, int Columns>
+Values<Columns, Out> product_transposed(const Matrix<Out, In>& m, const Values<In, Columns>& x) {
+  Values<Columns, Out> y;
+  for (int i = 0; i < Out; ++i)
+    for (int a = 0; a < In; ++a)
+      for (int j = 0; j < Columns; ++j) y.at[j][i] += m.at[i][a].value() * x.at[a][j];
+  return y;
+}
+
 // M X M^T
 template <int Out, int In>
 Square<Out> on_both_sides(const Matrix<Out, In>& m, const Square<In>& x) {
-  Square<Out> y;
-  for (int i = 0; i < Out; ++i)
-    for (int j = 0; j < Out; ++j)
-      for (int a = 0; a < In; ++a)
-        for (int b = 0; b < In; ++b) y.at[i][j] += m.at[i][a].value() * x.at[a][b] * m.at[j][b].value();
-  return y;
+  return product_transposed(m, product_transposed(m, x));
 }
 
 // The tile of outputs that begins at (h, w), of image n and output channel k.

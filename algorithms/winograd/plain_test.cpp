@@ -11,7 +11,7 @@
 #include "algorithms/winograd/winograd.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {
@@ -34,7 +34,7 @@ template <int Size, int Taps>
 void expect_definition() {
   OddProblems problems(21);
   CpuDevice device;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 3; ++i) {
     const ConvProblem problem = forward_problem(problems, Taps);
     SCOPED_TRACE(to_line(problem));
     Operands operands = make_operands(problem, device, DataKind::uniform, 5);
@@ -67,7 +67,7 @@ void expect_plain(const std::string& id, Device& device) {
   const Algorithm& algorithm = *registry.find(id);
   OddProblems problems(22);
   const auto queue = device.make_queue();
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 3; ++i) {
     const ConvProblem problem = forward_problem(problems, Taps);
     SCOPED_TRACE(id + " on " + to_line(problem));
     Operands operands = make_operands(problem, device, DataKind::uniform, 5);

@@ -54,7 +54,7 @@ void ConvolutionPlan::read(const Work& work, int64_t index) const {
 }
 
 void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, const FilterPanel& filters,
-                               Ahead prefetched) const {
+                               Prefetch prefetch) const {
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
   const Residues::Range residues = geometry_.residues_in(i, j);
@@ -72,7 +72,7 @@ void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, c
   for (int64_t k = 0; k < depth; k += run)
     gemm_rows(a + k, tiles_.row, {b + k * panel_columns_}, c, products_.row, tiles.count, panel_columns_,
               std::min(run, depth - k), from == begin && k == 0 ? GemmMode::overwrite : GemmMode::add,
-              prefetched);
+              prefetch);
 }
 
 void ConvolutionPlan::write(const Work& work, const VectorUnit& unit) const {

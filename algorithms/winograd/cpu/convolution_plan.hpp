@@ -55,7 +55,7 @@ class ConvolutionPlan : public Plan {
   // One panel of columns in one plane: the tiles that have this point, the residues that are not zero in it.
   // Depths after the first of the plane are added.
   void multiply(const Work& work, int64_t plane, int64_t panel, const FilterPanel& filters,
-                Ahead prefetched = {}) const;
+                Prefetch prefetch = {}) const;
   void write(const Work& work, const VectorUnit& unit) const;
   void write_panel(const Work& work, int64_t panel) const;
   // The vectors of a panel are [2 * panel, this).

@@ -24,7 +24,7 @@ class FiltersOnTheFlyPlan final : public ConvolutionPlan {
 
  private:
   int64_t filter_floats_together() const { return odd_lines(depth_together_ * panel_columns_); }
-  Ahead prefetched_filters(const float* filter, int64_t panel, int64_t depth, int64_t plane) const;
+  Prefetch prefetched_filters(const float* filter, int64_t panel, int64_t depth, int64_t plane) const;
   // The filters' transform, products and inverse of one panel.
   void run_panel(const Work& work, const float* filter, int64_t panel, float* filters) const;
 
@@ -60,8 +60,8 @@ bool FiltersOnTheFlyPlan::is_profitable(const DeviceInfo& device, const PlanOpti
 // What the product of a plane prefetches of the filters that are transformed next, whose runs are too short
 // for the hardware's prefetcher. Forward with as many planes as columns: a whole column. With fewer: a line
 // of every column, the next line with the next block of rows. Backward-data: a line of every depth.
-Ahead FiltersOnTheFlyPlan::prefetched_filters(const float* filter, int64_t panel, int64_t depth,
-                                              int64_t plane) const {
+Prefetch FiltersOnTheFlyPlan::prefetched_filters(const float* filter, int64_t panel, int64_t depth,
+                                                 int64_t plane) const {
   constexpr int64_t kLine = 16;  // floats
   const TensorShape shape = geometry_.problem.shape(Role::filter);
   const int64_t column = std::min(panel * panel_columns_, columns_ - 1);

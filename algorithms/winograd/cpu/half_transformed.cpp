@@ -94,7 +94,7 @@ void HalfTransformedPlan::run_panel(const Work& work, const float* halves, int64
       // Meanwhile the tiles of the next plane are prefetched, as they lie.
       const float* const next = work.tiles + (plane + 1) % geometry_.planes() * tiles_.plane;
       multiply(work, plane, panel, {filters, filter_panel_floats(), 0, depth_, i * points_w},
-               lines_ahead(next, depth_));
+               prefetch_lines(next, depth_));
     }
   }
   write_panel(work, panel);
