@@ -1,10 +1,13 @@
 #include "bench/standin/tensor_map.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 
 #include "bench/ptx/tensor_map.hpp"
+#include "bench/standin/errors.hpp"
 
 namespace convscope::standin {
 namespace {
@@ -70,3 +73,17 @@ CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_
 }
 
 }  // namespace convscope::standin
+
+using namespace convscope::standin;
+
+extern "C" {
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  const bool known = std::strcmp(name, "cuTensorMapEncodeTiled") == 0;
+  *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  *function = known ? reinterpret_cast<void*>(&encode_tensor_map) : nullptr;
+  return result(cudaSuccess, __func__);
+}
+
+}  // extern "C"

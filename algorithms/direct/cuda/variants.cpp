@@ -24,10 +24,11 @@ constexpr MakePlans kChwn{cuda::make_chwn_plan, emulated::make_chwn_plan};
 constexpr MakePlans kGradient{cuda::make_gradient_plan, emulated::make_gradient_plan};
 constexpr MakePlans kDepthwise{cuda::make_depthwise_cuda_plan, emulated::make_depthwise_cuda_plan};
 #else
-constexpr MakePlans kTiled{nullptr, emulated::make_tiled_plan};
-constexpr MakePlans kChwn{nullptr, emulated::make_chwn_plan};
-constexpr MakePlans kGradient{nullptr, emulated::make_gradient_plan};
-constexpr MakePlans kDepthwise{nullptr, emulated::make_depthwise_cuda_plan};
+// Without nvcc the only CUDA device is the stand-in's, which runs the emulator's kernels.
+constexpr MakePlans kTiled{emulated::make_tiled_plan, emulated::make_tiled_plan};
+constexpr MakePlans kChwn{emulated::make_chwn_plan, emulated::make_chwn_plan};
+constexpr MakePlans kGradient{emulated::make_gradient_plan, emulated::make_gradient_plan};
+constexpr MakePlans kDepthwise{emulated::make_depthwise_cuda_plan, emulated::make_depthwise_cuda_plan};
 #endif
 
 double round_up_to(int64_t size, int64_t multiple) {
