@@ -1,4 +1,4 @@
-// Errors of the runtime, with its own words for those that the program tells apart.
+// Errors of the runtime, with names and texts for those that the program tells apart.
 #include <atomic>
 #include <map>
 #include <string>

@@ -48,8 +48,8 @@ void warn(const ptx::Warning& warning) {
   static std::mutex mutex;
   static auto* said = new std::set<std::string>;
   const std::lock_guard lock(mutex);
-  constexpr size_t kMost = 200;
-  if (said->size() < kMost && said->insert(warning.place + warning.what.substr(0, 24)).second)
+  constexpr size_t kMaxWarnings = 200;
+  if (said->size() < kMaxWarnings && said->insert(warning.place + warning.what.substr(0, 24)).second)
     say("warning", fmt::format("{}: {} at {}", warning.thread, warning.what, warning.place));
 }
 

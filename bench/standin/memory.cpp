@@ -55,7 +55,7 @@ Memory& memory() {
 // Large ones are NaN only at their beginning: the rest is not touched, so that it costs no memory.
 constexpr size_t kFilledBytes = size_t{256} << 20;
 // Linux has 65,530 mappings for a process.
-constexpr size_t kMostFreed = 8192;
+constexpr size_t kMaxFreed = 8192;
 
 void forget_oldest(Memory& m) {
   const u64 begin = m.freed_order.front();
@@ -103,7 +103,7 @@ bool release(void* data) {
   m.freed.insert(*found);
   m.freed_order.push_back(found->first);
   m.live.erase(found);
-  if (m.freed.size() > kMostFreed) forget_oldest(m);
+  if (m.freed.size() > kMaxFreed) forget_oldest(m);
   return true;
 }
 
