@@ -100,7 +100,7 @@ def program_fixture(convscope):
     """Return the path of `convscope_standin`; skip where it is not built."""
     program = convscope.with_name("convscope_standin")
     if not program.is_file():
-        pytest.skip("this build has no stand-in for the CUDA runtime: no nvcc, or no libzstd-dev")
+        pytest.skip("this build has no stand-in for the CUDA runtime: no libzstd-dev")
     return program
 
 

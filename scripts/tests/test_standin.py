@@ -1,7 +1,7 @@
 """The program as nvcc built it, on a stand-in for the CUDA runtime: kernels run as PTX.
 
-convscope_standin is convscope with another runtime linked in (docs/emulator.md); without nvcc
-there is none.
+convscope_standin is convscope with another runtime linked in (docs/emulator.md). In a build without
+nvcc it runs the kernels that the C++ compiler made for the emulator.
 """
 
 import os
