@@ -27,11 +27,11 @@ void BlockRunner::fail_divergent(const Barrier& barrier, int id, unsigned thread
        site);
 }
 
-void BlockRunner::fail_divergent(const WarpMeeting& meeting, unsigned mask, const char* operation,
+void BlockRunner::fail_divergent(const WarpCollective& collective, unsigned mask, const char* operation,
                                  const CallSite& site) {
   fail("divergent warp " + std::to_string(running_->warp) + ": lane " + std::to_string(running_->lane) +
-           " in " + operation + " with mask " + hexadecimal(mask) + " meets " + meeting.operation +
-           " with mask " + hexadecimal(meeting.mask) + " of " + meeting.site.text(),
+           " in " + operation + " with mask " + hexadecimal(mask) + " meets " + collective.operation +
+           " with mask " + hexadecimal(collective.mask) + " of " + collective.site.text(),
        site);
 }
 
@@ -75,35 +75,36 @@ unsigned BlockRunner::lanes_in(unsigned warp) const {
   return left >= 32 ? ~0u : (1u << left) - 1;
 }
 
-void BlockRunner::meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory,
+void BlockRunner::join_warp(unsigned mask, void* argument, Combine combine, bool orders_memory,
                             const char* operation, const CallSite& site) {
   const tsan::Unwatched unwatched;
   Fiber& me = *running_;
-  auto& meetings = warps_[me.warp];
+  auto& collectives = warps_[me.warp];
   const unsigned bit = 1u << me.lane;
   mask &= lanes_in(me.warp);  // the last, partial warp may use the full mask, as on the device
   if (!(mask & bit)) fail_absent(operation, site);
-  auto meeting =
-      std::find_if(meetings.begin(), meetings.end(), [&](const WarpMeeting& m) { return m.mask & bit; });
-  if (meeting == meetings.end()) {
-    meeting = meetings.emplace(meetings.end());
-    meeting->mask = mask;
-    meeting->operation = operation;
-    meeting->site = site;
+  auto collective = std::find_if(collectives.begin(), collectives.end(),
+                                 [&](const WarpCollective& m) { return m.mask & bit; });
+  if (collective == collectives.end()) {
+    collective = collectives.emplace(collectives.end());
+    collective->mask = mask;
+    collective->operation = operation;
+    collective->site = site;
   }
-  if (meeting->mask != mask || !(meeting->site == site)) fail_divergent(*meeting, mask, operation, site);
-  tsan::Phase* phase = orders_memory ? tsan::arrive(meeting->phase) : nullptr;
-  meeting->arrived |= bit;
-  meeting->arguments[me.lane] = argument;
+  if (collective->mask != mask || !(collective->site == site))
+    fail_divergent(*collective, mask, operation, site);
+  tsan::Phase* phase = orders_memory ? tsan::arrive(collective->phase) : nullptr;
+  collective->arrived |= bit;
+  collective->arguments[me.lane] = argument;
   me.state = State::waits;
   me.operation = operation;
   me.site = site;
-  if (meeting->arrived == mask) {
-    if (combine) combine(meeting->arguments, mask, site);
+  if (collective->arrived == mask) {
+    if (combine) combine(collective->arguments, mask, site);
     scratch_.clear();
     for (unsigned lane = 0; lane < 32; ++lane)
       if (mask >> lane & 1) scratch_.push_back(fibers_[size_t{me.warp} * 32 + lane].get());
-    meetings.erase(meeting);
+    collectives.erase(collective);
     make_ready(scratch_);
   }
   run_next();

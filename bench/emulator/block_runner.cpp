@@ -111,7 +111,7 @@ void BlockRunner::prepare_fibers() {
 
 void BlockRunner::start_threads() {
   head_ = tail_ = done_ = spins_ = 0;
-  for (auto& meetings : warps_) meetings.clear();
+  for (auto& collectives : warps_) collectives.clear();
   for (Barrier& barrier : barriers_) barrier = Barrier{};
   scratch_.clear();
   for (size_t i = 0; i < threads_; ++i) {

@@ -46,10 +46,10 @@ class BlockRunner {
   // The block of that number, x fastest. False when it failed; launch.error then says why.
   bool run(Launch& launch, size_t block_number);
 
-  // The words of executor.hpp, for the running thread.
+  // The functions of executor.hpp, for the running thread.
   static BlockRunner& current();
   void block_barrier(int id, unsigned threads, unsigned value, const char* operation, const CallSite& site);
-  void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
+  void join_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                  const CallSite& site);
   void spin(const char* operation, const CallSite& site);
   void note_progress() { spins_ = 0; }
@@ -83,7 +83,7 @@ class BlockRunner {
     std::vector<Fiber*> waiting;
     tsan::Phase* phase = nullptr;
   };
-  struct WarpMeeting {
+  struct WarpCollective {
     unsigned mask = 0, arrived = 0;
     void* arguments[32] = {};
     const char* operation = "";
@@ -105,7 +105,7 @@ class BlockRunner {
   std::string deadlock_text() const;
   [[noreturn]] void fail_divergent(const Barrier& barrier, int id, unsigned threads, const char* operation,
                                    const CallSite& site);
-  [[noreturn]] void fail_divergent(const WarpMeeting& meeting, unsigned mask, const char* operation,
+  [[noreturn]] void fail_divergent(const WarpCollective& collective, unsigned mask, const char* operation,
                                    const CallSite& site);
   [[noreturn]] void fail_absent(const char* operation, const CallSite& site);
   unsigned lanes_in(unsigned warp) const;
@@ -127,7 +127,7 @@ class BlockRunner {
   std::vector<Fiber*> ready_, scratch_;  // ready_ is a ring of a power of two
   size_t head_ = 0, tail_ = 0;
   Barrier barriers_[16];
-  std::vector<std::vector<WarpMeeting>> warps_;
+  std::vector<std::vector<WarpCollective>> warps_;
   std::deque<LaterWork> later_;
   void* copy_engine_ = nullptr;  // a thread of its own to the thread sanitizer
   std::minstd_rand random_;

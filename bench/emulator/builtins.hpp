@@ -26,7 +26,7 @@ inline int __syncthreads_and(int value, CallSite site = CallSite::current()) {
   return executor::block_sum(value == 0, "__syncthreads_and", site) == 0;
 }
 inline void __syncwarp(unsigned mask = ~0u, CallSite site = CallSite::current()) {
-  executor::meet_warp(mask, nullptr, nullptr, true, "__syncwarp", site);
+  executor::join_warp(mask, nullptr, nullptr, true, "__syncwarp", site);
 }
 inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);

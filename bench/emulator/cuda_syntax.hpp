@@ -1,5 +1,5 @@
 // CUDA's keywords, launch() and dynamic_smem() for g++: how a .cu file becomes plain C++ that runs on the
-// executor. Included by bench/device/kernel/kernel.hpp only. The macros are CUDA's own words.
+// executor. Included by bench/device/kernel/kernel.hpp only. The macros are CUDA's keywords.
 #pragma once
 
 #include <cmath>
@@ -59,12 +59,14 @@ const void* pointer_or_null(const T& argument) {
 }
 }  // namespace executor
 
-// Runs the kernel to its end. Throws DeviceError that names this call's file and line.
+// Runs the kernel to its end; on a queue of CudaDevice enqueues it (bench/device/cuda/emulated_launch.hpp).
+// Throws DeviceError that names this call's file and line.
 template <typename... P>
 void launch(void (*kernel)(P...), LaunchGrid<dim3> grid, dim3 block, size_t smem_bytes, Queue& queue,
             std::type_identity_t<P>... arguments) {
   const void* const pointers[] = {nullptr, executor::pointer_or_null(arguments)...};
-  executor::run(grid, block, smem_bytes, queue, pointers, [&] { kernel(arguments...); });
+  executor::run(reinterpret_cast<const void*>(kernel), grid, block, smem_bytes, queue, pointers,
+                [=] { kernel(arguments...); });
 }
 
 }  // namespace convscope::emulated

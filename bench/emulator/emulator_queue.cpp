@@ -28,7 +28,37 @@ std::string launch_defect(const dim3& grid, const dim3& block, size_t smem_bytes
   return "";
 }
 
+std::vector<size_t> forward_order(size_t blocks) {
+  std::vector<size_t> order(blocks);
+  std::iota(order.begin(), order.end(), size_t{0});
+  return order;
+}
+
+void run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks, executor::BlockRunner& runner) {
+  executor::tsan::release(&launch.started);
+  for (const size_t block : blocks) {
+    if (!launch.error.empty()) break;
+    if constexpr (executor::tsan::kActive)  // a thread of its own, and so static shared memory of its own
+      std::thread([&] {
+        const executor::tsan::Unwatched unwatched;
+        executor::BlockRunner().run(launch, block);
+      }).join();
+    else
+      runner.run(launch, block);
+  }
+  executor::tsan::acquire(&launch.finished);
+  for (void* fiber : launch.tsan_fibers) executor::tsan::destroy_fiber(fiber);
+}
+
 }  // namespace
+
+std::string run_grid(dim3 grid, dim3 block, size_t smem_bytes, const std::function<void()>& body) {
+  thread_local executor::BlockRunner runner;
+  executor::Launch run{
+      .grid = grid, .block = block, .smem_bytes = smem_bytes, .options = {}, .body = &body, .error = {}};
+  run_blocks(run, forward_order(run.blocks()), runner);
+  return run.error;
+}
 
 EmulatorQueue& EmulatorQueue::of(Queue& queue, const char* who) {
   auto* own = dynamic_cast<EmulatorQueue*>(&queue);
@@ -52,34 +82,18 @@ void EmulatorQueue::launch(const LaunchGrid<dim3>& grid, dim3 block, size_t smem
                        .error = {}};
   {
     const DeviceMemory::Access access(memory_);
-    run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()));
+    run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()),
+               runner_);
   }
   if (!run.error.empty()) throw DeviceError(where + ": " + run.error);
 }
 
 std::vector<size_t> EmulatorQueue::block_order(size_t blocks) const {
-  std::vector<size_t> order(blocks);
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order = forward_order(blocks);
   if (options_.order == EmulatorOrder::reverse) std::reverse(order.begin(), order.end());
   if (options_.order == EmulatorOrder::random)
     std::shuffle(order.begin(), order.end(), std::minstd_rand(options_.seed));
   return order;
-}
-
-void EmulatorQueue::run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks) {
-  executor::tsan::release(&launch.started);
-  for (const size_t block : blocks) {
-    if (!launch.error.empty()) break;
-    if constexpr (executor::tsan::kActive)  // a thread of its own, and so static shared memory of its own
-      std::thread([&] {
-        const executor::tsan::Unwatched unwatched;
-        executor::BlockRunner().run(launch, block);
-      }).join();
-    else
-      runner_.run(launch, block);
-  }
-  executor::tsan::acquire(&launch.finished);
-  for (void* fiber : launch.tsan_fibers) executor::tsan::destroy_fiber(fiber);
 }
 
 void EmulatorQueue::begin_timing() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/device/device.hpp"
@@ -14,6 +15,10 @@
 #include "bench/emulator/options.hpp"
 
 namespace convscope::emulated {
+
+// All blocks of a launch, in forward order, on this thread and without a queue; what went wrong, or an empty
+// string.
+std::string run_grid(dim3 grid, dim3 block, size_t smem_bytes, const std::function<void()>& body);
 
 class EmulatorQueue final : public Queue {
  public:
@@ -43,7 +48,6 @@ class EmulatorQueue final : public Queue {
 
  private:
   std::vector<size_t> block_order(size_t blocks) const;
-  void run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks);
 
   DeviceMemory& memory_;
   EmulatorOptions options_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "bench/device/cuda/emulated_launch.hpp"
 #include "bench/emulator/block_runner.hpp"
 #include "bench/emulator/emulator_queue.hpp"
 #include "bench/emulator/warp_collectives.hpp"
@@ -18,9 +19,9 @@ unsigned block_sum(unsigned value, const char* operation, const CallSite& site) 
   return runner.fiber().sum;
 }
 
-void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
+void join_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                const CallSite& site) {
-  BlockRunner::current().meet_warp(mask, argument, combine, orders_memory, operation, site);
+  BlockRunner::current().join_warp(mask, argument, combine, orders_memory, operation, site);
 }
 
 unsigned ballot(unsigned mask, bool value, const char* operation, const CallSite& site) {
@@ -28,7 +29,7 @@ unsigned ballot(unsigned mask, bool value, const char* operation, const CallSite
     unsigned in, out;
   };
   Vote mine{value, 0};
-  meet_warp(
+  join_warp(
       mask, &mine,
       [](void* const* lanes, unsigned present, const CallSite&) {
         unsigned result = 0;
@@ -72,7 +73,7 @@ void fence_products() {
 }
 void issue_product(const WarpgroupProduct& product) {
   const tsan::Unwatched unwatched;
-  meet_warp(~0u, nullptr, nullptr, false, "wgmma", product.site);
+  join_warp(~0u, nullptr, nullptr, false, "wgmma", product.site);
   BlockRunner::Fiber& fiber = BlockRunner::current().fiber();
   if (!fiber.products_fenced)
     fail("wgmma without wgmma_fence() before the first one of its group", product.site);
@@ -98,10 +99,19 @@ std::vector<uint64_t*> take_unfenced() {
   return std::exchange(BlockRunner::current().fiber().unfenced_barriers, {});
 }
 
-void run(const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue,
+void run(const void* kernel, const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue,
          std::span<const void* const> pointers, const std::function<void()>& body) {
-  const std::string who = "launch at " + grid.site.text();
-  EmulatorQueue::of(queue, who.c_str()).launch(grid, block, smem_bytes, pointers, body);
+  if (auto* own = dynamic_cast<EmulatorQueue*>(&queue))
+    return own->launch(grid, block, smem_bytes, pointers, body);
+  const dim3 blocks = grid.blocks;
+  cuda::launch_emulated({.kernel = kernel,
+                         .site = grid.site,
+                         .grid = {blocks.x, blocks.y, blocks.z},
+                         .block = {block.x, block.y, block.z},
+                         .smem_bytes = smem_bytes,
+                         .pointers = {pointers.begin(), pointers.end()},
+                         .run = [=] { return run_grid(blocks, block, smem_bytes, body); }},
+                        queue);
 }
 
 }  // namespace convscope::emulated::executor

@@ -1,4 +1,4 @@
-// What the emulated device words need of the executor: who runs, barriers, warp collectives, asynchronous
+// What the emulated device functions need of the executor: who runs, barriers, warp collectives, asynchronous
 // work, and the way out with an error. Not for kernels. The executor itself is block_runner.hpp;
 // docs/emulator.md tells how it works.
 #pragma once
@@ -35,16 +35,16 @@ extern constinit thread_local BlockContext* current_block;
 // Ends the launch with a DeviceError that names the launch, `text`, the place, the block and the thread.
 [[noreturn]] void fail(const std::string& text, const CallSite& site);
 
-// All of the block, or `threads` of it, meet at barrier `id`. Barrier 0 also demands that they come from one
-// place.
+// All of the block, or `threads` of it, wait for each other at barrier `id`. Barrier 0 also demands that they
+// come from one place.
 void block_barrier(int id, unsigned threads, const char* operation, const CallSite& site);
-// Meets at barrier 0 and returns the sum of the values.
+// Waits at barrier 0 and returns the sum of the values.
 unsigned block_sum(unsigned value, const char* operation, const CallSite& site);
 
-// The lanes of `mask` meet; the last one calls combine(arguments by lane, mask) for all. Only `orders_memory`
-// makes their earlier writes visible to the thread sanitizer.
+// The lanes of `mask` wait for each other; the last one calls combine(arguments by lane, mask) for all. Only
+// `orders_memory` makes their earlier writes visible to the thread sanitizer.
 using Combine = void (*)(void* const* arguments, unsigned mask, const CallSite& site);
-void meet_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
+void join_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                const CallSite& site);
 
 // One turn of a spin wait; reports a livelock when nobody makes progress.
@@ -83,9 +83,9 @@ const std::vector<WarpgroupProduct>& finish_products(unsigned keep_groups);
 void remember_unfenced(uint64_t* barrier);
 std::vector<uint64_t*> take_unfenced();
 
-// Runs body() once for each thread of the grid. `pointers` are the kernel's pointer arguments. Throws
-// DeviceError.
-void run(const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue,
+// Runs body(), which calls `kernel`, once for each thread of the grid. `pointers` are the kernel's pointer
+// arguments. Throws DeviceError.
+void run(const void* kernel, const LaunchGrid<dim3>& grid, dim3 block, size_t smem_bytes, Queue& queue,
          std::span<const void* const> pointers, const std::function<void()>& body);
 
 }  // namespace convscope::emulated::executor

@@ -12,7 +12,7 @@
 namespace convscope::emulated::executor {
 namespace {
 
-constexpr int kMostDepth = 16, kMostColumns = 32;
+constexpr int kMaxDepth = 16, kMaxColumns = 32;
 constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
 
 uint32_t bits_of(float x) {
@@ -22,8 +22,8 @@ uint32_t bits_of(float x) {
 // The power of two that is the exponent of x, or 0 of 0; at least `smallest`, a power of two.
 float power_in(float x, float smallest) {
   const float power = std::bit_cast<float>(bits_of(x) & kInfinity);
-  const float least = (bits_of(x) & kMagnitude) == 0 ? 0.0f : smallest;
-  return power > least ? power : least;
+  const float floor = (bits_of(x) & kMagnitude) == 0 ? 0.0f : smallest;
+  return power > floor ? power : floor;
 }
 
 // Toward zero, to infinity beyond the largest float.
@@ -103,7 +103,7 @@ void add_block(const TensorCore& core, const float* a, const float* a_powers, co
 template <int Columns>
 void multiply(const TensorCore& core, int rows, int depth, const float* a, const float* b, float* sums) {
   const float smallest = std::ldexp(1.0f, core.smallest_exponent);
-  float a_powers[kMostDepth], b_powers[kMostDepth * Columns];
+  float a_powers[kMaxDepth], b_powers[kMaxDepth * Columns];
   for (int i = 0; i < depth * Columns; ++i) b_powers[i] = power_in(b[i], smallest);
   const bool b_finite = all_finite(b, depth * Columns);
   for (int row = 0; row < rows; ++row, a += depth, sums += Columns) {
@@ -122,7 +122,7 @@ void multiply(const TensorCore& core, int rows, int depth, const float* a, const
 
 void multiply_fragments(const TensorCore& core, int rows, int columns, int depth, const float* a,
                         const float* b, float* sums) {
-  if (depth > kMostDepth || depth % core.products != 0) throw std::invalid_argument("depth of fragments");
+  if (depth > kMaxDepth || depth % core.products != 0) throw std::invalid_argument("depth of fragments");
   switch (columns) {
     case 1:
       return multiply<1>(core, rows, depth, a, b, sums);
@@ -130,8 +130,8 @@ void multiply_fragments(const TensorCore& core, int rows, int columns, int depth
       return multiply<8>(core, rows, depth, a, b, sums);
     case 16:
       return multiply<16>(core, rows, depth, a, b, sums);
-    case kMostColumns:
-      return multiply<kMostColumns>(core, rows, depth, a, b, sums);
+    case kMaxColumns:
+      return multiply<kMaxColumns>(core, rows, depth, a, b, sums);
     default:
       throw std::invalid_argument("columns of fragments");
   }

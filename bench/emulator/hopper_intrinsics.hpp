@@ -1,5 +1,5 @@
-// Plain C++ twins of bench/device/cuda/hopper_intrinsics.cuh, where each word is described: mbarriers, TMA
-// loads, register budgets. A TMA load lands while somebody waits. Reached through
+// Plain C++ twins of bench/device/cuda/hopper_intrinsics.cuh, where each function is described: mbarriers,
+// TMA loads, register budgets. A TMA load lands while somebody waits. Reached through
 // bench/device/kernel/hopper.hpp.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace executor {
 inline uint32_t dynamic_offset(const void* pointer) {
   return static_cast<uint32_t>(static_cast<const unsigned char*>(pointer) - current_block->dynamic_smem);
 }
-// The 128-byte swizzle of an offset: the 16-byte chunk within 128 bytes, xor the row of 128 bytes within
-// 1024.
+// The 128-byte swizzle of an offset: the 16-byte chunk within 128 bytes, xor the number of the 128 bytes
+// within 1024.
 constexpr uint32_t swizzle_128(uint32_t offset) {
   return offset ^ (offset >> 7 & 7) << 4;
 }

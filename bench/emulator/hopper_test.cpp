@@ -62,19 +62,19 @@ class Hopper : public KernelTest {
       }
     return c;
   }
-  // The turned matrix: of `lines` rows of `width` elements.
-  static std::vector<float> turned(const std::vector<float>& matrix, int lines, int width) {
+  // The transposed matrix: of `lines` rows of `width` elements.
+  static std::vector<float> transposed(const std::vector<float>& matrix, int lines, int width) {
     std::vector<float> out(matrix.size());
     for (int line = 0; line < lines; ++line)
       for (int i = 0; i < width; ++i)
         out[static_cast<size_t>(i * lines + line)] = matrix[static_cast<size_t>(line * width + i)];
     return out;
   }
-  std::vector<float> turned_product_of(TensorElement element, int columns, int m, int n, int k) {
-    const Buffer a = to_elements(element, turned(whole_numbers(static_cast<size_t>(m * k), 1), m, k));
-    const Buffer b = to_elements(element, turned(whole_numbers(static_cast<size_t>(n * k), 2), n, k));
+  std::vector<float> transposed_product_of(TensorElement element, int columns, int m, int n, int k) {
+    const Buffer a = to_elements(element, transposed(whole_numbers(static_cast<size_t>(m * k), 1), m, k));
+    const Buffer b = to_elements(element, transposed(whole_numbers(static_cast<size_t>(n * k), 2), n, k));
     const Buffer c = floats(static_cast<size_t>(m * n));
-    kernels_.multiply_turned(element, columns, a.data(), b.data(), c.as<float>(), m, n, k, *queue_);
+    kernels_.multiply_transposed(element, columns, a.data(), b.data(), c.as<float>(), m, n, k, *queue_);
     return to_host<float>(c);
   }
   std::string error_of(HopperFault fault) {
@@ -101,8 +101,8 @@ TEST_P(Hopper, MultiplyOnWgmmaOfEachTypeAndWidth) {
 TEST_P(Hopper, MultiplyOnWgmmaOfOperandsThatLieTurned) {
   for (const TensorElement element : {TensorElement::f16, TensorElement::bf16})
     for (const int columns : {64, 128}) {
-      EXPECT_EQ(turned_product_of(element, columns, 64, 128, 64), expected_product(64, 128, 64));
-      EXPECT_EQ(turned_product_of(element, columns, 104, 72, 263), expected_product(104, 72, 263));
+      EXPECT_EQ(transposed_product_of(element, columns, 64, 128, 64), expected_product(64, 128, 64));
+      EXPECT_EQ(transposed_product_of(element, columns, 104, 72, 263), expected_product(104, 72, 263));
     }
 }
 

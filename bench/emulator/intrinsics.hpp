@@ -1,6 +1,6 @@
-// Plain C++ twins of bench/device/cuda/intrinsics.cuh, where each word is described: tensor-core products,
-// ldmatrix, asynchronous copies, named barriers. Copies land as late as they may, so that a missing wait
-// shows. Reached through bench/device/kernel/kernel.hpp.
+// Plain C++ twins of bench/device/cuda/intrinsics.cuh, where each function is described: tensor-core
+// products, ldmatrix, asynchronous copies, named barriers. Copies land as late as they may, so that a missing
+// wait shows. Reached through bench/device/kernel/kernel.hpp.
 #pragma once
 
 #include <bit>
@@ -33,7 +33,7 @@ inline float f16_element(uint32_t word, int index) {
   return std::bit_cast<__half>(static_cast<uint16_t>(index ? word >> 16 : word));
 }
 
-// Element gives the element of a register; PerWord elements lie in one register.
+// Element gives one of the PerWord elements of a register.
 template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
 CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, const CallSite& site) {
   constexpr int depth = 8 * PerWord;
@@ -60,7 +60,7 @@ template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
 CONVSCOPE_UNWATCHED void warp_product(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                                       const float (&c)[4], const char* operation, const CallSite& site) {
   Fragments mine{{}, {a[0], a[1], a[2], a[3]}, {b[0], b[1]}, c};
-  meet_warp(~0u, &mine, multiply_tile<PerWord, Element, Core>, false, operation, site);
+  join_warp(~0u, &mine, multiply_tile<PerWord, Element, Core>, false, operation, site);
   for (int i = 0; i < 4; ++i) d[i] = mine.d[i];
 }
 

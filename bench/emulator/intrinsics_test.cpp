@@ -1,4 +1,4 @@
-// The words of kernel.hpp for tensor cores and copies do what plain arithmetic says, on every device there
+// The device functions of kernel.hpp for tensor cores and copies do what plain arithmetic says, on every device there
 // is.
 #include "bench/emulator/test_kernels/intrinsics.hpp"
 

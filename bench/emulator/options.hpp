@@ -3,8 +3,8 @@
 
 namespace convscope {
 
-// forward and reverse: threads by index, blocks too. random: shuffled by the seed at every meeting, and
-// threads that wait let others overtake.
+// forward and reverse: threads by index, blocks too. random: shuffled by the seed at every barrier and warp
+// collective, and threads that wait let others overtake.
 enum class EmulatorOrder { forward, reverse, random };
 
 struct EmulatorOptions {

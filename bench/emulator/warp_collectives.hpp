@@ -1,4 +1,4 @@
-// Shuffles, votes and the gathering of all lanes' values, on top of executor::meet_warp: the lane that
+// Shuffles, votes and the gathering of all lanes' values, on top of executor::join_warp: the lane that
 // arrives last computes every lane's result. Not for kernels: builtins.hpp and intrinsics.hpp give them their
 // names.
 #pragma once
@@ -20,7 +20,7 @@ CONVSCOPE_UNWATCHED T shuffle(unsigned mask, T value, int source, const char* op
                               const CallSite& site) {
   static_assert(std::is_trivially_copyable_v<T>);
   Shuffled<T> mine{value, value, source};
-  meet_warp(
+  join_warp(
       mask, &mine,
       [](void* const* lanes, unsigned present, const CallSite& at) __attribute__((no_sanitize("thread"))) {
         for (unsigned lane = 0; lane < 32; ++lane) {
@@ -45,7 +45,7 @@ struct Gathered {
 template <typename T>
 CONVSCOPE_UNWATCHED void gather(T value, T (&out)[32], const char* operation, const CallSite& site) {
   Gathered<T> mine{value, {}};
-  meet_warp(
+  join_warp(
       ~0u, &mine,
       [](void* const* lanes, unsigned present, const CallSite& at) __attribute__((no_sanitize("thread"))) {
         if (present != ~0u) fail("a whole warp is needed", at);

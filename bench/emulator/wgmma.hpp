@@ -1,5 +1,5 @@
-// Plain C++ twin of bench/device/cuda/wgmma.cuh, where each word is described. A product is computed at the
-// wait for its group, each thread its own part; a group without a fence before it is an error. Reached
+// Plain C++ twin of bench/device/cuda/wgmma.cuh, where each function is described. A product is computed at
+// the wait for its group, each thread its own part; a group without a fence before it is an error. Reached
 // through bench/device/kernel/hopper.hpp.
 #pragma once
 

@@ -132,8 +132,8 @@ void KernelParser::note_location(std::string_view line) {
     else
       chain.insert(chain.end(), outer->second.begin(), outer->second.end());
   }
-  constexpr size_t kMostPlaces = 5;
-  if (chain.size() > kMostPlaces) chain.erase(chain.begin() + 3, chain.end() - 2);
+  constexpr size_t kMaxPlaces = 5;
+  if (chain.size() > kMaxPlaces) chain.erase(chain.begin() + 3, chain.end() - 2);
   where_ = chain[0];
   for (size_t i = 1; i < chain.size(); ++i) where_ += " in " + chain[i];
   if (w.size() > 3) chains_[w[1] + " " + w[2] + " " + w[3]] = std::move(chain);

@@ -1,9 +1,10 @@
-// Errors of the runtime, with its own words for those that the program tells apart.
+// Errors of the runtime, with names and texts for those that the program tells apart.
 #include <atomic>
 #include <map>
 #include <string>
 
 #include "bench/standin/configuration.hpp"
+#include "bench/standin/error_list.hpp"
 #include "bench/standin/errors.hpp"
 
 namespace convscope::standin {
@@ -17,33 +18,15 @@ struct Words {
 };
 
 const std::map<int, Words>& known_errors() {
-  static const std::map<int, Words> errors = {
-      {cudaSuccess, {"cudaSuccess", "no error"}},
-      {cudaErrorInvalidValue, {"cudaErrorInvalidValue", "invalid argument"}},
-      {cudaErrorMemoryAllocation, {"cudaErrorMemoryAllocation", "out of memory"}},
-      {cudaErrorInitializationError, {"cudaErrorInitializationError", "initialization error"}},
-      {cudaErrorInvalidConfiguration, {"cudaErrorInvalidConfiguration", "invalid configuration argument"}},
-      {cudaErrorInsufficientDriver,
-       {"cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"}},
-      {cudaErrorDevicesUnavailable,
-       {"cudaErrorDevicesUnavailable", "CUDA-capable device(s) is/are busy or unavailable"}},
-      {cudaErrorInvalidDeviceFunction, {"cudaErrorInvalidDeviceFunction", "invalid device function"}},
-      {cudaErrorNoDevice, {"cudaErrorNoDevice", "no CUDA-capable device is detected"}},
-      {cudaErrorInvalidDevice, {"cudaErrorInvalidDevice", "invalid device ordinal"}},
-      {cudaErrorNoKernelImageForDevice,
-       {"cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device"}},
-      {cudaErrorECCUncorrectable, {"cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"}},
-      {cudaErrorInvalidResourceHandle, {"cudaErrorInvalidResourceHandle", "invalid resource handle"}},
-      {cudaErrorNotReady, {"cudaErrorNotReady", "device not ready"}},
-      {cudaErrorIllegalAddress, {"cudaErrorIllegalAddress", "an illegal memory access was encountered"}},
-      {cudaErrorLaunchTimeout, {"cudaErrorLaunchTimeout", "the launch timed out and was terminated"}},
-      {cudaErrorIllegalInstruction,
-       {"cudaErrorIllegalInstruction", "an illegal instruction was encountered"}},
-      {cudaErrorMisalignedAddress, {"cudaErrorMisalignedAddress", "misaligned address"}},
-      {cudaErrorLaunchFailure, {"cudaErrorLaunchFailure", "unspecified launch failure"}},
-      {cudaErrorUnknown, {"cudaErrorUnknown", "unknown error"}}};
+#define CONVSCOPE_ENTRY(name, number, words) {number, {#name, words}},
+  static const std::map<int, Words> errors{CONVSCOPE_CUDA_ERRORS(CONVSCOPE_ENTRY)};
+#undef CONVSCOPE_ENTRY
   return errors;
 }
+
+#define CONVSCOPE_CHECK(name, number, words) static_assert(name == number);
+CONVSCOPE_CUDA_ERRORS(CONVSCOPE_CHECK)
+#undef CONVSCOPE_CHECK
 
 const char* words_of(cudaError_t error, const char* Words::*which) {
   const auto known = known_errors().find(error);

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "bench/ptx/run.hpp"
 #include "bench/standin/configuration.hpp"
@@ -45,8 +48,8 @@ void warn(const ptx::Warning& warning) {
   static std::mutex mutex;
   static auto* said = new std::set<std::string>;
   const std::lock_guard lock(mutex);
-  constexpr size_t kMost = 200;
-  if (said->size() < kMost && said->insert(warning.place + warning.what.substr(0, 24)).second)
+  constexpr size_t kMaxWarnings = 200;
+  if (said->size() < kMaxWarnings && said->insert(warning.place + warning.what.substr(0, 24)).second)
     say("warning", fmt::format("{}: {} at {}", warning.thread, warning.what, warning.place));
 }
 
@@ -69,8 +72,10 @@ bool is_skipped(const std::string& name) {
   for (;;) pause();
 }
 
-// On the stream's thread.
-Nanoseconds execute(const std::string& name, const ptx::Launch& work, Nanoseconds begin) {
+// On the stream's thread. `run` takes the time at which the kernel begins, returns the one at which it ends,
+// and throws what ends the context.
+Nanoseconds execute(const std::string& name, Nanoseconds begin,
+                    const std::function<Nanoseconds(Nanoseconds)>& run) {
   if (is_lost()) return begin;
   if (const Fault* fault = scripted_launch(name)) {
     if (fault->hangs) hang();
@@ -78,18 +83,37 @@ Nanoseconds execute(const std::string& name, const ptx::Launch& work, Nanosecond
     return begin;
   }
   if (is_skipped(name)) return begin + configuration().launch_nanoseconds;
-  const Nanoseconds host_begin = host_time();
   try {
-    const ptx::Statistics done = ptx::run(work, interpreter_options());
-    note_run(name, work, done, host_time() - host_begin);
-    const Nanoseconds waited = done.waited_for_host ? host_time() : 0;
-    return std::max(begin + configuration().launch_nanoseconds, waited) +
-           static_cast<Nanoseconds>(done.warp_instructions / kInstructionsPerNanosecond);
+    return run(begin);
   } catch (const std::exception& error) {
     say("fault", error.what());
     lose_device(cudaErrorLaunchFailure);
     return begin;
   }
+}
+
+Nanoseconds interpret(const std::string& name, const ptx::Launch& work, Nanoseconds begin) {
+  const Nanoseconds host_begin = host_time();
+  const ptx::Statistics done = ptx::run(work, interpreter_options());
+  note_run(name, work, done, host_time() - host_begin);
+  const Nanoseconds waited = done.waited_for_host ? host_time() : 0;
+  return std::max(begin + configuration().launch_nanoseconds, waited) +
+         static_cast<Nanoseconds>(done.warp_instructions / kInstructionsPerNanosecond);
+}
+
+Nanoseconds run_on_host(const std::string& name, const HostLaunch& work, int device, Nanoseconds begin) {
+  for (const void* pointer : work.pointers) {
+    const auto address = reinterpret_cast<ptx::u64>(pointer);
+    if (pointer != nullptr && allocation_around(device, address).end == 0)
+      throw std::runtime_error(
+          fmt::format("{}: an argument points to {}, {}", name, pointer, describe_address(device, address)));
+  }
+  // Their static shared memory is one for all threads of the process.
+  static std::mutex one_at_a_time;
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (!work.waits_for_host) lock.lock();
+  if (const std::string fault = work.run(); !fault.empty()) throw std::runtime_error(name + ": " + fault);
+  return std::max(begin + configuration().launch_nanoseconds, work.waits_for_host ? host_time() : 0);
 }
 
 bool fits_a_grid(dim3 grid, dim3 block) {
@@ -112,6 +136,25 @@ std::shared_ptr<ptx::Launch> make_work(const ptx::Kernel& kernel, dim3 grid, dim
   work->allocation = [device](ptx::u64 address) { return allocation_around(device, address); };
   work->describe = [device](ptx::u64 address) { return describe_address(device, address); };
   return work;
+}
+
+// Of a kernel of nvcc: what runs it, or why it cannot be launched.
+cudaError_t interpreted(const std::string& name, dim3 grid, dim3 block, void** arguments, size_t shared,
+                        int device, std::function<Nanoseconds(Nanoseconds)>& run) {
+  const ptx::Kernel* kernel = nullptr;
+  try {
+    kernel = &parsed_kernel(name);
+  } catch (const std::exception& error) {
+    say("fault", error.what());
+    return cudaErrorNoKernelImageForDevice;
+  }
+  if (kernel->static_shared - ptx::kSharedStart + shared > kSharedPerBlock ||
+      (kernel->max_threads != 0 && size_t{block.x} * block.y * block.z > kernel->max_threads))
+    return cudaErrorInvalidConfiguration;
+  run = [name, work = make_work(*kernel, grid, block, arguments, shared, device)](Nanoseconds begin) {
+    return interpret(name, *work, begin);
+  };
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -140,20 +183,17 @@ cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments
     if (shared > std::max(kSharedAlways, loaded().shared_allowed[function])) return cudaErrorInvalidValue;
   }
   load(function, device);
-  const ptx::Kernel* kernel = nullptr;
-  try {
-    kernel = &parsed_kernel(*name);
-  } catch (const std::exception& error) {
-    say("fault", error.what());
-    return cudaErrorNoKernelImageForDevice;
-  }
-  if (kernel->static_shared - ptx::kSharedStart + shared > kSharedPerBlock ||
-      (kernel->max_threads != 0 && size_t{block.x} * block.y * block.z > kernel->max_threads))
-    return cudaErrorInvalidConfiguration;
-  stream_or_default(stream, device)
-      .push([name, work = make_work(*kernel, grid, block, arguments, shared, device)](Nanoseconds begin) {
-        return execute(*name, *work, begin);
-      });
+  std::function<Nanoseconds(Nanoseconds)> run;
+  if (is_host_kernel(function))
+    run = [name = *name, work = *static_cast<const HostLaunch*>(arguments[0]), device](Nanoseconds begin) {
+      return run_on_host(name, work, device, begin);
+    };
+  else if (const cudaError_t error = interpreted(*name, grid, block, arguments, shared, device, run);
+           error != cudaSuccess)
+    return error;
+  stream_or_default(stream, device).push([name = *name, run = std::move(run)](Nanoseconds begin) {
+    return execute(name, begin, run);
+  });
   return cudaSuccess;
 }
 

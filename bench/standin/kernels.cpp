@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -17,11 +18,13 @@
 namespace convscope::standin {
 namespace {
 
-// Filled before main(), and never destroyed, so that threads may outlive it.
+// Never destroyed, so that threads may outlive it.
 struct Registry {
   std::mutex mutex;
   std::vector<const void*> binaries;
+  std::mutex names_mutex;
   std::map<const void*, std::string> names;
+  std::set<const void*> host_kernels;
   bool loaded = false;
   std::vector<std::unique_ptr<ptx::Module>> modules;
   std::map<std::string, ptx::Module*> module_of;
@@ -63,10 +66,22 @@ void register_binary(const void* wrapper) {
 }
 
 void register_kernel(const void* host_function, const char* name) {
+  const std::lock_guard lock(registry().names_mutex);
   registry().names[host_function] = name;
 }
 
+void register_host_kernel(const void* host_function, const std::string& name) {
+  const std::lock_guard lock(registry().names_mutex);
+  if (registry().host_kernels.insert(host_function).second) registry().names[host_function] = name;
+}
+
+bool is_host_kernel(const void* host_function) {
+  const std::lock_guard lock(registry().names_mutex);
+  return registry().host_kernels.count(host_function) != 0;
+}
+
 const std::string* kernel_name(const void* host_function) {
+  const std::lock_guard lock(registry().names_mutex);
   const auto found = registry().names.find(host_function);
   return found == registry().names.end() ? nullptr : &found->second;
 }

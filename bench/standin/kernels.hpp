@@ -1,7 +1,10 @@
-// The kernels that the program registered, by the address of their host function, and their PTX.
+// The kernels that the program registered, by the address of their host function: those of nvcc with their
+// PTX, and those that the host's compiler made for the emulator.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "bench/ptx/kernel.hpp"
 
@@ -10,7 +13,18 @@ namespace convscope::standin {
 void register_binary(const void* wrapper);
 void register_kernel(const void* host_function, const char* name);
 
-// The name of a registered kernel, mangled; null where there is none.
+// What a launch of a kernel of the host's compiler has as its only argument.
+struct HostLaunch {
+  std::vector<const void*> pointers;  // each is null or live device memory when the kernel begins
+  std::function<std::string()> run;   // computes the grid; returns what went wrong, or an empty string
+  // It spins until the host lets it go: other kernels run at the same time, and the host's clock is its own.
+  bool waits_for_host = false;
+};
+// May be called again for the same function.
+void register_host_kernel(const void* host_function, const std::string& name);
+bool is_host_kernel(const void* host_function);
+
+// The name of a registered kernel, of nvcc's mangled; null where there is none.
 const std::string* kernel_name(const void* host_function);
 
 // Parsed at the first call. Throws std::exception where the program has no PTX of it for the configured

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <deque>
@@ -10,10 +11,28 @@
 
 #include "bench/standin/configuration.hpp"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace convscope::standin {
 namespace {
 
 using ptx::u64;
+
+// The bytes between an allocation's end and that of its last page: kernels of the host's compiler must not
+// touch them either.
+void guard_tail([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes, [[maybe_unused]] bool on) {
+#if defined(__SANITIZE_ADDRESS__)
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* end = static_cast<unsigned char*>(data) + bytes;
+  const size_t tail = (page - bytes % page) % page;
+  if (on)
+    __asan_poison_memory_region(end, tail);
+  else
+    __asan_unpoison_memory_region(end, tail);
+#endif
+}
 
 struct Allocation {
   size_t bytes;
@@ -36,7 +55,7 @@ Memory& memory() {
 // Large ones are NaN only at their beginning: the rest is not touched, so that it costs no memory.
 constexpr size_t kFilledBytes = size_t{256} << 20;
 // Linux has 65,530 mappings for a process.
-constexpr size_t kMostFreed = 8192;
+constexpr size_t kMaxFreed = 8192;
 
 void forget_oldest(Memory& m) {
   const u64 begin = m.freed_order.front();
@@ -65,6 +84,7 @@ void* allocate(int device, size_t bytes) {
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return nullptr;
   if (size <= kFilledBytes) std::memset(data, 0xff, size);
+  guard_tail(data, size, true);
   const std::lock_guard lock(m.mutex);
   m.live[reinterpret_cast<u64>(data)] = {size, device};
   m.used[device] += size;
@@ -77,12 +97,13 @@ bool release(void* data) {
   const auto found = m.live.find(reinterpret_cast<u64>(data));
   if (found == m.live.end()) return false;
   m.used[found->second.device] -= found->second.bytes;
+  guard_tail(data, found->second.bytes, false);
   // The pages go, the addresses stay taken.
   mmap(data, found->second.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   m.freed.insert(*found);
   m.freed_order.push_back(found->first);
   m.live.erase(found);
-  if (m.freed.size() > kMostFreed) forget_oldest(m);
+  if (m.freed.size() > kMaxFreed) forget_oldest(m);
   return true;
 }
 

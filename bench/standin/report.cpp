@@ -32,7 +32,7 @@ Report& report() {
   return *r;
 }
 
-// Of each instruction of the text: the how-manieth with the same words it is.
+// Of each instruction of the text: its number among those of the same text.
 std::vector<int> count_occurrences(const ptx::Kernel& kernel) {
   std::map<std::string, int> counts;
   std::vector<int> occurrences;

@@ -1,18 +1,16 @@
 // A stand-in for the CUDA runtime and for the one function of the driver that convscope calls, linked in the
 // place of cudart_static: the objects that nvcc built run without a GPU, their kernels in the PTX
-// interpreter. For tests only.
+// interpreter. In a build without nvcc the kernels are those that the C++ compiler made for the emulator
+// (hosted/). For tests only.
 //
 // The functions are those of cuda_runtime_api.h that the program uses (cudart_*.cpp); one that is newly used
-// is a link error until it is added there. What it does as the hardware does:
-// - A stream is a thread. What is enqueued runs later, in order, with a clock of its own (virtual time): a
-// kernel
-//   costs what its instructions would cost a GPU, roughly; events read that clock. Nothing measured means
-//   anything.
+// is a link error until it is added there. As on the hardware:
+//
+// - A stream is a thread. What is enqueued runs later, in order, with a clock of virtual time, which events
+//   read. A kernel costs about what its instructions would cost a GPU. Nothing measured means anything.
 // - A stream takes 1,024 entries; then the host waits. The first launch of a kernel loads it, which waits
-// until every
-//   stream of the device is idle.
-// - Device memory is ordinary memory of the process, NaN until written. Freed memory cannot be touched any
-// more.
+//   until every stream of the device is idle.
+// - Device memory is ordinary memory of the process, NaN until written. Freed memory cannot be touched.
 // - An error in a kernel stays: every later call returns it.
 //
 // A shared library that stands in for cuBLAS, cuFFT or cuDNN may call, from a program that exports its

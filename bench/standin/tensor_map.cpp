@@ -1,10 +1,16 @@
-#include "bench/standin/tensor_map.hpp"
+// cuTensorMapEncodeTiled of the driver, and the runtime's function by which the program finds it. Refuses
+// what the driver's documentation does not allow, and interleaved layouts and other swizzles, which the
+// interpreter does not know; says why on stderr.
+#include "bench/ptx/tensor_map.hpp"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 
-#include "bench/ptx/tensor_map.hpp"
+#include "bench/standin/errors.hpp"
 
 namespace convscope::standin {
 namespace {
@@ -41,8 +47,6 @@ CUresult refuse(const char* why) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-}  // namespace
-
 CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* base,
                            const cuuint64_t* size, const cuuint64_t* stride, const cuuint32_t* box,
                            const cuuint32_t* step, CUtensorMapInterleave interleave,
@@ -69,4 +73,19 @@ CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_
   return CUDA_SUCCESS;
 }
 
+}  // namespace
 }  // namespace convscope::standin
+
+using namespace convscope::standin;
+
+extern "C" {
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  const bool known = std::strcmp(name, "cuTensorMapEncodeTiled") == 0;
+  *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  *function = known ? reinterpret_cast<void*>(&encode_tensor_map) : nullptr;
+  return result(cudaSuccess, __func__);
+}
+
+}  // extern "C"

@@ -29,7 +29,7 @@ void add(float* to, const float* from, int count, cudaStream_t stream) {
   add_kernel<<<(count + 63) / 64, 64, 0, stream>>>(to, from, count);
 }
 
-void wait_for_host(volatile const int* released, cudaStream_t stream) {
+void wait_for_host(const int* released, cudaStream_t stream) {
   wait_kernel<<<1, 1, 0, stream>>>(released);
 }
 

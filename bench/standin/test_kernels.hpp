@@ -8,6 +8,6 @@ namespace convscope::standin {
 void fill(float* to, float value, int count, cudaStream_t stream);
 void add(float* to, const float* from, int count, cudaStream_t stream);
 // Ends when the host writes another value than 0 there.
-void wait_for_host(volatile const int* released, cudaStream_t stream);
+void wait_for_host(const int* released, cudaStream_t stream);
 
 }  // namespace convscope::standin

@@ -1,5 +1,6 @@
 # The stand-in for the CUDA runtime (bench/standin): programs made of the same objects as others, linked with it in the
-# place of NVIDIA's, so that what nvcc built runs without a GPU. Sets CONVSCOPE_HAS_STANDIN.
+# place of NVIDIA's, so that what nvcc built runs without a GPU. In a build without nvcc these programs have the CUDA
+# device's host code, which others there lack, and the emulator's kernels. Sets CONVSCOPE_HAS_STANDIN.
 set(CONVSCOPE_HAS_STANDIN OFF)
 # convscope_standin_program(convscope): the target convscope_standin, of the objects and libraries of the program
 # convscope. It exports the runtime's functions, for shared libraries that it loads.
@@ -18,11 +19,11 @@ function(convscope_standin_program program)
     CONVSCOPE_STANDIN ON CUDA_RUNTIME_LIBRARY None)
 endfunction()
 
-# convscope_standin_tests(device_cuda [FILTER -Slow.*]): the same of the test program device_cuda_test, whose tests are run,
+# convscope_standin_tests(device_cuda [FILTER -Slow.*]): with nvcc, the same of the test program device_cuda_test, whose tests are run,
 # too, but for those that the filter leaves out.
 function(convscope_standin_tests name)
   cmake_parse_arguments(ARG "" "FILTER" "" ${ARGN})
-  if(NOT CONVSCOPE_HAS_STANDIN)
+  if(NOT CONVSCOPE_HAS_STANDIN OR NOT CONVSCOPE_HAS_CUDA)
     return()
   endif()
   convscope_standin_program(${name}_test)
@@ -30,15 +31,13 @@ function(convscope_standin_tests name)
     DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()
 
-if(NOT CONVSCOPE_HAS_CUDA)
-  return()
-endif()
-
 # What programs link as the CUDA runtime. The expression is read where a program is linked.
-add_library(convscope_cuda_runtime INTERFACE)
-target_include_directories(convscope_cuda_runtime SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-target_link_libraries(convscope_cuda_runtime INTERFACE
-  "$<IF:$<BOOL:$<TARGET_PROPERTY:CONVSCOPE_STANDIN>>,standin_runtime,CUDA::cudart_static>")
+if(CONVSCOPE_HAS_CUDA)
+  add_library(convscope_cuda_runtime INTERFACE)
+  target_include_directories(convscope_cuda_runtime SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(convscope_cuda_runtime INTERFACE
+    "$<IF:$<BOOL:$<TARGET_PROPERTY:CONVSCOPE_STANDIN>>,standin_runtime,CUDA::cudart_static>")
+endif()
 
 # It reads the PTX in the programs, which nvcc compresses.
 find_package(PkgConfig)

@@ -1,7 +1,9 @@
 """For tests with the stand-in for the CUDA runtime: running that program with scripted libraries."""
 
+import csv
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -25,6 +27,11 @@ TINY = {
         },
     ],
 }
+
+SMOKE = "configs/smoke.json"
+REFUSED = {"unsupported", "over_workspace"}
+# Kernels that only keep a GPU busy.
+BUSY = ["multiply_add", "4copy", "4read"]
 
 
 class StandIn:
@@ -86,3 +93,73 @@ def standin_fixture(convscope, tmp_path_factory):
 def of(records, algorithm):
     """Return the records of one algorithm."""
     return [record for record in records if record["key"]["algorithm"] == algorithm]
+
+
+@pytest.fixture(scope="session", name="program")
+def program_fixture(convscope):
+    """Return the path of `convscope_standin`; skip where it is not built."""
+    program = convscope.with_name("convscope_standin")
+    if not program.is_file():
+        pytest.skip("this build has no stand-in for the CUDA runtime: no libzstd-dev")
+    return program
+
+
+@pytest.fixture(name="started")
+def started_fixture(program, root, tmp_path):
+    """Return a function that starts the program with settings of the stand-in and returns the process."""
+
+    def start(settings, *arguments):
+        file = tmp_path / "standin.json"
+        file.write_text(json.dumps(settings))
+        environment = dict(os.environ, CONVSCOPE_STANDIN=str(file))
+        command = [str(program), *map(str, arguments)]
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    return start
+
+
+@pytest.fixture(name="play")
+def play_fixture(started):
+    """Return a function that runs the program to its end and returns the exit code and what it said."""
+
+    def run(settings, *arguments):
+        process = started(settings, *arguments)
+        try:
+            said = process.communicate(timeout=600)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode, said
+
+    return run
+
+
+def rows_of(folder):
+    """Return the rows of a result folder's table."""
+    with (folder / "results.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def few(out, *more):
+    """Return arguments for eight layers in one mode; seconds."""
+    return (
+        "--device",
+        "cuda",
+        "--math",
+        "fp32",
+        "--layout",
+        "nchw",
+        "--pass",
+        "forward",
+        "--out",
+        out,
+        *more,
+    )

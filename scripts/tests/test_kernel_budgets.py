@@ -59,9 +59,15 @@ def test_names_are_readable(demangled, expected):
 
 
 def test_the_file_is_written_and_read_back_and_compared(tmp_path, capsys):
-    source = "bench/device/cuda/blocker.cu"
+    source = "bench/device/cuda/blocker_kernel.cu"
     report = (
-        tmp_path / "bench" / "device" / "CMakeFiles" / "convscope_device.dir" / "cuda" / "blocker.cu.o.ptxas"
+        tmp_path
+        / "bench"
+        / "device"
+        / "CMakeFiles"
+        / "convscope_device.dir"
+        / "cuda"
+        / "blocker_kernel.cu.o.ptxas"
     )
     report.parent.mkdir(parents=True)
     report.write_text(REPORT)

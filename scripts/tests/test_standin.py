@@ -1,96 +1,29 @@
 """The program as nvcc built it, on a stand-in for the CUDA runtime: kernels run as PTX.
 
-convscope_standin is convscope with another runtime linked in (docs/emulator.md); without nvcc
-there is none.
+convscope_standin is convscope with another runtime linked in (docs/emulator.md). In a build without
+nvcc it runs the kernels that the C++ compiler made for the emulator.
 """
 
-import csv
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 
 import pytest
+from standin_support import (  # noqa: F401  (some are fixtures)
+    BUSY,
+    REFUSED,
+    SMOKE,
+    few,
+    play_fixture,
+    program_fixture,
+    rows_of,
+    started_fixture,
+)
 
 # Rows whose arithmetic is our own; libraries need a GPU.
 OURS = "direct*,implicit*,winograd*,fft16*,fft32*,im2col_gemm.cuda"
-SMOKE = "configs/smoke.json"
-REFUSED = {"unsupported", "over_workspace"}
-# Kernels that only keep a GPU busy.
-BUSY = ["multiply_add", "4copy", "4read"]
-
-
-@pytest.fixture(scope="session")
-def standin(convscope):
-    """The program's path."""
-    program = convscope.with_name("convscope_standin")
-    if not program.is_file():
-        pytest.skip("this build has no stand-in for the CUDA runtime: no nvcc, or no libzstd-dev")
-    return program
-
-
-@pytest.fixture
-def started(standin, root, tmp_path):
-    """Starts the program with settings of the stand-in; returns the process."""
-
-    def start(settings, *arguments):
-        file = tmp_path / "standin.json"
-        file.write_text(json.dumps(settings))
-        environment = dict(os.environ, CONVSCOPE_STANDIN=str(file))
-        command = [str(standin), *map(str, arguments)]
-        return subprocess.Popen(
-            command,
-            cwd=root,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    return start
-
-
-@pytest.fixture
-def play(started):
-    """Runs the program to its end; returns the exit code and what it said."""
-
-    def run(settings, *arguments):
-        process = started(settings, *arguments)
-        try:
-            said = process.communicate(timeout=600)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        return process.returncode, said
-
-    return run
-
-
-def rows_of(folder):
-    """The rows of a result folder."""
-    with (folder / "results.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
-def few(out, *more):
-    """Arguments for eight layers in one mode; seconds."""
-    return (
-        "--device",
-        "cuda",
-        "--math",
-        "fp32",
-        "--layout",
-        "nchw",
-        "--pass",
-        "forward",
-        "--out",
-        out,
-        *more,
-    )
 
 
 @pytest.mark.parametrize(
@@ -116,8 +49,7 @@ def test_every_row_of_ours_is_right_as_nvcc_compiled_it(play, tmp_path, settings
 
 
 def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play, root, tmp_path):
-    # Lazy loading off: see the tests of the device's host code.
-    settings = {"lazy_loading": False, "skipped": BUSY, "launch_nanoseconds": 300_000}
+    settings = {"skipped": BUSY, "launch_nanoseconds": 300_000}
     out = tmp_path / "run"
     arguments = few(out, "--algorithm", "direct.tiled.cuda,implicit_gemm.simt.cuda")
     process = started(settings, "run", SMOKE, *arguments)
@@ -146,17 +78,6 @@ def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play,
         [*report, "--virtual-time", "table", "layers", out], capture_output=True, text=True, check=False
     )
     assert shown.returncode == 0, shown.stderr
-
-
-@pytest.mark.parametrize("code", [214, 700, 719, 999])
-def test_an_error_of_a_kernel_costs_its_own_rows_only(play, tmp_path, code):
-    fault = {"kernel": "tiled", "error": code}
-    both = "direct.tiled.cuda,implicit_gemm.simt.cuda"
-    exit_code, said = play({"faults": [fault]}, "verify", SMOKE, *few(tmp_path, "--algorithm", both))
-    assert exit_code == 1, said
-    outcomes = Counter((row["algorithm"], row["outcome"]) for row in rows_of(tmp_path))
-    assert {name for name, outcome in outcomes if outcome == "crashed"} == {"direct.tiled.cuda"}
-    assert {name for name, outcome in outcomes if outcome == "verified_only"} == {"implicit_gemm.simt.cuda"}
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3])

@@ -26,11 +26,13 @@ constexpr MakePlans kDepthwise{cuda::make_depthwise_plan, emulated::make_depthwi
 constexpr MakePlans kDepthwiseGradient{cuda::make_depthwise_gradient_plan,
                                        emulated::make_depthwise_gradient_plan};
 #else
-constexpr MakePlans kTiled{nullptr, emulated::make_tiled_plan};
-constexpr MakePlans kChwn{nullptr, emulated::make_chwn_plan};
-constexpr MakePlans kGradient{nullptr, emulated::make_gradient_plan};
-constexpr MakePlans kDepthwise{nullptr, emulated::make_depthwise_plan};
-constexpr MakePlans kDepthwiseGradient{nullptr, emulated::make_depthwise_gradient_plan};
+// Without nvcc the only CUDA device is the stand-in's, which runs the emulator's kernels.
+constexpr MakePlans kTiled{emulated::make_tiled_plan, emulated::make_tiled_plan};
+constexpr MakePlans kChwn{emulated::make_chwn_plan, emulated::make_chwn_plan};
+constexpr MakePlans kGradient{emulated::make_gradient_plan, emulated::make_gradient_plan};
+constexpr MakePlans kDepthwise{emulated::make_depthwise_plan, emulated::make_depthwise_plan};
+constexpr MakePlans kDepthwiseGradient{emulated::make_depthwise_gradient_plan,
+                                       emulated::make_depthwise_gradient_plan};
 #endif
 
 // Kernels count pixels, taps and channels in 32 bits; grids have 65,535 blocks in y and z.

@@ -1,5 +1,5 @@
-// What the rest of the program may ask of CUDA, in builds with it and without (missing/cuda.cpp). Kernels are
-// not here: a .cu file includes bench/device/kernel/kernel.hpp.
+// What the rest of the program may ask of CUDA, in builds with it and without (unavailable/cuda.cpp). Kernels
+// are not here: a .cu file includes bench/device/kernel/kernel.hpp.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace convscope::cuda {
 
-// Why there is no CUDA device, in the runtime's words; empty where there is one.
+// Why there is no CUDA device, as the runtime says; empty where there is one.
 std::string device_defect();
 
 // How many devices the runtime shows; 0 where device_defect() says why there is none.

@@ -7,7 +7,7 @@ namespace {
 
 // Streams take 1024 operations before the host must wait. A library may use more places than it is thought
 // to.
-constexpr int64_t kMostHeldOperations = 512;
+constexpr int64_t kMaxHeldOperations = 512;
 // The events at both ends of a timing.
 constexpr int64_t kOwnOperations = 2;
 
@@ -17,7 +17,7 @@ constexpr int64_t kOwnOperations = 2;
 CudaQueue::CudaQueue(bool with_blocker) : stream_(make_stream()) {
   if (!with_blocker) return;
   blocker_.emplace();
-  for (int64_t i = 0; i <= kMostHeldOperations; ++i) events_.push_back(make_event());
+  for (int64_t i = 0; i <= kMaxHeldOperations; ++i) events_.push_back(make_event());
 }
 
 CudaQueue::~CudaQueue() {
@@ -36,7 +36,7 @@ void CudaQueue::synchronize() {
 
 std::optional<int64_t> CudaQueue::most_held_operations() const {
   if (!blocker_) return std::nullopt;
-  return kMostHeldOperations - kOwnOperations;
+  return kMaxHeldOperations - kOwnOperations;
 }
 
 void CudaQueue::begin_timing() {
@@ -77,7 +77,7 @@ Timing CudaQueue::end_timing() {
 
 cudaStream_t CudaQueue::stream_for(int operations) {
   operations_ += operations;
-  if (operations_ > kMostHeldOperations) let_go();
+  if (operations_ > kMaxHeldOperations) let_go();
   return stream_.get();
 }
 

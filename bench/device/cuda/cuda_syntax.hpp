@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "bench/device/cuda/check.hpp"
+#include "bench/device/cuda/launch.hpp"
 #include "bench/device/device.hpp"
 #include "bench/device/kernel/call_site.hpp"
 
@@ -18,11 +19,6 @@ __device__ __forceinline__ T* dynamic_smem() {
   extern __shared__ __align__(1024) unsigned char convscope_dynamic_smem[];
   return reinterpret_cast<T*>(convscope_dynamic_smem);
 }
-
-// The configuration of one launch; allows the kernel `smem_bytes` of dynamic shared memory. Throws
-// DeviceError.
-cudaLaunchConfig_t launch_config(const void* kernel, const LaunchGrid<dim3>& grid, dim3 block,
-                                 size_t smem_bytes, Queue& queue);
 
 // Enqueues kernel<<<grid, block, smem_bytes>>>(arguments...) on a queue of CudaDevice. Throws DeviceError
 // with the kernel's name, the caller's file and line and the runtime's words when the launch is refused; what

@@ -1,5 +1,7 @@
+#include "bench/device/cuda/launch.hpp"
+
+#include "bench/device/cuda/check.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
-#include "bench/device/cuda/cuda_syntax.hpp"
 
 namespace convscope::cuda {
 

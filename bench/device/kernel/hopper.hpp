@@ -1,5 +1,5 @@
-// Device words of sm_90a for .cu files: mbarriers, TMA loads, wgmma, register budgets, named barriers. Write
-// the kernel's body as `if constexpr (kHopperInstructions) { ... }`: it is then empty for other
+// Device functions of sm_90a for .cu files: mbarriers, TMA loads, wgmma, register budgets, named barriers.
+// Write the kernel's body as `if constexpr (kHopperInstructions) { ... }`: it is then empty for other
 // architectures, whose code the launching side must never choose.
 //
 // The usual kernel: one producer warp waits for `empty` barriers, announces bytes at `full` barriers and

@@ -1,5 +1,5 @@
-// The one header that a .cu file includes for device words. nvcc gets the GPU's, g++ the emulator's, under
-// the same names, so one source serves both:
+// The one header that a .cu file includes for CUDA's syntax and device functions. nvcc gets the GPU's, g++
+// the emulator's, under the same names, so one source serves both:
 //
 //   namespace convscope::CONVSCOPE_KERNELS {
 //   namespace { __global__ void scale(float* x, int n) { ... } }
@@ -8,7 +8,7 @@
 //
 // CONVSCOPE_KERNELS is `cuda` or `emulated`. launch(kernel, grid, block, dynamic shared bytes, queue,
 // args...) throws DeviceError. dynamic_smem<T>() is the dynamic shared memory; UNROLL stands for `#pragma
-// unroll`. Tensor cores and asynchronous copies are in both intrinsics files; Hopper's words in
+// unroll`. Tensor cores and asynchronous copies are in both intrinsics files; those of Hopper in
 // kernel/hopper.hpp.
 #pragma once
 

@@ -7,8 +7,8 @@
 namespace convscope {
 
 // An operand with 128-byte swizzle whose groups of 8 lines are 1024 bytes apart. `address` is a multiple of
-// 1024, below 256 KB; `leading` bytes, a multiple of 16, are between 64 rows and the next where they are
-// MN-major, else 16 by convention.
+// 1024, below 256 KB; `leading` bytes, a multiple of 16, are between 64 rows of the matrix and the next where
+// they are MN-major, else 16 by convention.
 constexpr uint64_t wgmma_descriptor_bits(uint32_t address, int leading) {
   constexpr uint64_t lines_apart = uint64_t{1024 >> 4} << 32, swizzle_128 = uint64_t{1} << 62;
   return (address >> 4 & 0x3fff) | static_cast<uint64_t>(leading >> 4) << 16 | lines_apart | swizzle_128;

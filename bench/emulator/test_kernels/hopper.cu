@@ -156,9 +156,10 @@ TensorMap operand_map(const void* data, int lines, int width, int box_lines) {
 template <typename T, HopperFault Fault>
 void multiply_all(const void* a, const void* b, float* c, int m, int n, int k, Queue& queue) {
   const dim3 grid((n + T::kColumns - 1) / T::kColumns, (m + T::kRows - 1) / T::kRows);
-  const bool turned = T::kMajor == Major::mn;
-  const TensorMap map_a = turned ? operand_map<T>(a, k, m, T::kDepth) : operand_map<T>(a, m, k, T::kRows);
-  const TensorMap map_b = turned ? operand_map<T>(b, k, n, T::kDepth) : operand_map<T>(b, n, k, T::kColumns);
+  const bool transposed = T::kMajor == Major::mn;
+  const TensorMap map_a = transposed ? operand_map<T>(a, k, m, T::kDepth) : operand_map<T>(a, m, k, T::kRows);
+  const TensorMap map_b =
+      transposed ? operand_map<T>(b, k, n, T::kDepth) : operand_map<T>(b, n, k, T::kColumns);
   launch(multiply_block<T, Fault>, grid, 160, T::kSmemBytes, queue, map_a, map_b, c, m, n, k);
 }
 
@@ -196,8 +197,8 @@ void multiply(TensorElement element, int columns, HopperFault fault, const void*
   }
 }
 
-void multiply_turned(TensorElement element, int columns, const void* a, const void* b, float* c, int m, int n,
-                     int k, Queue& queue) {
+void multiply_transposed(TensorElement element, int columns, const void* a, const void* b, float* c, int m,
+                         int n, int k, Queue& queue) {
   const auto run = [&]<typename Element>(Element) {
     if (columns == 64)
       multiply_all<Tile<Element, 64, Major::mn>, HopperFault::none>(a, b, c, m, n, k, queue);
@@ -212,7 +213,7 @@ void multiply_turned(TensorElement element, int columns, const void* a, const vo
 }  // namespace
 
 HopperKernels hopper_kernels() {
-  return {load_box, multiply, multiply_turned};
+  return {load_box, multiply, multiply_transposed};
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

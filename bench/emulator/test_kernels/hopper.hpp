@@ -31,8 +31,8 @@ struct HopperKernels {
                    int n, int k, Queue&);
   // c (m x n) = a^T b of a (k x m) and b (k x n), of f16 or bf16: both operands MN-major. m and n are
   // multiples of 8.
-  void (*multiply_turned)(TensorElement, int columns, const void* a, const void* b, float* c, int m, int n,
-                          int k, Queue&);
+  void (*multiply_transposed)(TensorElement, int columns, const void* a, const void* b, float* c, int m,
+                              int n, int k, Queue&);
 };
 
 namespace emulated {

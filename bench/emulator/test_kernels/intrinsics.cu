@@ -1,4 +1,4 @@
-// Kernels for intrinsics_test.cpp: each uses its word as the comment of the word says.
+// Kernels for intrinsics_test.cpp: each uses one device function as its comment says.
 #include <type_traits>
 
 #include "bench/device/kernel/kernel.hpp"

@@ -89,12 +89,12 @@ ConvProblem in_other_layout(ConvProblem problem) {
   return problem;
 }
 
-// The script's first answer of this row to this problem. cudnn.find_transposed asks in the layout that is not
-// its problem's.
-const Scripted* answer_of(const std::string& row, const ConvProblem& problem) {
+// The script's first answer of this variant to this problem. cudnn.find_transposed asks in the layout that is
+// not its problem's.
+const Scripted* answer_of(const std::string& variant, const ConvProblem& problem) {
   for (const Scripted& scripted : scripted_answers()) {
-    if (scripted.algorithm == "cudnn." + row + ".cuda" && is_about(scripted, problem)) return &scripted;
-    if (row == "find" && scripted.algorithm == "cudnn.find_transposed.cuda" &&
+    if (scripted.algorithm == "cudnn." + variant + ".cuda" && is_about(scripted, problem)) return &scripted;
+    if (variant == "find" && scripted.algorithm == "cudnn.find_transposed.cuda" &&
         is_about(scripted, in_other_layout(problem)))
       return &scripted;
   }
@@ -125,7 +125,7 @@ void drop_what_comes_later(std::vector<Offer>& offers) {
       offer.refusal.clear();
 }
 
-// What a row calls an offer: the algorithm, but for FP32 with its math type.
+// What a variant calls an offer: the algorithm, but for FP32 with its math type.
 bool is_called(const Offer& offer, const std::string& name) {
   if (offer.name == name) return true;
   return std::any_of(offer.notes.begin(), offer.notes.end(),
@@ -160,9 +160,9 @@ void add_config(GraphAnswers& graph, const Offer& offer) {
   if (engine.notes.empty()) engine.notes = offer.notes;
   for (const auto& [type, value] : parsed->knobs) {
     KnobRange& knob = knob_of(engine, type, value);
-    knob.step = std::gcd(knob.step, std::abs(value - knob.least));
-    knob.least = std::min(knob.least, value);
-    knob.most = std::max(knob.most, value);
+    knob.step = std::gcd(knob.step, std::abs(value - knob.min));
+    knob.min = std::min(knob.min, value);
+    knob.max = std::max(knob.max, value);
   }
   Offer& known = graph.configs[offer.name];
   known.name = offer.name;
@@ -174,9 +174,9 @@ void add_config(GraphAnswers& graph, const Offer& offer) {
 }
 
 bool is_of_the_graph(const Scripted& scripted) {
-  static const std::set<std::string> rows = {"cudnn.heur_a.cuda", "cudnn.heur_b.cuda",
-                                             "cudnn.heur_fallback.cuda", "cudnn.autotune.cuda"};
-  return rows.contains(scripted.algorithm) || scripted.algorithm.starts_with("cudnn.engine.");
+  static const std::set<std::string> ids = {"cudnn.heur_a.cuda", "cudnn.heur_b.cuda",
+                                            "cudnn.heur_fallback.cuda", "cudnn.autotune.cuda"};
+  return ids.contains(scripted.algorithm) || scripted.algorithm.starts_with("cudnn.engine.");
 }
 
 std::vector<std::string> names_of(const Scripted& scripted) {
@@ -187,13 +187,13 @@ std::vector<std::string> names_of(const Scripted& scripted) {
 }
 
 void add_graph_answers(GraphAnswers& graph, const ConvProblem& problem) {
-  static const std::array<std::string, 3> rows = {"cudnn.heur_a.cuda", "cudnn.heur_b.cuda",
-                                                  "cudnn.heur_fallback.cuda"};
+  static const std::array<std::string, 3> ids = {"cudnn.heur_a.cuda", "cudnn.heur_b.cuda",
+                                                 "cudnn.heur_fallback.cuda"};
   for (const Scripted& scripted : scripted_answers()) {
     if (!is_of_the_graph(scripted) || !is_about(scripted, problem)) continue;
     for (const Offer& offer : scripted.offers) add_config(graph, offer);
-    for (size_t mode = 0; mode < rows.size(); ++mode)
-      if (scripted.algorithm == rows[mode] && graph.ranked[mode].empty())
+    for (size_t mode = 0; mode < ids.size(); ++mode)
+      if (scripted.algorithm == ids[mode] && graph.ranked[mode].empty())
         graph.ranked[mode] = names_of(scripted);
   }
   const bool unranked =

@@ -35,7 +35,7 @@ Offer forced_offer(const ConvProblem& problem, std::string_view algorithm, const
 
 struct KnobRange {
   int type = 0;
-  int64_t least = 0, most = 0, step = 1;
+  int64_t min = 0, max = 0, step = 1;
 };
 
 // An engine as it is told by name: notes ("TENSOR_CORE"), knobs, and why it is none of this graph.

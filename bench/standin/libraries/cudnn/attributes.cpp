@@ -11,12 +11,12 @@ constexpr int64_t kDimensions = 4, kSpatial = 2, kOne = 1, kMany = 1 << 20;
 
 // An attribute that the caller sets.
 constexpr AttributeRule must(cudnnBackendDescriptorType_t owner, cudnnBackendAttributeName_t name,
-                             cudnnBackendAttributeType_t type, int64_t least = 1, int64_t most = 1) {
-  return {owner, name, type, least, most, true, true};
+                             cudnnBackendAttributeType_t type, int64_t min = 1, int64_t max = 1) {
+  return {owner, name, type, min, max, true, true};
 }
 constexpr AttributeRule may(cudnnBackendDescriptorType_t owner, cudnnBackendAttributeName_t name,
-                            cudnnBackendAttributeType_t type, int64_t least = 1, int64_t most = 1) {
-  return {owner, name, type, least, most, true, false};
+                            cudnnBackendAttributeType_t type, int64_t min = 1, int64_t max = 1) {
+  return {owner, name, type, min, max, true, false};
 }
 // One that it only reads.
 constexpr AttributeRule told(cudnnBackendDescriptorType_t owner, cudnnBackendAttributeName_t name,

@@ -66,9 +66,9 @@ cudnnStatus_t set_attribute(BackendObject& object, cudnnBackendAttributeName_t n
   if (object.is_final) return failed(CUDNN_STATUS_BAD_PARAM, "the descriptor is finalised");
   if (!rule->may_be_set)
     return failed(CUDNN_STATUS_BAD_PARAM, fmt::format("attribute {} is not set", static_cast<int>(name)));
-  if (count < rule->least || count > rule->most)
-    return failed(CUDNN_STATUS_BAD_PARAM, fmt::format("attribute {} of {} values, not {}",
-                                                      static_cast<int>(name), rule->least, count));
+  if (count < rule->min || count > rule->max)
+    return failed(CUDNN_STATUS_BAD_PARAM,
+                  fmt::format("attribute {} of {} values, not {}", static_cast<int>(name), rule->min, count));
   if (count > 0 && values == nullptr) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no values");
   AttributeValue value;
   value.count = count;

@@ -62,7 +62,7 @@ struct AttributeRule {
   cudnnBackendDescriptorType_t owner;
   cudnnBackendAttributeName_t name;
   cudnnBackendAttributeType_t type;
-  int64_t least = 1, most = 1;  // values
+  int64_t min = 1, max = 1;  // values
   bool may_be_set = true;
   bool is_required = false;  // by cudnnBackendFinalize
   // Of CUDNN_TYPE_BACKEND_DESCRIPTOR: what it must be; the first of a graph's operations.

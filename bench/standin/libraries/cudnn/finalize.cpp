@@ -49,8 +49,8 @@ cudnnStatus_t bad(const std::string& words) {
   return failed(CUDNN_STATUS_BAD_PARAM, words);
 }
 
-bool all_at_least(const std::vector<int64_t>& values, int64_t least) {
-  return std::all_of(values.begin(), values.end(), [&](int64_t value) { return value >= least; });
+bool all_at_least(const std::vector<int64_t>& values, int64_t min) {
+  return std::all_of(values.begin(), values.end(), [&](int64_t value) { return value >= min; });
 }
 
 int64_t bytes_of(cudnnDataType_t type) {
@@ -206,8 +206,8 @@ Object knob_info(const KnobRange& knob) {
   info->type = CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR;
   info->is_final = true;
   put_one(*info, CUDNN_ATTR_KNOB_INFO_TYPE, knob.type);
-  put_one(*info, CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, knob.least);
-  put_one(*info, CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, knob.most);
+  put_one(*info, CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, knob.min);
+  put_one(*info, CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, knob.max);
   put_one(*info, CUDNN_ATTR_KNOB_INFO_STRIDE, knob.step);
   return info;
 }

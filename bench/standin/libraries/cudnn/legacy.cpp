@@ -64,49 +64,49 @@ Asked describe(Pass pass, cudnnHandle_t handle, cudnnTensorDescriptor_t input, c
   return asked;
 }
 
-// Fills the rows of Get or Find. Both tell all algorithms, those that cannot be run with their status.
+// Fills what Get or Find return. Both tell all algorithms, those that cannot be run with their status.
 template <typename Perf>
-cudnnStatus_t answer(const Asked& asked, std::vector<Offer> offers, int room, int* returned, Perf* rows) {
+cudnnStatus_t answer(const Asked& asked, std::vector<Offer> offers, int room, int* returned, Perf* perfs) {
   if (asked.status != CUDNN_STATUS_SUCCESS) return asked.status;
-  if (returned == nullptr || rows == nullptr)
+  if (returned == nullptr || perfs == nullptr)
     return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "nowhere to put the answer");
   if (room < 1) return failed(CUDNN_STATUS_BAD_PARAM, "requestedAlgoCount is below 1");
   const auto names = algorithm_names(asked.convolution.problem.pass);
   *returned = 0;
   for (const Offer& offer : offers) {
     if (*returned == room) break;
-    Perf& row = rows[(*returned)++] = Perf{};
-    row.algo =
-        static_cast<decltype(row.algo)>(std::find(names.begin(), names.end(), offer.name) - names.begin());
-    row.status = status_in(offer.refusal);
-    row.time = offer.seconds ? static_cast<float>(1e3 * *offer.seconds) : -1;
-    row.memory = static_cast<size_t>(offer.workspace_bytes);
-    row.determinism = CUDNN_DETERMINISTIC;
+    Perf& perf = perfs[(*returned)++] = Perf{};
+    perf.algo =
+        static_cast<decltype(perf.algo)>(std::find(names.begin(), names.end(), offer.name) - names.begin());
+    perf.status = status_in(offer.refusal);
+    perf.time = offer.seconds ? static_cast<float>(1e3 * *offer.seconds) : -1;
+    perf.memory = static_cast<size_t>(offer.workspace_bytes);
+    perf.determinism = CUDNN_DETERMINISTIC;
     for (const std::string& note : offer.notes) {
-      if (note == "NONDETERMINISTIC") row.determinism = CUDNN_NON_DETERMINISTIC;
+      if (note == "NONDETERMINISTIC") perf.determinism = CUDNN_NON_DETERMINISTIC;
       for (int math = 0; math < static_cast<int>(std::size(kMathNames)); ++math)
-        if (note == kMathNames[math]) row.mathType = static_cast<cudnnMathType_t>(math);
+        if (note == kMathNames[math]) perf.mathType = static_cast<cudnnMathType_t>(math);
     }
   }
   return CUDNN_STATUS_SUCCESS;
 }
 
 template <typename Perf>
-cudnnStatus_t get(const char* function, const Asked& asked, int room, int* returned, Perf* rows) {
+cudnnStatus_t get(const char* function, const Asked& asked, int room, int* returned, Perf* perfs) {
   if (const Fault fault = enter_cudnn(function)) return failed(fault);
   return answer(
       asked,
       asked.status == CUDNN_STATUS_SUCCESS ? get_offers(asked.convolution.problem) : std::vector<Offer>(),
-      room, returned, rows);
+      room, returned, perfs);
 }
 
 template <typename Perf>
-cudnnStatus_t find(const char* function, const Asked& asked, int room, int* returned, Perf* rows) {
+cudnnStatus_t find(const char* function, const Asked& asked, int room, int* returned, Perf* perfs) {
   if (const Fault fault = enter_cudnn(function)) return failed(fault);
   return answer(
       asked,
       asked.status == CUDNN_STATUS_SUCCESS ? find_offers(asked.convolution.problem) : std::vector<Offer>(),
-      room, returned, rows);
+      room, returned, perfs);
 }
 
 // What the script or the rules say of the algorithm, or why it is none.
@@ -181,48 +181,48 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const
                                                      const cudnnFilterDescriptor_t w,
                                                      const cudnnConvolutionDescriptor_t how,
                                                      const cudnnTensorDescriptor_t y, const int room,
-                                                     int* returned, cudnnConvolutionFwdAlgoPerf_t* rows) {
+                                                     int* returned, cudnnConvolutionFwdAlgoPerf_t* perfs) {
   return get("cudnnGetConvolutionForwardAlgorithm_v7", describe(Pass::forward, handle, x, w, how, y), room,
-             returned, rows);
+             returned, perfs);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
     const cudnnConvolutionDescriptor_t how, const cudnnTensorDescriptor_t dx, const int room, int* returned,
-    cudnnConvolutionBwdDataAlgoPerf_t* rows) {
+    cudnnConvolutionBwdDataAlgoPerf_t* perfs) {
   return get("cudnnGetConvolutionBackwardDataAlgorithm_v7",
-             describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, rows);
+             describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, perfs);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
     const cudnnConvolutionDescriptor_t how, const cudnnFilterDescriptor_t dw, const int room, int* returned,
-    cudnnConvolutionBwdFilterAlgoPerf_t* rows) {
+    cudnnConvolutionBwdFilterAlgoPerf_t* perfs) {
   return get("cudnnGetConvolutionBackwardFilterAlgorithm_v7",
-             describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, rows);
+             describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, perfs);
 }
 
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
                                                    const cudnnFilterDescriptor_t w,
                                                    const cudnnConvolutionDescriptor_t how,
                                                    const cudnnTensorDescriptor_t y, const int room,
-                                                   int* returned, cudnnConvolutionFwdAlgoPerf_t* rows) {
+                                                   int* returned, cudnnConvolutionFwdAlgoPerf_t* perfs) {
   return find("cudnnFindConvolutionForwardAlgorithm", describe(Pass::forward, handle, x, w, how, y), room,
-              returned, rows);
+              returned, perfs);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
                                                         const cudnnTensorDescriptor_t dy,
                                                         const cudnnConvolutionDescriptor_t how,
                                                         const cudnnTensorDescriptor_t dx, const int room,
                                                         int* returned,
-                                                        cudnnConvolutionBwdDataAlgoPerf_t* rows) {
+                                                        cudnnConvolutionBwdDataAlgoPerf_t* perfs) {
   return find("cudnnFindConvolutionBackwardDataAlgorithm",
-              describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, rows);
+              describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, perfs);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
     const cudnnConvolutionDescriptor_t how, const cudnnFilterDescriptor_t dw, const int room, int* returned,
-    cudnnConvolutionBwdFilterAlgoPerf_t* rows) {
+    cudnnConvolutionBwdFilterAlgoPerf_t* perfs) {
   return find("cudnnFindConvolutionBackwardFilterAlgorithm",
-              describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, rows);
+              describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, perfs);
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,

@@ -81,9 +81,9 @@ void add_engine(GraphAnswers& graph, int64_t number, const Engine& engine, int64
   std::vector<Offer> all{config(number, engine, {}, bytes)};
   if (engine.knobs.size() == 2) {
     const KnobRange &a = engine.knobs[0], &b = engine.knobs[1];
-    for (int64_t i = a.least; i <= a.most; i += a.step)
-      for (int64_t j = b.least; j <= b.most; j += b.step)
-        if (i != a.most || j != b.most)
+    for (int64_t i = a.min; i <= a.max; i += a.step)
+      for (int64_t j = b.min; j <= b.max; j += b.step)
+        if (i != a.max || j != b.max)
           all.push_back(config(number, engine, {{a.type, i}, {b.type, j}}, bytes * (1 + i)));
   }
   for (Offer& offer : all) {

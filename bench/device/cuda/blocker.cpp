@@ -1,27 +1,8 @@
 #include "bench/device/cuda/blocker.hpp"
 
+#include "bench/device/cuda/blocker_kernel.hpp"
+
 namespace convscope::cuda {
-namespace {
-
-constexpr unsigned long long kLimitNanoseconds = std::chrono::nanoseconds(Blocker::kKernelLimit).count();
-
-__device__ unsigned long long nanoseconds() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  return now;
-}
-
-__global__ void spin(volatile const int* released, volatile int* timed_out) {
-  const unsigned long long begin = nanoseconds();
-  while (*released == 0) {
-    if (nanoseconds() - begin < kLimitNanoseconds) continue;
-    *timed_out = 1;
-    __threadfence_system();
-    return;
-  }
-}
-
-}  // namespace
 
 Blocker::Blocker()
     : memory_(make_pinned_memory(sizeof(Flags))), watchdog_(kHoldLimit, [this] {
@@ -30,7 +11,7 @@ Blocker::Blocker()
       }) {
   // The first launch of a kernel loads it, which would wait for a stream that is held.
   cudaFuncAttributes attributes;
-  check(cudaFuncGetAttributes(&attributes, spin), "cudaFuncGetAttributes");
+  check(cudaFuncGetAttributes(&attributes, blocker_kernel()), "cudaFuncGetAttributes");
 }
 
 void Blocker::hold(cudaStream_t stream) {
@@ -39,8 +20,8 @@ void Blocker::hold(cudaStream_t stream) {
   void* device_view = nullptr;
   check(cudaHostGetDevicePointer(&device_view, memory_.get(), 0), "cudaHostGetDevicePointer");
   auto* on_device = static_cast<Flags*>(device_view);
-  spin<<<1, 1, 0, stream>>>(&on_device->released, &on_device->timed_out);
-  check_launch(cudaGetLastError(), reinterpret_cast<const void*>(spin), CallSite::current());
+  enqueue_blocker_kernel(stream, &on_device->released, &on_device->timed_out, kKernelLimit);
+  check_launch(cudaGetLastError(), blocker_kernel(), CallSite::current());
   holding_ = true;
   watchdog_.start();
 }

@@ -1,0 +1,108 @@
+// The algorithms for GPUs on the CUDA device's own host code, in a build without nvcc: its queue, blocker,
+// watchdog and buffers on the stand-in for the CUDA runtime, with the kernels that the emulator runs. Under
+// the sanitizers this is where host code and kernels run on different threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "algorithms/catalog.hpp"
+#include "bench/device/cuda/cuda.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+namespace {
+
+// To the thread sanitizer each thread of a block is a fiber of its own, which takes a while to make.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThorough = false;
+#else
+constexpr bool kThorough = true;
+#endif
+
+// At least one that each algorithm takes.
+constexpr const char* kShapes[] = {
+    "n=1 c=3 hw=6x5 k=4 rs=3x3 pad=1x1",
+    "n=2 c=4 hw=7x6 k=6 rs=3x3 stride=2x2 pad=1x1",
+    "n=1 c=3 hw=5x6 k=3 rs=3x3 pad=1x1 groups=3",
+};
+
+// The shapes in a math mode, layout and pass that the algorithm takes.
+std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device) {
+  std::vector<ConvProblem> chosen;
+  for (const char* shape : kShapes) {
+    std::vector<ConvProblem> all;
+    for (MathMode math : kMathModes)
+      for (Layout layout : kLayouts)
+        for (Pass pass : kPasses) {
+          ConvProblem problem = parse_problem(shape);
+          problem.math = math;
+          problem.layout = layout;
+          problem.pass = pass;
+          if (algorithm.supports(problem, device)) all.push_back(problem);
+        }
+    if (all.empty()) continue;
+    chosen.push_back(all[chosen.size() % all.size()]);
+    if (!kThorough) break;
+  }
+  return chosen;
+}
+
+Timing timed_run(Plan& plan, const Operands& operands, const Buffer& workspace, Queue& queue) {
+  queue.begin_timing();
+  plan.run(operands.args(workspace.data()), queue);
+  return queue.end_timing();
+}
+
+class HostedDevice : public ::testing::TestWithParam<std::string> {
+ protected:
+  HostedDevice() { register_all(registry_); }
+  Registry registry_;
+  std::unique_ptr<Device> device_ = cuda::make_device({});
+};
+
+TEST_P(HostedDevice, VerifiesTimesAndVerifiesAgain) {
+  const Algorithm& algorithm = *registry_.find(GetParam());
+  const std::vector<ConvProblem> problems = problems_of(algorithm, device_->info());
+  ASSERT_FALSE(problems.empty()) << "no problem of this sweep is one for " << GetParam();
+  for (const ConvProblem& problem : problems) {
+    SCOPED_TRACE(to_line(problem));
+    const auto queue = device_->make_queue();
+    const auto plan = algorithm.plan(problem, *device_, {});
+    Verification verification(problem, {.reference_device = kThorough ? device_.get() : nullptr});
+    if (kThorough) {
+      const Verdict before = verification.check(algorithm, *plan, *device_, *queue);
+      EXPECT_TRUE(before.passed()) << before.note;
+    }
+
+    const Operands operands = make_operands(problem, *device_, DataKind::uniform, 1);
+    const Buffer workspace(*device_, static_cast<size_t>(plan->workspace_bytes()));
+    plan->prepare(operands.args(workspace.data()), *queue);
+    for (int run = 0; run < (kThorough ? 3 : 1); ++run)
+      EXPECT_GT(timed_run(*plan, operands, workspace, *queue).seconds, 0) << "virtual time";
+    const Verdict after = verification.check_again(algorithm, *plan, *device_, *queue);
+    EXPECT_TRUE(after.passed()) << after.note;
+  }
+}
+
+std::vector<std::string> ids() {
+  Registry registry;
+  register_all(registry);
+  std::vector<std::string> all;
+  for (const Algorithm* algorithm : registry.all()) {
+    const AlgorithmInfo& info = algorithm->info();
+    if (info.device == DeviceKind::cuda && info.emulated && info.provider == "convscope")
+      all.push_back(info.id);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, HostedDevice, ::testing::ValuesIn(ids()), [](const auto& suite) {
+  std::string name = suite.param;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace convscope
