@@ -18,7 +18,7 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
-#include "bench/verify/reference.hpp"
+#include "bench/verify/fast_reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope::implicit_gemm {
