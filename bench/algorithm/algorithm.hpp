@@ -99,6 +99,9 @@ class Plan {
   // that are made in registers, and behind them what is added in memory, of chunks and of splits. The
   // rounding errors of a sum of random terms grow with its root (predicted_error.hpp). 0: not said.
   virtual double longest_sum() const { return 0; }
+  // The relative error that tensor cores' additions toward zero give the longest chain of them, in the mean
+  // (predicted_error.hpp).
+  virtual double truncation_error() const { return 0; }
 };
 
 class Algorithm {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "algorithms/common/sum_levels.hpp"
@@ -38,8 +37,7 @@ class Gemm {
   virtual ~Gemm() = default;
   virtual std::string name() const = 0;
   // How a product sums on one thread, with so many bytes of scratch; operands' addresses do not matter.
-  // Nothing where a library does not say.
-  virtual std::optional<SumLevels> levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
+  virtual SumLevels levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
   // Whether it takes products whose images are not together.
   virtual bool takes_images() const = 0;
   // With up to so many columns a product gains more from images together in C than copying them apart costs.

@@ -32,6 +32,8 @@ class GemmPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  double longest_sum() const override;
+  double truncation_error() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:

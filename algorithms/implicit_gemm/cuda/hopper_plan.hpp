@@ -17,6 +17,8 @@ class HopperPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  double longest_sum() const override { return 1; }  // what is added is added by wgmma
+  double truncation_error() const override;
   bool has_prepare() const override;
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -37,6 +39,8 @@ class HopperFilterPlan final : public Plan {
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
+  double longest_sum() const override;
+  double truncation_error() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
