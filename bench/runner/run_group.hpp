@@ -25,6 +25,7 @@ class GroupSink {
   virtual ~GroupSink() = default;
   virtual void begin(const std::string& algorithm, Stage stage) = 0;
   virtual void record(const ResultRecord& record) = 0;
+  virtual void verified(const ResultRecord&) {}  // before timing, with success; record() is still to come
   virtual void benchmark(const std::string& json) = 0;  // Google Benchmark's own JSON report
   virtual void alive() {}                               // what was begun goes on
 };

@@ -44,10 +44,12 @@ class CollectingSink final : public GroupSink {
     EXPECT_TRUE(records.emplace(record.key.algorithm, record).second)
         << "two records of " << record.key.algorithm;
   }
+  void verified(const ResultRecord& record) override { passed.push_back(record.key.algorithm); }
   void benchmark(const std::string& json) override { benchmarks.push_back(json); }
 
   std::vector<std::pair<std::string, Stage>> begun;
   std::vector<std::string> order;
+  std::vector<std::string> passed;  // verification, before timing
   std::map<std::string, ResultRecord> records;
   std::vector<std::string> benchmarks;
 
