@@ -26,7 +26,7 @@ work.CANDIDATE_LIMIT = {limit}
 """
 PASSES = ("alexnet-forward", "alexnet-backward-data")
 # After these errors a context can do nothing more (bench/device/cuda/check.cpp).
-STICKY = (214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 805, 807, 911, 999)
+STICKY = (214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 805, 810, 911, 999)
 
 
 @pytest.fixture
@@ -70,7 +70,8 @@ def test_every_error_that_ends_a_context_costs_the_row_that_met_it(rehearsal, tm
     run, found = rehearsal({"faults": faults}, ours=many, stages=(*PASSES, "alexnet-backward-filter"))
     assert run.returncode == cli.BAD
     assert [fault["error"] for fault in faults if Path(fault["once_file"]).exists()] == []
-    assert {outcome for outcomes in found.values() for outcome in outcomes} == {"crashed", "measured"}
+    outcomes = {outcome for outcomes in found.values() for outcome in outcomes}
+    assert outcomes - {"unsupported"} == {"crashed", "measured"}
 
 
 @pytest.mark.parametrize("once", [True, False])
