@@ -26,7 +26,7 @@ work.CANDIDATE_LIMIT = {limit}
 """
 PASSES = ("alexnet-forward", "alexnet-backward-data")
 # After these errors a context can do nothing more (bench/device/cuda/check.cpp).
-STICKY = (214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 805, 810, 911, 999)
+STICKY = (214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 810, 911, 999)
 
 
 @pytest.fixture
