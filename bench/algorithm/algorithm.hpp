@@ -112,6 +112,9 @@ class Plan {
   // then those in memory, of chunks and of splits. The rounding error of a sum of random terms grows with its
   // square root (predicted_error.hpp). 0: not known.
   virtual double longest_sum() const { return 0; }
+  // The relative error that tensor cores' additions toward zero give the longest chain of them, in the mean
+  // (predicted_error.hpp).
+  virtual double truncation_error() const { return 0; }
 };
 
 class Algorithm {

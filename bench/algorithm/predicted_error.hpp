@@ -23,6 +23,12 @@ inline double longest_sum_within(double error, double sum_growth) {
   return 2 * root * root;
 }
 
+// A tensor core adds products to a sum toward zero (docs/emulator.md): in the mean it loses a quarter of a
+// unit in the last place of an mma.sync's sum, and three eighths of one of a wgmma's. Losses have the sum's
+// sign, so that those of a chain add up: relative to the last sum of a random walk, whose mean size is
+// 1/sqrt(3) of it, with 2^-23 to 2^-24 for the unit, for each addition:
+inline constexpr double kTruncationOfMma = 1.25e-8, kTruncationOfWgmma = 1.9e-8;
+
 // What may be predicted, as part of the gate of verification: the rest is for what is not predicted.
 inline constexpr double kPredictedPartOfGate = 0.7;
 

@@ -84,6 +84,12 @@ TEST_F(Isolation, GoesOnInAFreshProcessAfterALostDevice) {
   }
 }
 
+TEST_F(Isolation, KeepsTheVerdictsOfAProcessThatACandidateEnded) {
+  const ResultRecord& record = run_beside_plain("faulty.segfault.measure.cpu");
+  EXPECT_EQ(record.outcome, Outcome::crashed);
+  EXPECT_LT(sink_.records["plain.cpu"].accuracy.relative_l2.value_or(1), 1e-5);
+}
+
 TEST_F(Isolation, SurvivesAnAbort) {
   const ResultRecord& record = run_beside_plain("faulty.abort.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::crashed);

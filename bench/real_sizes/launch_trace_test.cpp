@@ -15,9 +15,6 @@ namespace convscope::real_sizes {
 namespace {
 
 constexpr int64_t kMostLaunches = 2000;
-// These unfold image by image and part by part, and take more under 8 MiB.
-const std::map<std::string, int64_t> kMoreLaunches{{"im2col_gemm.cuda", 10'000},
-                                                   {"im2col_gemm.cublas.cuda", 10'000}};
 
 // Counts, and runs nothing.
 class Counter final : public emulated::LaunchWatch {
@@ -70,9 +67,7 @@ TEST(LaunchTrace, OfEveryShippedLayerIsWithinTheLimitsOfAGpuAndShort) {
       counter.launches = 0;
       plan.run(args, *queue);
       if (counter.launches == 0) fault(what, "no launch");
-      const auto more = kMoreLaunches.find(what.algorithm->info().id);
-      if (counter.launches > (more == kMoreLaunches.end() ? kMostLaunches : more->second))
-        fault(what, std::to_string(counter.launches) + " launches");
+      if (counter.launches > kMostLaunches) fault(what, std::to_string(counter.launches) + " launches");
       if (device.allocations() != allocations) fault(what, "run() allocates");
       if (device.copies() != copies) fault(what, "run() copies");
       if (counter.waits != waits) fault(what, "run() waits");

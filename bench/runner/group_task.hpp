@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/record/result.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/config.hpp"
 
@@ -20,6 +21,9 @@ struct Protocol : SamplingRule {
 struct GroupTask {
   Group group;
   Protocol protocol;
+  // Of candidates that passed verification in a process that another candidate ended since: not verified
+  // again before timing.
+  std::vector<ResultRecord> verified{};
 };
 
 // The protocol that a suite's settings ask for.

@@ -134,6 +134,8 @@ class Attempt {
       const ResultRecord record = record_from_json(event.at("record"));
       std::erase(left_, record.key.algorithm);
       sink_.record(record);
+    } else if (kind == "verified") {
+      verified_.push_back(record_from_json(event.at("record")));
     } else if (kind == "benchmark") {
       sink_.benchmark(event.at("report").dump());
     } else if (kind == "device_lost") {
@@ -177,6 +179,7 @@ class Attempt {
     return culprits;
   }
 
+  const std::vector<ResultRecord>& verified() const { return verified_; }
   const std::vector<std::string>& left() const { return left_; }
   Stage stage() const { return stage_; }
   const std::string& error() const { return error_; }
@@ -193,6 +196,7 @@ class Attempt {
   }
 
   std::vector<std::string> left_;
+  std::vector<ResultRecord> verified_;
   GroupLimits& limits_;
   GroupSink& sink_;
   std::string current_;  // the candidate last begun; empty before the first
@@ -267,6 +271,7 @@ GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const Dev
       sink.record(record);
     }
     left = attempt.left();
+    rest.verified.insert(rest.verified.end(), attempt.verified().begin(), attempt.verified().end());
     if (!options.isolate && !attempt.device_lost().empty())
       return {Kind::device_lost, left, attempt.device_lost()};
   }

@@ -78,9 +78,16 @@ class GroupRun {
         candidates,
         [&](Candidate& c) {
           if (!verification_) verification_ = std::make_unique<Verification>(problem_, options);
+          if (const ResultRecord* earlier = verified_earlier(c)) {
+            c.record.accuracy = earlier->accuracy;
+            return true;
+          }
           const Verdict verdict = verification_->check(*c.algorithm, *c.plan, device_, *queue_);
           c.record.accuracy = verdict.accuracy;
-          if (verdict.passed()) return true;
+          if (verdict.passed()) {
+            sink_.verified(c.record);
+            return true;
+          }
           settle(c.record, verdict.reason, verdict.note);
           return verdict.contained;
         },
@@ -133,6 +140,16 @@ class GroupRun {
   }
 
  private:
+  // The plan must be the same: its record tells.
+  const ResultRecord* verified_earlier(const Candidate& candidate) const {
+    const ResultRecord& now = candidate.record;
+    const auto found =
+        std::find_if(task_.verified.begin(), task_.verified.end(), [&](const ResultRecord& record) {
+          return record.key.algorithm == now.key.algorithm && record.implementation == now.implementation;
+        });
+    return found == task_.verified.end() ? nullptr : &*found;
+  }
+
   // As the exception says. A lost device is reported at once and passed on: nothing further can be done in
   // this process.
   void settle_failure(ResultRecord& record, const std::exception_ptr& failure, Stage stage) {

@@ -28,6 +28,7 @@ class GroupSink {
   // not say.
   virtual void planned(const std::string& /*algorithm*/, const OperationCount& /*operations*/) {}
   virtual void record(const ResultRecord& record) = 0;
+  virtual void verified(const ResultRecord&) {}  // before timing, with success; record() is still to come
   virtual void benchmark(const std::string& json) = 0;  // Google Benchmark's own JSON report
   virtual void alive() {}                               // what was begun goes on
 };

@@ -21,7 +21,9 @@ namespace {
 
 using testing::Behaviour;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::TestAlgorithm;
@@ -68,6 +70,32 @@ TEST_F(RunGroup, MeasuresARightCandidate) {
   EXPECT_LT(record.accuracy.relative_l2.value_or(1), 1e-5);
   ASSERT_THAT(sink_.benchmarks, SizeIs(1));
   EXPECT_THAT(sink_.benchmarks[0], HasSubstr("one"));
+}
+
+TEST_F(RunGroup, DoesNotVerifyAgainWhatPassedInAProcessThatEndedSince) {
+  task_.protocol.measure = false;
+  Behaviour wrong;
+  wrong.result = [](int, float value) { return value + 1; };
+  ResultRecord earlier;
+  earlier.key.algorithm = "one";
+  earlier.implementation = "loops";
+  earlier.accuracy.relative_l2 = 3e-7;
+  task_.verified = {earlier};
+  task_ = task_from_json(to_json(task_));
+  const ResultRecord& record = run_alone(wrong);
+  EXPECT_EQ(record.outcome, Outcome::verified_only);
+  EXPECT_EQ(record.accuracy.relative_l2, 3e-7);
+  EXPECT_THAT(sink_.passed, IsEmpty());
+}
+
+TEST_F(RunGroup, VerifiesAnotherPlanThanTheOneThatPassed) {
+  task_.protocol.measure = false;
+  ResultRecord earlier;
+  earlier.key.algorithm = "one";
+  earlier.implementation = "another plan";
+  task_.verified = {earlier};
+  run_alone({});
+  EXPECT_THAT(sink_.passed, ElementsAre("one"));
 }
 
 TEST_F(RunGroup, SaysWhatItBeginsBeforeDoingIt) {

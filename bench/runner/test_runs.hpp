@@ -47,11 +47,13 @@ class CollectingSink final : public GroupSink {
   void planned(const std::string& algorithm, const OperationCount& count) override {
     plans.emplace(algorithm, count);
   }
+  void verified(const ResultRecord& record) override { passed.push_back(record.key.algorithm); }
   void benchmark(const std::string& json) override { benchmarks.push_back(json); }
 
   std::vector<std::pair<std::string, Stage>> begun;
   std::vector<std::string> order;
   std::map<std::string, OperationCount> plans;
+  std::vector<std::string> passed;  // verification, before timing
   std::map<std::string, ResultRecord> records;
   std::vector<std::string> benchmarks;
 

@@ -36,6 +36,9 @@ class EventWriter final : public GroupSink {
   void record(const ResultRecord& record) override {
     write({{"event", "record"}, {"record", to_json(record)}});
   }
+  void verified(const ResultRecord& record) override {
+    write({{"event", "verified"}, {"record", to_json(record)}});
+  }
   // A few times a second: more would say no more.
   void alive() override {
     const auto now = std::chrono::steady_clock::now();

@@ -127,8 +127,13 @@ def seconds_of_turn(stage: Stage, stages: list[Stage], state: State, clock: Cloc
 def next_stage(
     stages: list[Stage], state: State, turns: dict[str, int], clock: Clock
 ) -> tuple[Stage, float] | None:
-    """Choose the stage whose turn it is: block by block, in each those with the fewest turns first."""
-    open_stages = [s for s in stages if state.of(s.name).status not in FINAL]
+    """Choose the stage whose turn it is: block by block, in each those with the fewest turns first.
+
+    One that cannot be gone on with, and was cut, waits for the next call.
+    """
+    open_stages = [
+        s for s in stages if state.of(s.name).status not in FINAL and (s.run or s.name not in turns)
+    ]
     for stage in sorted(open_stages, key=lambda s: (s.block, turns.get(s.name, 0))):
         seconds = seconds_of_turn(stage, stages, state, clock)
         if seconds > 0:

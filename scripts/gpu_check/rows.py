@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FAILURES = ("wrong", "crashed", "timeout", "failed")
+REFUSED = {"unsupported", "over_workspace", "left_out"}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from gpu_check.bounded import Ending, run_bounded
 from gpu_check.place import find_tool
 from gpu_check.plan import Stage, Words
-from gpu_check.rows import FAILURES, is_complete, read_rows
+from gpu_check.rows import FAILURES, REFUSED, is_complete, read_rows
 from gpu_check.state import Progress, State, save, start_of_process
 
 SAVE_SECONDS = 2.0  # how much of a stage's time a kill may leave uncounted
@@ -120,6 +120,9 @@ def _judge(desk: Desk, stage: Stage, progress: Progress, ending: Ending, whole_t
         progress.status = "unfinished" if progress.failures < ATTEMPTS else "failed"
     else:
         progress.status = "passed" if ending.good else "failed"
+    if {row.outcome for row in rows} - REFUSED == {"out_of_memory"}:
+        progress.status = "failed" if progress.status == "passed" else progress.status
+        notes.append("every row ran out of memory")
     if bad := sum(row.outcome in FAILURES for row in rows):
         notes.append(f"{bad} rows are wrong or failed")
     if not stage.run and not ending.good and ending.output.strip():

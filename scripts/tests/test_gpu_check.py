@@ -25,6 +25,7 @@ class Bundle:
 
     def __init__(self, root, folder):
         self.folder = folder
+        self.setup = ""  # Python that a check begins with
         (folder / "bin" / "tests").mkdir(parents=True)
         for name in ("gpu-check", "gpu_check"):
             source = root / "scripts" / name
@@ -49,7 +50,7 @@ class Bundle:
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]); sys.dont_write_bytecode = True\n"
             "from pathlib import Path; from gpu_check import bounded, cli\n"
-            "bounded.GRACE_SECONDS = bounded.KILL_SECONDS = 0.5\n"
+            f"bounded.GRACE_SECONDS = bounded.KILL_SECONDS = 0.5\n{self.setup}\n"
             "sys.exit(cli.main(sys.argv[2:], Path(sys.argv[1])))"
         )
         return [sys.executable, "-c", code, str(self.folder), *map(str, arguments)]

@@ -17,22 +17,28 @@ from gpu_check import archive, cli, state, summary
 LAYERS = [{"name": "conv3", "in_channels": 8, "input": [7, 7], "out_channels": 8, "filter": 3, "pad": 1}]
 
 
-@pytest.fixture
-def node(root, convscope, tmp_path):
-    """A bundle whose program is the stand-in's, with tiny configs, and the environment that it runs in."""
+def settle_standin(bundle, convscope, folder):
+    """Make a bundle's program the stand-in's, with tiny configs; returns the environment that it runs in."""
     program, libraries = convscope.with_name("convscope_standin"), convscope.parent / "standin_libraries"
     if not program.is_file() or not libraries.is_dir():
         pytest.skip(f"{program} or {libraries} is not built")
-    bundle = Bundle(root, tmp_path / "bundle")
     shutil.copy(program, bundle.program)
     for name in ("alexnet", "vgg_16", "resnet_50", "smoke"):
-        config = {"name": name, "batch": {"cuda": 2}, "layers": LAYERS}
+        samples = {"min_samples": 3, "max_samples": 5}
+        config = {"name": name, "batch": {"cuda": 2}, "measuring": samples, "layers": LAYERS}
         (bundle.folder / "configs" / f"{name}.json").write_text(json.dumps(config))
-    settings = tmp_path / "standin.json"
+    settings = folder / "standin.json"
     busy = ["multiply_add", "4copy", "4read"]
     said = {"lazy_loading": False, "skipped": busy, "launch_nanoseconds": 2_000_000}
     settings.write_text(json.dumps(said))
-    return bundle, {"LD_LIBRARY_PATH": str(libraries), "CONVSCOPE_STANDIN": str(settings)}
+    return {"LD_LIBRARY_PATH": str(libraries), "CONVSCOPE_STANDIN": str(settings)}
+
+
+@pytest.fixture
+def node(root, convscope, tmp_path):
+    """A bundle whose program is the stand-in's, and the environment that it runs in."""
+    bundle = Bundle(root, tmp_path / "bundle")
+    return bundle, settle_standin(bundle, convscope, tmp_path)
 
 
 def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(node, tmp_path):

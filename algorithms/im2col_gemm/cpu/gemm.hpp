@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "algorithms/common/sum_levels.hpp"
@@ -37,9 +36,8 @@ class Gemm {
  public:
   virtual ~Gemm() = default;
   virtual std::string name() const = 0;
-  // How long the sums of a product are on one thread, with `scratch_bytes` of scratch, whatever the operands'
-  // addresses. Nothing where a library does not say.
-  virtual std::optional<SumLevels> levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
+  // How a product sums on one thread, with so many bytes of scratch; operands' addresses do not matter.
+  virtual SumLevels levels(const MatrixProduct& product, int64_t scratch_bytes) const = 0;
   // What multiply() executes on `threads` threads, unused lanes of vectors included; of a library nothing but
   // the size of the product is known.
   virtual double executed_flops(const MatrixProduct& product, int /*threads*/) const {

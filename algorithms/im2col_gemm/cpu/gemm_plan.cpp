@@ -210,10 +210,8 @@ MatrixProduct GemmPlan::product_of(const Chunk& chunk) const {
 double GemmPlan::longest_sum() const {
   SumLevels all;
   for (const Chunk& chunk : chunks_.list) {
-    const std::optional<SumLevels> one = gemm_.levels(product_of(chunk), scratch_bytes_);
-    if (!one) return 0;
     if (problem_.pass != Pass::backward_filter) all.second = 0;
-    all = in_series(all, *one);
+    all = in_series(all, gemm_.levels(product_of(chunk), scratch_bytes_));
   }
   if (problem_.pass == Pass::backward_data && chunks_.builds_columns)
     all.second +=

@@ -316,7 +316,7 @@ class Packed final : public Gemm {
     const GemmShape shape = gemm_shape();
     return std::to_string(shape.rows_per_block) + "x" + std::to_string(shape.columns_per_panel);
   }
-  std::optional<SumLevels> levels(const MatrixProduct& asked, int64_t scratch_bytes) const override {
+  SumLevels levels(const MatrixProduct& asked, int64_t scratch_bytes) const override {
     // By rows each lane has a sum and the lanes are added at the end; by lines each line is added to C in
     // turn.
     if (const auto vectors = as_vectors(asked))

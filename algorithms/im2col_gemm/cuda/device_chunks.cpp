@@ -93,8 +93,8 @@ struct Stored {
 
 }  // namespace
 
-DeviceChunks cut_for_device(const ConvProblem& p, int64_t cap) {
-  const ChunkSize size = chunk_size(p, std::min(cap, kResidentBytes));
+DeviceChunks cut_for_device(const ConvProblem& p, int64_t cap, int64_t resident) {
+  const ChunkSize size = chunk_size(p, std::min(cap, resident));
   DeviceChunks chunks = layout(p, size.images, size.rows);
   const int64_t height = p.output().h;
   for (int64_t image = 0; image < p.batch; image += size.images)

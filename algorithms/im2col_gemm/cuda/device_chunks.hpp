@@ -36,9 +36,9 @@ struct DeviceChunks {
   int64_t floats() const { return column_floats + gathered_floats + sum_floats; }
 };
 
-// As large as kResidentBytes and `cap` bytes allow, at least one output row. Pointwise: the whole batch, in
+// As large as `resident` and `cap` bytes allow, at least one output row. Pointwise: the whole batch, in
 // backward-filter of NCHW as many images as the sums allow.
-DeviceChunks cut_for_device(const ConvProblem& problem, int64_t cap);
+DeviceChunks cut_for_device(const ConvProblem& problem, int64_t cap, int64_t resident = kResidentBytes);
 
 // The longest distance between the rows of any matrix, in elements.
 int64_t longest_row(const ConvProblem& problem);

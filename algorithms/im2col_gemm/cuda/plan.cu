@@ -1,7 +1,7 @@
 // See plan.hpp. Only host code that launches; what the chunks are is in device_chunks.hpp. Start at
 // ColumnPlan::run.
 #include <algorithm>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "algorithms/common/rounding.hpp"
@@ -15,6 +15,10 @@ namespace {
 
 using namespace im2col_gemm;
 
+// Of one run: more would spend their time on the launches, and fill the queue.
+constexpr int64_t kMaxLaunches = 2000;
+constexpr int64_t kLargestChunkBytes = int64_t{8} << 30;  // 2^31 elements
+
 // Ours or a library's.
 class Gemm {
  public:
@@ -23,8 +27,8 @@ class Gemm {
   virtual std::string describe(const SgemmProduct&) const = 0;
   // Executed by multiply(), and bytes of partial sums, written once and read once.
   virtual OperationCount count(const SgemmProduct&) const = 0;
-  // How a product sums; nothing where a library does not say.
-  virtual std::optional<SumLevels> levels(const SgemmProduct&) const { return std::nullopt; }
+  virtual int64_t launches(const SgemmProduct&) const = 0;
+  virtual SumLevels levels(const SgemmProduct&) const = 0;
   virtual void multiply(const SgemmProduct&, float* workspace, Queue&) = 0;
 };
 
@@ -60,9 +64,15 @@ class OwnGemm final : public Gemm {
     });
     return all;
   }
+  int64_t launches(const SgemmProduct& product) const override {
+    const SgemmCut cut = choose_cut(product, max_bytes_);
+    const int depth = std::min(cut.split_depth, kMaxSgemmSum);
+    return ceil_div(product.depth, depth * cut.splits) * (cut.splits > 1 ? 2 : 1);
+  }
   // Splits are added to C one after the other, in every part.
-  std::optional<SumLevels> levels(const SgemmProduct& product) const override {
-    const int depth = std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
+  SumLevels levels(const SgemmProduct& product) const override {
+    const int depth =
+        std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
     return in_chains(product.depth, depth);
   }
   void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
@@ -93,13 +103,17 @@ class LibraryGemm final : public Gemm {
     const double elements = static_cast<double>(product.rows) * product.columns;
     return {2 * elements * product.depth * product.batch};
   }
-  // In parts, as a library may sum each of them in one chain.
+  int64_t launches(const SgemmProduct& product) const override { return ceil_div(product.depth, kMaxDepth); }
+  // A library does not say how it sums: at worst each part in one chain.
+  SumLevels levels(const SgemmProduct& product) const override {
+    return in_chains(product.depth, kMaxDepth);
+  }
   void multiply(const SgemmProduct& product, float*, Queue& queue) override {
-    constexpr int kMaxDepth = 65536;
     in_parts(product, kMaxDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
   }
 
  private:
+  static constexpr int kMaxDepth = 65536;
   std::unique_ptr<Blas> blas_;
 };
 
@@ -122,6 +136,8 @@ class ColumnPlan final : public Plan {
   }
   std::optional<OperationCount> operations() const override;
   double longest_sum() const override;
+  // Of a run.
+  int64_t launches() const;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
@@ -233,15 +249,23 @@ std::optional<OperationCount> ColumnPlan::operations() const {
 double ColumnPlan::longest_sum() const {
   SumLevels all;
   for (const Chunk& chunk : chunks_.list) {
-    const std::optional<SumLevels> one = gemm_->levels(product_of(p_, chunks_, chunk).product);
-    if (!one) return 0;
     if (p_.pass != Pass::backward_filter) all.second = 0;
-    all = in_series(all, *one);
+    all = in_series(all, gemm_->levels(product_of(p_, chunks_, chunk).product));
   }
   if (p_.pass == Pass::backward_data && chunks_.builds_columns)
     all.second += ceil_div(p_.filter.h, p_.stride.h) * ceil_div(p_.filter.w, p_.stride.w);
   if (chunks_.sum_floats > 0) all.second += chunks_.list.front().images;
   return all.longest();
+}
+
+int64_t ColumnPlan::launches() const {
+  int64_t count = chunks_.sum_floats > 0 ? 1 : 0;
+  for (const Chunk& chunk : chunks_.list) {
+    const ChunkProduct all = product_of(p_, chunks_, chunk);
+    count += all.repeats * gemm_->launches(all.product);
+    count += (chunks_.builds_columns ? 1 : 0) + (chunks_.gathers_output ? 1 : 0);
+  }
+  return count;
 }
 
 void ColumnPlan::run(const ConvArgs& args, Queue& queue) {
@@ -257,19 +281,43 @@ void ColumnPlan::run(const ConvArgs& args, Queue& queue) {
   queue.end_phase();
 }
 
+// Chunks that stay in the L2, or larger ones where the launches would be too many. Where `cap` does not allow
+// those it refuses; where no size suffices the chunks stay small. `make_gemm` is given the bytes that are
+// left.
+template <typename MakeGemm>
+std::unique_ptr<Plan> make_plan(const ConvProblem& problem, int64_t cap, const MakeGemm& make_gemm) {
+  const auto plan_in = [&](int64_t bytes) {
+    DeviceChunks chunks = cut_for_device(problem, bytes, bytes);
+    const int64_t left = std::max(cap, bytes) - chunks.floats() * static_cast<int64_t>(sizeof(float));
+    return std::make_unique<ColumnPlan>(problem, std::move(chunks), make_gemm(std::max<int64_t>(left, 0)));
+  };
+  const int64_t first = std::clamp<int64_t>(cap, 1, kResidentBytes);
+  auto smallest = plan_in(first);
+  if (smallest->launches() <= kMaxLaunches) return smallest;
+  for (int64_t bytes = std::max(first, smallest->workspace_bytes()); bytes < kLargestChunkBytes;) {
+    bytes = bytes < cap ? std::min(2 * bytes, cap) : 2 * bytes;
+    auto plan = plan_in(bytes);
+    if (plan->launches() > kMaxLaunches) continue;
+    if (bytes <= cap) return plan;
+    throw Refused(Reason::workspace_over_cap,
+                  "under the cap a run takes " + std::to_string(smallest->launches()) +
+                      " launches, more than " + std::to_string(kMaxLaunches) + "; " +
+                      std::to_string(plan->workspace_bytes()) + " bytes of workspace are enough");
+  }
+  return smallest;
+}
+
 }  // namespace
 
 std::unique_ptr<Plan> make_own_sgemm_plan(const ConvProblem& problem, Device&, const PlanOptions& options) {
-  DeviceChunks chunks = cut_for_device(problem, options.workspace_cap);
-  const int64_t left = options.workspace_cap - chunks.floats() * static_cast<int64_t>(sizeof(float));
-  auto gemm = std::make_unique<OwnGemm>(std::clamp<int64_t>(left, 0, kPartialBytes));
-  return std::make_unique<ColumnPlan>(problem, std::move(chunks), std::move(gemm));
+  return make_plan(problem, options.workspace_cap,
+                   [](int64_t left) { return std::make_unique<OwnGemm>(std::min(left, kPartialBytes)); });
 }
 
 std::unique_ptr<Plan> make_library_sgemm_plan(const ConvProblem& problem, Device& device,
                                               const PlanOptions& options) {
-  return std::make_unique<ColumnPlan>(problem, cut_for_device(problem, options.workspace_cap),
-                                      std::make_unique<LibraryGemm>(device));
+  return make_plan(problem, options.workspace_cap,
+                   [&](int64_t) { return std::make_unique<LibraryGemm>(device); });
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "algorithms/im2col_gemm/cuda/device_chunks.hpp"
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
@@ -160,7 +161,7 @@ TEST_F(Im2colGemmCudaVariants, GiveTheSameBitsInMoreChunksForward) {
 
 TEST_F(Im2colGemmCudaVariants, StayUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
   EmulatorDevice device;
-  ConvProblem p = parse_problem("n=64 c=128 hw=56x56 k=256 rs=3x3 pad=1x1");
+  ConvProblem p = parse_problem("n=16 c=128 hw=56x56 k=256 rs=3x3 pad=1x1");
   for (const char* id : kVariants)
     for (const Layout layout : {Layout::nchw, Layout::nhwc})
       for (const Pass pass : kPasses)
@@ -171,6 +172,31 @@ TEST_F(Im2colGemmCudaVariants, StayUnderTheWorkspaceCapAsLongAsOneOutputRowFits)
           options.workspace_cap = cap;
           EXPECT_LE(variant(id).plan(p, device, options)->workspace_bytes(), cap) << id << " " << to_line(p);
         }
+}
+
+TEST_F(Im2colGemmCudaVariants, TakeLargerChunksThanStayInL2WhereTheirLaunchesWouldBeTooMany) {
+  EmulatorDevice device;
+  const ConvProblem p = parse_problem("n=256 c=64 hw=224x224 k=64 rs=3x3 pad=1x1");
+  for (const char* id : kVariants)
+    EXPECT_GT(variant(id).plan(p, device, {})->workspace_bytes(), kResidentBytes) << id;
+}
+
+TEST_F(Im2colGemmCudaVariants, RefuseACapThatTakesTooManyLaunchesAndNameOneThatIsEnough) {
+  EmulatorDevice device;
+  const ConvProblem p = parse_problem("n=256 c=64 hw=224x224 k=64 rs=3x3 pad=1x1");
+  for (const char* id : kVariants) {
+    PlanOptions options;
+    options.workspace_cap = 8 << 20;
+    try {
+      variant(id).plan(p, device, options);
+      ADD_FAILURE() << id << " does not refuse";
+    } catch (const Refused& refusal) {
+      EXPECT_EQ(refusal.reason(), Reason::workspace_over_cap);
+      const std::string why = refusal.what();
+      options.workspace_cap = std::stoll(why.substr(why.find("; ") + 2));
+      EXPECT_EQ(variant(id).plan(p, device, options)->workspace_bytes(), options.workspace_cap) << why;
+    }
+  }
 }
 
 TEST_F(Im2colGemmCudaVariants, NeedNoColumnsForPointwiseConvolutions) {

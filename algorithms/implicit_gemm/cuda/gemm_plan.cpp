@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/algorithm/predicted_error.hpp"
+
 namespace convscope::implicit_gemm {
 namespace {
 
@@ -14,6 +16,24 @@ double rounded_up(int size, int tile) {
 bool pairs_channels(const ConvProblem& p) {
   return storage_type(p.math) != DataType::f32 && p.pass == Pass::forward && p.layout == Layout::nhwc &&
          p.in_channels_per_group() % 2 == 0;
+}
+
+// Additions that follow one another: of FP32, and those of a tensor core.
+struct Chains {
+  int64_t additions = 0, truncations = 0;
+};
+
+// Of the sums that a block makes in one launch, as simt.cu and tensor.cu make them. An mma.sync adds four
+// depths of tf32 at a time, or of pairs.
+Chains chains(const Product& product) {
+  const bool widened = storage_type(product.math) != DataType::f32 && !product.paired;
+  const int depth = product.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
+  const int64_t part = part_depth(product.map, product.cut.splits, depth);
+  const int64_t piece =
+      storage_type(product.math) == DataType::f32 ? std::min<int64_t>(part, kLongestSum) : part;
+  if (product.math == MathMode::fp32) return {piece, 0};
+  if (product.math == MathMode::tf32x3) return {piece / kTensorDepth, 3 * kTensorDepth / 4};
+  return widened ? Chains{piece / 8, 2} : Chains{0, piece / 4};
 }
 
 }  // namespace
@@ -70,6 +90,23 @@ std::string GemmPlan::implementation() const {
   std::string text;
   for (const std::string& cut : cuts) text += (text.empty() ? "" : "; ") + cut;
   return products_.size() > 1 ? std::to_string(products_.size()) + " phases of the stride: " + text : text;
+}
+
+// Pieces are added to D, or to the partial sums, and those in their order.
+double GemmPlan::longest_sum() const {
+  int64_t longest = 0;
+  for (const Product& product : products_) {
+    const int depth = product.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
+    const int splits = product.cut.splits;
+    longest = std::max(longest, chains(product).additions + pieces(product.map, splits, depth) + splits);
+  }
+  return static_cast<double>(longest);
+}
+
+double GemmPlan::truncation_error() const {
+  int64_t longest = 0;
+  for (const Product& product : products_) longest = std::max(longest, chains(product).truncations);
+  return kTruncationOfMma * static_cast<double>(longest);
 }
 
 void GemmPlan::run(const ConvArgs& args, Queue& queue) {

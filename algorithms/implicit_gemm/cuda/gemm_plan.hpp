@@ -31,6 +31,8 @@ class GemmPlan final : public Plan {
   std::string implementation() const override;
   // Padding to whole tiles included; 3xtf32 counts each of its three products.
   std::optional<OperationCount> operations() const override;
+  double longest_sum() const override;
+  double truncation_error() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:

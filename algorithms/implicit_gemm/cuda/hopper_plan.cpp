@@ -1,6 +1,9 @@
 #include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "bench/algorithm/predicted_error.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
@@ -13,6 +16,11 @@ std::string describe(const HopperTile& tile, const Box& box) {
   const auto text = [](int number) { return std::to_string(number); };
   return text(tile.rows) + "x" + text(tile.columns) + " tiles, boxes of " + text(box.width) + "x" +
          text(box.height) + " pixels of " + text(box.images) + (box.images == 1 ? " image" : " images");
+}
+
+// Boxes whose products go to one accumulator (hopper_ring.hpp).
+int boxes_of_sum(const BoxedGradient& product) {
+  return product.tile.columns == 64 ? std::min(product.boxes_of_split, kBoxesOfSum) : product.boxes_of_split;
 }
 
 }  // namespace
@@ -52,6 +60,17 @@ std::optional<OperationCount> HopperPlan::operations() const {
     count.product_flops += 2.0 * rows * columns * depth * product.groups;
   }
   return count;
+}
+
+// All in one accumulator, an addition for each wgmma.
+double HopperPlan::truncation_error() const {
+  int64_t longest = 0;
+  for (const BoxedProduct& product : work_.products) {
+    const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(product.math));
+    const int64_t steps = rounded_up(product.channels, step) / step;
+    longest = std::max(longest, product.taps_down * product.taps_across * steps);
+  }
+  return kTruncationOfWgmma * static_cast<double>(longest);
 }
 
 bool HopperPlan::has_prepare() const {
@@ -107,6 +126,15 @@ std::optional<OperationCount> HopperFilterPlan::operations() const {
   count.product_flops =
       2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
   return count;
+}
+
+double HopperFilterPlan::longest_sum() const {
+  const int boxes = boxes_of_sum(work_.product);
+  return (work_.product.boxes_of_split + boxes - 1) / boxes + work_.product.splits;
+}
+
+double HopperFilterPlan::truncation_error() const {
+  return kTruncationOfWgmma * boxes_of_sum(work_.product) * steps(work_.product.box);
 }
 
 const void* HopperFilterPlan::repacked(const std::optional<Repack>& repack, const void* from, void* to,

@@ -16,6 +16,8 @@ class HopperPlan final : public Plan {
   std::string implementation() const override;
   // Rows and columns of whole tiles, depth of whole wgmma steps; repacking and partial sums add bytes.
   std::optional<OperationCount> operations() const override;
+  double longest_sum() const override { return 1; }  // what is added is added by wgmma
+  double truncation_error() const override;
   bool has_prepare() const override;
   void prepare(const ConvArgs& args, Queue& queue) override;
   void run(const ConvArgs& args, Queue& queue) override;
@@ -38,6 +40,8 @@ class HopperFilterPlan final : public Plan {
   std::string implementation() const override;
   // Rows and columns of whole tiles, depth of whole wgmma steps; repacking and partial sums add bytes.
   std::optional<OperationCount> operations() const override;
+  double longest_sum() const override;
+  double truncation_error() const override;
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:

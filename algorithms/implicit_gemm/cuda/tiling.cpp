@@ -30,9 +30,12 @@ double cost(const IndexMap& map, const Tile& tile, int splits, const Machine& ma
 
 }  // namespace
 
+int64_t part_depth(const IndexMap& map, int splits, int depth) {
+  return ceil_div(ceil_div(map.depth, depth), splits) * depth;
+}
+
 int pieces(const IndexMap& map, int splits, int depth) {
-  const int64_t part = ceil_div(ceil_div(map.depth, depth), splits) * depth;
-  return static_cast<int>(std::max(ceil_div(part, kLongestSum), int64_t{1}));
+  return static_cast<int>(std::max(ceil_div(part_depth(map, splits, depth), kLongestSum), int64_t{1}));
 }
 
 int64_t partial_elements(const IndexMap& map, int splits) {

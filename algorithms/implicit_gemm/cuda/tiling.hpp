@@ -50,8 +50,10 @@ struct Cut {
   bool operator==(const Cut&) const = default;
 };
 
-// Pieces of at most kLongestSum in the longest part of a split depth, of which `depth` are taken at a time;
-// at least 1.
+// The longest part of a split depth, of which `depth` are taken at a time.
+int64_t part_depth(const IndexMap& map, int splits, int depth);
+
+// Pieces of at most kLongestSum in that part; at least 1.
 int pieces(const IndexMap& map, int splits, int depth);
 
 // Partial sums of all splits; 0 for one split.

@@ -69,7 +69,10 @@ void run_in_parts(const MatrixProduct& product) {
 class OpenBlas final : public Gemm {
  public:
   std::string name() const override { return openblas_get_corename(); }
-  std::optional<SumLevels> levels(const MatrixProduct&, int64_t) const override { return std::nullopt; }
+  // It adds blocks of the depth to C; their depth, GEMM_Q, is 128 to 1024 (driver/level3/level3.c, param.h).
+  SumLevels levels(const MatrixProduct& product, int64_t) const override {
+    return {std::min<int64_t>(product.depth, 1024), ceil_div(product.depth, 128)};
+  }
   bool takes_images() const override { return false; }
   int64_t scratch_bytes(int64_t) const override { return 0; }
   // Every size is below 2^31. OpenBLAS takes all OpenMP threads.

@@ -1,0 +1,156 @@
+"""gpu-check rehearsed with faults of the device, the driver and the libraries, played by their stand-ins.
+
+Whatever the fault, a call ends with a summary and an archive, or says why it cannot start. Two passes of one
+layer and a few algorithms stand for all stages; test_gpu_check_standin.py runs all.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from test_gpu_check import rows_of, summary_of
+from test_gpu_check_standin import node  # noqa: F401  (a fixture)
+
+from gpu_check import cli, summary
+
+TILED, SIMT, GET, HEURISTIC = (
+    "direct.tiled.cuda", "implicit_gemm.simt.cuda", "cudnn.get.cuda", "cudnn.heur_a.cuda",
+)  # fmt: skip
+# Python that a check begins with. The limit, in seconds, is what a hang costs.
+FEW = """
+from gpu_check import plan, work
+whole = plan.stages_of
+plan.OURS, plan.CUDNN = "{ours}", "{cudnn}"
+cli.stages_of = lambda place: [s for s in whole(place) if s.name in {stages}]
+work.CANDIDATE_LIMIT = {limit}
+"""
+PASSES = ("alexnet-forward", "alexnet-backward-data")
+# After these errors a context can do nothing more (bench/device/cuda/check.cpp).
+STICKY = (214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 810, 911, 999)
+
+
+@pytest.fixture
+def rehearsal(node, tmp_path):  # noqa: F811
+    """A function that runs a check with faults; it returns the process and each algorithm's outcomes."""
+    bundle, environment = node
+    settings = tmp_path / "standin.json"
+
+    def rehearse(changes, script=None, ours=f"{TILED},{SIMT}", stages=PASSES, limit=30):
+        bundle.setup = FEW.format(ours=ours, cudnn=f"{GET},{HEURISTIC}", stages=stages, limit=limit)
+        settings.write_text(json.dumps(json.loads(settings.read_text()) | changes))
+        if script is not None:
+            path = tmp_path / "libraries.json"
+            path.write_text(json.dumps(script))
+            environment["CONVSCOPE_STANDIN_LIBRARIES"] = str(path)
+        out = tmp_path / "check"
+        run = bundle.check(out, "--minutes", "5", environment=environment, timeout=400)
+        if run.returncode == cli.CANNOT:
+            return run, {}
+        lines = summary_of(run)
+        assert len(lines) <= summary.LINES
+        assert lines[-2].startswith("DONE; "), run.stdout + run.stderr
+        assert lines[-1].startswith("archive: ")
+        assert (tmp_path / "check.tar.xz").is_file()
+        found = {}
+        for rows in rows_of(out).values():
+            for row in rows:
+                found.setdefault(row.algorithm, set()).add(row.outcome)
+        return run, found
+
+    return rehearse
+
+
+def test_every_error_that_ends_a_context_costs_the_row_that_met_it(rehearsal, tmp_path):
+    faults = []
+    for code in STICKY:
+        once = tmp_path / f"error{code}"
+        once.touch()
+        faults.append({"kernel": "convscope", "at": 0, "error": code, "once_file": str(once)})
+    many = "direct.tiled*,implicit_gemm.simt*,im2col_gemm.cuda,fft16*,fft32*,winograd.f4x4_3x3*,winograd.m*"
+    run, found = rehearsal({"faults": faults}, ours=many, stages=(*PASSES, "alexnet-backward-filter"))
+    assert run.returncode == cli.BAD
+    assert [fault["error"] for fault in faults if Path(fault["once_file"]).exists()] == []
+    outcomes = {outcome for outcomes in found.values() for outcome in outcomes}
+    assert outcomes - {"unsupported"} == {"crashed", "measured"}
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_transient_error_is_tried_again_and_otherwise_told(rehearsal, tmp_path, once):
+    fault = {"call": "cudaEventRecord", "at": 5, "error": 46}
+    if once:
+        fault["once_file"] = str(tmp_path / "once")
+        (tmp_path / "once").touch()
+    run, found = rehearsal({"faults": [fault]})
+    outcome = "measured" if once else "failed"
+    assert run.returncode == (cli.GOOD if once else cli.BAD)
+    assert found == {name: {outcome} for name in (TILED, SIMT, GET, HEURISTIC)}
+
+
+def test_a_kernel_that_hangs_costs_its_row_the_limit(rehearsal):
+    run, found = rehearsal({"faults": [{"kernel": "tiled", "at": 0, "hangs": True}]}, limit=6)
+    assert run.returncode == cli.BAD
+    assert found[TILED] == {"timeout"}
+    assert "timeout     2 direct.tiled.cuda" in run.stdout
+    assert "measured" in found[SIMT] | found[GET]
+
+
+def test_a_library_call_that_hangs_costs_its_row_the_limit(rehearsal):
+    script = {"calls": [{"call": "cudnnConvolutionForward", "at": 1, "hangs": True}]}
+    run, found = rehearsal({}, script, limit=6)
+    assert run.returncode == cli.BAD
+    assert "timeout" in found[GET]
+    assert "measured" in found[SIMT] | found[TILED]
+
+
+@pytest.mark.parametrize("at", [0, 9])
+def test_memory_that_ends_at_any_allocation_is_no_failure_of_a_row(rehearsal, at):
+    run, found = rehearsal({"faults": [{"call": "cudaMalloc", "at": at, "error": 2}]})
+    outcomes = {outcome for outcomes in found.values() for outcome in outcomes}
+    if at != 0:
+        assert run.returncode == cli.GOOD
+        assert outcomes == {"out_of_memory", "measured"}
+        return
+    assert run.returncode == cli.BAD
+    assert outcomes == {"out_of_memory"}
+    assert "every row ran out of memory" in run.stdout
+
+
+def test_a_launch_queue_that_is_full_holds_no_row_up(rehearsal):
+    run, found = rehearsal({"queue_entries": 4}, stages=PASSES[:1])
+    assert run.returncode == cli.GOOD
+    assert found == {name: {"measured"} for name in (TILED, SIMT, GET, HEURISTIC)}
+
+
+def test_a_device_that_is_lost_at_every_kernel_leaves_a_summary_without_times(rehearsal):
+    run, found = rehearsal({"faults": [{"kernel": "convscope", "at": 0, "error": 700}]})
+    assert run.returncode == cli.BAD
+    assert {outcome for outcomes in found.values() for outcome in outcomes} == {"crashed"}
+
+
+def test_a_library_that_loses_the_device_costs_its_own_row(rehearsal):
+    fault = {"status": "CUDNN_STATUS_EXECUTION_FAILED", "loses_the_device": 700}
+    run, found = rehearsal({}, {"calls": [{"call": "cudnnConvolutionForward", **fault}]})
+    assert run.returncode == cli.BAD
+    assert found[GET] == {"crashed", "measured"}
+    assert found[SIMT] == found[TILED] == {"measured"}
+
+
+def test_of_two_devices_the_first_is_checked(rehearsal):
+    run, found = rehearsal({"devices": 2})
+    assert run.returncode == cli.GOOD, run.stdout
+    assert found[SIMT] == found[GET] == {"measured"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"devices": 0}, "the NVIDIA driver shows no device"),
+        ({"driver": 0}, "there is no NVIDIA driver"),
+        ({"driver": 11080}, "the NVIDIA driver is too old"),
+    ],
+)
+def test_without_a_device_or_a_driver_it_says_why_it_cannot_start(rehearsal, tmp_path, changes, words):
+    run, _ = rehearsal(changes)
+    assert run.returncode == cli.CANNOT
+    assert words in run.stderr
+    assert not (tmp_path / "check").exists()
