@@ -202,7 +202,7 @@ TEST_P(Contract, RefusesWithAReasonAndASentenceAndCountsItsWork) {
       EXPECT_EQ(support.why(), "");
       EXPECT_GE(algorithm().error_growth(problem), 1) << to_line(problem);
       const auto made = plan(problem);
-      const std::optional<OperationCount> count = operations_of(algorithm(), *made, problem);
+      const std::optional<OperationCount> count = made->operations();
       EXPECT_TRUE(count || algorithm().info().family == "library") << to_line(problem);
       if (!count) continue;
       EXPECT_GT(count->product_flops, 0) << to_line(problem);

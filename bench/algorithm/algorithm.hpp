@@ -125,8 +125,6 @@ class Algorithm {
   virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
   // Only for supported problems. Throws Refused, std::bad_alloc or another std::runtime_error.
   virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
-  // Being replaced by Plan::operations().
-  virtual std::optional<OperationCount> operations(const ConvProblem&) const { return {}; }
   // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
   // by the element-wise bound of bench/verify beside the gate on the relative L2 error.
   virtual double error_growth(const ConvProblem&) const { return 1.0; }
@@ -134,12 +132,5 @@ class Algorithm {
   // and in the mean over its elements, than those of a direct sum of as many terms.
   virtual double sum_growth(const ConvProblem&) const { return 1.0; }
 };
-
-// The plan's counts, or the algorithm's where the plan does not say.
-inline std::optional<OperationCount> operations_of(const Algorithm& algorithm, const Plan& plan,
-                                                   const ConvProblem& problem) {
-  const auto count = plan.operations();
-  return count ? count : algorithm.operations(problem);
-}
 
 }  // namespace convscope

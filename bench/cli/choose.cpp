@@ -57,7 +57,7 @@ std::optional<OperationCount> planned_operations(const Algorithm& algorithm, con
   try {
     const auto plan = algorithm.plan(key.problem, device, {cap, key.threads});
     if (plan->workspace_bytes() > cap) return {};
-    return operations_of(algorithm, *plan, key.problem);
+    return plan->operations();
   } catch (const std::exception&) {
     return {};
   }

@@ -60,7 +60,7 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
   const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
   try {
     const auto plan = algorithm.plan(problem, device, {cap, ceilings.threads});
-    result.operations = operations_of(algorithm, *plan, problem);
+    result.operations = plan->operations();
     result.bound =
         bound(problem, result.operations.value_or(OperationCount{}), options.cache, device.info(), ceilings);
     result.implementation = plan->implementation();

@@ -59,6 +59,7 @@ Verb explain_verb();
 Verb exec_verb();
 Verb merge_verb();
 Verb csv_verb();
+Verb show_verb();
 Verb select_verb();
 Verb policies_verb();
 Verb choose_verb();
@@ -66,8 +67,9 @@ Verb worker_verb();
 
 // In the order of `convscope --help`.
 inline std::vector<Verb> all_verbs() {
-  return {run_verb(),   verify_verb(), list_verb(),   info_verb(),     explain_verb(), exec_verb(),
-          merge_verb(), csv_verb(),    select_verb(), policies_verb(), choose_verb(),  worker_verb()};
+  return {run_verb(),      verify_verb(), list_verb(),  info_verb(), explain_verb(),
+          exec_verb(),     merge_verb(),  csv_verb(),   show_verb(), select_verb(),
+          policies_verb(), choose_verb(), worker_verb()};
 }
 
 }  // namespace convscope

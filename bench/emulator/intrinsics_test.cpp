@@ -1,5 +1,5 @@
-// The device functions of kernel.hpp for tensor cores and copies do what plain arithmetic says, on every device there
-// is.
+// The device functions of kernel.hpp for tensor cores and copies do what plain arithmetic says, on every
+// device there is.
 #include "bench/emulator/test_kernels/intrinsics.hpp"
 
 #include <gmock/gmock.h>

@@ -166,7 +166,7 @@ TEST(RecordJson, RefusesWhatIsBelowZero) {
     return "";
   };
   EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), -5),
-            "result record, at /time/full/median_seconds: expected nothing below 0, found -5");
+            "result record, at /time/full/median_seconds: expected a number from 0 or null, found -5");
   for (const char* place :
        {"/time/full/n", "/time/full/samples_seconds/1", "/time/repeat/ci_low_seconds",
         "/time/phase_seconds/layout", "/time/plan_seconds", "/workspace_bytes", "/operations/product_flops",

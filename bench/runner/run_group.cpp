@@ -188,7 +188,7 @@ class GroupRun {
       candidate.plan = algorithm.plan(problem_, device_, options);
       candidate.plan_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      record.operations = operations_of(algorithm, *candidate.plan, problem_).value_or(OperationCount{});
+      record.operations = candidate.plan->operations().value_or(OperationCount{});
       sink_.planned(algorithm.info().id, record.operations);
       record.implementation = candidate.plan->implementation();
       record.workspace_bytes = candidate.plan->workspace_bytes();

@@ -117,7 +117,6 @@ struct Named final : Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }
-  std::optional<OperationCount> operations(const ConvProblem&) const override { return {}; }
   double error_growth(const ConvProblem&) const override { return growth; }
 };
 

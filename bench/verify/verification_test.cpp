@@ -252,7 +252,6 @@ TEST(Verification, CatchesOneSlightlyWrongElementAmongInexactOnes) {
     std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
       return nullptr;
     }
-    std::optional<OperationCount> operations(const ConvProblem&) const override { return {}; }
     double error_growth(const ConvProblem&) const override { return 10; }
   } inexact;
   Fixture fixture;

@@ -34,7 +34,8 @@ COLUMNS = {
     "library_ms": "The best library record of each layer and pass, summed by how often the network has it.",
     "ours_ms": "The same of our own records, over the same layers and passes.",
     "ratio": "library_ms / ours_ms.",
-    "throttled": "Measured records that are marked throttled; in the sums only where all are.",
+    "throttled": "Measured records that are marked throttled. Layers and passes where one of them beats the "
+    "best record of its side, so that the best is not known, are left out of the sums and of behind.",
     "behind": "Layers and passes where our best record is slower than the library's by more than a tenth, "
     "of those that both have.",
     "settings": "The same for two runs exactly where they differ in nothing but the time and the commit.",
@@ -94,7 +95,8 @@ def libraries_of(rows) -> list:
 def headline(loaded) -> dict:
     """Return library_ms to throttled; sums are empty where a run has several sets of circumstances.
 
-    The fastest row of either side is the one that ranks first.
+    The fastest row of either side is the one that ranks first; where throttling hides which one that is, the
+    layer and pass is left out.
     """
     measured = loaded.rows[loaded.rows["outcome"] == "measured"]
     line = dict.fromkeys(("library_ms", "ours_ms", "ratio", "behind"), "")
@@ -107,7 +109,7 @@ def headline(loaded) -> dict:
     for _, rows in right.groupby(["layer", "pass", "problem"], sort=False):
         is_ours = rows["provider"] == "convscope"
         sides = best(rows[is_ours]), best(rows[~is_ours])
-        if any(side is None for side in sides):
+        if any(side is None for side in sides) or any(map(hides_the_best, (rows[is_ours], rows[~is_ours]))):
             continue
         ours, library = (side["full_median_ms"] for side in sides)
         count = rows["count"].iloc[0]
@@ -119,6 +121,11 @@ def headline(loaded) -> dict:
         return line
     line |= {"library_ms": f"{library_ms:.4g}", "ours_ms": f"{ours_ms:.4g}"}
     return line | {"ratio": f"{library_ms / ours_ms:.2f}", "behind": f"{behind} of {both}"}
+
+
+def hides_the_best(rows) -> bool:
+    """Whether a throttled row, which can only be faster in truth, already beats the one that ranks first."""
+    return bool((rows["full_median_ms"] < best(rows)["full_median_ms"]).any())
 
 
 def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:

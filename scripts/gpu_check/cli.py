@@ -162,7 +162,7 @@ def print_plan(desk: Desk | None, stages: list[Stage], state: State) -> None:
 def leave_out(stages: list[Stage], state: State) -> None:
     """Mark what a check without cuDNN has nothing to do for."""
     for stage in stages:
-        if state.without_cudnn and (stage.cudnn or stage.name == "cudnn_found_test"):
+        if state.without_cudnn and (stage.cudnn or stage.name == "cudnn_backend_test"):
             state.of(stage.name).status, state.of(stage.name).note = "left out", "needs cuDNN"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 # The tests that use a GPU where there is one; scripts/bundle packs them. Those of the algorithms run their
 # kernels on the emulator only: on a GPU every row is verified instead.
-TESTS = ("device_cuda_test", "emulator_test", "verify_test", "cudnn_found_test")
+TESTS = ("device_cuda_test", "emulator_test", "verify_test", "cudnn_backend_test")
 
 
 class CannotStart(Exception):

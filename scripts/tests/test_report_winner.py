@@ -14,8 +14,9 @@ import pytest
 from matplotlib import pyplot
 from report_support import DATA, report
 
+from convscope_report import figures as all_figures
 from convscope_report import results
-from convscope_report.figures import FIGURES, scaling, workspace
+from convscope_report.figures import scaling, workspace
 from convscope_report.figures.style import SUSPECT
 from convscope_report.html import data, summary
 from convscope_report.table import Cell
@@ -228,9 +229,9 @@ def texts(figure):
     return [text for axis in figure.drawing.axes for text in axis.texts]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", all_figures.NAMES)
 def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
-    figures = FIGURES[name].figures(loaded)
+    figures = all_figures.module_of(name).figures(loaded)
     ranked = loaded.ranked()
     suspects = int((ranked["standing"] == "throttled").sum())
     won = winners(loaded)

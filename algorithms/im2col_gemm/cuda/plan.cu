@@ -71,8 +71,7 @@ class OwnGemm final : public Gemm {
   }
   // Splits are added to C one after the other, in every part.
   SumLevels levels(const SgemmProduct& product) const override {
-    const int depth =
-        std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
+    const int depth = std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
     return in_chains(product.depth, depth);
   }
   void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
@@ -105,9 +104,7 @@ class LibraryGemm final : public Gemm {
   }
   int64_t launches(const SgemmProduct& product) const override { return ceil_div(product.depth, kMaxDepth); }
   // A library does not say how it sums: at worst each part in one chain.
-  SumLevels levels(const SgemmProduct& product) const override {
-    return in_chains(product.depth, kMaxDepth);
-  }
+  SumLevels levels(const SgemmProduct& product) const override { return in_chains(product.depth, kMaxDepth); }
   void multiply(const SgemmProduct& product, float*, Queue& queue) override {
     in_parts(product, kMaxDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
   }
