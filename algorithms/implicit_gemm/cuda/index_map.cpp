@@ -76,7 +76,7 @@ void set_directions(IndexMap& map) {
   map.d_along_rows = innermost(map.row_size, map.d_row).closer_than(Neighbours{map.d_column, map.columns});
 }
 
-// Forward, and backward-filter, where rows and depth change places: A is the same matrix, turned.
+// Forward, and backward-filter, where rows and depth change places: A is the same matrix, transposed.
 IndexMap over_input(const ConvProblem& p) {
   const TensorShape in = p.shape(Role::input), filter = p.shape(Role::filter), out = p.shape(Role::output);
   const Extent2 size = p.output();
