@@ -23,6 +23,7 @@ constexpr bool kThorough = true;
 // At least one that each algorithm takes.
 constexpr const char* kShapes[] = {
     "n=1 c=3 hw=6x5 k=4 rs=3x3 pad=1x1",
+    "n=1 c=2 hw=7x6 k=3 rs=5x5 pad=2x2",
     "n=2 c=4 hw=7x6 k=6 rs=3x3 stride=2x2 pad=1x1",
     "n=1 c=3 hw=5x6 k=3 rs=3x3 pad=1x1 groups=3",
 };
