@@ -27,7 +27,7 @@ void add_flags(CLI::App& verb, CsvOptions& options) {
       "Runs nothing. docs/results_format.md explains every column.\n\n"
       "Examples:\n"
       "  convscope csv out/alexnet\n"
-      "  convscope csv results/amd-epyc-zen4-2-cores/alexnet.json.xz > alexnet.csv");
+      "  convscope csv results/amd-zen4-2-cores/alexnet.json.xz > alexnet.csv");
 }
 
 }  // namespace
