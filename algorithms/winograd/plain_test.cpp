@@ -78,8 +78,8 @@ void expect_plain(const std::string& id, Device& device) {
     const ConvProblem problem = forward_problem(problems, Taps);
     SCOPED_TRACE(id + " on " + to_line(problem));
     Operands operands = make_operands(problem, device, DataKind::uniform, 5);
-    const std::vector<double> expected = plain_result<Size, Taps>(
-        problem, downloaded(operands.input).data(), downloaded(operands.filter).data());
+    const std::vector<double> expected = plain_result<Size, Taps>(problem, downloaded(operands.input).data(),
+                                                                  downloaded(operands.filter).data());
     const auto plan = algorithm.plan(problem, device, {});
     Buffer workspace(device, static_cast<size_t>(plan->workspace_bytes()));
     const ConvArgs args = operands.args(workspace.data());
