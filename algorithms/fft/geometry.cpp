@@ -79,34 +79,6 @@ std::vector<Item> tiles(int64_t batch, int64_t stride, int64_t tiles_h, int64_t 
 
 }  // namespace
 
-namespace {
-
-std::string pair(Extent2 e) {
-  return std::to_string(e.h) + "x" + std::to_string(e.w);
-}
-
-int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-}  // namespace
-
-Range inside(const Axis& axis, int64_t origin) {
-  const int64_t last_coordinate = axis.extent - 1;
-  int64_t first = -floor_div(origin, axis.step), last = floor_div(last_coordinate - origin, axis.step);
-  if (axis.step < 0) {
-    first = -floor_div(last_coordinate - origin, -axis.step);
-    last = floor_div(origin, -axis.step);
-  }
-  first = std::max<int64_t>(first, 0);
-  return {first, std::max(first, std::min(axis.window, last + 1))};
-}
-
-Extent2 origin(const Axis& h, const Axis& w, const Item& lane, const Item& other) {
-  return {h.advance * (lane.tile.h + other.tile.h) + h.shift + lane.residue.h + other.residue.h,
-          w.advance * (lane.tile.w + other.tile.w) + w.shift + lane.residue.w + other.residue.w};
-}
-
 Extent2 taps_per_residue(const ConvProblem& p) {
   return {ceil_div(p.filter.h, p.stride.h), ceil_div(p.filter.w, p.stride.w)};
 }
@@ -119,7 +91,7 @@ Support common_support(const ConvProblem& p) {
     return Support::no(Reason::unsupported_layout, "layout chwn: the FFT reads and writes nchw and nhwc");
   if (p.dilation != Extent2{1, 1})
     return Support::no(Reason::unsupported_dilation,
-                       "dilation " + pair(p.dilation) + ": the FFT needs dilation 1x1");
+                       "dilation " + to_text(p.dilation) + ": the FFT needs dilation 1x1");
   if (p.filter == Extent2{1, 1})
     return Support::no(Reason::unsupported_filter,
                        "filter 1x1: a correlation with one tap is a product already, which transforms would "
@@ -135,10 +107,10 @@ Support tile_support(const ConvProblem& p, int size) {
   if (Support support = common_support(p); !support) return support;
   const Extent2 taps = taps_per_residue(p);
   if (taps.h <= size && taps.w <= size) return Support::yes();
-  return Support::no(Reason::unsupported_filter, "filter " + pair(p.filter) + " at stride " + pair(p.stride) +
-                                                     " has " + pair(taps) + " taps per residue: a tile of " +
-                                                     std::to_string(size) + " has room for " +
-                                                     pair({size, size}));
+  return Support::no(Reason::unsupported_filter, "filter " + to_text(p.filter) + " at stride " +
+                                                     to_text(p.stride) + " has " + to_text(taps) +
+                                                     " taps per residue: a tile of " + std::to_string(size) +
+                                                     " has room for " + to_text({size, size}));
 }
 
 Geometry make_geometry(const ConvProblem& p, int size) {

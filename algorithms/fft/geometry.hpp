@@ -3,11 +3,13 @@
 // on planes of size x size samples. No transforms here. Start at struct Operand.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/problem.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::fft {
 
@@ -27,8 +29,18 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The samples of the window that lie inside the tensor when sample 0 has the coordinate `origin`.
-Range inside(const Axis& axis, int64_t origin);
+// The samples of the window that lie inside the tensor when sample 0 has the coordinate `origin`. Inline, as
+// origin(): the transforms of the CPU call both for every tile.
+inline Range inside(const Axis& axis, int64_t origin) {
+  const int64_t last_coordinate = axis.extent - 1;
+  int64_t first = -floor_div(origin, axis.step), last = floor_div(last_coordinate - origin, axis.step);
+  if (axis.step < 0) {
+    first = -floor_div(last_coordinate - origin, -axis.step);
+    last = floor_div(origin, -axis.step);
+  }
+  first = std::max<int64_t>(first, 0);
+  return {first, std::max(first, std::min(axis.window, last + 1))};
+}
 
 // One value of an index that selects planes: a channel with its polyphase part, or a tile of an image.
 struct Item {
@@ -38,7 +50,10 @@ struct Item {
 };
 
 // The coordinate of sample 0 of the plane of these two items, down and across.
-Extent2 origin(const Axis& h, const Axis& w, const Item& lane, const Item& other);
+inline Extent2 origin(const Axis& h, const Axis& w, const Item& lane, const Item& other) {
+  return {h.advance * (lane.tile.h + other.tile.h) + h.shift + lane.residue.h + other.residue.h,
+          w.advance * (lane.tile.w + other.tile.w) + w.shift + lane.residue.w + other.residue.w};
+}
 
 // The planes of one tensor are the pairs of a `lane` (the vectorised index, always channels) and an `other`.
 struct Operand {

@@ -7,10 +7,6 @@ namespace {
 
 constexpr int64_t kMaxLanes = 16;  // of a kernel: rows begin and end with whole vectors
 
-int64_t floor_div(int64_t a, int64_t b) {
-  return a >= 0 ? a / b : -ceil_div(-a, b);
-}
-
 }  // namespace
 
 StagedPlane::StagedPlane(const std::vector<Correlation>& correlations)

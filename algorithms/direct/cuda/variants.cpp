@@ -2,6 +2,7 @@
 // the .cu files beside this one.
 #include <algorithm>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
@@ -38,7 +39,7 @@ constexpr MakePlans kDepthwiseGradient{emulated::make_depthwise_gradient_plan,
 // Kernels count pixels, taps and channels in 32 bits; grids have 65,535 blocks in y and z.
 Support within_kernel_limits(const ConvProblem& p) {
   const Extent2 out = p.output();
-  constexpr int64_t kMaxCount = int64_t{1} << 30, kMaxBlocks = 65535;
+  constexpr int64_t kMaxCount = int64_t{1} << 30;
   for (int64_t size : {p.batch * out.h * out.w, p.batch * p.input.h * p.input.w, p.elements(Role::filter),
                        p.in_channels, p.out_channels})
     if (size > kMaxCount)
@@ -47,7 +48,7 @@ Support within_kernel_limits(const ConvProblem& p) {
   const auto tiles = [&](int64_t channels) { return p.groups * ceil_div(channels, TiledTile::kChannels); };
   const int64_t blocks =
       std::max({tiles(p.in_channels_per_group()), tiles(p.out_channels_per_group()), p.batch / 128});
-  if (blocks > kMaxBlocks)
+  if (blocks > kMaxGridDepth)
     return Support::no(Reason::unsupported_size,
                        std::to_string(blocks) + " blocks along one side of the grid, of 65535");
   return Support::yes();
@@ -62,9 +63,7 @@ Support tiled_supports(const ConvProblem& p) {
     for (const AxisResidue& x : axis_residues(horizontal(p), p.pass == Pass::forward))
       if (tiled_shape(y, x, pass_channels(p).read).channels == 0)
         return Support::no(Reason::unsupported_filter,
-                           "filter " + std::to_string(p.filter.h) + "x" + std::to_string(p.filter.w) +
-                               ", dilation " + std::to_string(p.dilation.h) + "x" +
-                               std::to_string(p.dilation.w) +
+                           "filter " + to_text(p.filter) + ", dilation " + to_text(p.dilation) +
                                ": one channel of its patch and weights is more than 96 KiB of shared memory");
   return Support::yes();
 }

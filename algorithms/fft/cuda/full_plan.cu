@@ -38,8 +38,8 @@ class FullPlan final : public Plan {
 
   int64_t workspace_bytes() const override { return bytes_; }
   std::string implementation() const override {
-    return "transforms of " + std::to_string(size_.h) + "x" + std::to_string(size_.w) + ", " +
-           std::to_string(chunk_) + (chunk_ == p_.batch ? "" : " of " + std::to_string(p_.batch)) + " images";
+    return "transforms of " + to_text(Extent2{size_.h, size_.w}) + ", " + std::to_string(chunk_) +
+           (chunk_ == p_.batch ? "" : " of " + std::to_string(p_.batch)) + " images";
   }
   std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return p_.pass != Pass::backward_filter; }

@@ -14,10 +14,6 @@
 namespace convscope {
 namespace {
 
-std::string pair(Extent2 e) {
-  return std::to_string(e.h) + "x" + std::to_string(e.w);
-}
-
 // Planes, tiles and coordinates are counted in 32 bits on the GPU.
 Support size_limits(const ConvProblem& p) {
   constexpr int64_t limit = int64_t{1} << 30;
@@ -28,7 +24,8 @@ Support size_limits(const ConvProblem& p) {
                                                        " elements: the FFT counts up to 2^30");
   const int64_t residues = std::min(p.stride.h, limit) * std::min(p.stride.w, limit);
   if (residues > limit / p.batch / p.in_channels || p.pad.h > limit || p.pad.w > limit)
-    return Support::no(Reason::unsupported_size, "stride " + pair(p.stride) + " and pad " + pair(p.pad) +
+    return Support::no(Reason::unsupported_size, "stride " + to_text(p.stride) + " and pad " +
+                                                     to_text(p.pad) +
                                                      ": the FFT counts planes and coordinates up to 2^30");
   return Support::yes();
 }
@@ -52,7 +49,7 @@ class TiledFft final : public FftOnGpu {
  public:
   explicit TiledFft(int size)
       : FftOnGpu("fft" + std::to_string(size) + ".cuda", "convscope",
-                 "overlap-save FFT on " + pair({size, size}) + " tiles, stride by polyphase split"),
+                 "overlap-save FFT on " + to_text({size, size}) + " tiles, stride by polyphase split"),
         size_(size) {}
 
   Support supports(const ConvProblem& p, const DeviceInfo&) const override {
@@ -86,7 +83,7 @@ class FullFft final : public FftOnGpu {
     if (Support support = fft::common_support(p); !support) return support;
     if (p.stride != Extent2{1, 1})
       return Support::no(Reason::unsupported_stride,
-                         "stride " + pair(p.stride) + ": the FFT of whole images needs stride 1x1");
+                         "stride " + to_text(p.stride) + ": the FFT of whole images needs stride 1x1");
     if (Support support = size_limits(p); !support) return support;
     const fft::FullSize size = fft::full_size(p);
     constexpr int64_t limit = int64_t{1} << 31;
@@ -94,7 +91,7 @@ class FullFft final : public FftOnGpu {
         {p.batch * p.in_channels, p.batch * p.out_channels, p.out_channels * p.in_channels_per_group()});
     if (size.h >= limit || size.w >= limit || size.h * size.w >= limit / largest)
       return Support::no(Reason::unsupported_size, std::to_string(largest) + " images padded to " +
-                                                       pair({size.h, size.w}) +
+                                                       to_text({size.h, size.w}) +
                                                        ": the FFT counts their samples up to 2^31");
     return libraries(device);
   }

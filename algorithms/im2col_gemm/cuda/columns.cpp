@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/pointwise.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
-
-int narrow(int64_t value) {
-  return static_cast<int>(value);
-}
 
 AxisMap axis(int64_t size, int64_t taps, int64_t stride, int64_t pad, int64_t dilation) {
   const int64_t common = std::gcd(stride, dilation);
@@ -76,9 +74,8 @@ std::optional<std::string> size_defect(const ConvProblem& p) {
            std::to_string(max);
   };
   const Extent2 out = p.output();
-  constexpr int64_t kMaxBlocks = 65535;  // of a launch, in its second dimension
   for (const int64_t size : {p.in_channels, p.out_channels, p.input.h, out.h})
-    if (size > kMaxBlocks) return counts("channels or a height", size, kMaxBlocks);
+    if (size > kMaxGridDepth) return counts("channels or a height", size, kMaxGridDepth);
   constexpr int64_t kMax = (int64_t{1} << 31) - 1;
   constexpr int64_t kMaxCoordinate = int64_t{1} << 29;
   for (const int64_t size : {p.pad.h, p.pad.w, p.input.w, p.stride.h, p.stride.w, p.filter.h * p.dilation.h,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/pointwise.hpp"
 #include "algorithms/common/rounding.hpp"
 
@@ -11,8 +12,6 @@ namespace convscope::im2col_gemm {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-// Images of a chunk are blocks of a launch in its third dimension.
-constexpr int64_t kMaxImages = 65535;
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 // Rows of our matrices begin on 16 bytes, for stores of as many.
 constexpr int64_t kRowFloats = 4;
@@ -70,12 +69,12 @@ ChunkSize chunk_size(const ConvProblem& p, int64_t bytes) {
     const int64_t floats = layout(p, images, rows).floats();
     return floats <= kMaxElements && floats * kFloat <= bytes;
   };
-  const int64_t height = p.output().h, max = std::min(p.batch, is_nchw(p) ? kMaxImages : p.batch);
+  const int64_t height = p.output().h, max = std::min(p.batch, is_nchw(p) ? kMaxGridDepth : p.batch);
   if (is_pointwise(p) && !(is_nchw(p) && p.pass == Pass::backward_filter))
     return {evenly(p.batch, max), height};
   ChunkSize size{1, height};
   if (fits(1, height)) {
-    while (size.images < std::min(max, kMaxImages) && fits(size.images + 1, height)) ++size.images;
+    while (size.images < std::min(max, kMaxGridDepth) && fits(size.images + 1, height)) ++size.images;
     size.images = evenly(p.batch, size.images);
   } else {
     while (size.rows > 1 && !fits(1, size.rows)) --size.rows;

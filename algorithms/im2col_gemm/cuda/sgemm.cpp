@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/rounding.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132;
 constexpr int64_t kMaxBlocks = int64_t{1} << 30;
 constexpr int64_t kMinSplitDepth = 128;
 // The multiply-adds of a multiprocessor in the time of one byte of partial sums from L2 (its share of 5.5

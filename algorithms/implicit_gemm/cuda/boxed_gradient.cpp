@@ -3,24 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "algorithms/common/gpu_limits.hpp"
 namespace convscope::implicit_gemm {
 namespace {
 
-constexpr int kMultiprocessors = 132;
 // Fewer stages a part are not worth filling the ring.
 constexpr int64_t kSmallestPart = 8;
-constexpr int64_t kMostSplits = 65535;  // blocks of a launch in its third dimension
 // Multiply-adds of one multiprocessor at the full 16-bit rate in the time in which it gets a byte from
 // memory, and in a launch of 2 us.
 constexpr double kMultiplyAddsPerByte = 103, kMultiplyAddsPerLaunch = 7.5e6;
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
-int narrow(int64_t value) {
-  return static_cast<int>(value);
-}
 
 BoxedGradient uncut(const ConvProblem& p) {
   const TensorShape filter = p.shape(Role::filter);
@@ -93,7 +84,7 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
                     uncut(problem)};
   available -= workspace_bytes(work.input) + workspace_bytes(work.output);
   BoxedGradient trial = work.product;
-  const int64_t most = std::clamp(trial.all_boxes / kSmallestPart, int64_t{1}, kMostSplits);
+  const int64_t most = std::clamp(trial.all_boxes / kSmallestPart, int64_t{1}, kMaxGridDepth);
   double lowest = std::numeric_limits<double>::infinity();
   for (const HopperTile& tile : kHopperTiles) {
     trial.tile = tile;

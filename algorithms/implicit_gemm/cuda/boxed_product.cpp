@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/implicit_gemm/cuda/index_map.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
 
-constexpr int kMultiprocessors = 132;
 // How much worse a box one pixel wide may be than a row of pixels of the same size, whose memory is closer
 // together: a guess.
 constexpr double kNarrowness = 0.25;
 // What a box costs besides its pixels, in granules: a guess.
 constexpr int64_t kStart = 1;
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
-int narrow(int64_t value) {
-  return static_cast<int>(value);
-}
 
 // The inverse of position().
 int y_of(Position position) {

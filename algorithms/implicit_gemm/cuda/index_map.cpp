@@ -5,12 +5,10 @@
 #include <limits>
 #include <numeric>
 
+#include "algorithms/common/gpu_limits.hpp"
+
 namespace convscope::implicit_gemm {
 namespace {
-
-int narrow(int64_t value) {
-  return static_cast<int>(value);
-}
 
 // One counter of a dimension of the product and what it adds to each tensor's offset.
 struct Counter {
@@ -184,8 +182,7 @@ std::optional<std::string> size_defect(const ConvProblem& p) {
   if (largest > limit)
     return "a tensor of " + std::to_string(largest) + " elements with its padding: the kernels count up to " +
            std::to_string(limit);
-  // Launches have at most 65535 blocks in their third dimension.
-  if (p.groups > 65535) return std::to_string(p.groups) + " groups: a launch takes up to 65535";
+  if (p.groups > kMaxGridDepth) return std::to_string(p.groups) + " groups: a launch takes up to 65535";
   return std::nullopt;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::implicit_gemm {
 

@@ -3,20 +3,12 @@
 namespace convscope::implicit_gemm {
 namespace {
 
-constexpr int64_t kWorkspaceAlignment = 256;  // TMA asks for less
-
-int64_t rounded_up(int64_t size, int64_t step) {
-  return (size + step - 1) / step * step;
-}
-
-int narrow(int64_t value) {
-  return static_cast<int>(value);
-}
+constexpr int64_t kWorkspaceAlignment = 256;  // TMA needs less
 
 }  // namespace
 
 int channel_pitch(MathMode math, int64_t channels) {
-  return narrow(rounded_up(channels, kTmaAlignment / bytes_per_element(storage_type(math))));
+  return narrow(round_up(channels, kTmaAlignment / bytes_per_element(storage_type(math))));
 }
 
 std::optional<Repack> repack_for_tma(const ConvProblem& p, Role role) {
@@ -42,7 +34,7 @@ std::optional<Repack> repack_for_tma(const ConvProblem& p, Role role) {
 }
 
 int64_t workspace_bytes(const std::optional<Repack>& repack) {
-  return repack ? rounded_up(repack->bytes, kWorkspaceAlignment) : 0;
+  return repack ? round_up(repack->bytes, kWorkspaceAlignment) : 0;
 }
 
 double moved_bytes(const std::optional<Repack>& repack) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bench/core/problem.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::implicit_gemm {
 

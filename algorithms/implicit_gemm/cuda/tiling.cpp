@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "algorithms/common/gpu_limits.hpp"
 namespace convscope::implicit_gemm {
 namespace {
 
-constexpr int kMultiprocessors = 132;
 // Fewer than this a part is not worth its start.
 constexpr int kSmallestPart = 128;
-constexpr int kMostBlocks = 65535;  // of a launch, in its third dimension
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // In multiply-adds of one multiprocessor.
 double cost(const IndexMap& map, const Tile& tile, int splits, const Machine& machine) {
@@ -49,7 +44,7 @@ Cut choose_cut(const IndexMap& map, std::span<const Tile> tiles, const Machine& 
   for (const Tile& tile : tiles)
     for (int splits = 1; splits == 1 || splits <= map.depth / kSmallestPart;
          splits += std::max(1, splits / 4)) {
-      if (int64_t{map.groups} * splits > kMostBlocks) break;
+      if (int64_t{map.groups} * splits > kMaxGridDepth) break;
       if (partial_elements(map, splits) * int64_t{sizeof(float)} > workspace_bytes && splits > 1) break;
       const double now = cost(map, tile, splits, machine);
       if (now >= lowest) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/error_growth.hpp"
 
@@ -32,7 +33,7 @@ IndexRange forward_depth(const Geometry& geometry, int i, int j) {
 // What chunks are chosen with: rough figures of a Hopper GPU, which only weigh the waves of the GEMM, the
 // launches of a chunk and the traffic of the planes against each other.
 struct Machine {
-  double cores = 132, cache_bytes = 60e6;
+  double cores = kMultiprocessors, cache_bytes = 60e6;
   double fma_per_core = 128 * 1.7e9 * 0.85;  // per second
   double memory = 4.3e12, cache = 6e12;      // bytes per second
   double launches = 3 * 3e-6;                // seconds per chunk
