@@ -103,16 +103,15 @@ def headline(loaded) -> dict:
     right = loaded.ranked()
     if right.empty or len(right[list(CIRCUMSTANCES)].map(results.as_text).drop_duplicates()) != 1:
         return line
+    right = right[["layer", "pass", "problem", "provider", "count", "rank", "full_median_ms"]]
     library_ms = ours_ms = 0.0
     behind = both = 0
     for _, records in right.groupby(["layer", "pass", "problem"], sort=False):
         is_ours = records["provider"] == "convscope"
-        sides = best(records[is_ours]), best(records[~is_ours])
-        if any(side is None for side in sides) or any(
-            map(hides_the_best, (records[is_ours], records[~is_ours]))
-        ):
+        sides = records[is_ours], records[~is_ours]
+        if any(side.empty for side in sides) or any(map(hides_the_best, sides)):
             continue
-        ours, library = (side["full_median_ms"] for side in sides)
+        ours, library = (best(side)["full_median_ms"] for side in sides)
         count = records["count"].iloc[0]
         both += 1
         behind += library < BEHIND * ours

@@ -147,8 +147,11 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
     for table, document, file in zip(tables, documents, files, strict=True):
         own = printed[start : start + len(document["records"])].reset_index(drop=True)
         start += len(own)
-        records = attach_records(own, document, len(runs), file) if table is None else table
-        refuse_words(records, own, file.with_name("results.csv"))
+        if table is None:
+            records = attach_records(own, document, len(runs), file)
+        else:
+            records = table
+            refuse_words(table, own, file.with_name("results.csv"))
         records = records.assign(**{name: own[name] for name in RANKING})
         if not virtual_time and records["device_name"].str.endswith(VIRTUAL_TIME).any():
             raise ReportError(
@@ -284,11 +287,11 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
                 f"{table}: no column {column}: this is no results.csv of convscope; copy the folder again"
             )
     facts = []
-    for place, (row, record) in enumerate(zip(rows.to_dict("records"), records, strict=True)):
+    names = ["layer", "problem", "algorithm", "threads", "cache"]
+    own = rows[[*names, "outcome"]].to_dict("records")
+    for place, (row, record) in enumerate(zip(own, records, strict=True)):
         try:
-            theirs = {
-                name: record["key"][name] for name in ("layer", "problem", "algorithm", "threads", "cache")
-            }
+            theirs = {name: record["key"][name] for name in names}
             theirs["outcome"] = record["outcome"]
             facts.append(facts_of(record))
         except (KeyError, TypeError, AttributeError) as fault:
