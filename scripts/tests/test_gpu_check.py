@@ -296,7 +296,7 @@ def test_killed_at_twenty_random_points_and_resumed_it_ends_with_the_same_rows(b
     for _ in range(20):
         arguments = ["--resume", out] if (out / "state.json").exists() else [out]
         process = subprocess.Popen(bundle.command(*arguments), stdout=subprocess.PIPE, text=True)
-        time.sleep(chance.uniform(0.2, 0.7))
+        time.sleep(chance.uniform(0.2, 0.45))
         process.kill()
         process.communicate()
     bundle.behave()
