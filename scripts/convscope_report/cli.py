@@ -1,22 +1,25 @@
-"""The command line: a table of verbs, each with its arguments, what it does and an example."""
+"""The command line: the table of verbs, and what a user sees of an error."""
 
 import argparse
 import sys
 
-from convscope_report.errors import ReportError
-from convscope_report.verbs import compare, export, import_config, index, keep, plot, published, report, table
+from convscope_report import ReportError
+from convscope_report.verbs.compare import COMPARE
+from convscope_report.verbs.export import EXPORT
+from convscope_report.verbs.import_config import IMPORT
+from convscope_report.verbs.keep import INDEX, KEEP
+from convscope_report.verbs.show import PLOT, PUBLISHED, REPORT, TABLE
 
-# Each module has SUMMARY, EXAMPLE, arguments(parser) and run(options) -> exit code.
 VERBS = {
-    "table": table,
-    "published": published,
-    "compare": compare,
-    "plot": plot,
-    "report": report,
-    "import": import_config,
-    "export": export,
-    "keep": keep,
-    "index": index,
+    "table": TABLE,
+    "published": PUBLISHED,
+    "compare": COMPARE,
+    "plot": PLOT,
+    "report": REPORT,
+    "import": IMPORT,
+    "export": EXPORT,
+    "keep": KEEP,
+    "index": INDEX,
 }
 
 DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."
@@ -40,9 +43,9 @@ def build_parser() -> argparse.ArgumentParser:
     for name, verb in VERBS.items():
         one = verbs.add_parser(
             name,
-            help=verb.SUMMARY,
-            description=verb.SUMMARY,
-            epilog=f"Examples:\n{verb.EXAMPLE}",
+            help=verb.summary,
+            description=verb.summary,
+            epilog=f"Examples:\n{verb.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         verb.arguments(one)

@@ -1,17 +1,17 @@
-"""Whether two runs differ, row by row, from their raw samples and their noise floor.
+"""Whether two runs differ, record by record, from their raw samples and their noise floor.
 
-The ratio of a row is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and one
-of A, those of --aa's second series among them, with the interval that the Mann-Whitney test does not reject
-at 99%. It asks of the samples only that the two distributions are alike in shape, so outliers count little.
-Samples of a run are not independent, which makes the interval too narrow: what keeps it honest is the noise
-floor, DRIFT times as far as the series of --aa are apart.
+The ratio of a record is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and
+one of A, those of --aa's second series among them, with the interval that the Mann-Whitney test does not
+reject at 99%. It asks of the samples only that the two distributions are alike in shape, so outliers count
+little. Samples of a run are not independent, which makes the interval too narrow: what keeps it honest is the
+noise floor, DRIFT times as far as the series of --aa are apart.
 
 Between two runs the machine changes, by 10 or 20% on a shared one. The candidates of a contest (a layer, a
 pass, ...) are measured interleaved, so they drift together. Those whose code is the same on both sides are
-witnesses: a row's ratio is judged relative to their middle one, and no finer than they agree.
+witnesses: a record's ratio is judged relative to their middle one, and no finer than they agree.
 
-A neighbour can also slow single rows for a whole run. Against that help several pairs of runs in turn: a row
-then has the verdict that most pairs give it.
+A neighbour can also slow single records for a whole run. Against that help several pairs of runs in turn: a
+record then has the verdict that most pairs give it.
 """
 
 import math
@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from convscope_report.errors import ReportError
+from convscope_report import ReportError
 from convscope_report.results import CANDIDATE, Results
 
 CONFIDENCE = 0.99
-FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all rows of both runs
+FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all records of both runs
 DEFAULT_FLOOR = 0.05  # without --aa
 MIN_FLOOR = 0.01
 DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
@@ -37,9 +37,9 @@ WITNESS_QUANTILE = 0.9  # of the distances of the witnesses from their middle
 
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
-# What makes two rows of a candidate comparable; where it differs, the row is refused.
+# What makes two records of a candidate comparable; where it differs, the record is refused.
 CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
-# Where it differs the row is compared, since that may be the question, and says so.
+# Where it differs the record is compared, since that may be the question, and says so.
 FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
 # A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.
 LOOSE = ["network", "layer", "pass", "batch", "device", "algorithm", "shape"]
@@ -71,8 +71,8 @@ class Floor:
 
 
 def noise_floor(*runs: Results) -> Floor:
-    """Return the noise floor from the second series of --aa of all rows, or a default without any."""
-    ratios = [ratio for run in runs for ratio in run.rows["aa_ratio"].dropna()]
+    """Return the noise floor from the second series of --aa of all records, or a default without any."""
+    ratios = [ratio for run in runs for ratio in run.records["aa_ratio"].dropna()]
     if not ratios:
         return Floor(DEFAULT_FLOOR, False)
     distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
@@ -104,50 +104,50 @@ def verdict_of(ratio: float, low: float, high: float, floor: float, matters: flo
 
 
 def compare(a: Results, b: Results, matters: float) -> tuple:
-    """Return the Comparisons in A's order, the Floor, the share that matters, rows only in A, rows only in B.
+    """Return the Comparisons in A's order, the Floor, the share that matters, records only in A, only in B.
 
     A difference smaller than `matters` (0.05 is 5%) is none to the user; a noisy run makes it larger.
     """
     floor = noise_floor(a, b)
     matters = max(matters, min(floor.share, MAX_MATTERS))
     left, right = prepared(a), prepared(b)
-    strict = {key(row, CANDIDATE): row for row in right}
-    loose = {key(row, LOOSE): row for row in right}
+    strict = {key(record, CANDIDATE): record for record in right}
+    loose = {key(record, LOOSE): record for record in right}
     used, found, only_a, contests = set(), [], [], defaultdict(list)
-    for row in left:
-        other = strict.get(key(row, CANDIDATE))
+    for record in left:
+        other = strict.get(key(record, CANDIDATE))
         if other is None:
-            other = loose.get(key(row, LOOSE))
+            other = loose.get(key(record, LOOSE))
         if other is None:
-            only_a.append(row)
+            only_a.append(record)
             continue
         used.add(key(other, CANDIDATE))
-        if row["full_median_ms"] is not None or other["full_median_ms"] is not None:
-            made = one(row, other)
+        if record["full_median_ms"] is not None or other["full_median_ms"] is not None:
+            made = one(record, other)
             found.append(made)
             if made.ratio is not None:
-                contests[key(row, CONTEST)].append((made, same_code(row, other)))
+                contests[key(record, CONTEST)].append((made, same_code(record, other)))
     if not found:
         raise ReportError(
             "the two have no candidate with a time in common: other networks, layers or algorithms"
         )
     for contest in contests.values():
         judge(contest, floor.share, matters)
-    return found, floor, matters, only_a, [row for row in right if key(row, CANDIDATE) not in used]
+    return found, floor, matters, only_a, [record for record in right if key(record, CANDIDATE) not in used]
 
 
 def compare_pairs(pairs: list, matters: float) -> tuple:
     """Return what compare() returns, of several pairs (A, B) measured in turn: see majority().
 
-    The Floor and the share that matters are the largest of the pairs, the rows of one side the first pair's.
+    The Floor and the share that matters are the largest of the pairs, the records of one side the first's.
     """
     done = [compare(a, b, matters) for a, b in pairs]
-    rows = defaultdict(list)
+    candidates = defaultdict(list)
     for found, *_ in done:
         for made in found:
-            rows[tuple(made.place.values())].append(made)
+            candidates[tuple(made.place.values())].append(made)
     floor = max((of_pair for _, of_pair, *_ in done), key=lambda of_pair: of_pair.share)
-    found = [majority(row) for row in rows.values()]
+    found = [majority(of_pairs) for of_pairs in candidates.values()]
     return found, floor, max(of_pair for _, _, of_pair, *_ in done), *done[0][3:]
 
 
@@ -169,7 +169,7 @@ def majority(of_pairs: list) -> Comparison:
 
 
 def same_code(a: dict, b: dict) -> bool:
-    """Say whether nothing but the machine can have changed the row: the same program, or a library's code."""
+    """Say whether nothing but the machine can have changed it: the same program, or a library's code."""
     if a["provider"] != b["provider"] or differ(a["version"], b["version"]):
         return False
     same_program = a["program"] == b["program"] and not (a["modified"] or b["modified"])
@@ -177,7 +177,7 @@ def same_code(a: dict, b: dict) -> bool:
 
 
 def judge(contest: list, floor: float, matters: float) -> None:
-    """Give the rows of one contest, pairs of a Comparison and same_code(), their verdicts."""
+    """Give the records of one contest, pairs of a Comparison and same_code(), their verdicts."""
     for made, _ in contest:
         witnesses = np.log([other.ratio for other, same in contest if same and other is not made])
         middle, spread = 0.0, 0.0
@@ -190,29 +190,29 @@ def judge(contest: list, floor: float, matters: float) -> None:
 
 
 def prepared(results: Results) -> list:
-    """Return the rows as dicts, with the shape of the problem and the program's version; no repeats."""
-    rows = results.rows.to_dict("records")
-    for row in rows:
-        row["shape"] = row["problem"].split(" ", 3)[3]
-        program = results.runs[row["run"]].environment.get("program", {})
-        row["program"] = " ".join(
+    """Return the records as dicts, with the shape of the problem and the program's version; no repeats."""
+    records = results.records.to_dict("records")
+    for record in records:
+        record["shape"] = record["problem"].split(" ", 3)[3]
+        program = results.runs[record["run"]].environment.get("program", {})
+        record["program"] = " ".join(
             str(program.get(name)) for name in ("version", "commit", "compiler", "flags")
         )
-        row["modified"] = program.get("modified", True)
-    if len({key(row, CANDIDATE) for row in rows}) < len(rows):
+        record["modified"] = program.get("modified", True)
+    if len({key(record, CANDIDATE) for record in records}) < len(records):
         raise ReportError(
             f"{results.runs[0].folder}: it holds the same candidate twice; compare takes one run on each side"
         )
-    return rows
+    return records
 
 
-def key(row: dict, columns: list) -> tuple:
-    """Return the row's values in the columns."""
-    return tuple(row[column] for column in columns)
+def key(record: dict, columns: list) -> tuple:
+    """Return the record's values in the columns."""
+    return tuple(record[column] for column in columns)
 
 
 def one(a: dict, b: dict) -> Comparison:
-    """Return the comparison of two rows of one candidate; one with a ratio has no verdict yet."""
+    """Return the comparison of two records of one candidate; one with a ratio has no verdict yet."""
     made = Comparison(
         {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
     )
@@ -220,10 +220,10 @@ def one(a: dict, b: dict) -> Comparison:
     made.remarks = [f"{name} {shown(a[name])} against {shown(b[name])}" for name in unlike]
     if unlike:
         return made
-    for side, row in (("A", a), ("B", b)):
-        if row["rank"] is None:
-            what = row["standing"] if row["outcome"] == "measured" else row["outcome"]
-            made.remarks.append(f"{side} is {what}{': ' + row['reason'] if row['reason'] else ''}")
+    for side, record in (("A", a), ("B", b)):
+        if record["rank"] is None:
+            what = record["standing"] if record["outcome"] == "measured" else record["outcome"]
+            made.remarks.append(f"{side} is {what}{': ' + record['reason'] if record['reason'] else ''}")
     if made.remarks:
         return made
     samples = all_samples_ms(a), all_samples_ms(b)
@@ -238,14 +238,14 @@ def one(a: dict, b: dict) -> Comparison:
         if differ(a[name], b[name])
     ]
     made.remarks += [
-        f"{side} was throttled" for side, row in (("A", a), ("B", b)) if row["standing"] == "throttled"
+        f"{side} was throttled" for side, record in (("A", a), ("B", b)) if record["standing"] == "throttled"
     ]
     return made
 
 
-def all_samples_ms(row: dict) -> list:
-    """Return the samples of a row in ms, with those of --aa's second series: they are of the same code."""
-    return row["samples_ms"] + (row["samples_again_ms"] or [])
+def all_samples_ms(record: dict) -> list:
+    """Return the samples of a record in ms, with those of --aa's second series: they are of the same code."""
+    return record["samples_ms"] + (record["samples_again_ms"] or [])
 
 
 def differ(a, b) -> bool:

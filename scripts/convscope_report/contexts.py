@@ -1,6 +1,6 @@
-"""Rows split by circumstances, so that a table never mixes what cannot be compared; and orders of rows."""
+"""Records split by circumstances, so that a table never mixes what cannot be compared; and their cells."""
 
-from convscope_report.errors import ReportError
+from convscope_report import ReportError
 from convscope_report.results import PASSES
 from convscope_report.table import Cell, bytes_text
 
@@ -19,7 +19,7 @@ CIRCUMSTANCES = (
 
 
 class Circumstances(str):
-    """The circumstances of a table's rows in words; `scope` has their values by column, for filters."""
+    """The circumstances of a table's records in words; `scope` has their values by column, for filters."""
 
     scope: dict
 
@@ -30,21 +30,28 @@ class Circumstances(str):
         return made
 
     def of_pass(self, name: str) -> "Circumstances":
-        """Return the same words for the rows of one pass."""
+        """Return the same words for the records of one pass."""
         return Circumstances(self, {**self.scope, "pass": name})
 
 
-def contexts(rows, varying=()):
-    """Yield (title, circumstances, rows) for each set of circumstances, those of `varying` left out of it."""
+def contexts(records, varying=()):
+    """Yield (title, circumstances, records) of each set of circumstances, `varying` left out of it."""
     fixed = [name for name in CIRCUMSTANCES if name not in varying]
-    for values, part in rows.groupby(fixed, sort=False, dropna=False):
+    for values, part in records.groupby(fixed, sort=False, dropna=False):
         yield (*words(dict(zip(fixed, values, strict=True))), part)
 
 
-def right_contexts(results, varying=()):
-    """Yield (title, circumstances, pass, right rows, all rows) for each set of circumstances and each pass.
+def pass_contexts(records, varying=()):
+    """Yield (title, circumstances, pass, records) of each set of circumstances and each pass."""
+    for title, circumstances, part in contexts(records, varying):
+        for name in passes_of(part):
+            yield title, circumstances, name, part[part["pass"] == name]
 
-    Raises ReportError where no row was measured and is right.
+
+def right_contexts(results, varying=()):
+    """Yield (title, circumstances, right records, all records) of each set of circumstances and each pass.
+
+    The title ends with the pass. Raises ReportError where no record was measured and is right.
     """
     right = results.ranked()
     if right.empty:
@@ -52,30 +59,20 @@ def right_contexts(results, varying=()):
             "none of the records was measured and is right, so there is nothing to compare; "
             "`convscope run` measures, `verify` and an emulator do not"
         )
-    for title, circumstances, everything in contexts(results.rows, varying):
-        rows = right.loc[right.index.intersection(everything.index)]
-        for name in passes_of(rows):
-            yield (
-                title,
-                circumstances.of_pass(name),
-                name,
-                rows[rows["pass"] == name],
-                everything[everything["pass"] == name],
-            )
+    for title, circumstances, name, everything in pass_contexts(results.records, varying):
+        part = right.loc[right.index.intersection(everything.index)]
+        if not part.empty:
+            yield f"{title}: {name}", circumstances.of_pass(name), part, everything
 
 
 def passes_left_out(results) -> list:
-    """One sentence for each set of circumstances and pass without a row that was measured and is right."""
+    """One sentence for each set of circumstances and pass without a record that was measured and is right."""
     right = results.ranked()
     said = []
-    for title, circumstances, rows in contexts(results.rows):
-        for name in passes_of(rows):
-            here = rows[rows["pass"] == name]
-            if right.index.intersection(here.index).empty:
-                outcomes = ", ".join(
-                    f"{count} {what}" for what, count in here["outcome"].value_counts().items()
-                )
-                said.append(f"Not in any ranking: {title}: {name} ({circumstances}): {outcomes}, none right.")
+    for title, circumstances, name, here in pass_contexts(results.records):
+        if right.index.intersection(here.index).empty:
+            outcomes = ", ".join(f"{count} {what}" for what, count in here["outcome"].value_counts().items())
+            said.append(f"Not in any ranking: {title}: {name} ({circumstances}): {outcomes}, none right.")
     return said
 
 
@@ -102,15 +99,15 @@ def words(fixed: dict) -> tuple:
     return title, Circumstances(", ".join(parts), fixed)
 
 
-def device_text(row) -> str:
+def device_text(record) -> str:
     """Return the device's own name, and which of its kind it is where it is not the first."""
-    index = int(row.get("device_index") or 0)
-    return row["device_name"] + (f" ({row['device']}:{index})" if index else "")
+    index = int(record.get("device_index") or 0)
+    return record["device_name"] + (f" ({record['device']}:{index})" if index else "")
 
 
-def passes_of(rows) -> list:
-    """Return the passes that the rows have, forward first."""
-    return [name for name in PASSES if (rows["pass"] == name).any()]
+def passes_of(records) -> list:
+    """Return the passes that the records have, forward first."""
+    return [name for name in PASSES if (records["pass"] == name).any()]
 
 
 def in_order(values) -> list:
@@ -118,57 +115,61 @@ def in_order(values) -> list:
     return list(dict.fromkeys(values))
 
 
-def best(rows):
-    """Return the row of the first rank among rows of one contest; None where there is none."""
-    return None if rows.empty else rows.loc[rows["rank"].astype(int).idxmin()]
+def best(records):
+    """Return the record of the first rank among those of one contest; None where there is none."""
+    return None if records.empty else records.loc[records["rank"].astype(int).idxmin()]
 
 
-def is_suspect(row) -> bool:
-    """Whether the time of a ranked row is to be marked: the device was throttled."""
-    return row["standing"] == "throttled"
+def best_by(records, *columns) -> dict:
+    """Return the best record of each combination of values that the columns have."""
+    return {place: best(part) for place, part in records.groupby(list(columns), sort=False)}
 
 
-def time_cell(row, value: float | None = None):
-    """Return the median of a ranked row, or `value` in its place, with its marks; None of no row."""
-    if row is None:
+def is_suspect(record) -> bool:
+    """Whether the time of a ranked record is to be marked: the device was throttled."""
+    return record["standing"] == "throttled"
+
+
+def time_cell(record, value: float | None = None):
+    """Return the median of a ranked record, or `value` in its place, with its marks; None of no record."""
+    if record is None:
         return None
-    time = row["full_median_ms"] if value is None else value
-    return Cell(time, best=row["rank"] == 1, tied=bool(row["in_doubt"]), suspect=is_suspect(row))
+    time = record["full_median_ms"] if value is None else value
+    return Cell(time, record["rank"] == 1, bool(record["in_doubt"]), is_suspect(record))
 
 
-def median_cell(row):
-    """Return the median of a ranked row where its rank is not the question; None of no row."""
-    return None if row is None else Cell(row["full_median_ms"], suspect=is_suspect(row))
+def median_cell(record):
+    """Return the median of a ranked record where its rank is not the question; None of no record."""
+    return None if record is None else Cell(record["full_median_ms"], suspect=is_suspect(record))
 
 
-def refusals(rows) -> list:
-    """One sentence a reason for the rows without a valid time: who, where, why."""
+def refusals(records) -> list:
+    """One sentence a reason for the records without a valid time: who, where, why."""
     places = {}
-    for row in rows[rows["outcome"] != "measured"].to_dict("records"):
-        why = row["reason"] or row["outcome"]
-        layers = places.setdefault((why, row["algorithm"]), [])
-        if row["layer"] not in layers:
-            layers.append(row["layer"])
+    for record in records[records["outcome"] != "measured"].to_dict("records"):
+        why = record["reason"] or record["outcome"]
+        places.setdefault((why, record["algorithm"]), {})[record["layer"]] = None
     grouped = {}
     for (why, algorithm), layers in places.items():
         grouped.setdefault((why, tuple(layers)), []).append(algorithm)
     return [f"{why}: {', '.join(names)} on {', '.join(layers)}" for (why, layers), names in grouped.items()]
 
 
-def by_place(rows, *columns) -> dict:
-    """Rows as dicts, by the values of the given columns."""
-    return {tuple(row[column] for column in columns): row for row in rows.to_dict("records")}
+def by_place(records, *columns) -> dict:
+    """Return the records as dicts, by the values of the given columns."""
+    return {tuple(record[column] for column in columns): record for record in records.to_dict("records")}
 
 
-def counts_of(rows) -> dict:
-    """How often the network has each layer, in the order of the rows."""
-    return {row["layer"]: int(row["count"]) for row in rows.drop_duplicates("layer").to_dict("records")}
+def counts_of(records) -> dict:
+    """Return how often the network has each layer, in the order of the records."""
+    first = records.drop_duplicates("layer")
+    return dict(zip(first["layer"], first["count"].astype(int), strict=True))
 
 
 def sum_by_count(found: dict, counts: dict, *place) -> Cell | None:
     """Sum the medians of `found[(layer, *place)]` over layers, times their counts; None if one is missing.
 
-    The sum is suspect where one of its rows is.
+    The sum is suspect where one of its records is.
     """
     return sum_cell([(count, median_cell(found.get((layer, *place)))) for layer, count in counts.items()])
 

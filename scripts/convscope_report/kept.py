@@ -11,13 +11,12 @@ import io
 import lzma
 from pathlib import Path
 
-from convscope_report import results
+from convscope_report import ReportError, results
 from convscope_report.contexts import CIRCUMSTANCES, best
-from convscope_report.errors import ReportError
 
 FOLDER = Path(__file__).resolve().parents[2] / "results"
 SUFFIX = ".json.xz"
-# A row is behind where the fastest library row takes less than this share of the time of our fastest.
+# Our best is behind where a library's takes less than this share of its time.
 BEHIND = 0.9
 
 COLUMNS = {
@@ -58,24 +57,24 @@ def name_of(file: Path) -> str:
 def entry_of(file: Path) -> dict:
     """Return a run's line of the index by column; raises ReportError where the file is no run."""
     loaded = results.load([file])
-    rows, environment = loaded.rows, loaded.runs[0].environment
-    libraries = libraries_of(rows)
+    records, environment = loaded.records, loaded.runs[0].environment
+    libraries = libraries_of(records)
     entry = {
         "run": name_of(file),
-        "device": ", ".join(sorted(set(rows["device_name"]))),
+        "device": ", ".join(sorted(set(records["device_name"]))),
         "started": environment["started"],
         "commit": environment["program"]["commit"][:12],
-        "networks": listed(rows["network"]),
-        "batch": listed(rows["batch"]),
-        "threads": listed(rows["threads"]),
-        "passes": " ".join(short for name, short in SHORT.items() if (rows["pass"] == name).any()),
-        "rows": len(rows),
+        "networks": listed(records["network"]),
+        "batch": listed(records["batch"]),
+        "threads": listed(records["threads"]),
+        "passes": " ".join(short for name, short in SHORT.items() if (records["pass"] == name).any()),
+        "rows": len(records),
         "libraries": " ".join(libraries),
         **headline(loaded),
     }
-    circumstances = [listed(rows[name]) for name in CIRCUMSTANCES]
-    sets = [sorted(set(rows[name].map(str))) for name in ("problem", "algorithm", "sampling")]
-    repeated = bool(rows["samples_again_ms"].notna().any())
+    circumstances = [listed(records[name]) for name in CIRCUMSTANCES]
+    sets = [sorted(set(records[name].map(str))) for name in ("problem", "algorithm", "sampling")]
+    repeated = bool(records["samples_again_ms"].notna().any())
     settings = repr((file.parent.name, circumstances, libraries, sets, repeated))
     return {**entry, "settings": hashlib.sha256(settings.encode()).hexdigest()[:12]}
 
@@ -85,9 +84,9 @@ def listed(values) -> str:
     return " ".join(dict.fromkeys(map(results.as_text, values)))
 
 
-def libraries_of(rows) -> list:
-    """Return provider and version of each library that a row was measured with."""
-    measured = rows[(rows["outcome"] == "measured") & (rows["provider"] != "convscope")]
+def libraries_of(records) -> list:
+    """Return provider and version of each library that a record was measured with."""
+    measured = records[(records["outcome"] == "measured") & (records["provider"] != "convscope")]
     pairs = zip(measured["provider"], measured["version"], strict=True)
     return [f"{provider}-{version}".replace(" ", "-") for provider, version in sorted(set(pairs))]
 
@@ -95,24 +94,25 @@ def libraries_of(rows) -> list:
 def headline(loaded) -> dict:
     """Return library_ms to throttled; sums are empty where a run has several sets of circumstances.
 
-    The fastest row of either side is the one that ranks first; where throttling hides which one that is, the
-    layer and pass is left out.
+    The fastest record of either side is the one that ranks first; where throttling hides which one that is,
+    the layer and pass is left out.
     """
-    measured = loaded.rows[loaded.rows["outcome"] == "measured"]
+    measured = loaded.records[loaded.records["outcome"] == "measured"]
     line = dict.fromkeys(("library_ms", "ours_ms", "ratio", "behind"), "")
     line["throttled"] = f"{int(measured['throttled'].astype(bool).sum())} of {len(measured)}"
     right = loaded.ranked()
     if right.empty or len(right[list(CIRCUMSTANCES)].map(results.as_text).drop_duplicates()) != 1:
         return line
+    right = right[["layer", "pass", "problem", "provider", "count", "rank", "full_median_ms"]]
     library_ms = ours_ms = 0.0
     behind = both = 0
-    for _, rows in right.groupby(["layer", "pass", "problem"], sort=False):
-        is_ours = rows["provider"] == "convscope"
-        sides = best(rows[is_ours]), best(rows[~is_ours])
-        if any(side is None for side in sides) or any(map(hides_the_best, (rows[is_ours], rows[~is_ours]))):
+    for _, records in right.groupby(["layer", "pass", "problem"], sort=False):
+        is_ours = records["provider"] == "convscope"
+        sides = records[is_ours], records[~is_ours]
+        if any(side.empty for side in sides) or any(map(hides_the_best, sides)):
             continue
-        ours, library = (side["full_median_ms"] for side in sides)
-        count = rows["count"].iloc[0]
+        ours, library = (best(side)["full_median_ms"] for side in sides)
+        count = records["count"].iloc[0]
         both += 1
         behind += library < BEHIND * ours
         ours_ms += count * ours
@@ -123,9 +123,9 @@ def headline(loaded) -> dict:
     return line | {"ratio": f"{library_ms / ours_ms:.2f}", "behind": f"{behind} of {both}"}
 
 
-def hides_the_best(rows) -> bool:
-    """Whether a throttled row, which can only be faster in truth, already beats the one that ranks first."""
-    return bool((rows["full_median_ms"] < best(rows)["full_median_ms"]).any())
+def hides_the_best(records) -> bool:
+    """Whether a throttled record, which can only be faster in truth, beats the one that ranks first."""
+    return bool((records["full_median_ms"] < best(records)["full_median_ms"]).any())
 
 
 def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
@@ -187,7 +187,7 @@ def index(entries: list) -> dict:
     writer.writerows(runs)
     lines = [
         "| run | device | started | commit | batch | threads | passes | libraries | library / ours "
-        "| behind | throttled rows |",
+        "| behind | throttled records |",
         "|---" * 11 + "|",
     ]
     for run in runs:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from convscope_report.errors import ReportError
+from convscope_report import ReportError
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "build" / "convscope"

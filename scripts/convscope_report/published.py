@@ -3,7 +3,7 @@
 import csv
 import json
 
-from convscope_report.errors import ReportError
+from convscope_report import ReportError
 from convscope_report.program import ROOT
 from convscope_report.table import Column, Table
 
@@ -36,6 +36,15 @@ def table(name: str, conditions: dict) -> Table:
     made = across(source, rows) if "across" in source else as_they_are(source, rows)
     made.note(f"Source: {source['source']}.")
     made.note(source["about"])
+    return made
+
+
+def listing() -> Table:
+    """Return the names with their sources."""
+    columns = [Column("name"), Column("what"), Column("source")]
+    made = Table("Published figures", QUESTION, columns, published=True)
+    for name, source in sources().items():
+        made.add(name, source["title"], source["source"])
     return made
 
 

@@ -34,22 +34,15 @@ def heading(table: Table) -> str:
 def terminal(table: Table) -> str:
     """Return aligned text; a table wider than WIDEST goes on below, its first column repeated."""
     cells = [[column.heading for column in table.columns]]
-    cells += [
-        [mark(value) + cell_text(value, column) for value, column in zip(row, table.columns, strict=True)]
-        for row in table.rows
-    ]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(table.columns))]
+    cells += [[mark(value) + cell_text(value, column) for value, column in row] for row in table.pairs()]
+    widths = [max(map(len, texts)) for texts in zip(*cells, strict=True)]
+    aligned = [">" if column.right else "<" for column in table.columns]
     lines = [heading(table), f"  {table.question}"]
     if table.circumstances:
         lines.append(f"  {table.circumstances}")
     for part in parts(widths):
         for row in cells:
-            padded = [
-                row[place].rjust(widths[place])
-                if table.columns[place].right
-                else row[place].ljust(widths[place])
-                for place in part
-            ]
+            padded = [f"{row[place]:{aligned[place]}{widths[place]}}" for place in part]
             lines.append("  " + "  ".join(padded).rstrip())
     return "\n".join([*lines, *(f"  {note}" for note in notes(table))]) + "\n"
 
@@ -84,9 +77,8 @@ def markdown(table: Table) -> str:
         lines += [markdown_text(table.circumstances), ""]
     lines.append("| " + " | ".join(markdown_text(column.heading) for column in table.columns) + " |")
     lines.append("|" + "|".join("---:" if column.right else "---" for column in table.columns) + "|")
-    for row in table.rows:
-        cells = [cell(value, column) for value, column in zip(row, table.columns, strict=True)]
-        lines.append("| " + " | ".join(cells) + " |")
+    for row in table.pairs():
+        lines.append("| " + " | ".join(cell(value, column) for value, column in row) + " |")
     remarks = notes(table, best="bold:")
     if remarks:
         lines += ["", *(f"- {markdown_text(remark)}" for remark in remarks)]
@@ -128,10 +120,8 @@ def latex(table: Table) -> str:
         " & ".join(latex_text(column.heading) for column in table.columns) + r" \\",
         r"\midrule",
     ]
-    for row in table.rows:
-        lines.append(
-            " & ".join(cell(value, column) for value, column in zip(row, table.columns, strict=True)) + r" \\"
-        )
+    for row in table.pairs():
+        lines.append(" & ".join(cell(value, column) for value, column in row) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     lines += [rf"\par\footnotesize {latex_text(remark)}" for remark in remarks]
     return "\n".join([*lines, r"\end{table}"]) + "\n"

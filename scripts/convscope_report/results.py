@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from convscope_report import program
-from convscope_report.errors import ReportError
+from convscope_report import ReportError, program
 
 SCHEMA_VERSIONS = (1, 2)
 PASSES = ("forward", "backward_data", "backward_filter")
@@ -90,37 +89,38 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """Rows of one or several runs.
+    """Records of one or several runs.
 
-    `rows`: one row a candidate with the columns of results.csv (times in ms, sizes in bytes, None where
-    nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw samples of full;
-    `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads the image;
-    `sampling`, the rule of sampling as one line, or None; `summary`, what the algorithm says of itself.
+    `records`: a data frame, a record a candidate, with the columns of results.csv (times in ms, sizes in
+    bytes, None where nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw
+    samples of full; `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads
+    the image; `sampling`, the rule of sampling as one line, or None; `summary`, what the algorithm says of
+    itself.
     """
 
-    rows: pd.DataFrame
+    records: pd.DataFrame
     runs: list
 
     def where(self, **values) -> "Results":
-        """Keep the rows whose columns have one of the given values; raises ReportError if none is left."""
-        rows = self.rows
+        """Keep the records whose columns have one of the given values; raises ReportError if none is left."""
+        records = self.records
         for column, wanted in values.items():
-            if column not in rows.columns:
-                known = ", ".join(name for name in rows.columns if not name.startswith("samples"))
+            if column not in records.columns:
+                known = ", ".join(name for name in records.columns if not name.startswith("samples"))
                 raise ReportError(f"--where {column}=...: there is no such column; the columns are {known}")
-            found = rows[column].map(as_text)
-            left = rows[found.isin([str(value) for value in wanted])]
+            found = records[column].map(as_text)
+            left = records[found.isin([str(value) for value in wanted])]
             if left.empty:
                 there = ", ".join(sorted(set(found)))
                 raise ReportError(
                     f"--where {column}={','.join(wanted)} leaves no records; the values there are: {there}"
                 )
-            rows = left
-        return Results(rows, self.runs)
+            records = left
+        return Results(records, self.runs)
 
     def ranked(self) -> pd.DataFrame:
-        """Return the rows that can win: measured, right, one a candidate (docs/selection.md)."""
-        return self.rows[self.rows["rank"].notna()]
+        """Return the records that can win: measured, right, one a candidate (docs/selection.md)."""
+        return self.records[self.records["rank"].notna()]
 
 
 # The end of the name of a device whose clock is not one of this world: a stand-in for a GPU.
@@ -136,24 +136,29 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
         raise ReportError("no results given; name one or more result folders, as in out/alexnet")
     files = [locate(Path(path)) for path in paths]
     documents = [read_json(file) for file in files]
-    tables = [None if is_kept(file) else read_rows(file.with_name("results.csv")) for file in files]
-    for run, (table, document, file) in enumerate(zip(tables, documents, files, strict=True)):
-        if table is not None:
-            tables[run] = attach_records(table, document, run, file)
+    tables = [
+        None
+        if is_kept(file)
+        else attach_records(read_rows(file.with_name("results.csv")), document, run, file)
+        for run, (document, file) in enumerate(zip(documents, files, strict=True))
+    ]
     printed = program_rows(convscope, files)
     runs, parts, start = [], [], 0
     for table, document, file in zip(tables, documents, files, strict=True):
         own = printed[start : start + len(document["records"])].reset_index(drop=True)
         start += len(own)
-        rows = attach_records(own, document, len(runs), file) if table is None else table
-        refuse_words(rows, own, file.with_name("results.csv"))
-        rows = rows.assign(**{name: own[name] for name in RANKING})
-        if not virtual_time and rows["device_name"].str.endswith(VIRTUAL_TIME).any():
+        if table is None:
+            records = attach_records(own, document, len(runs), file)
+        else:
+            records = table
+            refuse_words(table, own, file.with_name("results.csv"))
+        records = records.assign(**{name: own[name] for name in RANKING})
+        if not virtual_time and records["device_name"].str.endswith(VIRTUAL_TIME).any():
             raise ReportError(
                 f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
                 "a rehearsal reads them with `convscope-report --virtual-time ...`"
             )
-        parts.append(rows)
+        parts.append(records)
         runs.append(run_of(document, file))
     return Results(pd.concat(parts, ignore_index=True), runs)
 
@@ -208,14 +213,8 @@ def read_json(file: Path) -> dict:
             f"{file}: schema_version is {json.dumps(version)}; this program reads {known}; "
             "use the convscope-report that came with the program that wrote it"
         )
-    for name, kind in {
-        "argv": list,
-        "config": list,
-        "environment": dict,
-        "ceilings": list,
-        "records": list,
-    }.items():
-        if not isinstance(document.get(name), kind):
+    for name in ("argv", "config", "environment", "ceilings", "records"):
+        if not isinstance(document.get(name), dict if name == "environment" else list):
             raise ReportError(
                 f"{file}: {name} is missing or of another kind; the file is damaged: copy it again"
             )
@@ -225,7 +224,7 @@ def read_json(file: Path) -> dict:
 
 
 def run_of(document: dict, file: Path) -> Run:
-    """Return what is known of the run besides its rows."""
+    """Return what is known of the run besides its records."""
     parts = ("argv", "config", "environment", "ceilings")
     folder = file if is_kept(file) else file.parent
     return Run(folder, document["schema_version"], *(document[part] for part in parts))
@@ -288,11 +287,11 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
                 f"{table}: no column {column}: this is no results.csv of convscope; copy the folder again"
             )
     facts = []
-    for place, (row, record) in enumerate(zip(rows.to_dict("records"), records, strict=True)):
+    names = ["layer", "problem", "algorithm", "threads", "cache"]
+    own = rows[[*names, "outcome"]].to_dict("records")
+    for place, (row, record) in enumerate(zip(own, records, strict=True)):
         try:
-            theirs = {
-                name: record["key"][name] for name in ("layer", "problem", "algorithm", "threads", "cache")
-            }
+            theirs = {name: record["key"][name] for name in names}
             theirs["outcome"] = record["outcome"]
             facts.append(facts_of(record))
         except (KeyError, TypeError, AttributeError) as fault:
@@ -338,7 +337,7 @@ def is_number(text: str) -> bool:
 
 
 def facts_of(record: dict) -> dict:
-    """Return what a record has and its row lacks."""
+    """Return what a record has and its row of results.csv lacks."""
     return {
         "samples_ms": samples_ms(record, "full"),
         "samples_again_ms": samples_ms(record, "repeat"),
@@ -366,3 +365,16 @@ def as_text(value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def conditions(texts: list, flag: str) -> dict:
+    """Return the values wanted by column from texts such as pass=forward or batch=1,16."""
+    wanted = {}
+    for text in texts:
+        column, sign, values = text.partition("=")
+        if not sign or not column or not values:
+            raise ReportError(
+                f"{flag} {text}: expected COLUMN=VALUE, as in {flag} pass=forward or {flag} batch=1,16"
+            )
+        wanted.setdefault(column, []).extend(values.split(","))
+    return wanted

@@ -35,10 +35,10 @@ class Cell:
 
 @dataclass
 class Table:
-    """A table: the question that it answers, the circumstances of its rows, columns, rows, footnotes.
+    """A table: the question that it answers, the circumstances of its records, columns, rows, footnotes.
 
     A row is a list with a value a column: text, a number, None where nothing is known, or a Cell around one.
-    `published` marks figures that others measured; they never share a table with rows of our own.
+    `published` marks figures that others measured; they never share a table with records of our own.
     """
 
     title: str
@@ -57,6 +57,10 @@ class Table:
         if len(values) != len(self.columns):
             raise ValueError(f"{self.title}: a row of {len(values)} values for {len(self.columns)} columns")
         self.rows.append(list(values))
+
+    def pairs(self) -> list:
+        """Return the rows, of each value a pair with its column."""
+        return [list(zip(row, self.columns, strict=True)) for row in self.rows]
 
     def note(self, sentence: str) -> None:
         """Append a footnote, each only once."""

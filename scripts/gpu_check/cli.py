@@ -10,12 +10,12 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from gpu_check.archive import SUFFIX, unpack, write_archive
-from gpu_check.place import CannotStart, find_place
+from gpu_check.place import CannotStart, Found, find_place, look
 from gpu_check.plan import Stage, Words, stages_of
-from gpu_check.preflight import Found, look
 from gpu_check.state import FINAL, STATE_FILE, State, end_leftover, load, save, write_atomically
 from gpu_check.summary import summarise
 from gpu_check.work import Desk, dry_run, expected_seconds, take_turn, time_limit
@@ -125,7 +125,7 @@ def seconds_of_turn(stage: Stage, stages: list[Stage], state: State, clock: Cloc
 
 
 def next_stage(
-    stages: list[Stage], state: State, turns: dict[str, int], clock: Clock
+    stages: list[Stage], state: State, turns: Counter[str], clock: Clock
 ) -> tuple[Stage, float] | None:
     """Choose the stage whose turn it is: block by block, in each those with the fewest turns first.
 
@@ -134,7 +134,7 @@ def next_stage(
     open_stages = [
         s for s in stages if state.of(s.name).status not in FINAL and (s.run or s.name not in turns)
     ]
-    for stage in sorted(open_stages, key=lambda s: (s.block, turns.get(s.name, 0))):
+    for stage in sorted(open_stages, key=lambda s: (s.block, turns[s.name])):
         seconds = seconds_of_turn(stage, stages, state, clock)
         if seconds > 0:
             return stage, seconds
@@ -151,9 +151,8 @@ def print_plan(desk: Desk | None, stages: list[Stage], state: State) -> None:
         expected = stage.turn
         if desk is not None and stage.weight:
             plan = dry_run(desk, stage)
-            expected = (
-                min(expected_seconds(plan, time_limit(plan, 0.8 * stage.turn)), stage.limit) or expected
-            )
+            seconds = expected_seconds(plan, time_limit(plan, 0.8 * stage.turn))
+            expected = min(seconds, stage.limit) or expected
         total += expected
         print(f"{stage.name:24} {expected / 60:9.1f} {stage.limit / 60:8.1f}  {stage.what}")
     print(f"{'all':24} {total / 60:9.1f}")
@@ -215,7 +214,7 @@ class Check:
 
     def __init__(self, desk: Desk, stages: list[Stage], archive: Path, clock: Clock):
         self.desk, self.stages, self.archive, self.clock = desk, stages, archive, clock
-        self._turns: dict[str, int] = {}
+        self._turns: Counter[str] = Counter()
 
     def work(self) -> None:
         """Take turns until all is done, time is up, or the user interrupts."""
@@ -225,23 +224,16 @@ class Check:
         ):
             stage, seconds = turn
             print(f"{stage.name}: at most {seconds:.0f} s", flush=True)
-            self._turns[stage.name] = self._turns.get(stage.name, 0) + 1
+            self._turns[stage.name] += 1
             take_turn(self.desk, stage, seconds)
             progress = state.of(stage.name)
-            print(
-                f"{stage.name}: {progress.status}, {progress.seconds:.0f} s {progress.note}"[:118], flush=True
-            )
-            self._note_commit(stage)
+            said = f"{stage.name}: {progress.status}, {progress.seconds:.0f} s {progress.note}"
+            print(said[:118], flush=True)
+            log = self.desk.folder / "logs" / "info.log"
+            if not state.commit and log.is_file():
+                _, _, rest = log.read_text().partition('"commit": "')
+                state.commit = rest.partition('"')[0][:40]
             self.keep()
-
-    def _note_commit(self, stage: Stage) -> None:
-        if stage.name == "info" and not self.desk.state.commit:
-            text = (self.desk.folder / "logs" / "info.log").read_text() if self._has_log(stage) else ""
-            _, _, rest = text.partition('"commit": "')
-            self.desk.state.commit = rest.partition('"')[0][:40]
-
-    def _has_log(self, stage: Stage) -> bool:
-        return (self.desk.folder / "logs" / f"{stage.name}.log").is_file()
 
     def keep(self, endings: list[str] | None = None) -> list[str]:
         """Write state, summary and archive; returns the summary."""
@@ -252,12 +244,10 @@ class Check:
             write_atomically(desk.folder / "summary.txt", ("\n".join(lines) + "\n").encode())
             left_out = write_archive(self.archive, desk.folder, desk.state, [s.name for s in self.stages])
             if left_out:
-                note = f"the archive has no room for {', '.join(left_out)}: they are in {desk.folder}"
-                desk.notes = [n for n in desk.notes if not n.startswith("the archive has")] + [note]
+                desk.notes = [n for n in desk.notes if not n.startswith("the archive has")]
+                desk.note(f"the archive has no room for {', '.join(left_out)}: they are in {desk.folder}")
         except OSError as error:
-            note = f"the archive could not be written: {error.strerror}"
-            if note not in desk.notes:
-                desk.notes.append(note)
+            desk.note(f"the archive could not be written: {error.strerror}")
         return lines
 
     def end(self) -> int:

@@ -1,14 +1,20 @@
-"""Where the program, its tests and the configs are: in a bundle beside gpu-check, in a checkout in build/."""
+"""What is here: the program, its tests and the configs, in a bundle or a checkout; a GPU, cuDNN."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_check.bounded import Ending, run_bounded
+
+LIMIT_SECONDS = 60.0  # of one question to the program
+
 # The tests that use a GPU where there is one; scripts/bundle packs them. Those of the algorithms run their
-# kernels on the emulator only: on a GPU every row is verified instead.
+# kernels on the emulator only: on a GPU every record is verified instead.
 TESTS = ("device_cuda_test", "emulator_test", "verify_test", "cudnn_backend_test")
 
 
@@ -54,3 +60,62 @@ def find_place(home: Path, build: bool) -> Place:
 def find_tool(name: str) -> str | None:
     """Find a program of NVIDIA's, on PATH or in the toolkit's usual place."""
     return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The GPU's name, cuDNN's version ("" where it is missing: `why`), and whether stages can be limited."""
+
+    device: str
+    cudnn: str
+    why: str
+    stage_limit: bool
+
+
+def _ask(program: Path, seconds: float, interrupted: Callable[[], bool], *arguments: str) -> Ending:
+    ending = run_bounded([program, *arguments], seconds, None, interrupted)
+    if ending.how == "interrupted":
+        raise KeyboardInterrupt
+    if not ending.good:
+        last = ending.output.strip().splitlines()[-1:] if ending.how == "ended" else []
+        raise CannotStart(": ".join([f"{program} {' '.join(arguments)}: {ending.words()}", *last]))
+    return ending
+
+
+def _document(program: Path, seconds: float, interrupted: Callable[[], bool], *arguments: str) -> list[dict]:
+    text = _ask(program, seconds, interrupted, *arguments, "--json").output
+    # Warnings of libraries may stand around the document.
+    try:
+        entries = json.loads(text[text.index("[") : text.rindex("]") + 1])
+        if not all(isinstance(entry, dict) for entry in entries):
+            raise ValueError
+    except ValueError as error:
+        raise CannotStart(
+            f"{program} {' '.join(arguments)} --json: prints no list: {text.strip()[:100]!r}"
+        ) from error
+    return entries
+
+
+def look(program: Path, seconds: float, interrupted: Callable[[], bool]) -> Found:
+    """Ask the program what is here, each question for at most `seconds`.
+
+    Raises:
+        CannotStart: it does not run, or there is no GPU.
+        KeyboardInterrupt: the user interrupted.
+
+    """
+    seconds = min(seconds, LIMIT_SECONDS)
+    devices = _document(program, seconds, interrupted, "list", "devices")
+    gpus = [d for d in devices if str(d.get("kind", "")).startswith("cuda")]
+    if not gpus:
+        text = _ask(program, seconds, interrupted, "list", "devices").output
+        why = [line for line in text.splitlines() if line.startswith("no ")]
+        raise CannotStart("; ".join([*why, "there is nothing to check without a GPU"]))
+    algorithms = _document(program, seconds, interrupted, "list", "algorithms")
+    cudnn = [algorithm for algorithm in algorithms if algorithm.get("provider") == "cudnn"]
+    there = [algorithm for algorithm in cudnn if not algorithm.get("refusal")]
+    version = str(there[0].get("version") or "of unknown version") if there else ""
+    refusals = (str(algorithm["refusal"]) for algorithm in cudnn if algorithm.get("refusal"))
+    why = next(refusals, "the program was built without it")
+    help_text = _ask(program, seconds, interrupted, "run", "--help").output
+    return Found(str(gpus[0].get("name", "a GPU")), version, why, "--stage-limit" in help_text)

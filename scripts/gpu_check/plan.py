@@ -59,28 +59,16 @@ def _alexnet(name: str, block: int, weight: float, what: str, *flags: str, algor
 
 def _network(name: str, config: str) -> Stage:
     command = ("run", f"{{configs}}/{config}.json", "--pass", "forward", "--algorithm", f"{OURS},{CUDNN}")
-    return Stage(
-        name, 5, 200, 400, f"{name} forward, ours beside cuDNN", (*command, "--device", "cuda"), True, 1
-    )
+    command += ("--device", "cuda")
+    return Stage(name, 5, 200, 400, f"{name} forward, ours beside cuDNN", command, True, 1)
 
 
 def _sanitizer(tool: str) -> Stage:
     # Our kernels alone, each group in a process of its own, which the tool follows.
     words = ("--tool", tool, "--target-processes", "all", "--error-exitcode", "1", "{program}", "verify")
-    rest = (
-        "{configs}/smoke.json",
-        "--layout",
-        LAYOUTS,
-        "--algorithm",
-        OURS,
-        "--device",
-        "cuda",
-        "--out",
-        "{run}",
-    )
-    return _once(
-        f"sanitizer-{tool}", 6, 150, f"compute-sanitizer's {tool}", *words, *rest, tool="compute-sanitizer"
-    )
+    words += ("{configs}/smoke.json", "--layout", LAYOUTS, "--algorithm", OURS, "--device", "cuda")
+    words += ("--out", "{run}")
+    return _once(f"sanitizer-{tool}", 6, 150, f"compute-sanitizer's {tool}", *words, tool="compute-sanitizer")
 
 
 def stages_of(place: Place) -> list[Stage]:
@@ -125,7 +113,7 @@ class Words:
     without_cudnn: bool = False
 
     def run_folder(self, stage: Stage) -> Path:
-        """Return where a stage's run keeps its rows."""
+        """Return where a stage's run keeps its records."""
         return self.folder / "runs" / stage.name
 
     def begin(self, stage: Stage, tool: Callable[[str], str | None]) -> list[str]:

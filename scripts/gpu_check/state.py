@@ -16,7 +16,7 @@ FINAL = ("passed", "failed", "cut", "left out")
 
 @dataclass
 class Progress:
-    """Of one stage: `seconds` over all its turns, `rows` of its run, `failures` its untimely ends."""
+    """Of one stage: `seconds` over all its turns, `rows` its run's records, `failures` its untimely ends."""
 
     status: str = "waiting"
     seconds: float = 0.0

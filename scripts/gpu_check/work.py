@@ -12,7 +12,7 @@ from pathlib import Path
 from gpu_check.bounded import Ending, run_bounded
 from gpu_check.place import find_tool
 from gpu_check.plan import Stage, Words
-from gpu_check.rows import FAILURES, REFUSED, is_complete, read_rows
+from gpu_check.records import FAILURES, REFUSED, is_complete, read_records
 from gpu_check.state import Progress, State, save, start_of_process
 
 SAVE_SECONDS = 2.0  # how much of a stage's time a kill may leave uncounted
@@ -47,9 +47,12 @@ class Desk:
         try:
             save(self.state, self.folder)
         except OSError as error:
-            note = f"the state could not be saved: {error.strerror}"
-            if note not in self.notes:
-                self.notes.append(note)
+            self.note(f"the state could not be saved: {error.strerror}")
+
+    def note(self, sentence: str) -> None:
+        """Add a note, each only once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
 
 def candidates_in(plan: str) -> tuple[int, int]:
@@ -83,12 +86,10 @@ def dry_run(desk: Desk, stage: Stage, seconds: float = 30) -> str:
 
 def _command(desk: Desk, stage: Stage, seconds: float) -> list[str]:
     run = desk.words.run_folder(stage)
-    if stage.run and read_rows(run):
+    if stage.run and read_records(run):
         return desk.words.resume(stage)
-    if run.exists():
-        shutil.rmtree(
-            run, ignore_errors=True
-        )  # nothing was done in it, and a run does not begin where one is
+    # Nothing was done in it, and a run does not begin where one is.
+    shutil.rmtree(run, ignore_errors=True)
     command = desk.words.begin(stage, find_tool)
     if not stage.run:
         return command
@@ -104,8 +105,9 @@ def _command(desk: Desk, stage: Stage, seconds: float) -> list[str]:
 def _judge(desk: Desk, stage: Stage, progress: Progress, ending: Ending, whole_turn: bool) -> None:
     """Set a stage's status and note after a turn."""
     run = desk.words.run_folder(stage)
-    rows = read_rows(run) if stage.run else []
-    progress.rows = len(rows)
+    records = read_records(run) if stage.run else []
+    progress.rows = len(records)
+    last_words = ending.output.strip().splitlines()[-1:]
     notes = [] if ending.good else [ending.words()]
     if ending.how == "interrupted" or (ending.how == "cut" and not stage.run and not whole_turn):
         progress.status = "unfinished"
@@ -113,20 +115,19 @@ def _judge(desk: Desk, stage: Stage, progress: Progress, ending: Ending, whole_t
         progress.status = "unfinished" if stage.run and progress.seconds < stage.limit else "cut"
     elif stage.run and not is_complete(run):
         # Ended before its end: a crash of the program, a lost device, a full disk. Once more, then no more.
-        if ending.output.strip() and not ending.good:
-            notes.append(ending.output.strip().splitlines()[-1])
+        notes += [] if ending.good else last_words
         notes.append("left no whole results.json")
         progress.failures += 1
         progress.status = "unfinished" if progress.failures < ATTEMPTS else "failed"
     else:
         progress.status = "passed" if ending.good else "failed"
-    if {row.outcome for row in rows} - REFUSED == {"out_of_memory"}:
+    if {record.outcome for record in records} - REFUSED == {"out_of_memory"}:
         progress.status = "failed" if progress.status == "passed" else progress.status
-        notes.append("every row ran out of memory")
-    if bad := sum(row.outcome in FAILURES for row in rows):
-        notes.append(f"{bad} rows are wrong or failed")
-    if not stage.run and not ending.good and ending.output.strip():
-        notes.append(ending.output.strip().splitlines()[-1])
+        notes.append("every record ran out of memory")
+    if bad := sum(record.outcome in FAILURES for record in records):
+        notes.append(f"{bad} records are wrong or failed")
+    if not stage.run and not ending.good:
+        notes += last_words
     progress.note = "; ".join(notes)
 
 

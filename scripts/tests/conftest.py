@@ -38,6 +38,12 @@ def convscope(request) -> Path:
 
 
 @pytest.fixture(scope="session")
+def faulty(convscope: Path) -> Path:
+    """The program with algorithms that crash or hang."""
+    return convscope.parent / "bench" / "cli" / "convscope_faulty"
+
+
+@pytest.fixture(scope="session")
 def regenerate(request) -> bool:
     """Whether golden files are to be written."""
     return request.config.getoption("--regenerate")

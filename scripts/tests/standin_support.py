@@ -48,6 +48,8 @@ class StandIn:
             )
         self.config = folder / "tiny.json"
         self.config.write_text(json.dumps(TINY))
+        self.one_layer = folder / "one_layer.json"
+        self.one_layer.write_text(json.dumps(TINY | {"layers": TINY["layers"][:1]}))
         # Kernels that only keep a GPU busy do nothing; the loading of ours has tests of its own.
         self.settings = folder / "standin.json"
         self.settings.write_text(json.dumps({"skipped": ["ceilings"], "lazy_loading": False}))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_check import archive, bounded, cli, plan, rows, state, summary, work
+from gpu_check import archive, bounded, cli, plan, records, state, summary, work
 
 FAKE = Path(__file__).with_name("fake_program.py")
 CORE_RUNS = ("alexnet-forward", "alexnet-backward-data", "alexnet-backward-filter")
@@ -87,7 +87,7 @@ def summary_of(run):
 
 
 def rows_of(folder):
-    return {run.name: rows.read_rows(run) for run in sorted((folder / "runs").iterdir())}
+    return {run.name: records.read_records(run) for run in sorted((folder / "runs").iterdir())}
 
 
 def test_all_of_it_passes_and_the_summary_has_alexnets_table(bundle, tmp_path):
@@ -296,7 +296,7 @@ def test_killed_at_twenty_random_points_and_resumed_it_ends_with_the_same_rows(b
     for _ in range(20):
         arguments = ["--resume", out] if (out / "state.json").exists() else [out]
         process = subprocess.Popen(bundle.command(*arguments), stdout=subprocess.PIPE, text=True)
-        time.sleep(chance.uniform(0.2, 0.7))
+        time.sleep(chance.uniform(0.2, 0.45))
         process.kill()
         process.communicate()
     bundle.behave()

@@ -24,7 +24,7 @@ exec cp "$from" "$to"
 """
 BUNDLE = """#!/bin/sh
 mkdir -p build-bundle
-tar -C "$(dirname "$0")/../packed" -cJf build-bundle/convscope-bundle.tar.xz convscope-bundle
+XZ_OPT=-0 tar -C "$(dirname "$0")/../packed" -cJf build-bundle/convscope-bundle.tar.xz convscope-bundle
 """
 REPORT = "#!/bin/sh\nexit 0\n"
 # Appended to a bundle's plan, so that the program itself need not run all of it once more.

@@ -88,7 +88,7 @@ def test_finished_runs_are_kept_under_their_machine_and_tables_written(checkout,
     assert "--machine nvidia-h200 --name 2026-11-24-alexnet-forward" in "\n".join(kept)
     assert any(call.startswith("table layers") for call in calls)
     assert any(call.startswith("compare ") for call in calls)
-    assert "not kept: vgg-16: unfinished, 1 rows" in run.stdout
+    assert "not kept: vgg-16: unfinished, 1 records" in run.stdout
     assert "not kept: resnet-50" in run.stdout
     assert (tmp_path / "check-report" / "summary.txt").read_text() == "a summary\n"
     assert "predictions were wrong" in (tmp_path / "check-report" / "predictions.txt").read_text()

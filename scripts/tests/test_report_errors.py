@@ -168,8 +168,9 @@ def test_what_the_program_says_is_passed_on(convscope, tmp_path):
     assert "/health/load_before: expected a number" in done.err
 
 
-def test_entry_script_runs_from_anywhere(root, tmp_path):
+def test_entry_script_runs_from_anywhere(root, convscope, tmp_path):
     command = [sys.executable, root / "scripts" / "convscope-report", "table", "layers", DATA / "basic"]
+    command += ["--convscope", convscope]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "tiny, batch 2: forward" in done.stdout

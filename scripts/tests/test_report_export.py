@@ -5,10 +5,9 @@ import json
 import pytest
 
 from convscope_report.cli import main
-from convscope_report.commands_for import benchdnn, cutlass, miopen
-from convscope_report.commands_for.problem import NotExpressible, Problem
+from convscope_report.verbs.export import NotExpressible, benchdnn, cutlass, miopen
 
-GROUPED = Problem(
+GROUPED = dict(
     device="cuda",
     math="fp32",
     layout="nchw",
@@ -29,43 +28,41 @@ GROUPED = Problem(
     dilation_w=1,
     groups=2,
     benchdnn="g2mb4ic96ih27iw31oc256oh14ow31kh5kw3sh2sw1ph2pw1",
-    direction="backward_filter",
+    **{"pass": "backward_filter"},
 )
 
 
 def changed(**fields):
-    return Problem(**{**vars(GROUPED), **fields})
+    return GROUPED | fields
 
 
 def test_benchdnn():
-    assert benchdnn.command(GROUPED) == (
+    assert benchdnn(GROUPED) == (
         "benchdnn --conv --mode=P --engine=gpu --dir=BWD_W --dt=f32 --stag=any --wtag=any --dtag=any "
         "g2mb4ic96ih27iw31oc256oh14ow31kh5kw3sh2sw1ph2pw1"
     )
-    nhwc = benchdnn.command(changed(layout="nhwc", math="tf32", device="cpu", direction="forward"))
+    nhwc = benchdnn(changed(layout="nhwc", math="tf32", device="cpu", **{"pass": "forward"}))
     assert "--engine=cpu --dir=FWD_D --dt=f32 --attr-fpmath=tf32 --stag=axb --wtag=any --dtag=axb" in nhwc
 
 
 def test_miopen():
-    assert miopen.command(GROUPED) == (
+    assert miopen(GROUPED) == (
         "MIOpenDriver conv -n 4 -c 96 -H 27 -W 31 -k 256 -y 5 -x 3 -p 2 -q 1 -u 2 -v 1 -l 1 -j 1 -g 2 "
         "-m conv -F 4 -t 1 -V 0"
     )
-    nhwc = miopen.command(changed(layout="nhwc", math="bf16", direction="backward_data"))
+    nhwc = miopen(changed(layout="nhwc", math="bf16", **{"pass": "backward_data"}))
     assert nhwc.startswith("MIOpenDriver convbfp16 ") and "-I NHWC -f NHWC -O NHWC -F 2" in nhwc
 
 
 def test_cutlass():
-    assert cutlass.command(GROUPED) == (
+    assert cutlass(GROUPED) == (
         "cutlass_profiler --operation=Conv2d --conv_kind=wgrad --n=4 --h=27 --w=31 --c=96 --k=256 --r=5 "
         "--s=3 --p=14 --q=31 --g=2 --pad_h=2 --pad_w=1 --stride_h=2 --stride_w=1 --dilation_h=1 "
         "--dilation_w=1 "
         "--conv_mode=cross --Activation=f32:nhwc --Filter=f32:nhwc --Output=f32:nhwc --accumulator-type=f32 "
         "--op_class=simt"
     )
-    assert "f16:nhwc" in cutlass.command(changed(math="fp16")) and "tensorop" in cutlass.command(
-        changed(math="tf32")
-    )
+    assert "f16:nhwc" in cutlass(changed(math="fp16")) and "tensorop" in cutlass(changed(math="tf32"))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,7 @@ def test_cutlass():
 )
 def test_what_a_tool_lacks_is_said(tool, fields, words):
     with pytest.raises(NotExpressible, match=words):
-        tool.command(changed(**fields))
+        tool(changed(**fields))
 
 
 @pytest.mark.parametrize("tool", ["benchdnn", "miopen", "cutlass"])

@@ -1,5 +1,6 @@
 """`convscope-report plot`: files of every kind; each drawing has units on its axes and names the machine."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from PIL import Image
 
 from convscope_report import results
 from convscope_report.cli import main
-from convscope_report.figures import NAMES, module_of, palette, style
+from convscope_report.figures import COLOURS, NAMES, figures, planes, style
 
 # Words that make an axis label one with a unit; categories (layers, algorithms) are labelled by their ticks.
 UNITS = ("(ms", "(GFLOP", "(flop/byte", "(MiB)", "f64", "threads", "images", "over the", "speed")
@@ -20,19 +21,20 @@ UNITS = ("(ms", "(GFLOP", "(flop/byte", "(MiB)", "f64", "threads", "images", "ov
 def drawn(small_results):
     """Every figure of the forward pass of the small results, by name."""
     loaded = results.load([str(small_results)]).where(**{"pass": ["forward"]})
-    return loaded, {name: module_of(name).figures(loaded) for name in NAMES}
+    return loaded, {name: figures(name, loaded) for name in NAMES}
 
 
 def test_the_verb_knows_every_figure():
     folder = Path(style.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py") if "\ndef figures(" in path.read_text()}
-    assert modules == set(NAMES)
+    texts = [path.read_text() for path in folder.glob("*.py")]
+    functions = {name for text in texts for name in re.findall(r"^def (\w+)\(results\) -> list", text, re.M)}
+    assert functions == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_units_and_machine(drawn, name):
     loaded, figures = drawn
-    machine = loaded.rows["device_name"].iloc[0]
+    machine = loaded.records["device_name"].iloc[0]
     assert figures[name]
     for figure in figures[name]:
         words = [text.get_text() for text in figure.drawing.texts]
@@ -59,13 +61,13 @@ def test_the_front_has_what_nothing_beats(drawn):
     best = [
         one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
     ]
-    front = module_of("workspace").front(rows.assign(mib=rows["workspace_bytes"].astype(float) / 2**20))
+    front = planes.front(rows.assign(mib=rows["workspace_bytes"].astype(float) / 2**20))
     assert front == sorted(best)
 
 
 def test_colours_are_told_apart_without_red_and_green():
     """Every two families differ in brightness or on the blue-yellow axis, which the colour-blind keep."""
-    colours = [matplotlib.colors.to_rgb(colour) for colour in palette.COLOURS.values()]
+    colours = [matplotlib.colors.to_rgb(colour) for colour in COLOURS.values()]
     seen = [(0.3 * r + 0.59 * g + 0.11 * b, b - (r + g) / 2) for r, g, b in colours]
     for index, one in enumerate(seen):
         for other in seen[index + 1 :]:
@@ -74,7 +76,7 @@ def test_colours_are_told_apart_without_red_and_green():
 
 def test_algorithms_of_a_family_differ_without_colour(drawn):
     loaded, _ = drawn
-    looks = style.looks(loaded.rows)
+    looks = style.looks(loaded.records)
     assert len({(look.colour, look.hatch) for look in looks.values()}) == len(looks)
     assert len({(look.colour, look.marker, look.filled) for look in looks.values()}) == len(looks)
 

@@ -174,9 +174,9 @@ def test_two_gpus_of_one_name_are_never_mixed(tmp_path):
             lines = [f"device_index,{lines[0]}", *(f"1,{line}" for line in lines[1:])]
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     results = load([tmp_path / "0", tmp_path / "1"])
-    assert set(results.rows["device_index"]) == {0, 1}
+    assert set(results.records["device_index"]) == {0, 1}
     assert len(results.ranked()) == 2 * len(load([tmp_path / "0"]).ranked())
-    texts = {str(circumstances) for _, circumstances, _ in contexts(results.rows)}
+    texts = {str(circumstances) for _, circumstances, _ in contexts(results.records)}
     assert any(text.endswith("made-up GPU") for text in texts)
     assert any(text.endswith("made-up GPU (cuda:1)") for text in texts)
     assert report("table", "gpus", tmp_path / "0", tmp_path / "1").code == 0

@@ -16,9 +16,9 @@ from report_support import DATA, report
 
 from convscope_report import figures as all_figures
 from convscope_report import results
-from convscope_report.figures import scaling, workspace
+from convscope_report.figures import planes, speedups
 from convscope_report.figures.style import SUSPECT
-from convscope_report.html import data, summary
+from convscope_report.html import page, summary
 from convscope_report.table import Cell
 from convscope_report.tables import TABLES
 
@@ -125,10 +125,10 @@ def winners(loaded):
 
 
 def test_every_kind_of_record_is_there(loaded):
-    standings = set(loaded.rows["standing"])
+    standings = set(loaded.records["standing"])
     assert {"good", "throttled", "repeat", "wrong", "wrong_repeat", "refused"} <= standings
     assert loaded.ranked()["in_doubt"].map(bool).any()
-    assert len(set(loaded.rows["device_name"])) == 2
+    assert len(set(loaded.records["device_name"])) == 2
     throttled = [row for row in winners(loaded).values() if row["standing"] == "throttled"]
     assert throttled and all(row["device_name"] == "another processor" for row in throttled)
     for contest, group in loaded.ranked().groupby("contest"):
@@ -141,7 +141,7 @@ def test_every_kind_of_record_is_there(loaded):
 
 
 def test_a_single_run_is_ranked_in_its_own_file_as_on_reading(folders):
-    own = results.load(folders[:1]).rows
+    own = results.load(folders[:1]).records
     lines = (folders[0] / "results.csv").read_text(encoding="utf-8")
     table = results.frame_of(io.StringIO(lines), folders[0])
     for name in results.RANKING:
@@ -183,9 +183,8 @@ OTHER_BEST = {"gpus", "workspace", "selection"}
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_marks_the_winners_and_what_is_suspect(name, loaded, options, rows):
-    module = TABLES[name]
     try:
-        tables = module.tables(loaded if getattr(module, "NEEDS_RESULTS", True) else None, options)
+        tables = TABLES[name](loaded, options)
     except results.ReportError as fault:  # these results have one batch, thread count and layout
         assert name in ("batch", "threads", "layout"), fault
         return
@@ -231,7 +230,7 @@ def texts(figure):
 
 @pytest.mark.parametrize("name", all_figures.NAMES)
 def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
-    figures = all_figures.module_of(name).figures(loaded)
+    figures = all_figures.figures(name, loaded)
     ranked = loaded.ranked()
     suspects = int((ranked["standing"] == "throttled").sum())
     won = winners(loaded)
@@ -250,7 +249,7 @@ def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
             sorted(round(value, 2) for value in ranked["speed_up"]), abs=0.011
         )
     if name == "workspace":
-        drawn = workspace.front(ranked.assign(mib=ranked["workspace_bytes"].astype(float) / 2**20))
+        drawn = planes.front(ranked.assign(mib=ranked["workspace_bytes"].astype(float) / 2**20))
         assert sorted(ms for _, ms in drawn) == sorted(
             ranked[ranked["on_front"].astype(bool)]["full_median_ms"]
         )
@@ -263,17 +262,17 @@ def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
 def test_the_network_sum_is_that_of_the_winners(loaded):
     here = loaded.ranked()
     here = here[(here["pass"] == "forward") & (here["device_name"] == "another processor")]
-    total = scaling.network_sums(here, "threads")[2, None]
+    total = speedups.network_sums(here, "threads")[2, None]
     best = here[here["rank"] == 1]
     assert total.value == pytest.approx((best["full_median_ms"] * best["count"]).sum())
 
 
 def test_the_report_has_the_ranks_and_names_the_winners(loaded):
-    columns = {column["name"]: column for column in data.packed(loaded.rows)["columns"]}
+    columns = {column["name"]: column for column in page.packed(loaded.records)["columns"]}
     for name in ("rank", "in_doubt", "standing", "on_front"):
         column = columns[name]
         values = column.get("values") or [column["distinct"][place] for place in column["places"]]
-        assert values == [data.shortened(value) for value in loaded.rows[name]]
+        assert values == [page.shortened(value) for value in loaded.records[name]]
     said = [
         line for section in summary.sections(loaded) for one in section["passes"] for line in one["layers"]
     ]
@@ -292,7 +291,7 @@ def test_the_scripts_of_the_report_compare_no_medians(root):
 def test_compare_refuses_what_has_no_rank_and_names_what_is_suspect(folders):
     done = report("compare", folders[0], folders[0], "--format", "csv")
     assert done.code == 0, done.err
-    rows = results.load(folders[:1]).rows.to_dict("records")
+    rows = results.load(folders[:1]).records.to_dict("records")
     for row in rows:
         line = next(
             (
@@ -312,5 +311,5 @@ def test_compare_refuses_what_has_no_rank_and_names_what_is_suspect(folders):
 
 def test_a_filter_hides_and_changes_no_rank(loaded):
     part = loaded.where(provider=["convscope"])
-    assert len(part.rows) < len(loaded.rows)
-    assert list(part.rows["rank"]) == list(loaded.rows.loc[part.rows.index, "rank"])
+    assert len(part.records) < len(loaded.records)
+    assert list(part.records["rank"]) == list(loaded.records.loc[part.records.index, "rank"])

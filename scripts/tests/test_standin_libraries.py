@@ -174,6 +174,13 @@ def test_answers_keep_refusals_and_notes_that_this_program_does_not_know(standin
     assert found[-1]["refusal"].startswith("FFT: CUDNN_STATUS_NOT_SUPPORTED_SHAPE")
 
 
+def measured_alone(standin, script):
+    """Measure one algorithm on one layer; return the record."""
+    only = ("--algorithm", "cudnn.get.cuda", "--pass", "forward")
+    [record] = standin.rows("run", *only, script=script, config=standin.one_layer)
+    return record
+
+
 def test_nvml_tells_what_slows_the_device_down(standin):
     readings = {
         "clock_mhz": [1980, 1980, 1200],
@@ -181,9 +188,7 @@ def test_nvml_tells_what_slows_the_device_down(standin):
         "temperature_c": [91],
         "reasons": [0x44],
     }
-    [record, *_] = standin.rows(
-        "run", "--algorithm", "cudnn.get.cuda", "--pass", "forward", script={"nvml": readings}
-    )
+    record = measured_alone(standin, {"nvml": readings})
     health = record["health"]
     assert (health["power_watts"], health["temperature_celsius"]) == (700, 91)
     assert health["throttle_reasons"] == "power cap, hot (hardware)"
@@ -191,7 +196,7 @@ def test_nvml_tells_what_slows_the_device_down(standin):
 
 def test_nvml_of_an_older_driver_is_asked_by_the_older_name(standin):
     script = {"nvml": {"reasons": [4]}, "missing": {"functions": ["nvmlDeviceGetCurrentClocksEventReasons"]}}
-    [record, *_] = standin.rows("run", "--algorithm", "cudnn.get.cuda", "--pass", "forward", script=script)
+    record = measured_alone(standin, script)
     assert record["health"]["throttle_reasons"] == "power cap"
 
 
@@ -201,9 +206,7 @@ def test_nothing_is_known_without_nvml_or_of_what_it_does_not_tell(standin):
         {"calls": [{"call": "nvmlInit_v2", "status": 9}]},
         {"nvml": {"power_mw": [], "clock_mhz": [], "temperature_c": [], "reasons": []}},
     ):
-        [record, *_] = standin.rows(
-            "run", "--algorithm", "cudnn.get.cuda", "--pass", "forward", script=script
-        )
+        record = measured_alone(standin, script)
         assert record["outcome"] == "measured"
         assert (record["health"]["clock_mhz"], record["health"]["power_watts"]) == (None, None)
         assert record["health"]["throttle_reasons"] == ""

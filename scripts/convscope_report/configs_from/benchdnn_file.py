@@ -9,6 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
+from convscope_report import ReportError
 from convscope_report.configs_from.config_file import (
     Config,
     Layer,
@@ -16,9 +17,8 @@ from convscope_report.configs_from.config_file import (
     clean_name,
     merged,
     output_size,
-    symmetric_pad,
+    symmetric_pads,
 )
-from convscope_report.errors import ReportError
 
 FIELDS = ("mb", "ic", "ih", "iw", "oc", "oh", "ow", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw", "g")
 DEPTH = ("id", "od", "kd", "sd", "pd", "dd")
@@ -35,15 +35,9 @@ def import_benchdnn(path: Path, enlarge: bool = False, skip: bool = False) -> Co
     reader = Reader(enlarge)
     reader.read(path, ())
     if reader.refused and not skip:
-        raise ReportError(
-            "\n".join(
-                [
-                    *reader.refused,
-                    "nothing written; --skip-refused leaves these out"
-                    + ("" if enlarge else ", --asymmetric enlarge takes padding in"),
-                ]
-            )
-        )
+        advice = "" if enlarge else ", --asymmetric enlarge takes padding in"
+        refused = "\n".join(reader.refused)
+        raise ReportError(f"{refused}\nnothing written; --skip-refused leaves these out{advice}")
     if not reader.layers:
         raise ReportError(
             f'{path}: no convolution in it; expected lines such as mb16_ic96ih27oc256oh27kh5ph2_n"conv2"'
@@ -108,55 +102,35 @@ class Reader:
         if any(key in numbers for key in DEPTH):
             self.refused.append(f"{where}: {word}: a 3-D convolution; only 2-D ones can be measured")
             return
-        if (
-            not {"ic", "oc"} <= numbers.keys()
-            or not numbers.keys() & {"ih", "iw"}
-            or not numbers.keys() & {"kh", "kw"}
-        ):
+        if not all(numbers.keys() & names for names in ({"ic"}, {"oc"}, {"ih", "iw"}, {"kh", "kw"})):
             raise ReportError(f"{where}: {word}: ic, ih, oc and kh are needed")
         name, _, count = name.partition("*")
         layer_name = clean_name(name, f"line {where.rsplit(' ', 1)[1]}")
-        size, taps = both(numbers, "i", 1), both(numbers, "k", 1)
-        stride = both(numbers, "s", 1)
+        size, taps, stride = (both(numbers, kind, 1) for kind in "iks")
         dilation = tuple(value + 1 for value in both(numbers, "d", 0))
         padding = [
             axis_padding(numbers, axis, size[i], taps[i], stride[i], dilation[i])
             for i, axis in enumerate("hw")
         ]
-        pads, grown = [], list(size)
-        for i, (begin, end) in enumerate(padding):
-            pad = symmetric_pad(size[i], taps[i], stride[i], begin, end, dilation[i])
-            if pad is None and not self.enlarge:
-                self.refused.append(
-                    f"{where}: {word}: {begin} zeros before and {end} after the "
-                    f"{('rows', 'columns')[i]}: padding that is not symmetric"
-                )
-                return
-            if pad is None:
-                pad = min(begin, end)
-                grown[i] += max(begin, end) - pad
-                self.notes.append(
-                    f"{where}: {layer_name}: input {size[i]} written as {grown[i]}: "
-                    f"padding {begin} and {end} became data"
-                )
-            pads.append(pad)
+        larger = list(size)
+        axes = "the rows", "the columns"
+        try:
+            pads, grown = symmetric_pads(larger, taps, stride, dilation, padding, axes, self.enlarge)
+        except ReportError as reason:
+            self.refused.append(f"{where}: {word}: {reason}")
+            return
+        self.notes += [
+            f"{where}: {layer_name}: input {size[i]} written as {larger[i]}: "
+            f"padding {padding[i][0]} and {padding[i][1]} became data"
+            for i in grown
+        ]
         # benchdnn's own default batch is 2; without mb the config's default is left to decide.
         batch = self.batch_override or numbers.get("mb")
-        layer = Layer(
-            layer_name,
-            numbers["ic"],
-            tuple(grown),
-            numbers["oc"],
-            taps,
-            stride,
-            tuple(pads),
-            dilation,
-            numbers.get("g", 1),
-            int(count) if count.isdigit() else 1,
-            batch=batch,
-        )
-        defect = layer.defect()
-        if defect:
+        shape = taps, stride, tuple(pads), dilation
+        groups, times = numbers.get("g", 1), int(count) if count.isdigit() else 1
+        sizes = numbers["ic"], tuple(larger), numbers["oc"]
+        layer = Layer(layer_name, *sizes, *shape, groups, times, batch=batch)
+        if defect := layer.defect():
             raise ReportError(f"{where}: {word}: {defect}")
         self.layers.append(layer)
 
@@ -179,11 +153,8 @@ def parsed(word: str, where: str) -> tuple[dict[str, int], str]:
 
 def both(numbers: dict[str, int], kind: str, default: int) -> tuple[int, int]:
     """Return height and width of a field such as i (ih, iw); what is not written is copied from the other."""
-    h, w = numbers.get(kind + "h"), numbers.get(kind + "w")
-    return (
-        h if h is not None else w if w is not None else default,
-        w if w is not None else h if h is not None else default,
-    )
+    one = numbers.get(kind + "h", numbers.get(kind + "w", default))
+    return one, numbers.get(kind + "w", one)
 
 
 def axis_padding(numbers, axis: str, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:

@@ -4,6 +4,8 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
+from convscope_report import ReportError
+
 LARGEST_SIZE = 2**31
 NAME_BYTES = 100
 
@@ -27,25 +29,14 @@ class Layer:
 
     def output(self) -> tuple[int, int]:
         """Return height and width of the output; below 1 where the filter does not fit."""
-        return tuple(
-            output_size(*axis)
-            for axis in zip(
-                self.input, self.filter, self.stride, self.pad, self.pad, self.dilation, strict=True
-            )
-        )
+        pads = self.pad, self.pad
+        axes = zip(self.input, self.filter, self.stride, *pads, self.dilation, strict=True)
+        return tuple(output_size(*axis) for axis in axes)
 
     def defect(self) -> str | None:
         """Return what the program would refuse about it, or None."""
-        sizes = (
-            self.in_channels,
-            self.out_channels,
-            self.groups,
-            self.count,
-            *self.input,
-            *self.filter,
-            *self.stride,
-            *self.dilation,
-        )
+        numbers = self.in_channels, self.out_channels, self.groups, self.count
+        sizes = (*numbers, *self.input, *self.filter, *self.stride, *self.dilation)
         if not all(1 <= size <= LARGEST_SIZE for size in sizes) or min(self.pad) < 0:
             return f"a size is not from 1 to {LARGEST_SIZE}"
         if self.in_channels % self.groups or self.out_channels % self.groups:
@@ -57,20 +48,9 @@ class Layer:
             return f"the filter {pair(self.filter)} does not fit the padded input {pair(self.input)}"
         return None
 
-    def problem(self) -> tuple:
+    def problem(self) -> "Layer":
         """Return all but the name and the count: layers with equal problems are measured once."""
-        return (
-            self.in_channels,
-            self.input,
-            self.out_channels,
-            self.filter,
-            self.stride,
-            self.pad,
-            self.dilation,
-            self.groups,
-            self.first,
-            self.batch,
-        )
+        return replace(self, name="", count=1)
 
 
 @dataclass
@@ -89,13 +69,31 @@ def output_size(size: int, taps: int, stride: int, begin: int, end: int, dilatio
     return (size + begin + end - dilation * (taps - 1) - 1) // stride + 1
 
 
-def symmetric_pad(size: int, taps: int, stride: int, begin: int, end: int, dilation: int) -> int | None:
-    """Return the pad, the same at both ends of an axis, that computes the same outputs, or None.
+def symmetric_pads(
+    size: list[int], taps, stride, dilation, padding, axes: tuple[str, str], enlarge: bool
+) -> tuple[list[int], list[int]]:
+    """Return the pad of each axis, the same at both ends, that computes the same outputs, and what has grown.
 
-    It is `begin`: zeros at the end that no tap reads may be more or fewer.
+    `padding` has the zeros before and after each axis. The pad is the former: zeros at the end that no tap
+    reads may be more or fewer. Where it cannot be, zeros become data of a larger `size` with `enlarge`;
+    without it ReportError is raised, which calls the axis as `axes` does.
     """
-    wanted = output_size(size, taps, stride, begin, end, dilation)
-    return begin if output_size(size, taps, stride, begin, begin, dilation) == wanted else None
+    pads, grown = [], []
+    for i, (begin, end) in enumerate(padding):
+        one, other = (
+            output_size(size[i], taps[i], stride[i], begin, zeros, dilation[i]) for zeros in padding[i]
+        )
+        pad = begin
+        if one != other:
+            if not enlarge:
+                raise ReportError(
+                    f"{begin} zeros before and {end} after {axes[i]}: padding that is not symmetric"
+                )
+            pad = min(begin, end)
+            size[i] += max(begin, end) - pad
+            grown.append(i)
+        pads.append(pad)
+    return pads, grown
 
 
 def pair(extent: tuple[int, int]) -> str:
@@ -140,11 +138,8 @@ def batches_settled(config: Config) -> Config:
 
 def config_text(config: Config) -> str:
     """Return the config file's text, one layer a line as the shipped ones are, defaults left out."""
-    lines = [
-        "{",
-        f'  "name": {quoted(clean_name(config.name, "network"))},',
-        f'  "source": {quoted(config.source)},',
-    ]
+    lines = ["{", f'  "name": {quoted(clean_name(config.name, "network"))},']
+    lines.append(f'  "source": {quoted(config.source)},')
     if config.batch is not None:
         lines.append(f'  "batch": {config.batch},')
     lines.append('  "layers": [')

@@ -11,15 +11,15 @@ import onnx
 import onnx.inliner
 from google.protobuf.message import DecodeError
 
+from convscope_report import ReportError
 from convscope_report.configs_from.config_file import (
     Config,
     Layer,
     batches_settled,
     clean_name,
     merged,
-    symmetric_pad,
+    symmetric_pads,
 )
-from convscope_report.errors import ReportError
 
 # A convolution whose input depends on the result of one of these has something to train before it.
 TRAINED = {
@@ -190,15 +190,8 @@ def convolutions(graph, outer: dict, trained: set[str], place: str, notes: list[
         after_trained = any(name in trained for name in node.input)
         if node.op_type in FORWARD or node.op_type in OTHER:
             x, w = FORWARD.get(node.op_type, (0, 1))
-            found.append(
-                Convolution(
-                    node,
-                    where,
-                    shapes.get(node.input[x]),
-                    shapes.get(node.input[w]),
-                    node.input[x] not in trained,
-                )
-            )
+            own = shapes.get(node.input[x]), shapes.get(node.input[w])
+            found.append(Convolution(node, where, *own, node.input[x] not in trained))
         if after_trained or node.op_type in TRAINED:
             trained.update(node.output)
         for attribute in node.attribute:
@@ -229,37 +222,24 @@ def as_layer(convolution: Convolution, symbolic_batch: bool, enlarge: bool, note
     if axes not in (1, 2):
         raise ReportError(f"a {axes}-D convolution; only 1-D and 2-D ones can be measured")
     size, taps = convolution.input[2:], convolution.filter[2:]
-    stride = list(attributes.get("strides", [1] * axes))
-    dilation = list(attributes.get("dilations", [1] * axes))
+    stride, dilation = (list(attributes.get(name, [1] * axes)) for name in ("strides", "dilations"))
     padding = paddings(attributes, size, taps, stride, dilation)
-    name = clean_name(node.name or node.output[0], "conv")
-    pads = []
-    for i, (begin, end) in enumerate(padding):
-        pad = symmetric_pad(size[i], taps[i], stride[i], begin, end, dilation[i])
-        if pad is None:
-            if not enlarge:
-                raise ReportError(
-                    f"{begin} zeros before and {end} after axis {i + 2}: padding that is not symmetric"
-                )
-            pad = min(begin, end)
-            size[i] += max(begin, end) - pad
-            notes.append(
-                f"{convolution.where}: padding {begin} and {end} along axis {i + 2} became data: "
-                f"its input is written with {size[i]} instead of {convolution.input[i + 2]}"
-            )
-        pads.append(pad)
+    names = "axis 2", "axis 3"
+    pads, grown = symmetric_pads(size, taps, stride, dilation, padding, names, enlarge)
+    notes += [
+        f"{convolution.where}: padding {padding[i][0]} and {padding[i][1]} along {names[i]} became data: "
+        f"its input is written with {size[i]} instead of {convolution.input[i + 2]}"
+        for i in grown
+    ]
     if axes == 1:
         notes.append(f"{convolution.where}: 1-D, written as a convolution over one row")
         size, taps, stride, pads, dilation = [1, *size], [1, *taps], [1, *stride], [0, *pads], [1, *dilation]
     layer = Layer(
-        name,
+        clean_name(node.name or node.output[0], "conv"),
         convolution.input[1],
         tuple(size),
         convolution.filter[0],
-        tuple(taps),
-        tuple(stride),
-        tuple(pads),
-        tuple(dilation),
+        *map(tuple, (taps, stride, pads, dilation)),
         attributes.get("group", 1),
         first=convolution.first,
         batch=None if symbolic_batch else convolution.input[0],

@@ -1,9 +1,7 @@
-"""How all figures look: colours, hatches and markers of algorithms, captions, files.
-
-Which colour, hatch and marker an algorithm has is palette.py's business.
-"""
+"""How all figures look: marks of algorithms, captions, legends, what each is of, their files."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +12,12 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.figure import Figure as Drawing
 
-from convscope_report.contexts import in_order, is_suspect
-from convscope_report.figures.palette import COLOURS, HATCHES, MARKERS, OTHER_COLOUR, group
+from convscope_report.contexts import contexts, is_suspect, pass_contexts
+from convscope_report.figures import COLOURS, HATCHES, LABELS, MARKERS, OTHER_COLOUR, group
 
 INK = "#222222"
 SUSPECT = "t: throttled while measured; it ranks behind all others"
 FAINT = "#8a8a8a"
-FORMATS = ("png", "svg", "pdf")
 
 pyplot.rcParams.update(
     {
@@ -65,29 +62,46 @@ class Figure:
     drawing: Drawing
 
 
-def looks(rows) -> dict:
-    """Return a Look for each algorithm of the rows, by family and provider and then by name.
+def looks(records) -> dict:
+    """Return a Look for each algorithm of the records, by family and provider and then by name.
 
-    Rows of a library have open markers and the library's colour, whatever the family.
+    Records of a library have open markers and the library's colour, whatever the family.
     """
-    found = {}
-    members: dict = {}
-    known = rows[["algorithm", "family", "provider"]].drop_duplicates("algorithm").to_dict("records")
+    found, members = {}, Counter()
+    known = records[["algorithm", "family", "provider"]].drop_duplicates("algorithm").to_dict("records")
     order = list(COLOURS)
-    for row in sorted(known, key=lambda row: (group(row), row["algorithm"])):
-        place = members.setdefault(group(row), [])
-        place.append(row["algorithm"])
-        index = len(place) - 1
-        colour = COLOURS.get(group(row), OTHER_COLOUR)
-        offset = order.index(group(row)) if group(row) in order else len(order)
+    for record in sorted(known, key=lambda record: (group(record), record["algorithm"])):
+        family = group(record)
+        index = members[family]
+        members[family] += 1
+        offset = order.index(family) if family in order else len(order)
         marker = MARKERS[(index + offset) % len(MARKERS)]
-        found[row["algorithm"]] = Look(colour, HATCHES[index % len(HATCHES)], marker, group(row) != "library")
+        colour, hatch = COLOURS.get(family, OTHER_COLOUR), HATCHES[index % len(HATCHES)]
+        found[record["algorithm"]] = Look(colour, hatch, marker, family != "library")
     return found
 
 
-def algorithms_in_order(rows) -> list:
-    """Return the algorithms of the rows, grouped as their colours are."""
-    return [name for name in looks(rows) if name in set(in_order(rows["algorithm"]))]
+def algorithms_in_order(records) -> list:
+    """Return the algorithms of the records, grouped as their colours are."""
+    return list(looks(records))
+
+
+def of_each(results, kind: str):
+    """Yield (file name, title, caption, records) for a figure of each network and circumstances."""
+    for title, circumstances, records in contexts(results.ranked()):
+        yield named(kind, title), title, caption(circumstances, records, results.runs), records
+
+
+def of_each_pass(results, kind: str, varying=(), needs: str = "rank"):
+    """Yield (file name, heading, caption, records) for a figure of each set of circumstances and each pass.
+
+    Records whose column `needs` is not known are left out.
+    """
+    for title, circumstances, name, records in pass_contexts(results.ranked(), varying):
+        part = records[records[needs].notna()]
+        if not part.empty:
+            heading = f"{title}: {LABELS[name]}"
+            yield named(kind, title, name), heading, caption(circumstances, part, results.runs), part
 
 
 def canvas(
@@ -106,15 +120,21 @@ def canvas(
     return drawing, axes
 
 
-def caption(circumstances: str, rows, runs) -> str:
+def legend(drawing, handles: dict, order) -> None:
+    """Draw one legend of the handles by algorithm, in that order."""
+    names = [name for name in order if name in handles]
+    drawing.legend([handles[name] for name in names], names, loc="outside right upper")
+
+
+def caption(circumstances: str, records, runs) -> str:
     """Return what stands below a figure: circumstances, machine, whether virtual, days, what a t means."""
     words = [circumstances]
-    if bool(rows["virtualised"].map(bool).any()):
+    if bool(records["virtualised"].map(bool).any()):
         words.append("virtual machine")
-    days = sorted({runs[index].started[:10] for index in set(rows["run"]) if runs[index].started})
+    days = sorted({runs[index].started[:10] for index in set(records["run"]) if runs[index].started})
     if days:
         words.append(", ".join(days))
-    suspects = any(is_suspect(row) for row in rows.to_dict("records"))
+    suspects = any(is_suspect(record) for record in records.to_dict("records"))
     return "; ".join(words) + (f"\n{SUSPECT}" if suspects else "")
 
 
@@ -123,10 +143,10 @@ def mark_suspect(axis, x, y) -> None:
     axis.annotate("t", (x, y), fontsize=7, color=INK, xytext=(3, 3), textcoords="offset points", zorder=6)
 
 
-def scatter(axis, rows, x, y, style):
-    """Draw the rows of one algorithm at the values x and y, suspect ones marked; return the points."""
-    for place, row in enumerate(rows.to_dict("records")):
-        if is_suspect(row):
+def scatter(axis, records, x, y, style):
+    """Draw the records of one algorithm at the values x and y, suspect ones marked; return the points."""
+    for place, record in enumerate(records.to_dict("records")):
+        if is_suspect(record):
             mark_suspect(axis, x[place], y[place])
     return axis.scatter(
         x,
@@ -149,9 +169,9 @@ def save(figures: list, folder: Path, formats) -> list:
     """Write the figures into the folder, one file a format; return the paths."""
     paths = []
     folder.mkdir(parents=True, exist_ok=True)
-    taken: dict = {}
+    taken = Counter()
     for figure in figures:
-        taken[figure.name] = taken.get(figure.name, 0) + 1
+        taken[figure.name] += 1
         stem = figure.name if taken[figure.name] == 1 else f"{figure.name}-{taken[figure.name]}"
         for form in formats:
             path = folder / f"{stem}.{form}"

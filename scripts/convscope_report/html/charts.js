@@ -1,6 +1,6 @@
-// The charts: each takes the rows that the filters leave, a width in pixels, and what is known of algorithms (looks).
+// The charts: each takes the records that the filters leave, a width in pixels, and what is known of algorithms (looks).
 // Each returns a Frame, or null where there is nothing to draw. Who wins, by how much, against which baseline and what is
-// on the front stands in the rows (rank, over_winner, speed_up, on_front): filters hide rows and change none of it.
+// on the front stands in the records (rank, over_winner, speed_up, on_front): filters hide records and change none of it.
 
 const PASS_SHORT = { forward: "F", backward_data: "BD", backward_filter: "BF" };
 const MIB = 2 ** 20;
@@ -10,7 +10,7 @@ const ranked = (rows) => rows.filter((row) => row.rank !== null);
 const isWinner = (row) => row.rank === 1;
 const isSuspect = (row) => row.standing === "throttled";
 const winnerTime = (row) => row.full_median_ms / row.over_winner;
-// Behind what stands for a suspect row.
+// Behind what stands for a suspect record.
 const SUSPECT = "t";
 
 // Rows by layer and pass, in their order; the name has the pass where there are several.
@@ -133,7 +133,7 @@ function speedUp(rows, width, looks) {
   return frame;
 }
 
-// Points of rows on two axes.
+// Points of records on two axes.
 function scatter(frame, rows, x, y, xValue, yValue, looks) {
   for (const row of rows) {
     const look = looks.get(row.algorithm);
@@ -142,7 +142,7 @@ function scatter(frame, rows, x, y, xValue, yValue, looks) {
   }
 }
 
-// An axis of over_winner: suspect rows rank behind the winner, and may lie before it.
+// An axis of over_winner: suspect records rank behind the winner, and may lie before it.
 const slownessRange = (rows) => [0.92 * Math.min(1, ...rows.map((row) => row.over_winner)),
   Math.max(2.2, 1.1 * Math.max(...rows.map((row) => row.over_winner)))];
 

@@ -1,4 +1,4 @@
-// SVG elements, scales, axes and the shapes of marks. Knows nothing of rows.
+// SVG elements, scales, axes and the shapes of marks. Knows nothing of records.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -93,7 +93,7 @@ class Frame {
     this.svg.append(element("text", { x, y, ...attributes }, words));
   }
 
-  // A node that stands for a row: it can be pointed at and reached by the arrow keys.
+  // A node that stands for a record: it can be pointed at and reached by the arrow keys.
   mark(node, row) {
     node.classList.add("mark");
     node.row = row;

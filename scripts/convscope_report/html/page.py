@@ -6,16 +6,18 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from convscope_report import published
-from convscope_report.errors import ReportError
-from convscope_report.figures.palette import COLOURS, HATCHES, OTHER_COLOUR, group
-from convscope_report.html import data, summary, surroundings
+from convscope_report import ReportError, published
+from convscope_report.figures import COLOURS, HATCHES, OTHER_COLOUR, group
+from convscope_report.html import summary, surroundings
 from convscope_report.render import heading, mark, notes
 from convscope_report.table import cell_text
 from convscope_report.tables import TABLES
 
 HERE = Path(__file__).parent
 LARGEST = 6_000_000
+# What only the program's own tables need, and the page never shows.
+LEFT_OUT = ("samples_ms", "samples_again_ms")
+DIGITS = 7
 SCRIPTS = ("marks.js", "charts.js", "record.js", "report.js")
 
 
@@ -40,11 +42,13 @@ def page(results, options, title: str) -> str:
         script=Markup("\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)),
         data=embedded(
             {
-                **data.packed(results.rows),
+                **packed(results.records),
                 "colours": COLOURS,
                 "other": OTHER_COLOUR,
                 "hatches": len(HATCHES),
-                "groups": {row["algorithm"]: group(row) for row in results.rows.to_dict("records")},
+                "groups": {
+                    record["algorithm"]: group(record) for record in results.records.to_dict("records")
+                },
             }
         ),
     )
@@ -63,12 +67,42 @@ def embedded(value) -> Markup:
     return Markup(text.replace("<", "\\u003c"))
 
 
+def packed(records) -> dict:
+    """Return {columns: [{name, values} or {name, distinct, places}]} of all records; unknown values are null.
+
+    Columns with repeated values hold places in a list of their distinct values.
+    """
+    columns = []
+    for name in records.columns:
+        if name in LEFT_OUT:
+            continue
+        values = [shortened(value) for value in records[name]]
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) < 0.5 * len(values):
+            place = {value: index for index, value in enumerate(distinct)}
+            columns.append({"name": name, "distinct": distinct, "places": [place[value] for value in values]})
+        else:
+            columns.append({"name": name, "values": values})
+    return {"columns": columns}
+
+
+def shortened(value):
+    """Return a value as JSON has it; numbers with the digits that a reader can use, NaN as None."""
+    if value is None or value != value:
+        return None
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.{DIGITS}g}")
+    return value
+
+
 def all_tables(results, options):
     """Return these results' tables and the published ones, as cells by name, and what is missing and why."""
     made, missing = [], []
-    for name, module in TABLES.items():
+    for name, tables in TABLES.items():
         try:
-            found = module.tables(results if getattr(module, "NEEDS_RESULTS", True) else None, options)
+            found = tables(results, options)
         except ReportError as fault:
             missing.append((name, str(fault)))
             continue
@@ -92,15 +126,12 @@ def as_cells(table) -> dict:
         "question": table.question,
         "circumstances": table.circumstances,
         "scope": json.dumps(
-            {name: data.shortened(value) for name, value in getattr(table.circumstances, "scope", {}).items()}
+            {name: shortened(value) for name, value in getattr(table.circumstances, "scope", {}).items()}
         ),
         "columns": [(column.heading, column.right) for column in table.columns],
         "rows": [
-            [
-                (cell_text(value, column), column.right, classes(value))
-                for value, column in zip(row, table.columns, strict=True)
-            ]
-            for row in table.rows
+            [(cell_text(value, column), column.right, classes(value)) for value, column in row]
+            for row in table.pairs()
         ],
         "notes": notes(table, "bold:", "italic:", "raised t:"),
     }

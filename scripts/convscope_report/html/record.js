@@ -1,4 +1,4 @@
-// The full record of a row: tip under the pointer, dialog, copying the command that measures it again.
+// The full record: tip under the pointer, dialog, copying the command that measures it again.
 
 const PASS_NAMES = { forward: "forward", backward_data: "backward-data", backward_filter: "backward-filter" };
 
@@ -64,7 +64,7 @@ function openRecord(row) {
   dialog.showModal();
 }
 
-// Copies the command that measures the row again. Some browsers refuse the clipboard to pages from disk: then the record
+// Copies the command that measures the record again. Some browsers refuse the clipboard to pages from disk: then the record
 // is open and the command in it selected, to be copied by hand.
 async function copyRerun(row, status) {
   try {

@@ -1,4 +1,4 @@
-// Start here: rows from the embedded data, filters, legend, charts, the list of rows, light and dark.
+// Start here: records from the embedded data, filters, legend, charts, the list of records, light and dark.
 
 const embedded = JSON.parse(document.getElementById("data").textContent);
 
@@ -83,7 +83,7 @@ function buildFilters() {
   }
 }
 
-// Where the new choice leaves no row, the other filters take the values of the first row that has it.
+// Where the new choice leaves no record, the other filters take the values of the first record that has it.
 function keepSome(column) {
   if (allRows.some((row) => matches(row))) return;
   const row = allRows.find((one) => chosen[column] === ALL || one[column] === chosen[column]);
@@ -154,7 +154,7 @@ function drawCharts() {
   }
 }
 
-// Why a row has no rank, or ranks behind; of good ones how their sampling ended.
+// Why a record has no rank, or ranks behind; of good ones how their sampling ended.
 const outcomeText = (row) => (row.outcome !== "measured" ? (row.reason ?? row.outcome)
   : row.standing === "good" ? row.stop_reason : row.standing);
 

@@ -1,4 +1,4 @@
-"""Where and how the rows were measured, and what speaks against trusting them."""
+"""Where and how the records were measured, and what speaks against trusting them."""
 
 from convscope_report.contexts import in_order
 
@@ -8,16 +8,16 @@ WIDE_SHARE = 0.25
 
 def machines(results) -> list:
     """Return the names of the machines, `(virtual)` behind those that are."""
-    pairs = results.rows[["device_name", "virtualised"]].drop_duplicates().to_dict("records")
-    return [f"{row['device_name']}{' (virtual)' if row['virtualised'] else ''}" for row in pairs]
+    pairs = results.records[["device_name", "virtualised"]].drop_duplicates().to_dict("records")
+    return [f"{record['device_name']}{' (virtual)' if record['virtualised'] else ''}" for record in pairs]
 
 
 def warnings(results) -> list:
-    """Return sentences on throttling, noise, busy or virtual machines, wrong rows, mixed versions."""
-    rows = results.rows
-    measured = rows[rows["outcome"] == "measured"]
+    """Return sentences on throttling, noise, busy or virtual machines, wrong records, mixed versions."""
+    records = results.records
+    measured = records[records["outcome"] == "measured"]
     said = []
-    wrong = rows[rows["outcome"].isin(["wrong", "crashed", "failed", "timeout"])]
+    wrong = records[records["outcome"].isin(["wrong", "crashed", "failed", "timeout"])]
     for outcome, part in wrong.groupby("outcome", sort=False):
         names = ", ".join(in_order(part["algorithm"]))
         said.append(f"{len(part)} records ended as {outcome}: {names}. They are in no ranking.")
@@ -27,10 +27,10 @@ def warnings(results) -> list:
             f"{len(throttled)} of {len(measured)} records were measured on a device slower than it can be "
             "(a throttled clock, or badly placed threads); they rank last."
         )
-    if rows["virtualised"].map(bool).any():
+    if records["virtualised"].map(bool).any():
         said.append("A virtual machine: its host may give the cores to others in between.")
     said += noise(measured)
-    said += load(rows)
+    said += load(records)
     return said + versions(results.runs)
 
 
@@ -53,10 +53,10 @@ def noise(measured) -> list:
     return said
 
 
-def load(rows) -> list:
+def load(records) -> list:
     """Return whether others used the machine while it measured."""
-    loads = rows["load_before"].dropna().astype(float)
-    threads = rows.loc[loads.index, "threads"].astype(float)
+    loads = records["load_before"].dropna().astype(float)
+    threads = records.loc[loads.index, "threads"].astype(float)
     busy = loads[loads > threads + BUSY]
     if not len(busy):
         return []

@@ -1,36 +1,21 @@
-"""The tables: one module each, with tables(results, options) -> list of Table.
+"""The tables by name: functions (results, options) -> list of Table."""
 
-A module with NEEDS_RESULTS = False takes no results.
-"""
-
-from convscope_report.tables import (
-    accuracy,
-    algorithms,
-    batch,
-    first_layer,
-    gpus,
-    layers,
-    layout,
-    opcounts,
-    policies,
-    selection,
-    symmetry,
-    threads,
-    workspace,
-)
+from convscope_report.tables import algorithms, by_layer, choices, sweeps
 
 TABLES = {
-    "layers": layers,
-    "opcounts": opcounts,
-    "algorithms": algorithms,
-    "selection": selection,
-    "policies": policies,
-    "layout": layout,
-    "first-layer": first_layer,
-    "symmetry": symmetry,
-    "accuracy": accuracy,
-    "workspace": workspace,
-    "batch": batch,
-    "threads": threads,
-    "gpus": gpus,
+    "layers": by_layer.layers,
+    "opcounts": by_layer.opcounts,
+    "algorithms": algorithms.algorithms,
+    "selection": choices.selection,
+    "policies": choices.policies,
+    "layout": sweeps.layout,
+    "first-layer": by_layer.first_layer,
+    "symmetry": by_layer.symmetry,
+    "accuracy": by_layer.accuracy,
+    "workspace": choices.workspace,
+    "batch": sweeps.batch,
+    "threads": sweeps.threads,
+    "gpus": sweeps.machines,
 }
+# Those that the program computes: they take no results, which it reads itself.
+OF_THE_PROGRAM = ("algorithms", "selection", "policies", "workspace")

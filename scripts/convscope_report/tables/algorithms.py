@@ -1,10 +1,10 @@
 """What each algorithm can do and what frameworks offer; Kim et al.'s table of convolution options."""
 
-from convscope_report import program
-from convscope_report.errors import ReportError
+import json
+
+from convscope_report import ReportError, program
 from convscope_report.table import Column, Table
 
-NEEDS_RESULTS = False
 QUESTION = "Which algorithms are there, and what can each of them do?"
 FRAMEWORKS = (
     "Which choices of convolution algorithms do frameworks offer, and what do they do unless told otherwise?"
@@ -12,7 +12,7 @@ FRAMEWORKS = (
 PASS_LETTERS = {"forward": "F", "backward_data": "D", "backward_filter": "W"}
 
 
-def tables(results, options) -> list:
+def algorithms(results, options) -> list:
     """Return the algorithms, from `list algorithms`, and options of frameworks, from configs/policies."""
     return [
         of_algorithms(program.ask(options.convscope, "list", "algorithms")),
@@ -22,23 +22,9 @@ def tables(results, options) -> list:
 
 def of_algorithms(listing: list) -> Table:
     """Return a row an algorithm: passes, layouts, math modes, the shapes that it refuses."""
-    names = [
-        "algorithm",
-        "device",
-        "code of",
-        "passes",
-        "layouts",
-        "math",
-        "refuses",
-        "integers exact",
-        "what it is",
-    ]
-    table = Table(
-        "Algorithms",
-        QUESTION,
-        [Column(name) for name in names],
-        "`convscope list algorithms` on this machine",
-    )
+    names = ["algorithm", "device", "code of", "passes", "layouts", "math", "refuses", "integers exact"]
+    columns = [Column(name) for name in (*names, "what it is")]
+    table = Table("Algorithms", QUESTION, columns, "`convscope list algorithms` on this machine")
     shapes = list(dict.fromkeys(shape for entry in listing for shape in entry["shapes"]))
     absent = {}
     for entry in listing:
@@ -72,7 +58,7 @@ def read_policies() -> list:
     files = sorted(file for file in folder.glob("*.json") if file.name != "schema.json")
     if not files:
         raise ReportError(f"{folder}: no policies there; this checkout is not complete")
-    return [program.json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
 def of_frameworks(policies: list) -> Table:

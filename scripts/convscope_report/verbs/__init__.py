@@ -1,1 +1,76 @@
-"""The verbs of the command line, one module each."""
+"""The verbs of the command line, and what several of them share: arguments, loading, writing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from convscope_report import ReportError, results
+from convscope_report.render import FORMATS
+
+
+@dataclass(frozen=True)
+class Verb:
+    """`arguments` adds a verb's own to a parser, `run` does it with the options and returns the exit code."""
+
+    summary: str
+    example: str
+    arguments: Callable
+    run: Callable
+
+
+def add_where(parser, what: str) -> None:
+    """--where; `what` says of which lines it keeps some."""
+    parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=what)
+
+
+def add_record_filter(parser) -> None:
+    """--where over records."""
+    add_where(
+        parser,
+        "Only records with one of these values in a column of results.csv; may be given several times.",
+    )
+
+
+def add_program(parser) -> None:
+    """--convscope."""
+    parser.add_argument(
+        "--convscope", metavar="PATH", help="The built program, for what it computes (build/convscope)."
+    )
+
+
+def add_results(parser, many: str = "+") -> None:
+    """RESULTS..., --where and --convscope."""
+    parser.add_argument(
+        "results", nargs=many, metavar="RESULTS", help="Result folders, or their results.json."
+    )
+    add_record_filter(parser)
+    add_program(parser)
+
+
+def add_out(parser) -> None:
+    """Add -o for text."""
+    parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+
+
+def add_format(parser) -> None:
+    """--format and -o."""
+    parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
+    add_out(parser)
+
+
+def load(options) -> results.Results:
+    """Return the results that the options name, filtered by --where."""
+    return results.load(options.results, options.virtual_time, options.convscope).where(
+        **results.conditions(options.where, "--where")
+    )
+
+
+def write_or_print(text: str, out: str | None) -> None:
+    """Write to the file `out`, or print where there is none."""
+    if out is None:
+        print(text, end="")
+        return
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise ReportError(f"-o {out}: cannot be written: {fault.strerror}; choose another file") from fault

@@ -2,19 +2,11 @@
 
 from collections import Counter
 
-from convscope_report import compare, results
-from convscope_report.errors import ReportError
-from convscope_report.render import FORMATS, render
+from convscope_report import ReportError, compare, results
+from convscope_report.render import render
 from convscope_report.table import Column, Table
-from convscope_report.verbs.common import WHERE_HELP, add_program, conditions, write_or_print
+from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_or_print
 
-SUMMARY = (
-    "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from samples and the noise floor."
-)
-EXAMPLE = """\
-  convscope-report compare out/before out/after
-  convscope-report compare out/before out/after --fail-on slower --where pass=forward
-  convscope-report compare out/before-1 out/after-1 out/before-2 out/after-2 out/before-3 out/after-3"""
 QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
 
 
@@ -29,7 +21,7 @@ def arguments(parser) -> None:
         metavar="A B",
         help="Further pairs of the same two, measured in turn: a record has the verdict of most pairs.",
     )
-    parser.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE,...", help=WHERE_HELP)
+    add_record_filter(parser)
     parser.add_argument(
         "--matters",
         type=float,
@@ -42,8 +34,7 @@ def arguments(parser) -> None:
         choices=("slower", "undecided"),
         help="Exit with 1 if a record is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
     )
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
-    parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+    add_format(parser)
     add_program(parser)
 
 
@@ -51,7 +42,7 @@ def run(options) -> int:
     """Print the table of verdicts; exit code 1 where --fail-on says so."""
     if options.matters <= 0:
         raise ReportError(f"--matters {options.matters:g}: expected a percentage above 0, as in --matters 5")
-    wanted = conditions(options.where, "--where")
+    wanted = results.conditions(options.where, "--where")
     if len(options.more) % 2 != 0:
         raise ReportError(
             f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"
@@ -72,20 +63,10 @@ def run(options) -> int:
 
 def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
     """Return a row a candidate, and in the footnotes the counts, the mean, the floor and what to do."""
-    columns = [
-        Column("verdict"),
-        Column("layer"),
-        Column("pass"),
-        Column("batch", "count"),
-        Column("algorithm"),
-        Column("A", "number", "ms"),
-        Column("B", "number", "ms"),
-        Column("B / A", "ratio"),
-        Column("from", "ratio"),
-        Column("to", "ratio"),
-        Column("drift", "ratio"),
-        Column("remarks"),
-    ]
+    columns = [Column("verdict"), Column("layer"), Column("pass"), Column("batch", "count")]
+    columns += [Column("algorithm"), Column("A", "number", "ms"), Column("B", "number", "ms")]
+    columns += [Column(name, "ratio") for name in ("B / A", "from", "to", "drift")]
+    columns += [Column("remarks")]
     networks = ", ".join(
         dict.fromkeys(comparison.place["network"] or "single problem" for comparison in found)
     )
@@ -93,18 +74,10 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
     more = f" and {len(options.more) // 2} further pairs" if options.more else ""
     table = Table(f"{networks}: A {options.a}, B {options.b}{more}", QUESTION, columns, machines)
     for comparison in found:
-        place = comparison.place
-        table.add(
-            comparison.verdict,
-            *(place[name] for name in ("layer", "pass", "batch", "algorithm")),
-            comparison.a_ms,
-            comparison.b_ms,
-            comparison.ratio,
-            comparison.low,
-            comparison.high,
-            comparison.drift,
-            "; ".join(comparison.remarks) or None,
-        )
+        place = (comparison.place[name] for name in ("layer", "pass", "batch", "algorithm"))
+        times = comparison.a_ms, comparison.b_ms
+        ratios = comparison.ratio, comparison.low, comparison.high, comparison.drift
+        table.add(comparison.verdict, *place, *times, *ratios, "; ".join(comparison.remarks) or None)
     for sentence in notes(options, found, floor, matters, only_a, only_b):
         table.note(sentence)
     return table
@@ -134,16 +107,15 @@ def notes(options, found, floor, matters, only_a, only_b) -> list:
             "pair with the middle B / A."
         )
     lines.append("Candidates without a time in either run are left out.")
-    for side, rows in (("A", only_a), ("B", only_b)):
-        if rows:
-            lines.append(
-                f"Only in {side}: {len(rows)} candidates, as {rows[0]['layer']} {rows[0]['algorithm']}."
-            )
+    for side, records in (("A", only_a), ("B", only_b)):
+        if records:
+            example = f"{records[0]['layer']} {records[0]['algorithm']}"
+            lines.append(f"Only in {side}: {len(records)} candidates, as {example}.")
     return lines + advice(counts, floor)
 
 
 def advice(counts, floor) -> list:
-    """Return what to do about rows without a verdict."""
+    """Return what to do about records without a verdict."""
     said = []
     if counts["UNDECIDED"]:
         said.append(
@@ -155,3 +127,14 @@ def advice(counts, floor) -> list:
     if counts["REFUSED"]:
         said.append("REFUSED: measured under other circumstances, or not right on a side; run both alike.")
     return said
+
+
+COMPARE = Verb(
+    "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from samples and the noise floor.",
+    """\
+  convscope-report compare out/before out/after
+  convscope-report compare out/before out/after --fail-on slower --where pass=forward
+  convscope-report compare out/before-1 out/after-1 out/before-2 out/after-2 out/before-3 out/after-3""",
+    arguments,
+    run,
+)

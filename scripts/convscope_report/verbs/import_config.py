@@ -3,17 +3,10 @@
 import sys
 from pathlib import Path
 
+from convscope_report import ReportError
 from convscope_report.configs_from.benchdnn_file import import_benchdnn
 from convscope_report.configs_from.config_file import config_text
-from convscope_report.errors import ReportError
-from convscope_report.verbs.common import write_or_print
-
-SUMMARY = "Make a config from the convolutions of an ONNX model, or of a batch file of oneDNN's benchdnn."
-EXAMPLE = """\
-  convscope-report import onnx resnet50.onnx --input-shape 16,3,224,224 -o resnet50.json
-  convscope-report import onnx net.onnx --input-shape image=1,3,512,512 --asymmetric enlarge -o net.json
-  convscope-report import benchdnn shapes_resnet_50 -o resnet_50.json
-  convscope list layers resnet50.json"""
+from convscope_report.verbs import Verb, add_out, write_or_print
 
 
 def arguments(parser) -> None:
@@ -37,7 +30,7 @@ def arguments(parser) -> None:
     parser.add_argument(
         "--skip-refused", action="store_true", help="Leave out convolutions that a config cannot say."
     )
-    parser.add_argument("-o", "--out", metavar="FILE", help="Write to this file instead of the terminal.")
+    add_out(parser)
 
 
 def run(options) -> int:
@@ -71,3 +64,15 @@ def parsed_shape(text: str) -> tuple[str, list[int]]:
             f"--input-shape {text}: found {sizes!r}; allowed is N,C,H,W or NAME=N,C,H,W, from 1 on"
         )
     return name, [int(size) for size in dimensions]
+
+
+IMPORT = Verb(
+    "Make a config from the convolutions of an ONNX model, or of a batch file of oneDNN's benchdnn.",
+    """\
+  convscope-report import onnx resnet50.onnx --input-shape 16,3,224,224 -o resnet50.json
+  convscope-report import onnx net.onnx --input-shape image=1,3,512,512 --asymmetric enlarge -o net.json
+  convscope-report import benchdnn shapes_resnet_50 -o resnet_50.json
+  convscope list layers resnet50.json""",
+    arguments,
+    run,
+)

@@ -1,7 +1,8 @@
-"""The rows of a run's folder, whatever state a kill or a full disk left it in."""
+"""The records of a run's folder, whatever state a kill or a full disk left it in."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ REFUSED = {"unsupported", "over_workspace", "left_out"}
 
 
 @dataclass(frozen=True)
-class Row:
+class Record:
     """One candidate: `seconds` is the median of a whole run, None where it was not measured."""
 
     network: str
@@ -28,26 +29,18 @@ class Row:
     throttled: bool
 
 
-def _row(record: dict) -> Row:
-    key, algorithm = record["key"], record["algorithm"]
+def _record(entry: dict) -> Record:
+    key, algorithm, outcome = entry["key"], entry["algorithm"], entry["outcome"]
     direction, math, layout = key["problem"].split()[:3]
-    measured = record["outcome"] == "measured" and record.get("time")
-    return Row(
-        network=key["network"],
-        layer=key["layer"],
-        direction=direction,
-        math=math,
-        layout=layout,
-        algorithm=algorithm["id"],
-        provider=algorithm["provider"],
-        outcome=record["outcome"],
-        note=record.get("note") or "",
-        seconds=record["time"]["full"]["median_seconds"] if measured else None,
-        throttled=bool((record.get("health") or {}).get("throttled")),
-    )
+    problem = key["network"], key["layer"], direction, math, layout
+    measured = outcome == "measured" and entry.get("time")
+    seconds = entry["time"]["full"]["median_seconds"] if measured else None
+    throttled = bool((entry.get("health") or {}).get("throttled"))
+    note = entry.get("note") or ""
+    return Record(*problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, throttled)
 
 
-def _records(folder: Path) -> Iterator[dict]:
+def _entries(folder: Path) -> Iterator[dict]:
     """Yield those of the journal, or without one of results.json; what cannot be read is passed over."""
     try:
         text = (folder / "journal.jsonl").read_text(errors="replace")
@@ -66,15 +59,13 @@ def _records(folder: Path) -> Iterator[dict]:
             continue  # the line that a kill cut
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """Return all rows of a run, in its order."""
-    rows = []
-    for record in _records(folder):
-        try:
-            rows.append(_row(record))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue
-    return rows
+def read_records(folder: Path) -> list[Record]:
+    """Return all records of a run, in its order."""
+    records = []
+    for entry in _entries(folder):
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            records.append(_record(entry))
+    return records
 
 
 def is_complete(folder: Path) -> bool:
