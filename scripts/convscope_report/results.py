@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import lzma
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,7 +135,7 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
     """
     if not paths:
         raise ReportError("no results given; name one or more result folders, as in out/alexnet")
-    files = [locate(Path(path)) for path in paths]
+    files = [locate(path) for path in without_foreign([Path(path) for path in paths])]
     documents = [read_json(file) for file in files]
     tables = [
         None
@@ -161,6 +162,23 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
         parts.append(records)
         runs.append(run_of(document, file))
     return Results(pd.concat(parts, ignore_index=True), runs)
+
+
+def without_foreign(paths: list) -> list:
+    """Return the paths but for folders without a run, as out/* has; those are named on standard error.
+
+    Where no folder has a run all are returned, for locate() to refuse.
+    """
+
+    def is_foreign(path: Path) -> bool:
+        return path.is_dir() and not any((path / name).is_file() for name in ("results.json", "journal.jsonl"))
+
+    foreign = [path for path in paths if is_foreign(path)]
+    if len(foreign) == len(paths):
+        return paths
+    for path in foreign:
+        print(f"convscope-report: {path} is left out: no results.json in this folder", file=sys.stderr)
+    return [path for path in paths if path not in foreign]
 
 
 def locate(path: Path) -> Path:
@@ -200,6 +218,11 @@ def read_json(file: Path) -> dict:
         raise ReportError(
             f"{file}, line {fault.lineno}, column {fault.colno}: {what} ({fault.msg}); "
             "copy it again from where it was made, or name a results.json"
+        ) from fault
+    except RecursionError as fault:
+        raise ReportError(
+            f"{file}: nested too deeply to be a result file of convscope; "
+            "name a folder that `convscope run --out` made"
         ) from fault
     if not isinstance(document, dict) or "schema_version" not in document:
         raise ReportError(

@@ -46,6 +46,7 @@ JSON_FAULTS = {
         json.dumps({**basic(), "schema_version": 99}),
         "schema_version is 99; this program reads 1, 2",
     ),
+    "nested": ("[" * 100_000, "nested too deeply"),
     "no records": (json.dumps({**basic(), "records": []}), "holds no records"),
     "damaged": (without(basic(), "environment"), "environment is missing"),
     "damaged record": (without(basic(), "records", 3, "key", "layer"), "record 3: 'layer' is missing"),
@@ -113,6 +114,13 @@ def test_folder_without_results(tmp_path):
     done = report("table", "layers", tmp_path)
     assert done.code == 2
     assert "no results.json in this folder" in done.err
+
+
+def test_a_folder_without_results_among_others_is_left_out_by_name(tmp_path):
+    done = report("table", "layers", tmp_path, DATA / "basic")
+    assert done.code == 0
+    assert done.out == report("table", "layers", DATA / "basic").out
+    assert done.err == f"convscope-report: {tmp_path} is left out: no results.json in this folder\n"
 
 
 def test_interrupted_run_names_the_flag_that_finishes_it(tmp_path):

@@ -44,6 +44,15 @@ def test_units_and_machine(drawn, name):
         assert labels and all(any(unit in label for unit in UNITS) for label in labels), labels
 
 
+def test_names_with_dollars_are_drawn_as_they_are(small_results, tmp_path):
+    loaded = results.load([str(small_results)])
+    name = r"a$\badmacro{$"
+    renamed = results.Results(loaded.records.assign(layer=name), loaded.runs)
+    for figure in figures("layers", renamed):
+        figure.drawing.savefig(tmp_path / "figure.svg")
+        assert name in (tmp_path / "figure.svg").read_text(encoding="utf-8")
+
+
 def test_bars_are_the_medians(drawn):
     loaded, figures = drawn
     rows = loaded.ranked()
@@ -113,6 +122,14 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
 def test_what_cannot_be_drawn_is_said(small_results, tmp_path, capsys, flags, words):
     assert main(["plot", flags[0], str(small_results), "-o", str(tmp_path), *flags[1:]]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_reproduce_paper_says_what_it_does(root):
+    done = subprocess.run(
+        [root / "scripts" / "reproduce-paper", "--help"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[--out DIR]" in done.stdout
 
 
 def test_reproduce_paper_names_a_wrong_argument(root):

@@ -22,6 +22,7 @@ FAINT = "#8a8a8a"
 pyplot.rcParams.update(
     {
         "font.size": 9,
+        "text.parse_math": False,  # a `$` in the name of a layer is a dollar
         "axes.titlesize": 9.5,
         "axes.titlelocation": "left",
         "axes.edgecolor": FAINT,
