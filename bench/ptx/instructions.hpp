@@ -31,17 +31,11 @@ void bind_pack(Instruction& instruction, bool back);
 // Null for what is another subject's or nobody's. Type and state space of the instruction are set before, by
 // its last and by any part; they may be set again.
 Handler arithmetic_handler(Instruction& i, const Mnemonic& m);
-Handler bits_handler(Instruction& i, const Mnemonic& m);
 Handler conversion_handler(Instruction& i, const Mnemonic& m);
 Handler memory_handler(Instruction& i, const Mnemonic& m);
-Handler atomic_handler(Instruction& i, const Mnemonic& m);
 Handler copy_handler(Instruction& i, const Mnemonic& m);
 Handler control_handler(Instruction& i, const Mnemonic& m);
 Handler barrier_handler(Instruction& i, const Mnemonic& m);
-Handler warp_handler(Instruction& i, const Mnemonic& m);
-Handler mbarrier_handler(Instruction& i, const Mnemonic& m);
-Handler mma_handler(Instruction& i, const Mnemonic& m);
-Handler wgmma_handler(Instruction& i, const Mnemonic& m);
-Handler tensor_copy_handler(Instruction& i, const Mnemonic& m);
+Handler tensor_core_handler(Instruction& i, const Mnemonic& m);
 
 }  // namespace convscope::ptx

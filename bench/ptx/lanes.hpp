@@ -8,14 +8,18 @@
 
 namespace convscope::ptx {
 
+// One lane after another: what they do may meet in memory.
+template <class F>
+inline void each_lane(u32 mask, F&& f) {
+  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
+}
+
+// The lanes' work is independent, and may be vectorised.
 template <class F>
 inline void for_lanes(u32 mask, F&& f) {
-  if (mask == ~u32{0}) {
+  if (mask != ~u32{0}) return each_lane(mask, f);
 #pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) f(l);
-  } else {
-    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-  }
+  for (int l = 0; l < kLanes; ++l) f(l);
 }
 
 // Values of 8 and 16 bits lie in registers of 32.
@@ -49,9 +53,9 @@ inline void put_predicate(Warp& w, const Operand& o, u32 mask, u32 bits) {
   d = (d & ~mask) | (bits & mask);
 }
 
-// The lanes go on at `pc` when they are selected again.
+// The lanes continue at `pc` when they are selected again.
 inline void leave_pc(Warp& w, u32 lanes, s32 pc) {
-  for (; lanes != 0; lanes &= lanes - 1) w.lane_pc[static_cast<size_t>(std::countr_zero(lanes))] = pc;
+  each_lane(lanes, [&](int l) { w.lane_pc[static_cast<size_t>(l)] = pc; });
 }
 
 }  // namespace convscope::ptx

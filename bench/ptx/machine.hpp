@@ -1,5 +1,5 @@
 // The state of a block that runs: warps, shared memory, barriers, asynchronous copies. Handlers change it;
-// block.cpp runs it.
+// run.cpp runs it.
 #pragma once
 
 #include <array>
@@ -177,8 +177,5 @@ void check_barriers(Block& b);
 
 // A tensor copy arrives in shared memory and at its mbarrier.
 void land(Block& b, const TensorCopy& copy);
-
-// As a block of the launch begins.
-void start_block(Block& b);
 
 }  // namespace convscope::ptx

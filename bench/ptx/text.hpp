@@ -1,4 +1,4 @@
-// Small readings of PTX text that the parser's parts share.
+// How the parser's parts split PTX text into words, operands and declarations.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ std::string trimmed(std::string_view s);
 std::vector<std::string> words_of(std::string_view s);
 // What commas separate that stand in no bracket.
 std::vector<std::string> split_operands(std::string_view s);
-// ".b32" as a register's type, by size. Throws Fault.
+// Of ".b32". Throws Fault.
 Type declared_type(const std::string& text);
 // ".align 16 .b8 NAME[128]": of parameters and variables. Throws Fault.
 Variable declared_variable(const std::string& text);

@@ -9,13 +9,6 @@
 
 namespace convscope::standin {
 
-inline constexpr int kHost = -1;  // pinned memory, which every device may use
-
-// NaN until written. Null where the device has no such amount left.
-void* allocate(int device, size_t bytes);
-// False for what is not allocated.
-bool release(void* data);
-
 size_t used_bytes(int device);
 
 // The live allocation around an address that a device may use, empty when there is none.

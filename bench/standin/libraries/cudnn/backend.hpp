@@ -79,9 +79,6 @@ size_t bytes_of(cudnnBackendAttributeType_t type);
 // Checks the object and works out what it tells from then on.
 cudnnStatus_t finalize(BackendObject& object);
 
-// Enqueues the plan's convolution.
-cudnnStatus_t execute(cudaStream_t stream, const BackendObject& plan, const BackendObject& pack);
-
 template <typename T>
 std::vector<T> BackendObject::values(cudnnBackendAttributeName_t name) const {
   const AttributeValue& value = attributes.at(name);

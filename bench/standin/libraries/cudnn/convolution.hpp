@@ -19,6 +19,9 @@ struct Convolution {
   TensorView input, filter, output;
 };
 
+// The sizes of a problem with this input and this filter, and one channel group.
+ConvProblem problem_of_shapes(const TensorShape& input, const TensorShape& filter);
+
 // Why these tensors are none of the convolution, or CUDNN_STATUS_SUCCESS: failed() has the words.
 cudnnStatus_t check_shapes(const Convolution&);
 

@@ -12,7 +12,6 @@
 #include <numbers>
 #include <vector>
 
-#include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/runtime.hpp"
 #include "bench/standin/libraries/script.hpp"
 

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 
-#include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/script.hpp"
 
 namespace convscope::standin {
