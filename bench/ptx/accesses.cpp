@@ -1,7 +1,7 @@
 // Checked accesses to global and shared memory, how faults name their place, and races between the warps of a
 // block in shared memory. Races are found by one vector clock per warp: an access is ordered when a barrier
-// (bar, mbarrier) has told the warp of the other's clock. Races between the lanes of one warp are not looked
-// for.
+// (bar, mbarrier) has passed the other's clock to the warp. Races between the lanes of one warp are not
+// detected.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +18,16 @@ std::string thread_name(const Block& b, const Warp& w, int lane) {
                      t / n.x % n.y, t / n.x / n.y);
 }
 
+// Reports a race where no barrier orders the last write of the word before this access.
+void check_last_write(Block& b, const Warp& w, const Instruction& i, int lane, const Shadow& s, u32 bytes,
+                      const char* verb) {
+  const bool is_others = s.writer < 32 && s.writer != w.number && (s.bytes & bytes) != 0;
+  if (is_others && s.write_clock > b.clocks[w.number][s.writer])
+    b.warn(w, i, lane,
+           fmt::format("race: {} a word that warp {} wrote, no barrier between, at {}", verb, s.writer,
+                       b.place_of(s.write_line)));
+}
+
 }  // namespace
 
 std::string Block::place_of(u32 line) const {
@@ -26,7 +36,7 @@ std::string Block::place_of(u32 line) const {
 }
 
 void Block::warn(const Warp& w, const Instruction& i, int lane, const std::string& what) {
-  constexpr size_t kKind = 24;  // so many characters tell one kind of warning from another
+  constexpr size_t kKind = 24;  // this many characters identify a kind of warning
   if (!warned.emplace(i.line, what.substr(0, kKind)).second) return;
   options->warn({what, kernel->name + ": " + place_of(i.line), thread_name(*this, w, lane)});
 }
@@ -68,9 +78,9 @@ u8* Block::shared_at(const Warp& w, const Instruction& i, int lane, u64 address,
     if (!options->races) continue;
     const u32 part = bytes < 4 ? ((1u << bytes) - 1) << (address % 4) : 15;
     if (write)
-      note_write(w, i, lane, word, true, part);
+      record_write(w, i, lane, word, true, part);
     else
-      note_read(w, i, lane, word, part);
+      record_read(w, i, lane, word, part);
   }
   return shared.data() + address;
 }
@@ -79,28 +89,21 @@ void join(Clock& to, const Clock& from) {
   for (size_t n = 0; n < to.size(); ++n) to[n] = std::max(to[n], from[n]);
 }
 
-// `bytes`: those of the word that are meant, as bits.
-void Block::note_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes) {
-  Shadow& s = shadow[word];
-  const Clock& clock = clocks[w.number];
-  if (s.writer < 32 && s.writer != w.number && (s.bytes & bytes) && s.write_clock > clock[s.writer])
-    warn(w, i, lane,
-         fmt::format("race: reads a word that warp {} wrote, no barrier between, at {}", s.writer,
-                     place_of(s.write_line)));
+// `bytes`: the accessed bytes of the word, as a bit mask.
+void Block::record_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes) {
+  const Shadow& s = shadow[word];
+  check_last_write(*this, w, i, lane, s, bytes, "reads");
   if (!s.written && options->report_uninitialised) warn(w, i, lane, "reads shared memory that nobody wrote");
-  read_clocks[word * warps.size() + w.number] = clock[w.number];
+  read_clocks[word * warps.size() + w.number] = clocks[w.number][w.number];
 }
 
-void Block::note_write(const Warp& w, const Instruction& i, int lane, u32 word, bool generic, u32 bytes) {
+void Block::record_write(const Warp& w, const Instruction& i, int lane, u32 word, bool generic, u32 bytes) {
   Shadow& s = shadow[word];
   const Clock& clock = clocks[w.number];
-  if (s.writer < 32 && s.writer != w.number && (s.bytes & bytes) && s.write_clock > clock[s.writer])
-    warn(w, i, lane,
-         fmt::format("race: writes a word that warp {} wrote, no barrier between, at {}", s.writer,
-                     place_of(s.write_line)));
+  check_last_write(*this, w, i, lane, s, bytes, "writes");
   const u32* reads = read_clocks.data() + word * warps.size();
   for (u32 r = 0; r < warps.size() && r < 32; ++r)
-    if (reads[r] > clock[r] && r != w.number && bytes == 15)  // who read which bytes is not kept
+    if (reads[r] > clock[r] && r != w.number && bytes == 15)  // which bytes were read is not recorded
       warn(w, i, lane, fmt::format("race: writes a word that warp {} read, no barrier between", r));
   if (s.async_reads != 0) warn(w, i, lane, "race: writes a word that a wgmma in flight reads");
   s.written = 1;

@@ -19,13 +19,13 @@ void compute_operands(Warp& w, const Instruction& i, u32 mask, std::index_sequen
   in_lanes(w.to<Slot<To>>(i.o[0]), w.from<Slot<From>>(i.o[N + 1])...);
 }
 
-// The first operand becomes F of the others, each of which has a type of its own.
+// Sets the first operand to F of the others, each of which has its own type.
 template <class To, auto F, class... From>
 void compute(Warp& w, const Instruction& i, u32 mask) {
   compute_operands<To, F, From...>(w, i, mask, std::index_sequence_for<From...>());
 }
 
-// f.operator()<T>() for the C++ type of a number's type, and null for another.
+// f.operator()<T>() for the C++ type that holds numbers of type t; null where there is none.
 template <class F>
 Handler for_numbers(Type t, F f) {
   switch (t) {
@@ -53,8 +53,7 @@ Handler for_numbers(Type t, F f) {
   }
 }
 
-// Of an operation on one or two numbers of type t, or on a number and the width of a shift; null where it has
-// no such type.
+// The handler of an operation on one or two numbers of type t; null where the operation has no such type.
 template <auto F>
 Handler handler_of(Type t) {
   return for_numbers(t, []<class T>() -> Handler {
@@ -162,8 +161,8 @@ Handler fused(Type t) {
   return t == Type::f64 ? compute<double, op::fma, double, double, double> : nullptr;
 }
 
-// Roundings and flushes that are not computed here would be computed wrongly.
-bool is_refused(Type t, const Mnemonic& m) {
+// Rounding and flush modes that are not implemented, and would otherwise be computed wrongly.
+bool is_unsupported(Type t, const Mnemonic& m) {
   if (t == Type::f16 || t == Type::bf16) return true;
   if (!is_float(t)) return false;
   for (const char* part : {"ftz", "rz", "rm", "rp", "approx", "full", "sat"})
@@ -171,7 +170,7 @@ bool is_refused(Type t, const Mnemonic& m) {
   return false;
 }
 
-// mov.b32 %r, {%rs0, %rs1} and the like, and back.
+// mov between a register and a vector of its parts: mov.b32 %r, {%rs0, %rs1}.
 void pack(Warp& w, const Instruction& i, u32 mask) {
   const u32 bits = 8 * static_cast<u32>(size_of(i.type)) / i.count;
   const u64 part = (u64{1} << bits) - 1;
@@ -286,7 +285,7 @@ Handler arithmetic_handler(Instruction& i, const Mnemonic& m) {
   const std::string& operation = m.operation();
   const Type t = i.type;
   if (Handler handler = bits_handler(i, m)) return handler;
-  if (is_refused(t, m)) return nullptr;
+  if (is_unsupported(t, m)) return nullptr;
   if (operation == "setp") {
     if (m.parts.size() != 3) return nullptr;
     return for_numbers(t, [&]<class T>() { return setp_of<T>(m.parts[1]); });

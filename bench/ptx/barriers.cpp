@@ -12,7 +12,7 @@ namespace {
 
 enum Kind : u8 { kSync, kCountVotes, kAnyVote, kAllVotes, kArrive };
 
-// Lets them go when all are there.
+// Releases the waiting lanes when all threads have arrived.
 void check_barrier(Block& b, BlockBarrier& barrier) {
   if (barrier.lanes.empty()) return;
   u32 needed = barrier.expected;
@@ -21,7 +21,7 @@ void check_barrier(Block& b, BlockBarrier& barrier) {
   if (barrier.arrived < needed) return;
   for (const auto& [warp, lanes] : barrier.lanes) {
     Warp& w = b.warps[warp];
-    if (lanes == 0) continue;  // has arrived and gone on
+    if (lanes == 0) continue;  // bar.arrive: the warp did not wait
     w.waiting &= ~lanes;
     join(b.clocks[warp], barrier.clock);
     const auto pc = static_cast<size_t>(w.lane_pc[static_cast<size_t>(std::countr_zero(lanes))]);
@@ -38,7 +38,7 @@ void check_barrier(Block& b, BlockBarrier& barrier) {
 void arrive(Block& b, BlockBarrier& barrier, Warp& w, u32 waiting) {
   barrier.arrived += kLanes;
   barrier.lanes.push_back({w.number, waiting});
-  // What the warp does from here on those whom the barrier lets go know nothing of.
+  // The warp's later accesses are not ordered before those of the released warps.
   join(barrier.clock, b.clocks[w.number]);
   ++b.clocks[w.number][w.number];
   ++b.events;
@@ -52,7 +52,8 @@ void bar(Warp& w, const Instruction& i, u32 mask) {
   const size_t first = reduces ? 1 : 0;
   const u32 id = w.from<u32>(i.o[first])[l];
   if (id > 15) b.fault(w, i, l, fmt::format("barrier {}", id));
-  const size_t last = reduces ? 2 + (i.o[3].index >= 0) : 1 + (i.o[1].index >= 0);  // one beyond the count
+  const size_t last =
+      reduces ? 2 + (i.o[3].index >= 0) : 1 + (i.o[1].index >= 0);  // index after the thread count
   u32 expected = 0;
   if (last == first + 2) {
     expected = w.from<u32>(i.o[first + 1])[l];
@@ -71,7 +72,7 @@ void bar(Warp& w, const Instruction& i, u32 mask) {
     barrier.any |= p != 0;
     barrier.all &= p == mask;
   }
-  leave_pc(w, w.mask, w.pc);
+  set_pc(w, w.mask, w.pc);
   arrive(b, barrier, w, i.detail == kArrive ? 0 : mask);
   if (i.detail != kArrive) w.waiting |= mask;
   w.reselect = true;
@@ -129,13 +130,13 @@ void mbarrier_wait(Warp& w, const Instruction& i, u32 mask) {  // test_wait.pari
   put_predicate(w, i.o[0], mask, done);
   if (done != 0) ++w.block->events;
   if (const u32 again = mask & ~done; again != 0) {
-    leave_pc(w, w.mask, w.pc);
+    set_pc(w, w.mask, w.pc);
     w.spun |= again;
     w.reselect = true;
   }
 }
 
-// The fence of a single lane orders that lane only.
+// Counted for whole warps only: the fence of a single lane orders that lane only.
 void fence_proxy(Warp& w, const Instruction&, u32 mask) {
   if ((w.live & ~mask) == 0) ++w.block->proxy_fences[w.number];
 }

@@ -1,5 +1,5 @@
-// Branches, the end of lanes, fences that nothing here depends on, and what the lanes of a warp do together:
-// bar.warp, shfl, vote, elect, activemask.
+// Branches, exits, fences without effect in the interpreter, and the collectives of a warp: bar.warp, shfl,
+// vote, elect, activemask.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -16,13 +16,13 @@ void branch(Warp& w, const Instruction& i, u32 mask) {
     w.pc = i.target;
     return;
   }
-  leave_pc(w, mask, i.target);
-  leave_pc(w, w.mask & ~mask, w.pc);
+  set_pc(w, mask, i.target);
+  set_pc(w, w.mask & ~mask, w.pc);
   w.reselect = true;
 }
 
 void exit(Warp& w, const Instruction&, u32 mask) {
-  leave_pc(w, w.mask & ~mask, w.pc);
+  set_pc(w, w.mask & ~mask, w.pc);
   w.live &= ~mask;
   w.held &= ~mask;
   ++w.block->events;
@@ -34,15 +34,15 @@ void trap(Warp& w, const Instruction& i, u32 mask) {
   w.block->fault(w, i, std::countr_zero(mask), "trap");
 }
 
-void nothing(Warp&, const Instruction&, u32) {}
+void no_operation(Warp&, const Instruction&, u32) {}
 
 void nanosleep(Warp& w, const Instruction&, u32 mask) {
-  leave_pc(w, w.mask, w.pc);
+  set_pc(w, w.mask, w.pc);
   w.spun |= mask;
   w.reselect = true;
 }
 
-// False as of all_here(); throws Fault when a lane gives a mask that it is not in.
+// Like all_here(); throws Fault when a lane is not in the mask that it passes.
 bool all_named_here(Warp& w, const Instruction& i, u32 mask, const Operand& member_mask) {
   const u32 needed = w.from<u32>(member_mask)[std::countr_zero(mask)];
   if ((mask & ~needed) != 0)
@@ -56,8 +56,8 @@ void bar_warp(Warp& w, const Instruction& i, u32 mask) {
 
 enum Shuffle : u8 { kUpBy, kDownBy, kButterfly, kIndex };
 
-// The lane that lane l reads from, -1 where the mode has none for it. `c`: clamp and segment mask, as the ISA
-// packs them.
+// The lane that lane l reads from; -1 where it is outside the segment. `c`: clamp and segment mask, packed as
+// in the ISA.
 int source_lane(u8 mode, int l, u32 b, u32 c) {
   const u32 lane = static_cast<u32>(l), clamp = c & 31, segment = c >> 8 & 31;
   const int last = static_cast<int>((lane & segment) | (clamp & ~segment));
@@ -121,9 +121,9 @@ Handler control_handler(Instruction& i, const Mnemonic& m) {
   if (operation == "activemask") return activemask;
   if (operation == "elect") return elect;
   for (const char* idle : {"membar", "setmaxnreg", "griddepcontrol", "prefetch", "prefetchu"})
-    if (operation == idle) return nothing;
+    if (operation == idle) return no_operation;
   for (const char* idle : {"fence.mbarrier_init", "fence.acq_rel", "fence.sc"})
-    if (m.starts_with(idle)) return nothing;
+    if (m.starts_with(idle)) return no_operation;
   if ((operation == "bar" || operation == "barrier") && m.has("warp")) {
     i.type = Type::none;
     return bar_warp;

@@ -1,5 +1,5 @@
-// Asynchronous copies from global to shared memory. cp.async: 4, 8 or 16 bytes by each thread; late ones land
-// at the wait. TMA in tile mode: late ones land when no warp can go on without them.
+// Asynchronous copies from global to shared memory. cp.async: 4, 8 or 16 bytes per thread; late copies
+// land at the wait. TMA in tile mode: late copies land when no warp can continue without them.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -113,8 +113,8 @@ TensorMap read_map(Warp& w, const Instruction& i, int l, u64 at) {
   return map;
 }
 
-// Nobody may still use what is there: everybody who did must have come to a barrier before.
-void note_target(Warp& w, const Instruction& i, int l, const TensorCopy& c) {
+// The copy writes its whole target: earlier accesses to it must be ordered by a barrier.
+void record_target(Warp& w, const Instruction& i, int l, const TensorCopy& c) {
   Block& b = *w.block;
   each_line(c, [&](u32 offset, const s64*, u32 n) {
     for (u32 a = c.to + offset; a < c.to + offset + n * c.map.element_bytes; a += 4) {
@@ -122,14 +122,14 @@ void note_target(Warp& w, const Instruction& i, int l, const TensorCopy& c) {
       if (at < kSharedStart || at + 4 > b.shared_end || !b.shadow[at / 4].valid)
         b.fault(w, i, l,
                 fmt::format("a TMA copy to {:#x} of shared memory, which ends at {:#x}", at, b.shared_end));
-      if (b.options->races) b.note_write(w, i, l, at / 4, false);
-      // Until it lands there is nothing that anyone should read.
+      if (b.options->races) b.record_write(w, i, l, at / 4, false);
+      // Undefined until the copy lands.
       std::memset(b.shared.data() + at, 0xff, 4);
     }
   });
 }
 
-// count: rank
+// Instruction::count is the rank.
 void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
   Block& b = *w.block;
   each_lane(mask, [&](int l) {
@@ -145,7 +145,7 @@ void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
     c.barrier = static_cast<u32>(w.address(i.o[2 + c.rank], l));
     b.mbarrier(w, i, l, c.barrier);
     if (c.to % 128 != 0) b.fault(w, i, l, "a TMA copy to a shared address that is not aligned to 128 bytes");
-    note_target(w, i, l, c);
+    record_target(w, i, l, c);
     if (b.options->late)
       b.tensor_copies.push_back(c);
     else
@@ -153,7 +153,7 @@ void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
   });
 }
 
-// One element, or what the tensor has beyond its ends.
+// One element; a null `from` is an element outside the tensor.
 void copy_element(const TensorMap& map, u8* to, const u8* from) {
   if (from == nullptr) {
     std::memset(to, map.nan_fill ? 0xff : 0, map.element_bytes);

@@ -1,4 +1,4 @@
-// A PTX text as a module, and the statements of one kernel; its operands are in operands.cpp.
+// Splits a PTX text into kernels, and parses the statements of one; operands are in operands.cpp.
 #include "bench/ptx/kernel_parser.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ void KernelParser::parse_body() {
   }
 }
 
-// A label, or what ends in a semicolon.
+// A label, or a directive or instruction with its semicolon.
 void KernelParser::statement() {
   size_t end = at_;
   while (end < text_.size() && is_name_character(text_[end])) ++end;
@@ -115,7 +115,7 @@ void KernelParser::statement() {
     instruction(text);
 }
 
-// ".loc 2 31 3, function_name NAME, inlined_at 1 18 7"; other lines say nothing.
+// ".loc 2 31 3, function_name NAME, inlined_at 1 18 7"; other lines are ignored.
 void KernelParser::note_location(std::string_view line) {
   const auto w = words_of(line);
   if (w.size() < 3 || w[0] != ".loc") return;
@@ -123,7 +123,7 @@ void KernelParser::note_location(std::string_view line) {
     const auto file = module_.files_.find(std::stoi(w[i]));
     return (file == module_.files_.end() ? w[i] : file->second) + ":" + w[i + 1];
   };
-  // Innermost first; of long chains of calls the first and the last ones.
+  // Innermost first; a long chain of inlined calls keeps its first three and last two.
   std::vector<std::string> chain = {place(1)};
   for (size_t i = 4; i + 3 < w.size(); ++i) {
     if (w[i] != "inlined_at") continue;
@@ -172,10 +172,10 @@ void KernelParser::declare_registers(const std::vector<std::string>& words) {
 }
 
 void KernelParser::add_shared(Variable variable) {
-  // A gap behind each variable, so that running out of one shows.
+  // A gap after each variable, so that accesses beyond its end are detected.
   constexpr u32 kGap = 64;
   if (variable.dynamic) {
-    variable.offset = 0;  // placed when all static ones are known
+    variable.offset = 0;  // set when all static variables are known
     dynamic_align_ = std::max({dynamic_align_, variable.align, 16u});
   } else {
     shared_end_ = rounded_up(shared_end_, variable.align);
@@ -241,7 +241,7 @@ Module::Module(std::string text) : text_(std::move(text)) {
   }
 }
 
-// `offset`: where the line begins in the text; `depth`: braces that are open.
+// `offset`: of the line in the text; `depth`: number of open braces.
 void Module::read_outer_line(std::string_view line, size_t offset, int depth) {
   if (line.starts_with(".file")) {
     const auto words = words_of(line);

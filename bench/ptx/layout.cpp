@@ -1,4 +1,4 @@
-// Where registers and symbols lie, and in which order basic blocks stand.
+// Assigns registers and symbols to words, and orders the basic blocks of a kernel.
 #include <algorithm>
 #include <functional>
 
@@ -10,8 +10,8 @@ namespace {
 
 using Graph = std::vector<std::vector<int>>;
 
-// Strongly connected components of what is inside and reached from the entry, last one first (Tarjan). The
-// node through which a component was entered is its last.
+// Strongly connected components of the nodes inside that the entry reaches, in reverse topological order
+// (Tarjan). The node through which a component was entered is its last.
 class Components {
  public:
   Components(int entry, const std::vector<char>& inside, const Graph& next)
@@ -86,7 +86,7 @@ void arrange(int entry, const std::vector<char>& inside, const Graph& next, std:
     std::vector<char> body(next.size(), 0);
     for (const int v : *c) body[static_cast<size_t>(v)] = 1;
     body[static_cast<size_t>(head)] = 0;
-    // Without its head the loop is ordered again, from a node of its own before all that the head leads to.
+    // The loop without its head is ordered again, from an artificial root before the head's successors.
     const int root = static_cast<int>(next.size());
     body.push_back(1);
     Graph with_root = next;
@@ -98,16 +98,16 @@ void arrange(int entry, const std::vector<char>& inside, const Graph& next, std:
 }
 
 // A weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993) of
-// what node 0 reaches: a node comes after all that lead to it, but for the back edges of loops, and a loop is
-// in one piece. Lanes that run whoever is first in this order meet again where their paths join. `next` lists
-// each node's successors.
+// what node 0 reaches: a node follows all its predecessors except by back edges, and each loop is
+// contiguous. When the lanes that are first in this order run first, diverged lanes reconverge where their
+// paths join. `next` lists each node's successors.
 std::vector<int> weak_topological_order(const Graph& next) {
   std::vector<int> order;
   if (!next.empty()) arrange(0, std::vector<char>(next.size(), 1), next, order);
   return order;
 }
 
-// Calls f for the place of each register that instructions name, in the order of the text.
+// Calls f for the index of each register operand, in the order of the text.
 void each_register(std::vector<Instruction>& code, const std::function<void(s32&)>& f) {
   for (auto& i : code) {
     if (i.guard >= 0) f(i.guard);
@@ -133,8 +133,8 @@ void KernelParser::place_symbols() {
   }
 }
 
-// Only registers that instructions name get a place; in the order of their first use, so that those used
-// together lie together.
+// Assigns words to the registers that are used, in the order of first use, so that registers used together
+// are adjacent.
 void KernelParser::place_registers() {
   u32 predicates = 0;
   each_register(code_, [&](s32& index) {
@@ -154,12 +154,12 @@ void KernelParser::place_registers() {
   for (const auto& [name, r] : specials_) kernel_.special[name] = registers_[static_cast<size_t>(r)].number;
 }
 
-// The basic blocks of a text: where each begins, and who follows.
+// The basic blocks of a kernel.
 struct KernelParser::Blocks {
-  std::vector<size_t> begin;           // of each, and of the end
+  std::vector<size_t> begin;           // first instruction of each block, and the end
   std::vector<int> block_of;           // of each instruction
   std::vector<std::vector<int>> next;  // successors
-  std::vector<int> fall;               // the block that runs on into, -1 where none does
+  std::vector<int> fall;               // the block that is reached by falling through, or -1
 };
 
 size_t KernelParser::target_of(size_t branch) const {
@@ -197,14 +197,14 @@ KernelParser::Blocks KernelParser::find_blocks() const {
   return blocks;
 }
 
-// Lays the blocks out so that diverged lanes meet again; one whose successor no longer follows it jumps
-// there.
+// Reorders the blocks so that diverged lanes reconverge; adds a jump where a block's fall-through successor
+// no longer follows it.
 void KernelParser::order_blocks() {
   const Blocks blocks = find_blocks();
   const std::vector<int> order = weak_topological_order(blocks.next);
   std::vector<Instruction> code;
   std::vector<int> at(blocks.next.size(), -1);
-  std::vector<std::pair<size_t, int>> jumps;  // instruction, block it goes to; -1 the end
+  std::vector<std::pair<size_t, int>> jumps;  // instruction, target block; -1 is the end
   const u32 last_line = static_cast<u32>(kernel_.texts.empty() ? 0 : kernel_.texts.size() - 1);
   if (kernel_.texts.empty()) kernel_.texts.push_back({"ret", where_});
   for (size_t k = 0; k < order.size(); ++k) {

@@ -27,9 +27,9 @@ u8* local_at(Warp& w, const Instruction& i, int l, u64 address, u32 bytes) {
   return w.local.data() + each * static_cast<u64>(l) + offset;
 }
 
-// The host address of what lane l reads or writes at the operand's address, by the state space of the
-// instruction or, of a generic address, by its window. Throws Fault for what it must not touch.
-u8* place(Warp& w, const Instruction& i, int l, const Operand& at, u32 bytes, bool write) {
+// Host address of lane l's access at the operand's address, by the instruction's state space or, for a
+// generic address, by its window. Throws Fault for an invalid access.
+u8* host_address(Warp& w, const Instruction& i, int l, const Operand& at, u32 bytes, bool write) {
   const u64 address = w.address(at, l) + static_cast<u64>(i.offset);
   const u64 window = i.space == Space::generic ? address & kWindowMask : 0;
   if (i.space == Space::shared || window == kSharedWindow)
@@ -39,7 +39,7 @@ u8* place(Warp& w, const Instruction& i, int l, const Operand& at, u32 bytes, bo
   return w.block->global(w, i, l, address, bytes, write ? "writes" : "reads");
 }
 
-// The same parameter for all lanes.
+// Loads the same parameter in all lanes.
 void load_parameter(Warp& w, const Instruction& i, u32 mask) {
   u32 value;
   std::memcpy(&value, param_at(w, i, 0, w.address(i.o[1], 0) + static_cast<u64>(i.offset), 4), 4);
@@ -54,17 +54,17 @@ void load(Warp& w, const Instruction& i, u32 mask) {
     if (i.space == Space::param && at.constant && i.count == 1) return load_parameter(w, i, mask);
   }
   each_lane(mask, [&](int l) {
-    const u8* p = place(w, i, l, at, bytes, false);
+    const u8* p = host_address(w, i, l, at, bytes, false);
     for (u32 n = 0; n < i.count; ++n) {
       T value;
       std::memcpy(&value, p + n * sizeof(T), sizeof(T));
       put(w, i.o[n], l, static_cast<u64>(static_cast<s64>(value)));
     }
   });
-  if (i.detail == 1) {  // volatile: the host may be awaited
+  if (i.detail == 1) {  // volatile: the lanes may wait for the host
     w.spun |= mask;
     w.block->host_wait = true;
-    leave_pc(w, w.mask, w.pc);
+    set_pc(w, w.mask, w.pc);
     w.reselect = true;
   }
 }
@@ -73,7 +73,7 @@ template <class T>
 void store(Warp& w, const Instruction& i, u32 mask) {
   const u32 bytes = static_cast<u32>(sizeof(T)) * i.count;
   each_lane(mask, [&](int l) {
-    u8* p = place(w, i, l, i.o[0], bytes, true);
+    u8* p = host_address(w, i, l, i.o[0], bytes, true);
     for (u32 n = 0; n < i.count; ++n) {
       const T value = static_cast<T>(raw(w, i.o[n + 1], l));
       std::memcpy(p + n * sizeof(T), &value, sizeof(T));
@@ -112,7 +112,7 @@ Handler store_of(Type t) {
 
 enum Atomic : u8 { kAdd, kMin, kMax, kAnd, kOr, kXor, kExchange, kCompareAndSwap, kIncrement, kDecrement };
 
-// The new value; of cas `c` where `b` was found.
+// The new value; for cas it is `c` where `old` equals `b`.
 template <class T>
 T after(u8 kind, T old, T b, T c) {
   if (kind == kAdd) return op::add(old, b);
@@ -134,7 +134,7 @@ template <class T, bool Returns>
 void atom(Warp& w, const Instruction& i, u32 mask) {
   const size_t first = Returns ? 1 : 0;
   each_lane(mask, [&](int l) {
-    u8* p = place(w, i, l, i.o[first], sizeof(T), true);
+    u8* p = host_address(w, i, l, i.o[first], sizeof(T), true);
     T old;
     std::memcpy(&old, p, sizeof(T));
     const T c = i.detail == kCompareAndSwap ? w.from<T>(i.o[first + 2])[l] : T{};

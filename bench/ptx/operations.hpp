@@ -1,5 +1,5 @@
-// The operations of arithmetic instructions on single values, as the PTX ISA defines them. Those that only
-// integers have take no floating-point numbers.
+// The operations of arithmetic instructions on single values, as the PTX ISA defines them. Operations
+// on bits take integers only.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline constexpr auto bit_or = []<std::integral T>(T a, T b) { return T(a | b); 
 inline constexpr auto bit_xor = []<std::integral T>(T a, T b) { return T(a ^ b); };
 inline constexpr auto bit_not = []<std::integral T>(T a) { return T(~a); };
 
-// Of T twice as wide: the upper half of the product, the whole product, and the product plus c.
+// Products in twice the width of T: the upper half, the whole product, and the product plus c.
 template <class T>
 using Wide =
     std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
@@ -78,7 +78,7 @@ inline constexpr auto abs = []<class T>(T a) {
     return std::fabs(a);
 };
 
-// A shift by more than the register has clamps.
+// The shift distance is clamped to the width.
 inline constexpr auto shl = []<std::integral T>(T a, u32 b) { return b >= 8 * sizeof(T) ? T(0) : T(a << b); };
 inline constexpr auto shr = []<std::integral T>(T a, u32 b) {
   constexpr u32 kBits = 8 * sizeof(T);
@@ -87,14 +87,15 @@ inline constexpr auto shr = []<std::integral T>(T a, u32 b) {
   return T(a >> std::min(b, kBits - 1));
 };
 
-// Bit n of the table, n being the bits of a, b and c.
+// Each bit is bit n of the table, where n is made of the bits of a, b and c.
 inline constexpr auto lop3 = [](u32 a, u32 b, u32 c, u32 table) {
   u32 result = 0;
   for (u32 n = 0; n < 8; ++n)
     if (table >> n & 1) result |= (n & 4 ? a : ~a) & (n & 2 ? b : ~b) & (n & 1 ? c : ~c);
   return result;
 };
-// Each byte is the one of b:a that its 4 bits of the selector name, or 8 times that byte's sign.
+// Each byte is the byte of b:a that 4 bits of the selector name, or, by the uppermost bit, 8 copies of its
+// sign.
 inline constexpr auto prmt = [](u32 a, u32 b, u32 selector) {
   const u64 both = a | u64{b} << 32;
   u32 result = 0;
@@ -107,7 +108,7 @@ inline constexpr auto prmt = [](u32 a, u32 b, u32 selector) {
   return result;
 };
 
-// Comparisons; of NaN none holds but the unordered ones.
+// Comparisons: with NaN only the unordered ones hold.
 inline constexpr auto unordered = []<class T>(T a, T b) { return a != a || b != b; };
 inline constexpr auto ordered = []<class T>(T a, T b) { return !unordered(a, b); };
 inline constexpr auto equal = []<class T>(T a, T b) { return a == b; };

@@ -13,7 +13,7 @@
 namespace convscope::ptx {
 namespace {
 
-// False as of all_here(); throws Fault when the warp has fewer lanes.
+// Like all_here(); throws Fault when the warp has fewer than 32 lanes.
 bool whole_warp_here(Warp& w, const Instruction& i, u32 mask, const std::string& what) {
   if (!all_here(w, i, mask, w.launched)) return false;
   if (mask != ~u32{0})
@@ -102,8 +102,8 @@ struct Descriptor {
         swizzle(static_cast<u32>(bits >> 62)) {}
 };
 
-// Shared address of element (row, k) of an operand, rows being those of A or the columns of B. Strides as in
-// the canonical layouts, in bytes: T elements make 16 bytes.
+// Shared address of element (row, k) of an operand; rows are those of A or the columns of B. Strides are
+// bytes, as in the canonical layouts.
 u32 element_address(const Descriptor& d, bool mn_major, u32 row, u32 k, u32 bytes) {
   u32 offset = 0;
   const u32 per_chunk = 16 / bytes;
@@ -124,8 +124,9 @@ u32 element_address(const Descriptor& d, bool mn_major, u32 row, u32 k, u32 byte
   return swizzled(d.start + offset, d.swizzle);
 }
 
-// A wgmma reads 16 bytes: until it is waited for, nobody may write them; who wrote them must have fenced.
-void note_operand(Warp& w, const Instruction& i, u32 at) {
+// A wgmma reads 16 bytes: they must not be written before its wait, and earlier generic writes must be
+// fenced.
+void record_operand(Warp& w, const Instruction& i, u32 at) {
   Block& b = *w.block;
   if (at < kSharedStart || at + 16 > b.shared_end)
     b.fault(w, i, 0, fmt::format("reads shared memory at {:#x}, which ends at {:#x}", at, b.shared_end));
@@ -135,14 +136,14 @@ void note_operand(Warp& w, const Instruction& i, u32 at) {
     ++s.async_reads;
     if (!s.valid) b.fault(w, i, 0, "reads between the variables of shared memory");
     if (!b.options->races) continue;
-    b.note_read(w, i, 0, word);
+    b.record_read(w, i, 0, word);
     if (s.writer < 32 && s.generic && b.proxy_fences[s.writer] <= s.fence)
       b.warn(w, i, 0,
              "reads what st or cp.async wrote without fence.proxy.async, at " + b.place_of(s.write_line));
   }
 }
 
-// Reads an operand, rows x k, into floats (16 a row), 16 bytes at a time.
+// PendingReads an operand, rows x k, into floats (16 per row), 16 bytes at a time.
 void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_major, u32 first_row, u32 rows,
                   u32 k, float* to) {
   const u32 bytes = i.detail == kTf32 ? 4 : 2, per_chunk = 16 / bytes;
@@ -151,7 +152,7 @@ void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_ma
   for (u32 row = 0; row < rows; row += row_step)
     for (u32 n = 0; n < k; n += k_step) {
       const u32 at = element_address(d, mn_major, first_row + row, n, bytes);
-      note_operand(w, i, at);
+      record_operand(w, i, at);
       const u8* p = w.block->shared.data() + at;
       for (u32 e = 0; e < per_chunk; ++e) {
         u32 bits = 0;
@@ -162,7 +163,7 @@ void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_ma
     }
 }
 
-// The same in all lanes, as a warp's descriptors must be.
+// A descriptor, which must be the same in all lanes.
 u64 descriptor_bits(Warp& w, const Instruction& i, const Operand& o) {
   const u64* v = w.from<u64>(o);
   for (int l = 1; l < kLanes; ++l)
@@ -188,9 +189,9 @@ void multiply(Warp& w, const Instruction& i, const std::vector<float>& left, con
   }
 }
 
-// m64nNk8 (tf32) and m64nNk16: each warp of the warpgroup computes its own 16 rows. The product is there at
-// once; until the wait the shared memory it reads counts as read and its sums as in flight. count: registers
-// of sums.
+// m64nNk8 (tf32) and m64nNk16: each warp of the warpgroup computes its own 16 rows. It is computed at
+// once; until the wait its shared memory counts as being read and its sums as in flight. Instruction::count
+// is the number of accumulator registers.
 void wgmma(Warp& w, const Instruction& i, u32 mask) {
   if (!whole_warp_here(w, i, mask, "a wgmma")) return;
   const size_t sums = i.count;
@@ -218,7 +219,7 @@ void wgmma(Warp& w, const Instruction& i, u32 mask) {
 void wgmma_commit(Warp& w, const Instruction& i, u32 mask) {
   if (!all_here(w, i, mask, w.launched)) return;
   w.reads.push_back(std::move(w.open_reads));
-  w.open_reads = Reads();
+  w.open_reads = PendingReads();
 }
 
 void wgmma_wait(Warp& w, const Instruction& i, u32 mask) {

@@ -19,13 +19,13 @@ using s64 = std::int64_t;
 
 inline constexpr int kLanes = 32;
 
-// Windows of the generic address space; everything below is global memory, whose addresses are the host's
-// own.
+// Windows of the generic address space; addresses below them are global memory, and are host
+// addresses.
 inline constexpr u64 kSharedWindow = 0x7f00'0000'0000'0000;
 inline constexpr u64 kParamWindow = 0x7e00'0000'0000'0000;
 inline constexpr u64 kLocalWindow = 0x7d00'0000'0000'0000;
 inline constexpr u64 kWindowMask = 0xff00'0000'0000'0000;
-// sm_90 keeps the first KiB of shared memory for itself.
+// sm_90 reserves the first KiB of shared memory.
 inline constexpr u32 kSharedStart = 1024;
 
 // What a GPU would not run as intended, or the parser does not know: where it is, and what.

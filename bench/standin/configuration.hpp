@@ -46,7 +46,7 @@ struct Configuration {
   std::string target = "sm_90a";  // "target": or sm_80, which PTX runs and what the device says it is
   std::string ptx_folder;  // "ptx_folder": PTX files there take the place of the kernels of the same name
   std::string write_ptx;   // "write_ptx": a folder to which the program's PTX is written
-  std::string report;      // "report": a file a process, this name and its id, about each kernel
+  std::string report;      // "report": a file per process, this name and its id, about each kernel
   std::vector<Fault> faults;
 };
 

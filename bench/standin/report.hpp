@@ -1,4 +1,4 @@
-// What ran: a file a process, where the configuration names one, with each kernel's launches, warp
+// What ran: a file per process, where the configuration names one, with each kernel's launches, warp
 // instructions and seconds, and the instructions that were not reached.
 #pragma once
 

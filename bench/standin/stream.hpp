@@ -49,8 +49,8 @@ struct CUstream_st {
 
 namespace convscope::standin {
 
-// Where no stream is named: one a device, which others neither wait for nor hold up, as cudaStreamNonBlocking
-// says.
+// Where no stream is named: one per device, which others neither wait for nor hold up, as
+// cudaStreamNonBlocking says.
 CUstream_st& stream_or_default(cudaStream_t stream, int device);
 
 // Until every stream of the device is idle.
