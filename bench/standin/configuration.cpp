@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// One of two words, as a bool: true for the first.
+// Whether the value is the first of two allowed words.
 bool one_of(const json& value, const char* first, const char* second) {
   const auto word = value.get<std::string>();
   if (word != first && word != second)
@@ -76,7 +76,7 @@ bool plays(const Fault& fault, long count) {
   return fault.once_file.empty() || unlink(fault.once_file.c_str()) == 0;
 }
 
-// Counts what happened, by name.
+// Counts events by name.
 long count_of(const std::string& name) {
   static std::mutex mutex;
   static auto* counts = new std::map<std::string, long>;

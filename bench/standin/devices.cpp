@@ -20,8 +20,7 @@ namespace {
 
 thread_local int current = 0;
 
-// What every call says that needs the driver: none, or one too old for the runtime that the program was built
-// with.
+// The error of every call that needs the driver: it is missing, or too old for the program's runtime.
 cudaError_t driver_error() {
   if (configuration().driver < CUDART_VERSION / 1000 * 1000) return cudaErrorInsufficientDriver;
   return configuration().devices == 0 ? cudaErrorNoDevice : cudaSuccess;

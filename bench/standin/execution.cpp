@@ -37,7 +37,7 @@ Loaded& loaded() {
   return *l;
 }
 
-// Near enough for clocks that mean nothing.
+// A rough rate: virtual time measures nothing.
 constexpr ptx::u64 kInstructionsPerNanosecond = 128;
 
 void say(const char* kind, const std::string& what) {
@@ -108,7 +108,7 @@ Nanoseconds run_on_host(const std::string& name, const HostLaunch& work, int dev
       throw std::runtime_error(
           fmt::format("{}: an argument points to {}, {}", name, pointer, describe_address(device, address)));
   }
-  // Their static shared memory is one for all threads of the process.
+  // Their static shared memory is shared by all threads of the process.
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time, std::defer_lock);
   if (!work.waits_for_host) lock.lock();
@@ -138,7 +138,7 @@ std::shared_ptr<ptx::Launch> make_work(const ptx::Kernel& kernel, dim3 grid, dim
   return work;
 }
 
-// Of a kernel of nvcc: what runs it, or why it cannot be launched.
+// For a kernel of nvcc: sets `run`, or returns why it cannot be launched.
 cudaError_t interpreted(const std::string& name, dim3 grid, dim3 block, void** arguments, size_t shared,
                         int device, std::function<Nanoseconds(Nanoseconds)>& run) {
   const ptx::Kernel* kernel = nullptr;
@@ -157,7 +157,7 @@ cudaError_t interpreted(const std::string& name, dim3 grid, dim3 block, void** a
   return cudaSuccess;
 }
 
-// Loads the kernel if it is not; waits for an idle device then.
+// The first launch of a kernel loads it, which waits for an idle device.
 void load(const void* function, int device) {
   {
     const std::lock_guard lock(loaded().mutex);
@@ -235,7 +235,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   return result(cudaSuccess, __func__);
 }
 
-// Answers where the device is lost, too.
+// Works after the device is lost, too.
 cudaError_t cudaFuncGetName(const char** name, const void* function) {
   const std::string* found = kernel_name(function);
   if (found == nullptr) return cudaErrorInvalidDeviceFunction;

@@ -36,7 +36,7 @@ struct Wrapper {
 struct FileHeader {
   uint32_t magic;
   uint16_t version, header_bytes;
-  uint64_t bytes;  // behind the header
+  uint64_t bytes;  // after the header
 };
 
 struct EntryHeader {
@@ -70,7 +70,7 @@ std::string text_of(const EntryHeader& entry, const char* payload) {
 }
 
 // The PTX texts of one fat binary for a compute capability (80, 90). `wrapper`: what __cudaRegisterFatBinary
-// is given. Throws std::runtime_error for a format that is not known.
+// is given. Throws std::runtime_error for an unknown format.
 std::vector<std::string> ptx_of(const void* wrapper, unsigned capability) {
   const auto outer = read<Wrapper>(static_cast<const char*>(wrapper));
   if (outer.magic != kWrapperMagic) throw std::runtime_error("not a fat binary");
@@ -109,7 +109,7 @@ void add(Registry& r, std::string text) {
   for (const auto& name : r.modules.back()->kernels()) r.module_of.emplace(name, r.modules.back().get());
 }
 
-// Files go before what the program has.
+// PTX files take precedence over the program's own PTX.
 void load(Registry& r) {
   r.loaded = true;
   const Configuration& c = configuration();

@@ -59,9 +59,9 @@ Memory& memory() {
   return *m;
 }
 
-// Large ones are NaN only at their beginning: the rest is not touched, so that it costs no memory.
+// Larger allocations are not filled with NaN: pages that nobody touches take no memory.
 constexpr size_t kFilledBytes = size_t{256} << 20;
-// Linux has 65,530 mappings for a process.
+// Linux allows 65,530 mappings per process.
 constexpr size_t kMaxFreed = 8192;
 
 void forget_oldest(Memory& m) {
@@ -105,7 +105,7 @@ bool release(void* data) {
   if (found == m.live.end()) return false;
   m.used[found->second.device] -= found->second.bytes;
   guard_tail(data, found->second.bytes, false);
-  // The pages go, the addresses stay taken.
+  // Frees the pages and keeps the addresses reserved.
   mmap(data, found->second.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   m.freed.insert(*found);
   m.freed_order.push_back(found->first);
@@ -120,7 +120,7 @@ bool is_live(const void* data, size_t bytes, int device) {
   return bytes == 0 || (range.end != 0 && address + bytes <= range.end);
 }
 
-// About what HBM and a host's bus take.
+// Roughly the bandwidths of HBM and of the host's bus.
 constexpr Nanoseconds kOperationCost = 1500;
 Nanoseconds copy_cost(size_t bytes, cudaMemcpyKind kind) {
   return kOperationCost + static_cast<Nanoseconds>(bytes / (kind == cudaMemcpyDeviceToDevice ? 2000 : 50));

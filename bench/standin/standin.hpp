@@ -3,8 +3,8 @@
 // interpreter. In a build without nvcc the kernels are those that the C++ compiler made for the emulator
 // (hosted/). For tests only.
 //
-// The functions are those of cuda_runtime_api.h that the program uses; one that is newly used
-// is a link error until it is added there. As on the hardware:
+// The functions are those of cuda_runtime_api.h that the program uses; a newly used one is
+// a link error until it is added here. As on the hardware:
 //
 // - A stream is a thread. What is enqueued runs later, in order, with a clock of virtual time, which events
 //   read. A kernel costs about what its instructions would cost a GPU. Nothing measured means anything.

@@ -168,7 +168,7 @@ void wait_for(const CUevent_st& event) {
   s.changed.wait(lock, [&] { return reached->done; });
 }
 
-// What is enqueued in the stream from here on waits for the event.
+// Later work of the stream waits for the event.
 void make_wait(CUstream_st& stream, const CUevent_st& event) {
   const auto reached = event.last;
   if (reached == nullptr) return;
@@ -187,7 +187,8 @@ thread_local Nanoseconds taken = 0;
 
 extern "C" {
 
-// For the stand-in libraries: what a host function stands for took so long on the device, or lost it.
+// For the stand-in libraries: the work that a host function stands for took so long on the device, or lost
+// it.
 void convscope_standin_advance(double seconds) {
   taken += static_cast<Nanoseconds>(1e9 * seconds);
 }

@@ -1,4 +1,4 @@
-// Streams: threads that run what was enqueued, in order, each with a clock of virtual time.
+// Streams: threads that run enqueued operations in order, each with a clock of virtual time.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -18,7 +18,7 @@ namespace {
 static_assert(sizeof(cudnnBackendNumericalNote_t) == sizeof(int) && sizeof(cudnnDataType_t) == sizeof(int) &&
               sizeof(float) == sizeof(int) && sizeof(void*) == sizeof(int64_t));
 
-// The caller's pointer is to a shared object, so that those it was set in keep it.
+// The caller's pointer is to a shared pointer, so that descriptors that hold the object keep it alive.
 Object& object_at(cudnnBackendDescriptor_t descriptor) {
   return *static_cast<Object*>(descriptor);
 }

@@ -18,7 +18,7 @@ namespace convscope::standin {
 struct BackendObject;
 using Object = std::shared_ptr<BackendObject>;
 
-// Values of one attribute: bytes, or other descriptors, which live as long as who names them.
+// Values of one attribute: bytes, or other descriptors, which are kept alive.
 struct AttributeValue {
   int64_t count = 0;
   std::vector<unsigned char> bytes;

@@ -13,7 +13,7 @@ struct TensorView {
 };
 
 // Input, filter and output of one convolution; the pass, paddings, strides, dilations and groups are in
-// `problem`, whose layout and math mode are nothing to the arithmetic.
+// `problem`, whose layout and math mode do not affect the arithmetic.
 struct Convolution {
   ConvProblem problem;
   TensorView input, filter, output;
