@@ -13,7 +13,6 @@
 
 #include "bench/emulator/executor.hpp"
 #include "bench/emulator/fiber.hpp"
-#include "bench/emulator/operation_groups.hpp"
 #include "bench/emulator/options.hpp"
 #include "bench/emulator/sanitizers.hpp"
 
@@ -36,6 +35,33 @@ struct Launch {
 
   size_t threads() const { return size_t{block.x} * block.y * block.z; }
   size_t blocks() const { return size_t{grid.x} * grid.y * grid.z; }
+};
+
+// A thread's asynchronous operations in the order of issue, closed into groups as cp.async and wgmma do.
+template <typename Operation>
+class OperationGroups {
+ public:
+  void issue(const Operation& operation) { issued_.push_back(operation); }
+  void commit() { ends_.push_back(issued_.size()); }
+  // The operations of all but the newest `keep` groups, which are then forgotten. Valid until the next
+  // finish().
+  const std::vector<Operation>& finish(unsigned keep) {
+    const size_t groups = ends_.size() > keep ? ends_.size() - keep : 0;
+    const size_t end = groups ? ends_[groups - 1] : 0;
+    finished_.assign(issued_.begin(), issued_.begin() + static_cast<ptrdiff_t>(end));
+    issued_.erase(issued_.begin(), issued_.begin() + static_cast<ptrdiff_t>(end));
+    ends_.erase(ends_.begin(), ends_.begin() + static_cast<ptrdiff_t>(groups));
+    for (size_t& remaining : ends_) remaining -= end;
+    return finished_;
+  }
+  void clear() {
+    issued_.clear();
+    ends_.clear();
+  }
+
+ private:
+  std::vector<Operation> issued_, finished_;
+  std::vector<size_t> ends_;
 };
 
 class BlockRunner {

@@ -96,18 +96,4 @@ std::vector<size_t> EmulatorQueue::block_order(size_t blocks) const {
   return order;
 }
 
-void EmulatorQueue::begin_timing() {
-  timing_ = Timing{};
-}
-
-void EmulatorQueue::phase(Phase phase) {
-  if (timing_ && marks_phases_) timing_->phase_seconds[static_cast<size_t>(phase)] = 0;
-}
-
-Timing EmulatorQueue::end_timing() {
-  const Timing timing = timing_.value_or(Timing{});
-  timing_.reset();
-  return timing;
-}
-
 }  // namespace convscope::emulated

@@ -6,12 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/device/device.hpp"
 #include "bench/emulator/block_runner.hpp"
-#include "bench/emulator/device_memory.hpp"
-#include "bench/emulator/launch_watch.hpp"
+#include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/options.hpp"
 
 namespace convscope::emulated {
@@ -19,6 +19,18 @@ namespace convscope::emulated {
 // All blocks of a launch, in forward order, on this thread and without a queue; what went wrong, or an empty
 // string.
 std::string run_grid(dim3 grid, dim3 block, size_t smem_bytes, const std::function<void()>& body);
+
+// Is told of the work that a queue is given, and says how much of it is done. For tests at sizes for which
+// the emulator has no time: they look at the launches alone, or run some blocks of each.
+class LaunchWatch {
+ public:
+  virtual ~LaunchWatch() = default;
+  // A launch that a GPU accepts, before it runs: the numbers of the blocks that are to run.
+  virtual std::vector<size_t> blocks(const CallSite& site, const dim3& grid) = 0;
+  // A call of cuBLAS or cuFFT with good operands: whether it is to be computed.
+  virtual bool computes(const char* library) = 0;
+  virtual void waited() = 0;
+};
 
 class EmulatorQueue final : public Queue {
  public:
@@ -41,10 +53,13 @@ class EmulatorQueue final : public Queue {
     if (watch_ != nullptr) watch_->waited();
   }
   void mark_phases(bool on) override { marks_phases_ = on; }
-  void begin_timing() override;
-  void phase(Phase phase) override;
+  void begin_timing() override { timing_ = Timing{}; }
+  void phase(Phase phase) override {
+    if (timing_ && marks_phases_) timing_->phase_seconds[static_cast<size_t>(phase)] = 0;
+  }
   void end_phase() override {}
-  Timing end_timing() override;  // 0 for the whole and for each phase that was marked
+  // 0 for the whole and for each phase that was marked.
+  Timing end_timing() override { return std::exchange(timing_, {}).value_or(Timing{}); }
 
  private:
   std::vector<size_t> block_order(size_t blocks) const;

@@ -1,5 +1,10 @@
-// Checked accesses to global and shared memory, and how faults name their place.
+// Checked accesses to global and shared memory, how faults name their place, and races between the warps of a
+// block in shared memory. Races are found by one vector clock per warp: an access is ordered when a barrier
+// (bar, mbarrier) has passed the other's clock to the warp. Races between the lanes of one warp are not
+// detected.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "bench/ptx/machine.hpp"
 
@@ -13,6 +18,16 @@ std::string thread_name(const Block& b, const Warp& w, int lane) {
                      t / n.x % n.y, t / n.x / n.y);
 }
 
+// Reports a race where no barrier orders the last write of the word before this access.
+void check_last_write(Block& b, const Warp& w, const Instruction& i, int lane, const Shadow& s, u32 bytes,
+                      const char* verb) {
+  const bool is_others = s.writer < 32 && s.writer != w.number && (s.bytes & bytes) != 0;
+  if (is_others && s.write_clock > b.clocks[w.number][s.writer])
+    b.warn(w, i, lane,
+           fmt::format("race: {} a word that warp {} wrote, no barrier between, at {}", verb, s.writer,
+                       b.place_of(s.write_line)));
+}
+
 }  // namespace
 
 std::string Block::place_of(u32 line) const {
@@ -21,7 +36,7 @@ std::string Block::place_of(u32 line) const {
 }
 
 void Block::warn(const Warp& w, const Instruction& i, int lane, const std::string& what) {
-  constexpr size_t kKind = 24;  // so many characters tell one kind of warning from another
+  constexpr size_t kKind = 24;  // this many characters identify a kind of warning
   if (!warned.emplace(i.line, what.substr(0, kKind)).second) return;
   options->warn({what, kernel->name + ": " + place_of(i.line), thread_name(*this, w, lane)});
 }
@@ -63,11 +78,41 @@ u8* Block::shared_at(const Warp& w, const Instruction& i, int lane, u64 address,
     if (!options->races) continue;
     const u32 part = bytes < 4 ? ((1u << bytes) - 1) << (address % 4) : 15;
     if (write)
-      note_write(w, i, lane, word, true, part);
+      record_write(w, i, lane, word, true, part);
     else
-      note_read(w, i, lane, word, part);
+      record_read(w, i, lane, word, part);
   }
   return shared.data() + address;
+}
+
+void join(Clock& to, const Clock& from) {
+  for (size_t n = 0; n < to.size(); ++n) to[n] = std::max(to[n], from[n]);
+}
+
+// `bytes`: the accessed bytes of the word, as a bit mask.
+void Block::record_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes) {
+  const Shadow& s = shadow[word];
+  check_last_write(*this, w, i, lane, s, bytes, "reads");
+  if (!s.written && options->report_uninitialised) warn(w, i, lane, "reads shared memory that nobody wrote");
+  read_clocks[word * warps.size() + w.number] = clocks[w.number][w.number];
+}
+
+void Block::record_write(const Warp& w, const Instruction& i, int lane, u32 word, bool generic, u32 bytes) {
+  Shadow& s = shadow[word];
+  const Clock& clock = clocks[w.number];
+  check_last_write(*this, w, i, lane, s, bytes, "writes");
+  const u32* reads = read_clocks.data() + word * warps.size();
+  for (u32 r = 0; r < warps.size() && r < 32; ++r)
+    if (reads[r] > clock[r] && r != w.number && bytes == 15)  // which bytes were read is not recorded
+      warn(w, i, lane, fmt::format("race: writes a word that warp {} read, no barrier between", r));
+  if (s.async_reads != 0) warn(w, i, lane, "race: writes a word that a wgmma in flight reads");
+  s.written = 1;
+  s.generic = generic;
+  s.bytes = static_cast<u8>(bytes);
+  s.writer = static_cast<u8>(w.number);
+  s.write_clock = clock[w.number];
+  s.write_line = i.line;
+  s.fence = proxy_fences[w.number];
 }
 
 }  // namespace convscope::ptx

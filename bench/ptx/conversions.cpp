@@ -67,7 +67,7 @@ u64 bits_of(Type t, double v, u8 rounding) {
   }
 }
 
-// Clamped to what the type holds; of NaN 0.
+// Clamped to the range of the type; NaN becomes 0.
 u64 float_to_integer(Type t, double v, u8 rounding) {
   const int bits = 8 * size_of(t);
   v = to_integral(v, rounding);
@@ -80,7 +80,7 @@ u64 float_to_integer(Type t, double v, u8 rounding) {
   return low_bits(result, bits);
 }
 
-// Of an integer whose value the 64 bits hold.
+// The integer v, clamped to the range of the type.
 u64 saturated(Type t, u64 v, bool negative) {
   const int bits = 8 * size_of(t);
   if (!is_signed(t)) return negative ? 0 : std::min(v, low_bits(~u64{0}, bits));

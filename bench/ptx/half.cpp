@@ -42,7 +42,7 @@ u16 float_to_half(double value) {
 
 u16 float_to_bfloat(double value) {
   if (value != value) return 0x7fff;
-  // What comes here is a float, so that the bits of one say all.
+  // The value is one of a float: the cast is exact.
   const u32 bits = std::bit_cast<u32>(static_cast<float>(value));
   return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }

@@ -1,5 +1,5 @@
-// Which handler runs an instruction, by its mnemonic. Each subject binds its own instructions; bind() asks
-// them all.
+// The handler of an instruction, found by its mnemonic. Each source file binds the instructions of its
+// subject; bind() asks all of them.
 #pragma once
 
 #include <string>
@@ -23,25 +23,19 @@ struct Mnemonic {
 
 Type type_named(std::string_view name);  // "f32"; Type::none when there is none
 
-// Gives the instruction its handler. Throws Fault for one that is not known.
+// Sets the handler of the instruction. Throws Fault for an unknown one.
 void bind(Instruction& instruction, const std::string& mnemonic);
-// The same for a mov that packs a vector into a register, or takes it apart.
+// The same for a mov that packs a vector into a register, or with `back` unpacks it.
 void bind_pack(Instruction& instruction, bool back);
 
-// Null for what is another subject's or nobody's. Type and state space of the instruction are set before, by
-// its last and by any part; they may be set again.
+// Null for instructions of other subjects. The instruction's type is preset from the last part of its
+// mnemonic, its state space from any part; a handler's binding may change both.
 Handler arithmetic_handler(Instruction& i, const Mnemonic& m);
-Handler bits_handler(Instruction& i, const Mnemonic& m);
 Handler conversion_handler(Instruction& i, const Mnemonic& m);
 Handler memory_handler(Instruction& i, const Mnemonic& m);
-Handler atomic_handler(Instruction& i, const Mnemonic& m);
 Handler copy_handler(Instruction& i, const Mnemonic& m);
 Handler control_handler(Instruction& i, const Mnemonic& m);
 Handler barrier_handler(Instruction& i, const Mnemonic& m);
-Handler warp_handler(Instruction& i, const Mnemonic& m);
-Handler mbarrier_handler(Instruction& i, const Mnemonic& m);
-Handler mma_handler(Instruction& i, const Mnemonic& m);
-Handler wgmma_handler(Instruction& i, const Mnemonic& m);
-Handler tensor_copy_handler(Instruction& i, const Mnemonic& m);
+Handler tensor_core_handler(Instruction& i, const Mnemonic& m);
 
 }  // namespace convscope::ptx

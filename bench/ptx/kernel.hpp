@@ -1,5 +1,5 @@
-// A kernel as the parser leaves it: instructions with their handlers, operands as places in the warp's
-// registers or in the kernel's constants.
+// A parsed kernel: instructions with their handlers, operands as offsets into the warp's registers or the
+// kernel's constants.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace convscope::ptx {
 
-// Where an operand's 32 lanes lie: a word index into the warp's registers or into the kernel's constants. A
-// register or constant of 64 bits takes 64 words, a smaller one 32, a predicate one (bit l for lane l).
+// The words that hold an operand's 32 lanes, as an index into the warp's registers or the kernel's constants.
+// A register or constant of 64 bits takes 64 words, a smaller one 32, a predicate one (bit l is lane l).
 struct Operand {
   s32 index = -1;  // -1: none
   bool constant = false;
@@ -31,13 +31,13 @@ struct Instruction {
   Type type = Type::none;
   Type from = Type::none;  // of cvt
   u8 count = 1;            // elements of a vector
-  u8 detail = 0;           // rounding, shuffle mode, number of groups: what the handler makes of it
+  u8 detail = 0;           // meaning depends on the handler: rounding, shuffle mode, number of groups
   u8 detail2 = 0;
   s32 target = -1;              // of a branch
   s64 offset = 0, offset2 = 0;  // of the first address and of the second
   u8 addresses = 0;
   Operand o[15];              // in the order of the text
-  std::vector<Operand> more;  // operands beyond
+  std::vector<Operand> more;  // operands after the 15th
   u32 line = 0;               // index of the text in Kernel::texts
   const Operand& operand(size_t i) const { return i < 15 ? o[i] : more[i - 15]; }
 };
@@ -61,16 +61,16 @@ struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
   u32 parameter_bytes = 0;
-  std::vector<Variable> shared;  // those it names, static ones first
+  std::vector<Variable> shared;  // that the kernel names, static ones first
   u32 static_shared = 0;         // bytes, up to the dynamic part
-  u32 local_bytes = 0;           // of one thread
-  u32 max_threads = 0;           // .maxntid, 0 when it says nothing
+  u32 local_bytes = 0;           // per thread
+  u32 max_threads = 0;           // .maxntid; 0 where it is not given
   std::vector<Instruction> code;
   std::vector<Text> texts;
   std::vector<u32> constants;
   u32 register_words = 0;
   u32 predicates = 0;                  // the first words of the registers
-  std::map<std::string, s32> special;  // registers that are filled before the first instruction
+  std::map<std::string, s32> special;  // special registers, set before the first instruction
   bool has_wgmma = false;
 };
 

@@ -1,3 +1,4 @@
+// Splits a PTX text into kernels, and parses the statements of one; operands are in operands.cpp.
 #include "bench/ptx/kernel_parser.hpp"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ void KernelParser::parse_body() {
   }
 }
 
-// A label, or what ends in a semicolon.
+// A label, or a directive or instruction with its semicolon.
 void KernelParser::statement() {
   size_t end = at_;
   while (end < text_.size() && is_name_character(text_[end])) ++end;
@@ -114,7 +115,7 @@ void KernelParser::statement() {
     instruction(text);
 }
 
-// ".loc 2 31 3, function_name NAME, inlined_at 1 18 7"; other lines say nothing.
+// ".loc 2 31 3, function_name NAME, inlined_at 1 18 7"; other lines are ignored.
 void KernelParser::note_location(std::string_view line) {
   const auto w = words_of(line);
   if (w.size() < 3 || w[0] != ".loc") return;
@@ -122,7 +123,7 @@ void KernelParser::note_location(std::string_view line) {
     const auto file = module_.files_.find(std::stoi(w[i]));
     return (file == module_.files_.end() ? w[i] : file->second) + ":" + w[i + 1];
   };
-  // Innermost first; of long chains of calls the first and the last ones.
+  // Innermost first; a long chain of inlined calls keeps its first three and last two.
   std::vector<std::string> chain = {place(1)};
   for (size_t i = 4; i + 3 < w.size(); ++i) {
     if (w[i] != "inlined_at") continue;
@@ -171,10 +172,10 @@ void KernelParser::declare_registers(const std::vector<std::string>& words) {
 }
 
 void KernelParser::add_shared(Variable variable) {
-  // A gap behind each variable, so that running out of one shows.
+  // A gap after each variable, so that accesses beyond its end are detected.
   constexpr u32 kGap = 64;
   if (variable.dynamic) {
-    variable.offset = 0;  // placed when all static ones are known
+    variable.offset = 0;  // set when all static variables are known
     dynamic_align_ = std::max({dynamic_align_, variable.align, 16u});
   } else {
     shared_end_ = rounded_up(shared_end_, variable.align);
@@ -224,6 +225,51 @@ void KernelParser::operands(Instruction& i, const std::string& mnemonic, const s
   if (mnemonic.starts_with("mov.b") && i.count > 1) bind_pack(i, tail[0] == '{');
   if (mnemonic.starts_with("wgmma.mma")) kernel_.has_wgmma = true;
   if (mnemonic.starts_with("cp.async.bulk.tensor")) i.count = static_cast<u8>(n - 3);
+}
+
+Module::Module(std::string text) : text_(std::move(text)) {
+  int depth = 0;
+  for (size_t line = 0; line < text_.size();) {
+    const size_t end = std::min(text_.find('\n', line), text_.size());
+    const std::string_view whole(text_.data() + line, end - line);
+    if (const size_t first = whole.find_first_not_of(" \t"); first != std::string_view::npos) {
+      const std::string_view statement = whole.substr(first);
+      read_outer_line(statement, line + first, depth);
+      for (const char c : statement) depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    }
+    line = end + 1;
+  }
+}
+
+// `offset`: of the line in the text; `depth`: number of open braces.
+void Module::read_outer_line(std::string_view line, size_t offset, int depth) {
+  if (line.starts_with(".file")) {
+    const auto words = words_of(line);
+    if (words.size() < 3) return;
+    std::string path = words[2];
+    std::erase(path, '"');
+    files_[std::stoi(words[1])] = path.substr(path.rfind('/') + 1);
+  }
+  if (depth != 0) return;
+  if (const size_t entry = line.find(".entry "); entry != std::string_view::npos) {
+    const size_t begin = entry + 7;
+    size_t stop = begin;
+    while (stop < line.size() && is_name_character(line[stop])) ++stop;
+    names_.emplace_back(line.substr(begin, stop - begin));
+    begin_[names_.back()] = offset + stop;
+  } else if (line.starts_with(".shared") || line.starts_with(".extern .shared")) {
+    const Variable variable = declared_variable(std::string(line.substr(0, line.find(';'))));
+    shared_[variable.name] = variable;
+  } else if (line.starts_with(".global") || line.starts_with(".const") || line.starts_with(".func") ||
+             line.starts_with(".visible .func")) {
+    throw Fault("PTX: not supported at the outermost level: " + std::string(line.substr(0, 80)));
+  }
+}
+
+const Kernel* Module::kernel(const std::string& name) {
+  auto& slot = parsed_[name];
+  if (!slot && begin_.count(name)) slot = std::make_unique<Kernel>(KernelParser(*this, name).parse());
+  return slot.get();
 }
 
 }  // namespace convscope::ptx

@@ -1,5 +1,5 @@
-// From the PTX text of one kernel to Kernel: operands get places, basic blocks an order in which diverged
-// lanes meet again.
+// Parses the PTX text of one kernel: assigns registers, and orders basic blocks so that diverged lanes
+// reconverge.
 #pragma once
 
 #include <map>
@@ -15,15 +15,15 @@ namespace convscope::ptx {
 class KernelParser {
  public:
   KernelParser(Module& module, const std::string& name);
-  // Throws Fault for what is not known.
+  // Throws Fault for unknown text.
   Kernel parse();
 
  private:
   struct Register {
     Type type = Type::none;
-    s32 number = -1;  // its place, once it has one
+    s32 number = -1;  // word index, once assigned
   };
-  // Registers declared together: "%r<12>", or one of its own.
+  // Registers of one declaration: "%r<12>", or a single one.
   struct Family {
     Type type = Type::none;
     int first = 0, count = 0;
@@ -48,7 +48,7 @@ class KernelParser {
   void instruction(const std::string& text);
   void operands(Instruction& i, const std::string& mnemonic, const std::string& tail);
 
-  // Operands before registers are placed: register r is index r, constants are final.
+  // Operands before registers are assigned: register r has index r, constants are final.
   int register_of(const std::string& name) const;  // -1 when it is not a register
   bool is_wide(int r) const { return size_of(registers_[static_cast<size_t>(r)].type) == 8; }
   bool wide_operand(const Instruction& i, const std::string& mnemonic, size_t position) const;
@@ -67,7 +67,7 @@ class KernelParser {
   void place_symbols();
   void place_registers();
   struct Blocks;
-  size_t target_of(size_t branch) const;  // an instruction, or one beyond the last
+  size_t target_of(size_t branch) const;  // index of an instruction, or the end
   Blocks find_blocks() const;
   void order_blocks();
 
@@ -85,7 +85,8 @@ class KernelParser {
   std::map<size_t, std::string> branches_;  // label by instruction
   std::vector<Instruction> code_;
   std::vector<Jump> jumps_;
-  std::map<std::string, std::vector<std::string>> chains_;  // of calls, by the place of the innermost
+  std::map<std::string, std::vector<std::string>>
+      chains_;  // of inlined calls, by the location of the innermost
   std::string where_;
   u32 shared_end_ = kSharedStart, dynamic_align_ = 16;
 };

@@ -1,4 +1,4 @@
-// What handlers share: loops over the lanes of a mask, and how values of a type lie in registers.
+// Shared by the handlers: loops over the lanes of a mask, and how values of a type are stored in registers.
 #pragma once
 
 #include <bit>
@@ -8,17 +8,21 @@
 
 namespace convscope::ptx {
 
+// Calls f lane by lane: lanes may access the same memory.
 template <class F>
-inline void for_lanes(u32 mask, F&& f) {
-  if (mask == ~u32{0}) {
-#pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) f(l);
-  } else {
-    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-  }
+inline void each_lane(u32 mask, F&& f) {
+  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
 }
 
-// Values of 8 and 16 bits lie in registers of 32.
+// Calls f for lanes that are independent of each other: the loop may be vectorised.
+template <class F>
+inline void for_lanes(u32 mask, F&& f) {
+  if (mask != ~u32{0}) return each_lane(mask, f);
+#pragma GCC ivdep
+  for (int l = 0; l < kLanes; ++l) f(l);
+}
+
+// Values of 8 and 16 bits are stored in registers of 32 bits.
 template <class T>
 using Slot = std::conditional_t<(sizeof(T) < 4), u32, T>;
 
@@ -30,7 +34,7 @@ inline Slot<T> stored(T value) {
     return value;
 }
 
-// Of a register of any size; an operand that is "_" takes nothing.
+// PendingReads and writes registers of any size; writes to the operand "_" are dropped.
 inline u64 raw(const Warp& w, const Operand& o, int l) {
   return o.wide ? w.from<u64>(o)[l] : w.from<u32>(o)[l];
 }
@@ -43,15 +47,15 @@ inline void put(Warp& w, const Operand& o, int l, u64 value) {
     w.to<u32>(o)[l] = static_cast<u32>(value);
 }
 
-// A predicate's bits for the lanes of a mask.
+// Sets a predicate in the lanes of a mask.
 inline void put_predicate(Warp& w, const Operand& o, u32 mask, u32 bits) {
   u32& d = w.registers[o.index];
   d = (d & ~mask) | (bits & mask);
 }
 
-// The lanes go on at `pc` when they are selected again.
-inline void leave_pc(Warp& w, u32 lanes, s32 pc) {
-  for (; lanes != 0; lanes &= lanes - 1) w.lane_pc[static_cast<size_t>(std::countr_zero(lanes))] = pc;
+// The lanes continue at `pc` when they are selected again.
+inline void set_pc(Warp& w, u32 lanes, s32 pc) {
+  each_lane(lanes, [&](int l) { w.lane_pc[static_cast<size_t>(l)] = pc; });
 }
 
 }  // namespace convscope::ptx

@@ -1,5 +1,5 @@
 // The state of a block that runs: warps, shared memory, barriers, asynchronous copies. Handlers change it;
-// block.cpp runs it.
+// run.cpp runs it.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@ namespace convscope::ptx {
 
 struct Block;
 
-// A vector clock: how much is known of what each warp did.
+// A vector clock: for each warp, how many of its events are known.
 using Clock = std::array<u32, 32>;
 void join(Clock& to, const Clock& from);
 
-// An asynchronous copy of one thread to shared memory (cp.async).
+// A cp.async of one thread.
 struct Copy {
   u32 to = 0;
   u64 from = 0;
@@ -35,8 +35,8 @@ struct Copies {
   std::deque<std::vector<Copy>> groups;  // committed, oldest first
 };
 
-// What wgmma in flight may still read: chunks of 16 bytes of shared memory, and its sums.
-struct Reads {
+// The operands of wgmmas in flight: chunks of 16 bytes of shared memory, and accumulators.
+struct PendingReads {
   std::vector<u32> chunks;
   std::vector<s32> accumulators;
 };
@@ -47,19 +47,19 @@ struct Warp {
   u32* registers = nullptr;
   const u32* constants = nullptr;
   u32 launched = 0, live = 0;  // lanes
-  u32 waiting = 0;             // at a barrier of the block
-  u32 held = 0;                // at a collective, until the other lanes come
-  u32 spun = 0;                // found an mbarrier not complete
+  u32 waiting = 0;             // lanes at a barrier of the block
+  u32 held = 0;                // lanes at a collective, until the others arrive
+  u32 spun = 0;                // lanes that found an mbarrier incomplete
   u32 mask = 0;                // lanes that run now
-  s32 pc = 0;                  // of these; their next instruction
-  s32 stop = 0;                // next instruction of the first of the other lanes
+  s32 pc = 0;                  // their next instruction
+  s32 stop = 0;                // the smallest next instruction of the other lanes beyond pc
   bool reselect = false;
   std::array<s32, kLanes> lane_pc{};
   std::array<Copies, kLanes> copies;
-  std::vector<u8> local;  // of all lanes
+  std::vector<u8> local;  // local memory of all lanes
   // wgmma
-  Reads open_reads;
-  std::deque<Reads> reads;
+  PendingReads open_reads;
+  std::deque<PendingReads> reads;
   std::vector<u8> in_flight;  // accumulators by register number / 32
   u32 in_flight_count = 0;
   u64 wgmma_count = 0;
@@ -77,7 +77,7 @@ struct Warp {
   u32 predicate(const Operand& o) const { return o.constant ? constants[o.index] : registers[o.index]; }
 };
 
-// A barrier as mbarrier.init makes it, with the clocks of those who came and of those whom it let go.
+// An mbarrier, with the joined clocks of arrivals in this phase and of completed phases.
 struct Mbarrier {
   u32 expected = 0;
   s64 pending = 0;
@@ -87,10 +87,10 @@ struct Mbarrier {
 };
 
 struct BlockBarrier {
-  u32 arrived = 0;                         // threads, in whole warps
-  u32 expected = 0;                        // 0: nobody waits
-  std::vector<std::pair<u32, u32>> lanes;  // warp, lanes that wait
-  Clock clock{};                           // of those who came
+  u32 arrived = 0;                         // threads, counted in whole warps
+  u32 expected = 0;                        // threads; 0: all of the block
+  std::vector<std::pair<u32, u32>> lanes;  // warp, waiting lanes
+  Clock clock{};                           // joined clocks of the arrivals
   // of bar.red
   u32 count = 0;
   bool any = false, all = true;
@@ -101,18 +101,18 @@ struct TensorCopy {
   TensorMap map;
   s32 at[5] = {};
   u32 rank = 0;
-  Clock clock{};  // of the warp that asked for it
+  Clock clock{};  // of the issuing warp
   u32 warp = 0;
   int lane = 0;
   const Instruction* by = nullptr;
 };
 
-// Who wrote a word of shared memory and who read it, as far as it is not ordered by a barrier yet.
+// The last write to a word of shared memory, for the detection of races.
 struct Shadow {
   u8 valid = 0;         // part of a variable
-  u8 written = 0;       // by anyone
+  u8 written = 0;       // by any warp
   u8 generic = 0;       // last written by st or cp.async, not by TMA
-  u8 bytes = 0;         // that it wrote, as bits
+  u8 bytes = 0;         // written bytes, as a bit mask
   u8 writer = 0xff;     // warp
   u32 write_clock = 0;  // of that warp
   u32 write_line = 0;
@@ -137,11 +137,11 @@ struct Block {
   std::array<BlockBarrier, 16> barriers;
   std::unordered_map<u32, Mbarrier> mbarriers;
   std::deque<TensorCopy> tensor_copies;
-  u64 events = 0;                  // counts what lets others go on
-  Range cached{};                  // allocation that was reached last
-  std::vector<Range> allocations;  // those reached before
+  u64 events = 0;                  // counted whenever other warps may be able to continue
+  Range cached{};                  // the allocation accessed last
+  std::vector<Range> allocations;  // all allocations accessed so far
   std::mt19937_64 random;
-  bool host_wait = false;  // somebody read what the host may write
+  bool host_wait = false;  // a volatile load read what the host may write
   Statistics statistics;
   std::set<std::pair<u32, std::string>> warned;
 
@@ -153,14 +153,14 @@ struct Block {
     if (address % bytes != 0) misaligned(w, i, lane, address, bytes, verb);
     return reinterpret_cast<u8*>(address);
   }
-  // Where `bytes` of shared memory lie, checked; looks for races.
+  // Host address of `bytes` of shared memory, checked, also for races.
   u8* shared_at(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes, bool write);
   void check_global(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes, const char* verb);
   [[noreturn]] void misaligned(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes,
                                const char* verb) const;
-  void note_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes = 15);
-  void note_write(const Warp& w, const Instruction& i, int lane, u32 word, bool generic, u32 bytes = 15);
-  // Once a place and kind.
+  void record_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes = 15);
+  void record_write(const Warp& w, const Instruction& i, int lane, u32 word, bool generic, u32 bytes = 15);
+  // Once per instruction and kind.
   void warn(const Warp& w, const Instruction& i, int lane, const std::string& what);
   std::string place_of(u32 line) const;  // FILE:LINE and the instruction
   void arrive(const Warp& w, const Instruction& i, int lane, u32 address, u32 count);
@@ -168,17 +168,14 @@ struct Block {
   Mbarrier& mbarrier(const Warp& w, const Instruction& i, int lane, u64 address);
 };
 
-// False when lanes of `needed` are not here yet; then those here wait for them. Throws Fault when they cannot
-// come.
+// Whether all lanes of `needed` have arrived; otherwise those of `mask` wait. Throws Fault when the missing
+// lanes cannot arrive.
 bool all_here(Warp& w, const Instruction& i, u32 mask, u32 needed);
 
-// A warp has ended: lets those go who need not wait for it any longer.
+// After the end of a warp: releases barriers that waited for it.
 void check_barriers(Block& b);
 
-// A tensor copy arrives in shared memory and at its mbarrier.
+// Completes a tensor copy: writes shared memory and signals its mbarrier.
 void land(Block& b, const TensorCopy& copy);
-
-// As a block of the launch begins.
-void start_block(Block& b);
 
 }  // namespace convscope::ptx

@@ -1,4 +1,4 @@
-// The kernels of a PTX text; each is parsed when it is first asked for.
+// The kernels of a PTX text; each is parsed on first use.
 #pragma once
 
 #include <map>
@@ -13,12 +13,11 @@ namespace convscope::ptx {
 
 class Module {
  public:
-  // Throws Fault for what the outermost level of the text may not have: functions and variables of the
-  // device.
+  // Throws Fault for device functions and global variables, which are not supported.
   explicit Module(std::string text);
 
   const std::vector<std::string>& kernels() const { return names_; }
-  // Null when there is none of that name. Throws Fault for what the parser does not know.
+  // Null where there is none of that name. Throws Fault for unknown text.
   const Kernel* kernel(const std::string& name);
 
  private:
@@ -27,7 +26,7 @@ class Module {
 
   std::string text_;
   std::vector<std::string> names_;
-  std::map<std::string, size_t> begin_;  // of a kernel's parameters in the text
+  std::map<std::string, size_t> begin_;  // offset of a kernel's parameters in the text
   std::map<int, std::string> files_;
   std::map<std::string, Variable> shared_;
   std::map<std::string, std::unique_ptr<Kernel>> parsed_;

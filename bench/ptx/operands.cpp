@@ -75,7 +75,7 @@ Operand KernelParser::operand(const std::string& word, const Instruction& i, con
   fail("operand not known: " + word + " in " + mnemonic);
 }
 
-// A register of its own, which the start of the warp fills.
+// A register that is set at the start of the warp.
 Operand KernelParser::special_register(const std::string& name) {
   auto [it, fresh] = specials_.try_emplace(name, static_cast<int>(registers_.size()));
   if (fresh) {
@@ -85,7 +85,7 @@ Operand KernelParser::special_register(const std::string& name) {
   return {it->second, false, is_wide(it->second)};
 }
 
-// Of integers and of floating-point numbers by their bits: 0f3f800000, 0d3ff0000000000000.
+// An integer, or a floating-point number given by its bits: 0f3f800000, 0d3ff0000000000000.
 Operand KernelParser::number(const std::string& word, const Instruction& i, bool wide, size_t position) {
   if (word.starts_with("0f") || word.starts_with("0F")) {
     const u32 bits = static_cast<u32>(std::stoull(word.substr(2), nullptr, 16));
@@ -104,8 +104,8 @@ Operand KernelParser::number(const std::string& word, const Instruction& i, bool
   return constant(value, wide);
 }
 
-// A symbol of the dynamic shared memory gets its value only when all static variables are known, so that
-// each symbol has a constant of its own.
+// The address of dynamic shared memory is known only after all static variables, so that each symbol of
+// shared memory has its own constant, which place_symbols() sets.
 Operand KernelParser::symbol_constant(const std::string& name, const Symbol& s, bool wide) {
   if (s.space != Space::shared) return constant(s.value, wide);
   auto [it, fresh] = symbol_places_.try_emplace({name, wide}, static_cast<s32>(kernel_.constants.size()));

@@ -1,3 +1,4 @@
+// Runs a launch block after block: a block's initial state, the schedule of its warps, the checks at its end.
 #include "bench/ptx/run.hpp"
 
 #include <fmt/format.h>
@@ -10,23 +11,77 @@
 #include <thread>
 
 #include "bench/ptx/lanes.hpp"
-#include "bench/ptx/machine.hpp"
 
 namespace convscope::ptx {
 namespace {
+
+// The value of a special register in thread t of the block. Throws Fault for an unknown register.
+u32 special_value(const Block& b, const std::string& name, u32 t) {
+  const Dim3& block = b.launch->block;
+  const Dim3& grid = b.launch->grid;
+  const auto axis = [&](const Dim3& d) { return name.back() == 'x' ? d.x : name.back() == 'y' ? d.y : d.z; };
+  if (name.starts_with("%tid.")) return axis({t % block.x, t / block.x % block.y, t / block.x / block.y});
+  if (name.starts_with("%ntid.")) return axis(block);
+  if (name.starts_with("%ctaid.")) return axis(b.index);
+  if (name.starts_with("%nctaid.")) return axis(grid);
+  if (name == "%laneid") return t % kLanes;
+  if (name == "%warpid") return t / kLanes;
+  throw Fault("PTX: " + b.kernel->name + ": special register not known: " + name);
+}
+
+void start_warp(Warp& w, Block& b, u32 number, std::vector<u32>& file) {
+  const Kernel& k = *b.kernel;
+  w = Warp();
+  w.block = &b;
+  w.number = number;
+  file.assign(k.register_words, 0xffffffffu);  // NaN until written
+  w.registers = file.data();
+  w.constants = k.constants.data();
+  const u32 lanes = std::min<u32>(kLanes, b.threads - number * kLanes);
+  w.launched = w.live = lanes == kLanes ? ~u32{0} : (u32{1} << lanes) - 1;
+  w.local.assign(size_t{k.local_bytes} * kLanes, 0xff);
+  w.in_flight.assign(k.has_wgmma ? k.register_words / kLanes : 0, 0);
+  for (const auto& [name, at] : k.special) {
+    if (name == "%globaltimer") continue;  // set at each turn of the warp
+    for (u32 l = 0; l < kLanes; ++l)
+      file[static_cast<size_t>(at) + l] = special_value(b, name, number * kLanes + l);
+  }
+}
+
+void start_block(Block& b) {
+  const Kernel& k = *b.kernel;
+  b.shared_end = k.static_shared + b.launch->dynamic_shared;
+  b.shared.assign(b.shared_end + 16, 0xff);
+  b.shadow.assign(b.shared_end / 4 + 4, Shadow());
+  for (const Variable& v : k.shared) {
+    const u32 end = v.dynamic ? b.shared_end : v.offset + v.size;
+    for (u32 a = v.offset / 4; a < (end + 3) / 4; ++a) b.shadow[a].valid = 1;
+  }
+  const size_t warps = (b.threads + kLanes - 1) / kLanes;
+  b.clocks.assign(warps, Clock{});
+  for (size_t w = 0; w < warps; ++w) b.clocks[w][w] = 1;
+  if (b.options->races) b.read_clocks.assign(b.shadow.size() * warps, 0);
+  b.proxy_fences.assign(warps, 1);
+  b.barriers = {};
+  b.mbarriers.clear();
+  b.tensor_copies.clear();
+  b.warps.resize(warps);
+  b.register_files.resize(warps);
+  for (u32 w = 0; w < warps; ++w) start_warp(b.warps[w], b, w, b.register_files[w]);
+}
 
 u64 nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// Of the lanes that can run those that come first; false when none can.
+// Selects, of the lanes that can run, those with the smallest pc; false when none can run.
 bool select(Warp& w) {
   constexpr s32 kNever = 0x7fffffff;
   u32 ready = w.live & ~w.waiting & ~w.held & ~w.spun;
   if (ready == 0) {
     if (w.spun & w.live) {
-      w.spun = 0;  // the other warps have their turns before these look again
+      w.spun = 0;  // the other warps run before these lanes poll again
       return false;
     }
     ready = w.held & w.live;
@@ -45,7 +100,8 @@ bool select(Warp& w) {
     else if (pc > first)
       w.stop = std::min(w.stop, pc);
   }
-  // Lanes before the first of those ready are held or spin; whoever jumps back to them meets them there.
+  // Lanes before the first ready one are held or spin; lanes that branch back to their pc reconverge with
+  // them.
   w.spun &= ~w.mask;
   w.pc = first;
   w.reselect = false;
@@ -63,12 +119,12 @@ void check_in_flight(Warp& w, const Instruction& i) {
   for (const auto& o : i.more) check(o);
 }
 
-// The selected lanes, until they wait, part or come to where others are.
+// Runs the selected lanes until they wait, diverge or reach the pc of others.
 u64 run_lanes(Warp& w) {
   const Instruction* code = w.block->kernel->code.data();
   for (u64 executed = 0;;) {
     if (w.pc >= w.stop) {
-      leave_pc(w, w.mask, w.pc);
+      set_pc(w, w.mask, w.pc);
       return executed;
     }
     const Instruction& i = code[w.pc++];
@@ -108,8 +164,8 @@ void run_warp(Warp& w) {
   throw Fault(what);
 }
 
-// Nobody could go on in two rounds: a tensor copy lands, or somebody outside is awaited.
-void let_something_happen(Block& b) {
+// Called when no warp could continue in two rounds: completes a tensor copy, or waits for the host.
+void wait_for_progress(Block& b) {
   if (!b.tensor_copies.empty()) {
     const size_t n = b.options->order == Order::random ? b.random() % b.tensor_copies.size() : 0;
     const TensorCopy copy = b.tensor_copies[n];
@@ -149,7 +205,7 @@ void run_block(Block& b) {
     if (b.events != before) {
       idle = 0;
     } else if (++idle == 2) {
-      let_something_happen(b);
+      wait_for_progress(b);
       idle = b.host_wait ? 1 : 0;
     }
   }
@@ -164,8 +220,8 @@ bool all_here(Warp& w, const Instruction& i, u32 mask, u32 needed) {
   if (missing == 0) return true;
   if ((w.live & ~mask & ~w.waiting & ~w.held) == 0)
     w.block->fault(w, i, std::countr_zero(missing), "is missing in a collective of its warp, which waits");
-  leave_pc(w, mask, w.pc - 1);
-  leave_pc(w, w.mask & ~mask, w.pc);
+  set_pc(w, mask, w.pc - 1);
+  set_pc(w, w.mask & ~mask, w.pc);
   w.held |= mask;
   w.reselect = true;
   return false;

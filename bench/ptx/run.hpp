@@ -17,23 +17,23 @@ struct Range {  // [begin, end) of addresses
   u64 begin = 0, end = 0;
 };
 
-// In which order the warps of a block have their turns.
+// The order in which the warps of a block run.
 enum class Order { forward, reverse, random };
 
-// Something that need not be wrong for this run.
+// A defect that need not change this run's results.
 struct Warning {
-  std::string what, place;  // place: of the instruction, FILE:LINE and its text
+  std::string what, place;  // place: FILE:LINE and text of the instruction
   std::string thread;
 };
 
 struct Options {
   Order order = Order::forward;
   u64 seed = 1;      // of Order::random
-  bool late = true;  // asynchronous copies land as late as they may, otherwise at once
+  bool late = true;  // asynchronous copies land as late as allowed, otherwise at once
   // Tensor-core sums: aligned to the largest product or addend, two bits more than a float kept, truncated, a
   // few products at a time, as tensor cores do. Otherwise summed in double and rounded once.
   bool truncate = false;
-  bool races = true;                  // looks for them
+  bool races = true;                  // detects them
   bool report_uninitialised = false;  // reads of shared memory that nobody wrote
   std::function<void(const Warning&)> warn = [](const Warning&) {};
 };
@@ -42,20 +42,20 @@ struct Launch {
   const Kernel* kernel = nullptr;
   Dim3 grid, block;
   u32 dynamic_shared = 0;      // bytes
-  std::vector<u8> parameters;  // laid out as Kernel::parameters says
-  // The live allocation around an address, empty when there is none.
+  std::vector<u8> parameters;  // laid out by Kernel::parameters
+  // The live allocation that contains an address; empty where there is none.
   std::function<Range(u64)> allocation;
-  // Of an address in no live allocation what a message says: "which is in no allocation".
+  // Describes an address in no live allocation, for messages.
   std::function<std::string(u64)> describe = [](u64) { return "which is in no allocation"; };
 };
 
 struct Statistics {
   u64 warp_instructions = 0;
-  std::vector<u64> runs;         // of each instruction of Kernel::code: how often a warp ran it
-  bool waited_for_host = false;  // volatile loads found the same until the host wrote
+  std::vector<u64> runs;         // per instruction of Kernel::code: how often a warp ran it
+  bool waited_for_host = false;  // volatile loads polled until the host wrote
 };
 
-// Throws Fault for the first thing that is wrong.
+// Throws Fault for the first error.
 Statistics run(const Launch& launch, const Options& options);
 
 }  // namespace convscope::ptx

@@ -1,5 +1,4 @@
 #include "bench/ptx/half.hpp"
-#include "bench/ptx/swizzle.hpp"
 #include "bench/ptx/tensor_map.hpp"
 #include "bench/ptx/test_kernels.hpp"
 

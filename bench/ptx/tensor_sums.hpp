@@ -9,7 +9,7 @@ namespace convscope::ptx {
 
 enum Element : u8 { kTf32, kF16, kBf16 };
 
-// Tensor cores read the upper 19 bits of a register, whoever rounded it or not.
+// Tensor cores read the upper 19 bits of a register, rounded or not.
 inline float tf32_of(u32 bits) {
   return std::bit_cast<float>(bits & 0xffffe000u);
 }
@@ -23,10 +23,10 @@ inline float element16(u32 bits, int half, bool bf16) {
 // c + the sum of a[k] * b[k * stride], k from 0 to n: summed in double and rounded once.
 float exact_sum(float c, const float* a, const float* b, int n, int stride);
 
-// The same as tensor cores add: `step` products (4 of TF32, 8 of 16 bits) and the sum so far are shifted to
-// the largest exponent among them, what falls off two bits below a float's last is dropped, and the sum is
-// truncated to a float. After measurements of Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of
-// NVIDIA tensor cores" (PeerJ CS, 2021).
+// The same sum as tensor cores compute it: `step` products (4 of TF32, 8 of 16 bits) and the sum so far are
+// shifted to the largest exponent among them, bits further than two below a float's last bit are dropped, and
+// the sum is truncated to a float. After measurements of Fasi, Higham, Mikaitis and Pranesh, "Numerical
+// behavior of NVIDIA tensor cores" (PeerJ CS, 2021).
 float truncated_sum(float c, const float* a, const float* b, int n, int stride, int step);
 
 inline int products_at_once(Element element) {

@@ -1,4 +1,4 @@
-// What the interpreter's tests share: a kernel from a few lines of PTX, global memory, a launch.
+// Shared by the interpreter's tests: builds a kernel from a few lines of PTX, its global memory and a launch.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ class Machine : public ::testing::Test {
     return run(launch_, options_);
   }
 
-  // What the fault says; "" where there is none.
+  // The message of the fault; "" where there is none.
   std::string fault_of(const std::string& body, const std::string& outside = "") {
     try {
       run_kernel(body, outside);

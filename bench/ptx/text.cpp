@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <sstream>
+
+#include "bench/ptx/instructions.hpp"
 
 namespace convscope::ptx {
 
@@ -22,29 +26,18 @@ std::string trimmed(std::string_view s) {
 }
 
 std::vector<std::string> words_of(std::string_view s) {
-  std::vector<std::string> result;
-  std::string word;
-  for (const char c : s) {
-    if (std::isspace(static_cast<unsigned char>(c)) || c == ',') {
-      if (!word.empty()) result.push_back(std::move(word)), word.clear();
-    } else {
-      word += c;
-    }
-  }
-  if (!word.empty()) result.push_back(word);
-  return result;
+  std::string spaced(s);
+  std::replace(spaced.begin(), spaced.end(), ',', ' ');
+  std::istringstream text(spaced);
+  return {std::istream_iterator<std::string>(text), {}};
 }
 
-Type declared_type(const std::string& t) {
-  if (t == ".pred") return Type::pred;
-  if (t == ".b8" || t == ".u8" || t == ".s8") return Type::b8;
-  if (t == ".b16" || t == ".u16" || t == ".s16" || t == ".f16") return Type::b16;
-  if (t == ".b32" || t == ".u32" || t == ".s32" || t == ".f32") return Type::b32;
-  if (t == ".b64" || t == ".u64" || t == ".s64" || t == ".f64") return Type::b64;
-  throw Fault("PTX: type of a declaration is not known: " + t);
+Type declared_type(const std::string& text) {
+  const Type type = text.starts_with('.') ? type_named(text.substr(1)) : Type::none;
+  if (type == Type::none) throw Fault("PTX: type of a declaration is not known: " + text);
+  return type;
 }
 
-// ".align 16 .b8 NAME[128]": of parameters and variables.
 Variable declared_variable(const std::string& text) {
   Variable v;
   Type type = Type::none;

@@ -1,4 +1,4 @@
-// Small readings of PTX text that the parser's parts share.
+// Splits PTX text into words, operands and declarations.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace convscope::ptx {
 
 bool is_name_character(char c);
-// Without spaces at the ends, and single ones between.
+// Without spaces at the ends, with single spaces between words.
 std::string trimmed(std::string_view s);
-// What spaces and commas separate.
+// Separated by spaces and commas.
 std::vector<std::string> words_of(std::string_view s);
-// What commas separate that stand in no bracket.
+// Separated by commas outside brackets.
 std::vector<std::string> split_operands(std::string_view s);
-// ".b32" as a register's type, by size. Throws Fault.
+// The type of ".b32". Throws Fault.
 Type declared_type(const std::string& text);
-// ".align 16 .b8 NAME[128]": of parameters and variables. Throws Fault.
+// A parameter or variable: ".align 16 .b8 NAME[128]". Throws Fault.
 Variable declared_variable(const std::string& text);
 
 }  // namespace convscope::ptx

@@ -1,9 +1,10 @@
-// Words of PTX as the interpreter has them: integers by their PTX names, types, state spaces, addresses.
+// The vocabulary of PTX: integers by their PTX names, types, state spaces, address windows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <string_view>
 
 namespace convscope::ptx {
 
@@ -18,21 +19,21 @@ using s64 = std::int64_t;
 
 inline constexpr int kLanes = 32;
 
-// Windows of the generic address space; everything below is global memory, whose addresses are the host's
-// own.
+// Windows of the generic address space; addresses below them are global memory, and are host
+// addresses.
 inline constexpr u64 kSharedWindow = 0x7f00'0000'0000'0000;
 inline constexpr u64 kParamWindow = 0x7e00'0000'0000'0000;
 inline constexpr u64 kLocalWindow = 0x7d00'0000'0000'0000;
 inline constexpr u64 kWindowMask = 0xff00'0000'0000'0000;
-// sm_90 keeps the first KiB of shared memory for itself.
+// sm_90 reserves the first KiB of shared memory.
 inline constexpr u32 kSharedStart = 1024;
 
-// What no GPU would run as meant, or the parser does not know: where it is, and what.
+// What a GPU would not run as intended, or the parser does not know: where it is, and what.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// GCC 12 takes enumerators for shadows of the types above. One a line would be twenty lines of nothing.
+// GCC 12 warns that enumerators shadow the types above. Not formatted: one per line would be twenty lines.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 // clang-format off
@@ -43,26 +44,14 @@ enum class Type : u8 {
 #pragma GCC diagnostic pop
 enum class Space : u8 { generic, global, shared, param, local };
 
-constexpr int size_of(Type type) {  // bytes
-  switch (type) {
-    case Type::b8:
-    case Type::u8:
-    case Type::s8:
-      return 1;
-    case Type::b16:
-    case Type::u16:
-    case Type::s16:
-    case Type::f16:
-    case Type::bf16:
-      return 2;
-    case Type::b64:
-    case Type::u64:
-    case Type::s64:
-    case Type::f64:
-      return 8;
-    default:
-      return 4;
-  }
+// Of each Type, in their order.
+inline constexpr std::string_view kTypeNames[] = {"",     "pred", "b8",   "u8",  "s8",  "b16", "u16",
+                                                  "s16",  "f16",  "bf16", "b32", "u32", "s32", "f32",
+                                                  "tf32", "b64",  "u64",  "s64", "f64"};
+inline constexpr int kTypeBytes[] = {4, 4, 1, 1, 1, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 8, 8, 8, 8};
+
+constexpr int size_of(Type type) {
+  return kTypeBytes[static_cast<size_t>(type)];
 }
 
 constexpr bool is_float(Type t) {

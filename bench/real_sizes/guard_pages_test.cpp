@@ -137,7 +137,7 @@ class GuardPages : public testing::Test {
   void for_each_case(size_t every, const std::function<void(const Case&, Plan&)>& look) {
     std::map<const Algorithm*, size_t> numbers;
     for (const ShippedProblem& shipped : shipped_problems(DeviceKind::cuda))
-      for (const Algorithm* algorithm : rows(registry_, DeviceKind::cuda))
+      for (const Algorithm* algorithm : own_algorithms(registry_, DeviceKind::cuda))
         for (const MathMode math : kMathModes) {
           ConvProblem problem = shipped.problem;
           problem.math = math;

@@ -7,8 +7,6 @@
 #include <cstdio>
 #include <new>
 
-#include "bench/emulator/device_memory.hpp"
-
 namespace convscope::real_sizes {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/emulator/device_memory.hpp"
+#include "bench/emulator/emulator_device.hpp"
 
 namespace convscope::real_sizes {
 

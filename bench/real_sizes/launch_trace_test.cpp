@@ -78,7 +78,7 @@ TEST(LaunchTrace, OfEveryShippedLayerIsWithinTheLimitsOfAGpuAndShort) {
   size_t number = 0;
   const size_t every = stride(1);
   for (const ShippedProblem& shipped : shipped_problems(DeviceKind::cuda))
-    for (const Algorithm* algorithm : rows(registry, DeviceKind::cuda))
+    for (const Algorithm* algorithm : own_algorithms(registry, DeviceKind::cuda))
       for (const MathMode math : kMathModes) {
         ConvProblem problem = shipped.problem;
         problem.math = math;

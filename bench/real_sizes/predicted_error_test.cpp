@@ -50,7 +50,7 @@ TEST_P(PredictedError, OfEveryShippedLayerIsBelowItsPartOfTheGate) {
     of_variant.text = what.text() + ": " + plan.implementation();
   };
   for (const ShippedProblem& shipped : shipped_problems(GetParam()))
-    for (const Algorithm* algorithm : rows(registry_, GetParam()))
+    for (const Algorithm* algorithm : own_algorithms(registry_, GetParam()))
       for (const MathMode math : kMathModes) {
         ConvProblem problem = shipped.problem;
         problem.math = math;
@@ -62,7 +62,7 @@ TEST_P(PredictedError, OfEveryShippedLayerIsBelowItsPartOfTheGate) {
         << of_variant.above << " plans, the worst " << of_variant.text;
     EXPECT_EQ(of_variant.silent, 0u) << variant << ": plans that do not say how long their sums are";
   }
-  for (const Algorithm* algorithm : rows(registry_, GetParam()))
+  for (const Algorithm* algorithm : own_algorithms(registry_, GetParam()))
     EXPECT_THAT(worst, testing::Contains(testing::Key(testing::StartsWith(algorithm->info().id))));
 }
 

@@ -63,7 +63,7 @@ void for_each_plan(const ShippedProblem& shipped, const ConvProblem& problem, co
   }
 }
 
-std::vector<const Algorithm*> rows(const Registry& registry, DeviceKind device) {
+std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKind device) {
   std::vector<const Algorithm*> all;
   for (const Algorithm* algorithm : registry.all()) {
     const AlgorithmInfo& info = algorithm->info();

@@ -40,7 +40,7 @@ void for_each_plan(const ShippedProblem& shipped, const ConvProblem& problem, co
                    Device& device, int threads, const std::function<void(const Case&, Plan&)>& look);
 
 // The algorithms of this project for the device; for a GPU those that the emulator runs.
-std::vector<const Algorithm*> rows(const Registry& registry, DeviceKind device);
+std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKind device);
 
 // Of all cases every how many-th is tried: CONVSCOPE_REAL_SIZES_EVERY, or `usual`.
 size_t stride(size_t usual);

@@ -6,7 +6,6 @@
 
 #include "bench/device/device.hpp"
 #include "bench/emulator/emulator_queue.hpp"
-#include "bench/emulator/launch_watch.hpp"
 
 namespace convscope::real_sizes {
 

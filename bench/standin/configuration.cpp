@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// One of two words, as a bool: true for the first.
+// Whether the value is the first of two allowed words.
 bool one_of(const json& value, const char* first, const char* second) {
   const auto word = value.get<std::string>();
   if (word != first && word != second)
@@ -22,79 +22,53 @@ bool one_of(const json& value, const char* first, const char* second) {
   return word == first;
 }
 
-ptx::Order order_of(const std::string& word) {
-  if (word == "forward") return ptx::Order::forward;
-  if (word == "reverse") return ptx::Order::reverse;
-  if (word == "random") return ptx::Order::random;
-  throw std::runtime_error("order \"" + word + "\"");
+ptx::Order order_of(const json& value) {
+  static const std::map<std::string, ptx::Order> orders = {
+      {"forward", ptx::Order::forward}, {"reverse", ptx::Order::reverse}, {"random", ptx::Order::random}};
+  const auto found = orders.find(value.get<std::string>());
+  if (found == orders.end()) throw std::runtime_error("order " + value.dump());
+  return found->second;
 }
+
+// The members of a JSON object, each read once.
+class Members {
+ public:
+  explicit Members(json object) : object_(std::move(object)) {}
+
+  // The member's value, or null where there is none.
+  json take(const char* name) {
+    const auto found = object_.find(name);
+    if (found == object_.end()) return nullptr;
+    const json value = *found;
+    object_.erase(found);
+    return value;
+  }
+  template <typename T>
+  void read(const char* name, T& to) {
+    if (const json value = take(name); !value.is_null()) value.get_to(to);
+  }
+  // Throws where a member was not read; `words` come before its name.
+  void check_end(const std::string& words) const {
+    if (!object_.empty()) throw std::runtime_error(words + " \"" + object_.begin().key() + "\"");
+  }
+
+ private:
+  json object_;
+};
 
 Fault fault_of(const json& object) {
   Fault fault;
-  for (const auto& [key, value] : object.items()) {
-    if (key == "kernel")
-      fault.kernel = value;
-    else if (key == "call")
-      fault.call = value;
-    else if (key == "at")
-      fault.at = value;
-    else if (key == "error")
-      fault.error = static_cast<cudaError_t>(value.get<int>());
-    else if (key == "hangs")
-      fault.hangs = value;
-    else if (key == "once_file")
-      fault.once_file = value;
-    else
-      throw std::runtime_error("a fault has no \"" + key + "\"");
-  }
+  Members members(object);
+  members.read("kernel", fault.kernel);
+  members.read("call", fault.call);
+  members.read("at", fault.at);
+  members.read("error", fault.error);
+  members.read("hangs", fault.hangs);
+  members.read("once_file", fault.once_file);
+  members.check_end("a fault has no");
   if (fault.kernel.empty() == fault.call.empty())
     throw std::runtime_error("a fault has one of \"kernel\" and \"call\"");
   return fault;
-}
-
-void set(Configuration& c, const std::string& key, const json& value) {
-  if (key == "order")
-    c.interpreter.order = order_of(value);
-  else if (key == "seed")
-    c.interpreter.seed = value;
-  else if (key == "copies")
-    c.interpreter.late = one_of(value, "late", "early");
-  else if (key == "tensor_sums")
-    c.interpreter.truncate = one_of(value, "truncated", "exact");
-  else if (key == "races")
-    c.interpreter.races = value;
-  else if (key == "uninitialised")
-    c.interpreter.report_uninitialised = value;
-  else if (key == "skipped")
-    c.skipped = value.get<std::vector<std::string>>();
-  else if (key == "launch_nanoseconds")
-    c.launch_nanoseconds = value;
-  else if (key == "lazy_loading")
-    c.lazy_loading = value;
-  else if (key == "held")
-    c.held = value;
-  else if (key == "free_waits")
-    c.free_waits = value;
-  else if (key == "devices")
-    c.devices = value;
-  else if (key == "driver")
-    c.driver = value;
-  else if (key == "queue_entries")
-    c.queue_entries = value;
-  else if (key == "memory_bytes")
-    c.memory_bytes = value;
-  else if (key == "target")
-    c.target = one_of(value, "sm_90a", "sm_80") ? "sm_90a" : "sm_80";
-  else if (key == "ptx_folder")
-    c.ptx_folder = value;
-  else if (key == "write_ptx")
-    c.write_ptx = value;
-  else if (key == "report")
-    c.report = value;
-  else if (key == "faults")
-    for (const auto& object : value) c.faults.push_back(fault_of(object));
-  else
-    throw std::runtime_error("no setting \"" + key + "\"");
 }
 
 bool plays(const Fault& fault, long count) {
@@ -102,7 +76,7 @@ bool plays(const Fault& fault, long count) {
   return fault.once_file.empty() || unlink(fault.once_file.c_str()) == 0;
 }
 
-// Counts what happened, by name.
+// Counts events by name.
 long count_of(const std::string& name) {
   static std::mutex mutex;
   static auto* counts = new std::map<std::string, long>;
@@ -114,8 +88,31 @@ long count_of(const std::string& name) {
 
 Configuration parse_configuration(const std::string& text) {
   Configuration c;
-  const json settings = json::parse(text);
-  for (const auto& [key, value] : settings.items()) set(c, key, value);
+  Members members(json::parse(text));
+  if (const json order = members.take("order"); !order.is_null()) c.interpreter.order = order_of(order);
+  if (const json copies = members.take("copies"); !copies.is_null())
+    c.interpreter.late = one_of(copies, "late", "early");
+  if (const json sums = members.take("tensor_sums"); !sums.is_null())
+    c.interpreter.truncate = one_of(sums, "truncated", "exact");
+  if (const json target = members.take("target"); !target.is_null())
+    c.target = one_of(target, "sm_90a", "sm_80") ? "sm_90a" : "sm_80";
+  for (const json& fault : members.take("faults")) c.faults.push_back(fault_of(fault));
+  members.read("seed", c.interpreter.seed);
+  members.read("races", c.interpreter.races);
+  members.read("uninitialised", c.interpreter.report_uninitialised);
+  members.read("skipped", c.skipped);
+  members.read("launch_nanoseconds", c.launch_nanoseconds);
+  members.read("lazy_loading", c.lazy_loading);
+  members.read("held", c.held);
+  members.read("free_waits", c.free_waits);
+  members.read("devices", c.devices);
+  members.read("driver", c.driver);
+  members.read("queue_entries", c.queue_entries);
+  members.read("memory_bytes", c.memory_bytes);
+  members.read("ptx_folder", c.ptx_folder);
+  members.read("write_ptx", c.write_ptx);
+  members.read("report", c.report);
+  members.check_end("no setting");
   return c;
 }
 

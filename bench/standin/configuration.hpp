@@ -1,4 +1,4 @@
-// What the stand-in is and which faults it plays, from a JSON file:
+// The settings of the stand-in and the faults that it injects, from a JSON file:
 //
 //   {"order": "random", "seed": 7, "tensor_sums": "truncated",
 //    "faults": [{"kernel": "tiled", "error": 700}, {"call": "cudaEventRecord", "at": 5, "error": 46}]}
@@ -23,19 +23,20 @@ struct Fault {
   long at = 1;
   cudaError_t error = cudaSuccess;
   bool hangs = false;  // a kernel that never ends
-  // Plays only in the process that can remove this file, thus once in all.
+  // Injected only in the process that can remove this file, and so once in all.
   std::string once_file;
 };
 
 struct Configuration {
   ptx::Options interpreter;  // "order", "seed", "copies": early or late, "tensor_sums": exact or truncated,
                              // "races", "uninitialised"
-  // "skipped": parts of names of kernels that take time and do nothing, as those that only keep a GPU busy.
+  // "skipped": parts of the names of kernels that take virtual time and do nothing, such as those that only
+  // keep a GPU busy.
   std::vector<std::string> skipped;
   // "launch_nanoseconds": virtual time of a launch; long ones are measured with few repetitions.
   long long launch_nanoseconds = 2000;
   bool lazy_loading = true;  // "lazy_loading"
-  // "held": a stream begins what was enqueued only when somebody waits for it, so that a missing wait shows.
+  // "held": a stream starts its work only when the host waits for it, so that a missing wait is detected.
   bool held = false;
   bool free_waits =
       true;            // "free_waits": cudaFree waits for the device, as NVIDIA's does but does not promise
@@ -46,18 +47,18 @@ struct Configuration {
   std::string target = "sm_90a";  // "target": or sm_80, which PTX runs and what the device says it is
   std::string ptx_folder;  // "ptx_folder": PTX files there take the place of the kernels of the same name
   std::string write_ptx;   // "write_ptx": a folder to which the program's PTX is written
-  std::string report;      // "report": a file a process, this name and its id, about each kernel
+  std::string report;      // "report": a file per process, this name and its id, about each kernel
   std::vector<Fault> faults;
 };
 
-// Of the file that CONVSCOPE_STANDIN names, read once; what is wrong with it ends the process with a message.
+// Read once from the file that CONVSCOPE_STANDIN names; an error in it ends the process with a message.
 const Configuration& configuration();
-// The same of a text. Throws std::runtime_error.
+// The same from a text. Throws std::runtime_error.
 Configuration parse_configuration(const std::string& text);
 
 // Counts the call of a function and returns the error that is scripted for it, otherwise cudaSuccess.
 cudaError_t scripted_call(const char* function);
-// The same of a kernel's launch; null where nothing is scripted.
+// The same for a kernel's launch; null where nothing is scripted.
 const Fault* scripted_launch(const std::string& kernel);
 
 }  // namespace convscope::standin

@@ -1,5 +1,5 @@
-#include "bench/standin/execution.hpp"
-
+// Launches: checked as the hardware would, loaded as lazy loading does, run on the stream's thread.
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 
 #include "bench/ptx/run.hpp"
 #include "bench/standin/configuration.hpp"
-#include "bench/standin/errors.hpp"
+#include "bench/standin/devices.hpp"
 #include "bench/standin/kernels.hpp"
 #include "bench/standin/memory.hpp"
 #include "bench/standin/report.hpp"
@@ -37,7 +37,7 @@ Loaded& loaded() {
   return *l;
 }
 
-// Near enough for clocks that mean nothing.
+// A rough rate: virtual time measures nothing.
 constexpr ptx::u64 kInstructionsPerNanosecond = 128;
 
 void say(const char* kind, const std::string& what) {
@@ -108,7 +108,7 @@ Nanoseconds run_on_host(const std::string& name, const HostLaunch& work, int dev
       throw std::runtime_error(
           fmt::format("{}: an argument points to {}, {}", name, pointer, describe_address(device, address)));
   }
-  // Their static shared memory is one for all threads of the process.
+  // Their static shared memory is shared by all threads of the process.
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time, std::defer_lock);
   if (!work.waits_for_host) lock.lock();
@@ -138,7 +138,7 @@ std::shared_ptr<ptx::Launch> make_work(const ptx::Kernel& kernel, dim3 grid, dim
   return work;
 }
 
-// Of a kernel of nvcc: what runs it, or why it cannot be launched.
+// For a kernel of nvcc: sets `run`, or returns why it cannot be launched.
 cudaError_t interpreted(const std::string& name, dim3 grid, dim3 block, void** arguments, size_t shared,
                         int device, std::function<Nanoseconds(Nanoseconds)>& run) {
   const ptx::Kernel* kernel = nullptr;
@@ -157,8 +157,7 @@ cudaError_t interpreted(const std::string& name, dim3 grid, dim3 block, void** a
   return cudaSuccess;
 }
 
-}  // namespace
-
+// The first launch of a kernel loads it, which waits for an idle device.
 void load(const void* function, int device) {
   {
     const std::lock_guard lock(loaded().mutex);
@@ -197,4 +196,51 @@ cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments
   return cudaSuccess;
 }
 
+cudaError_t launch_here(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                        cudaStream_t stream, const char* call) {
+  return result(launch(function, grid, block, arguments, shared, stream, current_device()), call);
+}
+
+}  // namespace
 }  // namespace convscope::standin
+
+using namespace convscope::standin;
+
+extern "C" {
+
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                             cudaStream_t stream) {
+  return launch_here(function, grid, block, arguments, shared, stream, __func__);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  return launch_here(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                     config->stream, __func__);
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  std::memset(attributes, 0, sizeof *attributes);
+  if (kernel_name(function) == nullptr) return result(cudaErrorInvalidDeviceFunction, __func__);
+  load(function, current_device());
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  if (kernel_name(function) == nullptr) return result(cudaErrorInvalidDeviceFunction, __func__);
+  load(function, current_device());
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return result(cudaSuccess, __func__);
+  if (value < 0 || static_cast<size_t>(value) > kSharedPerBlock)
+    return result(cudaErrorInvalidValue, __func__);
+  allow_shared(function, static_cast<size_t>(value));
+  return result(cudaSuccess, __func__);
+}
+
+// Works after the device is lost, too.
+cudaError_t cudaFuncGetName(const char** name, const void* function) {
+  const std::string* found = kernel_name(function);
+  if (found == nullptr) return cudaErrorInvalidDeviceFunction;
+  *name = found->c_str();
+  return cudaSuccess;
+}
+
+}  // extern "C"

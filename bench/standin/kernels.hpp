@@ -13,11 +13,11 @@ namespace convscope::standin {
 void register_binary(const void* wrapper);
 void register_kernel(const void* host_function, const char* name);
 
-// What a launch of a kernel of the host's compiler has as its only argument.
+// The only argument in a launch of a kernel of the host's compiler.
 struct HostLaunch {
   std::vector<const void*> pointers;  // each is null or live device memory when the kernel begins
   std::function<std::string()> run;   // computes the grid; returns what went wrong, or an empty string
-  // It spins until the host lets it go: other kernels run at the same time, and the host's clock is its own.
+  // It spins until the host releases it: other kernels run at the same time, and it ends by the host's clock.
   bool waits_for_host = false;
 };
 // May be called again for the same function.

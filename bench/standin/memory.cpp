@@ -1,15 +1,20 @@
+// Device memory as pages of the process, and the runtime's allocations, copies and fills.
 #include "bench/standin/memory.hpp"
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 
 #include "bench/standin/configuration.hpp"
+#include "bench/standin/devices.hpp"
+#include "bench/standin/stream.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -17,6 +22,8 @@
 
 namespace convscope::standin {
 namespace {
+
+constexpr int kHost = -1;  // pinned memory, which every device may use
 
 using ptx::u64;
 
@@ -52,9 +59,9 @@ Memory& memory() {
   return *m;
 }
 
-// Large ones are NaN only at their beginning: the rest is not touched, so that it costs no memory.
+// Larger allocations are not filled with NaN: pages that nobody touches take no memory.
 constexpr size_t kFilledBytes = size_t{256} << 20;
-// Linux has 65,530 mappings for a process.
+// Linux allows 65,530 mappings per process.
 constexpr size_t kMaxFreed = 8192;
 
 void forget_oldest(Memory& m) {
@@ -71,8 +78,7 @@ const std::pair<const u64, Allocation>* around(const std::map<u64, Allocation>& 
   return address < next->first + next->second.bytes ? &*next : nullptr;
 }
 
-}  // namespace
-
+// NaN until written. Null where the device has no such amount left.
 void* allocate(int device, size_t bytes) {
   Memory& m = memory();
   const size_t size = bytes == 0 ? 1 : bytes;
@@ -91,6 +97,7 @@ void* allocate(int device, size_t bytes) {
   return data;
 }
 
+// False for what is not allocated.
 bool release(void* data) {
   Memory& m = memory();
   const std::lock_guard lock(m.mutex);
@@ -98,7 +105,7 @@ bool release(void* data) {
   if (found == m.live.end()) return false;
   m.used[found->second.device] -= found->second.bytes;
   guard_tail(data, found->second.bytes, false);
-  // The pages go, the addresses stay taken.
+  // Frees the pages and keeps the addresses reserved.
   mmap(data, found->second.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   m.freed.insert(*found);
   m.freed_order.push_back(found->first);
@@ -106,6 +113,35 @@ bool release(void* data) {
   if (m.freed.size() > kMaxFreed) forget_oldest(m);
   return true;
 }
+
+bool is_live(const void* data, size_t bytes, int device) {
+  const auto address = reinterpret_cast<u64>(data);
+  const ptx::Range range = allocation_around(device, address);
+  return bytes == 0 || (range.end != 0 && address + bytes <= range.end);
+}
+
+// Roughly the bandwidths of HBM and of the host's bus.
+constexpr Nanoseconds kOperationCost = 1500;
+Nanoseconds copy_cost(size_t bytes, cudaMemcpyKind kind) {
+  return kOperationCost + static_cast<Nanoseconds>(bytes / (kind == cudaMemcpyDeviceToDevice ? 2000 : 50));
+}
+
+// On the stream's thread: the memory may have been freed since.
+bool found_gone(const char* what, const void* data, size_t bytes, int device) {
+  if (is_live(data, bytes, device)) return false;
+  std::fprintf(stderr, "standin: fault: %s of %zu bytes at %p, %s\n", what, bytes, data,
+               describe_address(device, reinterpret_cast<u64>(data)).c_str());
+  lose_device(cudaErrorIllegalAddress);
+  return true;
+}
+
+cudaError_t free_memory(void* data, int device) {
+  if (data == nullptr) return cudaSuccess;
+  if (configuration().free_waits) wait_for_device(device);
+  return release(data) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+}  // namespace
 
 size_t used_bytes(int device) {
   Memory& m = memory();
@@ -132,3 +168,70 @@ std::string describe_address(int device, u64 address) {
 }
 
 }  // namespace convscope::standin
+
+using namespace convscope::standin;
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  if (const cudaError_t error = result(cudaSuccess, __func__); error != cudaSuccess) return error;
+  *data = allocate(current_device(), bytes);
+  return *data != nullptr ? cudaSuccess : result(cudaErrorMemoryAllocation, __func__);
+}
+
+cudaError_t cudaFree(void* data) {
+  return result(free_memory(data, current_device()), __func__);
+}
+
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  *data = allocate(kHost, bytes);
+  return result(*data != nullptr ? cudaSuccess : cudaErrorMemoryAllocation, __func__);
+}
+
+cudaError_t cudaFreeHost(void* data) {
+  return result(free_memory(data, current_device()), __func__);
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return result(cudaSuccess, __func__);
+}
+
+// In the order of the default stream, which other streams do not wait for.
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  if (error != cudaSuccess) return error;
+  stream_or_default(nullptr, current_device()).wait();
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const int device = current_device();
+  if (const cudaError_t error = result(cudaSuccess, __func__); error != cudaSuccess) return error;
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if ((to_device && !is_live(to, bytes, device)) || (from_device && !is_live(from, bytes, device)))
+    return result(cudaErrorInvalidValue, __func__);
+  stream_or_default(stream, device).push([=](Nanoseconds begin) {
+    if (is_lost()) return begin;
+    if (to_device && found_gone("cudaMemcpyAsync to", to, bytes, device)) return begin;
+    if (from_device && found_gone("cudaMemcpyAsync from", from, bytes, device)) return begin;
+    std::memmove(to, from, bytes);
+    return begin + copy_cost(bytes, kind);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  const int device = current_device();
+  if (!is_live(to, bytes, device)) return result(cudaErrorInvalidValue, __func__);
+  stream_or_default(stream, device).push([=](Nanoseconds begin) {
+    if (is_lost() || found_gone("cudaMemsetAsync", to, bytes, device)) return begin;
+    std::memset(to, value, bytes);
+    return begin + copy_cost(bytes, cudaMemcpyDeviceToDevice);
+  });
+  return result(cudaSuccess, __func__);
+}
+
+}  // extern "C"

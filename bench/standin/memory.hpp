@@ -1,5 +1,5 @@
 // Device memory and pinned host memory as pages of the process. What is freed stays mapped without any access
-// for a while, so that whoever uses it is found out.
+// for a while, so that later accesses are detected.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,11 @@
 
 namespace convscope::standin {
 
-inline constexpr int kHost = -1;  // pinned memory, which every device may use
-
-// NaN until written. Null where the device has no such amount left.
-void* allocate(int device, size_t bytes);
-// False for what is not allocated.
-bool release(void* data);
-
 size_t used_bytes(int device);
 
 // The live allocation around an address that a device may use, empty when there is none.
 ptx::Range allocation_around(int device, ptx::u64 address);
-// What is at an address in no such allocation, for a message.
+// Describes an address in no such allocation, for messages.
 std::string describe_address(int device, ptx::u64 address);
 
 }  // namespace convscope::standin

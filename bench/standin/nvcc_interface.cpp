@@ -1,4 +1,5 @@
-// What the host code that nvcc makes of a .cu file calls: it registers kernels, and launches them in halves.
+// The functions that nvcc's host code of a .cu file calls: to register kernels, and to launch them in two
+// steps.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -9,7 +10,7 @@ using namespace convscope::standin;
 
 namespace {
 
-// Of kernel<<<grid, block, shared, stream>>>, between its two halves.
+// The arguments of kernel<<<grid, block, shared, stream>>> between the two steps of a launch.
 struct CallConfiguration {
   dim3 grid, block;
   size_t shared = 0;

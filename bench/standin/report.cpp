@@ -32,7 +32,7 @@ Report& report() {
   return *r;
 }
 
-// Of each instruction of the text: its number among those of the same text.
+// For each instruction of the text: its number among those with the same text.
 std::vector<int> count_occurrences(const ptx::Kernel& kernel) {
   std::map<std::string, int> counts;
   std::vector<int> occurrences;

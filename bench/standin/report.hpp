@@ -1,5 +1,5 @@
-// What ran: a file a process, where the configuration names one, with each kernel's launches, warp
-// instructions and seconds, and the instructions that were not reached.
+// A report per process, where the configuration names a file: each kernel's launches, warp instructions and
+// seconds, and the instructions that were not reached.
 #pragma once
 
 #include <string>

@@ -3,8 +3,8 @@
 // interpreter. In a build without nvcc the kernels are those that the C++ compiler made for the emulator
 // (hosted/). For tests only.
 //
-// The functions are those of cuda_runtime_api.h that the program uses (cudart_*.cpp); one that is newly used
-// is a link error until it is added there. As on the hardware:
+// The functions are those of cuda_runtime_api.h that the program uses; a newly used one is
+// a link error until it is added here. As on the hardware:
 //
 // - A stream is a thread. What is enqueued runs later, in order, with a clock of virtual time, which events
 //   read. A kernel costs about what its instructions would cost a GPU. Nothing measured means anything.
@@ -14,7 +14,7 @@
 // - An error in a kernel stays: every later call returns it.
 //
 // A shared library that stands in for cuBLAS, cuFFT or cuDNN may call, from a program that exports its
-// symbols: all functions of cudart_*.cpp, above all cudaLaunchHostFunc (its function runs on the stream's
+// symbols: all these functions, above all cudaLaunchHostFunc (its function runs on the stream's
 // thread, in the stream's order, may read and write device memory as ordinary memory, and must call no
 // function of the runtime), cudaMemcpyAsync, cudaMemsetAsync, cudaEventRecord, cudaStreamWaitEvent, and
 // cudaMalloc and cudaFree, which wait for the device as the real ones do.

@@ -1,13 +1,16 @@
+// Streams and events, and the runtime's functions of them.
 #include "bench/standin/stream.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 
 #include "bench/standin/configuration.hpp"
+#include "bench/standin/devices.hpp"
 
 namespace convscope::standin {
 namespace {
@@ -25,8 +28,6 @@ Streams& streams() {
   return *s;
 }
 
-constexpr Nanoseconds kEventCost = 500;
-
 }  // namespace
 
 Nanoseconds host_time() {
@@ -36,7 +37,17 @@ Nanoseconds host_time() {
 
 }  // namespace convscope::standin
 
-using namespace convscope::standin;  // the class has a global name
+using namespace convscope::standin;  // the classes have global names
+
+// A point of a stream, reached when the work before it is done.
+struct CUevent_st {
+  struct Record {
+    bool done = false;
+    convscope::standin::Nanoseconds time = 0;
+    CUstream_st* stream = nullptr;
+  };
+  std::shared_ptr<Record> last;  // null: never recorded
+};
 
 CUstream_st::CUstream_st(int on_device) : device(on_device) {
   const std::lock_guard lock(streams().mutex);
@@ -112,6 +123,20 @@ CUstream_st& stream_or_default(cudaStream_t stream, int device) {
   return *made;
 }
 
+void wait_for_device(int device) {
+  std::set<CUstream_st*> all;
+  {
+    const std::lock_guard lock(streams().mutex);
+    all = streams().all;
+  }
+  for (CUstream_st* stream : all)
+    if (stream->device == device) stream->wait();
+}
+
+namespace {
+
+constexpr Nanoseconds kEventCost = 500;
+
 void record(CUevent_st& event, CUstream_st& stream) {
   auto reached = std::make_shared<CUevent_st::Record>();
   reached->stream = &stream;
@@ -143,6 +168,7 @@ void wait_for(const CUevent_st& event) {
   s.changed.wait(lock, [&] { return reached->done; });
 }
 
+// Later work of the stream waits for the event.
 void make_wait(CUstream_st& stream, const CUevent_st& event) {
   const auto reached = event.last;
   if (reached == nullptr) return;
@@ -153,14 +179,83 @@ void make_wait(CUstream_st& stream, const CUevent_st& event) {
   });
 }
 
-void wait_for_device(int device) {
-  std::set<CUstream_st*> all;
-  {
-    const std::lock_guard lock(streams().mutex);
-    all = streams().all;
-  }
-  for (CUstream_st* stream : all)
-    if (stream->device == device) stream->wait();
+// The time that the host function which runs on this thread takes on the device.
+thread_local Nanoseconds taken = 0;
+
+}  // namespace
+}  // namespace convscope::standin
+
+extern "C" {
+
+// For the stand-in libraries: the work that a host function stands for took so long on the device, or lost
+// it.
+void convscope_standin_advance(double seconds) {
+  taken += static_cast<Nanoseconds>(1e9 * seconds);
+}
+void convscope_standin_lose_device(int error) {
+  lose_device(static_cast<cudaError_t>(error));
 }
 
-}  // namespace convscope::standin
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new CUstream_st(current_device());
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  stream_or_default(stream, current_device()).wait();
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const bool idle = stream_or_default(stream, current_device()).is_idle();
+  return result(idle ? cudaSuccess : cudaErrorNotReady, __func__);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  make_wait(stream_or_default(stream, current_device()), *event);
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  stream_or_default(stream, current_device()).push([=](Nanoseconds begin) {
+    constexpr Nanoseconds kCost = 5000;
+    taken = 0;
+    if (!is_lost()) function(data);
+    return begin + kCost + taken;
+  });
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new CUevent_st;
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  record(*event, stream_or_default(stream, current_device()));
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  wait_for(*event);
+  return result(cudaSuccess, __func__);
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (begin->last == nullptr || end->last == nullptr) return result(cudaErrorInvalidResourceHandle, __func__);
+  if (!is_done(*begin) || !is_done(*end)) return result(cudaErrorNotReady, __func__);
+  *milliseconds = 1e-6f * static_cast<float>(end->last->time - begin->last->time);
+  return result(cudaSuccess, __func__);
+}
+
+}  // extern "C"

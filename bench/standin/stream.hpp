@@ -1,4 +1,4 @@
-// Streams: threads that run what was enqueued, in order, each with a clock of virtual time.
+// Streams: threads that run enqueued operations in order, each with a clock of virtual time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <thread>
 
 namespace convscope::standin {
@@ -48,27 +47,11 @@ struct CUstream_st {
   std::thread thread_;
 };
 
-// A point of a stream, reached when the work before it is done.
-struct CUevent_st {
-  struct Record {
-    bool done = false;
-    convscope::standin::Nanoseconds time = 0;
-    CUstream_st* stream = nullptr;
-  };
-  std::shared_ptr<Record> last;  // null: never recorded
-};
-
 namespace convscope::standin {
 
-// Where no stream is named: one a device, which others neither wait for nor hold up, as cudaStreamNonBlocking
-// says.
+// Where no stream is named: one per device, which others neither wait for nor hold up, as
+// cudaStreamNonBlocking says.
 CUstream_st& stream_or_default(cudaStream_t stream, int device);
-
-void record(CUevent_st& event, CUstream_st& stream);
-bool is_done(const CUevent_st& event);
-void wait_for(const CUevent_st& event);
-// What is enqueued in the stream from here on waits for the event.
-void make_wait(CUstream_st& stream, const CUevent_st& event);
 
 // Until every stream of the device is idle.
 void wait_for_device(int device);

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "bench/standin/errors.hpp"
+#include "bench/standin/devices.hpp"
 
 namespace convscope::standin {
 namespace {

@@ -16,11 +16,11 @@ struct IntrinsicKernels {
   void (*load_matrices)(bool transposed, const uint16_t* from, uint32_t* to, Queue&);
   // 32 threads copy 32 * bytes; of every `bytes` the first `valid` are read.
   void (*copy)(int bytes, int valid, const float* from, float* to, Queue&);
-  // Two groups of 4 bytes a thread; waits for the older only and reads both: to[64].
+  // Two groups of 4 bytes per thread; waits for the older only and reads both: to[64].
   void (*copy_and_wait_for_one)(const float* from, float* to, Queue&);
   void (*copy_misaligned)(const float* from, float* to, Queue&);
   void (*round_to_tf32)(const float* from, float* to, int n, Queue&);
-  // Two halves of 128 threads turn their own 64 values by 7 places, three times, each with a barrier of its
+  // Two halves of 128 threads rotate their own 64 values by 7 places, three times, each with a barrier of its
   // own.
   void (*named_barriers)(float* out, Queue&);
 };

@@ -1,4 +1,4 @@
-// C = A B with blocks of 128x128x8, 8x8 a thread, double-buffered shared memory. A is stored transposed, so
+// C = A B with blocks of 128x128x8, 8x8 per thread, double-buffered shared memory. A is stored transposed, so
 // that a thread's 8 values of a column of A are two float4. The epilogue sums rows by shuffles and adds them
 // with atomics.
 #include "bench/device/kernel/kernel.hpp"

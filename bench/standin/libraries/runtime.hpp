@@ -24,8 +24,8 @@ cudaError_t device_error();
 // function nothing happens.
 void lose_the_device(int code);
 
-// A library may write all of a workspace that it asked for, and does: a plan that has less, or has it no
-// more, is found out. Only its first and last bytes where it is large.
+// A library may write all of a workspace that it asked for, and does: a plan with less, or whose workspace
+// was freed, is detected. Of a large workspace only the first and last bytes are written.
 void scribble(void* workspace, size_t bytes);
 
 // Makes the work that is being done take as long as the script says: by the program's function

@@ -1,11 +1,17 @@
 #include "bench/standin/libraries/script.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <string>
+#include <thread>
+
+#include "bench/standin/libraries/runtime.hpp"
 
 namespace convscope::standin {
 namespace {
@@ -23,6 +29,26 @@ nlohmann::json read_script() {
     std::fprintf(stderr, "stand-in libraries: %s=%s: %s\n", kVariable, path, error.what());
     std::_Exit(3);
   }
+}
+
+int times_called(const std::string& function) {
+  static std::mutex mutex;
+  static std::map<std::string, int> times;
+  const std::lock_guard lock(mutex);
+  return ++times[function];
+}
+
+int status_of(const nlohmann::json& fault, int (*number_of)(std::string_view)) {
+  const auto status = fault.find("status");
+  if (status == fault.end()) return 0;
+  if (status->is_number()) return status->get<int>();
+  const auto name = status->get<std::string>();
+  const int number = number_of == nullptr ? 0 : number_of(name);
+  if (number == 0) {
+    std::fprintf(stderr, "stand-in libraries: the script's status %s is not known\n", name.c_str());
+    std::_Exit(3);
+  }
+  return number;
 }
 
 }  // namespace
@@ -44,6 +70,18 @@ int version_part(std::string_view library, int part, std::array<int, 3> otherwis
 std::string beside_the_script(const std::string& file) {
   const char* path = std::getenv(kVariable);
   return (std::filesystem::path(path == nullptr ? "" : path).parent_path() / file).string();
+}
+
+Fault enter(const char* function, int (*number_of)(std::string_view)) {
+  const int time = times_called(function);
+  for (const nlohmann::json& fault : section("calls")) {
+    if (fault.at("call") != function) continue;
+    if (const auto at = fault.find("at"); at != fault.end() && *at != time) continue;
+    while (fault.value("hangs", false)) std::this_thread::sleep_for(std::chrono::hours(1));
+    if (const int code = fault.value("loses_the_device", 0); code != 0) lose_the_device(code);
+    return {status_of(fault, number_of), fault.value("words", "")};
+  }
+  return {};
 }
 
 }  // namespace convscope::standin

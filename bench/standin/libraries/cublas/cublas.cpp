@@ -6,7 +6,6 @@
 #include <array>
 #include <complex>
 
-#include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/runtime.hpp"
 #include "bench/standin/libraries/script.hpp"
 

@@ -136,17 +136,10 @@ bool is_operation(cudnnBackendDescriptorType_t type) {
 }
 
 size_t bytes_of(cudnnBackendAttributeType_t type) {
-  switch (type) {
-    case CUDNN_TYPE_BOOLEAN:
-      return sizeof(bool);
-    case CUDNN_TYPE_HANDLE:
-    case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_DOUBLE:
-      return sizeof(int64_t);
-    default:
-      return sizeof(int);  // cuDNN's enums, and float
-  }
+  const bool is_wide = type == CUDNN_TYPE_HANDLE || type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_VOID_PTR ||
+                       type == CUDNN_TYPE_DOUBLE;
+  // The others are cuDNN's enums and float.
+  return type == CUDNN_TYPE_BOOLEAN ? sizeof(bool) : is_wide ? sizeof(int64_t) : sizeof(int);
 }
 
 }  // namespace convscope::standin

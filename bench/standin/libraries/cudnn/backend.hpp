@@ -18,7 +18,7 @@ namespace convscope::standin {
 struct BackendObject;
 using Object = std::shared_ptr<BackendObject>;
 
-// Values of one attribute: bytes, or other descriptors, which live as long as who names them.
+// Values of one attribute: bytes, or other descriptors, which are kept alive.
 struct AttributeValue {
   int64_t count = 0;
   std::vector<unsigned char> bytes;
@@ -78,9 +78,6 @@ size_t bytes_of(cudnnBackendAttributeType_t type);
 
 // Checks the object and works out what it tells from then on.
 cudnnStatus_t finalize(BackendObject& object);
-
-// Enqueues the plan's convolution.
-cudnnStatus_t execute(cudaStream_t stream, const BackendObject& plan, const BackendObject& pack);
 
 template <typename T>
 std::vector<T> BackendObject::values(cudnnBackendAttributeName_t name) const {

@@ -34,9 +34,14 @@ void for_each_element(const TensorShape& shape, Visit visit) {
         for (int64_t l = 0; l < shape.size[3]; ++l) visit(position++, shape.offset(i, j, k, l));
 }
 
-std::vector<double> read(const TensorView& view, const void* data) {
+// A zero for each element.
+std::vector<double> zeros(const TensorView& view) {
   const auto& size = view.shape.size;
-  std::vector<double> values(static_cast<size_t>(size[0] * size[1] * size[2] * size[3]));
+  return std::vector<double>(static_cast<size_t>(size[0] * size[1] * size[2] * size[3]));
+}
+
+std::vector<double> read(const TensorView& view, const void* data) {
+  std::vector<double> values = zeros(view);
   for_each_element(view.shape, [&](int64_t position, int64_t offset) {
     values[static_cast<size_t>(position)] = load(view.type, data, offset);
   });
@@ -87,18 +92,24 @@ void for_each_product(const ConvProblem& p, Visit visit) {
     }
 }
 
-bool is_size(const TensorView& view, const TensorShape& wanted) {
-  return view.shape.size == wanted.size;
-}
-
 }  // namespace
+
+ConvProblem problem_of_shapes(const TensorShape& input, const TensorShape& filter) {
+  ConvProblem p;
+  p.batch = input.size[0];
+  p.in_channels = input.size[1];
+  p.input = {input.size[2], input.size[3]};
+  p.out_channels = filter.size[0];
+  p.filter = {filter.size[2], filter.size[3]};
+  return p;
+}
 
 cudnnStatus_t check_shapes(const Convolution& convolution) {
   const ConvProblem& p = convolution.problem;
   if (const auto wrong = validate(p)) return failed(CUDNN_STATUS_BAD_PARAM, *wrong);
-  if (!is_size(convolution.input, p.shape(Role::input)) ||
-      !is_size(convolution.filter, p.shape(Role::filter)) ||
-      !is_size(convolution.output, p.shape(Role::output)))
+  if (convolution.input.shape.size != p.shape(Role::input).size ||
+      convolution.filter.shape.size != p.shape(Role::filter).size ||
+      convolution.output.shape.size != p.shape(Role::output).size)
     return failed(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
                   fmt::format("the tensors are not of {}", to_line(p)));
   if (convolution.input.type != convolution.filter.type || convolution.input.type != convolution.output.type)
@@ -109,23 +120,19 @@ cudnnStatus_t check_shapes(const Convolution& convolution) {
 void compute(const Convolution& convolution, void* input, void* filter, void* output, double alpha,
              double beta) {
   const ConvProblem& p = convolution.problem;
-  const auto sums = [](const TensorView& view) {
-    const auto& size = view.shape.size;
-    return std::vector<double>(static_cast<size_t>(size[0] * size[1] * size[2] * size[3]));
-  };
   if (p.pass == Pass::forward) {
     const auto x = read(convolution.input, input), w = read(convolution.filter, filter);
-    auto y = sums(convolution.output);
+    auto y = zeros(convolution.output);
     for_each_product(p, [&](size_t i, size_t f, size_t o) { y[o] += x[i] * w[f]; });
     write(convolution.output, output, y, alpha, beta);
   } else if (p.pass == Pass::backward_data) {
     const auto dy = read(convolution.output, output), w = read(convolution.filter, filter);
-    auto dx = sums(convolution.input);
+    auto dx = zeros(convolution.input);
     for_each_product(p, [&](size_t i, size_t f, size_t o) { dx[i] += dy[o] * w[f]; });
     write(convolution.input, input, dx, alpha, beta);
   } else {
     const auto dy = read(convolution.output, output), x = read(convolution.input, input);
-    auto dw = sums(convolution.filter);
+    auto dw = zeros(convolution.filter);
     for_each_product(p, [&](size_t i, size_t f, size_t o) { dw[f] += dy[o] * x[i]; });
     write(convolution.filter, filter, dw, alpha, beta);
   }

@@ -13,11 +13,14 @@ struct TensorView {
 };
 
 // Input, filter and output of one convolution; the pass, paddings, strides, dilations and groups are in
-// `problem`, whose layout and math mode are nothing to the arithmetic.
+// `problem`, whose layout and math mode do not affect the arithmetic.
 struct Convolution {
   ConvProblem problem;
   TensorView input, filter, output;
 };
+
+// The sizes of a problem with this input and this filter, and one channel group.
+ConvProblem problem_of_shapes(const TensorShape& input, const TensorShape& filter);
 
 // Why these tensors are none of the convolution, or CUDNN_STATUS_SUCCESS: failed() has the words.
 cudnnStatus_t check_shapes(const Convolution&);

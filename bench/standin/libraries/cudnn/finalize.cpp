@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "bench/standin/libraries/cudnn/backend.hpp"
@@ -57,7 +58,7 @@ int64_t bytes_of(cudnnDataType_t type) {
   return type == CUDNN_DATA_FLOAT ? 4 : type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16 ? 2 : 0;
 }
 
-cudnnStatus_t finalize_tensor(const BackendObject& tensor) {
+cudnnStatus_t finalize_tensor(BackendObject& tensor) {
   const auto type = tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   const auto alignment = tensor.value<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
   if (bytes_of(type) == 0)
@@ -71,7 +72,7 @@ cudnnStatus_t finalize_tensor(const BackendObject& tensor) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t finalize_convolution(const BackendObject& object) {
+cudnnStatus_t finalize_convolution(BackendObject& object) {
   if (object.value<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) != 2) return bad("spatial dimensions but 2");
   if (object.value<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) != CUDNN_DATA_FLOAT ||
       object.value<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION)
@@ -133,18 +134,12 @@ Extent2 extent(const BackendObject& object, cudnnBackendAttributeName_t name) {
 }
 
 ConvProblem problem_of(Pass pass, const BackendObject& how, const Convolution& tensors) {
-  ConvProblem p;
+  ConvProblem p = problem_of_shapes(tensors.input.shape, tensors.filter.shape);
   p.pass = pass;
   p.math = tensors.input.type == CUDNN_DATA_FLOAT  ? MathMode::fp32
            : tensors.input.type == CUDNN_DATA_HALF ? MathMode::fp16
                                                    : MathMode::bf16;
-  const auto &x = tensors.input.shape.size, &w = tensors.filter.shape.size;
-  p.batch = x[0];
-  p.in_channels = x[1];
-  p.input = {x[2], x[3]};
-  p.out_channels = w[0];
-  p.groups = x[1] / w[1];
-  p.filter = {w[2], w[3]};
+  p.groups = tensors.input.shape.size[1] / tensors.filter.shape.size[1];
   p.stride = extent(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
   p.pad = extent(how, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
   p.dilation = extent(how, CUDNN_ATTR_CONVOLUTION_DILATIONS);
@@ -201,10 +196,15 @@ void put_one(BackendObject& object, cudnnBackendAttributeName_t name, T value) {
   object.put(name, std::vector<T>{value});
 }
 
+Object make_object(cudnnBackendDescriptorType_t type) {
+  auto object = std::make_shared<BackendObject>();
+  object->type = type;
+  object->is_final = true;
+  return object;
+}
+
 Object knob_info(const KnobRange& knob) {
-  auto info = std::make_shared<BackendObject>();
-  info->type = CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR;
-  info->is_final = true;
+  const Object info = make_object(CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR);
   put_one(*info, CUDNN_ATTR_KNOB_INFO_TYPE, knob.type);
   put_one(*info, CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, knob.min);
   put_one(*info, CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, knob.max);
@@ -213,9 +213,7 @@ Object knob_info(const KnobRange& knob) {
 }
 
 Object knob_choice(int type, int64_t value) {
-  auto choice = std::make_shared<BackendObject>();
-  choice->type = CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR;
-  choice->is_final = true;
+  const Object choice = make_object(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
   put_one(*choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, type);
   put_one(*choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value);
   return choice;
@@ -260,13 +258,11 @@ cudnnStatus_t finalize_config(BackendObject& object) {
 Object make_config(const std::shared_ptr<const Graph>& graph, const Object& graph_object,
                    const std::string& name) {
   const auto parsed = parse_config(name);
-  auto engine = std::make_shared<BackendObject>();
-  engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
+  const Object engine = make_object(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   engine->put(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, std::vector<Object>{graph_object});
   put_one(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, parsed->engine);
   engine->is_final = finalize_engine(*engine) == CUDNN_STATUS_SUCCESS;
-  auto config = std::make_shared<BackendObject>();
-  config->type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
+  const Object config = make_object(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   config->put(CUDNN_ATTR_ENGINECFG_ENGINE, std::vector<Object>{engine});
   std::vector<Object> choices;
   for (const auto& [type, value] : parsed->knobs) choices.push_back(knob_choice(type, value));
@@ -279,23 +275,14 @@ Object make_config(const std::shared_ptr<const Graph>& graph, const Object& grap
 cudnnStatus_t finalize_heuristic(BackendObject& object) {
   const Object graph = object.object(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   object.graph = graph->graph;
-  size_t list = 0;
-  switch (object.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE)) {
-    case CUDNN_HEUR_MODE_INSTANT:
-    case CUDNN_HEUR_MODE_A:
-      list = 0;
-      break;
-    case CUDNN_HEUR_MODE_B:
-      list = 1;
-      break;
-    case CUDNN_HEUR_MODE_FALLBACK:
-      list = 2;
-      break;
-    default:
-      return bad("there is no such mode of the heuristic");
-  }
+  static const std::map<cudnnBackendHeurMode_t, size_t> lists = {{CUDNN_HEUR_MODE_INSTANT, 0},
+                                                                 {CUDNN_HEUR_MODE_A, 0},
+                                                                 {CUDNN_HEUR_MODE_B, 1},
+                                                                 {CUDNN_HEUR_MODE_FALLBACK, 2}};
+  const auto list = lists.find(object.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE));
+  if (list == lists.end()) return bad("there is no such mode of the heuristic");
   std::vector<Object> results;
-  for (const std::string& name : object.graph->answers.ranked[list])
+  for (const std::string& name : object.graph->answers.ranked[list->second])
     if (Object config = make_config(object.graph, graph, name)) results.push_back(std::move(config));
   object.put(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::move(results));
   return CUDNN_STATUS_SUCCESS;
@@ -313,7 +300,7 @@ cudnnStatus_t finalize_plan(BackendObject& object) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t finalize_pack(const BackendObject& pack) {
+cudnnStatus_t finalize_pack(BackendObject& pack) {
   const auto uids = pack.values<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = pack.values<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   if (uids.size() != pointers.size()) return bad("as many unique ids as pointers are needed");
@@ -325,30 +312,20 @@ cudnnStatus_t finalize_pack(const BackendObject& pack) {
 }  // namespace
 
 cudnnStatus_t finalize(BackendObject& object) {
-  switch (object.type) {
-    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
-      return finalize_tensor(object);
-    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
-      return finalize_convolution(object);
-    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
-      return finalize_graph(object);
-    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      return finalize_heuristic(object);
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
-      return finalize_engine(object);
-    case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
-      return finalize_config(object);
-    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
-      return finalize_plan(object);
-    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
-      return finalize_pack(object);
-    case CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR:
-      return CUDNN_STATUS_SUCCESS;
-    case CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR:
-      return failed(CUDNN_STATUS_BAD_PARAM, "what is known of a knob is read from an engine");
-    default:
-      return finalize_operation(object);
-  }
+  static const std::map<cudnnBackendDescriptorType_t, cudnnStatus_t (*)(BackendObject&)> functions = {
+      {CUDNN_BACKEND_TENSOR_DESCRIPTOR, finalize_tensor},
+      {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, finalize_convolution},
+      {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, finalize_graph},
+      {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, finalize_heuristic},
+      {CUDNN_BACKEND_ENGINE_DESCRIPTOR, finalize_engine},
+      {CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, finalize_config},
+      {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, finalize_plan},
+      {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, finalize_pack}};
+  if (is_operation(object.type)) return finalize_operation(object);
+  if (object.type == CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR)
+    return failed(CUDNN_STATUS_BAD_PARAM, "what is known of a knob is read from an engine");
+  const auto found = functions.find(object.type);
+  return found == functions.end() ? CUDNN_STATUS_SUCCESS : found->second(object);
 }
 
 }  // namespace convscope::standin

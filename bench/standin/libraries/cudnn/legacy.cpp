@@ -42,16 +42,10 @@ Asked describe(Pass pass, cudnnHandle_t handle, cudnnTensorDescriptor_t input, c
     return refuse(CUDNN_STATUS_NOT_SUPPORTED, "the stand-in only knows cross-correlation with sums in FP32");
   if (input->format != filter->format || input->format != output->format)
     return refuse(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "the tensors differ in their format");
-  ConvProblem& p = asked.convolution.problem;
+  ConvProblem& p = asked.convolution.problem = problem_of_shapes(input->view.shape, filter->view.shape);
   p.pass = pass;
   p.math = math_mode(input->view.type, how->math);
   p.layout = input->format == CUDNN_TENSOR_NHWC ? Layout::nhwc : Layout::nchw;
-  const auto &x = input->view.shape.size, &w = filter->view.shape.size;
-  p.batch = x[0];
-  p.in_channels = x[1];
-  p.input = {x[2], x[3]};
-  p.out_channels = w[0];
-  p.filter = {w[2], w[3]};
   p.groups = how->groups;
   p.stride = how->stride;
   p.pad = how->pad;
@@ -64,16 +58,19 @@ Asked describe(Pass pass, cudnnHandle_t handle, cudnnTensorDescriptor_t input, c
   return asked;
 }
 
-// Fills what Get or Find return. Both tell all algorithms, those that cannot be run with their status.
+// Get and Find, which have offers of their own. Both tell all algorithms, those that cannot be run with their
+// status.
 template <typename Perf>
-cudnnStatus_t answer(const Asked& asked, std::vector<Offer> offers, int room, int* returned, Perf* perfs) {
+cudnnStatus_t answer(const char* function, std::vector<Offer> (*offers_of)(const ConvProblem&),
+                     const Asked& asked, int room, int* returned, Perf* perfs) {
+  if (const Fault fault = enter_cudnn(function)) return failed(fault);
   if (asked.status != CUDNN_STATUS_SUCCESS) return asked.status;
   if (returned == nullptr || perfs == nullptr)
     return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "nowhere to put the answer");
   if (room < 1) return failed(CUDNN_STATUS_BAD_PARAM, "requestedAlgoCount is below 1");
   const auto names = algorithm_names(asked.convolution.problem.pass);
   *returned = 0;
-  for (const Offer& offer : offers) {
+  for (const Offer& offer : offers_of(asked.convolution.problem)) {
     if (*returned == room) break;
     Perf& perf = perfs[(*returned)++] = Perf{};
     perf.algo =
@@ -89,24 +86,6 @@ cudnnStatus_t answer(const Asked& asked, std::vector<Offer> offers, int room, in
     }
   }
   return CUDNN_STATUS_SUCCESS;
-}
-
-template <typename Perf>
-cudnnStatus_t get(const char* function, const Asked& asked, int room, int* returned, Perf* perfs) {
-  if (const Fault fault = enter_cudnn(function)) return failed(fault);
-  return answer(
-      asked,
-      asked.status == CUDNN_STATUS_SUCCESS ? get_offers(asked.convolution.problem) : std::vector<Offer>(),
-      room, returned, perfs);
-}
-
-template <typename Perf>
-cudnnStatus_t find(const char* function, const Asked& asked, int room, int* returned, Perf* perfs) {
-  if (const Fault fault = enter_cudnn(function)) return failed(fault);
-  return answer(
-      asked,
-      asked.status == CUDNN_STATUS_SUCCESS ? find_offers(asked.convolution.problem) : std::vector<Offer>(),
-      room, returned, perfs);
 }
 
 // What the script or the rules say of the algorithm, or why it is none.
@@ -182,22 +161,22 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const
                                                      const cudnnConvolutionDescriptor_t how,
                                                      const cudnnTensorDescriptor_t y, const int room,
                                                      int* returned, cudnnConvolutionFwdAlgoPerf_t* perfs) {
-  return get("cudnnGetConvolutionForwardAlgorithm_v7", describe(Pass::forward, handle, x, w, how, y), room,
-             returned, perfs);
+  return answer("cudnnGetConvolutionForwardAlgorithm_v7", get_offers,
+                describe(Pass::forward, handle, x, w, how, y), room, returned, perfs);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
     cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
     const cudnnConvolutionDescriptor_t how, const cudnnTensorDescriptor_t dx, const int room, int* returned,
     cudnnConvolutionBwdDataAlgoPerf_t* perfs) {
-  return get("cudnnGetConvolutionBackwardDataAlgorithm_v7",
-             describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, perfs);
+  return answer("cudnnGetConvolutionBackwardDataAlgorithm_v7", get_offers,
+                describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, perfs);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
     const cudnnConvolutionDescriptor_t how, const cudnnFilterDescriptor_t dw, const int room, int* returned,
     cudnnConvolutionBwdFilterAlgoPerf_t* perfs) {
-  return get("cudnnGetConvolutionBackwardFilterAlgorithm_v7",
-             describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, perfs);
+  return answer("cudnnGetConvolutionBackwardFilterAlgorithm_v7", get_offers,
+                describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, perfs);
 }
 
 cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
@@ -205,8 +184,8 @@ cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t handle, const c
                                                    const cudnnConvolutionDescriptor_t how,
                                                    const cudnnTensorDescriptor_t y, const int room,
                                                    int* returned, cudnnConvolutionFwdAlgoPerf_t* perfs) {
-  return find("cudnnFindConvolutionForwardAlgorithm", describe(Pass::forward, handle, x, w, how, y), room,
-              returned, perfs);
+  return answer("cudnnFindConvolutionForwardAlgorithm", find_offers,
+                describe(Pass::forward, handle, x, w, how, y), room, returned, perfs);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
                                                         const cudnnTensorDescriptor_t dy,
@@ -214,15 +193,15 @@ cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(cudnnHandle_t handle, co
                                                         const cudnnTensorDescriptor_t dx, const int room,
                                                         int* returned,
                                                         cudnnConvolutionBwdDataAlgoPerf_t* perfs) {
-  return find("cudnnFindConvolutionBackwardDataAlgorithm",
-              describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, perfs);
+  return answer("cudnnFindConvolutionBackwardDataAlgorithm", find_offers,
+                describe(Pass::backward_data, handle, dx, w, how, dy), room, returned, perfs);
 }
 cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
     const cudnnConvolutionDescriptor_t how, const cudnnFilterDescriptor_t dw, const int room, int* returned,
     cudnnConvolutionBwdFilterAlgoPerf_t* perfs) {
-  return find("cudnnFindConvolutionBackwardFilterAlgorithm",
-              describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, perfs);
+  return answer("cudnnFindConvolutionBackwardFilterAlgorithm", find_offers,
+                describe(Pass::backward_filter, handle, x, dw, how, dy), room, returned, perfs);
 }
 
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,

@@ -1,4 +1,4 @@
-// Handles and descriptors of the legacy API, set, and read back as they were set.
+// Handles and descriptors of the legacy API.
 #include "bench/standin/libraries/cudnn/legacy_descriptors.hpp"
 
 #include <fmt/format.h>
@@ -104,19 +104,6 @@ cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t descriptor, cud
                                          cudnnDataType_t type, int n, int c, int h, int w) {
   return set_dense("cudnnSetTensor4dDescriptor", descriptor, format, type, {n, c, h, w});
 }
-cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t descriptor, cudnnDataType_t* type,
-                                         int* n, int* c, int* h, int* w, int* n_stride, int* c_stride,
-                                         int* h_stride, int* w_stride) {
-  if (!is_set(descriptor)) return failed(CUDNN_STATUS_BAD_PARAM, "a tensor that was never set");
-  *type = descriptor->view.type;
-  int* const sizes[] = {n, c, h, w};
-  int* const strides[] = {n_stride, c_stride, h_stride, w_stride};
-  for (size_t i = 0; i < 4; ++i) {
-    *sizes[i] = static_cast<int>(descriptor->view.shape.size[i]);
-    *strides[i] = static_cast<int>(descriptor->view.shape.stride[i]);
-  }
-  return CUDNN_STATUS_SUCCESS;
-}
 
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* descriptor) {
   return create("cudnnCreateFilterDescriptor", descriptor);
@@ -127,15 +114,6 @@ cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t descriptor) {
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t descriptor, cudnnDataType_t type,
                                          cudnnTensorFormat_t format, int k, int c, int h, int w) {
   return set_dense("cudnnSetFilter4dDescriptor", descriptor, format, type, {k, c, h, w});
-}
-cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t descriptor, cudnnDataType_t* type,
-                                         cudnnTensorFormat_t* format, int* k, int* c, int* h, int* w) {
-  if (!is_set(descriptor)) return failed(CUDNN_STATUS_BAD_PARAM, "a filter that was never set");
-  *type = descriptor->view.type;
-  *format = descriptor->format;
-  int* const sizes[] = {k, c, h, w};
-  for (size_t i = 0; i < 4; ++i) *sizes[i] = static_cast<int>(descriptor->view.shape.size[i]);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* descriptor) {
@@ -162,29 +140,10 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t descr
   descriptor->compute_type = compute_type;
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetConvolution2dDescriptor(const cudnnConvolutionDescriptor_t descriptor, int* pad_h,
-                                              int* pad_w, int* u, int* v, int* dilation_h, int* dilation_w,
-                                              cudnnConvolutionMode_t* mode, cudnnDataType_t* compute_type) {
-  if (!is_set(descriptor)) return failed(CUDNN_STATUS_BAD_PARAM, "a convolution that was never set");
-  *pad_h = static_cast<int>(descriptor->pad.h);
-  *pad_w = static_cast<int>(descriptor->pad.w);
-  *u = static_cast<int>(descriptor->stride.h);
-  *v = static_cast<int>(descriptor->stride.w);
-  *dilation_h = static_cast<int>(descriptor->dilation.h);
-  *dilation_w = static_cast<int>(descriptor->dilation.w);
-  *mode = descriptor->mode;
-  *compute_type = descriptor->compute_type;
-  return CUDNN_STATUS_SUCCESS;
-}
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t descriptor, int groups) {
   if (const Fault fault = enter_cudnn("cudnnSetConvolutionGroupCount")) return failed(fault);
   if (descriptor == nullptr || groups < 1) return failed(CUDNN_STATUS_BAD_PARAM, "the number of groups");
   descriptor->groups = groups;
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t descriptor, int* groups) {
-  if (!is_set(descriptor)) return failed(CUDNN_STATUS_BAD_PARAM, "a convolution that was never set");
-  *groups = descriptor->groups;
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t descriptor, cudnnMathType_t math) {
@@ -192,11 +151,6 @@ cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t descripto
   if (descriptor == nullptr || math < CUDNN_DEFAULT_MATH || math > CUDNN_FMA_MATH)
     return failed(CUDNN_STATUS_BAD_PARAM, "the math type");
   descriptor->math = math;
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnGetConvolutionMathType(cudnnConvolutionDescriptor_t descriptor, cudnnMathType_t* math) {
-  if (!is_set(descriptor)) return failed(CUDNN_STATUS_BAD_PARAM, "a convolution that was never set");
-  *math = descriptor->math;
   return CUDNN_STATUS_SUCCESS;
 }
 

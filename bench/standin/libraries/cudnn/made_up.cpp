@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kNotSupported = "CUDNN_STATUS_NOT_SUPPORTED";
 constexpr int64_t kLargestFftImage = 256, kLargestTiledFilter = 32;
-// Odd on purpose: cuDNN's workspaces are multiples of nothing.
+// Odd on purpose: cuDNN's workspaces are not multiples of a power of two.
 constexpr int64_t kSmallWorkspace = 9601;
 
 bool is_dense_step(const ConvProblem& p) {

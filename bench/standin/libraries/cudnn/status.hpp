@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/standin/libraries/call.hpp"
+#include "bench/standin/libraries/script.hpp"
 
 namespace convscope::standin {
 

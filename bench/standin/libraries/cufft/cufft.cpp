@@ -12,7 +12,6 @@
 #include <numbers>
 #include <vector>
 
-#include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/runtime.hpp"
 #include "bench/standin/libraries/script.hpp"
 
@@ -78,7 +77,7 @@ void real_to_complex(const FftPlan& plan, const float* from, Single* to) {
   }
 }
 
-// As the library does, out of place too, it uses the spectra up.
+// Destroys the spectra, as the library does, out of place too.
 void complex_to_real(const FftPlan& plan, Single* from, float* to) {
   std::vector<Complex> image(static_cast<size_t>(plan.rows * plan.columns));
   for (int64_t n = 0; n < plan.batch; ++n) {

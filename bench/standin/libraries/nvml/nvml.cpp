@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 
-#include "bench/standin/libraries/call.hpp"
 #include "bench/standin/libraries/script.hpp"
 
 namespace convscope::standin {
@@ -60,7 +59,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   const std::lock_guard lock(mutex);
   if (initialised == 0) return kUninitialised;
   if (bus_id == nullptr || device == nullptr) return kInvalidArgument;
-  // Of no other is anything known.
+  // No other device is known.
   const nlohmann::json& nvml = section("nvml");
   const std::string only = nvml.is_object() ? nvml.value("bus_id", "") : "";
   if (!only.empty() && only != bus_id) return kNotFound;

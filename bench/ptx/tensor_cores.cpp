@@ -1,6 +1,6 @@
-// wgmma with both operands in shared memory. Descriptors after CUTLASS' mma_sm90_desc.hpp and
-// mma_traits_sm90_gmma.hpp, fragments of sums after the PTX ISA, "Asynchronous Warpgroup Level Matrix
-// Instructions".
+// mma.sync, ldmatrix and wgmma with both operands in shared memory. Fragments as in the PTX ISA, "Warp Level
+// Matrix Instructions" and "Asynchronous Warpgroup Level Matrix Instructions"; descriptors as in CUTLASS's
+// mma_sm90_desc.hpp and mma_traits_sm90_gmma.hpp.
 #include <fmt/format.h>
 
 #include <bit>
@@ -8,11 +8,89 @@
 
 #include "bench/ptx/instructions.hpp"
 #include "bench/ptx/lanes.hpp"
-#include "bench/ptx/swizzle.hpp"
 #include "bench/ptx/tensor_sums.hpp"
 
 namespace convscope::ptx {
 namespace {
+
+// Like all_here(); throws Fault when the warp has fewer than 32 lanes.
+bool whole_warp_here(Warp& w, const Instruction& i, u32 mask, const std::string& what) {
+  if (!all_here(w, i, mask, w.launched)) return false;
+  if (mask != ~u32{0})
+    w.block->fault(w, i, std::countr_zero(~mask), "is missing in " + what + ", which takes whole warps");
+  return true;
+}
+
+// Fragments: lane 4 g + t has rows g and g + 8 of A and of the sums, column g of B.
+struct Operands {
+  float a[16][16], b[16][8];
+};
+
+void read_tf32(const Warp& w, const Instruction& i, int k, Operands& to) {
+  const size_t a_registers = static_cast<size_t>(k / 2);
+  for (int l = 0; l < kLanes; ++l) {
+    const int g = l / 4, t = l % 4;
+    for (size_t r = 0; r < a_registers; ++r)
+      to.a[g + (r & 1 ? 8 : 0)][t + static_cast<int>(r / 2) * 4] = tf32_of(w.from<u32>(i.operand(4 + r))[l]);
+    for (size_t r = 0; r < a_registers / 2; ++r)
+      to.b[t + static_cast<int>(r) * 4][g] = tf32_of(w.from<u32>(i.operand(4 + a_registers + r))[l]);
+  }
+}
+
+void read_16_bits(const Warp& w, const Instruction& i, int k, Operands& to) {
+  const size_t a_registers = static_cast<size_t>(k / 4);
+  const bool bf16 = i.detail == kBf16;
+  for (int l = 0; l < kLanes; ++l) {
+    const int g = l / 4, t = l % 4;
+    for (size_t r = 0; r < a_registers; ++r)
+      for (int half = 0; half < 2; ++half)
+        to.a[g + (r & 1 ? 8 : 0)][2 * t + static_cast<int>(r / 2) * 8 + half] =
+            element16(w.from<u32>(i.operand(4 + r))[l], half, bf16);
+    for (size_t r = 0; r < a_registers / 2; ++r)
+      for (int half = 0; half < 2; ++half)
+        to.b[2 * t + static_cast<int>(r) * 8 + half][g] =
+            element16(w.from<u32>(i.operand(4 + a_registers + r))[l], half, bf16);
+  }
+}
+
+// m16n8k4 and k8 (tf32), m16n8k8 and k16 (f16, bf16). detail: element, detail2: k.
+void mma(Warp& w, const Instruction& i, u32 mask) {
+  if (!whole_warp_here(w, i, mask, "an mma")) return;
+  const int k = i.detail2;
+  const auto element = static_cast<Element>(i.detail);
+  const size_t registers = static_cast<size_t>(element == kTf32 ? k / 2 + k / 4 : k / 4 + k / 8);
+  Operands operands;
+  element == kTf32 ? read_tf32(w, i, k, operands) : read_16_bits(w, i, k, operands);
+  float d[4][kLanes];
+  for (int l = 0; l < kLanes; ++l)
+    for (size_t r = 0; r < 4; ++r) {
+      const float* a = operands.a[l / 4 + (r & 2 ? 8 : 0)];
+      const float* b = &operands.b[0][l % 4 * 2 + static_cast<int>(r & 1)];
+      const float c = w.from<float>(i.operand(4 + registers + r))[l];
+      d[r][l] = w.block->options->truncate ? truncated_sum(c, a, b, k, 8, products_at_once(element))
+                                           : exact_sum(c, a, b, k, 8);
+    }
+  for (size_t r = 0; r < 4; ++r) std::memcpy(w.to<float>(i.o[r]), d[r], sizeof d[r]);
+}
+
+// detail: matrices, detail2: transposed.
+void ldmatrix(Warp& w, const Instruction& i, u32 mask) {
+  if (!whole_warp_here(w, i, mask, "an ldmatrix")) return;
+  u16 rows[32][8];
+  const int matrices = i.detail;
+  for (int l = 0; l < 8 * matrices; ++l) {
+    u64 at = w.address(i.o[matrices], l) + static_cast<u64>(i.offset);
+    if (i.space == Space::generic) at &= ~kWindowMask;
+    std::memcpy(rows[l], w.block->shared_at(w, i, l, at, 16, false), 16);
+  }
+  for (int n = 0; n < matrices; ++n)
+    for (int l = 0; l < kLanes; ++l) {
+      const int g = l / 4, t = l % 4;
+      const u32 low = i.detail2 ? rows[8 * n + 2 * t][g] : rows[8 * n + g][2 * t];
+      const u32 high = i.detail2 ? rows[8 * n + 2 * t + 1][g] : rows[8 * n + g][2 * t + 1];
+      w.to<u32>(i.o[n])[l] = low | high << 16;
+    }
+}
 
 struct Descriptor {
   u32 start, leading, stride, base, swizzle;
@@ -24,8 +102,8 @@ struct Descriptor {
         swizzle(static_cast<u32>(bits >> 62)) {}
 };
 
-// Shared address of element (row, k) of an operand, rows being those of A or the columns of B. Strides as in
-// the canonical layouts, in bytes: T elements make 16 bytes.
+// Shared address of element (row, k) of an operand; rows are those of A or the columns of B. Strides are
+// bytes, as in the canonical layouts.
 u32 element_address(const Descriptor& d, bool mn_major, u32 row, u32 k, u32 bytes) {
   u32 offset = 0;
   const u32 per_chunk = 16 / bytes;
@@ -46,8 +124,9 @@ u32 element_address(const Descriptor& d, bool mn_major, u32 row, u32 k, u32 byte
   return swizzled(d.start + offset, d.swizzle);
 }
 
-// A wgmma reads 16 bytes: until it is waited for, nobody may write them; who wrote them must have fenced.
-void note_operand(Warp& w, const Instruction& i, u32 at) {
+// A wgmma reads 16 bytes: they must not be written before its wait, and earlier generic writes must be
+// fenced.
+void record_operand(Warp& w, const Instruction& i, u32 at) {
   Block& b = *w.block;
   if (at < kSharedStart || at + 16 > b.shared_end)
     b.fault(w, i, 0, fmt::format("reads shared memory at {:#x}, which ends at {:#x}", at, b.shared_end));
@@ -57,14 +136,14 @@ void note_operand(Warp& w, const Instruction& i, u32 at) {
     ++s.async_reads;
     if (!s.valid) b.fault(w, i, 0, "reads between the variables of shared memory");
     if (!b.options->races) continue;
-    b.note_read(w, i, 0, word);
+    b.record_read(w, i, 0, word);
     if (s.writer < 32 && s.generic && b.proxy_fences[s.writer] <= s.fence)
       b.warn(w, i, 0,
              "reads what st or cp.async wrote without fence.proxy.async, at " + b.place_of(s.write_line));
   }
 }
 
-// Reads an operand, rows x k, into floats (16 a row), 16 bytes at a time.
+// PendingReads an operand, rows x k, into floats (16 per row), 16 bytes at a time.
 void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_major, u32 first_row, u32 rows,
                   u32 k, float* to) {
   const u32 bytes = i.detail == kTf32 ? 4 : 2, per_chunk = 16 / bytes;
@@ -73,7 +152,7 @@ void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_ma
   for (u32 row = 0; row < rows; row += row_step)
     for (u32 n = 0; n < k; n += k_step) {
       const u32 at = element_address(d, mn_major, first_row + row, n, bytes);
-      note_operand(w, i, at);
+      record_operand(w, i, at);
       const u8* p = w.block->shared.data() + at;
       for (u32 e = 0; e < per_chunk; ++e) {
         u32 bits = 0;
@@ -84,7 +163,7 @@ void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_ma
     }
 }
 
-// The same in all lanes, as a warp's descriptors must be.
+// A descriptor, which must be the same in all lanes.
 u64 descriptor_bits(Warp& w, const Instruction& i, const Operand& o) {
   const u64* v = w.from<u64>(o);
   for (int l = 1; l < kLanes; ++l)
@@ -110,13 +189,11 @@ void multiply(Warp& w, const Instruction& i, const std::vector<float>& left, con
   }
 }
 
-// m64nNk8 (tf32) and m64nNk16: each warp of the warpgroup computes its own 16 rows. The product is there at
-// once; until the wait the shared memory it reads counts as read and its sums as in flight. count: registers
-// of sums.
+// m64nNk8 (tf32) and m64nNk16: each warp of the warpgroup computes its own 16 rows. It is computed at
+// once; until the wait its shared memory counts as being read and its sums as in flight. Instruction::count
+// is the number of accumulator registers.
 void wgmma(Warp& w, const Instruction& i, u32 mask) {
-  if (!all_here(w, i, mask, w.launched)) return;
-  if (mask != ~u32{0})
-    w.block->fault(w, i, std::countr_zero(~mask), "is missing in a wgmma, which takes whole warps");
+  if (!whole_warp_here(w, i, mask, "a wgmma")) return;
   const size_t sums = i.count;
   const u32 columns = static_cast<u32>(sums) * 2, k = i.detail == kTf32 ? 8 : 16;
   const Descriptor a(descriptor_bits(w, i, i.operand(sums))), b(descriptor_bits(w, i, i.operand(sums + 1)));
@@ -142,7 +219,7 @@ void wgmma(Warp& w, const Instruction& i, u32 mask) {
 void wgmma_commit(Warp& w, const Instruction& i, u32 mask) {
   if (!all_here(w, i, mask, w.launched)) return;
   w.reads.push_back(std::move(w.open_reads));
-  w.open_reads = Reads();
+  w.open_reads = PendingReads();
 }
 
 void wgmma_wait(Warp& w, const Instruction& i, u32 mask) {
@@ -162,17 +239,41 @@ void wgmma_fence(Warp& w, const Instruction& i, u32 mask) {
   all_here(w, i, mask, w.launched);
 }
 
-}  // namespace
+Element element_of(const Mnemonic& m) {
+  return m.has("tf32") ? kTf32 : m.has("bf16") ? kBf16 : kF16;
+}
+
+Handler mma_handler(Instruction& i, const Mnemonic& m) {
+  i.detail = element_of(m);
+  for (const auto& part : m.parts)
+    if (part.starts_with("m16n8k")) i.detail2 = static_cast<u8>(std::stoi(part.substr(6)));
+  // Sums and addends in f32, A by rows, B by columns.
+  const bool known = m.has("row") && m.has("col") && m.parts.back() == "f32" && !m.has("sp") &&
+                     (i.detail != kF16 || m.has("f16")) && m.parts[m.parts.size() - 4] == "f32";
+  const bool fits = i.detail == kTf32 ? i.detail2 == 4 || i.detail2 == 8 : i.detail2 == 8 || i.detail2 == 16;
+  return known && fits ? mma : nullptr;
+}
 
 Handler wgmma_handler(Instruction& i, const Mnemonic& m) {
-  if (m.operation() != "wgmma" || m.parts.size() < 3) return nullptr;
+  if (m.parts.size() < 3) return nullptr;
   i.type = Type::none;
   if (m.parts[1] == "commit_group") return wgmma_commit;
   if (m.parts[1] == "wait_group") return wgmma_wait;
   if (m.parts[1] == "fence") return wgmma_fence;
   if (m.parts[1] != "mma_async" || m.parts[m.parts.size() - 3] != "f32" || m.has("sp")) return nullptr;
-  i.detail = m.has("tf32") ? kTf32 : m.has("bf16") ? kBf16 : kF16;
+  i.detail = element_of(m);
   return i.detail != kF16 || m.has("f16") ? wgmma : nullptr;
+}
+
+}  // namespace
+
+Handler tensor_core_handler(Instruction& i, const Mnemonic& m) {
+  if (m.operation() == "mma") return mma_handler(i, m);
+  if (m.operation() == "wgmma") return wgmma_handler(i, m);
+  if (m.operation() != "ldmatrix") return nullptr;
+  i.detail = m.has("x4") ? 4 : m.has("x2") ? 2 : 1;
+  i.detail2 = m.has("trans");
+  return m.has("m8n8") && m.has("b16") ? ldmatrix : nullptr;
 }
 
 }  // namespace convscope::ptx

@@ -1,15 +1,113 @@
-// Where registers and symbols lie, and in which order basic blocks stand.
+// Assigns registers and symbols to words, and orders the basic blocks of a kernel.
 #include <algorithm>
 #include <functional>
 
-#include "bench/ptx/block_order.hpp"
 #include "bench/ptx/instructions.hpp"
 #include "bench/ptx/kernel_parser.hpp"
 
 namespace convscope::ptx {
 namespace {
 
-// Calls f for the place of each register that instructions name, in the order of the text.
+using Graph = std::vector<std::vector<int>>;
+
+// Strongly connected components of the nodes inside that the entry reaches, in reverse topological order
+// (Tarjan). The node through which a component was entered is its last.
+class Components {
+ public:
+  Components(int entry, const std::vector<char>& inside, const Graph& next)
+      : inside_(inside), next_(next), number_(next.size()), low_(next.size()), on_stack_(next.size()) {
+    enter(entry);
+    while (!frames_.empty()) step();
+  }
+
+  const std::vector<std::vector<int>>& found() const { return found_; }
+
+ private:
+  struct Frame {
+    int node;
+    size_t edge;
+  };
+
+  void enter(int node) {
+    const auto v = static_cast<size_t>(node);
+    number_[v] = low_[v] = ++counter_;
+    stack_.push_back(node);
+    on_stack_[v] = 1;
+    frames_.push_back({node, 0});
+  }
+
+  void step() {
+    Frame& frame = frames_.back();
+    const auto v = static_cast<size_t>(frame.node);
+    if (frame.edge == next_[v].size()) return leave(frame.node);
+    const int other = next_[v][frame.edge++];
+    const auto w = static_cast<size_t>(other);
+    if (!inside_[w]) return;
+    if (number_[w] == 0)
+      enter(other);
+    else if (on_stack_[w])
+      low_[v] = std::min(low_[v], number_[w]);
+  }
+
+  void leave(int node) {
+    const auto v = static_cast<size_t>(node);
+    if (low_[v] == number_[v]) {
+      found_.emplace_back();
+      int last;
+      do {
+        last = stack_.back();
+        stack_.pop_back();
+        on_stack_[static_cast<size_t>(last)] = 0;
+        found_.back().push_back(last);
+      } while (last != node);
+    }
+    frames_.pop_back();
+    if (frames_.empty()) return;
+    const auto parent = static_cast<size_t>(frames_.back().node);
+    low_[parent] = std::min(low_[parent], low_[v]);
+  }
+
+  const std::vector<char>& inside_;
+  const Graph& next_;
+  std::vector<int> number_, low_;
+  std::vector<char> on_stack_;
+  std::vector<int> stack_;
+  std::vector<Frame> frames_;
+  std::vector<std::vector<int>> found_;
+  int counter_ = 0;
+};
+
+void arrange(int entry, const std::vector<char>& inside, const Graph& next, std::vector<int>& order) {
+  const Components components(entry, inside, next);
+  for (auto c = components.found().rbegin(); c != components.found().rend(); ++c) {
+    const int head = c->back();
+    order.push_back(head);
+    if (c->size() == 1) continue;
+    std::vector<char> body(next.size(), 0);
+    for (const int v : *c) body[static_cast<size_t>(v)] = 1;
+    body[static_cast<size_t>(head)] = 0;
+    // The loop without its head is ordered again, from an artificial root before the head's successors.
+    const int root = static_cast<int>(next.size());
+    body.push_back(1);
+    Graph with_root = next;
+    with_root.push_back(next[static_cast<size_t>(head)]);
+    std::vector<int> inner;
+    arrange(root, body, with_root, inner);
+    std::copy_if(inner.begin(), inner.end(), std::back_inserter(order), [=](int v) { return v != root; });
+  }
+}
+
+// A weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993) of
+// what node 0 reaches: a node follows all its predecessors except by back edges, and each loop is
+// contiguous. When the lanes that are first in this order run first, diverged lanes reconverge where their
+// paths join. `next` lists each node's successors.
+std::vector<int> weak_topological_order(const Graph& next) {
+  std::vector<int> order;
+  if (!next.empty()) arrange(0, std::vector<char>(next.size(), 1), next, order);
+  return order;
+}
+
+// Calls f for the index of each register operand, in the order of the text.
 void each_register(std::vector<Instruction>& code, const std::function<void(s32&)>& f) {
   for (auto& i : code) {
     if (i.guard >= 0) f(i.guard);
@@ -35,8 +133,8 @@ void KernelParser::place_symbols() {
   }
 }
 
-// Only registers that instructions name get a place; in the order of their first use, so that those used
-// together lie together.
+// Assigns words to the registers that are used, in the order of first use, so that registers used together
+// are adjacent.
 void KernelParser::place_registers() {
   u32 predicates = 0;
   each_register(code_, [&](s32& index) {
@@ -56,12 +154,12 @@ void KernelParser::place_registers() {
   for (const auto& [name, r] : specials_) kernel_.special[name] = registers_[static_cast<size_t>(r)].number;
 }
 
-// The basic blocks of a text: where each begins, and who follows.
+// The basic blocks of a kernel.
 struct KernelParser::Blocks {
-  std::vector<size_t> begin;           // of each, and of the end
+  std::vector<size_t> begin;           // first instruction of each block, and the end
   std::vector<int> block_of;           // of each instruction
   std::vector<std::vector<int>> next;  // successors
-  std::vector<int> fall;               // the block that runs on into, -1 where none does
+  std::vector<int> fall;               // the block that is reached by falling through, or -1
 };
 
 size_t KernelParser::target_of(size_t branch) const {
@@ -99,14 +197,14 @@ KernelParser::Blocks KernelParser::find_blocks() const {
   return blocks;
 }
 
-// Lays the blocks out so that diverged lanes meet again; one whose successor no longer follows it jumps
-// there.
+// Reorders the blocks so that diverged lanes reconverge; adds a jump where a block's fall-through successor
+// no longer follows it.
 void KernelParser::order_blocks() {
   const Blocks blocks = find_blocks();
   const std::vector<int> order = weak_topological_order(blocks.next);
   std::vector<Instruction> code;
   std::vector<int> at(blocks.next.size(), -1);
-  std::vector<std::pair<size_t, int>> jumps;  // instruction, block it goes to; -1 the end
+  std::vector<std::pair<size_t, int>> jumps;  // instruction, target block; -1 is the end
   const u32 last_line = static_cast<u32>(kernel_.texts.empty() ? 0 : kernel_.texts.size() - 1);
   if (kernel_.texts.empty()) kernel_.texts.push_back({"ret", where_});
   for (size_t k = 0; k < order.size(); ++k) {
