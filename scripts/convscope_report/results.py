@@ -171,7 +171,9 @@ def without_foreign(paths: list) -> list:
     """
 
     def is_foreign(path: Path) -> bool:
-        return path.is_dir() and not any((path / name).is_file() for name in ("results.json", "journal.jsonl"))
+        return path.is_dir() and not any(
+            (path / name).is_file() for name in ("results.json", "journal.jsonl")
+        )
 
     foreign = [path for path in paths if is_foreign(path)]
     if len(foreign) == len(paths):
