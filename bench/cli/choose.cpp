@@ -11,16 +11,15 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/cli/flags.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/select/prediction_report.hpp"
+#include "bench/select/cost_model.hpp"
+#include "bench/select/selection.hpp"
 
 namespace convscope {
 namespace {
@@ -175,7 +174,7 @@ void choose_for_results(const ChooseOptions& options, const Program& program) {
   if (options.json)
     program.out << dump_json(predictions_json(selection), 1) << '\n';
   else
-    print_predictions(program.out, selection, {program.terminal.colour});
+    print_predictions(program.out, selection, program.terminal.colour);
 }
 
 int choose(const ChooseOptions& options, const Program& program) {

@@ -1,4 +1,4 @@
-#include "bench/cli/command_line.hpp"
+// The command line: parse_command() and convscope_main().
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -9,10 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/report/format.hpp"
-#include "bench/runner/build_info.hpp"
 #include "bench/runner/config_text.hpp"
+#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {
@@ -85,7 +86,24 @@ Terminal describe_terminal() {
   return terminal;
 }
 
+// The hidden verb: the child process that runs one group of candidates (bench/runner/worker).
+struct WorkerOptions {
+  pid_t parent = 0;
+};
+
+int work(const WorkerOptions& options, const Program& program) {
+  return worker_main(program.registry, options.parent, program.device_maker);
+}
+
+void add_flags(CLI::App& verb, WorkerOptions& options) {
+  verb.add_option("PARENT", options.parent)->required();
+}
+
 }  // namespace
+
+Verb worker_verb() {
+  return make_verb<WorkerOptions>("worker", "", add_flags, work);
+}
 
 std::function<int(const Program&)> parse_command(const std::vector<std::string>& argv) {
   CLI::App app("convscope times convolution algorithms side by side, every result verified.", "convscope");

@@ -1,9 +1,8 @@
-#include "bench/cli/command_line.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/cli/test_program.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/runner/overrides.hpp"
 

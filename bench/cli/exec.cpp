@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bench/cli/flags.hpp"
 #include "bench/cli/npy.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"

@@ -11,13 +11,11 @@
 #include <ostream>
 #include <vector>
 
-#include "bench/cli/flags.hpp"
 #include "bench/core/error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/bound.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
 
@@ -78,8 +76,7 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
   if (result.workspace_bytes > cap) {
     result.reason = Reason::workspace_over_cap;
     result.why = fmt::format("it needs {} of workspace, more than the cap of {}",
-                             bytes_text(static_cast<double>(result.workspace_bytes)),
-                             bytes_text(static_cast<double>(cap)));
+                             bytes_text(result.workspace_bytes), bytes_text(cap));
   }
   return result;
 }
@@ -148,7 +145,7 @@ void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions
   fmt::print(out, "{}\n{}\n", to_line(p), to_benchdnn(p));
   fmt::print(out, "output {}x{}; {} nominal, {} without the taps on padding; {} of tensors\n", p.output().h,
              p.output().w, flops_text(p.nominal_flops()), flops_text(p.effective_flops()),
-             bytes_text(static_cast<double>(p.total_bytes())));
+             bytes_text(p.total_bytes()));
   for (const ExplainedDevice& one : devices) print_ceilings(out, one.device.info(), one.ceilings);
   fmt::print(out,
              "best ms: the longer of the arithmetic at that rate and the tensors moved once ({} cache)\n\n",
@@ -183,7 +180,7 @@ void print_table(std::ostream& out, const ConvProblem& problem, const std::vecto
     table.add({one.algorithm, known(flops_text(count.product_flops)),
                known(flops_text(count.transform_flops)),
                known(fmt::format("{:.0f}%", 100 * count.executed_flops() / problem.nominal_flops())),
-               known(bytes_text(count.bytes)), bytes_text(static_cast<double>(one.workspace_bytes)),
+               known(bytes_text(count.bytes)), bytes_text(one.workspace_bytes),
                known(fmt::format("{:.1f}", intensity(count, problem))),
                std::string(one.bound ? one.bound->kind() : "-"),
                one.bound ? milliseconds_text(one.bound->seconds()) : "-", one.implementation});

@@ -5,11 +5,9 @@
 
 #include <ostream>
 
-#include "bench/cli/flags.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 

@@ -7,13 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "bench/cli/flags.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/columns.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/record/results_format.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
@@ -205,7 +202,7 @@ void list_devices(std::ostream& out, const DeviceList& devices, bool json) {
     out << dump_json(all, 2) << '\n';
     return;
   }
-  const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  const auto size = [](int64_t bytes) { return bytes_text(bytes); };
   TextTable table(
       {"<device", "<name", ">cores", "<vectors", ">L1", ">L2", ">last cache", ">memory", "<virtual"});
   for (const DeviceInfo& device : devices.present)
@@ -239,7 +236,7 @@ void list_layers(std::ostream& out, const Suite& suite, bool json) {
     const Extent2 output = layer.shape.output();
     table.add({layer.name, std::to_string(layer.count), problem_words(layer.shape),
                fmt::format("{}x{}", output.h, output.w), flops_text(layer.shape.nominal_flops()),
-               bytes_text(static_cast<double>(layer.shape.total_bytes()))});
+               bytes_text(layer.shape.total_bytes())});
   }
   fmt::print(out, "{}{}{}\n", suite.name, suite.source.empty() ? "" : ": ", suite.source);
   table.print(out, false);

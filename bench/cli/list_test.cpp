@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "bench/cli/test_program.hpp"
-#include "bench/record/results_format.hpp"
+#include "bench/record/columns.hpp"
 #include "bench/runner/test_errors.hpp"
 
 namespace convscope {

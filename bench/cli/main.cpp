@@ -1,6 +1,6 @@
 // convscope with every algorithm of algorithms/ and the reference.
 #include "algorithms/catalog.hpp"
-#include "bench/cli/command_line.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 
 int main(int argc, char** argv) {

@@ -7,13 +7,11 @@
 #include <ostream>
 #include <system_error>
 
-#include "bench/cli/flags.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/runner/config_file.hpp"
 #include "bench/runner/config_value.hpp"
-#include "bench/select/policy_report.hpp"
+#include "bench/select/policy.hpp"
 
 namespace convscope {
 namespace {
@@ -86,7 +84,7 @@ int print_policy_times(const PoliciesOptions& options, const Program& program) {
   if (options.json)
     program.out << dump_json(to_json(scopes), 1) << '\n';
   else
-    print_policies(program.out, scopes, {program.terminal.colour});
+    print_policies(program.out, scopes, program.terminal.colour);
   return 0;
 }
 

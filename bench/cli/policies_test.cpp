@@ -9,7 +9,7 @@
 
 #include "bench/cli/test_program.hpp"
 #include "bench/core/error.hpp"
-#include "bench/runner/config_file.hpp"
+#include "bench/runner/config_value.hpp"
 
 namespace convscope {
 namespace {

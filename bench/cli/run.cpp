@@ -10,21 +10,21 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/cli/flags.hpp"
-#include "bench/cli/run_console.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/config.hpp"
-#include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
-#include "bench/runner/run_suite.hpp"
 
 namespace convscope {
 namespace {
 
 constexpr int kDeviceLost = 3, kInterrupted = 130;
+constexpr const char* kExitCodes =
+    "Exit codes: 0 all good; 1 a row is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
+    "config;\n"
+    "3 a device was lost, the rest of its rows is left to --resume; 130 interrupted.";
 
 // A suite of the one problem of --case, so that flags and checks are those of any other run.
 Suite suite_of_case(const std::string& line) {
@@ -55,10 +55,8 @@ std::vector<Suite> load_suites(const RunOptions& options) {
 
 std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, const Registry& registry,
                                 const DeviceList& devices) {
-  Protocol protocol = protocol_of(suite.measuring);
-  protocol.measure = options.measure;
+  Protocol protocol{suite.measuring, options.measure, options.blocker};
   protocol.repeat = options.repeat;
-  protocol.blocker = options.blocker;
   std::vector<GroupTask> tasks;
   for (Group& group : expand(suite, registry, devices)) {
     group.common.knobs = options.knobs;
@@ -185,6 +183,9 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
   return plan;
 }
 
+namespace {
+
+// Either verb. Returns the exit code (kExitCodes). Throws UsageError.
 int run(const RunOptions& options, const Program& program) {
   const DeviceList devices = find_devices();
   if (!options.resume.empty()) {
@@ -227,6 +228,35 @@ void add_whereabouts(CLI::App& verb, RunOptions& options) {
       "one row; off: in this process, as a debugger wants it, and without time limits.");
 }
 
+// Throws UsageError where nothing to run is named, or something besides what --resume or --case name already.
+void check_run(const CLI::App& verb, const RunOptions& options) {
+  const std::string name = "convscope " + verb.get_name();
+  const std::vector<std::string> given = given_flags(verb);
+  const auto refuse_beside = [&](const std::string& flag, const std::vector<std::string>& others,
+                                 const std::string& why) {
+    for (const std::string& other : given)
+      if (other != flag && std::find(others.begin(), others.end(), other) == others.end())
+        throw UsageError(flag + " " + why + "; leave out " + other);
+  };
+  if (!options.resume.empty())
+    return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
+  if (!options.problem.empty()) {
+    refuse_beside("--case",
+                  {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache",
+                   "--workspace-cap", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
+                   "--confidence-width", "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
+                  "says the whole problem");
+    if (std::find(given.begin(), given.end(), "--algorithm") == given.end())
+      throw UsageError("--case needs --algorithm, the id of the algorithm to run");
+    return;
+  }
+  if (options.configs.empty())
+    throw UsageError(name + " needs a CONFIG, as in: " + name + " configs/alexnet.json (" + name +
+                     " --help)");
+}
+
+}  // namespace
+
 void add_flags(CLI::App& verb, RunOptions& options) {
   add_configs(verb, options);
   verb.add_option("--case", options.problem,
@@ -260,35 +290,23 @@ void add_flags(CLI::App& verb, RunOptions& options) {
       kExitCodes));
 }
 
-void check_run(const CLI::App& verb, const RunOptions& options) {
-  const std::string name = "convscope " + verb.get_name();
-  const std::vector<std::string> given = given_flags(verb);
-  const auto refuse_beside = [&](const std::string& flag, const std::vector<std::string>& others,
-                                 const std::string& why) {
-    for (const std::string& other : given)
-      if (other != flag && std::find(others.begin(), others.end(), other) == others.end())
-        throw UsageError(flag + " " + why + "; leave out " + other);
-  };
-  if (!options.resume.empty())
-    return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
-  if (!options.problem.empty()) {
-    refuse_beside("--case",
-                  {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache",
-                   "--workspace-cap", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
-                   "--confidence-width", "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
-                  "says the whole problem");
-    if (!options.overrides.algorithms)
-      throw UsageError("--case needs --algorithm, the id of the algorithm to run");
-    return;
-  }
-  if (options.configs.empty())
-    throw UsageError(name + " needs a CONFIG, as in: " + name + " configs/alexnet.json (" + name +
-                     " --help)");
+void add_verify_flags(CLI::App& verb, RunOptions& options) {
+  options.measure = false;
+  add_configs(verb, options);
+  add_overrides(verb, options.overrides, {"--cache", "--min-samples", "--max-samples", "--confidence-width"});
+  add_whereabouts(verb, options);
+  verb.footer(fmt::format("{}\n\nExample:\n  convscope verify configs/alexnet.json --batch 1", kExitCodes));
 }
 
 Verb run_verb() {
   return make_verb<RunOptions>("run", "Verify and time every algorithm on every layer and pass of a config.",
                                add_flags, run, check_run);
+}
+
+Verb verify_verb() {
+  return make_verb<RunOptions>("verify",
+                               "Check every algorithm's results on every layer and pass; time nothing.",
+                               add_verify_flags, run, check_run);
 }
 
 }  // namespace convscope

@@ -1,15 +1,21 @@
-// The verb `run`, and what `verify` (verify.cpp), a run that measures nothing, shares with it. A run first
-// makes its plan, the groups of every config with flags applied, then carries it out by
-// bench/runner/run_suite.
+// The verbs `run` and `verify`, which is a run that measures nothing. A run first makes its plan, the groups
+// of every config with flags applied, then carries it out by bench/runner/run_suite. While it goes on it
+// shows a progress line on standard error and a table after each group on standard output, at the end the
+// roll-up, the noise floor and the failures; a dry run shows its plan instead.
 #pragma once
 
+#include <iosfwd>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench/cli/verbs.hpp"
+#include "bench/core/stopwatch.hpp"
+#include "bench/report/console.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/overrides.hpp"
-#include "bench/runner/run_log.hpp"
+#include "bench/runner/run_suite.hpp"
 
 namespace convscope {
 
@@ -29,26 +35,49 @@ struct RunOptions {
   std::string record;   // --record: a file for what libraries answered
 };
 
-// The flags of `run` and of `verify`, and the two parts that they have in common: CONFIG; and where a run
-// goes and how it is carried out.
-void add_flags(CLI::App& verb, RunOptions& options);
+void add_flags(CLI::App& verb, RunOptions& options);  // those of `run`
 void add_verify_flags(CLI::App& verb, RunOptions& options);
-void add_configs(CLI::App& verb, RunOptions& options);
-void add_whereabouts(CLI::App& verb, RunOptions& options);
-// Throws UsageError where nothing to run is named, or something besides what --resume or --case name already.
-void check_run(const CLI::App& verb, const RunOptions& options);
-
-// Either verb. Returns the exit code (kExitCodes). Throws UsageError.
-int run(const RunOptions& options, const Program& program);
-
-inline constexpr const char* kExitCodes =
-    "Exit codes: 0 all good; 1 a row is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
-    "config;\n"
-    "3 a device was lost, the rest of its rows is left to --resume; 130 interrupted.";
 
 // The groups of every config, or of the one problem, with overrides and shard applied. Throws UsageError,
 // also when two of the configs have a candidate in common.
 RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry,
                   const DeviceList& devices);
+
+class RunConsole final : public RunObserver {
+ public:
+  // `program` and `log` must outlive it.
+  RunConsole(const Program& program, const RunLog& log);
+
+  void group_begins(const GroupTask& task) override;
+  void candidate_begins(const std::string& algorithm, Stage stage) override;
+  void candidate_ends(const ResultRecord& record) override;
+  void group_ends(std::span<const ResultRecord> records) override;
+  void warn(const std::string& sentence) override;
+
+  // What is printed once, after the last group. Returns the number of records that are failures.
+  size_t finish(bool measured);
+
+ private:
+  void draw();
+
+  const Program& program_;
+  const RunLog& log_;
+  Progress progress_;
+  ProgressState state_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point drawn_;
+};
+
+// Every group with the candidates that would run and the refusals of the others, and an estimate of the time.
+void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& registry);
+
+// The noise floor, for which `run --aa` measures two series of each candidate: |median of the second series /
+// median of the first - 1|. Smaller differences between candidates mean nothing. Null without a second
+// series.
+std::optional<double> difference_of_series(const ResultRecord& record);
+
+// For each layer and pass the largest difference among its candidates, under a heading for everything that
+// was run under the same circumstances; then the largest of all.
+void print_noise_floor(std::ostream& out, std::span<const ResultRecord> records);
 
 }  // namespace convscope

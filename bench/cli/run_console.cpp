@@ -1,4 +1,4 @@
-#include "bench/cli/run_console.hpp"
+// What a run shows.
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/report/console.hpp"
+#include "bench/cli/run.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
-#include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
@@ -41,12 +41,6 @@ std::vector<Floor> floors_of(std::span<const ResultRecord> records) {
     }
   }
   return floors;
-}
-
-// Whether the device's clock is virtual: a stand-in for a GPU says so in its name. Its times are printed and
-// never published.
-bool has_virtual_time(const DeviceInfo& device) {
-  return device.name.ends_with("(virtual time)");
 }
 
 // Returns the number of failures.
@@ -87,7 +81,7 @@ void RunConsole::candidate_ends(const ResultRecord& /*record*/) {
 
 void RunConsole::group_ends(std::span<const ResultRecord> records) {
   progress_.clear();
-  print_group(program_.out, records, {program_.terminal.colour});
+  print_group(program_.out, records, program_.terminal.colour);
   program_.out.flush();
 }
 
@@ -101,11 +95,10 @@ size_t RunConsole::finish(bool measured) {
   std::ostream& out = program_.out;
   const std::vector<ResultRecord>& records = log_.records();
   if (measured) {
-    print_roll_up(out, records, {program_.terminal.colour});
+    print_roll_up(out, records, program_.terminal.colour);
     print_noise_floor(out, records);
   }
-  if (std::any_of(records.begin(), records.end(),
-                  [](const ResultRecord& record) { return has_virtual_time(record.device); }))
+  if (std::any_of(records.begin(), records.end(), has_virtual_time))
     out << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
   const size_t failures = print_failures(out, records);
   fmt::print(out, "\n{} rows: {}/results.json, results.csv, benchmark.json\n", records.size(), log_.folder());
@@ -118,7 +111,7 @@ void RunConsole::draw() {
   const auto now = Clock::now();
   if (now - drawn_ < std::chrono::milliseconds(200)) return;
   drawn_ = now;
-  state_.elapsed_seconds = std::chrono::duration<double>(now - begin_).count();
+  state_.elapsed_seconds = seconds_since(begin_);
   progress_.update(state_);
 }
 

@@ -1,10 +1,10 @@
-#include "bench/cli/run_console.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <vector>
+
+#include "bench/cli/run.hpp"
 
 namespace convscope {
 namespace {

@@ -33,7 +33,7 @@ class MakePlan : public ::testing::Test {
     options_.configs = {
         config("net", R"([{"name": "one", "in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3},
                                           {"name": "two", "in_channels": 2, "input": [8, 8], "out_channels": 2, "filter": 3}])")};
-    options_.overrides.algorithms = {"plain.cpu"};
+    options_.overrides.add("--algorithm", "plain.cpu");
   }
 
   std::string config(const std::string& name, const std::string& layers) const {
@@ -60,8 +60,8 @@ TEST_F(MakePlan, HasEveryLayerAndPass) {
 }
 
 TEST_F(MakePlan, FollowsTheFlags) {
-  options_.overrides.passes = {Pass::forward};
-  options_.overrides.time_limit_seconds = 3;
+  options_.overrides.add("--pass", "forward");
+  options_.overrides.add("--time-limit", "3");
   options_.repeat = true;
   const RunPlan made = plan();
   ASSERT_THAT(made.tasks, SizeIs(2));
@@ -72,7 +72,7 @@ TEST_F(MakePlan, FollowsTheFlags) {
 
 TEST_F(MakePlan, OfVerifyVisitsEachProblemOnce) {
   options_.measure = false;
-  options_.overrides.cache = {CacheState::cold, CacheState::hot};
+  options_.overrides.add("--cache", "cold,hot");
   const RunPlan made = plan();
   EXPECT_THAT(made.tasks, SizeIs(6));
   EXPECT_FALSE(made.tasks[0].protocol.measure);
@@ -108,13 +108,20 @@ TEST_F(MakePlan, RefusesTheSameConfigTwice) {
   EXPECT_THAT([&] { plan(); }, ThrowsMessage<UsageError>(HasSubstr("in common")));
 }
 
+// What the flags make of a suite without layers.
+Suite suite_after(const Overrides& overrides) {
+  Suite suite;
+  apply(overrides, suite);
+  return suite;
+}
+
 TEST(RunFlags, TakeListsWithCommasRepeatedFlagsOrBoth) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"a.json", "--batch", "1,4,8"},
                                              {"--batch", "1", "--batch", "4", "--batch", "8", "a.json"},
                                              {"--batch=1,4", "a.json", "--batch", "8"}}) {
     const RunOptions options = testing::read_flags<RunOptions>(words);
-    EXPECT_THAT(options.overrides.batch, Optional(ElementsAre(1, 4, 8)));
+    EXPECT_THAT(suite_after(options.overrides).batch.at(DeviceKind::cpu), ElementsAre(1, 4, 8));
     EXPECT_THAT(options.configs, ElementsAre("a.json"));
   }
 }
@@ -159,15 +166,16 @@ TEST(RunFlags, ReadEveryFlagOfRun) {
                                                               "--first-backward-data"});
   EXPECT_TRUE(options.measure);
   EXPECT_THAT(options.configs, ElementsAre("a.json", "b.json"));
-  EXPECT_THAT(options.overrides.algorithms, Optional(ElementsAre("w*", "direct.cpu")));
-  EXPECT_THAT(options.overrides.workspace_caps,
-              Optional(ElementsAre(std::optional<int64_t>(int64_t{256} << 20), std::nullopt)));
-  EXPECT_THAT(options.overrides.cache,
-              Optional(ElementsAre(CacheState::cold, CacheState::hot, CacheState::weights_cold)));
-  EXPECT_EQ(options.overrides.time_limit_seconds, 2.5);
-  EXPECT_EQ(options.overrides.stage_limit_seconds, 45);
-  EXPECT_EQ(options.overrides.seed, 7u);
-  EXPECT_EQ(options.overrides.first_backward_data, true);
+  const Suite suite = suite_after(options.overrides);
+  EXPECT_THAT(suite.algorithms, ElementsAre("w*", "direct.cpu"));
+  EXPECT_THAT(suite.measuring.workspace_caps,
+              ElementsAre(std::optional<int64_t>(int64_t{256} << 20), std::nullopt));
+  EXPECT_THAT(suite.measuring.cache,
+              ElementsAre(CacheState::cold, CacheState::hot, CacheState::weights_cold));
+  EXPECT_EQ(suite.measuring.time_limit_seconds, 2.5);
+  EXPECT_EQ(suite.measuring.stage_limit_seconds, 45);
+  EXPECT_EQ(suite.measuring.seed, 7u);
+  EXPECT_TRUE(suite.first_backward_data);
   EXPECT_EQ(options.out, "o");
   EXPECT_EQ(options.shard.index, 2);
   EXPECT_EQ(options.shard.count, 4);

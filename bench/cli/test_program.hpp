@@ -8,7 +8,7 @@
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/algorithm/registry.hpp"
-#include "bench/cli/command_line.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/record/result.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 

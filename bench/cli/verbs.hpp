@@ -1,15 +1,21 @@
-// The verbs of the command line: one file each, bench/cli/VERB.cpp, with the verb's flags, its help text,
-// what it does and what it prints. A new verb is that file, its test and two lines at the end of this one.
+// The command line and its verbs: each has its flags, its help text, what it does and what it prints in one
+// file, bench/cli/VERB.cpp; `verify` is in run.cpp, and those that read results only are in results.cpp. A
+// new verb is that file, its test, and its declaration and its place in the list below.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
+#include "bench/record/result_files.hpp"
+#include "bench/runner/overrides.hpp"
 #include "bench/runner/worker.hpp"
 
 namespace convscope {
@@ -71,5 +77,40 @@ inline std::vector<Verb> all_verbs() {
           exec_verb(),     merge_verb(),  csv_verb(),   show_verb(), select_verb(),
           policies_verb(), choose_verb(), worker_verb()};
 }
+
+// The verb with its flags, ready to be run; of --help and --version the text to print. Runs nothing and reads
+// no file. Throws UsageError with one sentence; for an unknown verb or flag it names the nearest known one.
+std::function<int(const Program&)> parse_command(const std::vector<std::string>& argv);
+
+// The program: finds the verb and its flags in argv, runs the verb, and turns what it throws into a message
+// and an exit code, which it returns. A test gives other algorithms and, for workers, another device.
+int convscope_main(int argc, char** argv, const Registry& registry, const DeviceMaker& maker = make_device);
+
+// --- The flags and arguments that several verbs have, so that they read and are explained alike ---
+
+// The flags that override a config, without those named in `left_out`. Lists are given with commas, repeated
+// flags, or both.
+void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::string_view>& left_out);
+
+// A flag that is on or off.
+void add_switch(CLI::App& verb, const std::string& flag, bool& target, const std::string& meaning);
+
+// --json: one JSON document and nothing else.
+void add_json(CLI::App& verb, bool& json);
+
+// --device, --threads, --workspace-cap (in bytes; null for inf).
+void add_device(CLI::App& verb, std::optional<DeviceId>& device, const std::string& meaning);
+void add_threads(CLI::App& verb, int& threads);
+void add_workspace_cap(CLI::App& verb, std::optional<int64_t>& cap);
+
+// RESULTS: result folders or files.
+void add_results(CLI::App& verb, std::vector<std::string>& results);
+
+// The files' records and configs one after the other. Unlike in merge the same candidate may be in several:
+// repeats. Throws UsageError for a file that cannot be read.
+ResultFile read_all_results(const std::vector<std::string>& paths);
+
+// The flags that were given, by their long names, and arguments by theirs.
+std::vector<std::string> given_flags(const CLI::App& verb);
 
 }  // namespace convscope

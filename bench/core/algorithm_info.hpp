@@ -2,7 +2,6 @@
 // and how accurate its result was. Plain data.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,27 +36,7 @@ enum class Reason {
   left_out_after_failures
 };
 
-inline constexpr std::array kReasons{Reason::none,
-                                     Reason::unsupported_pass,
-                                     Reason::unsupported_math,
-                                     Reason::unsupported_layout,
-                                     Reason::unsupported_filter,
-                                     Reason::unsupported_stride,
-                                     Reason::unsupported_dilation,
-                                     Reason::unsupported_groups,
-                                     Reason::unsupported_size,
-                                     Reason::library_missing,
-                                     Reason::library_refused,
-                                     Reason::device_missing,
-                                     Reason::workspace_over_cap,
-                                     Reason::out_of_memory,
-                                     Reason::accuracy,
-                                     Reason::timeout,
-                                     Reason::crashed,
-                                     Reason::throttled,
-                                     Reason::failed,
-                                     Reason::left_out_after_failures};
-
+inline constexpr auto kReasons = enumerators<Reason::left_out_after_failures>();
 std::string_view name(Reason);  // as spelled above
 
 // What an algorithm is. `id` is unique and ends in the device kind: "winograd.f4x4_3x3.cpu".

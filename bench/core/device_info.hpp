@@ -2,12 +2,13 @@
 // phases into which work on it is timed. Plain data.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "bench/core/names.hpp"
 
 namespace convscope {
 
@@ -29,9 +30,8 @@ struct DeviceId {
 enum class Phase { prepare, layout, transform, product, inverse };
 inline constexpr size_t kPhaseCount = 5;
 
-inline constexpr std::array kDeviceKinds{DeviceKind::cpu, DeviceKind::cuda, DeviceKind::emulator};
-inline constexpr std::array kPhases{Phase::prepare, Phase::layout, Phase::transform, Phase::product,
-                                    Phase::inverse};
+inline constexpr auto kDeviceKinds = enumerators<DeviceKind::emulator>();
+inline constexpr auto kPhases = enumerators<Phase::inverse>();
 
 std::string_view name(DeviceKind);  // "cpu", "cuda", "emulator"
 std::string name(DeviceId);         // "cpu", "cuda" for the first, "cuda:1" for the second

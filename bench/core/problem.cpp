@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "bench/core/names.hpp"
-
 namespace convscope {
 namespace {
 
@@ -31,28 +29,17 @@ int64_t inside_pairs(int64_t input, int64_t output, int64_t filter, int64_t stri
   return pairs;
 }
 
-TensorShape activation_shape(Layout layout, int64_t n, int64_t c, Extent2 hw) {
-  const auto [h, w] = hw;
+// Of activations (n, c, h, w) and of filters (k, c, r, s): the layouts order both alike.
+TensorShape dense_shape(Layout layout, int64_t outer, int64_t channels, Extent2 extent) {
+  const auto [h, w] = extent;
+  const std::array<int64_t, 4> size{outer, channels, h, w};
   switch (layout) {
     case Layout::nchw:
-      return {{n, c, h, w}, {c * h * w, h * w, w, 1}};
+      return {size, {channels * h * w, h * w, w, 1}};
     case Layout::nhwc:
-      return {{n, c, h, w}, {h * w * c, 1, w * c, c}};
+      return {size, {h * w * channels, 1, w * channels, channels}};
     case Layout::chwn:
-      return {{n, c, h, w}, {1, h * w * n, w * n, n}};
-  }
-  return {};
-}
-
-TensorShape filter_shape(Layout layout, int64_t k, int64_t c, Extent2 rs) {
-  const auto [r, s] = rs;
-  switch (layout) {
-    case Layout::nchw:
-      return {{k, c, r, s}, {c * r * s, r * s, s, 1}};
-    case Layout::nhwc:
-      return {{k, c, r, s}, {r * s * c, 1, s * c, c}};
-    case Layout::chwn:
-      return {{k, c, r, s}, {1, r * s * k, s * k, k}};
+      return {size, {1, h * w * outer, w * outer, outer}};
   }
   return {};
 }
@@ -72,68 +59,6 @@ std::optional<std::string> out_of_range(std::string_view field, int64_t value, i
 
 }  // namespace
 
-std::string_view name(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
-      return "forward";
-    case Pass::backward_data:
-      return "backward_data";
-    case Pass::backward_filter:
-      return "backward_filter";
-  }
-  return "?";
-}
-
-std::string_view name(MathMode math) {
-  switch (math) {
-    case MathMode::fp32:
-      return "fp32";
-    case MathMode::tf32:
-      return "tf32";
-    case MathMode::tf32x3:
-      return "3xtf32";
-    case MathMode::bf16:
-      return "bf16";
-    case MathMode::fp16:
-      return "fp16";
-  }
-  return "?";
-}
-
-std::string_view name(Layout layout) {
-  switch (layout) {
-    case Layout::nchw:
-      return "nchw";
-    case Layout::nhwc:
-      return "nhwc";
-    case Layout::chwn:
-      return "chwn";
-  }
-  return "?";
-}
-
-std::string_view name(Role role) {
-  switch (role) {
-    case Role::input:
-      return "input";
-    case Role::filter:
-      return "filter";
-    case Role::output:
-      return "output";
-  }
-  return "?";
-}
-
-std::optional<Pass> pass_from_name(std::string_view text) {
-  return from_name(kPasses, text);
-}
-std::optional<MathMode> math_from_name(std::string_view text) {
-  return from_name(kMathModes, text);
-}
-std::optional<Layout> layout_from_name(std::string_view text) {
-  return from_name(kLayouts, text);
-}
-
 DataType storage_type(MathMode math) {
   if (math == MathMode::bf16) return DataType::bf16;
   if (math == MathMode::fp16) return DataType::f16;
@@ -145,15 +70,8 @@ int64_t bytes_per_element(DataType type) {
 }
 
 Role written_role(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
-      return Role::output;
-    case Pass::backward_data:
-      return Role::input;
-    case Pass::backward_filter:
-      return Role::filter;
-  }
-  return Role::output;
+  constexpr Role written[] = {Role::output, Role::input, Role::filter};
+  return written[static_cast<size_t>(pass)];
 }
 
 Extent2 ConvProblem::output() const {
@@ -164,11 +82,11 @@ Extent2 ConvProblem::output() const {
 TensorShape ConvProblem::shape(Role role) const {
   switch (role) {
     case Role::input:
-      return activation_shape(layout, batch, in_channels, input);
+      return dense_shape(layout, batch, in_channels, input);
     case Role::filter:
-      return filter_shape(layout, out_channels, in_channels_per_group(), filter);
+      return dense_shape(layout, out_channels, in_channels_per_group(), filter);
     case Role::output:
-      return activation_shape(layout, batch, out_channels, output());
+      return dense_shape(layout, batch, out_channels, output());
   }
   return {};
 }

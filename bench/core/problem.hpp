@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "bench/core/names.hpp"
+
 namespace convscope {
 
 struct Extent2 {
@@ -32,11 +34,10 @@ enum class Layout { nchw, nhwc, chwn };
 // output.
 enum class Role { input, filter, output };
 
-inline constexpr std::array kPasses{Pass::forward, Pass::backward_data, Pass::backward_filter};
-inline constexpr std::array kMathModes{MathMode::fp32, MathMode::tf32, MathMode::tf32x3, MathMode::bf16,
-                                       MathMode::fp16};
-inline constexpr std::array kLayouts{Layout::nchw, Layout::nhwc, Layout::chwn};
-inline constexpr std::array kRoles{Role::input, Role::filter, Role::output};
+inline constexpr auto kPasses = enumerators<Pass::backward_filter>();
+inline constexpr auto kMathModes = enumerators<MathMode::fp16>();
+inline constexpr auto kLayouts = enumerators<Layout::chwn>();
+inline constexpr auto kRoles = enumerators<Role::output>();
 
 std::string_view name(Pass);      // "forward", "backward_data", "backward_filter"
 std::string_view name(MathMode);  // "fp32", "tf32", "3xtf32", "bf16", "fp16"

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <iterator>
 #include <map>
+#include <variant>
 #include <vector>
 
 #include "bench/core/error.hpp"
@@ -45,51 +46,32 @@ void checked(std::string_view line, const ConvProblem& problem) {
   if (auto fault = validate(problem)) fail(line, *fault);
 }
 
-struct NumberField {
+// A field that key=value sets: a number, or a pair of them.
+struct Field {
   std::string_view key;
-  int64_t ConvProblem::*member;
+  std::variant<int64_t ConvProblem::*, Extent2 ConvProblem::*> member;
 };
-struct ExtentField {
-  std::string_view key;
-  Extent2 ConvProblem::*member;
-};
-constexpr NumberField kNumberFields[] = {{"n", &ConvProblem::batch},
-                                         {"c", &ConvProblem::in_channels},
-                                         {"k", &ConvProblem::out_channels},
-                                         {"groups", &ConvProblem::groups}};
-constexpr ExtentField kExtentFields[] = {{"hw", &ConvProblem::input},
-                                         {"rs", &ConvProblem::filter},
-                                         {"stride", &ConvProblem::stride},
-                                         {"pad", &ConvProblem::pad},
-                                         {"dilation", &ConvProblem::dilation}};
+constexpr Field kFields[] = {{"n", &ConvProblem::batch},      {"c", &ConvProblem::in_channels},
+                             {"hw", &ConvProblem::input},     {"k", &ConvProblem::out_channels},
+                             {"rs", &ConvProblem::filter},    {"stride", &ConvProblem::stride},
+                             {"pad", &ConvProblem::pad},      {"dilation", &ConvProblem::dilation},
+                             {"groups", &ConvProblem::groups}};
 
-bool set_field(ConvProblem& problem, std::string_view key, std::string_view value) {
-  for (const auto& [name, member] : kNumberFields)
-    if (name == key) {
-      const auto number = whole_number(value);
-      if (number) problem.*member = *number;
-      return number.has_value();
-    }
-  for (const auto& [name, member] : kExtentFields)
-    if (name == key) {
-      const auto pair = extent(value);
-      if (pair) problem.*member = *pair;
-      return pair.has_value();
-    }
-  return false;
-}
-
-bool known_key(std::string_view key) {
-  for (const auto& field : kNumberFields)
-    if (field.key == key) return true;
-  for (const auto& field : kExtentFields)
-    if (field.key == key) return true;
-  return false;
+// False where `text` is not such a value.
+bool set_field(ConvProblem& problem, const Field& field, std::string_view text) {
+  const auto set = [](auto& member, const auto& value) {
+    if (value) member = *value;
+    return value.has_value();
+  };
+  if (const auto* number = std::get_if<int64_t ConvProblem::*>(&field.member))
+    return set(problem.**number, whole_number(text));
+  return set(problem.*std::get<Extent2 ConvProblem::*>(field.member), extent(text));
 }
 
 ConvProblem parse_line(std::string_view line) {
   ConvProblem problem;
   std::vector<std::string_view> seen;
+  const auto is_given = [&](std::string_view key) { return std::ranges::find(seen, key) != seen.end(); };
   for (std::string_view word : words(line)) {
     const size_t equals = word.find('=');
     if (equals == std::string_view::npos) {
@@ -107,20 +89,17 @@ ConvProblem parse_line(std::string_view line) {
       continue;
     }
     const std::string_view key = word.substr(0, equals);
-    if (!known_key(key))
+    const auto* field = std::ranges::find(kFields, key, &Field::key);
+    if (field == std::end(kFields))
       fail(line, "unknown key \"" + std::string(key) +
                      "\"; allowed are n, c, hw, k, rs, stride, pad, dilation, groups");
-    for (std::string_view earlier : seen)
-      if (earlier == key) fail(line, "\"" + std::string(key) + "\" is given twice");
+    if (is_given(key)) fail(line, "\"" + std::string(key) + "\" is given twice");
     seen.push_back(key);
-    if (!set_field(problem, key, word.substr(equals + 1)))
+    if (!set_field(problem, *field, word.substr(equals + 1)))
       fail(line, "\"" + std::string(word) + "\" has no whole number, or pair of them as in 3x3, after the =");
   }
-  for (std::string_view needed : {"n", "c", "hw", "k", "rs"}) {
-    bool found = false;
-    for (std::string_view key : seen) found = found || key == needed;
-    if (!found) fail(line, "\"" + std::string(needed) + "=\" is missing");
-  }
+  for (std::string_view needed : {"n", "c", "hw", "k", "rs"})
+    if (!is_given(needed)) fail(line, "\"" + std::string(needed) + "=\" is missing");
   checked(line, problem);
   return problem;
 }
@@ -213,8 +192,7 @@ BenchdnnFields benchdnn_fields(std::string_view text) {
     const size_t end = std::min(rest.find_first_not_of(all_digits, digits), rest.size());
     const std::string_view key = rest.substr(0, digits);
     const auto value = whole_number(rest.substr(digits, end - digits));
-    if (!value ||
-        std::find(std::begin(kBenchdnnKeys), std::end(kBenchdnnKeys), key) == std::end(kBenchdnnKeys))
+    if (!value || std::ranges::find(kBenchdnnKeys, key) == std::end(kBenchdnnKeys))
       fail(text,
            "\"" + std::string(rest) +
                "\" does not start with a benchdnn field: g, mb, ic, ih, iw, oc, oh, ow, kh, kw, sh, sw, ph, "

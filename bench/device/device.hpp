@@ -45,7 +45,7 @@ class Queue {
   // that it has not launched before, and of whatever takes too long: Timing::held is then false.)
   virtual void hold_back(bool) {}
   // The most Timing::operations that can be held back; null where any number can.
-  virtual std::optional<int64_t> most_held_operations() const { return std::nullopt; }
+  virtual std::optional<int64_t> max_held_operations() const { return std::nullopt; }
   virtual void begin_timing() = 0;
   // Work enqueued from here to the next phase(), end_phase() or end_timing() counts as `phase`. Cheap (one
   // clock reading), allowed outside a timing (ignored), and to be called outside parallel regions only. An

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/sample.hpp"
+#include "bench/measure/sample_series.hpp"
 
 namespace convscope {
 

@@ -1,4 +1,4 @@
-#include "bench/measure/ceiling_kernels.hpp"
+#include "bench/measure/ceilings.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/measure/ceiling_kernels.cpp"

@@ -8,12 +8,11 @@
 #include <limits>
 #include <thread>
 
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
-#include "bench/measure/ceiling_kernels.hpp"
-#include "bench/measure/core_watch.hpp"
-#include "bench/measure/stopwatch.hpp"
+#include "bench/measure/watches.hpp"
 
 namespace convscope {
 namespace {

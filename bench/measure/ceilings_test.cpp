@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/measure/core_reading.hpp"
 #include "bench/measure/health.hpp"
 
 namespace convscope {

@@ -1,6 +1,6 @@
-#include "bench/measure/clock_watch.hpp"
-
 #include <gtest/gtest.h>
+
+#include "bench/measure/watches.hpp"
 
 namespace convscope {
 namespace {

@@ -1,9 +1,9 @@
-#include "bench/measure/core_watch.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "bench/measure/watches.hpp"
 
 namespace convscope {
 namespace {

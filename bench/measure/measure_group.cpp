@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/benchmark_driver.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/sample_series.hpp"
 #include "bench/measure/sampler.hpp"
-#include "bench/measure/stop_rule.hpp"
-#include "bench/measure/stopwatch.hpp"
+#include "bench/measure/statistics.hpp"
 
 namespace convscope {
 namespace {

@@ -14,7 +14,6 @@
 #include "bench/core/problem.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/device.hpp"
-#include "bench/measure/core_reading.hpp"
 #include "bench/measure/health.hpp"
 #include "bench/record/result.hpp"
 

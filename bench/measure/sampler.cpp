@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/core/stopwatch.hpp"
 #include "bench/measure/health.hpp"
-#include "bench/measure/stopwatch.hpp"
 
 namespace convscope {
 namespace {
@@ -81,7 +81,7 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
 int64_t Sampler::iterations_after(const WarmUp& warm_up) const {
   if (warm_up.run_seconds >= options_.batch_below_seconds) return 1;
   int64_t max = options_.max_iterations;
-  if (const auto held = queue_.most_held_operations(); held && warm_up.operations > 0)
+  if (const auto held = queue_.max_held_operations(); held && warm_up.operations > 0)
     max = std::max<int64_t>(std::min(max, *held / warm_up.operations), 1);
   const double wanted = std::ceil(options_.min_sample_seconds / std::max(warm_up.run_seconds, 1e-9));
   return static_cast<int64_t>(std::clamp(wanted, 1.0, static_cast<double>(max)));

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "bench/measure/clock_watch.hpp"
-#include "bench/measure/core_watch.hpp"
 #include "bench/measure/measure_group.hpp"
-#include "bench/measure/sample.hpp"
+#include "bench/measure/sample_series.hpp"
 #include "bench/measure/tensor_copies.hpp"
+#include "bench/measure/watches.hpp"
 
 namespace convscope {
 

@@ -21,7 +21,7 @@ class ScriptedQueue final : public Queue {
 
   void synchronize() override {}
   void hold_back(bool on) override { holds_back_ = on; }
-  std::optional<int64_t> most_held_operations() const override { return most_held; }
+  std::optional<int64_t> max_held_operations() const override { return most_held; }
   void begin_timing() override {
     timing_ = {};
     if (most_held) timing_.held = holds_back_;

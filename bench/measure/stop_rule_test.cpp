@@ -1,10 +1,9 @@
-#include "bench/measure/stop_rule.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "bench/core/random.hpp"
+#include "bench/measure/statistics.hpp"
 
 namespace convscope {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 
 namespace convscope {
 namespace {

@@ -1,5 +1,6 @@
-// Who wins, written into the records. Console, tables, figures, report and selection read it from there or
-// from the same contests; none of them compares medians to find a winner.
+// Who wins: the order of the records of one problem under the same circumstances, and rank_records(), which
+// writes it into the records. Console, tables, figures, report and selection read it from there or from the
+// same contests (contest.hpp); none of them compares medians to find a winner.
 #pragma once
 
 #include <span>
@@ -7,6 +8,34 @@
 #include "bench/record/result.hpp"
 
 namespace convscope {
+
+// Has a median of full, right or wrong.
+bool is_timed(const ResultRecord& record);
+// Of a timed record.
+double median_seconds(const ResultRecord& record);
+
+// What the record alone says; never `repeat` or `wrong_repeat`, which other records decide.
+Standing standing_of(const ResultRecord& record);
+// Measured, right and timed: only these have a rank.
+bool can_win(const ResultRecord& record);
+// Of a record that can win: its time is marked in all output, and it ranks behind all that are not suspect.
+bool is_suspect(const ResultRecord& record);
+
+// Of two records that can win, the first ranks before the second: suspect ones last, then by median, then by
+// the algorithm's name, so that the order does not depend on that of the records.
+bool ranks_before(const ResultRecord* a, const ResultRecord* b);
+
+// Of two records that can win, one of which ranks before the other: neither or both are suspect and the 95%
+// intervals of their medians overlap, so that the order is not shown. False where one has too few samples for
+// an interval.
+bool is_in_doubt(const ResultRecord& a, const ResultRecord& b);
+
+// A convolution of a library's own (onednn.*, cudnn.*), not one of ours that calls a library's GEMM.
+bool is_library(const ResultRecord& record);
+
+// Whether the device's clock is virtual: a stand-in for a GPU says so in its name. Its times are printed and
+// never published.
+bool has_virtual_time(const ResultRecord& record);
 
 // Fills `ranking` of every record from all of them together: repeats of a candidate, as several files have
 // them, must be among them. Replaces what is there.

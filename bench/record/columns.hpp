@@ -23,12 +23,12 @@ struct Column {
 
 std::span<const Column> columns();
 
-// The command line that measures one record alone again under the same sampling rule, without an output
-// folder.
-std::string rerun_command(const ResultRecord& record);
-
 // A cell as CSV and console write it, before any quoting: "" for null, true or false, the shortest digits
 // that read back to the same number.
 std::string cell_text(const Cell& cell);
+
+// docs/results_format.md, made from the code so that it cannot drift: the columns from the table, the JSON
+// fields from what to_json() writes.
+std::string results_format_markdown();
 
 }  // namespace convscope

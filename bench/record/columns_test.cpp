@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "bench/record/bound.hpp"
-#include "bench/record/csv.hpp"
+#include "bench/record/result_files.hpp"
 #include "bench/record/test_records.hpp"
 
 namespace convscope {

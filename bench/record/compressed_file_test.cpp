@@ -1,10 +1,9 @@
-#include "bench/record/compressed_file.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lzma.h>
 
 #include "bench/core/error.hpp"
+#include "bench/record/result_files.hpp"
 
 namespace convscope {
 namespace {

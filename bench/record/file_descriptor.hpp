@@ -1,9 +1,11 @@
-// FileDescriptor: an open file, pipe end or signal descriptor with one owner, which closes it. Opening,
-// reading and writing are the caller's business.
+// FileDescriptor: an open file, pipe end or signal descriptor with one owner, which closes it. Opening and
+// reading are the caller's business.
 #pragma once
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 namespace convscope {
@@ -28,5 +30,16 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+// All of `text` in one write where the system allows it; false with errno set when it does not.
+inline bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
 
 }  // namespace convscope

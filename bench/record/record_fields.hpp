@@ -1,13 +1,22 @@
-// The fields of each part of a ResultRecord with their names in JSON, written once for reader and writer
-// (record_json.cpp): fields(visitor, part) calls visitor(name, member) for each, or visitor.added(name,
-// member) for one that the oldest files do not have. Not here: how a value looks in JSON. Times are seconds,
-// sizes bytes, rates per second.
+// The fields of each part of a ResultRecord, written once for reader and writer (record_json.cpp):
+// fields(visitor, part) calls visitor(name, member) for each, or visitor.added(name, member) for one that the
+// oldest files do not have. The name in JSON is the member's; those that differ are written out, and a member
+// that gets another name in C++ keeps its name in JSON that way. Not here: how a value looks in JSON. Times
+// are seconds, sizes bytes, rates per second.
 #pragma once
 
 #include <concepts>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "bench/record/result.hpp"
+
+// Visits these members of `part`, in this order.
+#define CONVSCOPE_FIELD(member) field(#member, part.member);
+#define CONVSCOPE_ADDED_FIELD(member) field.added(#member, part.member);
+#define CONVSCOPE_FIELDS(...) NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(CONVSCOPE_FIELD, __VA_ARGS__))
+#define CONVSCOPE_ADDED_FIELDS(...) \
+  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(CONVSCOPE_ADDED_FIELD, __VA_ARGS__))
 
 namespace convscope {
 
@@ -15,78 +24,37 @@ namespace convscope {
 template <typename T, typename U>
 concept Is = std::same_as<std::remove_const_t<T>, U>;
 
-template <typename Visitor>
-void fields(Visitor& field, Is<AlgorithmInfo> auto& info) {
-  field("id", info.id);
-  field("family", info.family);
-  field("provider", info.provider);
-  field("version", info.version);
-  field("device", info.device);
-  field("summary", info.summary);
-  field("exact_on_integers", info.exact_on_integers);
-  field("candidate", info.candidate);
-  field.added("emulated", info.emulated);
-  field.added("on_request", info.on_request);
+void fields(auto& field, Is<AlgorithmInfo> auto& part) {
+  CONVSCOPE_FIELDS(id, family, provider, version, device, summary, exact_on_integers, candidate)
+  CONVSCOPE_ADDED_FIELDS(emulated, on_request)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<DeviceInfo> auto& device) {
-  field("kind", device.kind);
-  field("name", device.name);
-  field("instructions", device.instructions);
-  field("cores", device.cores);
-  field("l1_bytes", device.l1_bytes);
-  field("l2_bytes", device.l2_bytes);
-  field("llc_bytes", device.llc_bytes);
-  field("memory_bytes", device.memory_bytes);
-  field("virtualised", device.virtualised);
-  field.added("index", device.index);
+void fields(auto& field, Is<DeviceInfo> auto& part) {
+  CONVSCOPE_FIELDS(kind, name, instructions, cores, l1_bytes, l2_bytes, llc_bytes, memory_bytes, virtualised)
+  CONVSCOPE_ADDED_FIELDS(index)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<Offer> auto& offer) {
-  field("name", offer.name);
-  field("notes", offer.notes);
-  field("refusal", offer.refusal);
-  field("workspace_bytes", offer.workspace_bytes);
-  field("seconds", offer.seconds);
+void fields(auto& field, Is<Offer> auto& part) {
+  CONVSCOPE_FIELDS(name, notes, refusal, workspace_bytes, seconds)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<LibraryAnswer> auto& answer) {
-  field("asked", answer.asked);
-  field("offers", answer.offers);
-  field("chosen", answer.chosen);
-  field("repeats", answer.repeats);
-  field("descriptor_seconds", answer.descriptor_seconds);
-  field("heuristic_seconds", answer.heuristic_seconds);
-  field("build_seconds", answer.build_seconds);
-  field("compile_seconds", answer.compile_seconds);
+void fields(auto& field, Is<LibraryAnswer> auto& part) {
+  CONVSCOPE_FIELDS(asked, offers, chosen, repeats, descriptor_seconds, heuristic_seconds, build_seconds,
+                   compile_seconds)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<OperationCount> auto& count) {
-  field("product_flops", count.product_flops);
-  field("transform_flops", count.transform_flops);
-  field("bytes", count.bytes);
-  field.added("cached_bytes", count.cached_bytes);
+void fields(auto& field, Is<OperationCount> auto& part) {
+  CONVSCOPE_FIELDS(product_flops, transform_flops, bytes)
+  CONVSCOPE_ADDED_FIELDS(cached_bytes)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<Accuracy> auto& accuracy) {
-  field("relative_l2", accuracy.relative_l2);
-  field("max_abs", accuracy.max_abs);
-  field("max_relative", accuracy.max_relative);
-  field("integers_exact", accuracy.integers_exact);
-  field("checked_outputs", accuracy.checked_outputs);
-  field("total_outputs", accuracy.total_outputs);
-  field("gate", accuracy.gate);
+void fields(auto& field, Is<Accuracy> auto& part) {
+  CONVSCOPE_FIELDS(relative_l2, max_abs, max_relative, integers_exact, checked_outputs, total_outputs, gate)
 }
 
 // A series is one flat object: its statistics, then its raw samples.
-template <typename Visitor>
-void fields(Visitor& field, Is<Series> auto& series) {
-  auto& s = series.statistics;
+void fields(auto& field, Is<Series> auto& part) {
+  auto& s = part.statistics;
   field("n", s.n);
   field("median_seconds", s.median);
   field("ci_low_seconds", s.ci_low);
@@ -97,112 +65,61 @@ void fields(Visitor& field, Is<Series> auto& series) {
   field("iqr_seconds", s.iqr);
   field("mean_seconds", s.mean);
   field("stddev_seconds", s.stddev);
-  field("samples_seconds", series.samples);
-  field.added("not_held", series.not_held);
+  field("samples_seconds", part.samples);
+  CONVSCOPE_ADDED_FIELDS(not_held)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<Measurement> auto& time) {
-  field("full", time.full);
-  field("inference", time.inference);
-  field("kernel", time.kernel);
-  field.added("single", time.single);
-  field("phase_seconds", time.phase_seconds);
-  field("plan_seconds", time.plan_seconds);
-  field("iterations_per_sample", time.iterations_per_sample);
-  field("warmup_runs", time.warmup_runs);
-  field("rounds", time.rounds);
-  field("tensor_copies", time.tensor_copies);
-  field("stop_reason", time.stop_reason);
-  field("repeat", time.repeat);
+void fields(auto& field, Is<Measurement> auto& part) {
+  CONVSCOPE_FIELDS(full, inference, kernel)
+  CONVSCOPE_ADDED_FIELDS(single)
+  CONVSCOPE_FIELDS(phase_seconds, plan_seconds, iterations_per_sample, warmup_runs, rounds, tensor_copies,
+                   stop_reason, repeat)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<Health> auto& health) {
-  field("governor", health.governor);
-  field("load_before", health.load_before);
-  field("load_after", health.load_after);
-  field("clock_mhz", health.clock_mhz);
-  field.added("core_share", health.core_share);
-  field.added("signal_seconds", health.core_to_core_latency_seconds);
-  field.added("power_watts", health.power_watts);
-  field.added("temperature_celsius", health.temperature_celsius);
-  field.added("throttle_reasons", health.throttle_reasons);
-  field("involuntary_switches", health.involuntary_switches);
-  field("discarded_samples", health.discarded_samples);
-  field("throttled", health.throttled);
+void fields(auto& field, Is<Health> auto& part) {
+  CONVSCOPE_FIELDS(governor, load_before, load_after, clock_mhz)
+  CONVSCOPE_ADDED_FIELDS(core_share)
+  field.added("signal_seconds", part.core_to_core_latency_seconds);
+  CONVSCOPE_ADDED_FIELDS(power_watts, temperature_celsius, throttle_reasons)
+  CONVSCOPE_FIELDS(involuntary_switches, discarded_samples, throttled)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<Ceilings> auto& ceilings) {
-  field.added("device", ceilings.device);
-  field.added("device_index", ceilings.device_index);
-  field("threads", ceilings.threads);
-  field("fma_flops", ceilings.fma_flops);
-  field("copy_bytes", ceilings.copy_bytes);
-  field("read_bytes", ceilings.read_bytes);
-  field("cache_read_bytes", ceilings.cache_read_bytes);
-  field.added("signal_seconds", ceilings.core_to_core_latency_seconds);
-  field.added("tf32_flops", ceilings.tf32_flops);
-  field.added("bf16_flops", ceilings.bf16_flops);
-  field.added("fp16_flops", ceilings.fp16_flops);
+void fields(auto& field, Is<Ceilings> auto& part) {
+  CONVSCOPE_ADDED_FIELDS(device, device_index)
+  CONVSCOPE_FIELDS(threads, fma_flops, copy_bytes, read_bytes, cache_read_bytes)
+  field.added("signal_seconds", part.core_to_core_latency_seconds);
+  CONVSCOPE_ADDED_FIELDS(tf32_flops, bf16_flops, fp16_flops)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<CaseKey> auto& key) {
-  field("network", key.network);
-  field("layer", key.layer);
-  field("count", key.count);
-  field("problem", key.problem);
-  field("algorithm", key.algorithm);
-  field("device", key.device);
-  field.added("device_index", key.device_index);
-  field("threads", key.threads);
-  field("cache", key.cache);
-  field("workspace_cap_bytes", key.workspace_cap);
-  field("seed", key.seed);
-  field.added("knobs", key.knobs);
+void fields(auto& field, Is<CaseKey> auto& part) {
+  CONVSCOPE_FIELDS(network, layer, count, problem, algorithm, device)
+  CONVSCOPE_ADDED_FIELDS(device_index)
+  CONVSCOPE_FIELDS(threads, cache)
+  field("workspace_cap_bytes", part.workspace_cap);
+  CONVSCOPE_FIELDS(seed)
+  CONVSCOPE_ADDED_FIELDS(knobs)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<SamplingRule> auto& rule) {
-  field("time_limit_seconds", rule.time_limit_seconds);
-  field("min_samples", rule.min_samples);
-  field("max_samples", rule.max_samples);
-  field("confidence_width", rule.confidence_width);
-  field("repeat", rule.repeat);
-  field.added("stage_limit_seconds", rule.stage_limit_seconds);
+void fields(auto& field, Is<SamplingRule> auto& part) {
+  CONVSCOPE_FIELDS(time_limit_seconds, min_samples, max_samples, confidence_width, repeat)
+  CONVSCOPE_ADDED_FIELDS(stage_limit_seconds)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<Ranking> auto& ranking) {
-  field("contest", ranking.contest);
-  field("rank", ranking.rank);
-  field("in_doubt", ranking.in_doubt);
-  field("standing", ranking.standing);
-  field("is_baseline", ranking.is_baseline);
-  field("on_front", ranking.on_front);
-  field("over_winner", ranking.over_winner);
-  field("speed_up", ranking.speed_up);
+void fields(auto& field, Is<Ranking> auto& part) {
+  CONVSCOPE_FIELDS(contest, rank, in_doubt, standing, is_baseline, on_front, over_winner, speed_up)
 }
 
-template <typename Visitor>
-void fields(Visitor& field, Is<ResultRecord> auto& record) {
-  field("key", record.key);
-  field.added("sampling", record.sampling);
-  field("algorithm", record.algorithm);
-  field("device", record.device);
-  field("outcome", record.outcome);
-  field("reason", record.reason);
-  field("note", record.note);
-  field("implementation", record.implementation);
-  field("workspace_bytes", record.workspace_bytes);
-  field.added("answer", record.answer);
-  field("operations", record.operations);
-  field("accuracy", record.accuracy);
-  field("time", record.time);
-  field("health", record.health);
-  field("ceilings", record.ceilings);
+void fields(auto& field, Is<ResultRecord> auto& part) {
+  CONVSCOPE_FIELDS(key)
+  CONVSCOPE_ADDED_FIELDS(sampling)
+  CONVSCOPE_FIELDS(algorithm, device, outcome, reason, note, implementation, workspace_bytes)
+  CONVSCOPE_ADDED_FIELDS(answer)
+  CONVSCOPE_FIELDS(operations, accuracy, time, health, ceilings)
 }
 
 }  // namespace convscope
+
+#undef CONVSCOPE_ADDED_FIELDS
+#undef CONVSCOPE_FIELDS
+#undef CONVSCOPE_ADDED_FIELD
+#undef CONVSCOPE_FIELD

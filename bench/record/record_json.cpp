@@ -1,15 +1,12 @@
 #include "bench/record/record_json.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "bench/core/error.hpp"
-#include "bench/record/columns.hpp"
 #include "bench/record/record_fields.hpp"
 
 namespace convscope {
@@ -95,6 +92,7 @@ void decode(const Json& json, bool& value, const std::string& place) {
   if (!json.is_boolean()) foreign(json, place, "true or false");
   value = json.get<bool>();
 }
+// No time, size or rate is below 0; one that is, is no measurement and must not win.
 void decode(const Json& json, double& value, const std::string& place) {
   const bool fits = json.is_null() || (json.is_number() && json.get<double>() >= 0);
   if (!fits) foreign(json, place, "a number from 0 or null");
@@ -169,28 +167,6 @@ void decode(const Json& json, std::array<std::optional<double>, kPhaseCount>& ph
   }
 }
 
-// No time, size or count of operations is below 0; one that is, is no measurement and must not win.
-bool is_amount(std::string_view key) {
-  return key.ends_with("seconds") || key.ends_with("bytes") || key.ends_with("flops") || key == "n";
-}
-template <typename T>
-bool has_negative(const T& value) {
-  if constexpr (std::is_arithmetic_v<T> && std::is_signed_v<T>)
-    return value < 0;
-  else
-    return false;
-}
-template <typename T>
-bool has_negative(const std::optional<T>& value) {
-  return value && has_negative(*value);
-}
-bool has_negative(const std::vector<double>& values) {
-  return std::any_of(values.begin(), values.end(), [](double value) { return value < 0; });
-}
-bool has_negative(const std::array<std::optional<double>, kPhaseCount>& phases) {
-  return std::any_of(phases.begin(), phases.end(), [](const auto& phase) { return phase && *phase < 0; });
-}
-
 struct Reader {
   const Json& object;
   const std::string& place;
@@ -200,7 +176,6 @@ struct Reader {
     const auto found = object.find(key);
     if (found == object.end()) throw UsageError("result record, at " + inner + ": missing");
     decode(*found, value, inner);
-    if (is_amount(key) && has_negative(value)) foreign(*found, inner, "nothing below 0");
   }
   // Keeps its initial value where it is missing.
   template <typename T>
@@ -256,32 +231,24 @@ Json recorded_answers(std::span<const ResultRecord> records) {
                          {"answer", encode(*record.answer)}});
   return {{"answers", std::move(answers)}};
 }
-Json to_json(const CaseKey& key) {
-  return encode_object(key);
+
+template <RecordPart Part>
+Json to_json(const Part& part) {
+  return encode_object(part);
 }
-CaseKey key_from_json(const Json& json) {
-  return decoded<CaseKey>(json);
+template Json to_json(const CaseKey&);
+template Json to_json(const SamplingRule&);
+template Json to_json(const Ceilings&);
+template Json to_json(const OperationCount&);
+template Json to_json(const DeviceInfo&);
+
+template <RecordPart Part>
+Part part_from_json(const Json& json) {
+  return decoded<Part>(json);
 }
-Json to_json(const SamplingRule& rule) {
-  return encode_object(rule);
-}
-SamplingRule sampling_from_json(const Json& json) {
-  return decoded<SamplingRule>(json);
-}
-Json to_json(const Ceilings& ceilings) {
-  return encode_object(ceilings);
-}
-Ceilings ceilings_from_json(const Json& json) {
-  return decoded<Ceilings>(json);
-}
-Json to_json(const OperationCount& count) {
-  return encode_object(count);
-}
-OperationCount operations_from_json(const Json& json) {
-  return decoded<OperationCount>(json);
-}
-Json to_json(const DeviceInfo& device) {
-  return encode_object(device);
-}
+template CaseKey part_from_json(const Json&);
+template SamplingRule part_from_json(const Json&);
+template Ceilings part_from_json(const Json&);
+template OperationCount part_from_json(const Json&);
 
 }  // namespace convscope

@@ -4,6 +4,7 @@
 // another kind or out of range.
 #pragma once
 
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -19,15 +20,14 @@ ResultRecord record_from_json(const nlohmann::ordered_json& json);
 // answer of each record that has one. Tests of the choosing read such files (algorithms/cudnn/recorded).
 nlohmann::ordered_json recorded_answers(std::span<const ResultRecord> records);
 
-nlohmann::ordered_json to_json(const CaseKey& key);
-CaseKey key_from_json(const nlohmann::ordered_json& json);
-nlohmann::ordered_json to_json(const SamplingRule& rule);
-SamplingRule sampling_from_json(const nlohmann::ordered_json& json);
-nlohmann::ordered_json to_json(const Ceilings& ceilings);
-Ceilings ceilings_from_json(const nlohmann::ordered_json& json);
-nlohmann::ordered_json to_json(const OperationCount& count);
-OperationCount operations_from_json(const nlohmann::ordered_json& json);
-nlohmann::ordered_json to_json(const DeviceInfo& device);
+// A part of a record that is written alone too.
+template <typename T>
+concept RecordPart = std::same_as<T, CaseKey> || std::same_as<T, SamplingRule> || std::same_as<T, Ceilings> ||
+    std::same_as<T, OperationCount> || std::same_as<T, DeviceInfo>;
+template <RecordPart Part>
+nlohmann::ordered_json to_json(const Part& part);
+template <RecordPart Part>
+Part part_from_json(const nlohmann::ordered_json& json);
 
 // The text of any JSON of ours: on one line, or indented. Bytes that are not UTF-8 (a library's message, a
 // file name) become the replacement character; a plain dump() would throw.

@@ -188,10 +188,10 @@ TEST(RecordJson, CarriesItsRankingForReadersOnly) {
 
 TEST(RecordJson, PartsRoundTripOnTheirOwn) {
   const ResultRecord record = complete_record();
-  EXPECT_EQ(to_json(key_from_json(to_json(record.key))), to_json(record.key));
-  EXPECT_EQ(to_json(ceilings_from_json(to_json(record.ceilings))), to_json(record.ceilings));
-  EXPECT_EQ(key_from_json(to_json(record.key)).layer, "conv2");
-  EXPECT_EQ(ceilings_from_json(to_json(record.ceilings)).fma_flops, 2e11);
+  EXPECT_EQ(to_json(part_from_json<CaseKey>(to_json(record.key))), to_json(record.key));
+  EXPECT_EQ(to_json(part_from_json<Ceilings>(to_json(record.ceilings))), to_json(record.ceilings));
+  EXPECT_EQ(part_from_json<CaseKey>(to_json(record.key)).layer, "conv2");
+  EXPECT_EQ(part_from_json<Ceilings>(to_json(record.ceilings)).fma_flops, 2e11);
 }
 
 TEST(RecordJson, CarriesTheLineThatRerunsIt) {

@@ -1,10 +1,35 @@
 #include "bench/record/result.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
-#include "bench/core/names.hpp"
-
 namespace convscope {
+namespace {
+
+// The flags that say in what the rule differs from the defaults, a space before each.
+std::string sampling_flags(const SamplingRule& rule) {
+  const SamplingRule standard;
+  std::string flags;
+  const auto add = [&](std::string_view flag, auto SamplingRule::*value) {
+    if (rule.*value != standard.*value) flags += fmt::format(" {} {}", flag, rule.*value);
+  };
+  add("--time-limit", &SamplingRule::time_limit_seconds);
+  add("--min-samples", &SamplingRule::min_samples);
+  add("--max-samples", &SamplingRule::max_samples);
+  add("--confidence-width", &SamplingRule::confidence_width);
+  add("--stage-limit", &SamplingRule::stage_limit_seconds);
+  if (rule.repeat) flags += " --aa";
+  return flags;
+}
+
+// The device, where it is none that an algorithm's id alone takes.
+std::string named_device(DeviceId device) {
+  const bool is_first = device.index == 0 && device.kind != DeviceKind::emulator;
+  return is_first ? "" : " --device " + name(device);
+}
+
+}  // namespace
 
 std::string_view name(Outcome outcome) {
   constexpr std::string_view names[] = {"measured",       "verified_only", "unsupported",
@@ -67,6 +92,15 @@ void settle(ResultRecord& record, Reason reason, std::string note) {
   record.outcome = outcome_of(reason, record.time.has_value());
   record.reason = reason;
   record.note = std::move(note);
+}
+
+std::string rerun_command(const ResultRecord& record) {
+  const CaseKey& key = record.key;
+  const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
+  return fmt::format(
+      "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}{}",
+      to_line(key.problem), key.algorithm, named_device(key.device_id()), key.threads, name(key.cache), cap,
+      key.seed, key.knobs == 0 ? "" : fmt::format(" --knobs {}", key.knobs), sampling_flags(record.sampling));
 }
 
 }  // namespace convscope

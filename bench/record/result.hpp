@@ -17,7 +17,7 @@ namespace convscope {
 
 // How many samples a candidate gets, and how long it may take. The initial values are the documented
 // defaults, written here and nowhere else: configs, tasks, measuring and records all hold one. When a series
-// stops under it is bench/measure/stop_rule.
+// stops under it is bench/measure/statistics.
 struct SamplingRule {
   double time_limit_seconds = 15;  // per candidate, warm-up included
   int64_t min_samples = 10;
@@ -46,10 +46,8 @@ enum class Outcome {
 // network.
 enum class CacheState { cold, hot, weights_cold };
 
-inline constexpr std::array kOutcomes{Outcome::measured,       Outcome::verified_only, Outcome::unsupported,
-                                      Outcome::over_workspace, Outcome::out_of_memory, Outcome::wrong,
-                                      Outcome::timeout,        Outcome::crashed,       Outcome::failed};
-inline constexpr std::array kCacheStates{CacheState::cold, CacheState::hot, CacheState::weights_cold};
+inline constexpr auto kOutcomes = enumerators<Outcome::failed>();
+inline constexpr auto kCacheStates = enumerators<CacheState::weights_cold>();
 std::string_view name(Outcome);     // as spelled above
 std::string_view name(CacheState);  // "cold", "hot", "weights-cold"
 std::optional<CacheState> cache_state_from_name(std::string_view);
@@ -164,5 +162,8 @@ struct ResultRecord {
 Outcome outcome_of(Reason reason, bool is_timed);
 // Sets the outcome, the reason and the note of a record whose `time` is set if it was timed.
 void settle(ResultRecord& record, Reason reason, std::string note);
+// The command line that measures one record alone again under the same sampling rule, without an output
+// folder.
+std::string rerun_command(const ResultRecord& record);
 
 }  // namespace convscope

@@ -1,20 +1,25 @@
 #include "bench/record/result_files.hpp"
 
 #include <fcntl.h>
+#include <lzma.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <new>
+#include <ostream>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
 
 #include "bench/core/error.hpp"
-#include "bench/record/compressed_file.hpp"
-#include "bench/record/csv.hpp"
+#include "bench/record/columns.hpp"
 #include "bench/record/record_json.hpp"
 
 namespace convscope {
@@ -37,17 +42,6 @@ namespace fs = std::filesystem;
 
 FileDescriptor open_file(const std::string& path, int flags) {
   return FileDescriptor(open(path.c_str(), flags | O_CLOEXEC, 0644));
-}
-
-// All of `text` in one write where the system allows it; false with errno set when it does not.
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
 }
 
 void make_folder(const std::string& folder) {
@@ -125,6 +119,33 @@ void read_list(const Json& json, const char* key, std::vector<T>& list, const Co
     }
 }
 
+void write_field(std::ostream& out, std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out << text;
+    return;
+  }
+  out << '"';
+  for (char c : text) {
+    if (c == '"') out << '"';
+    out << c;
+  }
+  out << '"';
+}
+
+constexpr size_t kLargestContent = size_t{1} << 30;
+
+const char* xz_fault(lzma_ret code) {
+  switch (code) {
+    case LZMA_BUF_ERROR:
+      return "the compressed file is cut off; copy it again";
+    case LZMA_OPTIONS_ERROR:
+    case LZMA_FORMAT_ERROR:
+      return "the compressed file has a form that this program's liblzma does not read";
+    default:
+      return "the compressed file is damaged; copy it again";
+  }
+}
+
 ResultFile result_file_from_json(const Json& json) {
   ResultFile file;
   file.schema_version = read_version(json);
@@ -134,7 +155,7 @@ ResultFile result_file_from_json(const Json& json) {
   });
   if (json.contains("config")) file.config = json["config"];
   if (json.contains("environment")) file.environment = json["environment"];
-  read_list(json, "ceilings", file.ceilings, ceilings_from_json);
+  read_list(json, "ceilings", file.ceilings, part_from_json<Ceilings>);
   read_list(json, "records", file.records, [&](const Json& record) {
     if (file.schema_version > 1 && record.is_object() && !record.contains("sampling"))
       throw UsageError("result record, at /sampling: missing");
@@ -144,6 +165,53 @@ ResultFile result_file_from_json(const Json& json) {
 }
 
 }  // namespace
+
+void write_csv(std::ostream& out, std::span<const ResultRecord> records) {
+  const char* separator = "";
+  for (const Column& column : columns()) {
+    out << separator << column.name;
+    separator = ",";
+  }
+  out << '\n';
+  for (const ResultRecord& record : records) {
+    separator = "";
+    for (const Column& column : columns()) {
+      out << separator;
+      write_field(out, cell_text(column.cell(record)));
+      separator = ",";
+    }
+    out << '\n';
+  }
+}
+
+bool is_xz(std::string_view bytes) {
+  constexpr std::string_view kMagic(
+      "\xfd"
+      "7zXZ\0",
+      6);
+  return bytes.starts_with(kMagic);
+}
+
+std::string unpack_xz(std::string_view bytes) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK) throw std::bad_alloc();
+  const std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> end(&stream, lzma_end);
+  stream.next_in = reinterpret_cast<const uint8_t*>(bytes.data());
+  stream.avail_in = bytes.size();
+  std::string content;
+  std::array<uint8_t, 1 << 16> part;
+  for (lzma_ret code = LZMA_OK; code != LZMA_STREAM_END;) {
+    stream.next_out = part.data();
+    stream.avail_out = part.size();
+    code = lzma_code(&stream, LZMA_FINISH);
+    if (code == LZMA_MEM_ERROR) throw std::bad_alloc();
+    if (code != LZMA_OK && code != LZMA_STREAM_END) throw UsageError(xz_fault(code));
+    content.append(reinterpret_cast<const char*>(part.data()), part.size() - stream.avail_out);
+    if (content.size() > kLargestContent)
+      throw UsageError("unpacked it is larger than 1 GiB: this is no run");
+  }
+  return content;
+}
 
 void write_file_atomically(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".writing";

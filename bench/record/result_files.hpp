@@ -3,7 +3,9 @@
 // whole, and the journal holds every entry whose append() returned.
 #pragma once
 
+#include <iosfwd>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,10 @@ struct ResultFile {
   int schema_version = kSchemaVersion;  // of the file that was read; version kSchemaVersion is written
 };
 
+// Records as comma-separated values: a line of the columns' names, then one per record in their order. Quoted
+// as RFC 4180 says, lines end in \n, null is empty.
+void write_csv(std::ostream& out, std::span<const ResultRecord> records);
+
 // Writes results.json and results.csv, each atomically; makes the folder. Throws as write_file_atomically.
 void write_results(const std::string& folder, const ResultFile& file);
 
@@ -33,6 +39,12 @@ void write_results(const std::string& folder, const ResultFile& file);
 // an old one lacks has its initial value. Throws UsageError that names the file and the place when it is
 // missing, is not JSON, has an unknown schema version or a foreign shape.
 ResultFile read_results(const std::string& path);
+
+// Whether `bytes` begin as the .xz file format does (xz-file-format 1.2, section 2.1.1.1); the name of a file
+// decides nothing. The content of such a file, its checksums verified. Throws UsageError with what is wrong:
+// damaged, cut off, or larger than 1 GiB when unpacked.
+bool is_xz(std::string_view bytes);
+std::string unpack_xz(std::string_view bytes);
 
 // Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's
 // words: UsageError where no file can be made, std::runtime_error where the disk does not take it.

@@ -1,4 +1,4 @@
-#include "bench/record/results_format.hpp"
+// results_format_markdown(), which columns.hpp declares.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,3 @@
-#include "bench/record/results_format.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

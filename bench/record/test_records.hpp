@@ -19,7 +19,7 @@ inline Series series(double median) {
   return s;
 }
 
-// A measured row of conv2: `seconds` is the median of full.
+// A measured record of conv2: `seconds` is the median of full.
 inline ResultRecord measured(const std::string& algorithm, double seconds) {
   ResultRecord r;
   r.key = {"alexnet",          "conv2", 1, conv2(), algorithm, DeviceKind::cpu, 2, CacheState::cold,

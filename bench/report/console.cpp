@@ -1,4 +1,4 @@
-// print_group(); the roll-up is in roll_up.cpp.
+// print_group() and the progress line; the roll-up is in roll_up.cpp.
 #include "bench/report/console.hpp"
 
 #include <fmt/format.h>
@@ -11,20 +11,18 @@
 #include <vector>
 
 #include "bench/ranking/contest.hpp"
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/record/bound.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
 
 namespace convscope {
 namespace {
 
-void print_heading(std::ostream& out, const CaseKey& key, const DeviceInfo& device, bool coloured) {
+void print_contest_heading(std::ostream& out, const CaseKey& key, const DeviceInfo& device, bool coloured) {
   const std::string place = key.layer.empty() ? "" : key.layer + " ";
   const std::string title = fmt::format("{}{}: {}, {}", place, name(key.problem.pass),
                                         problem_words(key.problem), flops_text(key.problem.nominal_flops()));
-  out << (coloured ? colour::heading : "") << title << (coloured ? colour::reset : "") << '\n';
-  fmt::print(out, "  {}\n", circumstances(key, device));
+  print_heading(out, title, circumstances(key, device), coloured);
 }
 
 // The cells of one table row; without a speed-up where there is no baseline.
@@ -40,7 +38,7 @@ std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* b
     texts[3] = fmt::format("{:.1f}", record.key.problem.nominal_flops() / s.median / 1e9);
     if (const auto percent = percent_of_ceiling(record)) texts[4] = fmt::format("{:.1f}", *percent);
   }
-  texts.push_back(bytes_text(static_cast<double>(record.workspace_bytes)));
+  texts.push_back(bytes_text(record.workspace_bytes));
   const auto& error = record.accuracy.relative_l2;
   texts.push_back(error ? fmt::format("{:.1e}", *error) : dash);
   const bool compared = baseline != nullptr && is_timed(record);
@@ -83,7 +81,7 @@ void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
 }
 
 void print_contest(std::ostream& out, const Contest& contest, bool coloured) {
-  print_heading(out, contest.key(), contest.first().device, coloured);
+  print_contest_heading(out, contest.key(), contest.first().device, coloured);
   const ResultRecord* baseline = contest.baseline();
   TextTable table({"<algorithm", ">median ms", ">95% interval", ">nominal GFLOP/s", ">% ceiling",
                    ">workspace", ">error", ">vs " + baseline_name(baseline)});
@@ -120,8 +118,35 @@ void print_contest(std::ostream& out, const Contest& contest, bool coloured) {
 
 }  // namespace
 
-void print_group(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style) {
-  for (const Contest& contest : contests(records)) print_contest(out, contest, style.colour);
+void print_group(std::ostream& out, std::span<const ResultRecord> records, bool coloured) {
+  for (const Contest& contest : contests(records)) print_contest(out, contest, coloured);
+}
+
+std::string progress_text(const ProgressState& state) {
+  std::string text = fmt::format("[{}/{}]", state.done, state.total);
+  for (const std::string* word : {&state.layer, &state.pass, &state.algorithm})
+    if (!word->empty()) text += " " + *word;
+  text += ", " + duration_text(state.elapsed_seconds);
+  if (state.done > 0 && state.done < state.total) {
+    const double each = state.elapsed_seconds / static_cast<double>(state.done);
+    text += ", about " + duration_text(each * static_cast<double>(state.total - state.done)) + " left";
+  }
+  return text;
+}
+
+Progress::Progress(std::ostream& out, bool enabled, size_t terminal_columns)
+    : out_(out), enabled_(enabled), terminal_columns_(std::max<size_t>(terminal_columns, 2)) {}
+
+void Progress::update(const ProgressState& state) {
+  if (!enabled_) return;
+  out_ << "\r\033[K" << progress_text(state).substr(0, terminal_columns_ - 1) << std::flush;
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  out_ << "\r\033[K" << std::flush;
+  drawn_ = false;
 }
 
 }  // namespace convscope

@@ -1,25 +1,53 @@
-// What the user reads on a terminal: one table per problem, and the network roll-up.
+// What the user reads on a terminal: one table per problem, the network roll-up, and the progress line: what
+// runs now, for how long the sweep has run and how long it may still take.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <span>
+#include <string>
 
 #include "bench/record/result.hpp"
 
 namespace convscope {
 
-struct ConsoleStyle {
-  bool colour = false;
-};
-
 // A table for each contest of the records, of which a group has one: ranked ones with the winner marked,
 // wrong ones, then refusals with their reason. Columns: algorithm, median and its interval, GFLOP/s
 // (nominal), percent of the measured ceiling, workspace, error, speed against the contest's baseline (a dash
 // when there is none).
-void print_group(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style);
+void print_group(std::ostream& out, std::span<const ResultRecord> records, bool coloured);
 
 // Per network, device, pass, batch, math, layout, threads, cache and cap: the sum over layers by count of the
 // best record and of each single algorithm that covers every layer.
-void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style);
+void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, bool coloured);
+
+struct ProgressState {
+  std::string layer;
+  std::string pass;
+  std::string algorithm;
+  size_t done = 0;   // steps finished; what a step is, is the caller's choice
+  size_t total = 0;  // steps of the whole sweep
+  double elapsed_seconds = 0;
+};
+
+// "[12/45] conv2 forward direct.cpu, 1m05s, about 3m00s left". The estimate takes the steps left to be as
+// long as those done; it is left out while none is.
+std::string progress_text(const ProgressState& state);
+
+// Drawn over itself on a terminal, not at all anywhere else.
+class Progress {
+ public:
+  // Does nothing unless `enabled`. Lines are cut to `terminal_columns` - 1, so that they never wrap.
+  Progress(std::ostream& out, bool enabled, size_t terminal_columns = 80);
+  void update(const ProgressState& state);
+  // Takes the line away, before anything else is printed.
+  void clear();
+
+ private:
+  std::ostream& out_;
+  bool enabled_;
+  size_t terminal_columns_;
+  bool drawn_ = false;
+};
 
 }  // namespace convscope

@@ -21,13 +21,13 @@ using Records = std::vector<ResultRecord>;
 
 std::string group(const Records& records, bool colour = false) {
   std::ostringstream out;
-  print_group(out, records, {colour});
+  print_group(out, records, colour);
   return out.str();
 }
 
 std::string roll_up(const Records& records) {
   std::ostringstream out;
-  print_roll_up(out, records, {});
+  print_roll_up(out, records, false);
   return out.str();
 }
 

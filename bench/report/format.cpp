@@ -1,13 +1,15 @@
 #include "bench/report/format.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <string_view>
+#include <ostream>
+#include <utility>
 
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 
 namespace convscope {
 namespace {
@@ -89,12 +91,11 @@ std::string device_text(const CaseKey& key, const DeviceInfo& device) {
   return key.device_index == 0 ? device.name : fmt::format("{} ({})", device.name, name(key.device_id()));
 }
 
-std::string circumstances(const CaseKey& key, const DeviceInfo& device) {
-  const std::string cap = key.workspace_cap
-                              ? "workspace up to " + bytes_text(static_cast<double>(*key.workspace_cap))
-                              : "any workspace";
-  return fmt::format("{} {}, {} thread{}, {} cache, {}, {}", name(key.problem.math), name(key.problem.layout),
-                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), cap,
+std::string circumstances(const CaseKey& key, const DeviceInfo& device, bool with_cap) {
+  const std::string cap =
+      key.workspace_cap ? "workspace up to " + bytes_text(*key.workspace_cap) : "any workspace";
+  return fmt::format("{} {}, {} thread{}, {} cache, {}{}", name(key.problem.math), name(key.problem.layout),
+                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), with_cap ? cap + ", " : "",
                      device_text(key, device));
 }
 
@@ -130,6 +131,41 @@ std::vector<std::string> shortened(const std::vector<std::string>& ids) {
                                  first.behind));
   }
   return result;
+}
+
+TextTable::TextTable(std::vector<std::string> headings) : width_(headings.size()) {
+  for (std::string& heading : headings) {
+    to_the_right_.push_back(heading[0] == '>');
+    heading.erase(0, 1);
+  }
+  add(std::move(headings), ' ', colour::heading);
+}
+
+void TextTable::add(std::vector<std::string> cells, char mark, std::string_view row_colour) {
+  for (size_t i = 0; i < width_.size(); ++i) width_[i] = std::max(width_[i], cells.at(i).size());
+  rows_.push_back({std::move(cells), mark, row_colour});
+}
+
+void TextTable::print(std::ostream& out, bool coloured) const {
+  for (const Row& row : rows_) {
+    std::string line(1, row.mark);
+    for (size_t i = 0; i < width_.size(); ++i) {
+      const std::string padding(width_[i] - row.cells[i].size(), ' ');
+      line += i == 0 ? " " : "  ";
+      line += to_the_right_[i] ? padding + row.cells[i] : row.cells[i] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    const bool in_colour = coloured && !row.row_colour.empty();
+    if (in_colour) out << row.row_colour;
+    out << line;
+    if (in_colour) out << colour::reset;
+    out << '\n';
+  }
+}
+
+void print_heading(std::ostream& out, std::string_view title, std::string_view below, bool coloured) {
+  fmt::print(out, "{}{}{}\n  {}\n", coloured ? colour::heading : "", title, coloured ? colour::reset : "",
+             below);
 }
 
 }  // namespace convscope

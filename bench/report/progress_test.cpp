@@ -1,9 +1,8 @@
-#include "bench/report/progress.hpp"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "bench/report/console.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -41,7 +40,7 @@ TEST(Words, ReadWell) {
   EXPECT_EQ(milliseconds_text(0.0099, 0.0123), "9.90");
   EXPECT_EQ(flops_text(14.33e9), "14.3 GFLOP");
   EXPECT_EQ(flops_text(0), "0 FLOP");
-  EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(int64_t{512}), "512 B");
   EXPECT_EQ(bytes_text(1.5 * (1 << 30)), "1.5 GiB");
   EXPECT_EQ(duration_text(59.6), "1m00s");
   EXPECT_EQ(problem_words(parse_problem("n=1 c=4 hw=9x8 k=6 rs=3x2 stride=2 pad=1x0 dilation=2 groups=2")),

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "bench/ranking/contest.hpp"
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/report/console.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
 
 namespace convscope {
 namespace {
@@ -123,9 +122,9 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
 void print_part(std::ostream& out, const Network& network, std::string_view passes, std::vector<Unit> units,
                 bool with_best_records, bool coloured) {
   const CaseKey& key = network.front().key();
-  fmt::print(out, "{}{} {}, batch {}{}\n  {}\n", coloured ? colour::heading : "",
-             key.network.empty() ? "all layers" : key.network, passes, key.problem.batch,
-             coloured ? colour::reset : "", circumstances(key, network.front().first().device));
+  const std::string title = fmt::format("{} {}, batch {}", key.network.empty() ? "all layers" : key.network,
+                                        passes, key.problem.batch);
+  print_heading(out, title, circumstances(key, network.front().first().device), coloured);
   std::vector<std::string> missing;
   for (const Unit& unit : units)
     if (unit.contest->ranked.empty()) missing.push_back(unit.label);
@@ -142,7 +141,7 @@ void print_part(std::ostream& out, const Network& network, std::string_view pass
 
 }  // namespace
 
-void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const ConsoleStyle& style) {
+void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, bool coloured) {
   const std::vector<Contest> all = contests(records);
   for (const Network& network : networks(all)) {
     if (network.contests.size() < 2) continue;  // its table says it already
@@ -153,13 +152,12 @@ void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, con
         if (contest->key().problem.pass == pass) units.push_back({contest->key().layer, contest});
       if (units.empty()) continue;
       passes.emplace_back(name(pass));
-      print_part(out, network, name(pass), std::move(units), true, style.colour);
+      print_part(out, network, name(pass), std::move(units), true, coloured);
     }
     if (passes.size() < 2) continue;
     std::vector<Unit> units;
     for (const Contest* contest : network.contests) units.push_back({label(*contest), contest});
-    print_part(out, network, fmt::format("{}", fmt::join(passes, " + ")), std::move(units), false,
-               style.colour);
+    print_part(out, network, fmt::format("{}", fmt::join(passes, " + ")), std::move(units), false, coloured);
   }
 }
 

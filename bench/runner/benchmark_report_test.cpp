@@ -1,6 +1,6 @@
-#include "bench/runner/benchmark_report.hpp"
-
 #include <gtest/gtest.h>
+
+#include "bench/runner/run_log.hpp"
 
 namespace convscope {
 namespace {

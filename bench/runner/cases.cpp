@@ -1,5 +1,5 @@
-// The loops that make groups of a suite, with the checks that need the machine and the registry. Start at
-// expand().
+// The loops that make groups of a suite, with the checks that need the machine and the registry, and a task's
+// JSON. Start at expand().
 #include "bench/runner/cases.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "bench/core/error.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 
@@ -113,12 +114,12 @@ std::vector<Target> targets_of(const Suite& suite, const Registry& registry, con
 void check_memory(const Suite& suite, size_t layer, const ConvProblem& problem, const DeviceInfo& info) {
   const bool is_known = info.memory_bytes > 0;
   if (!is_known || problem.total_bytes() <= info.memory_bytes) return;
-  refuse(suite, "layers", layer,
-         fmt::format(
-             "layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
-             "the device {}",
-             suite.layers[layer].name, problem.batch, bytes_text(static_cast<double>(problem.total_bytes())),
-             bytes_text(static_cast<double>(info.memory_bytes)), name(info.id())));
+  refuse(
+      suite, "layers", layer,
+      fmt::format("layer \"{}\" at batch {} needs {} for its tensors; allowed is at most {}, the memory of "
+                  "the device {}",
+                  suite.layers[layer].name, problem.batch, bytes_text(problem.total_bytes()),
+                  bytes_text(info.memory_bytes), name(info.id())));
 }
 
 // The protocols of one problem: threads, cache states, caps.
@@ -161,12 +162,9 @@ void add_problems(const Suite& suite, size_t index, Pass pass, const Target& tar
 }  // namespace
 
 std::string candidate_key(const CaseKey& key) {
-  const auto quoted = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
-  return fmt::format("{} {} {} {} {} threads={} cache={} cap={}{}", quoted(key.network), quoted(key.layer),
-                     to_line(key.problem), key.algorithm, name(key.device_id()), key.threads, name(key.cache),
-                     byte_limit_text(key.workspace_cap),
+  return fmt::format("{} {} {} {} {} threads={} cache={} cap={}{}", dump_json(key.network),
+                     dump_json(key.layer), to_line(key.problem), key.algorithm, name(key.device_id()),
+                     key.threads, name(key.cache), byte_limit_text(key.workspace_cap),
                      key.knobs == 0 ? "" : fmt::format(" knobs={}", key.knobs));
 }
 
@@ -208,6 +206,36 @@ std::vector<Group> shard(const std::vector<Group>& groups, int64_t index, int64_
   std::vector<Group> part;
   for (size_t i : chosen) part.push_back(groups[i]);
   return part;
+}
+
+CaseKey candidate_of(const Group& group, const std::string& algorithm) {
+  CaseKey key = group.common;
+  key.algorithm = algorithm;
+  return key;
+}
+
+nlohmann::ordered_json to_json(const GroupTask& task) {
+  nlohmann::ordered_json json{{"key", to_json(task.group.common)},
+                              {"algorithms", task.group.algorithms},
+                              {"measure", task.protocol.measure},
+                              {"blocker", task.protocol.blocker},
+                              {"sampling", to_json(static_cast<const SamplingRule&>(task.protocol))}};
+  for (const ResultRecord& record : task.verified) json["verified"].push_back(to_json(record));
+  return json;
+}
+
+GroupTask task_from_json(const nlohmann::ordered_json& json) try {
+  GroupTask task;
+  task.group.common = part_from_json<CaseKey>(json.at("key"));
+  json.at("algorithms").get_to(task.group.algorithms);
+  json.at("measure").get_to(task.protocol.measure);
+  task.protocol.blocker = json.value("blocker", true);  // journals of the first version do not have it
+  static_cast<SamplingRule&>(task.protocol) = part_from_json<SamplingRule>(json.at("sampling"));
+  if (json.contains("verified"))
+    for (const auto& record : json["verified"]) task.verified.push_back(record_from_json(record));
+  return task;
+} catch (const nlohmann::json::exception& error) {
+  throw UsageError(std::string("this is not a group of a convscope run: ") + error.what());
 }
 
 }  // namespace convscope

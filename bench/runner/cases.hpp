@@ -1,8 +1,10 @@
 // expand(): a suite and a registry become the list of groups to run. A group is one problem under one
 // protocol; its candidates are measured side by side. shard(): a part of that list for one of several
-// machines.
+// machines. GroupTask: a group and its protocol, complete, so that another process or, with --resume, a later
+// run can carry it out. Plain data and its JSON; run_group carries it out.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,25 @@ std::vector<Group> expand(const Suite& suite, const Registry& registry, const De
 // they are `groups`, and their nominal operations times candidates are about equal. The same input gives the
 // same parts on every machine. Throws UsageError unless 1 <= index <= count.
 std::vector<Group> shard(const std::vector<Group>& groups, int64_t index, int64_t count);
+
+// How the candidates of a group are measured; cache state, seed and workspace cap are in the group's key.
+struct Protocol : SamplingRule {
+  bool measure = true;  // false: correctness only, records end as verified_only
+  bool blocker = true;  // of a GPU's queue: see bench/device/cuda/cuda.hpp
+};
+
+struct GroupTask {
+  Group group;
+  Protocol protocol;
+  // Of candidates that passed verification in a process that another candidate ended since: not verified
+  // again before timing.
+  std::vector<ResultRecord> verified{};
+};
+
+// The group's key with `algorithm` in it: the key of that candidate's record.
+CaseKey candidate_of(const Group& group, const std::string& algorithm);
+
+nlohmann::ordered_json to_json(const GroupTask& task);
+GroupTask task_from_json(const nlohmann::ordered_json& json);  // throws UsageError on a foreign shape
 
 }  // namespace convscope

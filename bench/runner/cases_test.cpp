@@ -221,7 +221,7 @@ TEST(Expand, RefusesAGlobThatMatchesNothing) {
 TEST(Expand, NamesTheFlagInsteadOfTheFileWhereTheFlagIsAtFault) {
   Suite suite = test_suite();
   Overrides overrides;
-  overrides.algorithms = std::vector<std::string>{"direkt.cpu"};
+  overrides.add("--algorithm", "direkt.cpu");
   apply(overrides, suite);
   EXPECT_THAT(expand_error(suite),
               ::testing::StartsWith("--algorithm: found \"direkt.cpu\", which matches no"));

@@ -5,28 +5,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "bench/core/error.hpp"
-#include "bench/runner/config_file.hpp"
 #include "bench/runner/config_value.hpp"
 #include "bench/runner/devices.hpp"
 
 namespace convscope {
 namespace {
 
-constexpr WholeRange kSize{1, kLargestSize};
-constexpr WholeRange kPad{0, kLargestSize};
+constexpr WholeRange kPads{0, kLargestSize};
 
 // Leaves `target`, which holds the default, alone where the key is missing.
 template <typename T, typename Read>
 void read_optional(const ConfigValue& object, std::string_view key, T& target, Read read) {
-  if (const auto value = object.find(key)) target = read(*value);
+  if (const auto value = object.find(key)) target = std::invoke(read, *value);
 }
 
 // The same for a list that may be written as a single value.
 template <typename T, typename Read>
 void read_list(const ConfigValue& object, std::string_view key, std::vector<T>& target, Read read) {
   if (const auto value = object.find(key)) target = read_each(value->one_or_list(), read);
+}
+
+template <const auto& range>
+auto read_number(const ConfigValue& value) {
+  return value.number(range);
+}
+template <const auto& values, auto from_name>
+auto read_name(const ConfigValue& value) {
+  return value.one_of(values, from_name);
 }
 
 DeviceId read_device(const ConfigValue& value) {
@@ -41,8 +49,8 @@ Layer read_layer(const ConfigValue& value) {
   constexpr std::array<std::string_view, 5> required{"name", "in_channels", "input", "out_channels",
                                                      "filter"};
   value.check_object(kLayerKeys, required);
-  const auto size = [](const ConfigValue& v) { return v.whole_number(kSize); };
-  const auto extent = [](const ConfigValue& v) { return v.extent(kSize); };
+  const auto size = read_number<kSizes>;
+  const auto extent = [](const ConfigValue& v) { return v.extent(kSizes); };
   Layer layer;
   layer.name = value.at("name").short_name();
   layer.shape.in_channels = size(value.at("in_channels"));
@@ -50,11 +58,11 @@ Layer read_layer(const ConfigValue& value) {
   layer.shape.out_channels = size(value.at("out_channels"));
   layer.shape.filter = extent(value.at("filter"));
   read_optional(value, "stride", layer.shape.stride, extent);
-  read_optional(value, "pad", layer.shape.pad, [](const ConfigValue& v) { return v.extent(kPad); });
+  read_optional(value, "pad", layer.shape.pad, [](const ConfigValue& v) { return v.extent(kPads); });
   read_optional(value, "dilation", layer.shape.dilation, extent);
   read_optional(value, "groups", layer.shape.groups, size);
   read_optional(value, "count", layer.count, size);
-  read_optional(value, "first", layer.first, [](const ConfigValue& v) { return v.boolean(); });
+  read_optional(value, "first", layer.first, &ConfigValue::boolean);
   read_optional(value, "batch", layer.batch, size);
   return layer;
 }
@@ -74,9 +82,7 @@ std::vector<Layer> read_layers(const ConfigValue& value) {
 }
 
 void read_batch(const ConfigValue& value, std::map<DeviceKind, std::vector<int64_t>>& batch) {
-  const auto numbers = [](const ConfigValue& v) {
-    return read_each(v.one_or_list(), [](const ConfigValue& entry) { return entry.whole_number(kSize); });
-  };
+  const auto numbers = [](const ConfigValue& v) { return read_each(v.one_or_list(), read_number<kSizes>); };
   if (!value.is_object()) {
     for (DeviceKind kind : kDeviceKinds) batch[kind] = numbers(value);
     return;
@@ -89,24 +95,15 @@ void read_batch(const ConfigValue& value, std::map<DeviceKind, std::vector<int64
 }
 
 void read_measuring(const ConfigValue& value, MeasuringSettings& settings) {
-  constexpr WholeRange samples{1, kLargestSamples};
   value.check_object(kMeasuringKeys, {});
-  const auto number_of_samples = [&](const ConfigValue& v) { return v.whole_number(samples); };
-  read_list(value, "cache", settings.cache,
-            [](const ConfigValue& v) { return v.one_of(kCacheStates, cache_state_from_name); });
-  read_list(value, "workspace_cap", settings.workspace_caps,
-            [](const ConfigValue& v) { return v.byte_limit(); });
-  read_optional(value, "time_limit_s", settings.time_limit_seconds,
-                [](const ConfigValue& v) { return v.number_above_zero(kLongestTimeLimit); });
-  read_optional(value, "stage_limit_s", settings.stage_limit_seconds,
-                [](const ConfigValue& v) { return v.number_from_zero(kLongestTimeLimit); });
-  read_optional(value, "min_samples", settings.min_samples, number_of_samples);
-  read_optional(value, "max_samples", settings.max_samples, number_of_samples);
-  read_optional(value, "confidence_width", settings.confidence_width,
-                [](const ConfigValue& v) { return v.number_above_zero(1); });
-  read_optional(value, "seed", settings.seed, [](const ConfigValue& v) {
-    return static_cast<uint64_t>(v.whole_number({0, INT64_MAX}));
-  });
+  read_list(value, "cache", settings.cache, read_name<kCacheStates, cache_state_from_name>);
+  read_list(value, "workspace_cap", settings.workspace_caps, &ConfigValue::byte_limit);
+  read_optional(value, "time_limit_s", settings.time_limit_seconds, read_number<kTimeLimits>);
+  read_optional(value, "stage_limit_s", settings.stage_limit_seconds, read_number<kStageLimits>);
+  read_optional(value, "min_samples", settings.min_samples, read_number<kSampleCounts>);
+  read_optional(value, "max_samples", settings.max_samples, read_number<kSampleCounts>);
+  read_optional(value, "confidence_width", settings.confidence_width, read_number<kConfidenceWidths>);
+  read_optional(value, "seed", settings.seed, read_number<kSeeds>);
 }
 
 // Every batch that `layer` can be run at.
@@ -167,22 +164,17 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   suite.file = file;
   if (const auto schema = top.find("$schema")) schema->text();  // for editors
   suite.name = top.at("name").short_name();
-  read_optional(top, "source", suite.source, [](const ConfigValue& v) { return v.text(); });
+  read_optional(top, "source", suite.source, &ConfigValue::text);
   suite.layers = read_layers(top.at("layers"));
   if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
-  read_list(top, "devices", suite.devices, [](const ConfigValue& v) { return read_device(v); });
-  read_list(top, "passes", suite.passes,
-            [](const ConfigValue& v) { return v.one_of(kPasses, pass_from_name); });
-  read_list(top, "math", suite.math,
-            [](const ConfigValue& v) { return v.one_of(kMathModes, math_from_name); });
-  read_list(top, "layouts", suite.layouts,
-            [](const ConfigValue& v) { return v.one_of(kLayouts, layout_from_name); });
-  read_list(top, "algorithms", suite.algorithms, [](const ConfigValue& v) { return v.short_name(); });
-  read_list(top, "threads", suite.threads, [](const ConfigValue& v) {
-    return static_cast<int>(v.whole_number({0, kLargestThreads}));
-  });
-  read_optional(top, "first_backward_data", suite.first_backward_data,
-                [](const ConfigValue& v) { return v.boolean(); });
+  read_list(top, "devices", suite.devices, read_device);
+  read_list(top, "passes", suite.passes, read_name<kPasses, pass_from_name>);
+  read_list(top, "math", suite.math, read_name<kMathModes, math_from_name>);
+  read_list(top, "layouts", suite.layouts, read_name<kLayouts, layout_from_name>);
+  read_list(top, "algorithms", suite.algorithms, &ConfigValue::short_name);
+  read_list(top, "threads", suite.threads,
+            [](const ConfigValue& v) { return static_cast<int>(v.number(kThreadCounts)); });
+  read_optional(top, "first_backward_data", suite.first_backward_data, &ConfigValue::boolean);
   if (const auto measuring = top.find("measuring")) read_measuring(*measuring, suite.measuring);
   check_suite(suite);
   return suite;

@@ -15,6 +15,7 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/record/result.hpp"
+#include "bench/runner/config_text.hpp"
 
 namespace convscope {
 
@@ -77,10 +78,11 @@ inline constexpr std::array<std::string_view, 8> kMeasuringKeys{
     "cache",       "workspace_cap", "time_limit_s",     "stage_limit_s",
     "min_samples", "max_samples",   "confidence_width", "seed"};
 
-// What a setting may be, here and in flags; both ends allowed. Sizes may reach kLargestSize.
-inline constexpr int64_t kLargestThreads = 4096;
-inline constexpr int64_t kLargestSamples = 1'000'000;
-inline constexpr double kLongestTimeLimit = 86'400;
+// What a setting may be, here and in flags.
+inline constexpr WholeRange kSizes{1, kLargestSize}, kThreadCounts{0, 4096}, kSampleCounts{1, 1'000'000},
+    kSeeds{0, INT64_MAX};
+inline constexpr NumberRange kTimeLimits{86'400, false}, kStageLimits{86'400, true},
+    kConfidenceWidths{1, false};
 
 // Reads and checks a config. Throws UsageError that names the file, the place (line and column for syntax,
 // JSON pointer otherwise), what was found and what is allowed.

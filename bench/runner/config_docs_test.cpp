@@ -8,7 +8,7 @@
 
 #include "bench/core/error.hpp"
 #include "bench/runner/config.hpp"
-#include "bench/runner/config_file.hpp"
+#include "bench/runner/config_value.hpp"
 #include "bench/runner/overrides.hpp"
 
 namespace convscope {

@@ -1,5 +1,4 @@
-// Reading JSON with a good message for every way in which it can fail. Start at parse_json().
-#include "bench/runner/config_file.hpp"
+// parse_json() and read_json_file(), with a good message for every way in which JSON can fail.
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/runner/config_value.hpp"
 
 namespace convscope {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <set>
 
-#include "bench/runner/config_file.hpp"
+#include "bench/runner/config_value.hpp"
 
 namespace convscope {
 namespace {

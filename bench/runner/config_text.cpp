@@ -45,6 +45,15 @@ std::string lower_case(std::string_view text) {
 
 }  // namespace
 
+std::string WholeRange::words() const {
+  return fmt::format("a whole number from {} to {}", lowest, highest);
+}
+
+std::string NumberRange::words() const {
+  return fmt::format(fmt::runtime(has_zero ? "a number from 0 to {}" : "a number above 0, at most {}"),
+                     highest);
+}
+
 std::optional<ByteLimit> parse_byte_limit(std::string_view text) {
   if (text == "inf") return ByteLimit{};
   int64_t number = 0;

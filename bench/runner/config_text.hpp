@@ -10,6 +10,21 @@
 
 namespace convscope {
 
+// What a number may be, in configs and flags: both ends are allowed.
+struct WholeRange {
+  int64_t lowest, highest;
+  constexpr bool has(int64_t number) const { return number >= lowest && number <= highest; }
+  std::string words() const;  // "a whole number from 1 to 8"
+};
+struct NumberRange {
+  double highest;
+  bool has_zero;  // the other end, which is 0: whether it is allowed
+  constexpr bool has(double number) const {
+    return (has_zero ? number >= 0 : number > 0) && number <= highest;
+  }
+  std::string words() const;  // "a number above 0, at most 1"
+};
+
 // A limit in bytes; null is no limit.
 struct ByteLimit {
   std::optional<int64_t> bytes;

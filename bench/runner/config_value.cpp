@@ -85,24 +85,16 @@ std::vector<ConfigValue> ConfigValue::one_or_list() const {
   return {*this};
 }
 
-int64_t ConfigValue::whole_number(WholeRange range) const {
+int64_t ConfigValue::number(const WholeRange& range) const {
   // A number that was written as 3.0, or that has no place in 64 bits, is a float to the library.
   const bool too_large = value_->is_number_unsigned() && value_->get<uint64_t>() > INT64_MAX;
-  const bool fits = value_->is_number_integer() && !too_large;
-  if (!fits || value_->get<int64_t>() < range.lowest || value_->get<int64_t>() > range.highest)
-    refuse_value(fmt::format("a whole number from {} to {}", range.lowest, range.highest));
+  if (!value_->is_number_integer() || too_large || !range.has(value_->get<int64_t>()))
+    refuse_value(range.words());
   return value_->get<int64_t>();
 }
 
-double ConfigValue::number_above_zero(double highest) const {
-  if (!value_->is_number() || !(value_->get<double>() > 0) || value_->get<double>() > highest)
-    refuse_value(fmt::format("a number above 0, at most {}", highest));
-  return value_->get<double>();
-}
-
-double ConfigValue::number_from_zero(double highest) const {
-  if (!value_->is_number() || !(value_->get<double>() >= 0) || value_->get<double>() > highest)
-    refuse_value(fmt::format("a number from 0 to {}", highest));
+double ConfigValue::number(const NumberRange& range) const {
+  if (!value_->is_number() || !range.has(value_->get<double>())) refuse_value(range.words());
   return value_->get<double>();
 }
 
@@ -126,21 +118,19 @@ std::string ConfigValue::short_name() const {
   return text();
 }
 
-Extent2 ConfigValue::extent(WholeRange range) const {
-  if (!value_->is_array()) {
-    if (!value_->is_number())
-      refuse_value(fmt::format("[h, w] or one number for both, from {} to {}", range.lowest, range.highest));
-    const int64_t both = whole_number(range);
+Extent2 ConfigValue::extent(const WholeRange& range) const {
+  if (value_->is_number()) {
+    const int64_t both = number(range);
     return {both, both};
   }
-  if (value_->size() != 2)
+  if (!value_->is_array() || value_->size() != 2)
     refuse_value(fmt::format("[h, w] or one number for both, from {} to {}", range.lowest, range.highest));
   const auto entries = list();
-  return {entries[0].whole_number(range), entries[1].whole_number(range)};
+  return {entries[0].number(range), entries[1].number(range)};
 }
 
 std::optional<int64_t> ConfigValue::byte_limit() const {
-  if (value_->is_number_integer()) return whole_number({0, INT64_MAX});
+  if (value_->is_number_integer()) return number(WholeRange{0, INT64_MAX});
   const auto limit = is_text() ? parse_byte_limit(text()) : std::nullopt;
   if (!limit) refuse_value(std::string(kByteLimitForms));
   return limit->bytes;

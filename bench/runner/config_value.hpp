@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -18,12 +19,6 @@
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
-
-// Both ends are allowed.
-struct WholeRange {
-  int64_t lowest;
-  int64_t highest;
-};
 
 class ConfigValue {
  public:
@@ -50,15 +45,14 @@ class ConfigValue {
   bool is_object() const { return value_->is_object(); }
   bool is_text() const { return value_->is_string(); }
 
-  int64_t whole_number(WholeRange range) const;
-  double number_above_zero(double highest) const;
-  double number_from_zero(double highest) const;
+  int64_t number(const WholeRange& range) const;
+  double number(const NumberRange& range) const;
   bool boolean() const;
   std::string text() const;
   // A text that can stand in a line of a table: 1 to 100 bytes without control characters.
   std::string short_name() const;
   // [h, w], or one number for both.
-  Extent2 extent(WholeRange range) const;
+  Extent2 extent(const WholeRange& range) const;
   // "256MiB", "inf" or a number of bytes.
   std::optional<int64_t> byte_limit() const;
 
@@ -84,14 +78,23 @@ class ConfigValue {
 // Reads every entry of `values` with `read` and refuses one that is there twice.
 template <typename Read>
 auto read_each(const std::vector<ConfigValue>& values, Read read) {
-  std::vector<decltype(read(values.front()))> result;
+  std::vector<decltype(std::invoke(read, values.front()))> result;
   for (const ConfigValue& value : values) {
-    auto entry = read(value);
+    auto entry = std::invoke(read, value);
     for (const auto& earlier : result)
       if (earlier == entry) value.refuse_value("every entry once, and this one was there before");
     result.push_back(std::move(entry));
   }
   return result;
 }
+
+// Reads a file as JSON (config_file.cpp), more strictly than the JSON library: an object may not have a key
+// twice. Throws UsageError: not found, not readable (a folder, say), larger than 16 MiB, nested absurdly
+// deep, or not JSON.
+nlohmann::json read_json_file(const std::string& path);
+
+// `file` is for messages, which give the line and column of a syntax fault and the JSON pointer of a key that
+// is there twice or of a number out of range. A UTF-8 byte order mark is skipped.
+nlohmann::json parse_json(std::string_view text, const std::string& file);
 
 }  // namespace convscope

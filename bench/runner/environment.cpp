@@ -11,7 +11,6 @@
 #include "bench/device/cpu/system_files.hpp"
 #include "bench/measure/health.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/runner/build_info.hpp"
 
 namespace convscope {
 namespace {

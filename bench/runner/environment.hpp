@@ -5,12 +5,28 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/record/result.hpp"
 
 namespace convscope {
+
+// What this build was made from and with. CMake writes the values (scripts/cmake/build_info.cmake fills in
+// build_info.cpp.in on every build).
+struct BuildInfo {
+  std::string version;
+  std::string commit;     // of git, in full; "unknown" outside a repository
+  bool modified = false;  // tracked files differed from that commit, result files aside
+  std::string build_type;
+  std::string compiler;
+  std::string flags;  // for every source file; warnings left out
+  std::vector<std::pair<std::string, std::string>>
+      libraries;  // name and version, of headers or CMake package
+};
+
+BuildInfo build_info();
 
 // {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" exists where a
 // GPU does. Library versions are those of this build and of the providers in `registry`. What cannot be read

@@ -5,7 +5,7 @@
 
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/runner/build_info.hpp"
+#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {

@@ -2,18 +2,23 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/core/stopwatch.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/worker.hpp"
 #include "bench/runner/worker_handle.hpp"
@@ -22,7 +27,6 @@ namespace convscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 // While a candidate is measured the parent looks only this often, so that its waking disturbs no sample.
 constexpr int kMeasuringTickMilliseconds = 20;
@@ -33,10 +37,6 @@ struct Supervised {
   Ending ending = Ending::finished;
   WorkerEnd worker;
 };
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Hands every event to `handle` until the worker ends, `stop` is requested or `is_late` says so of the
 // seconds since the last event.
@@ -127,9 +127,11 @@ class Attempt {
   void handle(const Json& event) {
     const auto kind = event.at("event").get<std::string>();
     if (kind == "begin") {
-      begin(event.at("algorithm").get<std::string>(), *stage_from_name(event.at("stage").get<std::string>()));
+      begin(event.at("algorithm").get<std::string>(),
+            *from_name(kStages, event.at("stage").get<std::string>()));
     } else if (kind == "planned") {
-      limits_.set(event.at("algorithm").get<std::string>(), operations_from_json(event.at("operations")));
+      limits_.set(event.at("algorithm").get<std::string>(),
+                  part_from_json<OperationCount>(event.at("operations")));
     } else if (kind == "record") {
       const ResultRecord record = record_from_json(event.at("record"));
       std::erase(left_, record.key.algorithm);
@@ -243,6 +245,27 @@ bool wait_before_retry(double seconds, StopSignal& stop) {
 
 }  // namespace
 
+StopSignal::StopSignal() {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &stop, &before_);
+  file_ = FileDescriptor(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!file_.is_open()) throw std::system_error(errno, std::generic_category(), "signalfd");
+}
+
+StopSignal::~StopSignal() {
+  requested();  // takes a signal that has arrived, so that it does not strike when the mask is lifted
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool StopSignal::requested() {
+  signalfd_siginfo signal;
+  while (read(file_.get(), &signal, sizeof signal) == sizeof signal) requested_ = true;
+  return requested_;
+}
+
 GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
                       const Ceilings& ceilings, const IsolationOptions& options, StopSignal& stop,
                       GroupSink& sink) {
@@ -285,7 +308,7 @@ std::optional<Ceilings> measure_ceilings_isolated(DeviceId device, int threads, 
   std::string why = "the worker died or hung";
   const auto handle = [&](const Json& event) {
     const auto kind = event.at("event").get<std::string>();
-    if (kind == "ceilings") ceilings = ceilings_from_json(event.at("ceilings"));
+    if (kind == "ceilings") ceilings = part_from_json<Ceilings>(event.at("ceilings"));
     if (kind == "error" && event.at("usage").get<bool>()) throw_usage_error(event);
     if (kind == "error" || kind == "device_lost") why = event.at("what").get<std::string>();
   };

@@ -6,16 +6,39 @@
 // What a worker does is bench/runner/worker; how one is started, read and ended is worker_handle.
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
+#include "bench/record/file_descriptor.hpp"
 #include "bench/runner/run_group.hpp"
 #include "bench/runner/stage_limits.hpp"
-#include "bench/runner/stop_signal.hpp"
 
 namespace convscope {
+
+// Ctrl-C (SIGINT) and SIGTERM as a file that poll() waits for, instead of an interruption at any point, so
+// that a run can write its files before it ends. Make one before the first thread or worker starts. Holds
+// both signals back from this process for as long as it lives, and from the workers it starts: a Ctrl-C at a
+// terminal reaches the whole process group, but only the parent may act on it.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  // Readable by poll() once one of the signals has arrived.
+  int file() const { return file_.get(); }
+  // True once one has arrived; stays true.
+  bool requested();
+
+ private:
+  sigset_t before_;
+  FileDescriptor file_;
+  bool requested_ = false;
+};
 
 struct IsolationOptions {
   bool isolate = true;                        // false: on a thread of this process, without any limit

@@ -13,8 +13,7 @@
 #include "bench/core/error.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/runner/benchmark_report.hpp"
-#include "bench/runner/cases.hpp"
+#include "bench/runner/run_log.hpp"
 
 namespace convscope {
 namespace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <stdexcept>
 
 #include "bench/core/error.hpp"
 #include "bench/report/format.hpp"
@@ -27,24 +28,11 @@ std::optional<Number> number_of(std::string_view text) {
   return value;
 }
 
-int64_t whole_number(std::string_view flag, std::string_view text, int64_t lowest, int64_t highest) {
-  const auto value = number_of<int64_t>(text);
-  if (!value || *value < lowest || *value > highest)
-    refuse(flag, text, fmt::format("a whole number from {} to {}", lowest, highest));
-  return *value;
-}
-
-double number_above_zero(std::string_view flag, std::string_view text, double highest) {
-  const auto value = number_of<double>(text);
-  if (!value || !(*value > 0) || *value > highest)
-    refuse(flag, text, fmt::format("a number above 0, at most {}", highest));
-  return *value;
-}
-
-double number_from_zero(std::string_view flag, std::string_view text, double highest) {
-  const auto value = number_of<double>(text);
-  if (!value || !(*value >= 0) || *value > highest)
-    refuse(flag, text, fmt::format("a number from 0 to {}", highest));
+// Works for ranges of whole numbers and of others.
+template <typename Range>
+auto number_in(const Range& range, std::string_view flag, std::string_view text) {
+  const auto value = number_of<decltype(range.highest)>(text);
+  if (!value || !range.has(*value)) refuse(flag, text, range.words());
   return *value;
 }
 
@@ -65,99 +53,103 @@ auto list_of(std::string_view flag, std::string_view text, Read read) {
   }
 }
 
-template <typename Values, typename FromName>
-auto names_of(std::string_view flag, std::string_view text, const Values& values, FromName from_name) {
-  return list_of(flag, text, [&](std::string_view word) {
+// --- What a flag does: reads its text and sets a member of the suite, or of its measuring settings ---
+
+template <auto member, typename T>
+SuiteChange set_to(const T& value) {
+  return [value](Suite& suite) {
+    if constexpr (requires { suite.*member; })
+      suite.*member = value;
+    else
+      suite.measuring.*member = value;
+  };
+}
+
+template <auto member, const auto& values, auto from_name>
+SuiteChange set_names(std::string_view flag, std::string_view text) {
+  return set_to<member>(list_of(flag, text, [&](std::string_view word) {
     const auto value = from_name(word);
     const auto names = all_names(values);
     if (!value) refuse(flag, word, comma_list(names) + did_you_mean(word, names));
     return *value;
-  });
+  }));
 }
 
-std::optional<int64_t> byte_limit_of(std::string_view flag, std::string_view text) {
-  const auto limit = parse_byte_limit(text);
-  if (!limit) refuse(flag, text, std::string(kByteLimitForms));
-  return limit->bytes;
+template <auto member, const auto& range>
+SuiteChange set_number(std::string_view flag, std::string_view text) {
+  return set_to<member>(number_in(range, flag, text));
+}
+
+SuiteChange set_devices(std::string_view flag, std::string_view text) {
+  return set_to<&Suite::devices>(
+      list_of(flag, text, [&](std::string_view word) { return parse_device(flag, word); }));
+}
+
+SuiteChange set_algorithms(std::string_view flag, std::string_view text) {
+  return set_to<&Suite::algorithms>(
+      list_of(flag, text, [](std::string_view word) { return std::string(word); }));
+}
+
+// Of every kind of device, and in place of the layers' own.
+SuiteChange set_batch(std::string_view flag, std::string_view text) {
+  const auto sizes =
+      list_of(flag, text, [&](std::string_view word) { return number_in(kSizes, flag, word); });
+  return [sizes](Suite& suite) {
+    for (DeviceKind kind : kDeviceKinds) suite.batch[kind] = sizes;
+    for (Layer& layer : suite.layers) layer.batch.reset();
+  };
+}
+
+SuiteChange set_threads(std::string_view flag, std::string_view text) {
+  return set_to<&Suite::threads>(list_of(flag, text, [&](std::string_view word) {
+    return static_cast<int>(number_in(kThreadCounts, flag, word));
+  }));
+}
+
+SuiteChange set_workspace_caps(std::string_view flag, std::string_view text) {
+  return set_to<&MeasuringSettings::workspace_caps>(list_of(flag, text, [&](std::string_view word) {
+    const auto limit = parse_byte_limit(word);
+    if (!limit) refuse(flag, word, std::string(kByteLimitForms));
+    return limit->bytes;
+  }));
 }
 
 // In the order of docs/configs.md.
 constexpr OverrideFlag kFlags[] = {
     {"--device", "devices", "NAME,...",
-     "Devices to run on, one after another: cpu, cuda (the first GPU), cuda:1, emulator.",
-     [](Overrides& o, std::string_view text) {
-       o.devices =
-           list_of("--device", text, [](std::string_view word) { return parse_device("--device", word); });
-     }},
+     "Devices to run on, one after another: cpu, cuda (the first GPU), cuda:1, emulator.", set_devices},
     {"--algorithm", "algorithms", "GLOB,...", "Algorithms to run, as patterns over their ids.",
-     [](Overrides& o, std::string_view text) {
-       o.algorithms = list_of("--algorithm", text, [](std::string_view word) { return std::string(word); });
-     }},
+     set_algorithms},
     {"--pass", "passes", "NAME,...", "Passes: forward, backward_data, backward_filter.",
-     [](Overrides& o, std::string_view text) {
-       o.passes = names_of("--pass", text, kPasses, pass_from_name);
-     }},
-    {"--batch", "batch", "N,...", "Batch sizes, for every layer and every device.",
-     [](Overrides& o, std::string_view text) {
-       o.batch = list_of("--batch", text, [](std::string_view word) {
-         return whole_number("--batch", word, 1, kLargestSize);
-       });
-     }},
+     set_names<&Suite::passes, kPasses, pass_from_name>},
+    {"--batch", "batch", "N,...", "Batch sizes, for every layer and every device.", set_batch},
     {"--math", "math", "NAME,...", "Math modes: fp32, tf32, 3xtf32, bf16, fp16.",
-     [](Overrides& o, std::string_view text) {
-       o.math = names_of("--math", text, kMathModes, math_from_name);
-     }},
+     set_names<&Suite::math, kMathModes, math_from_name>},
     {"--layout", "layouts", "NAME,...", "Layouts of the caller's tensors: nchw, nhwc, chwn.",
-     [](Overrides& o, std::string_view text) {
-       o.layouts = names_of("--layout", text, kLayouts, layout_from_name);
-     }},
-    {"--threads", "threads", "N,...", "Thread counts on the CPU; 0 is every core.",
-     [](Overrides& o, std::string_view text) {
-       o.threads = list_of("--threads", text, [](std::string_view word) {
-         return static_cast<int>(whole_number("--threads", word, 0, kLargestThreads));
-       });
-     }},
+     set_names<&Suite::layouts, kLayouts, layout_from_name>},
+    {"--threads", "threads", "N,...", "Thread counts on the CPU; 0 is every core.", set_threads},
     {"--first-backward-data", "first_backward_data", "", "Run backward-data on first layers too.",
-     [](Overrides& o, std::string_view) { o.first_backward_data = true; }},
+     [](std::string_view, std::string_view) { return set_to<&Suite::first_backward_data>(true); }},
     {"--cache", "measuring.cache", "NAME,...", "Cache states: cold, hot, weights-cold.",
-     [](Overrides& o, std::string_view text) {
-       o.cache = names_of("--cache", text, kCacheStates, cache_state_from_name);
-     }},
+     set_names<&MeasuringSettings::cache, kCacheStates, cache_state_from_name>},
     {"--workspace-cap", "measuring.workspace_cap", "SIZE,...",
-     "Workspace that a candidate may use, as in 256MiB; inf is no cap.",
-     [](Overrides& o, std::string_view text) {
-       o.workspace_caps = list_of("--workspace-cap", text, [](std::string_view word) {
-         return byte_limit_of("--workspace-cap", word);
-       });
-     }},
+     "Workspace that a candidate may use, as in 256MiB; inf is no cap.", set_workspace_caps},
     {"--time-limit", "measuring.time_limit_s", "S",
      "Seconds that timing one candidate may take; a series' first six samples may take two limits more.",
-     [](Overrides& o, std::string_view text) {
-       o.time_limit_seconds = number_above_zero("--time-limit", text, kLongestTimeLimit);
-     }},
+     set_number<&MeasuringSettings::time_limit_seconds, kTimeLimits>},
     {"--stage-limit", "measuring.stage_limit_s", "S",
      "Seconds that one stage of a candidate (plan, verify, measure beyond its time limit) may take before it "
      "counts as hung; 0 derives it from the work.",
-     [](Overrides& o, std::string_view text) {
-       o.stage_limit_seconds = number_from_zero("--stage-limit", text, kLongestTimeLimit);
-     }},
+     set_number<&MeasuringSettings::stage_limit_seconds, kStageLimits>},
     {"--min-samples", "measuring.min_samples", "N", "Samples of a candidate, at least.",
-     [](Overrides& o, std::string_view text) {
-       o.min_samples = whole_number("--min-samples", text, 1, kLargestSamples);
-     }},
+     set_number<&MeasuringSettings::min_samples, kSampleCounts>},
     {"--max-samples", "measuring.max_samples", "N", "Samples of a candidate, at most.",
-     [](Overrides& o, std::string_view text) {
-       o.max_samples = whole_number("--max-samples", text, 1, kLargestSamples);
-     }},
+     set_number<&MeasuringSettings::max_samples, kSampleCounts>},
     {"--confidence-width", "measuring.confidence_width", "X",
      "Stop when the median's 95% interval is within this share of it.",
-     [](Overrides& o, std::string_view text) {
-       o.confidence_width = number_above_zero("--confidence-width", text, 1);
-     }},
+     set_number<&MeasuringSettings::confidence_width, kConfidenceWidths>},
     {"--seed", "measuring.seed", "N", "Seed of the data and of the interleaving.",
-     [](Overrides& o, std::string_view text) {
-       o.seed = static_cast<uint64_t>(whole_number("--seed", text, 0, INT64_MAX));
-     }},
+     set_number<&MeasuringSettings::seed, kSeeds>},
 };
 
 }  // namespace
@@ -166,33 +158,17 @@ std::span<const OverrideFlag> override_flags() {
   return kFlags;
 }
 
+void Overrides::add(std::string_view flag, std::string_view text) {
+  const auto* known = std::ranges::find(kFlags, flag, &OverrideFlag::flag);
+  if (known == std::end(kFlags)) throw std::logic_error("no setting has the flag " + std::string(flag));
+  given.emplace_back(known, known->read(flag, text));
+}
+
 void apply(const Overrides& overrides, Suite& suite) {
-  const auto replace = [&](std::string_view key, const auto& value, auto& target) {
-    if (!value) return;
-    target = *value;
-    const auto flag =
-        std::find_if(std::begin(kFlags), std::end(kFlags), [&](const auto& f) { return f.key == key; });
-    suite.flag_of[std::string(key)] = flag->flag;
-  };
-  replace("devices", overrides.devices, suite.devices);
-  replace("algorithms", overrides.algorithms, suite.algorithms);
-  replace("passes", overrides.passes, suite.passes);
-  replace("math", overrides.math, suite.math);
-  replace("layouts", overrides.layouts, suite.layouts);
-  replace("threads", overrides.threads, suite.threads);
-  replace("first_backward_data", overrides.first_backward_data, suite.first_backward_data);
-  MeasuringSettings& measuring = suite.measuring;
-  replace("measuring.cache", overrides.cache, measuring.cache);
-  replace("measuring.workspace_cap", overrides.workspace_caps, measuring.workspace_caps);
-  replace("measuring.time_limit_s", overrides.time_limit_seconds, measuring.time_limit_seconds);
-  replace("measuring.stage_limit_s", overrides.stage_limit_seconds, measuring.stage_limit_seconds);
-  replace("measuring.min_samples", overrides.min_samples, measuring.min_samples);
-  replace("measuring.max_samples", overrides.max_samples, measuring.max_samples);
-  replace("measuring.confidence_width", overrides.confidence_width, measuring.confidence_width);
-  replace("measuring.seed", overrides.seed, measuring.seed);
-  for (DeviceKind kind : kDeviceKinds) replace("batch", overrides.batch, suite.batch[kind]);
-  if (overrides.batch)
-    for (Layer& layer : suite.layers) layer.batch.reset();
+  for (const auto& [flag, change] : overrides.given) {
+    change(suite);
+    suite.flag_of[std::string(flag->key)] = flag->flag;
+  }
   check_suite(suite);
 }
 

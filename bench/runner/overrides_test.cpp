@@ -17,15 +17,9 @@ using testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-void set(Overrides& overrides, std::string_view flag, std::string_view text) {
-  for (const OverrideFlag& known : override_flags())
-    if (known.flag == flag) return known.set(overrides, text);
-  FAIL() << "no flag " << flag;
-}
-
 std::string error_of_flag(std::string_view flag, std::string_view text) {
   Overrides overrides;
-  return error_of([&] { set(overrides, flag, text); });
+  return error_of([&] { overrides.add(flag, text); });
 }
 
 Suite small_suite() {
@@ -50,22 +44,22 @@ TEST(Overrides, LeaveASuiteAloneWhereNothingIsSet) {
 
 TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   Overrides overrides;
-  set(overrides, "--device", "emulator,cuda:1,cpu,cuda:0");
-  set(overrides, "--algorithm", "fft*,winograd.f4x4_3x3.cpu");
-  set(overrides, "--pass", "backward_filter,forward");
-  set(overrides, "--batch", "1,8");
-  set(overrides, "--math", "bf16");
-  set(overrides, "--layout", "nhwc,nchw");
-  set(overrides, "--threads", "0,2");
-  set(overrides, "--first-backward-data", "");
-  set(overrides, "--cache", "hot,weights-cold");
-  set(overrides, "--workspace-cap", "0,8MiB,inf");
-  set(overrides, "--time-limit", "0.5");
-  set(overrides, "--stage-limit", "90");
-  set(overrides, "--min-samples", "3");
-  set(overrides, "--max-samples", "4");
-  set(overrides, "--confidence-width", "0.01");
-  set(overrides, "--seed", "42");
+  overrides.add("--device", "emulator,cuda:1,cpu,cuda:0");
+  overrides.add("--algorithm", "fft*,winograd.f4x4_3x3.cpu");
+  overrides.add("--pass", "backward_filter,forward");
+  overrides.add("--batch", "1,8");
+  overrides.add("--math", "bf16");
+  overrides.add("--layout", "nhwc,nchw");
+  overrides.add("--threads", "0,2");
+  overrides.add("--first-backward-data", "");
+  overrides.add("--cache", "hot,weights-cold");
+  overrides.add("--workspace-cap", "0,8MiB,inf");
+  overrides.add("--time-limit", "0.5");
+  overrides.add("--stage-limit", "90");
+  overrides.add("--min-samples", "3");
+  overrides.add("--max-samples", "4");
+  overrides.add("--confidence-width", "0.01");
+  overrides.add("--seed", "42");
   Suite suite = small_suite();
   apply(overrides, suite);
   EXPECT_THAT(suite.devices, ElementsAre(DeviceId(DeviceKind::emulator), DeviceId(DeviceKind::cuda, 1),
@@ -91,7 +85,7 @@ TEST(Overrides, BatchFromTheCommandLineWinsOverALayersOwn) {
   Suite suite = small_suite();
   suite.layers[0].batch = 7;
   Overrides overrides;
-  overrides.batch = {2};
+  overrides.add("--batch", "2");
   apply(overrides, suite);
   EXPECT_EQ(suite.layers[0].batch, std::nullopt);
   EXPECT_THAT(suite.batch.at(DeviceKind::cpu), ElementsAre(2));
@@ -102,13 +96,13 @@ TEST(Overrides, AreCheckedTogetherWithTheSuite) {
   suite.layers[0].shape.in_channels = int64_t{1} << 31;
   suite.layers[0].shape.input = {1 << 15, 1 << 15};
   Overrides overrides;
-  overrides.batch = {kLargestSize};
+  overrides.add("--batch", std::to_string(kLargestSize));
   EXPECT_THAT(error_of([&] { apply(overrides, suite); }),
               AllOf(HasSubstr("n.json: at /layers/0"), HasSubstr("batch 2147483648"),
                     HasSubstr("overflows 64 bits")));
   Suite few = small_suite();
   Overrides samples;
-  samples.max_samples = 5;
+  samples.add("--max-samples", "5");
   EXPECT_THAT(error_of([&] { apply(samples, few); }), HasSubstr("at most max_samples, which is 5"));
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <memory>
 #include <new>
 #include <span>
 #include <utility>
 
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/tensor_copies.hpp"
@@ -126,7 +126,7 @@ class GroupRun {
     });
   }
 
-  // A row that is right once and wrong later keeps its time and ends as wrong.
+  // A candidate that is right once and wrong later keeps its time and ends as wrong.
   void verify_again(Candidates& candidates) {
     keep_if(
         candidates,
@@ -184,10 +184,9 @@ class GroupRun {
       const PlanOptions options{task_.group.common.workspace_cap.value_or(INT64_MAX),
                                 task_.group.common.threads, task_.group.common.knobs,
                                 [this] { sink_.alive(); }};
-      const auto begin = std::chrono::steady_clock::now();
+      const auto begin = Clock::now();
       candidate.plan = algorithm.plan(problem_, device_, options);
-      candidate.plan_seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      candidate.plan_seconds = seconds_since(begin);
       record.operations = candidate.plan->operations().value_or(OperationCount{});
       sink_.planned(algorithm.info().id, record.operations);
       record.implementation = candidate.plan->implementation();
@@ -315,12 +314,6 @@ class GroupRun {
 std::string_view name(Stage stage) {
   constexpr std::string_view names[] = {"plan", "verify", "measure", "verify_again"};
   return names[static_cast<size_t>(stage)];
-}
-
-std::optional<Stage> stage_from_name(std::string_view text) {
-  for (Stage stage : kStages)
-    if (name(stage) == text) return stage;
-  return std::nullopt;
 }
 
 ResultRecord blank_record(const GroupTask& task, const AlgorithmInfo& algorithm, const DeviceInfo& device,

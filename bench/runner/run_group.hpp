@@ -8,15 +8,14 @@
 #include "bench/algorithm/registry.hpp"
 #include "bench/device/device.hpp"
 #include "bench/record/result.hpp"
-#include "bench/runner/group_task.hpp"
+#include "bench/runner/cases.hpp"
 
 namespace convscope {
 
 // What is being done to a candidate; each has a time limit of its own.
 enum class Stage { plan, verify, measure, verify_again };
-inline constexpr std::array kStages{Stage::plan, Stage::verify, Stage::measure, Stage::verify_again};
+inline constexpr auto kStages = enumerators<Stage::verify_again>();
 std::string_view name(Stage);  // as spelled above
-std::optional<Stage> stage_from_name(std::string_view);
 
 // Where the events of a group go. begin() comes before anything that could crash or hang, so that the last
 // one names the culprit. record() comes once per candidate, as soon as nothing can change it any more.

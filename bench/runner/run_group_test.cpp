@@ -322,8 +322,8 @@ TEST_F(RunGroup, MeasuresASecondSeriesForTheNoiseFloor) {
 }
 
 TEST(Stages, HaveNamesThatReadBack) {
-  for (Stage stage : kStages) EXPECT_EQ(stage_from_name(name(stage)), stage);
-  EXPECT_EQ(stage_from_name("nap"), std::nullopt);
+  for (Stage stage : kStages) EXPECT_EQ(from_name(kStages, name(stage)), stage);
+  EXPECT_EQ(from_name(kStages, "nap"), std::nullopt);
 }
 
 TEST_F(RunGroup, VerifiesOnTheEmulatorAndNeverTimesThere) {

@@ -72,7 +72,7 @@ RunLog RunLog::open(const std::string& folder) {
 void RunLog::take(const Json& entry) {
   const std::string kind = entry.value("kind", "");
   if (kind == "record") take(record_from_json(entry.at("record")));
-  if (kind == "ceilings") ceilings_.push_back(ceilings_from_json(entry.at("ceilings")));
+  if (kind == "ceilings") ceilings_.push_back(part_from_json<Ceilings>(entry.at("ceilings")));
   if (kind == "resumed") resumptions_.push_back(entry.at("environment"));
   if (kind == "benchmark") benchmarks_.push_back({entry.at("group").get<std::string>(), entry.at("report")});
 }
@@ -141,6 +141,22 @@ void RunLog::write_files() const try {
 } catch (const std::runtime_error& error) {
   throw std::runtime_error(std::string(error.what()) + "; the journal has everything: --resume " + folder_ +
                            " writes the files");
+}
+
+Json join_benchmarks(const std::vector<BenchmarkReport>& reports) {
+  std::map<std::pair<std::string, std::string>, const Json*> last;  // (group, name) -> its last report
+  const auto name_in = [](const BenchmarkReport& report, const Json& entry) {
+    return std::pair{report.group, entry.value("name", "")};
+  };
+  for (const BenchmarkReport& report : reports)
+    for (const Json& entry : report.report.at("benchmarks")) last[name_in(report, entry)] = &report.report;
+
+  Json joined = {{"context", Json::object()}, {"benchmarks", Json::array()}};
+  if (!reports.empty()) joined["context"] = reports.front().report.at("context");
+  for (const BenchmarkReport& report : reports)
+    for (const Json& entry : report.report.at("benchmarks"))
+      if (last[name_in(report, entry)] == &report.report) joined["benchmarks"].push_back(entry);
+  return joined;
 }
 
 }  // namespace convscope

@@ -12,8 +12,7 @@
 
 #include "bench/record/result.hpp"
 #include "bench/record/result_files.hpp"
-#include "bench/runner/benchmark_report.hpp"
-#include "bench/runner/group_task.hpp"
+#include "bench/runner/cases.hpp"
 
 namespace convscope {
 
@@ -24,6 +23,18 @@ struct RunPlan {
   nlohmann::ordered_json environment;
   std::vector<GroupTask> tasks;
 };
+
+// Google Benchmark's report of one group. Its times are not our statistics. `group` tells groups apart; a
+// group that was measured twice (again after a crash, or by a resumed run) has two.
+struct BenchmarkReport {
+  std::string group;
+  nlohmann::ordered_json report;
+};
+
+// The one benchmark.json of a run, in the same form, so that Google Benchmark's compare.py reads it: the
+// context of the first and the benchmarks of all; where a group has a benchmark of the same name in several
+// reports, only the last report's entries stay.
+nlohmann::ordered_json join_benchmarks(const std::vector<BenchmarkReport>& reports);
 
 class RunLog {
  public:

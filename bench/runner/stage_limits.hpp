@@ -1,7 +1,7 @@
 // StageLimits: how long a stage of one candidate may take before the candidate counts as hung. They follow
-// from the work that the stage has to do, so that a right row of a big problem is never cut short and a hang
-// is never paid for with more than it needs; --stage-limit says them outright. Not here: who looks at the
-// clock (bench/runner/isolation).
+// from the work that the stage has to do, so that a right candidate of a big problem is never cut short and a
+// hang is never paid for with more than it needs; --stage-limit says them outright. Not here: who looks at
+// the clock (bench/runner/isolation).
 #pragma once
 
 #include "bench/core/algorithm_info.hpp"

@@ -6,16 +6,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <new>
 #include <string>
 #include <system_error>
 
 #include "bench/core/error.hpp"
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
+#include "bench/record/file_descriptor.hpp"
 #include "bench/record/record_json.hpp"
 
 namespace convscope {
@@ -41,7 +42,7 @@ class EventWriter final : public GroupSink {
   }
   // A few times a second: more would say no more.
   void alive() override {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Clock::now();
     if (now - last_alive_ < std::chrono::milliseconds(200)) return;
     last_alive_ = now;
     write({{"event", "alive"}});
@@ -49,20 +50,15 @@ class EventWriter final : public GroupSink {
   void benchmark(const std::string& json) override {
     write({{"event", "benchmark"}, {"report", Json::parse(json)}});
   }
-  // One line; a message with bytes that are not UTF-8 is mended rather than lost.
+  // One line.
   void write(const Json& event) {
-    const std::string line = event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    for (size_t done = 0; done < line.size();) {
-      const ssize_t written = ::write(file_, line.data() + done, line.size() - done);
-      if (written < 0 && errno != EINTR)
-        throw std::system_error(errno, std::generic_category(), "event pipe");
-      if (written > 0) done += static_cast<size_t>(written);
-    }
+    if (!write_all(file_, dump_json(event) + "\n"))
+      throw std::system_error(errno, std::generic_category(), "event pipe");
   }
 
  private:
   int file_;
-  std::chrono::steady_clock::time_point last_alive_;
+  Clock::time_point last_alive_;
 };
 
 std::string read_all(int file) {
@@ -108,7 +104,7 @@ Task parse_task(const Json& message) {
   task.group = task_from_json(message.at("task"));
   task.device = task.group->group.common.device_id();
   task.threads = task.group->group.common.threads;
-  task.ceilings = ceilings_from_json(message.at("ceilings"));
+  task.ceilings = part_from_json<Ceilings>(message.at("ceilings"));
   return task;
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/core/stopwatch.hpp"
 #include "bench/record/file_descriptor.hpp"
 #include "bench/runner/worker.hpp"
 
@@ -48,11 +49,7 @@ Pipe make_pipe() {
 FileDescriptor file_with(const std::string& text) {
   FileDescriptor file(memfd_create("convscope-task", MFD_CLOEXEC));
   check(file.get() >= 0, "memfd_create");
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t written = write(file.get(), text.data() + done, text.size() - done);
-    check(written > 0, "task file");
-    done += static_cast<size_t>(written);
-  }
+  check(write_all(file.get(), text), "task file");
   check(lseek(file.get(), 0, SEEK_SET) == 0, "task file");
   return file;
 }
@@ -105,10 +102,10 @@ class ProcessWorker final : public WorkerHandle {
   // process with a limit (pidfd_open is missing before Linux 5.3 and in some sandboxes).
   bool ends_soon(int& status) const {
     using std::chrono::milliseconds;
-    const auto last = std::chrono::steady_clock::now() + milliseconds(kLingerMilliseconds);
+    const auto last = Clock::now() + milliseconds(kLingerMilliseconds);
     for (auto pause = milliseconds(1);; pause = std::min(2 * pause, kLongestPause)) {
       if (waitpid(pid_, &status, WNOHANG) == pid_) return true;
-      if (std::chrono::steady_clock::now() >= last) return false;
+      if (Clock::now() >= last) return false;
       std::this_thread::sleep_for(pause);
     }
   }

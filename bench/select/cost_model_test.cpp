@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "bench/ranking/test_contests.hpp"
-#include "bench/select/prediction_report.hpp"
+#include "bench/select/selection.hpp"
 
 namespace convscope {
 namespace {
@@ -120,7 +120,7 @@ TEST(PredictionReport, HasTheChooserBesideTheLibrarys) {
                         does(library_record("onednn.auto.cpu", 0.015, "jit"), 0, 0)};
   const Selection selection = select(records, default_choosers());
   std::ostringstream out;
-  print_predictions(out, selection, {});
+  print_predictions(out, selection, false);
   EXPECT_THAT(out.str(), ::testing::HasSubstr("convscope's cost model"));
   EXPECT_THAT(out.str(), ::testing::HasSubstr("50.0%"));
   const auto json = predictions_json(selection);

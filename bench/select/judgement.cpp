@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 
 namespace convscope {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "bench/core/names.hpp"
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -45,30 +45,15 @@ std::vector<LayerOf> layers_of(std::span<const Contest* const> contests) {
   return layers;
 }
 
-// The ids of all records in the contests that one of the patterns means, with the patterns' order.
-std::vector<std::vector<std::string>> ids_by_preference(std::span<const Contest* const> group,
-                                                        const std::vector<std::string>& patterns) {
-  std::vector<std::vector<std::string>> ids(patterns.size());
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    std::set<std::string> seen;
-    for (const Contest* contest : group) {
-      for (const Entry& entry : contest->ranked)
-        if (is_meant(entry.record->key.algorithm, patterns[i])) seen.insert(entry.record->key.algorithm);
-    }
-    ids[i].assign(seen.begin(), seen.end());
-  }
-  return ids;
-}
-
 CapRecord choose(const Policy& policy, std::span<const Contest* const> group,
                  const std::vector<std::string>& patterns, Cap cap) {
   CapRecord best;
-  for (const auto& ids : ids_by_preference(group, patterns)) {
-    for (const std::string& id : ids) {
-      const CapRecord found = record_at_cap(group, id, cap);
-      if (found.record != nullptr && (best.record == nullptr || ranks_before(found.record, best.record)))
-        best = found;
-    }
+  for (const std::string& pattern : patterns) {
+    std::set<std::string> ids = ranked_algorithms(group);
+    std::erase_if(ids, [&](const std::string& id) { return !is_meant(id, pattern); });
+    const CapRecord found = winner_at_cap(group, ids, cap);
+    if (found.record != nullptr && (best.record == nullptr || ranks_before(found.record, best.record)))
+      best = found;
     if (policy.take == Take::first && best.record != nullptr) return best;
   }
   return best;
@@ -88,10 +73,10 @@ std::string why_not(const Policy& policy, std::span<const Contest* const> group,
     for (const ResultRecord* record : contest->without_time)
       add(record, std::string(record->reason == Reason::none ? name(record->outcome) : name(record->reason)));
     for (const Entry& entry : contest->ranked)
-      add(entry.record, fmt::format("was measured with {} of workspace",
-                                    bytes_text(static_cast<double>(entry.record->workspace_bytes))));
+      add(entry.record,
+          fmt::format("was measured with {} of workspace", bytes_text(entry.record->workspace_bytes)));
   }
-  const std::string limit = cap ? fmt::format(" under {}", bytes_text(static_cast<double>(*cap))) : "";
+  const std::string limit = cap ? fmt::format(" under {}", bytes_text(*cap)) : "";
   if (reasons.empty()) return fmt::format("no record of {}{}", comma_list(patterns), limit);
   return fmt::format("{}{}", comma_list({reasons.begin(), reasons.end()}), limit);
 }

@@ -4,7 +4,9 @@
 // bench/cli/policies.
 #pragma once
 
+#include <iosfwd>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -88,5 +90,15 @@ PolicyTotal total(const PolicyResult& result, Part part);
 
 // "onednn 2.6.3 OpenMP", or several, of the records taken; empty without a record.
 std::string emulated_on(const PolicyResult& result);
+
+// What a network's convolutions cost a step under each policy, as tables and as JSON (policy_report.cpp).
+// Always called a policy emulation on the library of the records, never by the framework's name alone.
+void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, bool coloured);
+nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes);
+
+// What a framework's options alone give: the time of its default's step (without the first layer's
+// backward-data) over this policy's; its forward pass where it does no other. Nothing where either is
+// incomplete or the framework has no default here.
+std::optional<double> speed_up_over_default(const PolicyScope& scope, const PolicyResult& result);
 
 }  // namespace convscope

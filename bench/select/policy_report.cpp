@@ -1,4 +1,4 @@
-#include "bench/select/policy_report.hpp"
+// The tables and the JSON of policies.
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -7,9 +7,9 @@
 #include <map>
 #include <ostream>
 
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
+#include "bench/select/policy.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {
@@ -69,16 +69,16 @@ void print_missing(std::ostream& out, const PolicyScope& scope) {
 void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
   const Contest& front = *scope.contests.front();
   const CaseKey& key = front.key();
-  const std::string device = device_text(key, front.first().device);
   std::vector<std::string> labels;
   for (const PolicyResult& result : scope.results) {
     const std::string label = emulated_on(result);
     if (has_records(result) && std::find(labels.begin(), labels.end(), label) == labels.end())
       labels.push_back(label);
   }
-  fmt::print(out, "{}{}, convolutions of one step{}\n  {} thread{}, {} cache, {}\n",
-             coloured ? colour::heading : "", heading(front), coloured ? colour::reset : "", key.threads,
-             key.threads == 1 ? "" : "s", name(key.cache), device);
+  print_heading(out, heading(front) + ", convolutions of one step",
+                fmt::format("{} thread{}, {} cache, {}", key.threads, key.threads == 1 ? "" : "s",
+                            name(key.cache), device_text(key, front.first().device)),
+                coloured);
   for (const std::string& label : labels) {
     fmt::print(out, "policy emulation on {}\n", label);
     TextTable table({"<policy", ">forward ms", ">backward ms", ">step ms", ">backward, all", ">step, all",
@@ -145,12 +145,12 @@ std::optional<double> speed_up_over_default(const PolicyScope& scope, const Poli
   return std::nullopt;
 }
 
-void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const ConsoleStyle& style) {
+void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, bool coloured) {
   if (scopes.empty()) {
     out << "no records\n";
     return;
   }
-  for (const PolicyScope& scope : scopes) print_scope(out, scope, style.colour);
+  for (const PolicyScope& scope : scopes) print_scope(out, scope, coloured);
   out << "Policy emulation: what the choices of each policy cost on the library named, from its records "
          "here; "
          "never "

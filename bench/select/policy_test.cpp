@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "bench/ranking/test_contests.hpp"
-#include "bench/select/policy_report.hpp"
+#include "bench/select/policy.hpp"
 
 namespace convscope {
 namespace {
@@ -182,7 +182,7 @@ TEST(PolicyReport, IsLabelledAsAnEmulationAndNamesWhatIsMissing) {
   const std::vector<Policy> policies{whole_policy("mine", "onednn.auto"), whole_policy("caffe", "cudnn.get")};
   const auto scopes = apply(policies, all, {{"alexnet", "conv1"}});
   std::ostringstream out;
-  print_policies(out, scopes, {});
+  print_policies(out, scopes, false);
   EXPECT_THAT(out.str(), HasSubstr("policy emulation on onednn 2.6.3\n"));
   EXPECT_THAT(out.str(), HasSubstr("mine: no sum with conv1 backward_data: no records of fp32 nchw"));
   EXPECT_THAT(out.str(), HasSubstr("these results have no record for any layer (library: cudnn): caffe"));
@@ -196,7 +196,7 @@ TEST(PolicyReport, IsLabelledAsAnEmulationAndNamesWhatIsMissing) {
 
 TEST(PolicyReport, OfNoRecordsSaysSo) {
   std::ostringstream out;
-  print_policies(out, {}, {});
+  print_policies(out, {}, false);
   EXPECT_EQ(out.str(), "no records\n");
 }
 

@@ -1,13 +1,13 @@
-#include "bench/select/prediction_report.hpp"
+// The tables and the JSON of predictions, which selection.hpp declares.
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
 #include <ostream>
 
-#include "bench/ranking/standing.hpp"
-#include "bench/report/format.hpp"
-#include "bench/report/text_table.hpp"
+#include "bench/ranking/ranking.hpp"
+#include "bench/select/cost_model.hpp"
+#include "bench/select/selection.hpp"
 
 namespace convscope {
 namespace {
@@ -40,17 +40,6 @@ void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, 
                                   : ' ');
   }
   table.print(out, coloured);
-}
-
-void add_chooser(TextTable& table, const std::string& who, const Score& score) {
-  if (score.judged == 0) {
-    table.add({who, "0", "-", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
-    return;
-  }
-  table.add({who, fmt::format("{}", score.judged), milliseconds_text(score.choice_seconds),
-             milliseconds_text(score.oracle_seconds), percent_text(score.regret()),
-             percent_text(score.regret_in_library()), percent_text(score.top1_rate()),
-             percent_text(score.top3_rate())});
 }
 
 Json rates_json(const Score& score) {
@@ -90,20 +79,19 @@ constexpr std::string_view kOwn = "convscope's cost model";
 
 }  // namespace
 
-void print_predictions(std::ostream& out, const Selection& selection, const ConsoleStyle& style) {
+void print_predictions(std::ostream& out, const Selection& selection, bool coloured) {
   if (selection.networks.empty()) out << "no records\n";
   for (const Network& network : selection.networks) {
     const Contest& front = network.front();
-    fmt::print(out, "{}{}{}\n  {}\n", style.colour ? colour::heading : "", heading(front),
-               style.colour ? colour::reset : "", circumstances(front.key(), front.first().device));
+    print_heading(out, heading(front), circumstances(front.key(), front.first().device), coloured);
     const std::vector<Judgement> own = judge_predictions(network);
-    print_choices(out, own, style.colour);
+    print_choices(out, own, coloured);
     TextTable table({"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">among own",
                      ">top-1", ">top-3"});
-    add_chooser(table, std::string(kOwn), score(own));
+    add_score(table, std::string(kOwn), score(own));
     for (const std::string& chooser : selection.choosers)
-      add_chooser(table, chooser, score(judgements(network, chooser)));
-    table.print(out, style.colour);
+      add_score(table, chooser, score(judgements(network, chooser)));
+    table.print(out, coloured);
     out << '\n';
   }
 }

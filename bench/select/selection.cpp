@@ -1,11 +1,197 @@
+// select(), and its text: a table of oracles a network, one of each chooser, their sums, and the workspace
+// curve.
 #include "bench/select/selection.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
-#include "bench/ranking/standing.hpp"
-#include "bench/report/format.hpp"
+#include <algorithm>
+#include <ostream>
+
+#include "bench/ranking/ranking.hpp"
 
 namespace convscope {
+namespace {
+
+// A winner that is wrong, or nothing where the oracle is the fastest.
+std::string any_error_text(const Contest& contest) {
+  const ResultRecord* best = best_at_any_error(contest);
+  if (best == nullptr || best->outcome != Outcome::wrong) return "same";
+  const auto error = best->accuracy.relative_l2;
+  return fmt::format("{} {} ms, error {}", best->key.algorithm, milliseconds_text(median_seconds(*best)),
+                     error ? fmt::format("{:.1e}", *error) : "not finite");
+}
+
+void print_oracles(std::ostream& out, const Network& network, bool coloured) {
+  TextTable table({"<layer and pass", ">count", "<oracle", ">median ms", ">workspace", ">records", ">wrong",
+                   "<best at any error"});
+  for (const Contest* contest : network.contests) {
+    const std::string count = fmt::format("{}", contest->key().count);
+    const std::string able = fmt::format("{}", contest->ranked.size());
+    const std::string wrong = fmt::format("{}", contest->wrong.size());
+    if (contest->ranked.empty()) {
+      table.add(
+          {label(*contest), count, "no right, timed record", "-", "-", able, wrong, any_error_text(*contest)},
+          ' ', colour::bad);
+      continue;
+    }
+    const ResultRecord& oracle = *contest->ranked.front().record;
+    table.add({label(*contest), count, marked_name(oracle), milliseconds_text(median_seconds(oracle)),
+               bytes_text(oracle.workspace_bytes), able, wrong, any_error_text(*contest)});
+  }
+  table.print(out, coloured);
+}
+
+std::string stability_text(const Entry& entry) {
+  const Stability s = stability(entry);
+  if (s.repeats < 2) return "-";
+  return fmt::format("{} of {} repeats, times within {}", percent_text(s.agreement), s.repeats,
+                     percent_text(s.spread));
+}
+
+void print_choice(std::ostream& out, const std::vector<Judgement>& judgements, const std::string& chooser,
+                  bool coloured) {
+  TextTable table({"<" + chooser, "<chose", ">median ms", ">regret", ">in library", ">rank", "<agreement"});
+  for (const Judgement& judgement : judgements) {
+    if (judgement.choice == nullptr) {
+      table.add({label(*judgement.contest), judgement.missing, "-", "-", "-", "-", "-"}, ' ', colour::quiet);
+      continue;
+    }
+    const ResultRecord& record = *judgement.choice->record;
+    table.add(
+        {label(*judgement.contest), record.implementation.empty() ? "(does not say)" : record.implementation,
+         milliseconds_text(median_seconds(record)), percent_text(judgement.regret),
+         percent_text(judgement.regret_in_library), fmt::format("{}", judgement.rank),
+         stability_text(*judgement.choice)},
+        judgement.rank == 1 ? '*'
+        : judgement.is_tie  ? '~'
+                            : ' ');
+  }
+  table.print(out, coloured);
+}
+
+std::vector<std::string> labels_of_missing(const Score& score) {
+  std::vector<std::string> labels;
+  for (const Judgement& judgement : score.missing)
+    labels.push_back(fmt::format("{} ({})", label(*judgement.contest), judgement.missing));
+  return labels;
+}
+
+void print_scores(std::ostream& out, const Selection& selection, const Network& network, bool coloured) {
+  TextTable table({"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">in library",
+                   ">top-1", ">top-3"});
+  std::vector<std::string> missing;
+  const auto add = [&](const std::string& what, const Score& score) {
+    add_score(table, what + (score.throttled ? " (throttled records in it)" : ""), score);
+  };
+  for (const std::string& chooser : selection.choosers) {
+    for (Pass pass : kPasses) {
+      const auto of_pass = judgements(network, chooser, pass);
+      if (!of_pass.empty()) add(fmt::format("{} {}", chooser, name(pass)), score(of_pass));
+    }
+    const Score all = score(judgements(network, chooser));
+    add(chooser + " all passes", all);
+    if (!all.missing.empty())
+      missing.push_back(fmt::format("{}: {}", chooser, comma_list(labels_of_missing(all))));
+  }
+  table.print(out, coloured);
+  for (const std::string& line : missing) fmt::print(out, "  in no sum of {}\n", line);
+}
+
+void print_network(std::ostream& out, const Selection& selection, const Network& network, bool coloured) {
+  const Contest& front = network.front();
+  print_heading(out, heading(front), circumstances(front.key(), front.first().device), coloured);
+  print_oracles(out, network, coloured);
+  for (const std::string& chooser : selection.choosers)
+    print_choice(out, judgements(network, chooser), chooser, coloured);
+  if (!selection.choosers.empty()) print_scores(out, selection, network, coloured);
+  out << '\n';
+}
+
+std::string cap_text(Cap cap) {
+  return cap ? bytes_text(*cap) : "any workspace";
+}
+
+// Only the caps at which the winner changes, and the knee.
+void add_curve(TextTable& table, const WorkspaceCurve& curve) {
+  const ResultRecord* before = nullptr;
+  bool is_first = true;
+  for (size_t i = 0; i < curve.points.size(); ++i) {
+    const CurvePoint& point = curve.points[i];
+    const bool is_knee = curve.knee == i;
+    const std::string layer = is_first ? label(*curve.contest) : "";
+    if (!is_first && point.winner.record == before && !is_knee) continue;
+    before = point.winner.record;
+    is_first = false;
+    if (before == nullptr) {
+      table.add({layer, cap_text(point.cap), "no right record fits", "-", "-", "-"}, ' ', colour::quiet);
+      continue;
+    }
+    table.add({layer, cap_text(point.cap), marked_name(*before), milliseconds_text(median_seconds(*before)),
+               bytes_text(before->workspace_bytes), std::string(name(point.winner.evidence))},
+              is_knee ? '*' : ' ');
+  }
+}
+
+// Sums over the layers and passes of one network; a cap under which a layer has no record has no sum.
+void print_curve_sums(std::ostream& out, const std::vector<const WorkspaceCurve*>& curves, bool coloured) {
+  TextTable table({"<sum over layers and passes, workspace up to", ">ms", ">against the last"});
+  std::vector<std::optional<double>> sums;
+  for (size_t i = 0; i < curves.front()->points.size(); ++i) {
+    std::optional<double> sum = 0;
+    for (const WorkspaceCurve* curve : curves) {
+      const ResultRecord* record = curve->points[i].winner.record;
+      if (record == nullptr) sum.reset();
+      if (sum) *sum += median_seconds(*record) * static_cast<double>(curve->contest->key().count);
+    }
+    sums.push_back(sum);
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    table.add({cap_text(curves.front()->points[i].cap), sums[i] ? milliseconds_text(*sums[i]) : "-",
+               sums[i] && sums.back() ? fmt::format("{:.2f}x", *sums[i] / *sums.back()) : "-"});
+  table.print(out, coloured);
+}
+
+// What nothing beats in both time and workspace.
+std::string front_text(const WorkspaceCurve& curve) {
+  std::vector<std::string> records;
+  for (const ResultRecord* record : curve.front)
+    records.push_back(fmt::format("{} {} ms {}", record->key.algorithm,
+                                  milliseconds_text(median_seconds(*record)),
+                                  bytes_text(record->workspace_bytes)));
+  return records.empty() ? "none" : comma_list(records);
+}
+
+// Networks whose circumstances differ in the cap only are one here.
+void print_curves(std::ostream& out, const Selection& selection, bool coloured) {
+  const auto scope = [](const WorkspaceCurve& curve) {
+    return heading(*curve.contest) + "\n  " +
+           circumstances(curve.contest->key(), curve.contest->first().device, false);
+  };
+  std::vector<std::pair<std::string, std::vector<const WorkspaceCurve*>>> scopes;
+  for (const WorkspaceCurve& curve : selection.curves) {
+    const std::string text = scope(curve);
+    auto place = std::find_if(scopes.begin(), scopes.end(), [&](const auto& s) { return s.first == text; });
+    if (place == scopes.end()) place = scopes.insert(scopes.end(), {text, {}});
+    place->second.push_back(&curve);
+  }
+  for (const auto& [text, curves] : scopes) {
+    fmt::print(out, "workspace curve of {}\n", text);
+    TextTable table(
+        {"<layer and pass", ">workspace up to", "<winner", ">median ms", ">its workspace", "<measured"});
+    for (const WorkspaceCurve* curve : curves) add_curve(table, *curve);
+    table.print(out, coloured);
+    for (const WorkspaceCurve* curve : curves)
+      fmt::print(out, "  Pareto front of {}: {}\n", label(*curve->contest), front_text(*curve));
+    print_curve_sums(out, curves, coloured);
+    fmt::print(out,
+               "  * knee: the first cap within {:.0f}% of the best under any; caps with the winner of "
+               "the one before are left out\n\n",
+               100 * kKneeSlack);
+  }
+}
+
+}  // namespace
 
 Selection select(std::span<const ResultRecord> records, std::span<const std::string> choosers) {
   Selection selection;
@@ -29,19 +215,29 @@ std::string heading(const Contest& contest) {
   return fmt::format("{}, batch {}", key.network.empty() ? "all layers" : key.network, key.problem.batch);
 }
 
-std::string circumstances_but_cap(const Contest& contest) {
-  const CaseKey& key = contest.key();
-  const DeviceInfo& device = contest.first().device;
-  return fmt::format("{} {}, {} thread{}, {} cache, {}", name(key.problem.math), name(key.problem.layout),
-                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), device_text(key, device));
-}
-
-std::string cap_text(Cap cap) {
-  return cap ? bytes_text(static_cast<double>(*cap)) : "any workspace";
+void add_score(TextTable& table, const std::string& who, const Score& score) {
+  if (score.judged == 0) {
+    table.add({who, "0", "-", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
+    return;
+  }
+  table.add({who, fmt::format("{}", score.judged), milliseconds_text(score.choice_seconds),
+             milliseconds_text(score.oracle_seconds), percent_text(score.regret()),
+             percent_text(score.regret_in_library()), percent_text(score.top1_rate()),
+             percent_text(score.top3_rate())});
 }
 
 std::string percent_text(double share) {
   return fmt::format("{:.1f}%", 100 * share);
+}
+
+void print_selection(std::ostream& out, const Selection& selection, bool coloured) {
+  if (selection.contests.empty()) {
+    out << "no records\n";
+    return;
+  }
+  for (const Network& network : selection.networks) print_network(out, selection, network, coloured);
+  if (selection.choosers.empty()) out << "no record is a library's own choice, so there is no regret\n\n";
+  print_curves(out, selection, coloured);
 }
 
 }  // namespace convscope

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/console.hpp"
+#include "bench/report/format.hpp"
 #include "bench/select/judgement.hpp"
 #include "bench/select/workspace_curve.hpp"
 
@@ -25,8 +25,11 @@ struct Selection {
 // `choosers` are ids or stems; see judgement.hpp.
 Selection select(std::span<const ResultRecord> records, std::span<const std::string> choosers);
 
-void print_selection(std::ostream& out, const Selection& selection, const ConsoleStyle& style);
+void print_selection(std::ostream& out, const Selection& selection, bool coloured);
 nlohmann::ordered_json to_json(const Selection& selection);
+// What our own chooser (cost_model.hpp) picked, its regret beside that of the libraries' choices.
+void print_predictions(std::ostream& out, const Selection& selection, bool coloured);
+nlohmann::ordered_json predictions_json(const Selection& selection);
 
 // The judgements of one chooser over a network's contests, those with a given pass only where there is one.
 std::vector<Judgement> judgements(const Network& network, std::string_view algorithm,
@@ -34,11 +37,8 @@ std::vector<Judgement> judgements(const Network& network, std::string_view algor
 
 // "alexnet, batch 16"
 std::string heading(const Contest& contest);
-// "fp32 nchw, 2 threads, cold cache, <processor>"
-std::string circumstances_but_cap(const Contest& contest);
-
-// "any workspace" of no cap, "0 B", "8.0 MiB".
-std::string cap_text(Cap cap);
+// A row of a table: who chose, layers, its and the oracle's ms, both regrets, top-1 and top-3.
+void add_score(TextTable& table, const std::string& who, const Score& score);
 
 // "12.5%" of 0.125.
 std::string percent_text(double share);

@@ -1,5 +1,5 @@
 // The selection as JSON. Times are seconds, sizes bytes; what is not known is null.
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/select/selection.hpp"
 

@@ -24,7 +24,7 @@ std::vector<ResultRecord> two_layers() {
 
 std::string printed(const std::vector<ResultRecord>& records) {
   std::ostringstream out;
-  print_selection(out, select(records, default_choosers()), {});
+  print_selection(out, select(records, default_choosers()), false);
   return out.str();
 }
 

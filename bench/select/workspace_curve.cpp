@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <set>
-#include <tuple>
 
-#include "bench/ranking/standing.hpp"
+#include "bench/ranking/ranking.hpp"
 
 namespace convscope {
 namespace {
@@ -16,28 +13,8 @@ int64_t bytes_of(Cap cap) {
 }
 
 bool has_record(const Contest& contest, std::string_view algorithm) {
-  const auto is_it = [&](const ResultRecord* record) { return record->key.algorithm == algorithm; };
-  return contest.entry(algorithm) != nullptr ||
-         std::any_of(contest.wrong.begin(), contest.wrong.end(), is_it) ||
-         std::any_of(contest.without_time.begin(), contest.without_time.end(), is_it);
-}
-
-std::set<std::string> ranked_algorithms(std::span<const Contest* const> group) {
-  std::set<std::string> ids;
-  for (const Contest* contest : group)
-    for (const Entry& entry : contest->ranked) ids.insert(entry.record->key.algorithm);
-  return ids;
-}
-
-CurvePoint point_at(std::span<const Contest* const> group, const std::set<std::string>& ids, Cap cap) {
-  CurvePoint point{cap, {}};
-  for (const std::string& id : ids) {
-    const CapRecord found = record_at_cap(group, id, cap);
-    if (found.record == nullptr) continue;
-    if (point.winner.record == nullptr || ranks_before(found.record, point.winner.record))
-      point.winner = found;
-  }
-  return point;
+  return std::any_of(contest.records.begin(), contest.records.end(),
+                     [&](const ResultRecord* record) { return record->key.algorithm == algorithm; });
 }
 
 std::optional<size_t> knee_of(const std::vector<CurvePoint>& points) {
@@ -54,15 +31,15 @@ std::optional<size_t> knee_of(const std::vector<CurvePoint>& points) {
 }  // namespace
 
 std::string_view name(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::at_cap:
-      return "at this cap";
-    case Evidence::at_larger_cap:
-      return "at a larger cap";
-    case Evidence::at_smaller_cap:
-      return "at a smaller cap";
-  }
-  return "";
+  constexpr std::string_view names[] = {"at this cap", "at a larger cap", "at a smaller cap"};
+  return names[static_cast<size_t>(evidence)];
+}
+
+std::set<std::string> ranked_algorithms(std::span<const Contest* const> group) {
+  std::set<std::string> ids;
+  for (const Contest* contest : group)
+    for (const Entry& entry : contest->ranked) ids.insert(entry.record->key.algorithm);
+  return ids;
 }
 
 CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap) {
@@ -86,13 +63,24 @@ CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::strin
   return larger.record != nullptr ? larger : smaller;
 }
 
+CapRecord winner_at_cap(std::span<const Contest* const> same_but_cap, const std::set<std::string>& ids,
+                        Cap cap) {
+  CapRecord winner;
+  for (const std::string& id : ids) {
+    const CapRecord found = record_at_cap(same_but_cap, id, cap);
+    if (found.record == nullptr) continue;
+    if (winner.record == nullptr || ranks_before(found.record, winner.record)) winner = found;
+  }
+  return winner;
+}
+
 std::vector<WorkspaceCurve> workspace_curves(std::span<const Contest> contests, std::span<const Cap> caps) {
   std::vector<WorkspaceCurve> curves;
   for (const auto& group : grouped_over_caps(contests)) {
     WorkspaceCurve curve;
     curve.contest = group.front();
     const std::set<std::string> ids = ranked_algorithms(group);
-    for (Cap cap : caps) curve.points.push_back(point_at(group, ids, cap));
+    for (Cap cap : caps) curve.points.push_back({cap, winner_at_cap(group, ids, cap)});
     curve.front = pareto_front(group);
     curve.knee = knee_of(curve.points);
     curves.push_back(std::move(curve));

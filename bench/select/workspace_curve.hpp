@@ -5,7 +5,9 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/ranking/contest.hpp"
@@ -50,6 +52,11 @@ inline constexpr double kKneeSlack = 0.05;
 // `same_but_cap` are contests that differ in their cap only. A record of this algorithm at this very cap
 // decides alone, refused or not.
 CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap);
+
+// The ids that have a rank in one of the contests, and which of `ids` wins under the cap.
+std::set<std::string> ranked_algorithms(std::span<const Contest* const> group);
+CapRecord winner_at_cap(std::span<const Contest* const> same_but_cap, const std::set<std::string>& ids,
+                        Cap cap);
 
 // One curve a problem and circumstances, the cap aside; in the order of the contests. The caps must ascend.
 std::vector<WorkspaceCurve> workspace_curves(std::span<const Contest> contests, std::span<const Cap> caps);

@@ -11,8 +11,8 @@
 #include "bench/device/values.hpp"
 #include "bench/verify/device_reference.hpp"
 #include "bench/verify/fast_reference.hpp"
-#include "bench/verify/sample.hpp"
 #include "bench/verify/tensor_data.hpp"
+#include "bench/verify/tensor_index.hpp"
 
 namespace convscope {
 namespace {

@@ -15,17 +15,6 @@ OperationCount operations_of_definition(const ConvProblem& problem) {
   return {problem.effective_flops(), 0, static_cast<double>(problem.total_bytes())};
 }
 
-AlgorithmInfo reference_info(DeviceKind device) {
-  AlgorithmInfo info;
-  info.id = "reference." + std::string(name(device));
-  info.family = "reference";
-  info.provider = "convscope";
-  info.device = device;
-  info.exact_on_integers = true;
-  info.candidate = false;
-  return info;
-}
-
 class ReferencePlan final : public Plan {
  public:
   explicit ReferencePlan(const ConvProblem& problem)
@@ -56,24 +45,6 @@ class ReferencePlan final : public Plan {
   std::vector<double> sums_;
 };
 
-class ReferenceAlgorithm final : public Algorithm {
- public:
-  ReferenceAlgorithm() : info_(reference_info(DeviceKind::cpu)) {
-    info_.summary = "seven loops with sums in f64: the definition";
-  }
-
-  const AlgorithmInfo& info() const override { return info_; }
-
-  Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-
-  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
-    return std::make_unique<ReferencePlan>(problem);
-  }
-
- private:
-  AlgorithmInfo info_;
-};
-
 class DeviceReferencePlan final : public Plan {
  public:
   DeviceReferencePlan(const ConvProblem& problem, Device& device) : problem_(problem), device_(device) {}
@@ -93,21 +64,27 @@ class DeviceReferencePlan final : public Plan {
   Device& device_;
 };
 
-class DeviceReferenceAlgorithm final : public Algorithm {
+// Of device kind cpu or cuda.
+class ReferenceAlgorithm final : public Algorithm {
  public:
-  DeviceReferenceAlgorithm() : info_(reference_info(DeviceKind::cuda)) {
-    info_.summary = "the definition on a GPU: one thread per output, sums in f64";
+  ReferenceAlgorithm(DeviceKind device, const std::string& summary) {
+    info_.id = "reference." + std::string(name(device));
+    info_.family = "reference";
+    info_.provider = "convscope";
+    info_.device = device;
+    info_.summary = summary;
+    info_.exact_on_integers = true;
+    info_.candidate = false;
   }
-
   const AlgorithmInfo& info() const override { return info_; }
-
   Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
-    return require(storage_type(problem.math) == DataType::f32, Reason::unsupported_math,
+    return require(info_.device == DeviceKind::cpu || storage_type(problem.math) == DataType::f32,
+                   Reason::unsupported_math,
                    "math " + std::string(name(problem.math)) +
                        ": the reference on a GPU reads tensors that are stored in FP32 only");
   }
-
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
+    if (info_.device == DeviceKind::cpu) return std::make_unique<ReferencePlan>(problem);
     return std::make_unique<DeviceReferencePlan>(problem, device);
   }
 
@@ -118,11 +95,13 @@ class DeviceReferenceAlgorithm final : public Algorithm {
 }  // namespace
 
 void add_reference(Registry& registry) {
-  registry.add(std::make_unique<ReferenceAlgorithm>());
+  registry.add(
+      std::make_unique<ReferenceAlgorithm>(DeviceKind::cpu, "seven loops with sums in f64: the definition"));
 }
 
 void add_device_reference(Registry& registry) {
-  registry.add(std::make_unique<DeviceReferenceAlgorithm>());
+  registry.add(std::make_unique<ReferenceAlgorithm>(
+      DeviceKind::cuda, "the definition on a GPU: one thread per output, sums in f64"));
 }
 
 }  // namespace convscope

@@ -1,8 +1,8 @@
-#include "bench/verify/sample.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "bench/verify/tensor_index.hpp"
 
 namespace convscope {
 namespace {

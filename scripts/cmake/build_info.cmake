@@ -1,5 +1,5 @@
 # convscope_build_info(target): compiles into the target what this build was made from and with (see
-# bench/runner/build_info.hpp). The commit is read again on every build; the file is rewritten, and the target built
+# bench/runner/environment.hpp). The commit is read again on every build; the file is rewritten, and the target built
 # again, only when something changed.
 #
 # The same file, run with `cmake -P`, is the step that writes it.

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "bench/algorithm/algorithm.hpp"
-#include "bench/device/cuda/library_check.hpp"
+#include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cudnn {

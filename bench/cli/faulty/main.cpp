@@ -7,8 +7,8 @@
 #include <string>
 
 #include "algorithms/catalog.hpp"
-#include "bench/cli/command_line.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
+#include "bench/cli/verbs.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 

@@ -16,12 +16,11 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/cpu/system_files.hpp"
 
 namespace convscope {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();

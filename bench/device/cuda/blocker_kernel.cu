@@ -1,4 +1,4 @@
-#include "bench/device/cuda/blocker_kernel.hpp"
+#include "bench/device/cuda/blocker.hpp"
 
 namespace convscope::cuda {
 namespace {

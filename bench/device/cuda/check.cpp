@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-#include "bench/device/cuda/context_errors.hpp"
+#include "bench/device/cuda/cuda_queue.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cuda {
@@ -66,6 +66,22 @@ void check(cudaError_t code, const char* call, CallSite site) {
 
 void check_launch(cudaError_t code, const void* kernel, CallSite site) {
   if (code != cudaSuccess) fail(code, "launch of " + kernel_name(kernel), site);
+}
+
+cudaLaunchConfig_t launch_config(const void* kernel, const LaunchGrid<dim3>& grid, dim3 block,
+                                 size_t smem_bytes, Queue& queue) {
+  cudaLaunchConfig_t config{};
+  config.stream = cuda_queue(queue).stream_for_kernel(kernel);
+  // More than this a kernel must be allowed, once; asking again costs the host under a microsecond.
+  constexpr size_t kAlwaysAllowed = 48 << 10;
+  if (smem_bytes > kAlwaysAllowed)
+    check_launch(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(smem_bytes)),
+                 kernel, grid.site);
+  config.gridDim = grid.blocks;
+  config.blockDim = block;
+  config.dynamicSmemBytes = smem_bytes;
+  return config;
 }
 
 }  // namespace convscope::cuda

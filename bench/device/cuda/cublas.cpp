@@ -7,7 +7,6 @@
 
 #include "bench/device/blas.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
-#include "bench/device/cuda/library_check.hpp"
 #include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device_error.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/cuda/check.hpp"
-#include "bench/device/cuda/context_errors.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
 #include "bench/device/cuda/driver.hpp"
@@ -208,7 +207,7 @@ TEST_F(OnAGpu, AFullQueueOfLaunchesIsLetGo) {
 
 TEST_F(OnAGpu, MoreOperationsThanCanBeHeldBackAreNot) {
   const auto queue = device_->make_queue();
-  const int64_t most = queue->most_held_operations().value();
+  const int64_t most = queue->max_held_operations().value();
   const Event event = make_event();
   for (const int64_t operations : {most, most + 1}) {
     queue->begin_timing();

@@ -34,7 +34,7 @@ void CudaQueue::synchronize() {
   check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
 }
 
-std::optional<int64_t> CudaQueue::most_held_operations() const {
+std::optional<int64_t> CudaQueue::max_held_operations() const {
   if (!blocker_) return std::nullopt;
   return kMaxHeldOperations - kOwnOperations;
 }

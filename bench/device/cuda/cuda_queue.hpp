@@ -26,7 +26,7 @@ class CudaQueue final : public Queue {
   void synchronize() override;
   void mark_phases(bool on) override { marks_phases_ = on; }
   void hold_back(bool on) override { holds_back_ = on; }
-  std::optional<int64_t> most_held_operations() const override;
+  std::optional<int64_t> max_held_operations() const override;
   void begin_timing() override;
   void phase(Phase phase) override;
   void end_phase() override;

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "bench/device/cuda/check.hpp"
-#include "bench/device/cuda/launch.hpp"
 #include "bench/device/device.hpp"
 #include "bench/device/kernel/call_site.hpp"
 

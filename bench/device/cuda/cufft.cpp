@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "bench/device/cuda/cuda_queue.hpp"
-#include "bench/device/cuda/library_check.hpp"
 #include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/device/fft.hpp"

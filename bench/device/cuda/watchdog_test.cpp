@@ -1,9 +1,9 @@
-#include "bench/device/cuda/watchdog.hpp"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
+
+#include "bench/device/cuda/blocker.hpp"
 
 namespace convscope::cuda {
 namespace {

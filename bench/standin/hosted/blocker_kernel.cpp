@@ -1,8 +1,7 @@
-#include "bench/device/cuda/blocker_kernel.hpp"
-
 #include <atomic>
 #include <thread>
 
+#include "bench/device/cuda/blocker.hpp"
 #include "bench/standin/kernels.hpp"
 
 namespace convscope::cuda {

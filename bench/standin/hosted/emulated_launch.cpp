@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "bench/device/cuda/check.hpp"
-#include "bench/device/cuda/launch.hpp"
 #include "bench/standin/kernels.hpp"
 
 namespace convscope::cuda {

@@ -1,12 +1,20 @@
-#include "bench/measure/core_watch.hpp"
+#include "bench/measure/watches.hpp"
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
-#include "bench/measure/stopwatch.hpp"
+#include "bench/core/stopwatch.hpp"
 
 namespace convscope {
+
+void ClockWatch::add(double mhz) {
+  sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), mhz), mhz);
+}
+
+bool ClockWatch::is_throttled(double mhz) const {
+  return !sorted_.empty() && mhz < kThrottledClock * sorted_[sorted_.size() / 2];
+}
 
 CoreWatch::CoreWatch(Read read, const CoreReading& known, double patience_seconds)
     : read_(std::move(read)), best_(known), patience_(patience_seconds) {}

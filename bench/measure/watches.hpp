@@ -1,15 +1,30 @@
-// CoreWatch: whether the threads are badly placed. It compares readings with the best one: on two virtual
-// CPUs that share a core, multiply-adds take twice as long; between threads that share no cache, a cache line
-// takes several times as long. Not here: taking a reading (core_reading.hpp).
+// Whether the machine is slower than usual: ClockWatch judges a device's clock, CoreWatch where the threads
+// are. Not here: taking a reading (health.hpp).
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <vector>
 
-#include "bench/measure/core_reading.hpp"
+#include "bench/measure/health.hpp"
 
 namespace convscope {
+
+// A clock below this share of the usual one is throttled.
+inline constexpr double kThrottledClock = 0.75;
+
+// Whether a clock reading is that of a throttled device. Each is compared with the median of all readings of
+// a group, so that one boosted reading changes nothing.
+class ClockWatch {
+ public:
+  void add(double mhz);
+  // Below kThrottledClock of the median of all readings so far; false before the first.
+  bool is_throttled(double mhz) const;
+
+ private:
+  std::vector<double> sorted_;
+};
 
 // Below this share of the best multiply-add rate, threads do not have cores of their own.
 inline constexpr double kOwnCores = 0.7;
@@ -19,6 +34,9 @@ inline constexpr double kFarApart = 2;
 // A hypervisor places virtual CPUs again that have slept this long; busy ones stay where they are.
 inline constexpr auto kPlacingPause = std::chrono::milliseconds(10);
 
+// Whether the threads are badly placed. It compares readings with the best one: on two virtual CPUs that
+// share a core, multiply-adds take twice as long; between threads that share no cache, a cache line takes
+// several times as long.
 class CoreWatch {
  public:
   using Read = std::function<CoreReading()>;  // empty: nothing to watch, as on a GPU

@@ -1,4 +1,4 @@
-#include "bench/cli/flags.hpp"
+#include "bench/cli/verbs.hpp"
 
 #include <fmt/format.h>
 
@@ -17,11 +17,11 @@ void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::
     const std::string name(flag.flag), meaning(flag.meaning);
     if (flag.value.empty()) {
       verb.add_flag_callback(
-          name, [&overrides, &flag] { flag.set(overrides, ""); }, meaning);
+          name, [&overrides, &flag] { overrides.add(flag.flag, ""); }, meaning);
       continue;
     }
     const auto set = [&overrides, &flag](const std::vector<std::string>& texts) {
-      flag.set(overrides, fmt::format("{}", fmt::join(texts, ",")));
+      overrides.add(flag.flag, fmt::format("{}", fmt::join(texts, ",")));
     };
     verb.add_option_function<std::vector<std::string>>(name, set, meaning)
         ->allow_extra_args(false)
@@ -52,7 +52,7 @@ void add_device(CLI::App& verb, std::optional<DeviceId>& device, const std::stri
 void add_threads(CLI::App& verb, int& threads) {
   verb.add_option("--threads", threads, "Threads on the CPU; 0 is every core, as when left out.")
       ->type_name("N")
-      ->check(CLI::Range(0, static_cast<int>(kLargestThreads)));
+      ->check(CLI::Range(kThreadCounts.lowest, kThreadCounts.highest));
 }
 
 void add_workspace_cap(CLI::App& verb, std::optional<int64_t>& cap) {
