@@ -97,7 +97,7 @@ void add_flags(CLI::App& verb, PoliciesOptions& options) {
       ->type_name("PATH,...");
   add_json(verb, options.json);
   verb.footer(
-      "Runs nothing, and no framework: it adds up the rows that each policy would take.\n\n"
+      "Runs nothing, and no framework: it adds up the records that each policy would take.\n\n"
       "Examples:\n"
       "  convscope policies out/alexnet\n"
       "  convscope policies out/alexnet --policy configs/policies/cpu_onednn.json,my_policy.json");

@@ -139,7 +139,7 @@ int merge(const MergeOptions& options, const Program& program) {
   write_results(options.out, merged.file);
   write_file_atomically((out / "benchmark.json").string(), benchmarks);
   for (const std::string& remark : merged.remarks) fmt::print(program.errors, "convscope: {}\n", remark);
-  fmt::print(program.out, "{} rows of {} folders are in {}\n", merged.file.records.size(),
+  fmt::print(program.out, "{} records of {} folders are in {}\n", merged.file.records.size(),
              options.folders.size(), options.out);
   return 0;
 }
@@ -148,9 +148,8 @@ void add_flags(CLI::App& verb, MergeOptions& options) {
   verb.add_option("DIR", options.folders, "Result folders")->type_name("DIR")->required();
   verb.add_option("--out", options.out, "Folder for the joined results")->type_name("DIR")->required();
   verb.footer(
-      "Rows of different devices stay apart by device_name. A candidate that two folders have must have the "
-      "same\n"
-      "row in both. Exit codes: 0 joined; 2 bad usage or folders that contradict each other.\n\n"
+      "Records of different devices stay apart by device_name. A candidate that two folders have must have\n"
+      "the same record in both. Exit codes: 0 joined; 2 bad usage or folders that contradict each other.\n\n"
       "Example:\n  convscope merge out/part1 out/part2 --out out/all");
 }
 

@@ -22,9 +22,9 @@ namespace {
 
 constexpr int kDeviceLost = 3, kInterrupted = 130;
 constexpr const char* kExitCodes =
-    "Exit codes: 0 all good; 1 a row is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
+    "Exit codes: 0 all good; 1 a record is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
     "config;\n"
-    "3 a device was lost, the rest of its rows is left to --resume; 130 interrupted.";
+    "3 a device was lost, the rest of its records is left to --resume; 130 interrupted.";
 
 // A suite of the one problem of --case, so that flags and checks are those of any other run.
 Suite suite_of_case(const std::string& line) {
@@ -225,7 +225,7 @@ void add_whereabouts(CLI::App& verb, RunOptions& options) {
   add_switch(
       verb, "--isolate", options.isolate,
       "on (default): each group of candidates runs in a child process, so that a crash or a hang costs "
-      "one row; off: in this process, as a debugger wants it, and without time limits.");
+      "one record; off: in this process, as a debugger wants it, and without time limits.");
 }
 
 // Throws UsageError where nothing to run is named, or something besides what --resume or --case name already.
@@ -260,7 +260,7 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
 void add_flags(CLI::App& verb, RunOptions& options) {
   add_configs(verb, options);
   verb.add_option("--case", options.problem,
-                  "One problem, as rows of a result file have it, instead of a CONFIG; needs --algorithm.")
+                  "One problem, as records of a result file have it, instead of a CONFIG; needs --algorithm.")
       ->type_name("LINE");
   add_overrides(verb, options.overrides, {});
   add_whereabouts(verb, options);

@@ -101,7 +101,8 @@ size_t RunConsole::finish(bool measured) {
   if (std::any_of(records.begin(), records.end(), has_virtual_time))
     out << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
   const size_t failures = print_failures(out, records);
-  fmt::print(out, "\n{} rows: {}/results.json, results.csv, benchmark.json\n", records.size(), log_.folder());
+  fmt::print(out, "\n{} records: {}/results.json, results.csv, benchmark.json\n", records.size(),
+             log_.folder());
   out.flush();
   return failures;
 }

@@ -142,7 +142,7 @@ constexpr Column kColumns[] = {
     {"layer", "", "The layer's name in the config.", of<&CaseKey::layer>},
     {"count", "", "How often the network has this layer; the roll-up multiplies by it.", of<&CaseKey::count>},
     {"pass", "", "forward, backward_data or backward_filter.", of<&ConvProblem::pass>},
-    {"math", "", "The arithmetic class; rows of different classes are never compared.",
+    {"math", "", "The arithmetic class; records of different classes are never compared.",
      of<&ConvProblem::math>},
     {"layout", "", "Memory order of the user's tensors.", of<&ConvProblem::layout>},
     {"batch", "", "Images.", of<&ConvProblem::batch>},
@@ -189,9 +189,9 @@ constexpr Column kColumns[] = {
      of<&R::implementation>},
     {"outcome", "",
      "measured, verified_only, unsupported, over_workspace, out_of_memory, wrong, timeout, crashed or "
-     "failed; only measured rows can be best.",
+     "failed; only measured records can be best.",
      of<&R::outcome>},
-    {"reason", "", "Why there is no valid time, as a code; null for a good row.",
+    {"reason", "", "Why there is no valid time, as a code; null for a good record.",
      [](const R& r) { return r.reason == Reason::none ? Cell{} : cell(r.reason); }},
     {"note", "", "The sentence behind the reason, or a remark.", of<&R::note>},
 
@@ -285,7 +285,7 @@ constexpr Column kColumns[] = {
      if_timed<&Health::discarded_samples>},
     {"throttled", "",
      "Whether the samples kept are, in the median, those of a throttled clock or of badly placed threads: "
-     "the row is suspect.",
+     "the record is suspect.",
      if_timed<&Health::throttled>},
 
     // Work and worth: operations, bytes, rates, the measured ceilings, accuracy, and the rerun line.
@@ -344,7 +344,7 @@ constexpr Column kColumns[] = {
     {"total_outputs", "", "Outputs that there are.", of<&Accuracy::total_outputs>},
     {"gate", "", "The largest relative_l2 that passes.",
      [](const R& r) { return unless_zero(r.accuracy.gate); }},
-    {"rerun", "", "The command that measures this row alone again.",
+    {"rerun", "", "The command that measures this record alone again.",
      [](const R& r) { return cell(rerun_command(r)); }},
 
     // What a library said when it was asked to choose; its own timing is never the result.

@@ -24,11 +24,11 @@ not edit it.
 |---|---|
 | `journal.jsonl` | One JSON object a line, written and fsynced as each candidate is finished. `run --resume DIR` goes on from it. |
 | `results.json` | The whole run: settings, environment, ceilings, and every record with its raw samples. |
-| `results.csv` | One row a candidate, without the raw samples. |
+| `results.csv` | One row per record, without the raw samples. |
 | `benchmark.json` | Google Benchmark's own report of the same samples, for its `compare.py`. |
 
 The last three are replaced whole or not at all. Nothing is ever written as NaN or infinity: what is not known is
-null in JSON and an empty field in CSV. Refused, failed and wrong candidates are rows too; only rows whose outcome
+null in JSON and an empty field in CSV. Refused, failed and wrong candidates are records too; only records whose outcome
 is `measured` may be called best.
 
 )";

@@ -52,7 +52,7 @@ class Merger {
     merged_.file.environment = {{"complete", !unfinished_}, {"merged_from", sources_}};
     if (devices_.size() > 1)
       merged_.remarks.push_back("the folders come from " + std::to_string(devices_.size()) +
-                                " devices; their rows stay apart by device_name");
+                                " devices; their records stay apart by device_name");
     if (configs_.size() > 1) merged_.remarks.push_back("the folders were run with different configs");
     return std::move(merged_);
   }
