@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -51,6 +52,10 @@ void refuse_leftovers(const CLI::App& app) {
     throw UsageError("there is no verb \"" + word + "\"" +
                      (near.empty() ? "; there are " + comma_list(verbs) : near) + " (" + help + ")");
   }
+  const bool misplaced =
+      verb != nullptr && flag.front() == '-' && std::ranges::count(flag_names(*verb), flag) > 0;
+  if (misplaced)
+    throw UsageError(flag + " goes after the verb, as in: convscope " + verb->get_name() + " " + flag);
   if (word.front() == '-')
     throw UsageError("there is no flag " + flag +
                      did_you_mean(flag, flag_names(verb == nullptr ? app : *verb)) + " (" + help + ")");

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <ostream>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include "bench/cli/npy.hpp"
@@ -60,6 +62,14 @@ void check_paths(const ExecOptions& options, Pass pass) {
       throw UsageError(fmt::format(
           "exec: --{} is missing; it needs three files, and {} writes --{} and reads the other two",
           name(role), name(pass), name(written_role(pass))));
+  const std::string& written = path_of(options, written_role(pass));
+  for (Role role : kRoles) {
+    std::error_code unknown;
+    if (role != written_role(pass) && (path_of(options, role) == written ||
+                                       std::filesystem::equivalent(path_of(options, role), written, unknown)))
+      throw UsageError(fmt::format("exec: --{} would overwrite {}, which --{} reads; name another file",
+                                   name(written_role(pass)), written, name(role)));
+  }
 }
 
 // The tensor's buffer: the file's values, or NaN where the pass writes it.

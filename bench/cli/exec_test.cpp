@@ -87,6 +87,16 @@ TEST_F(Exec, NamesTheNearestAlgorithmAndTheMissingFile) {
               AllOf(HasSubstr("--filter is missing"), HasSubstr("forward writes --output")));
 }
 
+TEST_F(Exec, NeverOverwritesWhatItReads) {
+  std::filesystem::create_symlink("x.npy", path("link.npy"));
+  for (const std::string& output : {options_.input, options_.filter, path("link.npy"),
+                                    path("../") + folder_.path().filename().string() + "/w.npy"}) {
+    options_.output = output;
+    EXPECT_THAT(testing::error_of([&] { run(); }), HasSubstr("--output would overwrite " + output)) << output;
+  }
+  EXPECT_THAT(read_npy(options_.input).values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
 TEST_F(Exec, ReportsARefusalWithItsCode) {
   options_.algorithm = "picky.cpu";
   options_.problem = "n=1 c=1 hw=3 k=1 rs=1";

@@ -12,8 +12,10 @@
 
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/cases.hpp"
 #include "bench/runner/config.hpp"
+#include "bench/runner/config_text.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
 
@@ -22,8 +24,9 @@ namespace {
 
 constexpr int kDeviceLost = 3, kInterrupted = 130;
 constexpr const char* kExitCodes =
-    "Exit codes: 0 all good; 1 a record is wrong, or a candidate crashed, hung or failed; 2 bad usage or "
-    "config;\n"
+    "Exit codes: 0 all good; 1 a record is wrong, a candidate crashed, hung or failed, or every one was "
+    "refused;\n"
+    "2 bad usage or config; "
     "3 a device was lost, the rest of its records is left to --resume; 130 interrupted.";
 
 // A suite of the one problem of --case, so that flags and checks are those of any other run.
@@ -42,14 +45,36 @@ Suite suite_of_case(const std::string& line) {
   return suite;
 }
 
+// Leaves the layers that a pattern matches, and the suites that have one. Throws UsageError for a pattern
+// that matches none.
+void keep_layers(const std::vector<std::string>& patterns, std::vector<Suite>& suites) {
+  std::vector<std::string> names;
+  for (const Suite& suite : suites)
+    for (const Layer& layer : suite.layers) names.push_back(layer.name);
+  for (const std::string& pattern : patterns)
+    if (std::ranges::none_of(names, [&](const std::string& name) { return matches_glob(pattern, name); }))
+      throw UsageError(fmt::format("--layer: found \"{}\", which matches no layer; there are {}{}", pattern,
+                                   comma_list(names), did_you_mean(pattern, names)));
+  for (Suite& suite : suites) {
+    std::erase_if(suite.layers, [&](const Layer& layer) {
+      return std::ranges::none_of(patterns,
+                                  [&](const auto& pattern) { return matches_glob(pattern, layer.name); });
+    });
+    suite.flag_of["layers"] = "--layer";
+  }
+  std::erase_if(suites, [](const Suite& suite) { return suite.layers.empty(); });
+}
+
 std::vector<Suite> load_suites(const RunOptions& options) {
   std::vector<Suite> suites;
   if (!options.problem.empty()) suites.push_back(suite_of_case(options.problem));
-  for (const std::string& config : options.configs) suites.push_back(load_suite(config));
+  for (const std::string& config : options.configs)
+    if (options.configs.size() == 1 || !is_schema(config)) suites.push_back(load_suite(config));
   for (Suite& suite : suites) {
     apply(options.overrides, suite);
     if (!options.measure) suite.measuring.cache.resize(1);  // correctness does not depend on it
   }
+  if (!options.layers.empty()) keep_layers(options.layers, suites);
   return suites;
 }
 
@@ -143,10 +168,10 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
   IsolationOptions isolation;
   isolation.isolate = options.isolate;
   const SuiteEnd end = run_suite(log, program.registry, isolation, stop, console);
-  const size_t failures = console.finish(options.measure);
+  const bool all_good = console.finish(options.measure);
   if (!options.record.empty())
     write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
-  if (end.kind == SuiteEnd::Kind::finished) return failures == 0 ? 0 : 1;
+  if (end.kind == SuiteEnd::Kind::finished) return all_good ? 0 : 1;
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
   fmt::print(program.errors, "convscope: {}; go on with: convscope {} --resume {}\n",
              lost ? end.why : "interrupted", log.plan().argv.size() > 1 ? log.plan().argv[1] : "run",
@@ -205,7 +230,13 @@ int run(const RunOptions& options, const Program& program) {
 }
 
 void add_configs(CLI::App& verb, RunOptions& options) {
-  verb.add_option("CONFIG", options.configs, "JSON config files (docs/configs.md)")->type_name("FILE");
+  verb.add_option("CONFIG", options.configs,
+                  "JSON config files (docs/configs.md), or names of those in configs/")
+      ->type_name("FILE");
+  verb.add_option("--layer", options.layers, "Only layers whose names match one of these patterns.")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 void add_whereabouts(CLI::App& verb, RunOptions& options) {
@@ -241,18 +272,15 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
   if (!options.resume.empty())
     return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
   if (!options.problem.empty()) {
-    refuse_beside("--case",
-                  {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache",
-                   "--workspace-cap", "--time-limit", "--stage-limit", "--min-samples", "--max-samples",
-                   "--confidence-width", "--seed", "--out", "--aa", "--record", "--dry-run", "--isolate"},
-                  "says the whole problem");
-    if (std::find(given.begin(), given.end(), "--algorithm") == given.end())
-      throw UsageError("--case needs --algorithm, the id of the algorithm to run");
-    return;
+    return refuse_beside(
+        "--case",
+        {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache", "--workspace-cap",
+         "--time-limit", "--stage-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed",
+         "--out", "--aa", "--record", "--dry-run", "--isolate"},
+        "says the whole problem");
   }
   if (options.configs.empty())
-    throw UsageError(name + " needs a CONFIG, as in: " + name + " configs/alexnet.json (" + name +
-                     " --help)");
+    throw UsageError(name + " needs a CONFIG, as in: " + name + " alexnet (" + name + " --help)");
 }
 
 }  // namespace
@@ -260,7 +288,7 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
 void add_flags(CLI::App& verb, RunOptions& options) {
   add_configs(verb, options);
   verb.add_option("--case", options.problem,
-                  "One problem, as records of a result file have it, instead of a CONFIG; needs --algorithm.")
+                  "One problem, as records of a result file have it, instead of a CONFIG.")
       ->type_name("LINE");
   add_overrides(verb, options.overrides, {});
   add_whereabouts(verb, options);
@@ -282,8 +310,8 @@ void add_flags(CLI::App& verb, RunOptions& options) {
       "written; --resume goes on from there.\n"
       "{}\n\n"
       "Examples:\n"
-      "  convscope run configs/alexnet.json --pass forward --batch 1,16\n"
-      "  convscope run configs/alexnet.json --algorithm 'winograd.*,onednn.*' --out out/winograd\n"
+      "  convscope run alexnet --pass forward --batch 1,16 --layer conv3\n"
+      "  convscope run alexnet --algorithm winograd,onednn --out out/winograd\n"
       "  convscope run --resume out/winograd\n"
       "  convscope run --case \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2\" "
       "--algorithm direct.cpu",
@@ -295,7 +323,7 @@ void add_verify_flags(CLI::App& verb, RunOptions& options) {
   add_configs(verb, options);
   add_overrides(verb, options.overrides, {"--cache", "--min-samples", "--max-samples", "--confidence-width"});
   add_whereabouts(verb, options);
-  verb.footer(fmt::format("{}\n\nExample:\n  convscope verify configs/alexnet.json --batch 1", kExitCodes));
+  verb.footer(fmt::format("{}\n\nExample:\n  convscope verify alexnet --batch 1", kExitCodes));
 }
 
 Verb run_verb() {

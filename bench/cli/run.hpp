@@ -22,7 +22,8 @@ namespace convscope {
 struct RunOptions {
   bool measure = true;
   std::vector<std::string> configs;
-  std::string problem;  // --case: a problem line instead of configs
+  std::string problem;              // --case: a problem line instead of configs
+  std::vector<std::string> layers;  // --layer: patterns over names; empty: all
   Overrides overrides;
   std::string out;     // empty: out/<date-time>
   std::string resume;  // a folder; then nothing else is given but `isolate`
@@ -54,8 +55,8 @@ class RunConsole final : public RunObserver {
   void group_ends(std::span<const ResultRecord> records) override;
   void warn(const std::string& sentence) override;
 
-  // What is printed once, after the last group. Returns the number of records that are failures.
-  size_t finish(bool measured);
+  // What is printed once, after the last group. Returns whether nothing failed and something came out right.
+  bool finish(bool measured);
 
  private:
   void draw();

@@ -90,7 +90,7 @@ void RunConsole::warn(const std::string& sentence) {
   program_.errors << "convscope: " << sentence << "\n";
 }
 
-size_t RunConsole::finish(bool measured) {
+bool RunConsole::finish(bool measured) {
   progress_.clear();
   std::ostream& out = program_.out;
   const std::vector<ResultRecord>& records = log_.records();
@@ -101,10 +101,16 @@ size_t RunConsole::finish(bool measured) {
   if (std::any_of(records.begin(), records.end(), has_virtual_time))
     out << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
   const size_t failures = print_failures(out, records);
-  fmt::print(out, "\n{} records: {}/results.json, results.csv, benchmark.json\n", records.size(),
+  const size_t right = static_cast<size_t>(std::ranges::count_if(records, [](const ResultRecord& record) {
+    return record.outcome == Outcome::measured || record.outcome == Outcome::verified_only;
+  }));
+  fmt::print(out, "\n{} right, {} wrong or failed, {} refused{}\n", right, failures,
+             records.size() - right - failures,
+             right + failures == 0 ? ": nothing was run, and the tables say why" : "");
+  fmt::print(out, "{} records: {}/results.json, results.csv, benchmark.json\n", records.size(),
              log_.folder());
   out.flush();
-  return failures;
+  return failures == 0 && right > 0;
 }
 
 // A few times a second: drawing takes time from a machine that is being measured.

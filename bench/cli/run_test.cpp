@@ -103,6 +103,40 @@ TEST_F(MakePlan, MakesOneGroupOfOneProblemLine) {
   EXPECT_THAT(made.tasks[0].group.algorithms, ElementsAre("plain.cpu"));
 }
 
+TEST_F(MakePlan, OfOneProblemTakesEveryAlgorithmUnlessOneIsNamed) {
+  options_ = {};
+  options_.problem = "forward fp32 nchw n=1 c=2 hw=6 k=3 rs=3";
+  EXPECT_GT(plan().tasks.at(0).group.algorithms.size(), 5u);
+}
+
+TEST_F(MakePlan, HasTheLayersThatAreNamed) {
+  options_.layers = {"t*"};
+  for (const GroupTask& task : plan().tasks) EXPECT_EQ(task.group.common.layer, "two");
+  options_.layers = {"one", "two"};
+  EXPECT_THAT(plan().tasks, SizeIs(6));
+  options_.layers = {"one", "twp"};
+  EXPECT_THAT(
+      [&] { plan(); },
+      ThrowsMessage<UsageError>("--layer: found \"twp\", which matches no layer; there are one, two; did you "
+                                "mean \"two\"?"));
+}
+
+TEST_F(MakePlan, LeavesOutConfigsWithoutANamedLayer) {
+  options_.configs.push_back(config(
+      "other", R"([{"name": "three", "in_channels": 2, "input": 6, "out_channels": 3, "filter": 3}])"));
+  options_.layers = {"three"};
+  EXPECT_THAT(plan().tasks, SizeIs(3));
+}
+
+TEST_F(MakePlan, PassesOverTheSchemaThatLiesBesideConfigs) {
+  std::ofstream(folder_ / "schema.json") << "{}";
+  options_.configs.push_back((folder_ / "schema.json").string());
+  EXPECT_THAT(plan().tasks, SizeIs(6));
+  options_.configs = {options_.configs.back()};
+  EXPECT_THAT([&] { plan(); }, ThrowsMessage<UsageError>(HasSubstr("schema.json")))
+      << "alone it is no config";
+}
+
 TEST_F(MakePlan, RefusesTheSameConfigTwice) {
   options_.configs.push_back(options_.configs.front());
   EXPECT_THAT([&] { plan(); }, ThrowsMessage<UsageError>(HasSubstr("in common")));

@@ -12,7 +12,7 @@
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
-#include "bench/runner/config_text.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
 
 namespace convscope {
 namespace {
@@ -40,39 +40,6 @@ std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& d
   return selected;
 }
 
-void check_glob(const Suite& suite, size_t index, const Registry& registry) {
-  const std::string& glob = suite.algorithms[index];
-  std::vector<std::string> candidates, others;
-  for (const Algorithm* algorithm : registry.all())
-    (algorithm->info().candidate ? candidates : others).push_back(algorithm->info().id);
-  const auto matches = [&](const std::string& id) { return matches_glob(glob, id); };
-  if (std::any_of(candidates.begin(), candidates.end(), matches)) return;
-  const auto other = std::find_if(others.begin(), others.end(), matches);
-  const std::string found =
-      other != others.end()
-          ? fmt::format("found \"{}\", which matches only {}, and that is never timed against others", glob,
-                        *other)
-          : fmt::format("found \"{}\", which matches no algorithm", glob);
-  refuse(suite, "algorithms", index,
-         fmt::format("{}; allowed are patterns over {}{}", found, comma_list(shortened(candidates)),
-                     did_you_mean(glob, candidates)));
-}
-
-// The candidates for one kind of device that any glob matches, in the registry's order.
-std::vector<std::string> matching_algorithms(const Suite& suite, const Registry& registry, DeviceKind kind) {
-  std::vector<std::string> ids;
-  for (const Algorithm* algorithm : registry.all()) {
-    const AlgorithmInfo& info = algorithm->info();
-    const auto matches = [&](const std::string& glob) {
-      return matches_glob(glob, info.id) && !(info.on_request && glob == "*");
-    };
-    if (info.candidate && runs_on(info, kind) &&
-        std::any_of(suite.algorithms.begin(), suite.algorithms.end(), matches))
-      ids.push_back(info.id);
-  }
-  return ids;
-}
-
 std::vector<int> resolved_threads(const Suite& suite, const DeviceInfo& info) {
   if (info.kind != DeviceKind::cpu) return {1};
   std::vector<int> resolved;
@@ -95,12 +62,14 @@ struct Target {
 };
 
 std::vector<Target> targets_of(const Suite& suite, const Registry& registry, const DeviceList& devices) {
-  for (size_t i = 0; i < suite.algorithms.size(); ++i) check_glob(suite, i, registry);
+  for (size_t i = 0; i < suite.algorithms.size(); ++i)
+    if (const std::string defect = defect_of_pattern(suite.algorithms[i], registry); !defect.empty())
+      refuse(suite, "algorithms", i, defect);
   std::vector<Target> targets;
   std::vector<std::string> kinds;
   for (const DeviceInfo& info : selected_devices(suite, devices)) {
     kinds.push_back(name(info.id()));
-    Target target{info, resolved_threads(suite, info), matching_algorithms(suite, registry, info.kind)};
+    Target target{info, resolved_threads(suite, info), meant_by(suite.algorithms, registry, info.kind)};
     if (!target.algorithms.empty()) targets.push_back(std::move(target));
   }
   if (targets.empty())

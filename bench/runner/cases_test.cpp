@@ -212,10 +212,9 @@ TEST(Expand, CountsEveryCoreAndItsNumberAsOne) {
 TEST(Expand, RefusesAGlobThatMatchesNothing) {
   Suite suite = test_suite();
   suite.algorithms = {"fft*", "direkt.cpu"};
-  EXPECT_THAT(
-      expand_error(suite),
-      AllOf(HasSubstr("net.json: at /algorithms/1: found \"direkt.cpu\", which matches no algorithm"),
-            HasSubstr("did you mean \"direct.cpu\"?"), HasSubstr("direct.cpu, fft16.cpu, fft32.cpu")));
+  EXPECT_THAT(expand_error(suite),
+              AllOf(HasSubstr("net.json: at /algorithms/1: found \"direkt.cpu\", which matches no algorithm"),
+                    HasSubstr("did you mean \"direct.cpu\"?")));
 }
 
 TEST(Expand, NamesTheFlagInsteadOfTheFileWhereTheFlagIsAtFault) {

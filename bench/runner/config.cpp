@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <set>
 
 #include "bench/core/error.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/config_value.hpp"
 #include "bench/runner/devices.hpp"
 
@@ -180,8 +183,32 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   return suite;
 }
 
-Suite load_suite(const std::string& path) {
-  return suite_from_json(read_json_file(path), path);
+bool is_schema(const std::string& file) {
+  return std::filesystem::path(file).filename() == "schema.json";
+}
+
+std::string config_file(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  if (fs::exists(name, unknown) || name.find('/') != std::string::npos) return name;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+  std::set<std::string> names;
+  for (const fs::path& folder : {fs::path("configs"), program.parent_path().parent_path() / "configs"}) {
+    const fs::path file = folder / (fs::path(name).stem().string() + ".json");
+    if (fs::is_regular_file(file, unknown)) return file.string();
+    for (const auto& entry : fs::directory_iterator(folder, unknown))
+      if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
+        names.insert(entry.path().stem().string());
+  }
+  const std::vector<std::string> known(names.begin(), names.end());
+  throw UsageError(fmt::format("{}: there is no such file, and no config of that name{}{}", name,
+                               known.empty() ? "" : "; there are " + comma_list(known),
+                               did_you_mean(name, known)));
+}
+
+Suite load_suite(const std::string& name) {
+  const std::string file = config_file(name);
+  return suite_from_json(read_json_file(file), file);
 }
 
 void check_suite(const Suite& suite) {

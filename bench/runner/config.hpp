@@ -84,9 +84,17 @@ inline constexpr WholeRange kSizes{1, kLargestSize}, kThreadCounts{0, 4096}, kSa
 inline constexpr NumberRange kTimeLimits{86'400, false}, kStageLimits{86'400, true},
     kConfidenceWidths{1, false};
 
-// Reads and checks a config. Throws UsageError that names the file, the place (line and column for syntax,
-// JSON pointer otherwise), what was found and what is allowed.
-Suite load_suite(const std::string& path);
+// Whether the file is the schema that lies beside the configs: configs/*.json names it too.
+bool is_schema(const std::string& file);
+
+// The file that a config is named by: the path itself, or where there is none and the name has no folder,
+// configs/NAME.json here or beside the program (build/../configs). Throws UsageError where there is neither,
+// with the names that there are.
+std::string config_file(const std::string& name);
+
+// Reads and checks the config of that name. Throws UsageError that names the file, the place (line and column
+// for syntax, JSON pointer otherwise), what was found and what is allowed.
+Suite load_suite(const std::string& name);
 
 // The same from JSON already read; `file` is for messages.
 Suite suite_from_json(const nlohmann::json& json, const std::string& file);

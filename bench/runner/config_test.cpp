@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "bench/runner/config_value.hpp"
+#include "bench/runner/test_errors.hpp"
+#include "bench/runner/test_runs.hpp"
 
 namespace convscope {
 namespace {
@@ -24,6 +27,35 @@ Suite suite_with(const std::string& keys) {
   return suite_of(
       R"({"name": "n", "layers": [{"name": "a", "in_channels": 4, "input": [8, 9], "out_channels": 6, "filter": 3}])" +
       keys + "}");
+}
+
+// A folder to be in, with configs/net.json and configs/schema.json.
+class ConfigNames : public ::testing::Test {
+ protected:
+  ConfigNames() {
+    std::filesystem::create_directories(folder_.path() / "configs");
+    for (const char* name : {"net", "schema"})
+      std::ofstream(folder_.path() / "configs" / (std::string(name) + ".json"))
+          << R"({"name": "n", "layers": [{"name": "a", "in_channels": 4, "input": 8, "out_channels": 6, "filter": 3}]})";
+    std::filesystem::current_path(folder_.path());
+  }
+  ~ConfigNames() override { std::filesystem::current_path(before_); }
+
+  testing::TemporaryFolder folder_;
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST_F(ConfigNames, MeanFilesInTheFolderOfConfigs) {
+  EXPECT_EQ(load_suite("net").file, "configs/net.json");
+  EXPECT_EQ(load_suite("net.json").file, "configs/net.json");
+  EXPECT_EQ(load_suite("configs/net.json").file, "configs/net.json");
+  std::filesystem::copy_file("configs/net.json", "net");
+  EXPECT_EQ(load_suite("net").file, "net") << "a file of that name comes first";
+}
+
+TEST_F(ConfigNames, ThatAreUnknownGetTheNearestOnesAndNotTheSchema) {
+  EXPECT_EQ(testing::error_of([] { load_suite("nett"); }),
+            "nett: there is no such file, and no config of that name; there are net; did you mean \"net\"?");
 }
 
 TEST(Config, WithOnlyANameAndALayerGetsTheDocumentedDefaults) {

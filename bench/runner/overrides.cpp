@@ -118,7 +118,8 @@ SuiteChange set_workspace_caps(std::string_view flag, std::string_view text) {
 constexpr OverrideFlag kFlags[] = {
     {"--device", "devices", "NAME,...",
      "Devices to run on, one after another: cpu, cuda (the first GPU), cuda:1, emulator.", set_devices},
-    {"--algorithm", "algorithms", "GLOB,...", "Algorithms to run, as patterns over their ids.",
+    {"--algorithm", "algorithms", "NAME,...",
+     "Algorithms to run: ids, families (winograd), patterns ('*.mixed.*'); !NAME leaves out.",
      set_algorithms},
     {"--pass", "passes", "NAME,...", "Passes: forward, backward_data, backward_filter.",
      set_names<&Suite::passes, kPasses, pass_from_name>},

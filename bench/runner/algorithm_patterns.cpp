@@ -1,0 +1,114 @@
+#include "bench/runner/algorithm_patterns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "bench/report/format.hpp"
+#include "bench/runner/config_text.hpp"
+#include "bench/runner/devices.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr char kExclusion = '!';
+
+bool excludes(std::string_view pattern) {
+  return pattern.starts_with(kExclusion);
+}
+
+std::string without_mark(const std::string& pattern) {
+  return pattern.substr(excludes(pattern) ? 1 : 0);
+}
+
+std::string without_device(const std::string& id) {
+  return id.substr(0, id.rfind('.'));
+}
+
+// The names that begin with `text`, each once, devices left out.
+std::set<std::string> completions(const std::string& text, const Registry& registry) {
+  std::set<std::string> names;
+  for (const Algorithm* algorithm : registry.all())
+    if (algorithm->info().candidate && algorithm->info().id.starts_with(text))
+      names.insert(without_device(algorithm->info().id));
+  return names;
+}
+
+bool is_name(const std::string& text, const AlgorithmInfo& info) {
+  return info.id == text || info.family == text || info.id.starts_with(text + ".");
+}
+
+// Whether a pattern without mark means the algorithm.
+bool means(const std::string& text, const AlgorithmInfo& info, const Registry& registry) {
+  if (matches_glob(text, info.id)) return !(info.on_request && text == "*");
+  if (is_name(text, info)) return true;
+  const std::vector<const Algorithm*> all = registry.all();
+  if (std::ranges::any_of(all, [&](const Algorithm* other) { return is_name(text, other->info()); }))
+    return false;
+  const std::set<std::string> names = completions(text, registry);
+  return names.size() == 1 && without_device(info.id) == *names.begin();
+}
+
+// What a name may be: families and first parts of ids, then ids.
+std::vector<std::string> known_names(const Registry& registry) {
+  std::set<std::string> names;
+  for (const Algorithm* algorithm : registry.all()) {
+    const AlgorithmInfo& info = algorithm->info();
+    if (!info.candidate) continue;
+    names.insert(info.id.substr(0, info.id.find('.')));
+    if (!info.family.empty()) names.insert(info.family);
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+std::string defect_of_pattern(const std::string& pattern, const Registry& registry) {
+  const std::string text = without_mark(pattern);
+  std::vector<std::string> ids;
+  std::string other;  // never timed
+  for (const Algorithm* algorithm : registry.all()) {
+    const AlgorithmInfo& info = algorithm->info();
+    if (!info.candidate) {
+      if (matches_glob(text, info.id) || is_name(text, info)) other = info.id;
+      continue;
+    }
+    if (means(text, info, registry)) return "";
+    ids.push_back(info.id);
+  }
+  if (!other.empty())
+    return fmt::format("found \"{}\", which matches only {}, and that is never timed against others", pattern,
+                       other);
+  const std::set<std::string> begun = text.empty() ? std::set<std::string>() : completions(text, registry);
+  if (begun.size() > 1)
+    return fmt::format("found \"{}\", which is the beginning of {}; say which, or \"{}*\" for all", pattern,
+                       comma_list({begun.begin(), begun.end()}), text);
+  const std::vector<std::string> names = known_names(registry);
+  std::vector<std::string> near = ids;
+  near.insert(near.end(), names.begin(), names.end());
+  const std::string hint = did_you_mean(text, near);
+  return fmt::format("found \"{}\", which matches no algorithm{} (`convscope list algorithms` shows all)",
+                     pattern,
+                     hint.empty() ? "; allowed are ids, patterns over them, and " + comma_list(names) : hint);
+}
+
+std::vector<std::string> meant_by(const std::vector<std::string>& patterns, const Registry& registry,
+                                  DeviceKind kind) {
+  std::vector<std::string> wanted, unwanted;
+  for (const std::string& pattern : patterns)
+    (excludes(pattern) ? unwanted : wanted).push_back(without_mark(pattern));
+  if (wanted.empty()) wanted = {"*"};
+  std::vector<std::string> ids;
+  for (const Algorithm* algorithm : registry.all()) {
+    const AlgorithmInfo& info = algorithm->info();
+    const auto meaning = [&](const std::string& text) { return means(text, info, registry); };
+    if (info.candidate && runs_on(info, kind) && std::ranges::any_of(wanted, meaning) &&
+        std::ranges::none_of(unwanted, meaning))
+      ids.push_back(info.id);
+  }
+  return ids;
+}
+
+}  // namespace convscope
