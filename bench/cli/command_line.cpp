@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -144,9 +145,18 @@ std::function<int(const Program&)> parse_command(const std::vector<std::string>&
 int convscope_main(int argc, char** argv, const Registry& registry, const DeviceMaker& maker) {
   const Program program{{argv, argv + argc}, registry, std::cout, std::cerr, describe_terminal(), maker};
   try {
-    return parse_command(program.argv)(program);
+    const int code = parse_command(program.argv)(program);
+    if (std::cout.flush()) return code;
+    std::cerr
+        << "convscope: standard output took no more: disk full or closed; what it would have said is lost\n";
+    return 2;
   } catch (const UsageError& error) {
     std::cerr << "convscope: " << error.what() << "\n";
+    return 2;
+  } catch (const nlohmann::json::exception& error) {  // its text begins with "[json.exception...] "
+    const std::string_view text = error.what();
+    std::cerr << "convscope: a file has another form than this program writes: "
+              << text.substr(text.find(' ') + 1) << "; copy it again, or name another\n";
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "convscope: " << error.what() << "\n";

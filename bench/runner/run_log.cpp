@@ -40,6 +40,13 @@ RunPlan plan_from(const std::vector<Json>& entries) {
   if (run.at("schema") != kSchemaVersion)
     throw UsageError("its schema is " + run.at("schema").dump() + "; this program continues schema " +
                      std::to_string(kSchemaVersion) + " only");
+  for (const auto& [part, type] : {std::pair{"argv", Json::value_t::array},
+                                   {"config", Json::value_t::array},
+                                   {"environment", Json::value_t::object},
+                                   {"tasks", Json::value_t::array}})
+    if (run.value(part, Json()).type() != type)
+      throw UsageError(std::string("its first line has ") + run.value(part, Json()).type_name() + " as " +
+                       part + ": the file is damaged; copy it again, or begin anew with --out");
   RunPlan plan{run.at("argv").get<std::vector<std::string>>(), run.at("config"), run.at("environment"), {}};
   for (const Json& task : run.at("tasks")) plan.tasks.push_back(task_from_json(task));
   return plan;

@@ -19,8 +19,8 @@ namespace convscope {
 // All that a run does. It can be carried out without the config and the command line that it came from.
 struct RunPlan {
   std::vector<std::string> argv;
-  nlohmann::ordered_json config;
-  nlohmann::ordered_json environment;
+  nlohmann::ordered_json config = nlohmann::ordered_json::array();
+  nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   std::vector<GroupTask> tasks;
 };
 

@@ -34,7 +34,7 @@ class RunLogTest : public ::testing::Test {
   static RunPlan plan() {
     RunPlan plan;
     plan.argv = {"convscope", "run", "net.json"};
-    plan.config = {{"name", "net"}};
+    plan.config = nlohmann::ordered_json::array({{{"name", "net"}}});
     plan.environment = {{"started", "now"}};
     plan.tasks = {task("one"), task("two")};
     return plan;
@@ -133,6 +133,16 @@ TEST_F(RunLogTest, RefusesToOpenWhatIsNoRun) {
   fs::create_directories(folder_);
   std::ofstream(fs::path(folder_) / "journal.jsonl") << "{\"kind\": \"shopping\"}\n";
   EXPECT_THAT([&] { RunLog::open(folder_); }, ThrowsMessage<UsageError>(HasSubstr("journal.jsonl")));
+}
+
+TEST_F(RunLogTest, NamesThePartOfAJournalThatIsOfAnotherKind) {
+  { RunLog log(folder_, plan()); }
+  const fs::path journal = fs::path(folder_) / "journal.jsonl";
+  nlohmann::ordered_json first = nlohmann::ordered_json::parse(std::ifstream(journal));
+  first["environment"] = nullptr;
+  std::ofstream(journal) << first.dump() << "\n";
+  EXPECT_THAT([&] { RunLog::open(folder_); },
+              ThrowsMessage<UsageError>(HasSubstr("journal.jsonl: its first line has null as environment")));
 }
 
 TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {

@@ -107,6 +107,34 @@ def test_a_dry_run_says_what_it_would_do_and_leaves_nothing(faulty: Path, tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.json"]
 
 
+@pytest.mark.parametrize(
+    "words", ["list algorithms", "list algorithms --json", "info --json", "--help", "csv", "run"]
+)
+def test_output_that_cannot_be_written_is_exit_code_2(
+    faulty: Path, tmp_path: Path, words: str, good: tuple
+) -> None:
+    whole, _ = good
+    arguments = words.split() + [whole] * (words == "csv")
+    if words == "run":
+        arguments += [
+            "--case",
+            LINE,
+            "--algorithm",
+            "plain.cpu",
+            "--time-limit",
+            "0.05",
+            "--out",
+            tmp_path / "out",
+        ]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [str(faulty), *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "standard output took no more: disk full or closed" in done.stderr
+    assert words != "run" or len(records(tmp_path / "out")) == 1, "the results are there all the same"
+
+
 def test_two_series_give_a_noise_floor(faulty: Path, tmp_path: Path) -> None:
     only = ["--algorithm", "plain.cpu", "--pass", "forward"]
     done = run(faulty, "run", config(tmp_path, 1), *only, "--aa", "--out", tmp_path / "out", *QUICK)
