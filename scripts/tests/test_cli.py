@@ -81,6 +81,14 @@ def test_candidates_that_crash_become_records_and_exit_code_1(faulty: Path, tmp_
     assert "faulty.abort.measure.cpu crashed" in done.stdout
 
 
+@pytest.mark.parametrize("verb", ["run", "verify"])
+def test_a_run_of_refusals_alone_is_exit_code_1(faulty: Path, tmp_path: Path, verb: str) -> None:
+    only = ["--algorithm", "plain.cpu", "--pass", "backward_data", "--batch", "1", "--out", tmp_path / "out"]
+    done = run(faulty, verb, config(tmp_path, 2), *only)
+    assert done.returncode == 1
+    assert "0 right, 0 wrong or failed, 2 refused: nothing was run, and the tables say why" in done.stdout
+
+
 def test_one_record_is_run_again_by_its_line(faulty: Path, tmp_path: Path) -> None:
     arguments = [
         "run",
