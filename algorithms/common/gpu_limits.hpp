@@ -7,6 +7,6 @@
 namespace convscope {
 
 inline constexpr int64_t kMultiprocessors = 132;  // of an H100 SXM and an H200
-inline constexpr int64_t kMaxGridDepth = 65535;   // blocks of a launch in its second and third dimension
+inline constexpr int64_t kMaxGridYz = 65535;      // blocks of a launch in y, and in z
 
 }  // namespace convscope

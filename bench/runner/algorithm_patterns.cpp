@@ -51,7 +51,7 @@ bool means(const std::string& text, const AlgorithmInfo& info, const Registry& r
   return names.size() == 1 && without_device(info.id) == *names.begin();
 }
 
-// What a name may be: families and first parts of ids, then ids.
+// What a name may be besides an id: families and first parts of ids.
 std::vector<std::string> known_names(const Registry& registry) {
   std::set<std::string> names;
   for (const Algorithm* algorithm : registry.all()) {

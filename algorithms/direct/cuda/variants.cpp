@@ -48,7 +48,7 @@ Support within_kernel_limits(const ConvProblem& p) {
   const auto tiles = [&](int64_t channels) { return p.groups * ceil_div(channels, TiledTile::kChannels); };
   const int64_t blocks =
       std::max({tiles(p.in_channels_per_group()), tiles(p.out_channels_per_group()), p.batch / 128});
-  if (blocks > kMaxGridDepth)
+  if (blocks > kMaxGridYz)
     return Support::no(Reason::unsupported_size,
                        std::to_string(blocks) + " blocks along one side of the grid, of 65535");
   return Support::yes();

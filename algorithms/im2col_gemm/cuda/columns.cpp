@@ -75,7 +75,7 @@ std::optional<std::string> size_defect(const ConvProblem& p) {
   };
   const Extent2 out = p.output();
   for (const int64_t size : {p.in_channels, p.out_channels, p.input.h, out.h})
-    if (size > kMaxGridDepth) return counts("channels or a height", size, kMaxGridDepth);
+    if (size > kMaxGridYz) return counts("channels or a height", size, kMaxGridYz);
   constexpr int64_t kMax = (int64_t{1} << 31) - 1;
   constexpr int64_t kMaxCoordinate = int64_t{1} << 29;
   for (const int64_t size : {p.pad.h, p.pad.w, p.input.w, p.stride.h, p.stride.w, p.filter.h * p.dilation.h,

@@ -69,12 +69,12 @@ ChunkSize chunk_size(const ConvProblem& p, int64_t bytes) {
     const int64_t floats = layout(p, images, rows).floats();
     return floats <= kMaxElements && floats * kFloat <= bytes;
   };
-  const int64_t height = p.output().h, max = std::min(p.batch, is_nchw(p) ? kMaxGridDepth : p.batch);
+  const int64_t height = p.output().h, max = std::min(p.batch, is_nchw(p) ? kMaxGridYz : p.batch);
   if (is_pointwise(p) && !(is_nchw(p) && p.pass == Pass::backward_filter))
     return {evenly(p.batch, max), height};
   ChunkSize size{1, height};
   if (fits(1, height)) {
-    while (size.images < std::min(max, kMaxGridDepth) && fits(size.images + 1, height)) ++size.images;
+    while (size.images < std::min(max, kMaxGridYz) && fits(size.images + 1, height)) ++size.images;
     size.images = evenly(p.batch, size.images);
   } else {
     while (size.rows > 1 && !fits(1, size.rows)) --size.rows;

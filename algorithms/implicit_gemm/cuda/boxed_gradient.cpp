@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "algorithms/common/gpu_limits.hpp"
+
 namespace convscope::implicit_gemm {
 namespace {
 
@@ -84,7 +85,7 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
                     uncut(problem)};
   available -= workspace_bytes(work.input) + workspace_bytes(work.output);
   BoxedGradient trial = work.product;
-  const int64_t most = std::clamp(trial.all_boxes / kSmallestPart, int64_t{1}, kMaxGridDepth);
+  const int64_t most = std::clamp(trial.all_boxes / kSmallestPart, int64_t{1}, kMaxGridYz);
   double lowest = std::numeric_limits<double>::infinity();
   for (const HopperTile& tile : kHopperTiles) {
     trial.tile = tile;

@@ -182,7 +182,7 @@ std::optional<std::string> size_defect(const ConvProblem& p) {
   if (largest > limit)
     return "a tensor of " + std::to_string(largest) + " elements with its padding: the kernels count up to " +
            std::to_string(limit);
-  if (p.groups > kMaxGridDepth) return std::to_string(p.groups) + " groups: a launch takes up to 65535";
+  if (p.groups > kMaxGridYz) return std::to_string(p.groups) + " groups: a launch takes up to 65535";
   return std::nullopt;
 }
 

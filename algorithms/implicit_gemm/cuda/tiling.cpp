@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "algorithms/common/gpu_limits.hpp"
+
 namespace convscope::implicit_gemm {
 namespace {
 
@@ -44,7 +45,7 @@ Cut choose_cut(const IndexMap& map, std::span<const Tile> tiles, const Machine& 
   for (const Tile& tile : tiles)
     for (int splits = 1; splits == 1 || splits <= map.depth / kSmallestPart;
          splits += std::max(1, splits / 4)) {
-      if (int64_t{map.groups} * splits > kMaxGridDepth) break;
+      if (int64_t{map.groups} * splits > kMaxGridYz) break;
       if (partial_elements(map, splits) * int64_t{sizeof(float)} > workspace_bytes && splits > 1) break;
       const double now = cost(map, tile, splits, machine);
       if (now >= lowest) continue;
