@@ -48,7 +48,7 @@ def test_every_row_of_ours_is_right_as_nvcc_compiled_it(play, tmp_path, settings
     assert "implicit_gemm.hopper.cuda" in verified
 
 
-def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play, root, tmp_path):
+def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play, convscope, root, tmp_path):
     settings = {"skipped": BUSY, "launch_nanoseconds": 300_000}
     out = tmp_path / "run"
     arguments = few(out, "--algorithm", "direct.tiled.cuda,implicit_gemm.simt.cuda")
@@ -70,12 +70,13 @@ def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play,
     assert {row["outcome"] for row in rows} - REFUSED == {"measured"}
     assert {row["device_name"] for row in rows} == {"NVIDIA H200, stand-in (virtual time)"}
 
-    report = [sys.executable, str(root / "scripts" / "convscope-report")]
-    refused = subprocess.run([*report, "table", "layers", out], capture_output=True, text=True, check=False)
+    report = [sys.executable, root / "scripts" / "convscope-report"]
+    table = ["table", "--convscope", convscope, "layers", out]
+    refused = subprocess.run([*report, *table], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "time is virtual" in refused.stderr
     shown = subprocess.run(
-        [*report, "--virtual-time", "table", "layers", out], capture_output=True, text=True, check=False
+        [*report, "--virtual-time", *table], capture_output=True, text=True, check=False
     )
     assert shown.returncode == 0, shown.stderr
 
