@@ -75,9 +75,7 @@ def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play,
     refused = subprocess.run([*report, *table], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "time is virtual" in refused.stderr
-    shown = subprocess.run(
-        [*report, "--virtual-time", *table], capture_output=True, text=True, check=False
-    )
+    shown = subprocess.run([*report, "--virtual-time", *table], capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
 
 
