@@ -126,8 +126,8 @@ def best_by(records, *columns) -> dict:
 
 
 def is_suspect(record) -> bool:
-    """Whether the time of a ranked record is to be marked: the device was throttled."""
-    return record["standing"] == "throttled"
+    """Whether the time of a ranked record is to be marked: the device was throttled, or others disturbed it."""
+    return record["standing"] in ("throttled", "disturbed")
 
 
 def time_cell(record, value: float | None = None):

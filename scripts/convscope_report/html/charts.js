@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 // Rows that can win: measured and right, and of repeats the one that stands for all.
 const ranked = (rows) => rows.filter((row) => row.rank !== null);
 const isWinner = (row) => row.rank === 1;
-const isSuspect = (row) => row.standing === "throttled";
+const isSuspect = (row) => row.standing === "throttled" || row.standing === "disturbed";
 const winnerTime = (row) => row.full_median_ms / row.over_winner;
 // Behind what stands for a suspect record.
 const SUSPECT = "t";
