@@ -88,7 +88,8 @@ inline Registry registry_with_picky(void (*work)(const ConvArgs&) = [](const Con
 }
 
 inline DeviceInfo test_processor() {
-  return {DeviceKind::cpu, "Test processor", "AVX3", 2, 32 << 10, 1 << 20, 32 << 20, int64_t{24} << 30, true};
+  return {DeviceKind::cpu, "Test processor",  "AVX3", 2, 32 << 10, 1 << 20,
+          32 << 20,        int64_t{24} << 30, true,   0, "",       ""};
 }
 inline const Ceilings kCeilings{2, 2e11, 2e10, 2.5e10, 2e11};
 

@@ -51,6 +51,8 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;  // usable by this process
   bool virtualised = false;
   int index = 0;  // among those of its kind
+  // bench/device/machine_identity: what decides the speed, and which unit of that class; "" is unknown.
+  std::string machine_class, machine_unit;
 
   DeviceId id() const { return {kind, index}; }
 };

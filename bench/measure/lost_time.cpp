@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "bench/core/stopwatch.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/cpu/system_files.hpp"
 
 namespace convscope {
 namespace {
@@ -71,7 +71,7 @@ std::vector<double> stolen_seconds(const std::set<int>& cores) {
 }  // namespace
 
 ThreadReading read_threads() {
-  static const bool has_hypervisor = describe_cpu().virtualised;
+  static const bool is_virtual = has_hypervisor("");
   ThreadReading reading;
   std::set<int> cores;
   std::error_code ignored;
@@ -80,7 +80,7 @@ ThreadReading read_threads() {
     const std::string id = entry.path().filename().string();
     std::from_chars(id.data(), id.data() + id.size(), thread.id);
     thread.waiting_seconds = waiting_seconds(entry.path());
-    if (has_hypervisor) cores.insert(core_of(thread.id));
+    if (is_virtual) cores.insert(core_of(thread.id));
     timespec running{};
     if (clock_gettime(processor_clock(thread.id), &running) == 0)
       thread.running_seconds =
@@ -88,7 +88,7 @@ ThreadReading read_threads() {
   }
   std::sort(reading.threads.begin(), reading.threads.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
-  if (has_hypervisor) reading.stolen_seconds = stolen_seconds(cores);
+  if (is_virtual) reading.stolen_seconds = stolen_seconds(cores);
   reading.at = Clock::now();
   return reading;
 }

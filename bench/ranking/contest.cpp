@@ -15,7 +15,7 @@ auto identity_of(const ResultRecord& record) {
 auto identity_but_cap(const Contest& contest) {
   const CaseKey& key = contest.key();
   return std::tuple(key.network, key.layer, key.problem, key.device_id(), contest.first().device.name,
-                    key.threads, key.cache);
+                    contest.first().device.machine_class, key.threads, key.cache);
 }
 
 // Groups by `identify`, in the order in which each group first appears.

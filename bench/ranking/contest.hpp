@@ -21,8 +21,8 @@ struct Entry {
   std::vector<const ResultRecord*> repeats;  // those that are right and timed, in the order of the records
 };
 
-// Everything but algorithm and seed agrees: network, layer, problem, device, threads, cache and workspace
-// cap. The first record is the one for the key, device and ceilings that all share.
+// Everything but algorithm and seed agrees: network, layer, problem, device, class of machine, threads, cache
+// and workspace cap. The first record is the one for the key, device and ceilings that all share.
 struct Contest {
   std::vector<const ResultRecord*> records;       // all of them, in their order
   std::vector<Entry> ranked;                      // in the order of ranks_before(): the winner first
@@ -44,8 +44,9 @@ std::vector<Contest> contests(std::span<const ResultRecord> records);
 // What must agree for times to be added up; layer and pass may differ.
 inline auto circumstances_of(const ResultRecord& record) {
   const CaseKey& key = record.key;
-  return std::tuple(key.network, key.device_id(), record.device.name, key.problem.batch, key.problem.math,
-                    key.problem.layout, key.threads, key.cache, key.workspace_cap);
+  return std::tuple(key.network, key.device_id(), record.device.name, record.device.machine_class,
+                    key.problem.batch, key.problem.math, key.problem.layout, key.threads, key.cache,
+                    key.workspace_cap);
 }
 
 // The contests of one network under the same circumstances, its layers and passes.

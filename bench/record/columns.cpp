@@ -170,6 +170,14 @@ constexpr Column kColumns[] = {
     {"device", "", "The kind of device.", of<&CaseKey::device>},
     {"device_index", "", "Which of that kind, from 0: 1 is cuda:1.", of<&CaseKey::device_index>},
     {"device_name", "", "The processor's own name.", of<&DeviceInfo::name>},
+    {"machine_class", "",
+     "What decides the machine's speed, as a label and a hash: of a CPU its family, model, stepping, "
+     "microcode, cores, hyper-threads, caches and hypervisor; of a GPU its driver, clocks and limits. "
+     "Machines of one class are alike; null is unknown.",
+     of<&DeviceInfo::machine_class>},
+    {"machine_unit", "",
+     "Which machine of its class, as a hash of its GPU's UUID or its machine id; null is unknown.",
+     of<&DeviceInfo::machine_unit>},
     {"instructions", "", "The widest vector set in use.", of<&DeviceInfo::instructions>},
     {"virtualised", "", "Whether the machine is a virtual one.", of<&DeviceInfo::virtualised>},
     {"threads", "", "OpenMP threads, each pinned to a core.", of<&CaseKey::threads>},

@@ -31,7 +31,7 @@ void fields(auto& field, Is<AlgorithmInfo> auto& part) {
 
 void fields(auto& field, Is<DeviceInfo> auto& part) {
   CONVSCOPE_FIELDS(kind, name, instructions, cores, l1_bytes, l2_bytes, llc_bytes, memory_bytes, virtualised)
-  CONVSCOPE_ADDED_FIELDS(index)
+  CONVSCOPE_ADDED_FIELDS(index, machine_class, machine_unit)
 }
 
 void fields(auto& field, Is<Offer> auto& part) {

@@ -15,7 +15,7 @@
 
 namespace convscope {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 inline constexpr int kOldestSchemaVersion = 1;  // its records lack the sampling rule
 
 // Everything in results.json.

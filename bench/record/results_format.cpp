@@ -122,7 +122,7 @@ void add_fields(std::string& text, const Json& object, const std::string& dotted
 std::string json_section() {
   std::string text = fmt::format(R"(## results.json
 
-An object: `schema_version` ({}; the program also reads 1, whose records have no `sampling`), `argv`, `config` (the suites as run, flags applied),
+An object: `schema_version` ({}; the program also reads 1, whose records have no `sampling`, and 2, whose machines have no class), `argv`, `config` (the suites as run, flags applied),
 `environment` (program, libraries, system, device, state, times; `complete`: false where candidates are missing that a
 resumed run would still do; `shard`: the `index` and `count` of `--shard`, where it was given; `resumed`: the
 environments of later parts; of a merged folder `complete` and `merged_from` only), `ceilings` (measured, one entry a thread count) and

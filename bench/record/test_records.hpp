@@ -32,8 +32,18 @@ inline ResultRecord measured(const std::string& algorithm, double seconds) {
                  "for tests",
                  true,
                  true};
-  r.device = {DeviceKind::cpu, "Test processor",  "AVX3", 2, 32 << 10, 1 << 20,
-              32 << 20,        int64_t{24} << 30, true};
+  r.device = {DeviceKind::cpu,
+              "Test processor",
+              "AVX3",
+              2,
+              32 << 10,
+              1 << 20,
+              32 << 20,
+              int64_t{24} << 30,
+              true,
+              0,
+              "amd-f25m17s1-1234abcd",
+              "0123456789ab"};
   r.outcome = Outcome::measured;
   r.workspace_bytes = 3 << 20;
   r.operations = {conv2().nominal_flops(), 0, 4e7};

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "bench/core/error.hpp"
@@ -26,11 +27,14 @@ struct Origin {
   std::string text;  // the whole record
 };
 
+// Two with one name may be of different classes, two of one class different units.
+using Machine = std::tuple<std::string, std::string, std::string>;
+
 class Merger {
  public:
   void add(const std::string& folder) {
     ResultFile next = read_results(folder);
-    if (next.schema_version != kSchemaVersion)
+    if (next.schema_version == kOldestSchemaVersion)
       throw UsageError(folder + ": its schema_version is " + std::to_string(next.schema_version) +
                        "; merge writes version " + std::to_string(kSchemaVersion) +
                        ", for which the sampling rule is missing there; measure it again");
@@ -50,19 +54,22 @@ class Merger {
     add_missing_shards();
     rank_records(merged_.file.records);
     merged_.file.environment = {{"complete", !unfinished_}, {"merged_from", sources_}};
-    if (devices_.size() > 1)
-      merged_.remarks.push_back("the folders come from " + std::to_string(devices_.size()) +
-                                " devices; their records stay apart by device_name");
+    if (machines_.size() > 1)
+      merged_.remarks.push_back("the folders come from " + std::to_string(machines_.size()) +
+                                " machines; their records stay apart by device_name, machine_class and "
+                                "machine_unit");
     if (configs_.size() > 1) merged_.remarks.push_back("the folders were run with different configs");
     return std::move(merged_);
   }
 
  private:
   void add(const std::string& folder, const ResultRecord& record) {
-    devices_.insert(record.device.name);
+    const DeviceInfo& device = record.device;
+    const Machine machine{device.name, device.machine_class, device.machine_unit};
+    machines_.insert(machine);
     const std::string key = candidate_key(record.key);
     std::string text = dump_json(to_json(record));
-    const auto [known, is_new] = seen_.try_emplace({key, record.device.name}, Origin{folder, text});
+    const auto [known, is_new] = seen_.try_emplace({key, machine}, Origin{folder, text});
     if (is_new)
       merged_.file.records.push_back(record);
     else if (known->second.text != text)
@@ -98,9 +105,10 @@ class Merger {
 
   Merged merged_;
   bool unfinished_ = false;
-  std::map<int64_t, std::set<int64_t>> shards_;                 // by their count, those that are here
-  std::map<std::pair<std::string, std::string>, Origin> seen_;  // by candidate and device
-  std::set<std::string> devices_, ceilings_seen_;
+  std::map<int64_t, std::set<int64_t>> shards_;             // by their count, those that are here
+  std::map<std::pair<std::string, Machine>, Origin> seen_;  // by candidate
+  std::set<Machine> machines_;
+  std::set<std::string> ceilings_seen_;
   std::vector<Json> configs_;
   Json sources_ = Json::array();
 };

@@ -86,6 +86,22 @@ TEST_F(Merge, KeepsDevicesApartAndSaysSo) {
   EXPECT_THAT(merged.remarks, Contains(HasSubstr("device_name")));
 }
 
+TEST_F(Merge, KeepsMachinesOfOneNameApart) {
+  ResultRecord zen4 = record("a", "AMD EPYC", "one"), zen5 = record("a", "AMD EPYC", "two");
+  zen4.device.machine_class = "amd-f25m17s1-00000000";
+  zen5.device.machine_class = "amd-f26m2s1-00000000";
+  ResultRecord other_unit = zen5;
+  other_unit.note = "three";
+  other_unit.device.machine_unit = "0123456789ab";
+  const Merged merged =
+      merge_results({folder("p1", {zen4}), folder("p2", {zen5}), folder("p3", {other_unit})});
+  ASSERT_THAT(merged.file.records, SizeIs(3));
+  EXPECT_THAT(merged.remarks, Contains(HasSubstr("from 3 machines")));
+  const auto contest_of = [&](size_t record) { return merged.file.records[record].ranking->contest; };
+  EXPECT_NE(contest_of(0), contest_of(1)) << "classes are not ranked together";
+  EXPECT_EQ(contest_of(1), contest_of(2)) << "units of one class repeat each other";
+}
+
 TEST_F(Merge, SaysWhenConfigsDiffer) {
   const Merged merged =
       merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")}, "other")});

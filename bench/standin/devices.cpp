@@ -118,6 +118,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   describe(*properties);
+  properties->uuid.bytes[15] = static_cast<char>(device + 1);
   return result(device_error(device), __func__);
 }
 

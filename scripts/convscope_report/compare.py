@@ -40,6 +40,8 @@ VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
 # What makes two records of a candidate comparable; where it differs, the record is refused.
 CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
+# So does a class of machine that is known on both sides.
+MACHINE = "machine_class"
 # Where it differs the record is compared, since that may be the question, and says so.
 FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
 # A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.
@@ -112,13 +114,15 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
     floor = noise_floor(a, b)
     matters = max(matters, min(floor.share, MAX_MATTERS))
     left, right = prepared(a), prepared(b)
-    strict = {key(record, CANDIDATE): record for record in right}
-    loose = {key(record, LOOSE): record for record in right}
+    # The most alike first: older records do not know their machine's class.
+    alike = [
+        (columns, {key(record, columns): record for record in right})
+        for columns in (CANDIDATE, [name for name in CANDIDATE if name != MACHINE], LOOSE)
+    ]
     used, found, only_a, contests = set(), [], [], defaultdict(list)
     for record in left:
-        other = strict.get(key(record, CANDIDATE))
-        if other is None:
-            other = loose.get(key(record, LOOSE))
+        others = (found_by.get(key(record, columns)) for columns, found_by in alike)
+        other = next((candidate for candidate in others if candidate is not None), None)
         if other is None:
             only_a.append(record)
             continue
@@ -218,6 +222,8 @@ def one(a: dict, b: dict) -> Comparison:
         {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
     )
     unlike = [name for name in CIRCUMSTANCES if differ(a[name], b[name])]
+    if a[MACHINE] is not None and b[MACHINE] is not None and a[MACHINE] != b[MACHINE]:
+        unlike.append(MACHINE)
     made.remarks = [f"{name} {shown(a[name])} against {shown(b[name])}" for name in unlike]
     if unlike:
         return made

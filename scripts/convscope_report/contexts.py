@@ -12,6 +12,7 @@ CIRCUMSTANCES = (
     "device",
     "device_index",
     "device_name",
+    "machine_class",
     "threads",
     "cache",
     "workspace_cap_bytes",
@@ -100,9 +101,11 @@ def words(fixed: dict) -> tuple:
 
 
 def device_text(record) -> str:
-    """Return the device's own name, and which of its kind it is where it is not the first."""
+    """Return the device's own name, its class where known, and its number where it is not the first."""
+    known = record.get("machine_class")
     index = int(record.get("device_index") or 0)
-    return record["device_name"] + (f" ({record['device']}:{index})" if index else "")
+    more = [known] * isinstance(known, str) + [f"{record['device']}:{index}"] * (index > 0)
+    return record["device_name"] + (f" ({', '.join(more)})" if more else "")
 
 
 def passes_of(records) -> list:
@@ -126,7 +129,7 @@ def best_by(records, *columns) -> dict:
 
 
 def is_suspect(record) -> bool:
-    """Whether the time of a ranked record is to be marked: the device was throttled, or others disturbed it."""
+    """Whether the time of a ranked record is to be marked: it was throttled or disturbed."""
     return record["standing"] in ("throttled", "disturbed")
 
 

@@ -72,7 +72,8 @@ def entry_of(file: Path) -> dict:
         "libraries": " ".join(libraries),
         **headline(loaded),
     }
-    circumstances = [listed(records[name]) for name in CIRCUMSTANCES]
+    # The class is that of the folder's machine; runs of older programs do not know it.
+    circumstances = [listed(records[name]) for name in CIRCUMSTANCES if name != "machine_class"]
     sets = [sorted(set(records[name].map(str))) for name in ("problem", "algorithm", "sampling")]
     repeated = bool(records["samples_again_ms"].notna().any())
     settings = repr((file.parent.name, circumstances, libraries, sets, repeated))
@@ -128,11 +129,29 @@ def hides_the_best(records) -> bool:
     return bool((records["full_median_ms"] < best(records)["full_median_ms"]).any())
 
 
+def classes_of(document: dict) -> set:
+    """Return the classes of the machines that a results.json was measured on, those that it knows."""
+    devices = (record.get("device") or {} for record in document["records"])
+    return {device["machine_class"] for device in devices if device.get("machine_class")}
+
+
+def refuse_another_machine(document: dict, source: Path, folder: Path) -> None:
+    """Raise ReportError where a kept run in the folder of a machine is of another class than this one."""
+    own = classes_of(document)
+    for kept in sorted(folder.glob(f"*{SUFFIX}")) if own else []:
+        theirs = classes_of(results.read_json(kept))
+        if theirs and theirs.isdisjoint(own):
+            raise ReportError(
+                f"{source}: was measured on {', '.join(sorted(own))}, {name_of(kept)} on "
+                f"{', '.join(sorted(theirs))}; choose another --machine"
+            )
+
+
 def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
     """Put a run's results.json, compressed, under results/; return the file.
 
-    Raises ReportError where the run is unfinished, where a newer run has that name, or where another name
-    holds a run with the same settings.
+    Raises ReportError where the run is unfinished, where a newer run has that name, where another name holds
+    a run with the same settings, or where the machine's folder holds runs of another class of machine.
     """
     file = results.locate(source)
     document = results.read_json(file)
@@ -140,6 +159,7 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
         raise ReportError(
             f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
         )
+    refuse_another_machine(document, source, folder / machine)
     target = folder / machine / f"{name}{SUFFIX}"
     started = document["environment"]["started"]
     if target.is_file() and results.read_json(target)["environment"]["started"] > started:

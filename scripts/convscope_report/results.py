@@ -18,10 +18,10 @@ import pandas as pd
 
 from convscope_report import ReportError, program
 
-SCHEMA_VERSIONS = (1, 2)
+SCHEMA_VERSIONS = (1, 2, 3)
 PASSES = ("forward", "backward_data", "backward_filter")
 
-# Columns that results.csv of schema version 1, or an early one of 2, lacks, and their value there.
+# Columns that results.csv of an earlier schema version, or an early one of this, lacks, and their value.
 LATER_COLUMNS = {
     "device_index": 0,
     "knobs": 0,
@@ -42,6 +42,8 @@ LATER_COLUMNS = {
     "disturbed_samples": 0,
     "disturbed": False,
     "disturbed_by": None,
+    "machine_class": None,
+    "machine_unit": None,
 }
 
 # What the program decides from all records that are compared (bench/ranking).
@@ -68,6 +70,7 @@ CANDIDATE = [
     "device",
     "device_index",
     "device_name",
+    "machine_class",
     "threads",
     "cache",
     "workspace_cap_bytes",

@@ -138,7 +138,9 @@ def test_output_that_cannot_be_written_is_exit_code_2(
         done = subprocess.run(
             [str(faulty), *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    # A busy machine is named besides.
+    said = [line for line in done.stderr.splitlines() if "other programs use" not in line]
+    assert (done.returncode, len(said)) == (2, 1)
     assert "standard output took no more: disk full or closed" in done.stderr
     assert words != "run" or len(records(tmp_path / "out")) == 1, "the results are there all the same"
 

@@ -51,6 +51,24 @@ def test_a_kept_run_is_reported_as_its_folder_is(convscope, tmp_path):
         assert answers[0].out == answers[1].out
 
 
+def test_a_machines_folder_holds_runs_of_one_class_of_machine(tmp_path):
+    def keep(name, machine_class):
+        source = run_of(tmp_path / name)
+        document = json.loads((source / "results.json").read_text(encoding="utf-8"))
+        for record in document["records"]:
+            record["device"]["machine_class"] = machine_class
+            record["sampling"]["seed_of_test"] = name
+        (source / "results.json").write_text(json.dumps(document), encoding="utf-8")
+        return report("keep", source, "--machine", "m", "--name", name, "--folder", tmp_path / "results")
+
+    (tmp_path / "results").mkdir()
+    assert keep("first", "amd-f25m17s1-00000000").code == 0
+    other = keep("second", "amd-f26m2s1-00000000")
+    assert other.code == 2
+    assert "measured on amd-f26m2s1-00000000, m/first on amd-f25m17s1-00000000" in other.err
+    assert not (tmp_path / "results" / "m" / "second.json.xz").exists()
+
+
 def test_the_newer_of_two_runs_with_the_same_settings_is_kept(tmp_path):
     results = tmp_path / "results"
     older, newer = run_of(tmp_path / "older", 1), run_of(tmp_path / "newer", 2)

@@ -1,10 +1,15 @@
 """`compare`: its statistics on samples of known distributions, its verdicts on runs, its exit codes."""
 
+import json
 import re
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 from report_support import DATA, made_up_gpu, report
+
+from convscope_report import program
 
 
 def edited(folder, *replacements, slower=1.0):
@@ -276,3 +281,32 @@ def test_nothing_in_common_and_bad_arguments_are_refused():
     assert "no candidate with a time in common" in done.err
     assert report("compare", DATA / "basic", DATA / "basic", "--matters", "0").code == 2
     assert report("compare", DATA / "basic", "nowhere").code == 2
+
+
+def of_class(folder: Path, source: Path, machine_class: str | None) -> Path:
+    """Writes the run `source` into the folder as one of a machine of this class."""
+    document = json.loads((source / "results.json").read_text(encoding="utf-8"))
+    for record in document["records"]:
+        record["device"] |= {"machine_class": machine_class or "", "machine_unit": ""}
+    folder.mkdir()
+    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    done = subprocess.run([program.BUILT, "csv", folder], capture_output=True, text=True, check=True)
+    (folder / "results.csv").write_text(done.stdout, encoding="utf-8")
+    return folder
+
+
+def test_two_classes_of_machine_with_one_name_are_not_compared(tmp_path):
+    first = of_class(tmp_path / "first", DATA / "basic", "amd-f25m17s1-00000000")
+    second = of_class(tmp_path / "second", DATA / "basic", "amd-f26m2s1-00000000")
+    refused = report("compare", first, second)
+    assert "machine_class amd-f25m17s1-00000000 against amd-f26m2s1-00000000" in refused.out
+    assert "48 REFUSED of 48 records" in refused.out
+    unknown = of_class(tmp_path / "unknown", DATA / "basic", None)
+    assert "machine_class" not in report("compare", unknown, second).out
+
+
+def test_a_machines_class_is_shown_behind_its_name(tmp_path):
+    named = of_class(tmp_path / "named", DATA / "basic", "amd-f25m17s1-00000000")
+    assert "(amd-f25m17s1-00000000)" in report("table", "layers", named).out
+    both = report("table", "layers", named, of_class(tmp_path / "other", DATA / "basic", "amd-f26m2s1-1")).out
+    assert "(amd-f26m2s1-1)" in both and "(amd-f25m17s1-00000000)" in both

@@ -44,7 +44,7 @@ JSON_FAULTS = {
     "foreign list": ("[1, 2]", "not a result file of convscope"),
     "another schema": (
         json.dumps({**basic(), "schema_version": 99}),
-        "schema_version is 99; this program reads 1, 2",
+        "schema_version is 99; this program reads 1, 2, 3",
     ),
     "nested": ("[" * 100_000, "nested too deeply"),
     "no records": (json.dumps({**basic(), "records": []}), "holds no records"),

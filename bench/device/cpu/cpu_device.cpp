@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/cpu/system_files.hpp"
+#include "bench/device/machine_identity.hpp"
 
 namespace convscope {
 namespace {
@@ -68,17 +68,6 @@ class CpuQueue final : public Queue {
   Clock::time_point begin_, phase_begin_;
 };
 
-// The value behind the first "key : value" line of /proc/cpuinfo.
-std::string cpuinfo(const std::string& key) {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind(key, 0) == 0) {
-      const size_t colon = line.find(": ");
-      return colon == std::string::npos ? "" : line.substr(colon + 2);
-    }
-  return "";
-}
-
 // Asked once: pinning narrows what the main thread is told later.
 const std::vector<int>& allowed_cores() {
   static const std::vector<int> cores = [] {
@@ -98,7 +87,7 @@ const std::vector<int>& allowed_cores() {
 DeviceInfo describe_cpu() {
   DeviceInfo info;
   info.kind = DeviceKind::cpu;
-  info.name = cpuinfo("model name");
+  info.name = cpuinfo("", "model name");
   if (info.name.empty()) info.name = "unnamed processor";
   info.instructions = hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets());
   info.cores = std::max<int>(1, static_cast<int>(allowed_cores().size()));
@@ -108,7 +97,10 @@ DeviceInfo describe_cpu() {
   info.llc_bytes = caches.last_level;
   const int64_t physical = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   info.memory_bytes = std::min(physical, control_group_memory(""));
-  info.virtualised = (" " + cpuinfo("flags") + " ").find(" hypervisor ") != std::string::npos;
+  info.virtualised = has_hypervisor("");
+  const MachineFacts facts = processor_facts("", allowed_cores());
+  info.machine_class = machine_class(processor_label(facts), facts);
+  info.machine_unit = machine_unit(first_line("/etc/machine-id"));
   return info;
 }
 

@@ -59,6 +59,23 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+std::string cpuinfo(const std::string& root, const std::string& key) {
+  std::ifstream file(root + "/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos || line.rfind(key, 0) != 0 ||
+        line.find_first_not_of(" \t", key.size()) != colon)
+      continue;
+    const size_t value = line.find_first_not_of(' ', colon + 1);
+    return value == std::string::npos ? "" : line.substr(value);
+  }
+  return "";
+}
+
+bool has_hypervisor(const std::string& root) {
+  return (" " + cpuinfo(root, "flags") + " ").find(" hypervisor ") != std::string::npos;
+}
+
 CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores) {
   CacheSizes sizes;
   int last_level = 0;

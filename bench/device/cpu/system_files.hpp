@@ -11,6 +11,11 @@ namespace convscope {
 // The first line of a file; "" where there is none.
 std::string first_line(const std::string& path);
 
+// The value behind the first "key : value" line of /proc/cpuinfo; "" where there is none.
+std::string cpuinfo(const std::string& root, const std::string& key);
+// Whether this is a virtual machine, as the processor says.
+bool has_hypervisor(const std::string& root);
+
 // Bytes; 0 where the kernel shows none.
 struct CacheSizes {
   int64_t l1 = 0;          // data cache of one core

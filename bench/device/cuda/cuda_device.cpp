@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <new>
 
 #include "bench/device/cuda/check.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
 #include "bench/device/cuda/driver.hpp"
 #include "bench/device/device_error.hpp"
+#include "bench/device/machine_identity.hpp"
 
 namespace convscope::cuda {
 namespace {
@@ -23,6 +25,32 @@ size_t free_bytes() {
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
+}
+
+std::string bus_id(int device);
+
+// "h200-sm_90" of "NVIDIA H200".
+std::string machine_label(const DeviceInfo& device) {
+  std::string label;
+  for (const char c : device.name.substr(device.name.starts_with("NVIDIA ") ? 7 : 0))
+    label += std::isalnum(static_cast<unsigned char>(c)) != 0
+                 ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+                 : '-';
+  return label + "-" + device.instructions;
+}
+
+MachineFacts machine_facts(const DeviceInfo& device) {
+  int driver = 0;
+  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  MachineFacts facts{{"name", device.name},
+                     {"instructions", device.instructions},
+                     {"multiprocessors", std::to_string(device.cores)},
+                     {"memory", std::to_string(device.memory_bytes)},
+                     {"driver", std::to_string(driver)},
+                     {"runtime", std::to_string(CUDART_VERSION)}};
+  const MachineFacts settings = Nvml(bus_id(device.index)).facts();
+  facts.insert(facts.end(), settings.begin(), settings.end());
+  return facts;
 }
 
 std::string bus_id(int device) {
@@ -58,6 +86,8 @@ DeviceInfo describe_device(int device) {
   info.l1_bytes = static_cast<int64_t>(properties.sharedMemPerMultiprocessor);
   info.l2_bytes = info.llc_bytes = properties.l2CacheSize;
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
+  info.machine_class = machine_class(machine_label(info), machine_facts(info));
+  info.machine_unit = machine_unit({properties.uuid.bytes, sizeof properties.uuid.bytes});
   return info;
 }
 

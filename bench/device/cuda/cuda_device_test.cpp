@@ -132,6 +132,8 @@ TEST_F(OnAGpu, ADeviceDescribesItself) {
   EXPECT_GT(info.cores, 0);
   EXPECT_GT(info.llc_bytes, 0);
   EXPECT_GT(info.memory_bytes, int64_t{1} << 28);
+  EXPECT_THAT(info.machine_class, HasSubstr(info.instructions));
+  EXPECT_EQ(info.machine_unit.size(), 12u);
 }
 
 TEST_F(OnAGpu, ABufferHoldsWhatWasPutThereAndSeesAWriteOutside) {

@@ -1,5 +1,6 @@
 #include "bench/device/cuda/nvml.hpp"
 
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -8,6 +9,7 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kSmClock = 1;         // NVML_CLOCK_SM
+constexpr int kMemoryClock = 2;     // NVML_CLOCK_MEM
 constexpr int kGpuTemperature = 0;  // NVML_TEMPERATURE_GPU
 
 }  // namespace
@@ -38,6 +40,29 @@ std::optional<double> Nvml::ask(KindQuestion* question, int kind) const {
   unsigned answer = 0;
   if (question == nullptr || question(device_, kind, &answer) != kSuccess) return std::nullopt;
   return answer;
+}
+
+std::string Nvml::number(const char* question) const {
+  unsigned answer = 0;
+  const auto ask = library_.function<Question>(question);
+  return ask != nullptr && ask(device_, &answer) == kSuccess ? std::to_string(answer) : "";
+}
+
+std::string Nvml::number(const char* question, int kind) const {
+  unsigned answer = 0;
+  const auto ask = library_.function<KindQuestion>(question);
+  return ask != nullptr && ask(device_, kind, &answer) == kSuccess ? std::to_string(answer) : "";
+}
+
+MachineFacts Nvml::facts() const {
+  if (device_ == nullptr) return {};
+  std::array<char, 64> vbios{};
+  const auto ask = library_.function<int(void*, char*, unsigned)>("nvmlDeviceGetVbiosVersion");
+  if (ask == nullptr || ask(device_, vbios.data(), vbios.size()) != kSuccess) vbios[0] = 0;
+  return {{"vbios", vbios.data()},
+          {"power limit", number("nvmlDeviceGetEnforcedPowerLimit")},
+          {"max sm clock", number("nvmlDeviceGetMaxClockInfo", kSmClock)},
+          {"max memory clock", number("nvmlDeviceGetMaxClockInfo", kMemoryClock)}};
 }
 
 DeviceState Nvml::state() {

@@ -8,6 +8,7 @@
 
 #include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device.hpp"
+#include "bench/device/machine_identity.hpp"
 
 namespace convscope::cuda {
 
@@ -18,6 +19,10 @@ class Nvml {
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
+
+  // What decides the device's speed and only the driver knows: VBIOS, power limit and max clocks; "" where
+  // it does not say.
+  MachineFacts facts() const;
 
   // The clock right now; the rest at most 50 ms old. The driver takes its time to answer, and its power is a
   // mean over longer than that.
@@ -30,6 +35,8 @@ class Nvml {
   using KindQuestion = int(void* device, int kind, unsigned* answer);
   using Reasons = int(void* device, unsigned long long* bits);
   std::optional<double> ask(KindQuestion* question, int kind) const;
+  std::string number(const char* question) const;
+  std::string number(const char* question, int kind) const;
 
   SharedLibrary library_;
   void* device_ = nullptr;

@@ -28,7 +28,16 @@ SYMMETRY = "How much slower than forward is {words} with the same algorithm?"
 FIRST = "What does a step cost if the first layer's backward-data, which no training needs, is done too?"
 
 # Circumstances that change no count of operations.
-ANYWHERE = ("math", "layout", "device_index", "device_name", "threads", "cache", "workspace_cap_bytes")
+ANYWHERE = (
+    "math",
+    "layout",
+    "device_index",
+    "device_name",
+    "machine_class",
+    "threads",
+    "cache",
+    "workspace_cap_bytes",
+)
 BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filter"}
 
 

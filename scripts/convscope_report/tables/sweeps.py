@@ -33,7 +33,7 @@ MACHINES = (
 WINNERS = "Which algorithm wins where, and where does the winner change?"
 RANKS = "Do the machines put the algorithms in the same order?"
 
-OF_A_MACHINE = ("device", "device_index", "device_name", "threads")
+OF_A_MACHINE = ("device", "device_index", "device_name", "machine_class", "threads")
 
 
 def layout(results, options) -> list:

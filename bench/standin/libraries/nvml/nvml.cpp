@@ -70,6 +70,21 @@ int nvmlDeviceGetClockInfo(void* device, int clock, unsigned* megahertz) {
   if (clock < 0 || clock > 3) return kInvalidArgument;
   return answer("nvmlDeviceGetClockInfo", device, "clock_mhz", 1980U, megahertz);
 }
+int nvmlDeviceGetMaxClockInfo(void* device, int clock, unsigned* megahertz) {
+  if (clock < 0 || clock > 3) return kInvalidArgument;
+  return answer("nvmlDeviceGetMaxClockInfo", device, "max_clock_mhz", 1980U, megahertz);
+}
+int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+  return answer("nvmlDeviceGetEnforcedPowerLimit", device, "power_limit_mw", 700000U, milliwatts);
+}
+int nvmlDeviceGetVbiosVersion(void* device, char* version, unsigned length) {
+  if (const Fault fault = enter("nvmlDeviceGetVbiosVersion")) return fault.status;
+  if (device != &the_device || version == nullptr || length < 32) return kInvalidArgument;
+  const nlohmann::json& nvml = section("nvml");
+  const std::string text = nvml.is_object() ? nvml.value("vbios", "96.00.74.00.01") : "96.00.74.00.01";
+  version[text.copy(version, length - 1)] = 0;
+  return kSuccess;
+}
 int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
   if (sensor != 0) return kInvalidArgument;
   return answer("nvmlDeviceGetTemperature", device, "temperature_c", 45U, celsius);
