@@ -8,10 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from convscope_report.contexts import SUSPECT, counts_of, in_order, is_suspect, passes_of
-from convscope_report.figures import LABELS, is_library
+from convscope_report.figures import LABELS, is_library, without_device
 from convscope_report.table import number_text
 
-DEVICES = (".cpu", ".cuda")
 FAILED = ("failed", "crashed", "timeout", "out_of_memory")
 # The marks beside a winner, in this order, and what the legend says of each.
 SIGNS = {
@@ -54,7 +53,7 @@ class Cell:
     @property
     def name(self) -> str:
         """The algorithm without its device, which all of a grid share."""
-        return short(self.algorithm)
+        return without_device(self.algorithm)
 
     @property
     def in_doubt(self) -> bool:
@@ -92,13 +91,6 @@ class Sum:
         return self.library_ms / self.ms if self.library_ms is not None and self.ms else None
 
 
-def short(algorithm: str) -> str:
-    """Return an algorithm's id without its device."""
-    for device in DEVICES:
-        algorithm = algorithm.removesuffix(device)
-    return algorithm
-
-
 def cell(records) -> Cell:
     """Return the Cell of all records of one layer and pass under one set of circumstances."""
     first = records.iloc[0]
@@ -116,7 +108,7 @@ def cell(records) -> Cell:
         ms=leader["full_median_ms"],
         over_library=leader["speed_up"],
         over_next=None if next_one is None else next_one["over_winner"] / leader["over_winner"],
-        runner_up="" if next_one is None else short(next_one["algorithm"]),
+        runner_up="" if next_one is None else without_device(next_one["algorithm"]),
         is_library=is_library(leader),
         is_suspect=is_suspect(leader),
         remarks=[*left_out(leader), *doubts(leader, ranked), *suspects(leader, ranked), *failures(records)],
@@ -140,7 +132,7 @@ def nothing_right(records) -> Remark:
 def doubts(leader, ranked) -> list:
     """Say which records are not shown to be slower than the leader."""
     others = ranked[ranked["in_doubt"].map(bool)]
-    names = [short(name) for name in others["algorithm"] if name != leader["algorithm"]]
+    names = [without_device(name) for name in others["algorithm"] if name != leader["algorithm"]]
     if not names:
         return []
     return [Remark("~", f"The 95% intervals overlap: not shown to be faster than {', '.join(names)}.")]
@@ -157,7 +149,7 @@ def suspects(leader, ranked) -> list:
             said.append(Remark(sign, f"The winner, as all others, was {standing} while measured.", True))
             continue
         faster = part[part["over_winner"] < leader["over_winner"]]
-        names = ", ".join(short(name) for name in (part if faster.empty else faster)["algorithm"])
+        names = ", ".join(without_device(name) for name in (part if faster.empty else faster)["algorithm"])
         words = f"{names}: {standing} while measured, so behind all others"
         if not faster.empty:
             words += ", with a shorter time: who is fastest here is not known"
@@ -170,11 +162,11 @@ def failures(records) -> list:
     said = []
     for sign, outcomes in (("w", ("wrong",)), ("!", FAILED)):
         part = records[records["outcome"].isin(outcomes)]
-        for record in part.to_dict("records"):
+        for record in [] if part.empty else part.to_dict("records"):
             why = record["note"] or record["reason"] or record["outcome"]
             if record["outcome"] == "wrong" and record["relative_l2"] is not None:
                 why = f"relative error {record['relative_l2']:.1e}, allowed {record['gate']:.1e}"
-            said.append(Remark(sign, f"{short(record['algorithm'])}: {record['outcome']} ({why})."))
+            said.append(Remark(sign, f"{without_device(record['algorithm'])}: {record['outcome']} ({why})."))
     return said
 
 
@@ -210,19 +202,16 @@ def sentence(found) -> str:
     total = sum_of(found)
     if total is None:
         return "No record was measured and right, so nobody wins."
-    several = len({one.pass_name for one in found}) > 1
-    places = f"{len(found)} {'layers and passes' if several else 'layers'}"
-    words = f"Of {places}" if len(found) > 1 else f"On {found[0].layer or 'this problem'}"
-    words += f" {tally(won)}"
     doubted = sum(one.in_doubt for one in won)
+    if len(found) == 1:
+        verb = "leads, in doubt (~)" if doubted else "wins"
+        words = f"{found[0].name} {verb} with {number_text(total.ms)} ms{against(total)}."
+        return f"On {found[0].layer}, {words}" if found[0].layer else words
+    several = len({one.pass_name for one in found}) > 1
+    words = f"Of {len(found)} {'layers and passes' if several else 'layers'} {tally(won)}"
     if doubted:
         words += f", {doubted} of them in doubt (~)"
-    words += (
-        f"; the best of each takes {number_text(total.ms)} ms"
-        if len(found) > 1
-        else f": {number_text(total.ms)} ms"
-    )
-    return words + against(total) + "."
+    return f"{words}; the best of each takes {number_text(total.ms)} ms{against(total)}."
 
 
 def against(total: Sum) -> str:

@@ -127,7 +127,7 @@ function byLayer(rows, width, looks, what) {
 function timeByLayer(rows, width, looks) {
   const interval = (frame, x, row, y, high, most = Infinity) => {
     if (row.full_ci_low_ms === null || row.full_median_ms > most) return 0;
-    const last = x(Math.min(row.full_ci_high_ms, most));
+    const last = Math.min(x(Math.min(row.full_ci_high_ms, most)), frame.right);
     frame.line([[x(row.full_ci_low_ms), y], [last, y]], { "stroke-width": 1.4, "pointer-events": "none" });
     return last;
   };
@@ -163,9 +163,9 @@ function speedUp(rows, width, looks) {
   const hasBaseline = good.some((row) => row.speed_up !== null);
   const factorOf = (row) => (hasBaseline ? row.speed_up : 1 / row.over_winner);
   const names = [...new Set(inOrder(good, looks).map((row) => row.algorithm))];
-  const left = Math.min(Math.max(0.3 * width, 90), 14 + Math.max(...groups.map((group) => textWidth(group.name))));
+  const left = Math.min(Math.max(0.24 * width, 90), 14 + Math.max(...groups.map((group) => textWidth(group.name))));
   const head = 18 + 0.72 * Math.max(...names.map((name) => textWidth(withoutDevice(name))));
-  const cell = Math.max(44, Math.min(90, (width - left - 0.7 * head) / names.length));
+  const cell = Math.max(40, Math.min(90, (width - left - 0.7 * head) / names.length));
   const frame = new Frame(Math.max(width, left + cell * names.length + 0.7 * head), head + 21 * groups.length + 30,
     "Speed-up over the fastest record of a library by layer and algorithm", { left, top: head, bottom: 30, right: 0 });
   names.forEach((name, column) => {
