@@ -162,9 +162,25 @@ void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const 
   log.add_resumption(environment);
 }
 
+// Of a run that measures on the CPU.
+void look_for_other_programs(const RunLog& log, const RunOptions& options, StopSignal& stop,
+                             RunConsole& console) {
+  const auto tasks = log.tasks_left();
+  if (std::ranges::none_of(tasks, [](const GroupTask& task) {
+        return task.protocol.measure && task.group.common.device == DeviceKind::cpu;
+      }))
+    return;
+  constexpr double kLookSeconds = 0.25;
+  console.begins(wait_for_quiet(
+                     options.wait_for_quiet.value_or(0), [&] { return stop.requested(); },
+                     [] { return busy_programs(kLookSeconds); }),
+                 options.wait_for_quiet.has_value());
+}
+
 // Runs what the log has left, and prints and writes what comes of it.
 int carry_out(RunLog& log, const RunOptions& options, const Program& program, StopSignal& stop) {
   RunConsole console(program, log);
+  look_for_other_programs(log, options, stop, console);
   IsolationOptions isolation;
   isolation.isolate = options.isolate;
   const SuiteEnd end = run_suite(log, program.registry, isolation, stop, console);
@@ -245,7 +261,7 @@ void add_whereabouts(CLI::App& verb, RunOptions& options) {
   verb.add_option(
           "--resume", options.resume,
           "Finish the interrupted run in this folder; what to do is taken from its journal, so no CONFIG "
-          "and no other flag but --isolate goes with it.")
+          "and no other flag but --isolate and --wait-for-quiet goes with it.")
       ->type_name("DIR");
   verb.add_option_function<std::string>(
           "--shard", [&options](const std::string& text) { options.shard = parse_shard(text); },
@@ -253,6 +269,11 @@ void add_whereabouts(CLI::App& verb, RunOptions& options) {
       ->type_name("I/N");
   verb.add_flag("--dry-run", options.dry_run,
                 "Print what would be run and an estimate of the time; run nothing.");
+  verb.add_option("--wait-for-quiet", options.wait_for_quiet,
+                  "Wait up to S seconds, before anything is measured, until other programs together use less "
+                  "than 5% of a core.")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e6));
   add_switch(
       verb, "--isolate", options.isolate,
       "on (default): each group of candidates runs in a child process, so that a crash or a hang costs "
@@ -270,13 +291,14 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
         throw UsageError(flag + " " + why + "; leave out " + other);
   };
   if (!options.resume.empty())
-    return refuse_beside("--resume", {"--isolate"}, "takes what to do from the folder's journal");
+    return refuse_beside("--resume", {"--isolate", "--wait-for-quiet"},
+                         "takes what to do from the folder's journal");
   if (!options.problem.empty()) {
     return refuse_beside(
         "--case",
         {"--algorithm", "--device", "--threads", "--blocker", "--knobs", "--cache", "--workspace-cap",
          "--time-limit", "--stage-limit", "--min-samples", "--max-samples", "--confidence-width", "--seed",
-         "--out", "--aa", "--record", "--dry-run", "--isolate"},
+         "--out", "--aa", "--record", "--dry-run", "--isolate", "--wait-for-quiet"},
         "says the whole problem");
   }
   if (options.configs.empty())

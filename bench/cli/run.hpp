@@ -12,6 +12,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/stopwatch.hpp"
+#include "bench/measure/other_programs.hpp"
 #include "bench/report/console.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/overrides.hpp"
@@ -31,9 +32,10 @@ struct RunOptions {
   bool repeat = false;  // --aa
   bool dry_run = false;
   bool isolate = true;
-  bool blocker = true;  // --blocker: see bench/device/cuda/cuda.hpp
-  int knobs = 0;        // --knobs: see PlanOptions
-  std::string record;   // --record: a file for what libraries answered
+  bool blocker = true;                   // --blocker: see bench/device/cuda/cuda.hpp
+  int knobs = 0;                         // --knobs: see PlanOptions
+  std::string record;                    // --record: a file for what libraries answered
+  std::optional<double> wait_for_quiet;  // --wait-for-quiet: seconds; null: look once, do not wait
 };
 
 void add_flags(CLI::App& verb, RunOptions& options);  // those of `run`
@@ -54,6 +56,9 @@ class RunConsole final : public RunObserver {
   void candidate_ends(const ResultRecord& record) override;
   void group_ends(std::span<const ResultRecord> records) override;
   void warn(const std::string& sentence) override;
+
+  // The programs that load the machine, as the run begins.
+  void begins(const Quiet& quiet, bool waited);
 
   // What is printed once, after the last group. Returns whether nothing failed and something came out right.
   bool finish(bool measured);

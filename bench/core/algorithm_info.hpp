@@ -32,6 +32,7 @@ enum class Reason {
   timeout,
   crashed,
   throttled,
+  disturbed,
   failed,
   left_out_after_failures
 };

@@ -60,6 +60,7 @@ std::string_view name(Reason reason) {
                                         "timeout",
                                         "crashed",
                                         "throttled",
+                                        "disturbed",
                                         "failed",
                                         "left_out_after_failures"};
   return names[static_cast<size_t>(reason)];

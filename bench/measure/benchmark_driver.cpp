@@ -24,6 +24,7 @@ void add_counters(const Sample& sample, benchmark::UserCounters& counters) {
     add("multiply_add_rate", sample.cores->multiply_add_rate);
     add("signal_seconds", sample.cores->core_to_core_latency_seconds);
   }
+  if (sample.lost) add("lost_share", sample.lost->share());
   if (sample.held) add("not_held", *sample.held ? 0 : 1);
   for (Phase phase : kPhases)
     add("phase_" + std::string(name(phase)) + "_seconds", sample.phase_seconds[static_cast<size_t>(phase)]);

@@ -28,12 +28,13 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   EXPECT_GT(ceilings.fma_flops, 1e8);
   EXPECT_GT(ceilings.copy_bytes, 1e7);
   EXPECT_GT(ceilings.read_bytes, 1e7);
-  // Memory is no faster than a private cache, and a copy, whose bytes count twice, no faster than reading;
-  // folded loops are by orders of magnitude.
-  EXPECT_LT(ceilings.read_bytes, 3 * kSlack * ceilings.cache_read_bytes);
-  EXPECT_LT(ceilings.copy_bytes, 3 * kSlack * ceilings.cache_read_bytes);
-  EXPECT_LT(ceilings.copy_bytes, 8 * kSlack * ceilings.read_bytes);
-  EXPECT_LT(ceilings.read_bytes, 8 * kSlack * ceilings.copy_bytes);
+  // Memory is no faster than a private cache, and a copy, whose bytes count twice, no faster than reading.
+  // The bounds are wide, since other programs may have had the core; folded loops are off by orders of
+  // magnitude.
+  EXPECT_LT(ceilings.read_bytes, 20 * kSlack * ceilings.cache_read_bytes);
+  EXPECT_LT(ceilings.copy_bytes, 20 * kSlack * ceilings.cache_read_bytes);
+  EXPECT_LT(ceilings.copy_bytes, 20 * kSlack * ceilings.read_bytes);
+  EXPECT_LT(ceilings.read_bytes, 20 * kSlack * ceilings.copy_bytes);
   EXPECT_GT(ceilings.cache_read_bytes, 1e7);
   EXPECT_LT(ceilings.cache_read_bytes, 1.3 * 3 * 64 * clock);
 }
@@ -55,8 +56,9 @@ TEST(CoreReading, IsPlausibleBesideTheCeilings) {
       ASSERT_EQ(reading.core_to_core_latency_seconds.has_value(), threads > 1);
       EXPECT_GT(reading.core_to_core_latency_seconds.value_or(1), 1e-9) << "light gets 30 cm far";
     }
-    EXPECT_LT(rate, 2.5 * ceilings.fma_flops);
-    EXPECT_GT(rate, 0.05 * ceilings.fma_flops);
+    // Wide, since another program may have had the cores during either; a folded loop is further off.
+    EXPECT_LT(rate, 20 * ceilings.fma_flops);
+    EXPECT_GT(rate, 0.02 * ceilings.fma_flops);
     EXPECT_EQ(ceilings.core_to_core_latency_seconds > 0, threads > 1);
   }
 }

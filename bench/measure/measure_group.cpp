@@ -35,6 +35,7 @@ class Group {
   std::string benchmark_name(const SampleSeries& series) const;
   Sample take(SampleSeries& series);
   MeasureResult result(size_t candidate) const;
+  void name_other_programs(std::vector<MeasureResult>& results) const;
 
   const ConvProblem& problem_;
   std::span<const MeasureCandidate> candidates_;
@@ -80,8 +81,8 @@ void Group::add_series(size_t candidate, double seconds_left) {
   }
 }
 
-// Takes a throttled sample again, but in all no more often than min_samples times a series and while it has
-// time: a device that stays slow ends with samples all the same, and with a mark.
+// Takes a throttled or disturbed sample again, but in all no more often than min_samples times a series and
+// while it has time: a machine that stays slow or busy ends with samples all the same, and with a mark.
 Sample Group::take(SampleSeries& series) {
   if (lost_) std::rethrow_exception(lost_);  // the driver goes on to the next series
   if (observer_) observer_(series.candidate);
@@ -95,7 +96,7 @@ Sample Group::take(SampleSeries& series) {
   try {
     const MeasureCandidate& candidate = candidates_[series.candidate];
     sample = sampler_.take(candidate, series.kind, series.iterations);
-    while (sample.throttled && may_discard()) {
+    while ((sample.throttled || sample.is_disturbed()) && may_discard()) {
       series.discarded.push_back(sample);
       sample = sampler_.take(candidate, series.kind, series.iterations);
     }
@@ -158,6 +159,17 @@ MeasureResult Group::result(size_t candidate) const {
   return result;
 }
 
+// As they are now: what disturbed a sample may be gone, and is then not named.
+void Group::name_other_programs(std::vector<MeasureResult>& results) const {
+  const auto is_theirs = [](const MeasureResult& result) {
+    return result.health.disturbed_by.starts_with(text(TimeThief::other_programs));
+  };
+  if (std::ranges::none_of(results, is_theirs)) return;
+  const std::string programs = text(options_.other_programs());
+  for (MeasureResult& result : results)
+    if (is_theirs(result) && !programs.empty()) result.health.disturbed_by += "; now " + programs;
+}
+
 GroupMeasurement Group::measure() {
   const double load_before = load_average().value_or(0);
   sampler_.read_usual_state();
@@ -175,6 +187,7 @@ GroupMeasurement Group::measure() {
     one.health.load_before = load_before;
     one.health.load_after = load_after;
   }
+  name_other_programs(group.results);
   group.benchmark_json = driver.json();
   return group;
 }
@@ -188,6 +201,7 @@ void adapt_to_gpu(MeasureOptions& options) {
   options.phases_apart = true;
   options.clock_mhz = nullptr;
   options.read_cores = nullptr;
+  options.read_threads = nullptr;
 }
 
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,

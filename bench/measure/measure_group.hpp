@@ -15,6 +15,8 @@
 #include "bench/device/buffer.hpp"
 #include "bench/device/device.hpp"
 #include "bench/measure/health.hpp"
+#include "bench/measure/lost_time.hpp"
+#include "bench/measure/other_programs.hpp"
 #include "bench/record/result.hpp"
 
 namespace convscope {
@@ -34,13 +36,16 @@ struct MeasureOptions {
   // Tests have another one; null: the device's, with the rest of Device::state(), once per sample.
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;
   std::function<CoreReading()> read_cores = convscope::read_cores;  // likewise; null: cores are not watched
-  CoreReading known_cores;                                          // the ceilings, where they are known
+  std::function<ThreadReading()> read_threads = convscope::read_threads;  // likewise; null: not watched
+  // Who to name where other programs disturbed a record; tests have another one.
+  std::function<std::vector<BusyProgram>()> other_programs = [] { return busy_programs(0.2); };
+  CoreReading known_cores;  // the ceilings, where they are known
   // To wait for better placed threads, all candidates together; no more than five times a candidate's limit.
   double core_patience_seconds = 5;
 };
 
 // For a GPU: runs of 50 us and more are timed one by one, since events are precise enough; shorter ones in
-// batches that its queue of launches holds. The clock is the driver's. Cores are not watched.
+// batches that its queue of launches holds. The clock is the driver's. Cores and threads are not watched.
 void adapt_to_gpu(MeasureOptions& options);
 
 struct MeasureCandidate {

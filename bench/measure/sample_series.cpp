@@ -1,6 +1,9 @@
 #include "bench/measure/sample_series.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -79,6 +82,33 @@ void add_device_state(std::span<const Sample* const> samples, Health& health) {
     health.throttle_reasons += (health.throttle_reasons.empty() ? "" : "; ") + reason;
 }
 
+// To whom the disturbed samples lost most of their time, and how much of it.
+std::string disturbed_by(std::span<const Sample* const> disturbed) {
+  std::map<TimeThief, double> lost;
+  double wall = 0;
+  for (const Sample* sample : disturbed) {
+    lost[sample->lost->thief()] += sample->lost->seconds();
+    wall += sample->lost->wall_seconds;
+  }
+  const auto most = std::max_element(lost.begin(), lost.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return fmt::format("{} for {:.0f}% of the time", text(most->first), 100 * most->second / wall);
+}
+
+void add_lost_time(std::span<const Sample* const> kept, Health& health) {
+  std::vector<const Sample*> disturbed;
+  std::vector<double> shares;
+  for (const Sample* sample : kept) {
+    if (sample->lost) shares.push_back(sample->lost->share());
+    if (sample->is_disturbed()) disturbed.push_back(sample);
+  }
+  health.lost_share = median_if_any(shares);
+  health.disturbed_samples = static_cast<int64_t>(disturbed.size());
+  health.disturbed =
+      static_cast<double>(disturbed.size()) > kDisturbedSamples * static_cast<double>(kept.size());
+  if (health.disturbed) health.disturbed_by = disturbed_by(disturbed);
+}
+
 }  // namespace
 
 std::string_view name(SeriesKind kind) {
@@ -118,7 +148,7 @@ Measurement measurement_of(std::span<const SampleSeries> all, size_t candidate) 
 Health health_of(std::span<const SampleSeries> all, size_t candidate, const ClockWatch& clocks,
                  const CoreWatch& cores) {
   Health health;
-  std::vector<const Sample*> taken;
+  std::vector<const Sample*> taken, kept;
   std::vector<double> clock_mhz, rates, latencies;
   for (const SampleSeries& series : all) {
     if (series.candidate != candidate) continue;
@@ -126,6 +156,7 @@ Health health_of(std::span<const SampleSeries> all, size_t candidate, const Cloc
     for (const Sample& sample : series.discarded) taken.push_back(&sample);
     for (const Sample& sample : series.samples) {
       taken.push_back(&sample);
+      kept.push_back(&sample);
       if (sample.state.clock_mhz) clock_mhz.push_back(*sample.state.clock_mhz);
       if (!sample.cores) continue;
       rates.push_back(sample.cores->multiply_add_rate);
@@ -133,6 +164,7 @@ Health health_of(std::span<const SampleSeries> all, size_t candidate, const Cloc
     }
   }
   add_device_state(taken, health);
+  add_lost_time(kept, health);
   health.clock_mhz = median_if_any(clock_mhz);
   health.throttled = health.clock_mhz && clocks.is_throttled(*health.clock_mhz);
   if (rates.empty()) return health;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/device/device.hpp"
+#include "bench/measure/lost_time.hpp"
 #include "bench/measure/watches.hpp"
 #include "bench/record/result.hpp"
 
@@ -27,8 +28,11 @@ struct Sample {
   DeviceState state;  // before it; the clock is the one that the samples are judged by
   // The lower rate and the longer latency of the readings before and after; null where cores are not watched.
   std::optional<CoreReading> cores;
+  std::optional<LostTime> lost;     // of a CPU, from just before the runs to just after
   double involuntary_switches = 0;  // forced on the process, from the reading before to the one after
   bool throttled = false;           // the clock was too low or the threads were badly placed
+
+  bool is_disturbed() const { return lost && lost->share() > kDisturbedShare; }
 };
 
 // What a series times. full: prepare and run; inference: run alone, filters prepared once; repeat: full
@@ -46,7 +50,7 @@ struct SampleSeries {
   double sample_cost = 0;   // wall seconds of one sample, untimed parts included
   int64_t rounds = 0;
   std::vector<Sample> samples;    // in the order taken
-  std::vector<Sample> discarded;  // throttled ones, each taken again
+  std::vector<Sample> discarded;  // throttled and disturbed ones, each taken again
   std::string stop_reason;        // empty while it goes on
 
   bool goes_on() const { return stop_reason.empty(); }
@@ -59,8 +63,11 @@ std::vector<double> seconds_of(std::span<const Sample> samples);
 // has no series `full`. Not set: warmup_runs, tensor_copies, plan_seconds.
 Measurement measurement_of(std::span<const SampleSeries> all, size_t candidate);
 
+// A record is disturbed when more than this share of its kept samples is: its median may lie among them.
+inline constexpr double kDisturbedSamples = 0.25;
+
 // The state of the machine during one candidate's samples, judged against what `clocks` and `cores` saw in
-// the whole group. Not set: governor and load averages.
+// the whole group. Not set: governor, load averages and the names of other programs.
 Health health_of(std::span<const SampleSeries> all, size_t candidate, const ClockWatch& clocks,
                  const CoreWatch& cores);
 

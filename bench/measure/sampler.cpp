@@ -95,7 +95,10 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
   queue_.hold_back(true);
   const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();
+  std::optional<ThreadReading> threads;
+  if (options_.read_threads) threads = options_.read_threads();
   const Timing timing = run(candidate, iterations, prepares);
+  if (threads) sample.lost = lost_time(*threads, options_.read_threads());
   const auto runs = static_cast<double>(iterations);
   sample.seconds = timing.seconds / runs;
   for (size_t phase = 0; phase < kPhaseCount; ++phase)

@@ -102,6 +102,8 @@ struct Bench {
     // Those of a busy machine would look throttled at times.
     options.clock_mhz = [] { return 3000.0; };
     options.read_cores = [] { return CoreReading{1e11, 25e-9}; };
+    options.read_threads = nullptr;
+    options.other_programs = [] { return std::vector<BusyProgram>{}; };
   }
   GroupMeasurement measure(std::vector<ScriptedPlan*> plans, const MeasureObserver& observer = nullptr) {
     std::vector<MeasureCandidate> candidates;

@@ -79,6 +79,8 @@ Standing standing_of(const ResultRecord& record) {
   switch (record.outcome) {
     case Outcome::measured:
       if (!is_timed(record)) return Standing::untimed;
+      // A core that another program has looks like one that throttles, too: the cause comes first.
+      if (record.health.disturbed) return Standing::disturbed;
       if (record.health.throttled) return Standing::throttled;
       return has_virtual_time(record) ? Standing::virtual_time : Standing::good;
     case Outcome::verified_only:
@@ -102,7 +104,7 @@ bool can_win(const ResultRecord& record) {
 }
 
 bool is_suspect(const ResultRecord& record) {
-  return record.health.throttled;
+  return record.health.throttled || record.health.disturbed;
 }
 
 bool ranks_before(const ResultRecord* a, const ResultRecord* b) {

@@ -281,12 +281,25 @@ constexpr Column kColumns[] = {
     {"involuntary_switches", "", "Context switches forced on the program while it measured.",
      of<&Health::involuntary_switches>},
     {"discarded_samples", "",
-     "Samples thrown away, and taken again, because the clock was throttled or threads badly placed.",
+     "Samples thrown away, and taken again, because the clock was throttled, threads were badly placed or "
+     "lost time.",
      if_timed<&Health::discarded_samples>},
     {"throttled", "",
      "Whether the samples kept are, in the median, those of a throttled clock or of badly placed threads: "
      "the record is suspect.",
      if_timed<&Health::throttled>},
+    {"lost_share", "",
+     "Median over the samples of the share of its time in which a thread could not run: other programs or "
+     "the hypervisor had its core, or the process was stopped.",
+     of<&Health::lost_share>},
+    {"disturbed_samples", "", "Samples kept that lost more than 3% of their time that way.",
+     if_timed<&Health::disturbed_samples>},
+    {"disturbed", "",
+     "Whether more than a quarter of the samples kept are disturbed, so that the median may be: the record "
+     "is "
+     "suspect.",
+     if_timed<&Health::disturbed>},
+    {"disturbed_by", "", "Who took the time of a disturbed record.", of<&Health::disturbed_by>},
 
     // Work and worth: operations, bytes, rates, the measured ceilings, accuracy, and the rerun line.
     {"gflops_nominal", "GFLOP/s", "flops_nominal over full_median_ms; the figure to compare algorithms by.",
@@ -379,7 +392,8 @@ constexpr Column kColumns[] = {
      "rank or an interval.",
      of<&Ranking::in_doubt>},
     {"standing", "",
-     "good; throttled ranks behind all others; virtual_time means nothing; and without a rank repeat "
+     "good; throttled and disturbed rank behind all others; virtual_time means nothing; and without a rank "
+     "repeat "
      "(another record of the candidate stands for it), wrong, wrong_repeat (the candidate is wrong in "
      "another record), untimed, refused or failed.",
      of<&Ranking::standing>},
@@ -388,7 +402,7 @@ constexpr Column kColumns[] = {
      of<&Ranking::is_baseline>},
     {"on_front", "",
      "Whether no ranked record of the same problem beats it in both time and workspace, whatever the cap; "
-     "throttled ones are left out.",
+     "throttled and disturbed ones are left out.",
      of<&Ranking::on_front>},
     {"over_winner", "", "Its median over the winner's; null without a rank.", of<&Ranking::over_winner>},
     {"speed_up", "", "The baseline's median over its own; null without a rank or a baseline.",

@@ -82,6 +82,7 @@ void fields(auto& field, Is<Health> auto& part) {
   field.added("signal_seconds", part.core_to_core_latency_seconds);
   CONVSCOPE_ADDED_FIELDS(power_watts, temperature_celsius, throttle_reasons)
   CONVSCOPE_FIELDS(involuntary_switches, discarded_samples, throttled)
+  CONVSCOPE_ADDED_FIELDS(lost_share, disturbed_samples, disturbed, disturbed_by)
 }
 
 void fields(auto& field, Is<Ceilings> auto& part) {

@@ -44,8 +44,8 @@ std::string_view name(CacheState state) {
 }
 
 std::string_view name(Standing standing) {
-  constexpr std::string_view names[] = {"good",         "virtual_time", "throttled", "repeat", "wrong",
-                                        "wrong_repeat", "untimed",      "refused",   "failed"};
+  constexpr std::string_view names[] = {"good",  "virtual_time", "throttled", "disturbed", "repeat",
+                                        "wrong", "wrong_repeat", "untimed",   "refused",   "failed"};
   return names[static_cast<size_t>(standing)];
 }
 
@@ -58,6 +58,7 @@ Outcome outcome_of(Reason reason, bool is_timed) {
     case Reason::none:
       return is_timed ? Outcome::measured : Outcome::verified_only;
     case Reason::throttled:
+    case Reason::disturbed:
       return Outcome::measured;
     case Reason::unsupported_pass:
     case Reason::unsupported_math:

@@ -99,6 +99,12 @@ struct Health {
   std::optional<double> involuntary_switches;  // context switches forced on us while measuring
   int64_t discarded_samples = 0;
   bool throttled = false;
+  // Of a CPU: the median over the samples of the share of the time that a thread lost to other programs, to
+  // the hypervisor or to a stop; how many of the samples lost too much; whether too many did, and to whom.
+  std::optional<double> lost_share;
+  int64_t disturbed_samples = 0;
+  bool disturbed = false;
+  std::string disturbed_by;  // a sentence; empty unless disturbed
 };
 
 // What identifies a candidate inside one run of the program, besides the problem.
@@ -120,9 +126,20 @@ struct CaseKey {
 };
 
 // How a record stands among the records of its problem and circumstances. The first three have a rank:
-// `throttled` ones behind all others; on a device of virtual time all are. `repeat`: another record of the
-// candidate stands for it; `wrong_repeat`: the candidate is wrong in another.
-enum class Standing { good, virtual_time, throttled, repeat, wrong, wrong_repeat, untimed, refused, failed };
+// `throttled` and `disturbed` ones behind all others; on a device of virtual time all are. `repeat`: another
+// record of the candidate stands for it; `wrong_repeat`: the candidate is wrong in another.
+enum class Standing {
+  good,
+  virtual_time,
+  throttled,
+  disturbed,
+  repeat,
+  wrong,
+  wrong_repeat,
+  untimed,
+  refused,
+  failed
+};
 std::string_view name(Standing);  // as spelled above
 
 // What bench/ranking decides about a record from all records that it is compared with.

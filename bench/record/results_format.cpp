@@ -69,7 +69,7 @@ ResultRecord complete_record() {
   time.inference = time.kernel = time.single = time.repeat = time.full;
   time.phase_seconds.fill(0.5);
   record.health.clock_mhz = record.health.core_share = record.health.core_to_core_latency_seconds =
-      record.health.involuntary_switches = 0.5;
+      record.health.involuntary_switches = record.health.lost_share = 0.5;
   record.health.power_watts = record.health.temperature_celsius = 0.5;
   record.ranking.emplace();
   record.ranking->rank = 1;

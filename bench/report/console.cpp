@@ -68,14 +68,24 @@ void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& re
 
 // Names the ranked records whose time deserves a doubt.
 void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
-  std::vector<std::string> throttled, unconverged;
+  std::vector<std::string> disturbed, throttled, unconverged;
+  const ResultRecord* most_disturbed = nullptr;
   for (const Entry& entry : ranked) {
     const ResultRecord& record = *entry.record;
-    if (is_suspect(record)) throttled.push_back(record.key.algorithm);
+    const std::string& algorithm = record.key.algorithm;
+    if (standing_of(record) == Standing::throttled) throttled.push_back(algorithm);
+    if (standing_of(record) == Standing::disturbed) {
+      disturbed.push_back(algorithm);
+      if (most_disturbed == nullptr || record.health.lost_share > most_disturbed->health.lost_share)
+        most_disturbed = &record;
+    }
     const std::string& stop = record.time->stop_reason;
-    if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(record.key.algorithm);
+    if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(algorithm);
   }
   if (!throttled.empty()) fmt::print(out, "  throttled while measured: {}\n", comma_list(throttled));
+  if (most_disturbed != nullptr)
+    fmt::print(out, "  disturbed while measured: {} ({}: {})\n", comma_list(shortened(disturbed)),
+               most_disturbed->key.algorithm, most_disturbed->health.disturbed_by);
   if (!unconverged.empty())
     fmt::print(out, "  stopped before converging: {}\n", comma_list(shortened(unconverged)));
 }

@@ -167,6 +167,21 @@ TEST(PrintGroup, NamesRecordsWhoseTimeIsDoubtful) {
   EXPECT_THAT(text, HasSubstr("throttled while measured: b.cpu\n"));
 }
 
+TEST(PrintGroup, MarksADisturbedRecordAndSaysWhatDisturbedMost) {
+  ResultRecord first = measured("a.cpu", 0.1), second = measured("b.cpu", 0.1),
+               quiet = measured("c.cpu", 0.3);
+  first.health.disturbed = second.health.disturbed = second.health.throttled = true;
+  first.health.lost_share = 0.25;
+  second.health.lost_share = 0.5;
+  first.health.disturbed_by = "somebody";
+  second.health.disturbed_by = "somebody else";
+  const std::string text = group({first, second, quiet});
+  EXPECT_THAT(line_with(text, "* "), HasSubstr("c.cpu"));
+  EXPECT_THAT(line_with(text, "a.cpu"), ::testing::StartsWith(" a.cpu (disturbed) 100.0"));
+  EXPECT_THAT(text, HasSubstr("disturbed while measured: a.cpu, b.cpu (b.cpu: somebody else)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("throttled while")));
+}
+
 TEST(PrintGroup, AlignsItsColumns) {
   std::istringstream lines(group({measured("a.cpu", 12.5), measured("a_much_longer_name.cpu", 0.0001)}));
   std::string line, heading;
@@ -227,10 +242,10 @@ TEST(PrintRollUp, MarksThrottledRecordsAndTakesOthersForTheBest) {
       {throttled, in_layer(measured("b.cpu", 0.2), "conv2"), in_layer(measured("a.cpu", 0.3), "conv3")});
   EXPECT_THAT(line_with(text, " conv2"), ::testing::StartsWith(" conv2 1 b.cpu 200.0"));
   EXPECT_THAT(line_with(text, "best of each layer"), ::testing::StartsWith("* best of each layer 500.0"));
-  EXPECT_THAT(text, HasSubstr("  a.cpu (throttled records in it)  400.0"));
+  EXPECT_THAT(text, HasSubstr("  a.cpu (suspect records in it)  400.0"));
   const std::string alone = roll_up({throttled, in_layer(measured("a.cpu", 0.3), "conv3")});
   EXPECT_THAT(line_with(alone, " conv2"), HasSubstr("a.cpu (throttled)"));
-  EXPECT_THAT(line_with(alone, "best of each"), HasSubstr("best of each layer (throttled records in it)"));
+  EXPECT_THAT(line_with(alone, "best of each"), HasSubstr("best of each layer (suspect records in it)"));
 }
 
 TEST(PrintRollUp, AddsUpThePassesToo) {

@@ -100,7 +100,8 @@ std::string circumstances(const CaseKey& key, const DeviceInfo& device, bool wit
 }
 
 std::string marked_name(const ResultRecord& record) {
-  return record.key.algorithm + (is_suspect(record) ? " (throttled)" : "");
+  return is_suspect(record) ? fmt::format("{} ({})", record.key.algorithm, name(standing_of(record)))
+                            : record.key.algorithm;
 }
 
 std::string baseline_name(const ResultRecord* baseline) {

@@ -35,7 +35,7 @@ std::string device_text(const CaseKey& key, const DeviceInfo& device);
 // "fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, <processor>", the cap where it is wanted.
 std::string circumstances(const CaseKey& key, const DeviceInfo& device, bool with_cap = true);
 
-// The algorithm's id, with a word behind it where the record was throttled.
+// The algorithm's id, with "(throttled)" or "(disturbed)" behind it where the record was.
 std::string marked_name(const ResultRecord& record);
 // What a column against this baseline is called: its library, "onednn" where there is no baseline.
 std::string baseline_name(const ResultRecord* baseline);

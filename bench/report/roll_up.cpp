@@ -34,7 +34,7 @@ const ResultRecord* best_record(const Unit& unit, const Accepts& accepts) {
 
 struct Total {
   double seconds = 0;
-  bool throttled = false;  // one of its records was: it ranks behind sums without such
+  bool suspect = false;  // one of its records was throttled or disturbed: it ranks behind sums without such
 };
 
 // Sum over the units, each times its count, of their best accepted record; null when a unit has none.
@@ -45,7 +45,7 @@ std::optional<Total> total_of(const std::vector<Unit>& units, const Accepts& acc
     const ResultRecord* record = best_record(unit, accepts);
     if (record == nullptr) return std::nullopt;
     total.seconds += median_seconds(*record) * unit.count();
-    total.throttled = total.throttled || is_suspect(*record);
+    total.suspect = total.suspect || is_suspect(*record);
   }
   return total;
 }
@@ -96,7 +96,7 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
   TextTable table({"<sum over layers by count", ">ms", ">nominal GFLOP/s", ">vs " + library_of(units)});
   const auto add = [&](const std::string& what, const Total& total, char mark, std::string_view paint) {
     const double seconds = total.seconds;
-    table.add({what + (total.throttled ? " (throttled records in it)" : ""), milliseconds_text(seconds),
+    table.add({what + (total.suspect ? " (suspect records in it)" : ""), milliseconds_text(seconds),
                fmt::format("{:.1f}", flops / seconds / 1e9),
                baseline ? fmt::format("{:.2f}x", baseline->seconds / seconds) : "-"},
               mark, paint);
@@ -110,8 +110,8 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
     for (const std::string& id : covering_algorithms(units))
       single.emplace_back(id, *total_of(units, [&](const ResultRecord& r) { return r.key.algorithm == id; }));
   std::sort(single.begin(), single.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.second.throttled, a.second.seconds, a.first) <
-           std::tuple(b.second.throttled, b.second.seconds, b.first);
+    return std::tuple(a.second.suspect, a.second.seconds, a.first) <
+           std::tuple(b.second.suspect, b.second.seconds, b.first);
   });
   for (const auto& [id, total] : single) add(id, total, ' ', colour::none);
   table.print(out, coloured);

@@ -280,7 +280,9 @@ class GroupRun {
     record.time = result.time;
     record.time->plan_seconds = candidate.plan_seconds;
     if (is_wrong(candidate)) return;
-    settle(record, record.health.throttled ? Reason::throttled : Reason::none, "");
+    const Health& health = record.health;
+    const Reason throttled = health.throttled ? Reason::throttled : Reason::none;
+    settle(record, health.disturbed ? Reason::disturbed : throttled, health.disturbed_by);
   }
 
   MeasureOptions measure_options() const {

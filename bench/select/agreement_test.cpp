@@ -1,6 +1,6 @@
 // Who wins is the same on the console, in the roll-up, in results.csv and for `select`, on records of two
-// machines with wrong, throttled, tied, repeated and refused ones. The Python side's test of the same is
-// scripts/tests/test_report_winner.py.
+// machines with wrong, throttled, disturbed, tied, repeated and refused ones. The Python side's test of the
+// same is scripts/tests/test_report_winner.py.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,6 +31,10 @@ Records some_of_every_kind() {
     add(right("cool.cpu", 1.5), "throttled");
     add(throttled(right("hot.cpu", 2)), "all_throttled");
     add(throttled(right("hotter.cpu", 1)), "all_throttled");
+    ResultRecord disturbed = right("hurt.cpu", 1);
+    disturbed.health.disturbed = true;
+    add(disturbed, "disturbed");
+    add(right("left_alone.cpu", 1.5), "disturbed");
     add(wrong_record("wrong.cpu", 1), "wrong");
     add(right("right.cpu", 2), "wrong");
     add(right("first.cpu", 1), "tied");
@@ -80,7 +84,7 @@ std::vector<std::string> algorithms_with(const Contest& contest, std::string_vie
 TEST(WhoWins, IsTheSameOnTheConsoleAndInTheTable) {
   const Records records = some_of_every_kind();
   const auto all = contests(records);
-  ASSERT_EQ(all.size(), 14u);
+  ASSERT_EQ(all.size(), 16u);
   for (const Contest& contest : all) {
     EXPECT_EQ(marked(contest, '*'), algorithms_with(contest, "rank", "1")) << label(contest);
     EXPECT_EQ(marked(contest, '~'), algorithms_with(contest, "in_doubt", "true")) << label(contest);
@@ -94,8 +98,9 @@ TEST(WhoWins, IsWhatTheRulesSay) {
   for (const ResultRecord& record : records)
     if (record.ranking->rank == 1) winners[record.key.layer] = record.key.algorithm;
   const std::map<std::string, std::string> expected{
-      {"throttled", "cool.cpu"}, {"all_throttled", "hotter.cpu"}, {"wrong", "right.cpu"},
-      {"tied", "first.cpu"},     {"repeated", "often.cpu"},       {"refused", "onednn.auto.cpu"}};
+      {"throttled", "cool.cpu"},       {"all_throttled", "hotter.cpu"}, {"wrong", "right.cpu"},
+      {"disturbed", "left_alone.cpu"}, {"tied", "first.cpu"},           {"repeated", "often.cpu"},
+      {"refused", "onednn.auto.cpu"}};
   EXPECT_EQ(winners, expected);
 }
 

@@ -28,7 +28,7 @@ int rank_among_implementations(const Contest& contest, const Entry& choice) {
   return static_cast<int>(faster.size()) + 1;
 }
 
-// A throttled choice ranks behind all that are not. Where it is faster all the same it is the best: without
+// A suspect choice ranks behind all that are not. Where it is faster all the same it is the best: without
 // the throttling it would be faster still.
 const Entry& best_or_choice(const Entry& best, const Entry& choice) {
   return median_seconds(*choice.record) < median_seconds(*best.record) ? choice : best;
@@ -118,7 +118,7 @@ Score score(std::span<const Judgement> judgements) {
     score.oracle_seconds += count * median_seconds(*oracle.record);
     score.library_seconds += count * median_seconds(*library.record);
     for (const Entry* entry : {&choice, &oracle, &library})
-      score.throttled = score.throttled || entry->record->health.throttled;
+      score.suspect = score.suspect || is_suspect(*entry->record);
   }
   return score;
 }

@@ -40,7 +40,7 @@ struct Score {
   size_t judged = 0;
   size_t top1 = 0, top3 = 0;
   double choice_seconds = 0, oracle_seconds = 0, library_seconds = 0;
-  bool throttled = false;          // one of its records was
+  bool suspect = false;            // one of its records was throttled or disturbed
   std::vector<Judgement> missing;  // contests that are in no sum
 
   // Ratios of sums; only where `judged` is not 0.

@@ -179,7 +179,7 @@ PolicyTotal total(const PolicyResult& result, Part part) {
     ++total.units;
     total.other_caps += unit.chosen.evidence != Evidence::at_cap;
     total.seconds += median_seconds(*unit.chosen.record) * static_cast<double>(unit.count);
-    total.throttled = total.throttled || unit.chosen.record->health.throttled;
+    total.suspect = total.suspect || is_suspect(*unit.chosen.record);
   }
   return total;
 }

@@ -78,7 +78,7 @@ std::vector<PolicyScope> apply(std::span<const Policy> policies, std::span<const
 // A sum of medians over units by count, or what is missing from it.
 struct PolicyTotal {
   double seconds = 0;
-  bool throttled = false;
+  bool suspect = false;
   size_t units = 0;                  // of which there are records
   size_t other_caps = 0;             // of those, records not measured at the policy's own cap
   std::vector<std::string> missing;  // "conv1 backward_data: no record"

@@ -42,7 +42,7 @@ void add_policy(TextTable& table, const PolicyScope& scope, const PolicyResult& 
   const auto speed_up = speed_up_over_default(scope, result);
   std::string what = policy.name;
   if (policy.is_default) what += " (default)";
-  if (all.throttled) what += " (throttled records in it)";
+  if (all.suspect) what += " (suspect records in it)";
   table.add({what, total_text(result, Part::forward), total_text(result, Part::backward_without_first),
              total_text(result, Part::step_without_first), total_text(result, Part::backward),
              total_text(result, Part::step), speed_up ? fmt::format("{:.2f}x", *speed_up) : "-",
@@ -95,7 +95,7 @@ Json total_json(const PolicyTotal& sum) {
   return {{"seconds", sum.is_complete() ? Json(sum.seconds) : Json(nullptr)},
           {"rows", sum.units},
           {"rows_of_other_caps", sum.other_caps},
-          {"throttled", sum.throttled},
+          {"suspect", sum.suspect},
           {"missing", sum.missing}};
 }
 

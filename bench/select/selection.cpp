@@ -82,7 +82,7 @@ void print_scores(std::ostream& out, const Selection& selection, const Network& 
                    ">top-1", ">top-3"});
   std::vector<std::string> missing;
   const auto add = [&](const std::string& what, const Score& score) {
-    add_score(table, what + (score.throttled ? " (throttled records in it)" : ""), score);
+    add_score(table, what + (score.suspect ? " (suspect records in it)" : ""), score);
   };
   for (const std::string& chooser : selection.choosers) {
     for (Pass pass : kPasses) {

@@ -10,10 +10,13 @@ using Json = nlohmann::ordered_json;
 
 Json record_json(const ResultRecord* record) {
   if (record == nullptr) return nullptr;
-  Json json{{"algorithm", record->key.algorithm},         {"implementation", record->implementation},
-            {"outcome", name(record->outcome)},           {"median_seconds", median_seconds(*record)},
-            {"workspace_bytes", record->workspace_bytes}, {"relative_l2", nullptr},
-            {"throttled", record->health.throttled}};
+  Json json{{"algorithm", record->key.algorithm},
+            {"implementation", record->implementation},
+            {"outcome", name(record->outcome)},
+            {"median_seconds", median_seconds(*record)},
+            {"workspace_bytes", record->workspace_bytes},
+            {"relative_l2", nullptr},
+            {"suspect", is_suspect(*record)}};
   if (record->accuracy.relative_l2) json["relative_l2"] = *record->accuracy.relative_l2;
   return json;
 }
@@ -54,7 +57,7 @@ Json score_json(const Score& score) {
   json["regret_in_library"] = score.regret_in_library();
   json["top1_rate"] = score.top1_rate();
   json["top3_rate"] = score.top3_rate();
-  json["throttled"] = score.throttled;
+  json["suspect"] = score.suspect;
   return json;
 }
 

@@ -23,6 +23,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from convscope_report import ReportError
+from convscope_report.contexts import is_suspect
 from convscope_report.results import CANDIDATE, Results
 
 CONFIDENCE = 0.99
@@ -238,7 +239,7 @@ def one(a: dict, b: dict) -> Comparison:
         if differ(a[name], b[name])
     ]
     made.remarks += [
-        f"{side} was throttled" for side, record in (("A", a), ("B", b)) if record["standing"] == "throttled"
+        f"{side} was {record['standing']}" for side, record in (("A", a), ("B", b)) if is_suspect(record)
     ]
     return made
 

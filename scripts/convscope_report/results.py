@@ -38,6 +38,10 @@ LATER_COLUMNS = {
     "heuristic_ms": None,
     "build_ms": None,
     "compile_ms": None,
+    "lost_share": None,
+    "disturbed_samples": 0,
+    "disturbed": False,
+    "disturbed_by": None,
 }
 
 # What the program decides from all records that are compared (bench/ranking).

@@ -1,7 +1,7 @@
 """Who wins is the same everywhere: CSV, every table and figure, the report, `select` and `compare`.
 
 The program's ranking (bench/ranking, whose tests say what it must be) is held against what each of them
-shows, on results of two machines and a repeat with wrong, throttled, tied and refused records. That the
+shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records. That the
 console agrees is tested in bench/select/agreement_test.cpp.
 """
 
@@ -29,7 +29,10 @@ FATES = {
     ("conv3", "forward"): "tied",
     ("conv1", "backward_data"): "refused",
     ("conv2", "backward_data"): "all throttled",
+    ("conv3", "backward_data"): "disturbed",
 }
+
+SUSPECT_STANDINGS = ("throttled", "disturbed")
 
 
 def place_of(record):
@@ -54,6 +57,8 @@ def spoil(records, fate):
     """Gives the records of one contest, of which the first is the fastest, their fate."""
     if fate == "throttled":
         records[0]["health"]["throttled"] = True
+    elif fate == "disturbed":
+        records[0]["health"]["disturbed"] = True
     elif fate == "all throttled":
         for record in records:
             record["health"]["throttled"] = True
@@ -126,7 +131,7 @@ def winners(loaded):
 
 def test_every_kind_of_record_is_there(loaded):
     standings = set(loaded.records["standing"])
-    assert {"good", "throttled", "repeat", "wrong", "wrong_repeat", "refused"} <= standings
+    assert {"good", "throttled", "disturbed", "repeat", "wrong", "wrong_repeat", "refused"} <= standings
     assert loaded.ranked()["in_doubt"].map(bool).any()
     assert len(set(loaded.records["device_name"])) == 2
     throttled = [row for row in winners(loaded).values() if row["standing"] == "throttled"]
@@ -168,7 +173,7 @@ def test_select_takes_the_winners_for_its_oracles(loaded, folders, run_convscope
     for place, oracle in oracles.items():
         assert oracle["algorithm"] == won[place]["algorithm"], place
         assert 1e3 * oracle["median_seconds"] == pytest.approx(won[place]["full_median_ms"])
-        assert oracle["throttled"] == (won[place]["standing"] == "throttled")
+        assert oracle["suspect"] == (won[place]["standing"] in SUSPECT_STANDINGS)
 
 
 def row_of(rows, value):
@@ -195,7 +200,7 @@ def test_a_table_marks_the_winners_and_what_is_suspect(name, loaded, options, ro
             if row is None:
                 continue
             seen += 1
-            assert cell.suspect == (row["standing"] == "throttled"), (name, row["algorithm"])
+            assert cell.suspect == (row["standing"] in SUSPECT_STANDINGS), (name, row["algorithm"])
             if name not in OTHER_BEST and (cell.best or cell.tied):
                 assert (row["rank"] == 1) == cell.best
                 assert cell.tied == bool(row["in_doubt"])
@@ -232,20 +237,20 @@ def texts(figure):
 def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
     figures = all_figures.figures(name, loaded)
     ranked = loaded.ranked()
-    suspects = int((ranked["standing"] == "throttled").sum())
+    suspects = int(ranked["standing"].isin(SUSPECT_STANDINGS).sum())
     won = winners(loaded)
-    marks = [text for figure in figures for text in texts(figure) if text.get_text() == "t"]
+    marks = [text for figure in figures for text in texts(figure) if text.get_text() in ("t", "d")]
     if name in ("layers", "accuracy", "workspace"):
         assert len(marks) == suspects > 0
     if name == "layers":
         assert sum(map(stars, figures)) == len(won)
     if name == "speedup":
         cells = [
-            text for figure in figures for text in texts(figure) if re.match(r"[\d.]+t?$", text.get_text())
+            text for figure in figures for text in texts(figure) if re.match(r"[\d.]+[td]?$", text.get_text())
         ]
         assert sum(text.get_fontweight() == "bold" for text in cells) == len(won)
-        assert sum(text.get_text().endswith("t") for text in cells) == suspects
-        assert sorted(float(text.get_text().rstrip("t")) for text in cells) == pytest.approx(
+        assert sum(text.get_text()[-1] in "td" for text in cells) == suspects
+        assert sorted(float(text.get_text().rstrip("td")) for text in cells) == pytest.approx(
             sorted(round(value, 2) for value in ranked["speed_up"]), abs=0.011
         )
     if name == "workspace":
@@ -306,7 +311,8 @@ def test_compare_refuses_what_has_no_rank_and_names_what_is_suspect(folders):
         elif row["rank"] is None:
             assert ",REFUSED," in line
         else:
-            assert ("A was throttled" in line) == (row["standing"] == "throttled")
+            for standing in SUSPECT_STANDINGS:
+                assert (f"A was {standing}" in line) == (row["standing"] == standing)
 
 
 def test_a_filter_hides_and_changes_no_rank(loaded):

@@ -62,14 +62,14 @@ def title_of(entry: dict) -> tuple:
     return words({name: value for name, value in entry.items() if not isinstance(value, list)})
 
 
-def milliseconds(seconds: float | None, throttled: bool = False, **marks) -> Cell | None:
+def milliseconds(seconds: float | None, suspect: bool = False, **marks) -> Cell | None:
     """Return a time of the program's as a Cell in ms with its marks; None as it is."""
-    return None if seconds is None else Cell(1e3 * seconds, suspect=throttled, **marks)
+    return None if seconds is None else Cell(1e3 * seconds, suspect=suspect, **marks)
 
 
 def median_of(record: dict | None, **marks) -> Cell | None:
     """Return the median of a record as the program writes it; None where there is no record."""
-    return record and milliseconds(record["median_seconds"], record["throttled"], **marks)
+    return record and milliseconds(record["median_seconds"], record["suspect"], **marks)
 
 
 def selection(results, options) -> list:
@@ -124,7 +124,7 @@ def sums(title, circumstances, network) -> Table:
             if score["judged"]:
                 place = chooser["algorithm"], "all passes" if name == "all" else name, score["judged"]
                 times = (
-                    milliseconds(score["seconds"], score["throttled"]),
+                    milliseconds(score["seconds"], score["suspect"]),
                     milliseconds(score["oracle_seconds"]),
                 )
                 rates = (score[rate] for rate in ("regret", "regret_in_library", "top1_rate", "top3_rate"))
@@ -162,10 +162,7 @@ def steps(entry) -> Table:
         table.add(
             policy["policy"] + (" (default)" if policy["default"] else ""),
             policy["label"].removeprefix("policy emulation on "),
-            *(
-                milliseconds(policy[name]["seconds"], policy[name]["throttled"])
-                for name in STEP_SUMS.values()
-            ),
+            *(milliseconds(policy[name]["seconds"], policy[name]["suspect"]) for name in STEP_SUMS.values()),
             policy["speed_up_over_default"],
             f"{step['rows'] - step['rows_of_other_caps']} of {step['rows']}",
         )
