@@ -24,9 +24,9 @@ def later(folder, started):
 def folders(tmp_path_factory):
     """A later version, faster in our own algorithms; the recorded run; a GPU."""
     top = tmp_path_factory.mktemp("sides")
-    made_up_gpu(top / "faster", device="cpu", slower=0.3, commit="5100000000")
-    made_up_gpu(top / "gpu")
-    return [later(top / "faster", "2027-01-01T00:00:00Z"), DATA / "basic", top / "gpu"]
+    made_up_gpu(top / "faster", device="cpu", slower=0.3, commit="5100000000", source=DATA / "same_b")
+    made_up_gpu(top / "gpu", source=DATA / "same_b")
+    return [later(top / "faster", "2027-01-01T00:00:00Z"), DATA / "same_b", top / "gpu"]
 
 
 def model(folders, convscope, **wanted):
