@@ -1,8 +1,8 @@
 """Who wins is the same everywhere: CSV, every table and figure, the report, `select` and `compare`.
 
 The program's ranking (bench/ranking, whose tests say what it must be) is held against what each of them
-shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records. That
-the console agrees is tested in bench/select/agreement_test.cpp.
+shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records.
+That the console agrees is tested in bench/select/agreement_test.cpp.
 """
 
 import argparse
