@@ -119,7 +119,10 @@ def side_by_side(sides, each) -> dict:
         "title": title,
         "circumstances": circumstances,
         "sentence": sentence(lines, totals, len({side.run for side in sides})),
-        "heads": [{"lines": lines_of} for lines_of in headings(sides, each)],
+        "heads": [
+            {"lines": facts, "verdicts": old is not None}
+            for facts, old in zip(headings(sides, each), earlier, strict=True)
+        ],
         "lines": lines,
         "totals": totals,
         "legend": answer.legend([cell for cells in found for cell in cells.values()]),
