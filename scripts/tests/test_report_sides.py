@@ -2,13 +2,16 @@
 
 import argparse
 import json
+import re
 
 import pandas as pd
 import pytest
 from report_support import DATA, made_up_gpu
 
 from convscope_report import compare, results
+from convscope_report.cli import main
 from convscope_report.html import sides
+from convscope_report.table import number_text
 
 
 def later(folder, started):
@@ -143,3 +146,16 @@ def test_runs_that_compare_refuses_say_why(folders, convscope):
     cell = argparse.Namespace(algorithm="x", name="x", index=0)
     assert sides.verdict_of(cell, None, new, found).word == "NOT COMPARED"
     assert "no candidate with a time in common" in sides.verdict_of(cell, None, new, found).words
+
+
+def test_the_sums_are_those_of_the_console_and_the_page_is_small(convscope, run_convscope, root, tmp_path):
+    run = root / "results" / "amd-zen4-2-cores" / "alexnet.json.xz"
+    _, (grid,) = model([run], convscope)
+    shown = run_convscope("show", run).stdout
+    printed = re.findall(r"^\* best of each layer +([\d.]+) +[\d.]+ +([\d.]+x)$", shown, re.M)
+    totals = [(number_text(total.ms), f"{total.over_library:.2f}x") for total in grid["totals"]]
+    assert len(totals) == 3 and printed[:3] == totals
+    assert f"takes {printed[3][0]} ms, {printed[3][1]} faster than the best library record" in grid["sentence"]
+    page = tmp_path / "report.html"
+    assert main(["report", str(run), "-o", str(page), "--convscope", str(convscope)]) == 0
+    assert page.stat().st_size < 600_000
