@@ -155,7 +155,8 @@ def test_the_sums_are_those_of_the_console_and_the_page_is_small(convscope, run_
     printed = re.findall(r"^\* best of each layer +([\d.]+) +[\d.]+ +([\d.]+x)$", shown, re.M)
     totals = [(number_text(total.ms), f"{total.over_library:.2f}x") for total in grid["totals"]]
     assert len(totals) == 3 and printed[:3] == totals
-    assert f"takes {printed[3][0]} ms, {printed[3][1]} faster than the best library record" in grid["sentence"]
+    ms, factor = printed[3]
+    assert f"takes {ms} ms, {factor} faster than the best library record" in grid["sentence"]
     page = tmp_path / "report.html"
     assert main(["report", str(run), "-o", str(page), "--convscope", str(convscope)]) == 0
     assert page.stat().st_size < 600_000
