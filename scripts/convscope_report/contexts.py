@@ -19,6 +19,10 @@ CIRCUMSTANCES = (
 )
 
 
+# Standings of ranked records whose time is to be marked, and the letter that marks it.
+SUSPECT = {"throttled": "t", "disturbed": "d"}
+
+
 class Circumstances(str):
     """The circumstances of a table's records in words; `scope` has their values by column, for filters."""
 
@@ -129,8 +133,8 @@ def best_by(records, *columns) -> dict:
 
 
 def is_suspect(record) -> bool:
-    """Whether the time of a ranked record is to be marked: it was throttled or disturbed."""
-    return record["standing"] in ("throttled", "disturbed")
+    """Whether the time of a ranked record is to be marked: the device was throttled, or disturbed."""
+    return record["standing"] in SUSPECT
 
 
 def time_cell(record, value: float | None = None):

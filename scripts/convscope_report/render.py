@@ -2,6 +2,7 @@
 
 import csv
 import io
+import unicodedata
 
 from convscope_report.table import Cell, Table, cell_text, plain
 
@@ -60,8 +61,8 @@ def parts(widths: list) -> list:
 
 
 def markdown_text(text: str) -> str:
-    """Text with the signs escaped that Markdown, or HTML in it, would take for its own."""
-    return "".join("\\" + sign if sign in "\\|*_<>`" else sign for sign in text)
+    """Text on one line with the signs escaped that Markdown, GitHub's mathematics or HTML would take."""
+    return "".join("\\" + sign if sign in "\\|*_<>`[]$&#" else sign for sign in " ".join(text.split()))
 
 
 def markdown(table: Table) -> str:
@@ -92,12 +93,44 @@ LATEX_SPECIAL = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\`{}",
+    # At the beginning of a row LaTeX would take these for arguments of the end of the row before.
+    **{sign: "{" + sign + "}" for sign in "[]*"},
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "\u00d7": r"$\times$",
+    "µ": r"$\mu$",
+    "…": r"\ldots{}",
+}
+LATEX_ACCENTS = {
+    "\u0300": "`",
+    "\u0301": "'",
+    "\u0302": "^",
+    "\u0303": "~",
+    "\u0308": '"',
+    "\u030a": "r",
+    "\u030c": "v",
+    "\u0327": "c",
 }
 
 
 def latex_text(text: str) -> str:
-    """Text with LaTeX's special characters escaped."""
-    return "".join(LATEX_SPECIAL.get(character, character) for character in text)
+    """Text on one line as LaTeX prints it whatever it is; letters that no font of it has by number."""
+    letters = "".join(map(latex_letter, " ".join(text.split())))
+    return letters.replace("--", "-{}-")  # two hyphens, and no dash
+
+
+def latex_letter(letter: str) -> str:
+    """Return what LaTeX prints as the letter."""
+    if letter in LATEX_SPECIAL:
+        return LATEX_SPECIAL[letter]
+    if " " <= letter <= "~":
+        return letter
+    base, *accents = unicodedata.normalize("NFD", letter)
+    if len(accents) == 1 and accents[0] in LATEX_ACCENTS and base.isascii() and base.isalpha():
+        return f"\\{LATEX_ACCENTS[accents[0]]}{{{base}}}"
+    return f"(U+{ord(letter):04X})"
 
 
 def latex(table: Table) -> str:

@@ -50,7 +50,7 @@ class Table:
     published: bool = False
     best_means: str = "best"
     tied_means: str = "its 95% interval overlaps that of the best: not shown to be slower"
-    suspect_means: str = "throttled while measured: it ranks behind all others"
+    suspect_means: str = "throttled or disturbed while measured: it ranks behind all others"
 
     def add(self, *values) -> None:
         """Append a row; it must have a value a column."""

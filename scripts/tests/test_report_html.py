@@ -203,7 +203,7 @@ def test_records_open_by_pointer_and_by_keyboard(in_browser):
 
 def test_the_command_is_copied_or_selected(in_browser):
     seen = in_browser("""
-      const button = document.querySelector("#list tbody td:nth-last-child(2) button");
+      const button = document.querySelector("#list tbody td:last-child button");
       const later = () => new Promise((done) => setTimeout(done, 20));
       const clipboard = (write) =>
         Object.defineProperty(navigator, "clipboard", { value: { writeText: write }, configurable: true });
@@ -222,17 +222,66 @@ def test_the_command_is_copied_or_selected(in_browser):
     assert "Ctrl-C" in seen["refused"]["words"]
 
 
-def test_the_list_sorts_and_refusals_say_why(in_browser):
+def test_the_list_sorts_and_refusals_say_why_where_it_is_seen(in_browser):
     seen = in_browser("""
       const rows = () => [...document.querySelectorAll("#list tbody tr")];
-      const times = () => rows().map((row) => row.cells[3].textContent);
-      const sort = () => document.querySelectorAll("#list th button")[2].click();
+      const times = () => rows().map((row) => (row.querySelector(".why") ? "-" : row.cells[4].textContent));
+      const sort = () => document.querySelectorAll("#list th button")[3].click();
       sort(); const up = times(); sort(); const down = times();
-      return { up, down, text: document.getElementById("list").textContent };""")
+      const why = [...document.querySelectorAll("#list .why")];
+      const right = why.map((cell) => cell.querySelector("span").getBoundingClientRect().right);
+      const heights = rows().map((row) => row.offsetHeight);
+      return { up, down, reasons: why.map((cell) => cell.textContent), right: Math.max(...right),
+        window: innerWidth, heights: [Math.min(...heights), Math.max(...heights)],
+        text: document.getElementById("list").textContent };""")
     known = [float(text) for text in seen["up"] if text != "-"]
     assert known == sorted(known) and len(known) >= 2
     assert [float(text) for text in seen["down"] if text != "-"] == known[::-1]
-    assert seen["up"][-1] == "-" and "unsupported_filter" in seen["text"]
+    assert seen["up"][-1] == "-" and any("filter 1x1" in text for text in seen["reasons"])
+    assert seen["right"] < seen["window"]
+    assert seen["heights"][1] < 1.5 * seen["heights"][0]
+    for word in ("noise_plateau", "time_limit", "max_samples"):
+        assert word not in seen["text"]
+
+
+def test_a_good_record_does_not_read_like_an_error(in_browser):
+    seen = in_browser("""
+      const row = allRows.find((one) => one.rank === 1);
+      const record = { ...row, stop_reason: "noise_plateau" };
+      openRecord(record);
+      const fields = document.getElementById("fields").innerText;
+      const bad = stateText({ ...record, standing: "disturbed" });
+      return { state: stateText(record), tip: tipText(record), fields, bad };""")
+    assert seen["state"] == "right"
+    assert "sampling: more samples no longer narrowed the interval" in seen["tip"]
+    assert "noise_plateau (more samples no longer narrowed the interval)" in seen["fields"]
+    assert seen["bad"] == "disturbed: ranks behind"
+
+
+def test_the_first_screen_is_the_grid_of_winners(in_browser):
+    seen = in_browser("""
+      const table = document.querySelector("table.answer");
+      const cells = [...table.querySelectorAll("tbody button.cell")];
+      cells[0].focus();
+      const press = (key) =>
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      press("ArrowRight"); press("ArrowDown");
+      const moved = document.activeElement.querySelector(".unseen").textContent;
+      const tip = document.getElementById("tip").textContent;
+      const stops = cells.filter((cell) => cell.tabIndex === 0).length;
+      document.activeElement.click();
+      return { bottom: table.getBoundingClientRect().bottom, moved, tip, stops, open: dialog.open,
+        title: document.getElementById("record-title").textContent,
+        heads: [...table.querySelectorAll("thead th")].map((one) => one.scope),
+        lines: [...table.querySelectorAll("tbody tr")].map((one) => one.cells[0].scope),
+        swatches: table.querySelectorAll("tbody [data-algorithm] svg").length, cells: cells.length,
+        open_details: document.querySelectorAll("details[open]").length };""")
+    assert seen["bottom"] < 900 and seen["open_details"] == 0
+    assert set(seen["heads"]) == {"col"} and set(seen["lines"]) == {"row"}
+    assert seen["swatches"] == seen["cells"] == 12
+    assert seen["stops"] == 1 and seen["tip"] == seen["moved"]
+    layer, name = re.match(r"(\w+) \S+: (\S+)\n", seen["moved"]).groups()
+    assert seen["open"] and seen["title"].startswith(f"{name}, {layer} ")
 
 
 @pytest.mark.parametrize(

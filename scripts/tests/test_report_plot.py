@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib.colors
 import numpy
 import pytest
+from matplotlib import pyplot
 from PIL import Image
 
 from convscope_report import results
@@ -53,13 +54,49 @@ def test_names_with_dollars_are_drawn_as_they_are(small_results, tmp_path):
         assert name in (tmp_path / "figure.svg").read_text(encoding="utf-8")
 
 
-def test_bars_are_the_medians(drawn):
-    loaded, figures = drawn
+def test_marks_are_the_medians_and_so_are_bars_of_a_single_layer(drawn):
+    loaded, drawings = drawn
     rows = loaded.ranked()
     rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1)]
-    heights = sorted(bar.get_height() for bar in figures["layers"][0].drawing.axes[0].patches)
-    top = figures["layers"][0].drawing.axes[0].get_ylim()[1]
-    assert heights == pytest.approx(sorted(min(value, top) for value in rows["full_median_ms"]))
+    axis = drawings["layers"][0].drawing.axes[0]
+    marks = sorted(x for points in axis.collections for x, _ in points.get_offsets())
+    assert marks == pytest.approx(sorted(rows["full_median_ms"])) and axis.get_xscale() == "log"
+    alone = figures("layers", loaded.where(layer=["a"], batch=["1"]))[0].drawing.axes[0]
+    own = rows[rows["layer"] == "a"].sort_values("rank")
+    top = max(bar.get_width() for bar in alone.patches)
+    assert [bar.get_width() for bar in alone.patches] == pytest.approx(
+        [min(value, top) for value in own["full_median_ms"]]
+    )
+    assert [label.get_text() for label in alone.get_yticklabels()] == list(own["algorithm"])
+    assert alone.get_xscale() == "linear"
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"), [([6, 90], ["10", "20", "50"]), ([0.02, 90], ["0.1", "1", "10"])]
+)
+def test_logarithmic_axes_have_few_plain_labels(values, labels):
+    _, axis = pyplot.subplots()
+    axis.plot(values, [1, 1])
+    style.log_axis(axis, "x")
+    axis.figure.canvas.draw()
+    assert [
+        label for label in labels if label in [text.get_text() for text in axis.get_xticklabels()]
+    ] == labels
+    assert not any("$" in text.get_text() for text in axis.get_xticklabels())
+    pyplot.close("all")
+
+
+def test_a_disturbed_record_is_marked_d(drawn):
+    loaded, _ = drawn
+    standings = ["disturbed" if rank == 2 else standing for rank, standing in
+                 zip(loaded.records["rank"], loaded.records["standing"], strict=True)]  # fmt: skip
+    spoilt = results.Results(loaded.records.assign(standing=standings), loaded.runs)
+    for name in ("layers", "accuracy"):
+        figure = figures(name, spoilt)[0].drawing
+        assert "d" in [text.get_text() for axis in figure.axes for text in axis.texts]
+        assert any("d: disturbed" in text.get_text() for text in figure.texts)
+    pyplot.close("all")
 
 
 def test_the_front_has_what_nothing_beats(drawn):
@@ -101,7 +138,7 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
     with Image.open(paths[0]) as image:
         assert image.width > 1000
         assert len(image.convert("RGB").getcolors(1 << 24)) > 50
-    assert b"median time (ms)" in paths[1].read_bytes()
+    assert b"median time (ms, log)" in paths[1].read_bytes()
     assert paths[2].read_bytes().startswith(b"%PDF")
     first = paths[1].read_bytes()
     main(["plot", "layers", str(small_results), "-o", str(tmp_path), "--format", "png,svg,pdf", *flags])

@@ -236,16 +236,3 @@ def test_wide_table_goes_on_below_with_its_first_column():
     assert [int(text) for line in lines if "fft" in line for text in line.split()[1:]] == list(
         range(1000, 1060)
     )
-
-
-def test_names_do_not_break_a_markdown_table():
-    from convscope_report.render import markdown
-    from convscope_report.table import Column, Table
-
-    table = Table("net|<b>", "Which?", [Column("layer"), Column("a|b_c")], "machine <one>")
-    table.add("con|v*<script>`x`\\", "plain")
-    table.note("not <i>shown</i> | here")
-    lines = markdown(table).splitlines()
-    assert all(line.replace("\\|", "").count("|") == 3 for line in lines if line.startswith("|"))
-    assert r"con\|v\*\<script\>\`x\`\\" in markdown(table)
-    assert "### net\\|\\<b\\>" in lines and "- not \\<i\\>shown\\</i\\> \\| here" in lines

@@ -1,8 +1,8 @@
 """Who wins is the same everywhere: CSV, every table and figure, the report, `select` and `compare`.
 
 The program's ranking (bench/ranking, whose tests say what it must be) is held against what each of them
-shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records. That the
-console agrees is tested in bench/select/agreement_test.cpp.
+shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records.
+That the console agrees is tested in bench/select/agreement_test.cpp.
 """
 
 import argparse
@@ -239,18 +239,18 @@ def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
     ranked = loaded.ranked()
     suspects = int(ranked["standing"].isin(SUSPECT_STANDINGS).sum())
     won = winners(loaded)
-    marks = [text for figure in figures for text in texts(figure) if text.get_text() == "t"]
+    marks = [text for figure in figures for text in texts(figure) if text.get_text() in ("t", "d")]
     if name in ("layers", "accuracy", "workspace"):
         assert len(marks) == suspects > 0
     if name == "layers":
         assert sum(map(stars, figures)) == len(won)
     if name == "speedup":
         cells = [
-            text for figure in figures for text in texts(figure) if re.match(r"[\d.]+t?$", text.get_text())
+            text for figure in figures for text in texts(figure) if re.match(r"[\d.]+[td]?$", text.get_text())
         ]
         assert sum(text.get_fontweight() == "bold" for text in cells) == len(won)
-        assert sum(text.get_text().endswith("t") for text in cells) == suspects
-        assert sorted(float(text.get_text().rstrip("t")) for text in cells) == pytest.approx(
+        assert sum(text.get_text()[-1] in "td" for text in cells) == suspects
+        assert sorted(float(text.get_text().rstrip("td")) for text in cells) == pytest.approx(
             sorted(round(value, 2) for value in ranked["speed_up"]), abs=0.011
         )
     if name == "workspace":

@@ -45,3 +45,8 @@ def group(record: dict) -> str:
 def is_library(record: dict) -> bool:
     """Say whether a record is of a library's own convolution (onednn.direct), not of ours that calls one."""
     return record["algorithm"].split(".")[0] == record["provider"]
+
+
+def without_device(algorithm: str) -> str:
+    """Return an algorithm's id without its device, which all of a figure or grid share."""
+    return algorithm.removesuffix(".cpu").removesuffix(".cuda")

@@ -4,16 +4,18 @@ import math
 from functools import partial
 
 import numpy
-from matplotlib.ticker import LogLocator, NullLocator
 
 from convscope_report.contexts import in_order, passes_of
 from convscope_report.figures import LABELS
 from convscope_report.figures.style import (
+    CAPTION,
     INK,
     Figure,
     algorithms_in_order,
     canvas,
+    cut,
     legend,
+    log_axis,
     looks,
     of_each,
     of_each_pass,
@@ -27,7 +29,10 @@ ROOFLINE = (
 WORKSPACE = (
     "How much workspace is worth its bytes? On the line is what no other beats in both time and memory."
 )
-PANELS_A_ROW = 4
+MANY = "How much workspace is worth its bytes? A point is a layer; --where layer=... shows a layer's front."
+# Up to so many layers have a panel each; more share one, with times over each layer's winner.
+PANELS = 12
+PANELS_A_ROW = 2
 MIB = 2**20
 # Records slower than this many times the layer's fastest lie outside the panel of their workspace.
 CUT = 5.0
@@ -40,7 +45,7 @@ def accuracy(results) -> list:
     made = []
     for stem, title, text, records in of_each(results, "accuracy"):
         words = f"{title}: time and error", ACCURACY, text
-        drawing = by_pass(words, (3.2, 4.6), labels, records, draw, algorithms_in_order(records))
+        drawing = by_pass(words, 1.5, labels, records, draw, algorithms_in_order(records))
         made.append(Figure(stem, drawing))
     return made
 
@@ -60,25 +65,23 @@ def roofline(results) -> list:
             text += f"\nwithout {', '.join(left_out)}: what it executes is not known"
         words = f"{title}: roofline", ROOFLINE, text
         draw = partial(rates, everything=known, look=look)
-        made.append(Figure(stem, by_pass(words, (3.4, 4.8), labels, known, draw)))
+        made.append(Figure(stem, by_pass(words, 1.7, labels, known, draw)))
     return made
 
 
-def by_pass(words, size, labels, records, draw, order=None):
-    """Return the drawing: title, question and caption in `words`, a panel of that size a pass, one legend.
+def by_pass(words, height, labels, records, draw, order=None):
+    """Return the drawing: title, question and caption in `words`, a panel of that height a pass, one legend.
 
     `draw(axis, records)` fills a panel and returns {algorithm: its points}.
     """
     passes = passes_of(records)
-    width, height = size
-    size = (width * len(passes) + 2.6, height)
-    drawing, axes = canvas(*words, 1, len(passes), size, sharey=True, sharex=True)
+    drawing, axes = canvas(*words, len(passes), height * len(passes) + 0.3, sharey=True, sharex=True)
     handles = {}
-    for axis, name in zip(axes[0], passes, strict=True):
+    for axis, name in zip(axes[:, 0], passes, strict=True):
         handles |= draw(axis, records[records["pass"] == name])
         axis.set_title(LABELS[name])
-        axis.set_xlabel(labels[0])
-    axes[0][0].set_ylabel(labels[1])
+    axes[-1][0].set_xlabel(labels[0])
+    axes[len(passes) // 2][0].set_ylabel(labels[1])
     legend(drawing, handles, order or handles)
     return drawing
 
@@ -95,17 +98,14 @@ def points(axis, records, x: str, y: str, look, order) -> dict:
 def errors(axis, records, look) -> dict:
     """Draw one pass: a point a record, and the gate above which no record can win."""
     handles = points(axis, records, "over_winner", "relative_l2", look, in_order)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    ticks = [1, 2, 4, 8, 16, 32]
-    axis.set_xticks(ticks, [f"{tick}x" for tick in ticks])
-    axis.set_xticks([], minor=True)
     ratios = records["over_winner"].astype(float)
     axis.set_xlim(min(0.9, 0.9 * ratios.min()), max(2.2, 1.15 * ratios.max()))
+    log_axis(axis, "x", "{:g}x".format)
+    log_axis(axis, "y", "{:.0e}".format)
     for gate in sorted({float(value) for value in records["gate"] if value is not None}):
         axis.axhline(gate, color=INK, linewidth=1, linestyle="--")
         axis.annotate(f"gate {gate:.0e}", (1, gate), xycoords=("axes fraction", "data"), ha="right",
-                      fontsize=7, xytext=(0, -9), textcoords="offset points", color=INK)  # fmt: skip
+                      fontsize=CAPTION, xytext=(0, -9), textcoords="offset points", color=INK)  # fmt: skip
     return handles
 
 
@@ -119,23 +119,20 @@ def ceilings(axis, records) -> None:
     if record["ceiling_cache_gbs"] is not None:
         bandwidths.append(("cache", float(record["ceiling_cache_gbs"]), ":"))
     left = min(left, 0.5 * rate / bandwidths[0][1])
-    axis.set_xscale("log")
-    axis.set_yscale("log")
     axis.set_xlim(left, right)
     axis.set_ylim(
         min(0.6 * records["gflops_executed"].astype(float).min(), left * bandwidths[0][1]), 2.2 * rate
     )
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.yaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_minor_locator(NullLocator())
+    log_axis(axis, "x")
+    log_axis(axis, "y")
     x = numpy.geomspace(left, right, 200)
     for name, bandwidth, style in bandwidths:
-        axis.plot(x, numpy.minimum(rate, bandwidth * x), style, color=INK, linewidth=1.2)
+        axis.plot(x, numpy.minimum(rate, bandwidth * x), style, color=INK, linewidth=0.9)
         place = max(left * 1.15, axis.get_ylim()[0] / bandwidth * 1.2)
         if bandwidth * place < rate:
-            axis.annotate(f"{name} {bandwidth:.3g} GB/s", (place, bandwidth * place), fontsize=7, color=INK,
-                          xytext=(4, -2), textcoords="offset points", va="top")  # fmt: skip
-    axis.annotate(f"multiply-add {rate:.4g} GFLOP/s", (right, rate), fontsize=7, color=INK, ha="right",
+            axis.annotate(f"{name} {bandwidth:.3g} GB/s", (place, bandwidth * place), fontsize=CAPTION,
+                          color=INK, xytext=(4, -2), textcoords="offset points", va="top")  # fmt: skip
+    axis.annotate(f"multiply-add {rate:.4g} GFLOP/s", (right, rate), fontsize=CAPTION, color=INK, ha="right",
                   xytext=(-2, 3), textcoords="offset points")  # fmt: skip
 
 
@@ -146,7 +143,7 @@ def rates(axis, records, everything, look) -> dict:
     handles = points(axis, records, *columns, look, lambda names: sorted(set(names)))
     winners = records[records["rank"] == 1]
     places = [winners[column].astype(float) for column in columns]
-    axis.scatter(*places, s=95, facecolor="none", edgecolor=INK, linewidth=0.9, zorder=4)
+    axis.scatter(*places, s=40, facecolor="none", edgecolor=INK, linewidth=0.6, zorder=4)
     return handles
 
 
@@ -157,6 +154,8 @@ def workspace(results) -> list:
     below = f"records of more than {CUT:.0f} times the layer's fastest are outside their panel"
     return [
         Figure(stem, by_layer(f"{heading}, time and workspace", f"{text}\n{below}", records, look))
+        if len(in_order(records["layer"])) <= PANELS
+        else Figure(stem, together(f"{heading}, time and workspace", text, records, look))
         for stem, heading, text, records in parts
     ]
 
@@ -166,20 +165,43 @@ def by_layer(title, text, records, look):
     layers = in_order(records["layer"])
     columns = min(PANELS_A_ROW, len(layers))
     lines = math.ceil(len(layers) / columns)
-    drawing, axes = canvas(title, WORKSPACE, text, lines, columns, (2.3 * columns + 2.6, 1.4 + 2.4 * lines))
+    drawing, axes = canvas(title, WORKSPACE, text, lines, 1.25 * lines + 0.3, columns)
     handles = {}
     for place, axis in enumerate(axes.flat):
         if place >= len(layers):
             axis.set_visible(False)
             continue
         handles |= panel(axis, records[records["layer"] == layers[place]], look)
-        axis.set_title(layers[place])
+        axis.set_title(cut(layers[place]))
         if place % columns == 0:
             axis.set_ylabel("median time (ms)")
         if place + columns >= len(layers):
             axis.set_xlabel("workspace (MiB)")
     legend(drawing, handles, algorithms_in_order(records))
     return drawing
+
+
+def together(title, text, records, look):
+    """Draw the records of many layers in one panel, their times over the layer's winner."""
+    drawing, axes = canvas(title, MANY, text, 1, 2.6)
+    axis = axes[0][0]
+    records = records.assign(mib=records["workspace_bytes"].astype(float) / MIB)
+    handles = points(axis, records, "mib", "over_winner", look, in_order)
+    workspace_axis(axis, records)
+    log_axis(axis, "y", "{:g}x".format)
+    axis.set_ylabel("time over the layer's fastest (log)")
+    axis.set_xlabel("workspace (MiB)")
+    legend(drawing, handles, algorithms_in_order(records))
+    return drawing
+
+
+def workspace_axis(axis, records) -> None:
+    """Make the x axis that of workspace, linear below 1 MiB so that 0 has a place."""
+    most = 1.5 * max(1.0, float(records["mib"].max()))
+    axis.set_xscale("symlog", linthresh=1)
+    axis.set_xlim(-0.2, most)
+    axis.set_xticks([tick for tick in (0, 1, 8, 64, 512, 4096) if tick <= most])
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
 
 
 def panel(axis, records, look) -> dict:
@@ -189,12 +211,7 @@ def panel(axis, records, look) -> dict:
     if line := front(records):
         steps = [*line, (float(records["mib"].max()), line[-1][1])]
         axis.step(*zip(*steps, strict=True), where="post", color=INK, linewidth=0.9, zorder=2)
-    axis.set_xscale("symlog", linthresh=1)
-    axis.set_xlim(-0.2, 1.5 * max(1.0, float(records["mib"].max())))
-    axis.set_xticks(
-        [tick for tick in (0, 1, 8, 64, 512, 4096) if tick <= 1.5 * max(1.0, records["mib"].max())]
-    )
-    axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
+    workspace_axis(axis, records)
     winner = float(
         (records["full_median_ms"] / records["over_winner"]).min()
     )  # of the cap that lets it be fastest

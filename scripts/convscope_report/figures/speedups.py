@@ -8,20 +8,27 @@ from convscope_report.contexts import (
     by_place,
     counts_of,
     in_order,
-    is_suspect,
     passes_of,
     sum_by_count,
 )
-from convscope_report.figures import LABELS
+from convscope_report.figures import LABELS, without_device
 from convscope_report.figures.style import (
+    CAPTION,
     INK,
+    SMALLEST,
+    WIDTH,
     Figure,
     algorithms_in_order,
     canvas,
+    cut,
+    legend,
+    log_axis,
     looks,
     mark_suspect,
+    named,
     of_each,
     of_each_pass,
+    sign,
 )
 
 QUESTION = "By what factor does each algorithm beat the fastest record of a library?"
@@ -29,6 +36,9 @@ OWN_QUESTION = "What share of the fastest algorithm's speed has each? (no librar
 # Purple below 1, orange above: told apart with any colour vision.
 COLOURS = "PuOr_r"
 WIDEST = 4.0
+MOST_LINES = 40  # of a heat map, all its passes together
+# Points of a cell's width from which it has room for two digits, and for two decimals.
+NARROW, WIDE = 10.5, 15.0
 # Column that varies, how it is called, what the right panel shows.
 AXES = {
     "threads": ("threads", "How much faster do more threads make the network's convolutions?", "speed-up"),
@@ -37,47 +47,60 @@ AXES = {
 
 
 def speedup(results) -> list:
-    """Return a heat map for each network and circumstances, the passes side by side."""
-    return [
-        Figure(stem, heat_maps(f"{title}: speed-up", text, records))
-        for stem, title, text, records in of_each(results, "speedup")
-    ]
+    """Return a heat map for each network and circumstances; of a large network one for each pass."""
+    made = []
+    for stem, title, text, records in of_each(results, "speedup"):
+        passes = passes_of(records)
+        places = records[["layer", "pass"]].drop_duplicates()
+        parts = [passes] if len(places) <= MOST_LINES else [[name] for name in passes]
+        for part in parts:
+            here = records[records["pass"].isin(part)]
+            name = stem if len(parts) == 1 else f"{stem}-{named(part[0])}"
+            made.append(Figure(name, heat_maps(f"{title}: speed-up", text, here)))
+    return made
 
 
 def heat_maps(title, text, records):
-    """Draw one panel a pass; without a library the speeds are against the fastest algorithm's."""
+    """Draw one panel a pass, a line a layer; without a library the speeds are against the fastest's."""
     library = bool(records["speed_up"].notna().any())
     passes = passes_of(records)
     order = algorithms_in_order(records)
-    widths = [len(in_order(records[records["pass"] == name]["layer"])) for name in passes]
-    size = (max(2.6 + 0.55 * sum(widths) + 0.3 * len(widths), 7.0), 1.9 + 0.24 * len(order))
+    lines = [len(in_order(records[records["pass"] == name]["layer"])) for name in passes]
+    height = 0.13 * sum(lines) + 0.2 * len(lines) + 0.055 * max(map(len, order)) + 0.5
     question = QUESTION if library else OWN_QUESTION
-    drawing, axes = canvas(title, question, text, 1, len(passes), size, sharey=True, width_ratios=widths)
+    room = cell_points(records, order)
+    if room < NARROW:
+        question += " Numbers: the winners'."
+    drawing, axes = canvas(
+        title, question, text, len(passes), height, sharex=True, gridspec_kw={"height_ratios": lines}
+    )
     image = None
-    for axis, name in zip(axes[0], passes, strict=True):
+    for axis, name in zip(axes[:, 0], passes, strict=True):
         part = records[records["pass"] == name]
         layers, values = speedups(part, order, library)
-        image = panel(axis, part, layers, order, values)
+        image = panel(axis, part, layers, order, values, room)
         axis.set_title(LABELS[name])
-    bar = drawing.colorbar(image, ax=list(axes[0]), fraction=0.04, pad=0.01, ticks=[0.25, 0.5, 1, 2, 4])
-    bar.ax.set_yticklabels(["≤0.25x", "0.5x", "1x", "2x", "≥4x"])
+    axes[-1][0].set_xticks(range(len(order)), map(without_device, order), rotation=90)
+    bar = drawing.colorbar(image, ax=list(axes[:, 0]), location="bottom", fraction=0.04, pad=0.03,
+                           aspect=40, ticks=[0.25, 0.5, 1, 2, 4])  # fmt: skip
+    bar.ax.set_xticklabels(["≤0.25x", "0.5x", "1x", "2x", "≥4x"])
     bar.minorticks_off()
     bar.set_label("speed-up over the fastest library record" if library else "speed against the fastest")
     return drawing
 
 
 def speedups(records, order, library):
-    """Return the layers, and by (algorithm, layer) the speed-up over the baseline or the winner, or NaN."""
+    """Return the layers, and by (layer, algorithm) the speed-up over the baseline or the winner, or NaN."""
     layers = in_order(records["layer"])
-    values = numpy.full((len(order), len(layers)), numpy.nan)
+    values = numpy.full((len(layers), len(order)), numpy.nan)
     for record in records.to_dict("records"):
         value = record["speed_up"] if library else 1 / record["over_winner"]
         if value is not None:
-            values[order.index(record["algorithm"]), layers.index(record["layer"])] = value
+            values[layers.index(record["layer"]), order.index(record["algorithm"])] = value
     return layers, values
 
 
-def panel(axis, records, layers, order, values):
+def panel(axis, records, layers, order, values, room):
     """Draw one heat map; cells without a time are hatched, the winner of each layer is bold."""
     axis.set_facecolor("#f4f4f4")
     axis.patch.set(hatch="////", edgecolor="#d0d0d0", linewidth=0)
@@ -85,19 +108,33 @@ def panel(axis, records, layers, order, values):
         numpy.ma.masked_invalid(values), cmap=COLOURS, norm=LogNorm(1 / WIDEST, WIDEST), aspect="auto"
     )
     for record in records.to_dict("records"):
-        y, x = order.index(record["algorithm"]), layers.index(record["layer"])
-        if numpy.isnan(values[y, x]):
+        y, x = layers.index(record["layer"]), order.index(record["algorithm"])
+        if numpy.isnan(values[y, x]) or (room < NARROW and record["rank"] != 1):
             continue
         strong = abs(numpy.log(values[y, x])) > 0.75 * numpy.log(WIDEST)
-        text = f"{values[y, x]:.2f}" + ("t" if is_suspect(record) else "")
+        text = factor_text(values[y, x], room < WIDE) + sign(record)
         weight = "bold" if record["rank"] == 1 else "normal"
-        axis.text(x, y, text, ha="center", va="center", fontsize=7.5, color="white" if strong else INK,
-                  fontweight=weight)  # fmt: skip
-    axis.set_xticks(range(len(layers)), layers, rotation=35, ha="right")
-    axis.set_yticks(range(len(order)), order)
+        axis.text(x, y, text, ha="center", va="center", fontsize=SMALLEST, fontweight=weight,
+                  color="white" if strong else INK)  # fmt: skip
+    axis.set_yticks(range(len(layers)), map(cut, layers))
     axis.tick_params(length=0)
     axis.grid(visible=False)
     return image
+
+
+def cell_points(records, order) -> float:
+    """Return about how wide the cells of a heat map are, in points."""
+    names = 0.58 * CAPTION * max(len(cut(name)) for name in records["layer"])
+    return (72 * WIDTH - names - 12) / len(order)
+
+
+def factor_text(value: float, narrow: bool) -> str:
+    """Return a factor for a cell: two decimals, in narrow cells two digits (1.3, .78)."""
+    if not narrow:
+        return f"{value:.2f}"
+    if value >= 9.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"[1:]
 
 
 def scaling(results) -> list:
@@ -130,8 +167,9 @@ def network_sums(records, column) -> dict:
 
 
 def lines(heading, sums, order, look, words, kind):
-    """Draw time at the left; at the right speed-up (threads) or images a second (batch)."""
-    drawing, (axes,) = canvas(*heading, 1, 2, (9.5, 4.2))
+    """Draw time above; below speed-up (threads) or images a second (batch)."""
+    drawing, axes = canvas(*heading, 2, 3.2, sharex=True)
+    axes = list(axes[:, 0])
     values = sorted({value for value, _ in sums})
     for name in order:
         line = {value: sums[value, name] for value in values if (value, name) in sums}
@@ -140,10 +178,10 @@ def lines(heading, sums, order, look, words, kind):
     speed_up = kind == "speed-up"
     if speed_up:
         axes[1].plot(values, [value / values[0] for value in values], "--", color=INK, linewidth=0.8)
-        axes[1].annotate("perfect", (values[-1], values[-1] / values[0]), fontsize=7, ha="right",
+        axes[1].annotate("perfect", (values[-1], values[-1] / values[0]), fontsize=CAPTION, ha="right",
                          xytext=(-4, -10), textcoords="offset points")  # fmt: skip
-    axes[0].set_yscale("log")
-    axes[0].set_ylabel("sum over layers by count (ms, log)")
+    log_axis(axes[0], "y")
+    axes[0].set_ylabel("sum by count (ms, log)")
     first = f"{values[0]} thread{'' if values[0] == 1 else 's'}"
     axes[1].set_ylabel(f"speed-up over {first}" if speed_up else "images a second (1/s)")
     axes[1].set_ylim(0)
@@ -151,22 +189,22 @@ def lines(heading, sums, order, look, words, kind):
         axis.set_xscale("log", base=2)
         axis.set_xticks(values, [str(value) for value in values])
         axis.set_xticks([], minor=True)
-        axis.set_xlabel(words)
-    drawing.legend(loc="outside right upper")
+    axes[1].set_xlabel(words)
+    handles = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    legend(drawing, handles, list(handles))
     return drawing
 
 
 def draw_line(axes, line: dict, name: str | None, look, kind: str) -> None:
     """Draw the sums of one algorithm by value in both panels; the best of each layer has no name and look."""
-    style = {"color": INK, "linewidth": 2, "marker": ""}
+    style = {"color": INK, "linewidth": 1.4, "marker": ""}
     if look:
-        style = {"color": look.colour, "marker": look.marker, "linewidth": 1, "markersize": 5}
+        style = {"color": look.colour, "marker": look.marker, "linewidth": 0.8, "markersize": 3}
         style |= {} if look.filled else {"markerfacecolor": "white"}
     times = {value: total.value for value, total in line.items()}
     axes[0].plot(list(times), list(times.values()), label=name or "best of each layer", **style)
     for value, total in line.items():
-        if total.suspect:
-            mark_suspect(axes[0], value, total.value)
+        mark_suspect(axes[0], "t" if total.suspect else "", value, total.value)
     first = next(iter(times.values()))
     rates = [1e3 * value / ms if kind == "images/s" else first / ms for value, ms in times.items()]
     axes[1].plot(list(times), rates, **style)

@@ -1,6 +1,11 @@
-"""How all figures look: marks of algorithms, captions, legends, what each is of, their files."""
+"""How all figures look: marks of algorithms, captions, legends, what each is of, their files.
+
+Every figure is WIDTH inches wide, a column of a page, and is printed as it is: no text in it is smaller than
+SMALLEST points, and what does not fit across grows in height.
+"""
 
 import re
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +16,28 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import LogLocator, NullLocator
 
+from convscope_report.contexts import SUSPECT as SUSPECT_SIGNS
 from convscope_report.contexts import contexts, is_suspect, pass_contexts
 from convscope_report.figures import COLOURS, HATCHES, LABELS, MARKERS, OTHER_COLOUR, group
 
 INK = "#222222"
-SUSPECT = "t: throttled while measured; it ranks behind all others"
+SUSPECT = "t: throttled while measured, d: disturbed; it ranks behind all others"
+WIDTH = 3.5
+WIDE_RANGE = 50  # of a logarithmic axis: highest over lowest
+LONGEST = 24  # letters of a layer's name
+SMALLEST = 5.5
+TITLE, TEXT, CAPTION = 8, 6.5, 6  # points
 FAINT = "#8a8a8a"
 
 pyplot.rcParams.update(
     {
-        "font.size": 9,
+        "font.size": TEXT,
         "text.parse_math": False,  # a `$` in the name of a layer is a dollar
-        "axes.titlesize": 9.5,
+        "axes.titlesize": 7,
+        "axes.labelsize": TEXT,
+        "axes.linewidth": 0.6,
         "axes.titlelocation": "left",
         "axes.edgecolor": FAINT,
         "axes.labelcolor": INK,
@@ -32,12 +46,16 @@ pyplot.rcParams.update(
         "axes.axisbelow": True,
         "axes.grid": True,
         "grid.color": "#e3e3e3",
-        "grid.linewidth": 0.6,
+        "grid.linewidth": 0.4,
         "xtick.color": INK,
         "ytick.color": INK,
-        "hatch.linewidth": 0.5,
+        "xtick.labelsize": CAPTION,
+        "ytick.labelsize": CAPTION,
+        "xtick.major.size": 2,
+        "ytick.major.size": 2,
+        "hatch.linewidth": 0.4,
         "legend.frameon": False,
-        "legend.fontsize": 8,
+        "legend.fontsize": CAPTION,
         "svg.fonttype": "none",
         "svg.hashsalt": "convscope",
         "pdf.fonttype": 42,
@@ -105,30 +123,79 @@ def of_each_pass(results, kind: str, varying=(), needs: str = "rank"):
             yield named(kind, title, name), heading, caption(circumstances, part, results.runs), part
 
 
-def canvas(
-    title: str, question: str, caption: str, rows: int = 1, columns: int = 1, size=(9.0, 4.5), **options
-):
-    """Return (drawing, axes as a 2-D array) with title, question and, below, the caption; size in inches."""
+def canvas(title: str, question: str, caption: str, rows: int, height: float, columns: int = 1, **options):
+    """Return (drawing, axes as a 2-D array) with title, question and, below, the caption.
+
+    `height` is that of the axes in inches; what stands above and below is added to it.
+    """
+    lines = [(wrapped(title, TITLE, bold=True), TITLE), (wrapped(question, TEXT), TEXT)]
+    below = wrapped(caption, CAPTION)
+    above = 0.1 + sum(heights(text, size) for text, size in lines)
+    foot = 0.08 + heights(below, CAPTION)
+    whole = above + height + foot
     drawing, axes = pyplot.subplots(
-        rows, columns, figsize=size, squeeze=False, layout="constrained", **options
+        rows, columns, figsize=(WIDTH, whole), squeeze=False, layout="constrained", **options
     )
-    # Heights of the lines above and below the axes, in inches.
-    above, below = 0.62, 0.2 + 0.15 * (1 + caption.count("\n"))
-    drawing.text(0.01, 1 - 0.08 / size[1], title, fontsize=11, fontweight="bold", color=INK, va="top")
-    drawing.text(0.01, 1 - 0.33 / size[1], question, fontsize=8.5, color=INK, va="top")
-    drawing.get_layout_engine().set(rect=(0, below / size[1], 1, 1 - (above + below) / size[1]))
-    drawing.text(0.01, 0.1 / size[1], caption, fontsize=7.5, color="#555555", va="bottom")
+    y = whole - 0.04
+    for (text, size), weight in zip(lines, ("bold", "normal"), strict=True):
+        drawing.text(0.01, y / whole, text, fontsize=size, fontweight=weight, color=INK, va="top")
+        y -= heights(text, size)
+    drawing.text(0.01, 0.04 / whole, below, fontsize=CAPTION, color="#555555", va="bottom")
+    engine = drawing.get_layout_engine()
+    engine.set(rect=(0, foot / whole, 1, 1 - (above + foot) / whole), h_pad=0.03, w_pad=0.03)
     return drawing, axes
 
 
+def wrapped(text: str, points: float, bold: bool = False) -> str:
+    """Return the text in lines that fit across a figure."""
+    most = int(WIDTH * 72 / (points * (0.66 if bold else 0.56)))
+    return "\n".join(textwrap.fill(line, most) for line in text.split("\n"))
+
+
+def heights(text: str, points: float) -> float:
+    """Return the height of the lines of a text in inches."""
+    return 1.25 * points / 72 * (1 + text.count("\n"))
+
+
 def legend(drawing, handles: dict, order) -> None:
-    """Draw one legend of the handles by algorithm, in that order."""
+    """Draw one legend of the handles by algorithm, in that order, in columns between axes and caption."""
     names = [name for name in order if name in handles]
-    drawing.legend([handles[name] for name in names], names, loc="outside right upper")
+    longest = max(map(len, names))
+    columns = max(1, min(3, int(WIDTH * 72 / (CAPTION * (0.58 * longest + 3.5)))))
+    lines = -(-len(names) // columns)
+    room = lines * 1.5 * CAPTION / 72 + 0.05
+    drawing.legend(
+        [handles[name] for name in names],
+        names,
+        loc="lower left",
+        bbox_to_anchor=grow(drawing, room),
+        ncols=columns,
+        handlelength=1.4,
+        handletextpad=0.4,
+        columnspacing=1.0,
+        labelspacing=0.35,
+        borderpad=0,
+    )
+
+
+def grow(drawing, inches: float) -> tuple:
+    """Make room of that height below the axes; return its lower left corner as shares of the figure."""
+    old = drawing.get_figheight()
+    left, bottom, width, height = drawing.get_layout_engine().get()["rect"]
+    foot, above = bottom * old, (1 - bottom - height) * old
+    whole = old + inches
+    drawing.set_figheight(whole)
+    for text in drawing.texts:
+        x, y = text.get_position()
+        text.set_position((x, y * old / whole if text.get_va() == "bottom" else 1 - (1 - y) * old / whole))
+    drawing.get_layout_engine().set(
+        rect=(left, (foot + inches) / whole, width, 1 - (above + foot + inches) / whole)
+    )
+    return 0.02, foot / whole
 
 
 def caption(circumstances: str, records, runs) -> str:
-    """Return what stands below a figure: circumstances, machine, whether virtual, days, what a t means."""
+    """Return what stands below a figure: circumstances, machine, days, what a t or d means."""
     words = [circumstances]
     if bool(records["virtualised"].map(bool).any()):
         words.append("virtual machine")
@@ -139,24 +206,45 @@ def caption(circumstances: str, records, runs) -> str:
     return "; ".join(words) + (f"\n{SUSPECT}" if suspects else "")
 
 
-def mark_suspect(axis, x, y) -> None:
-    """Put a t beside a mark whose time is suspect; caption() says what it means."""
-    axis.annotate("t", (x, y), fontsize=7, color=INK, xytext=(3, 3), textcoords="offset points", zorder=6)
+def sign(record) -> str:
+    """Return the letter behind what stands for a suspect record; caption() says what it means."""
+    return SUSPECT_SIGNS.get(record["standing"], "")
+
+
+def log_axis(axes, which: str, text="{:g}".format) -> None:
+    """Make the axis "x" or "y" logarithmic: labels at 1, 2 and 5, of a wide range at the powers of ten."""
+    axes.set(**{f"{which}scale": "log"})
+    axis = getattr(axes, f"{which}axis")
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1,) if high / low > WIDE_RANGE else (1, 2, 5), numticks=8))
+    axis.set_major_formatter(lambda value, _: text(value))
+    axis.set_minor_locator(NullLocator())
+
+
+def cut(name: str) -> str:
+    """Return the name of a layer so short that it leaves room for what it labels."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2 - 1]}…{name[-LONGEST // 2 :]}"
+
+
+def mark_suspect(axis, letter: str, x, y) -> None:
+    """Put the letter of a suspect record, if it has one, beside its mark."""
+    if letter:
+        axis.annotate(letter, (x, y), fontsize=CAPTION, color=INK, xytext=(2, 2), zorder=6,
+                      textcoords="offset points")  # fmt: skip
 
 
 def scatter(axis, records, x, y, style):
     """Draw the records of one algorithm at the values x and y, suspect ones marked; return the points."""
     for place, record in enumerate(records.to_dict("records")):
-        if is_suspect(record):
-            mark_suspect(axis, x[place], y[place])
+        mark_suspect(axis, sign(record), x[place], y[place])
     return axis.scatter(
         x,
         y,
-        s=32,
+        s=14,
         marker=style.marker,
         facecolor=style.colour if style.filled else "none",
         edgecolor=style.colour if not style.filled else "white",
-        linewidth=1.0 if not style.filled else 0.4,
+        linewidth=0.8 if not style.filled else 0.3,
         zorder=3,
     )
 
@@ -178,7 +266,7 @@ def save(figures: list, folder: Path, formats) -> list:
             path = folder / f"{stem}.{form}"
             # Without a date in the file, the same results give the same bytes.
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
-            figure.drawing.savefig(path, dpi=160, metadata=metadata)
+            figure.drawing.savefig(path, dpi=300, metadata=metadata)
             paths.append(path)
         pyplot.close(figure.drawing)
     return paths

@@ -1,144 +1,12 @@
-// The charts: each takes the records that the filters leave, a width in pixels, and what is known of algorithms (looks).
-// Each returns a Frame, or null where there is nothing to draw. Who wins, by how much, against which baseline and what is
-// on the front stands in the records (rank, over_winner, speed_up, on_front): filters hide records and change none of it.
-
-const PASS_SHORT = { forward: "F", backward_data: "BD", backward_filter: "BF" };
-const MIB = 2 ** 20;
-
-// Rows that can win: measured and right, and of repeats the one that stands for all.
-const ranked = (rows) => rows.filter((row) => row.rank !== null);
-const isWinner = (row) => row.rank === 1;
-const isSuspect = (row) => row.standing === "throttled" || row.standing === "disturbed";
-const winnerTime = (row) => row.full_median_ms / row.over_winner;
-// Behind what stands for a suspect record.
-const SUSPECT = "t";
-
-// Rows by layer and pass, in their order; the name has the pass where there are several.
-function places(rows) {
-  const several = new Set(rows.map((row) => row.pass)).size > 1;
-  const found = new Map();
-  for (const row of rows) {
-    const name = several ? `${row.layer} ${PASS_SHORT[row.pass]}` : `${row.layer}`;
-    if (!found.has(name)) found.set(name, []);
-    found.get(name).push(row);
-  }
-  return [...found].map(([name, members]) => ({ name, rows: members }));
-}
-
-function inOrder(rows, looks) {
-  return [...rows].sort((a, b) => looks.get(a.algorithm).order - looks.get(b.algorithm).order);
-}
-
-// Bars side by side at every place; `value` gives a bar's height, `top` the highest that is drawn.
-function bars(rows, width, looks, { label, unit, value, top, extra }) {
-  const groups = places(rows);
-  if (!groups.length) return null;
-  const slots = rows.length + 1.2 * groups.length;
-  const needed = Math.max(width, 90 + 9 * slots);
-  const frame = new Frame(needed, 320, label);
-  const y = linear(0, top, frame.bottom, frame.top + 14);
-  frame.yAxis(y, unit);
-  const slot = (frame.right - frame.left) / slots;
-  let x = frame.left + 0.6 * slot;
-  for (const group of groups) {
-    const start = x;
-    for (const row of inOrder(group.rows, looks)) {
-      const look = looks.get(row.algorithm);
-      const high = y(Math.min(value(row), top));
-      const box = { x, y: high, width: 0.86 * slot, height: Math.max(frame.bottom - high, 0.5) };
-      frame.mark(element("rect", { ...box, fill: look.colour }), row);
-      if (look.hatch) frame.svg.append(element("rect", { ...box, fill: `url(#hatch${look.hatch})`, "pointer-events": "none" }));
-      if (value(row) > top) {
-        const middle = x + 0.43 * slot;
-        frame.text(middle, frame.top + 10, digits(value(row)), { "text-anchor": "middle", "font-size": 10 });
-      }
-      if (extra) extra(frame, y, row, x, 0.86 * slot);
-      x += slot;
-    }
-    frame.text((start + x) / 2 - 0.07 * slot, frame.bottom + 16, group.name, { "text-anchor": "middle" });
-    x += 1.2 * slot;
-  }
-  frame.svg.append(element("line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom }));
-  frame.xLabel("layer");
-  return frame;
-}
-
-function timeByLayer(rows, width, looks) {
-  const good = ranked(rows);
-  if (!good.length) return null;
-  const top = Math.min(5 * Math.max(...good.map(winnerTime)), 1.1 * Math.max(...good.map((row) => row.full_median_ms)));
-  const interval = (frame, y, row, x, wide) => {
-    const middle = x + wide / 2;
-    if (row.full_ci_low_ms !== null && row.full_median_ms <= top) {
-      frame.line([[middle, y(row.full_ci_low_ms)], [middle, y(Math.min(row.full_ci_high_ms, top))]],
-        { "stroke-width": 1.2, "pointer-events": "none" });
-    }
-    if (isWinner(row)) frame.text(middle, frame.bottom - 3, "★", { "text-anchor": "middle", "pointer-events": "none" });
-    if (isSuspect(row)) frame.text(middle, y(Math.min(row.full_ci_high_ms ?? row.full_median_ms, top)) - 3, SUSPECT,
-      { class: "suspect-mark", "text-anchor": "middle", "pointer-events": "none" });
-  };
-  return bars(good, width, looks, { label: "Time by layer and algorithm", unit: "median time (ms)",
-    value: (row) => row.full_median_ms, top, extra: interval });
-}
-
-function operations(rows, width, looks) {
-  const good = ranked(rows).filter((row) => row.flops_executed !== null);
-  if (!good.length) return null;
-  const top = 1.08 * Math.max(...good.map((row) => Math.max(row.flops_executed, row.flops_nominal))) / 1e9;
-  const nominal = (frame, y, row, x, wide) => frame.line(
-    [[x - 0.1 * wide, y(row.flops_nominal / 1e9)], [x + 1.15 * wide, y(row.flops_nominal / 1e9)]],
-    { "stroke-width": 1.6, "pointer-events": "none" });
-  return bars(good, width, looks, { label: "Operations executed by layer and algorithm", unit: "operations (GFLOP)",
-    value: (row) => row.flops_executed / 1e9, top, extra: nominal });
-}
-
-// Purple below 1, orange above, by the logarithm up to a factor of 4.
-function speedColour(factor) {
-  const share = Math.max(-1, Math.min(1, Math.log(factor) / Math.log(4)));
-  const end = share < 0 ? [69, 39, 129] : [179, 88, 6];
-  const middle = [246, 244, 240];
-  const mix = middle.map((part, index) => Math.round(part + Math.abs(share) * (end[index] - part)));
-  return { fill: `rgb(${mix.join(",")})`, ink: Math.abs(share) > 0.6 ? "#ffffff" : "#1c1c1c" };
-}
-
-function speedUp(rows, width, looks) {
-  const good = ranked(rows);
-  const groups = places(good);
-  if (!groups.length) return null;
-  const hasBaseline = good.some((row) => row.speed_up !== null);
-  const factorOf = (row) => (hasBaseline ? row.speed_up : 1 / row.over_winner);
-  const names = [...new Set(inOrder(good, looks).map((row) => row.algorithm))];
-  const cell = Math.max(46, Math.min(110, (width - 190) / groups.length));
-  const frame = new Frame(Math.max(width, 190 + cell * groups.length), 46 + 22 * names.length,
-    "Speed-up over the fastest record of a library by layer and algorithm", { left: 176, top: 4, bottom: 40 });
-  groups.forEach((group, column) => {
-    const x = frame.left + column * cell;
-    names.forEach((name, line) => {
-      const row = group.rows.find((one) => one.algorithm === name);
-      const y = frame.top + 22 * line;
-      const factor = row ? factorOf(row) : null;
-      if (factor === null) {
-        frame.svg.append(element("rect", { x, y, width: cell - 2, height: 20, fill: "var(--empty)" }));
-        return;
-      }
-      const colour = speedColour(factor);
-      frame.mark(element("rect", { x, y, width: cell - 2, height: 20, fill: colour.fill }), row);
-      frame.text(x + cell / 2 - 1, y + 14, `${factor.toFixed(2)}x${isSuspect(row) ? SUSPECT : ""}`, { "text-anchor": "middle", "pointer-events": "none",
-        style: `fill:${colour.ink}`, "font-weight": isWinner(row) ? 700 : 400 });
-    });
-    frame.text(x + cell / 2, frame.bottom + 14, group.name, { "text-anchor": "middle" });
-  });
-  names.forEach((name, line) => frame.text(frame.left - 6, frame.top + 22 * line + 14, name, { "text-anchor": "end" }));
-  frame.xLabel("layer; time of the fastest library record over this one's");
-  return frame;
-}
+// The charts with a point a record on two axes, and the list of all charts. Each takes the records that the filters leave,
+// a width in pixels, and what is known of algorithms (looks), and returns a Frame, or null where there is nothing to draw.
 
 // Points of records on two axes.
 function scatter(frame, rows, x, y, xValue, yValue, looks) {
   for (const row of rows) {
     const look = looks.get(row.algorithm);
     frame.mark(shape(look.marker, x(xValue(row)), y(yValue(row)), look.colour, !look.library), row);
-    if (isSuspect(row)) frame.text(x(xValue(row)) + 7, y(yValue(row)) - 4, SUSPECT, { class: "suspect-mark" });
+    if (isSuspect(row)) frame.text(x(xValue(row)) + 7, y(yValue(row)) - 4, signOf(row), { class: "suspect-mark" });
   }
 }
 
@@ -232,7 +100,7 @@ function scaling(rows, width, looks, column, label) {
       const sum = own.reduce((total, row) => total + row.count * row.full_median_ms, 0);
       if (own.length !== needed) continue;
       if (!lines.has(name)) lines.set(name, []);
-      lines.get(name).push({ value, sum, row: own[0], suspect: own.some(isSuspect) });
+      lines.get(name).push({ value, sum, row: own[0], suspect: own.find(isSuspect) });
     }
   }
   if (!lines.size) return null;
@@ -249,7 +117,7 @@ function scaling(rows, width, looks, column, label) {
     for (const point of line) {
       const row = { ...point.row, sum_ms: point.sum };
       frame.mark(shape(look.marker, x(point.value), y(point.sum), look.colour, !look.library), row);
-      if (point.suspect) frame.text(x(point.value) + 7, y(point.sum) - 4, SUSPECT, { class: "suspect-mark" });
+      if (point.suspect) frame.text(x(point.value) + 7, y(point.sum) - 4, signOf(point.suspect), { class: "suspect-mark" });
     }
   }
   return frame;
@@ -257,7 +125,7 @@ function scaling(rows, width, looks, column, label) {
 
 // Title, question, width, how to draw; `free` is the filter that the chart does not obey.
 const CHARTS = [
-  { title: "Time by layer", question: "Bars are medians with their 95% intervals; a star marks the layer's winner, bars cut at the top have their time written.", wide: true, draw: timeByLayer },
+  { title: "Time by layer", question: "Medians with their 95% intervals; a star marks the winner. Of up to six layers bars with names, cut where they are five times the winner's; of more a line each, on a logarithmic axis.", wide: true, draw: timeByLayer },
   { title: "Speed-up", question: "Over the best record of a library, or over the winner where no library was measured; the winner is bold.", wide: true, draw: speedUp },
   { title: "Operations", question: "What each algorithm executes; the line is the direct method's count.", wide: true, draw: operations },
   { title: "Roofline", question: "How far is each record from what this machine was measured to do?", draw: roofline },

@@ -32,6 +32,7 @@ function logarithmic(low, high, from, to) {
       if (value >= low * 0.999 && value <= high * 1.001) scale.ticks.push(value);
     }
   }
+  if (scale.ticks.length < 2) scale.ticks = linear(low, high, from, to, 4).ticks;
   return scale;
 }
 

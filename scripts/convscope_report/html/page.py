@@ -1,16 +1,17 @@
 """Puts the report together: data, tables, words, script and style in one HTML file."""
 
 import json
+import re
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from convscope_report import ReportError, published
 from convscope_report.figures import COLOURS, HATCHES, OTHER_COLOUR, group
-from convscope_report.html import summary, surroundings
+from convscope_report.html import sides, summary, surroundings
 from convscope_report.render import heading, mark, notes
-from convscope_report.table import cell_text
+from convscope_report.table import cell_text, number_text
 from convscope_report.tables import TABLES
 
 HERE = Path(__file__).parent
@@ -18,7 +19,7 @@ LARGEST = 6_000_000
 # What only the program's own tables need, and the page never shows.
 LEFT_OUT = ("samples_ms", "samples_again_ms")
 DIGITS = 7
-SCRIPTS = ("marks.js", "charts.js", "record.js", "report.js")
+SCRIPTS = ("marks.js", "layers.js", "charts.js", "record.js", "grid.js", "report.js")
 
 
 def page(results, options, title: str) -> str:
@@ -27,11 +28,10 @@ def page(results, options, title: str) -> str:
     Raises ReportError where it would be larger than LARGEST bytes.
     """
     tables, missing = all_tables(results, options)
-    environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    document = environment.get_template("report.html.j2").render(
+    document = template().render(
         title=title,
+        grids=sides.grids(results, options),
+        places={index: place for place, index in enumerate(results.records.index)},
         machines=surroundings.machines(results),
         summary=summary.sections(results),
         warnings=surroundings.warnings(results),
@@ -59,6 +59,24 @@ def page(results, options, title: str) -> str:
             "cut the records by --where, as in --where pass=forward, or name fewer results"
         )
     return document
+
+
+def template():
+    """Return the page's template with what it needs to print numbers and names."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "number": lambda value: "" if value is None else number_text(value),
+        "ratio": lambda value: "" if value is None else f"{value:.2f}x",
+        "breakable": breakable,
+    }
+    return environment.get_template("report.html.j2")
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that may go on in another line behind each dot, slash and underscore."""
+    return Markup(re.sub(r"([./_])(?=.)", r"\1<wbr>", str(escape(name))))
 
 
 def embedded(value) -> Markup:

@@ -13,6 +13,10 @@ function interval(row) {
   return row.full_ci_low_ms === null ? "" : `[${digits(row.full_ci_low_ms)}, ${digits(row.full_ci_high_ms)}]`;
 }
 
+// How the sampling of a record ended, in words; none of it is an error.
+const STOPS = { converged: "the interval is as narrow as asked for", noise_plateau: "more samples no longer narrowed the interval",
+  time_limit: "the time limit was reached", max_samples: "the limit of samples was reached" };
+
 function tipText(row) {
   const lines = [`${row.algorithm}${row.implementation ? ` (${row.implementation})` : ""}`,
     `${row.layer} ${PASS_NAMES[row.pass]}, batch ${row.batch}, ${row.math} ${row.layout}, ${row.threads} threads`];
@@ -24,20 +28,22 @@ function tipText(row) {
   if (row.workspace_bytes !== null) lines.push(`workspace ${bytesText(row.workspace_bytes)}`);
   if (row.relative_l2 !== null) lines.push(`error ${row.relative_l2.toExponential(1)}`);
   if (row.rank !== null) lines.push(`rank ${row.rank}${row.in_doubt ? ", not shown to be slower than the first" : ""}`);
-  if (row.standing !== "good") lines.push(row.rank === null ? `${row.standing}: cannot win` : `${row.standing}: suspect`);
+  if (row.standing !== "good") lines.push(row.rank === null ? `${row.standing}: cannot win` : `${row.standing} while measured: ranks behind all others`);
+  if (STOPS[row.stop_reason]) lines.push(`sampling: ${STOPS[row.stop_reason]}`);
   return lines.join("\n");
 }
 
 const tip = document.getElementById("tip");
 
-function showTip(row, x, y) {
-  tip.textContent = tipText(row);
+function showText(words, x, y) {
+  tip.textContent = words;
   tip.hidden = false;
   const box = tip.getBoundingClientRect();
   tip.style.left = `${Math.max(4, Math.min(x + 14, window.innerWidth - box.width - 4))}px`;
   tip.style.top = `${y + 18 + box.height > window.innerHeight ? Math.max(4, y - box.height - 12) : y + 18}px`;
 }
 
+const showTip = (row, x, y) => showText(tipText(row), x, y);
 const hideTip = () => { tip.hidden = true; };
 
 const dialog = document.getElementById("record");
@@ -59,7 +65,8 @@ function openRecord(row) {
     head.scope = "row";
     head.textContent = name;
     line.append(head);
-    line.insertCell().textContent = String(value);
+    const stop = name === "stop_reason" && STOPS[value];
+    line.insertCell().textContent = stop ? `${value} (${stop})` : String(value);
   }
   dialog.showModal();
 }

@@ -154,22 +154,27 @@ function drawCharts() {
   }
 }
 
-// Why a record has no rank, or ranks behind; of good ones how their sampling ended.
-const outcomeText = (row) => (row.outcome !== "measured" ? (row.reason ?? row.outcome)
-  : row.standing === "good" ? row.stop_reason : row.standing);
+// What a record is worth, in words; how its sampling ended stands in its dialog and its tip.
+const STATES = { good: "right", repeat: "right; another record of it stands for both", untimed: "right, not timed",
+  throttled: "throttled: ranks behind", disturbed: "disturbed: ranks behind", wrong_repeat: "wrong in another record" };
+const stateText = (row) => STATES[row.standing] ?? row.standing;
+const whyNot = (row) => [row.outcome, row.note || row.reason?.replaceAll("_", " ")].filter(Boolean).join(": ");
 
+// The columns behind the name; those of a record without a time share one cell, which says why.
 const LIST = [
   { head: "layer", value: (row) => row.layer },
   { head: "pass", value: (row) => PASS_NAMES[row.pass] },
+  { head: "rank", number: (row) => row.rank, text: (rank, row) => `${rank === 1 ? "★ " : row.in_doubt ? "~ " : ""}${rank}` },
   { head: "median (ms)", number: (row) => row.full_median_ms },
   { head: "95% interval (ms)", value: interval },
-  { head: "rank", number: (row) => row.rank, text: (rank, row) => `${rank === 1 ? "★ " : row.in_doubt ? "~ " : ""}${rank}` },
-  { head: "nominal GFLOP/s", number: (row) => row.gflops_nominal },
+  { head: "vs library", number: (row) => row.speed_up, text: (value) => `${value.toFixed(2)}x` },
+  { head: "GFLOP/s", number: (row) => row.gflops_nominal },
   { head: "% of ceiling", number: (row) => row.percent_of_ceiling },
   { head: "workspace", number: (row) => row.workspace_bytes, text: bytesText },
   { head: "error", number: (row) => row.relative_l2, text: (value) => value.toExponential(1) },
-  { head: "outcome", value: outcomeText },
+  { head: "state", value: stateText },
 ];
+const PLACE_COLUMNS = 2;
 const LONGEST = 500;
 let sortedBy = { index: -1, down: false };
 
@@ -189,7 +194,7 @@ function drawList(rows) {
   const table = document.getElementById("list");
   table.replaceChildren();
   const head = table.createTHead().insertRow();
-  ["algorithm", ...LIST.map((column) => column.head), "rerun", "note"].forEach((name, place) => {
+  ["algorithm", ...LIST.map((column) => column.head), "rerun"].forEach((name, place) => {
     const cell = document.createElement("th");
     cell.scope = "col";
     const index = place - 1;
@@ -220,7 +225,8 @@ function listLine(row) {
   open.textContent = row.algorithm;
   open.addEventListener("click", () => openRecord(row));
   line.insertCell().append(open);
-  for (const column of LIST) {
+  const shown = row.full_median_ms === null ? LIST.slice(0, PLACE_COLUMNS) : LIST;
+  for (const column of shown) {
     const cell = line.insertCell();
     if (column.number) {
       const value = column.number(row);
@@ -228,15 +234,22 @@ function listLine(row) {
       cell.textContent = value === null ? "-" : (column.text ?? digits)(value, row);
     } else cell.textContent = column.value(row) ?? "";
   }
+  if (shown.length < LIST.length) {
+    const cell = line.insertCell();
+    cell.colSpan = LIST.length - shown.length;
+    cell.className = "why";
+    const words = document.createElement("span");
+    words.textContent = whyNot(row);
+    // A narrow screen has it below the name.
+    line.cells[0].dataset.why = whyNot(row);
+    cell.append(words);
+  }
   const copy = document.createElement("button");
   copy.type = "button";
   copy.textContent = "copy";
   copy.setAttribute("aria-label", `copy the command that measures ${row.algorithm} on ${row.layer} again`);
   copy.addEventListener("click", () => copyRerun(row, copy));
   line.insertCell().append(copy);
-  const note = line.insertCell();
-  note.className = "note";
-  note.textContent = row.note ?? "";
   return line;
 }
 
@@ -275,6 +288,7 @@ document.body.append(hatchPatterns(), said);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
 document.getElementById("theme").addEventListener("click", () =>
   setTheme(document.documentElement.dataset.theme !== "dark"));
+for (const table of document.querySelectorAll("table.answer")) makeGrid(table);
 buildFilters();
 draw();
 let timer = 0;

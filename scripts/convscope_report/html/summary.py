@@ -1,18 +1,8 @@
 """What the results say, in sentences: winners by layer, and the network's sum."""
 
-from convscope_report.contexts import (
-    best,
-    best_by,
-    by_place,
-    contexts,
-    counts_of,
-    in_order,
-    is_suspect,
-    passes_of,
-    shortest,
-    sum_by_count,
-)
+from convscope_report.contexts import best, contexts, counts_of, in_order, is_suspect, passes_of
 from convscope_report.figures import LABELS, is_library
+from convscope_report.html import answer
 from convscope_report.table import number_text
 
 
@@ -40,7 +30,7 @@ def sentence(layer, records) -> str:
     verb = "leads" if tied or leader["rank"] != 1 else "wins"
     words = f"{layer}: {leader['algorithm']} {verb} with {number_text(leader['full_median_ms'])} ms"
     if is_suspect(leader):
-        words += " (throttled while measured, as all others)"
+        words += f" ({leader['standing']} while measured, as all others)"
     library = others[others["is_baseline"].astype(bool)]
     rival = best(library if len(library) and not is_library(leader) else others)
     if rival is None:
@@ -52,18 +42,9 @@ def sentence(layer, records) -> str:
 
 
 def total(records) -> str:
-    """Return the sum of the layers' best by count, against one algorithm of a library that can do all."""
-    counts = counts_of(records)
-    whole = sum_by_count(best_by(records, "layer"), counts)
-    words = f"Best of each layer: {number_text(whole.value)} ms over {sum(counts.values())} convolutions"
-    if whole.suspect:
-        words += " (throttled records in it)"
-    found = by_place(records, "layer", "algorithm")
-    libraries = {record["algorithm"] for record in records.to_dict("records") if is_library(record)}
-    sums = {name: sum_by_count(found, counts, name) for name in sorted(libraries)}
-    rival = shortest(sums.values())
-    if rival is None:
-        return words + "."
-    name = next(name for name, cell in sums.items() if cell is rival)
-    over = f"{rival.value / whole.value:.2f}x faster than {name} everywhere"
-    return f"{words}, {over} ({number_text(rival.value)} ms)."
+    """Return the sum of the layers' best by count, against the best library record of each layer."""
+    whole = answer.sum_of(answer.cells(records).values())
+    number = sum(counts_of(records).values())
+    return (
+        f"Best of each layer: {number_text(whole.ms)} ms over {number} convolutions{answer.against(whole)}."
+    )

@@ -1,9 +1,15 @@
 """Where and how the records were measured, and what speaks against trusting them."""
 
+from typing import NamedTuple
+
 from convscope_report.contexts import in_order
 
 BUSY = 0.5
 WIDE_SHARE = 0.25
+STANDINGS = {
+    "throttled": "measured on a device slower than it can be (its clock, or badly placed threads)",
+    "disturbed": "other programs or the hypervisor took the processor from too many samples",
+}
 
 
 def machines(results) -> list:
@@ -12,44 +18,56 @@ def machines(results) -> list:
     return [f"{record['device_name']}{' (virtual)' if record['virtualised'] else ''}" for record in pairs]
 
 
+class Caution(NamedTuple):
+    """What speaks against trusting a run, in few words and in a sentence; `serious` may change winners."""
+
+    short: str
+    words: str
+    serious: bool = False
+
+
 def warnings(results) -> list:
-    """Return sentences on throttling, noise, busy or virtual machines, wrong records, mixed versions."""
+    """Return Cautions on whatever speaks against trusting the run as a whole, the serious first."""
     records = results.records
     measured = records[records["outcome"] == "measured"]
-    said = []
+    said = versions(results.runs)
     wrong = records[records["outcome"].isin(["wrong", "crashed", "failed", "timeout"])]
     for outcome, part in wrong.groupby("outcome", sort=False):
         names = ", ".join(in_order(part["algorithm"]))
-        said.append(f"{len(part)} records ended as {outcome}: {names}. They are in no ranking.")
-    throttled = measured[measured["throttled"].map(bool)]
-    if len(throttled):
-        said.append(
-            f"{len(throttled)} of {len(measured)} records were measured on a device slower than it can be "
-            "(a throttled clock, or badly placed threads); they rank last."
-        )
-    if records["virtualised"].map(bool).any():
-        said.append("A virtual machine: its host may give the cores to others in between.")
-    said += noise(measured)
+        words = f"{len(part)} records ended as {outcome}: {names}. They are in no ranking."
+        said.append(Caution(f"{len(part)} records {outcome}", words, True))
+    for standing, why in STANDINGS.items():
+        part = measured[measured["standing"] == standing]
+        if len(part):
+            words = (
+                f"{len(part)} of {len(measured)} records were {standing}: {why}; they rank behind all others."
+            )
+            said.append(Caution(f"{len(part)} of {len(measured)} records {standing}", words, True))
     said += load(records)
-    return said + versions(results.runs)
+    if records["virtualised"].map(bool).any():
+        words = "A virtual machine: its host may give the cores to others in between."
+        said.append(Caution("a virtual machine", words))
+    return sorted(said + noise(measured), key=lambda warning: not warning.serious)
 
 
 def noise(measured) -> list:
     """Return what the stop reasons and --aa say about noise."""
     said = []
+    ratios = measured["aa_ratio"].dropna().astype(float)
+    if len(ratios):
+        floor = 100 * (ratios - 1).abs().quantile(0.95)
+        words = (
+            f"Noise floor (--aa): for 95% of {len(ratios)} records, the same candidate measured twice "
+            f"differs by at most {floor:.1f}%."
+        )
+        said.append(Caution(f"noise floor {floor:.1f}%", words))
     loose = measured[measured["stop_reason"].isin(["time_limit", "max_samples", "noise_plateau"])]
     if len(loose) > WIDE_SHARE * max(len(measured), 1):
-        said.append(
+        words = (
             f"{len(loose)} of {len(measured)} records stopped before their 95% interval was as narrow as "
             "asked for: look at the intervals before believing a small difference."
         )
-    ratios = measured["aa_ratio"].dropna().astype(float)
-    if len(ratios):
-        floor = (ratios - 1).abs().quantile(0.95)
-        said.append(
-            f"Noise floor (--aa): for 95% of {len(ratios)} records, the same candidate measured twice "
-            f"differs by at most {100 * floor:.1f}%."
-        )
+        said.append(Caution("intervals wider than asked for", words))
     return said
 
 
@@ -60,25 +78,28 @@ def load(records) -> list:
     busy = loads[loads > threads + BUSY]
     if not len(busy):
         return []
-    return [
+    words = (
         f"{len(busy)} records began with a load average above their threads (up to {busy.max():.1f}): "
         "other programs may have taken part of the machine."
-    ]
+    )
+    return [Caution("a busy machine", words, True)]
 
 
 def versions(runs) -> list:
     """Return which runs were not finished, and by which differences runs should not be put side by side."""
     said = [
-        f"{run.folder.name}: the run was interrupted; records are missing."
+        Caution("an interrupted run", f"{run.folder.name}: interrupted; records are missing.", True)
         for run in runs
         if run.environment.get("complete") is False
     ]
     commits = {run.environment.get("program", {}).get("commit") for run in runs}
     if len(commits) > 1:
-        said.append(f"The runs are of {len(commits)} versions of the program.")
+        words = f"The runs are of {len(commits)} versions of the program."
+        said.append(Caution(f"{len(commits)} versions", words))
     modified = [run.folder.name for run in runs if run.environment.get("program", {}).get("modified")]
     if modified:
-        said.append(f"Measured with a program that was changed after its commit: {', '.join(modified)}.")
+        words = f"Measured with a program that was changed after its commit: {', '.join(modified)}."
+        said.append(Caution("a modified program", words))
     return said
 
 

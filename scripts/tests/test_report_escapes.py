@@ -1,0 +1,97 @@
+"""Names with the signs of Markdown and LaTeX in them: every sign is printed, and the tables hold together."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from convscope_report.render import latex, latex_text, markdown, markdown_text
+from convscope_report.table import Cell, Column, Table
+
+SIGNS = "\\|*_<>`[]$&#%{}~^\"'-!?,.:;=+/@()0aZ"
+NAMES = [
+    *(f"{sign}a{sign}{sign}b" for sign in SIGNS),
+    r"a$\badmacro{$",
+    r"\input{/etc/passwd}",
+    "two\nlines",
+    "--flag ---x ?`!` <<q>>",
+    "Größe naïve façade Škoda Ångström",
+    "中文 λ ≤ \u00d7 µ … 😀",
+    "% comment",
+    "[1ex]",
+    "*",
+]
+
+
+def table_of(names):
+    table = Table(
+        "net|<b> $x$ & #1", "Which *is* it?", [Column("layer_%"), Column("a|b_c", "number", "ms")], "m <1>"
+    )
+    for place, name in enumerate(names):
+        table.add(name, Cell(1.5, best=place % 3 == 0, tied=place % 3 == 1, suspect=place % 2 == 0))
+    table.note("not <i>shown</i> | here, 100% _sure_")
+    return table
+
+
+def test_names_do_not_break_a_markdown_table():
+    text = markdown(table_of(NAMES))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == len(NAMES) + 2
+    assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 for row in rows), rows
+    assert markdown_text("con|v*<script>`x`_y_\\") == r"con\|v\*\<script\>\`x\`\_y\_\\"
+    assert markdown_text("[a](b) $c$ &lt; #d\ne") == r"\[a\](b) \$c\$ \&lt; \#d e"
+    assert r"### net\|\<b\> \$x\$ \& \#1" in text
+    assert r"- not \<i\>shown\</i\> \| here, 100% \_sure\_" in text
+
+
+def test_what_latex_would_take_for_its_own_is_escaped():
+    assert latex_text(r"a_b & 100% $x$ #1 {y} ~^\ <z>|") == (
+        r"a\_b \& 100\% \$x\$ \#1 \{y\} \textasciitilde{}\textasciicircum{}\textbackslash{} "
+        r"\textless{}z\textgreater{}\textbar{}"
+    )
+    assert latex_text("[1ex] *\n--aa ---") == "{[}1ex{]} {*} -{}-aa -{}--"
+    assert latex_text("é Š 中") == r"\'{e} \v{S} (U+4E2D)"
+    assert latex(table_of(NAMES)).isascii()
+
+
+def test_a_latex_table_has_its_columns_and_rows_whatever_the_names():
+    lines = latex(table_of(NAMES)).splitlines()
+    rows = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
+    assert len(rows) == len(NAMES)
+    assert all(row.endswith(r" \\") and len(re.findall(r"(?<!\\)&", row)) == 1 for row in rows)
+    for row in rows:
+        assert row.count("{") - row.count(r"\{") == row.count("}") - row.count(r"\}")
+
+
+DOCUMENT = r"""\documentclass{article}
+\usepackage{booktabs}
+\usepackage[landscape,margin=5mm]{geometry}
+\begin{document}
+%s
+\end{document}
+"""
+
+
+def compiler():
+    """The command of the TeX that is installed, or None."""
+    if shutil.which("pdflatex"):
+        return ["pdflatex", "-interaction=nonstopmode", "-halt-on-error"]
+    if shutil.which("tectonic"):
+        return ["tectonic", "--only-cached"]
+    return None
+
+
+@pytest.mark.parametrize("where", ["names", "golden"])
+def test_latex_tables_compile(where, tmp_path, root):
+    command = compiler()
+    if command is None:
+        pytest.skip("no TeX: neither pdflatex (Debian: texlive-latex-recommended) nor tectonic is installed")
+    golden = root / "scripts" / "tests" / "report_data" / "golden" / "format-latex.tex"
+    text = latex(table_of(NAMES)) if where == "names" else golden.read_text(encoding="utf-8")
+    (tmp_path / "table.tex").write_text(DOCUMENT % text, encoding="utf-8")
+    done = subprocess.run([*command, "table.tex"], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          timeout=120, errors="replace")  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert (tmp_path / "table.pdf").read_bytes().startswith(b"%PDF")
+    assert "Missing character" not in done.stdout
