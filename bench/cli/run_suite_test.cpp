@@ -8,6 +8,7 @@
 #include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 #include "bench/cli/faulty/faulty_device.hpp"
+#include "bench/record/bound.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {
@@ -95,6 +96,22 @@ TEST_F(SuiteOfFaults, LeavesOutWhoCrashedTwiceAndSaysWhenAndHow) {
                                    HasSubstr("during plan")));
   EXPECT_THAT(observer_.groups, ElementsAre(2, 2, 2, 2));
   EXPECT_EQ(observer_.ended, 8u);
+}
+
+TEST_F(SuiteOfFaults, MeasuresCeilingsAgainThatARecordBeats) {
+  RunPlan measuring = plan({"one"}, {"plain.cpu"});
+  measuring.tasks.front().protocol.measure = true;
+  RunLog log(folder_, std::move(measuring));
+  Ceilings low;  // as if something had disturbed them
+  low.threads = log.plan().tasks.front().group.common.threads;
+  low.fma_flops = low.read_bytes = low.copy_bytes = low.cache_read_bytes = 1;
+  log.add(low);
+  EXPECT_EQ(run(log).kind, SuiteEnd::Kind::finished);
+  ASSERT_THAT(log.ceilings(), SizeIs(1));
+  EXPECT_GT(log.ceilings().front().fma_flops, 1e6);
+  ASSERT_THAT(outcomes(log, "plain.cpu"), ElementsAre(Outcome::measured));
+  EXPECT_FALSE(beats_its_ceilings(log.records().front()));
+  EXPECT_THAT(observer_.warnings, IsEmpty());
 }
 
 TEST_F(SuiteOfFaults, LeavesOutWhoHungTwice) {

@@ -1,4 +1,13 @@
+#include <array>
+
+#include "bench/core/random.hpp"
 #include "bench/measure/ceilings.hpp"
+
+// The values of the chains, of either sign, between 0.5 and 1.5; written at run time, so that the compiler
+// knows none.
+namespace convscope {
+const float* RandomOperands();
+}
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/measure/ceiling_kernels.cpp"
@@ -12,38 +21,56 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-// 12 chains cover a latency of up to 6 cycles on two units. Every start value is read from a volatile: were
-// two chains known to be equal, the compiler would keep one of them. They stay near 1 in all rounds.
+// 12 chains cover a latency of up to 6 cycles on two units. The operands are random in every lane, since
+// those of real work are: equal or zero ones take less power, and a processor may clock higher. Two rounds
+// take s to a2 (a1 s + b1) + b2 with a1 a2 = -1, that is to c - s, so that the values neither grow nor
+// settle.
 float MultiplyAddChains(int64_t rounds) {
   const Floats d;
-  volatile float opaque = 0.5f;
-  const auto a = hn::Set(d, opaque);
-  const auto b = hn::Set(d, opaque);
-  auto s0 = hn::Set(d, opaque);
-  auto s1 = hn::Set(d, opaque);
-  auto s2 = hn::Set(d, opaque);
-  auto s3 = hn::Set(d, opaque);
-  auto s4 = hn::Set(d, opaque);
-  auto s5 = hn::Set(d, opaque);
-  auto s6 = hn::Set(d, opaque);
-  auto s7 = hn::Set(d, opaque);
-  auto s8 = hn::Set(d, opaque);
-  auto s9 = hn::Set(d, opaque);
-  auto s10 = hn::Set(d, opaque);
-  auto s11 = hn::Set(d, opaque);
-  for (int64_t i = 0; i < rounds; ++i) {
-    s0 = hn::MulAdd(s0, a, b);
-    s1 = hn::MulAdd(s1, a, b);
-    s2 = hn::MulAdd(s2, a, b);
-    s3 = hn::MulAdd(s3, a, b);
-    s4 = hn::MulAdd(s4, a, b);
-    s5 = hn::MulAdd(s5, a, b);
-    s6 = hn::MulAdd(s6, a, b);
-    s7 = hn::MulAdd(s7, a, b);
-    s8 = hn::MulAdd(s8, a, b);
-    s9 = hn::MulAdd(s9, a, b);
-    s10 = hn::MulAdd(s10, a, b);
-    s11 = hn::MulAdd(s11, a, b);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float* values = RandomOperands();
+  const auto a1 = hn::LoadU(d, values);
+  const auto b1 = hn::LoadU(d, values + lanes);
+  const auto a2 = hn::Neg(hn::Div(hn::Set(d, 1.0f), a1));
+  const auto b2 = hn::LoadU(d, values + 2 * lanes);
+  const float* start = values + 3 * lanes;
+  auto s0 = hn::LoadU(d, start);
+  auto s1 = hn::LoadU(d, start + lanes);
+  auto s2 = hn::LoadU(d, start + 2 * lanes);
+  auto s3 = hn::LoadU(d, start + 3 * lanes);
+  auto s4 = hn::LoadU(d, start + 4 * lanes);
+  auto s5 = hn::LoadU(d, start + 5 * lanes);
+  auto s6 = hn::LoadU(d, start + 6 * lanes);
+  auto s7 = hn::LoadU(d, start + 7 * lanes);
+  auto s8 = hn::LoadU(d, start + 8 * lanes);
+  auto s9 = hn::LoadU(d, start + 9 * lanes);
+  auto s10 = hn::LoadU(d, start + 10 * lanes);
+  auto s11 = hn::LoadU(d, start + 11 * lanes);
+  for (int64_t i = 0; i < rounds; i += 2) {
+    s0 = hn::MulAdd(s0, a1, b1);
+    s1 = hn::MulAdd(s1, a1, b1);
+    s2 = hn::MulAdd(s2, a1, b1);
+    s3 = hn::MulAdd(s3, a1, b1);
+    s4 = hn::MulAdd(s4, a1, b1);
+    s5 = hn::MulAdd(s5, a1, b1);
+    s6 = hn::MulAdd(s6, a1, b1);
+    s7 = hn::MulAdd(s7, a1, b1);
+    s8 = hn::MulAdd(s8, a1, b1);
+    s9 = hn::MulAdd(s9, a1, b1);
+    s10 = hn::MulAdd(s10, a1, b1);
+    s11 = hn::MulAdd(s11, a1, b1);
+    s0 = hn::MulAdd(s0, a2, b2);
+    s1 = hn::MulAdd(s1, a2, b2);
+    s2 = hn::MulAdd(s2, a2, b2);
+    s3 = hn::MulAdd(s3, a2, b2);
+    s4 = hn::MulAdd(s4, a2, b2);
+    s5 = hn::MulAdd(s5, a2, b2);
+    s6 = hn::MulAdd(s6, a2, b2);
+    s7 = hn::MulAdd(s7, a2, b2);
+    s8 = hn::MulAdd(s8, a2, b2);
+    s9 = hn::MulAdd(s9, a2, b2);
+    s10 = hn::MulAdd(s10, a2, b2);
+    s11 = hn::MulAdd(s11, a2, b2);
   }
   const auto sum = hn::Add(
       hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)),
@@ -80,6 +107,20 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace convscope {
+
+const float* RandomOperands() {
+  constexpr size_t kMaxLanes = 64;  // of the widest SVE
+  constexpr size_t kValues = 15 * kMaxLanes;
+  static std::array<float, kValues> values = [] {
+    std::array<float, kValues> made{};
+    for (size_t i = 0; i < kValues; ++i) {
+      const float value = random_uniform(1, i);
+      made[i] = (value < 0 ? -1.0f : 1.0f) + value / 2;
+    }
+    return made;
+  }();
+  return values.data();
+}
 
 HWY_EXPORT(MultiplyAddChains);
 HWY_EXPORT(OperationsPerRound);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
@@ -32,7 +33,7 @@ double best_seconds(const std::function<void(int thread)>& work, double limit = 
   for (int turn = 0; turn < 3 || seconds_since(begin) < limit; ++turn) {
     std::this_thread::sleep_for(kPlacingPause);
 #pragma omp parallel
-    keep(multiply_add_chains(1));  // awake again
+    keep(multiply_add_chains(2));  // awake again
     const auto start = Clock::now();
 #pragma omp parallel
     work(omp_get_thread_num());
@@ -51,6 +52,12 @@ int64_t in_blocks(int64_t bytes) {
   return std::max<int64_t>(bytes / static_cast<int64_t>(sizeof(float)) / kBlock, 1) * kBlock;
 }
 
+// A block of random values again and again. `count` is a multiple of kBlock.
+void fill_at_random(float* values, int64_t count) {
+  for (int64_t i = 0; i < kBlock; ++i) values[i] = random_uniform(1, static_cast<uint64_t>(i));
+  for (int64_t i = kBlock; i < count; i += kBlock) std::copy_n(values, kBlock, values + i);
+}
+
 // Two arrays of four times the last-level cache together, sliced among the threads, which touch them first.
 void measure_memory(CpuDevice& device, Ceilings& ceilings) {
   const int64_t total =
@@ -62,8 +69,8 @@ void measure_memory(CpuDevice& device, Ceilings& ceilings) {
 #pragma omp parallel
   {
     const int64_t start = omp_get_thread_num() * slice;
-    std::fill_n(from.as<float>() + start, slice, 1.0f);
-    std::fill_n(to.as<float>() + start, slice, 2.0f);
+    fill_at_random(from.as<float>() + start, slice);
+    fill_at_random(to.as<float>() + start, slice);
   }
   const double copied = best_seconds([&](int thread) {
     std::memcpy(to.as<float>() + thread * slice, from.as<float>() + thread * slice,
@@ -84,7 +91,7 @@ void measure_cache(CpuDevice& device, Ceilings& ceilings) {
   const int64_t times = std::max<int64_t>((int64_t{64} << 20) / bytes, 1);
   Buffer values(device, static_cast<size_t>(bytes * ceilings.threads));
 #pragma omp parallel
-  std::fill_n(values.as<float>() + omp_get_thread_num() * slice, slice, 1.0f);
+  fill_at_random(values.as<float>() + omp_get_thread_num() * slice, slice);
   const double seconds = best_seconds(
       [&](int thread) {
         for (int64_t i = 0; i < times; ++i) keep(read_all(values.as<float>() + thread * slice, slice));

@@ -1,6 +1,6 @@
 // A device's measured ceilings: FP32 multiply-add rate, copy, read and cache bandwidth, of a CPU per thread
-// count; those of a GPU come from bench/device/cuda. Measured with the same threads as the candidates;
-// nothing comes from a data sheet.
+// count; those of a GPU come from bench/device/cuda. Measured with the same threads as the candidates, on
+// random values; nothing comes from a data sheet.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ void burn_in(Device& device, double seconds);
 
 // --- The loops behind the ceilings, vectorised for the machine at hand (ceiling_kernels.cpp) ---
 
-// `rounds` times 12 independent chains of one vector multiply-add each. Returns a value that depends on all
-// of it.
+// `rounds`, an even number, times 12 independent chains of one vector multiply-add each. Returns a value that
+// depends on all of it.
 float multiply_add_chains(int64_t rounds);
 // FP32 operations of one round, 2 a multiply-add.
 int64_t operations_per_round();

@@ -35,6 +35,18 @@ double multiply_add_rate(MathMode math, const Ceilings& ceilings) {
   return std::max(tensor, ceilings.fma_flops);
 }
 
+Ceilings best_of(const Ceilings& a, const Ceilings& b) {
+  Ceilings best = a;
+  for (double Ceilings::*rate :
+       {&Ceilings::fma_flops, &Ceilings::copy_bytes, &Ceilings::read_bytes, &Ceilings::cache_read_bytes,
+        &Ceilings::tf32_flops, &Ceilings::bf16_flops, &Ceilings::fp16_flops})
+    best.*rate = std::max(a.*rate, b.*rate);
+  double& latency = best.core_to_core_latency_seconds;
+  const double other = b.core_to_core_latency_seconds;
+  if (latency == 0 || (other > 0 && other < latency)) latency = other;
+  return best;
+}
+
 std::optional<Bound> bound(const ConvProblem& problem, const OperationCount& operations, CacheState cache,
                            const DeviceInfo& device, const Ceilings& ceilings) {
   const double bandwidth = std::max(ceilings.read_bytes, ceilings.copy_bytes);
@@ -58,6 +70,10 @@ std::optional<double> percent_of_ceiling(const ResultRecord& record) {
   const auto limit = bound(record);
   if (!limit || !record.time || !(record.time->full.statistics.median > 0)) return std::nullopt;
   return 100 * limit->seconds() / record.time->full.statistics.median;
+}
+
+bool beats_its_ceilings(const ResultRecord& record) {
+  return record.outcome == Outcome::measured && percent_of_ceiling(record).value_or(0) > 100;
 }
 
 }  // namespace convscope

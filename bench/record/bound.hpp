@@ -21,6 +21,10 @@ struct Bound {
 // there are none, as for fp32, the one of FP32.
 double multiply_add_rate(MathMode math, const Ceilings& ceilings);
 
+// The larger of each ceiling: two measurements of one device and thread count, of which a lower one was
+// disturbed. The shorter of two latencies, where both are known.
+Ceilings best_of(const Ceilings& a, const Ceilings& b);
+
 // A cold tensor moves at the larger of the read and copy bandwidths. Where the cache state leaves tensors hot
 // and the three fit the last-level cache together, the hot ones move at the cache bandwidth: all of them in
 // `hot`, the activations in `weights_cold`. Null where the operations or a ceiling are not known.
@@ -30,5 +34,7 @@ std::optional<Bound> bound(const ResultRecord& record);
 
 // 100 * bound / median of `full`; null where either is not known.
 std::optional<double> percent_of_ceiling(const ResultRecord& record);
+// Faster than its ceilings allow: they are wrong, since the record's result is right and its time measured.
+bool beats_its_ceilings(const ResultRecord& record);
 
 }  // namespace convscope

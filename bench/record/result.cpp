@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace convscope {
@@ -27,6 +29,16 @@ std::string sampling_flags(const SamplingRule& rule) {
 std::string named_device(DeviceId device) {
   const bool is_first = device.index == 0 && device.kind != DeviceKind::emulator;
   return is_first ? "" : " --device " + name(device);
+}
+
+// The running program by its path, so that a line runs wherever it is pasted; "convscope" in another program
+// that reads results. Quoted where a shell would split it.
+std::string program_at_hand() {
+  std::error_code unknown;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (unknown || path.filename() != "convscope") return "convscope";
+  const std::string text = path.string();
+  return text.find_first_of(" \t\"'$&;()\\*?[]<>|`") == std::string::npos ? text : fmt::format("'{}'", text);
 }
 
 }  // namespace
@@ -99,9 +111,10 @@ std::string rerun_command(const ResultRecord& record) {
   const CaseKey& key = record.key;
   const std::string cap = key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf";
   return fmt::format(
-      "convscope run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}{}",
-      to_line(key.problem), key.algorithm, named_device(key.device_id()), key.threads, name(key.cache), cap,
-      key.seed, key.knobs == 0 ? "" : fmt::format(" --knobs {}", key.knobs), sampling_flags(record.sampling));
+      "{} run --case \"{}\" --algorithm {}{} --threads {} --cache {} --workspace-cap {} --seed {}{}{}",
+      program_at_hand(), to_line(key.problem), key.algorithm, named_device(key.device_id()), key.threads,
+      name(key.cache), cap, key.seed, key.knobs == 0 ? "" : fmt::format(" --knobs {}", key.knobs),
+      sampling_flags(record.sampling));
 }
 
 }  // namespace convscope

@@ -179,8 +179,8 @@ struct ResultRecord {
 Outcome outcome_of(Reason reason, bool is_timed);
 // Sets the outcome, the reason and the note of a record whose `time` is set if it was timed.
 void settle(ResultRecord& record, Reason reason, std::string note);
-// The command line that measures one record alone again under the same sampling rule, without an output
-// folder.
+// The command line by which the running program measures one record alone again under the same sampling rule,
+// without an output folder.
 std::string rerun_command(const ResultRecord& record);
 
 }  // namespace convscope

@@ -1,11 +1,13 @@
 #include "bench/runner/run_log.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
 
 #include "bench/core/error.hpp"
 #include "bench/ranking/ranking.hpp"
+#include "bench/record/bound.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/environment.hpp"
 
@@ -79,9 +81,25 @@ RunLog RunLog::open(const std::string& folder) {
 void RunLog::take(const Json& entry) {
   const std::string kind = entry.value("kind", "");
   if (kind == "record") take(record_from_json(entry.at("record")));
-  if (kind == "ceilings") ceilings_.push_back(part_from_json<Ceilings>(entry.at("ceilings")));
+  if (kind == "ceilings") take(part_from_json<Ceilings>(entry.at("ceilings")));
   if (kind == "resumed") resumptions_.push_back(entry.at("environment"));
   if (kind == "benchmark") benchmarks_.push_back({entry.at("group").get<std::string>(), entry.at("report")});
+}
+
+// Of several measurements of the same the best counts, for the records that are there already, too.
+void RunLog::take(const Ceilings& ceilings) {
+  const auto are_alike = [&](const Ceilings& other) {
+    return other.device == ceilings.device && other.device_index == ceilings.device_index &&
+           other.threads == ceilings.threads;
+  };
+  const auto known = std::find_if(ceilings_.begin(), ceilings_.end(), are_alike);
+  if (known == ceilings_.end()) {
+    ceilings_.push_back(ceilings);
+    return;
+  }
+  *known = best_of(*known, ceilings);
+  for (ResultRecord& record : records_)
+    if (are_alike(record.ceilings)) record.ceilings = *known;
 }
 
 void RunLog::take(const ResultRecord& record) {
@@ -94,7 +112,7 @@ void RunLog::take(const ResultRecord& record) {
 
 void RunLog::add(const Ceilings& ceilings) {
   journal_.append({{"kind", "ceilings"}, {"ceilings", to_json(ceilings)}});
-  ceilings_.push_back(ceilings);
+  take(ceilings);
 }
 
 void RunLog::add(const ResultRecord& record) {

@@ -44,7 +44,7 @@ class RunLog {
   // An interrupted run, as its journal has it. Throws UsageError when there is none or it is not whole.
   static RunLog open(const std::string& folder);
 
-  // Each is on disk when the call returns.
+  // Each is on disk when the call returns. Of several ceilings of one device and thread count the best count.
   void add(const Ceilings& ceilings);
   void add(const ResultRecord& record);
   void add(const BenchmarkReport& report);
@@ -70,6 +70,7 @@ class RunLog {
   RunLog(const std::string& folder, Journal journal, const std::vector<nlohmann::ordered_json>& entries);
   void take(const nlohmann::ordered_json& entry);
   void take(const ResultRecord& record);
+  void take(const Ceilings& ceilings);
 
   std::string folder_;
   RunPlan plan_;

@@ -183,6 +183,35 @@ TEST_F(RunLogTest, CountsACandidateThatTheJournalHasTwiceOnce) {
   EXPECT_EQ(log.records()[1].outcome, Outcome::measured);
 }
 
+TEST_F(RunLogTest, TakesTheBestOfSeveralCeilingsForEarlierRecordsToo) {
+  Ceilings first, second, other;
+  first.threads = second.threads = 2;
+  first.fma_flops = 1e9;
+  first.read_bytes = 4e9;
+  second.fma_flops = 2e9;
+  second.read_bytes = 3e9;
+  other.fma_flops = 9e9;
+  const auto check = [&](const RunLog& log) {
+    ASSERT_THAT(log.ceilings(), SizeIs(2));
+    for (const Ceilings& best : {log.ceilings().front(), log.records().front().ceilings}) {
+      EXPECT_EQ(best.fma_flops, 2e9);
+      EXPECT_EQ(best.read_bytes, 4e9);
+    }
+    EXPECT_EQ(log.ceilings().back().fma_flops, 9e9) << "of another thread count";
+  };
+  {
+    RunLog log(folder_, plan());
+    log.add(first);
+    log.add(other);
+    ResultRecord measured = record("one", "a.cpu", Outcome::measured);
+    measured.ceilings = first;
+    log.add(measured);
+    log.add(second);
+    check(log);
+  }
+  check(RunLog::open(folder_));
+}
+
 TEST(Failures, AreWhatTheExitCodeIsAbout) {
   for (Outcome outcome : {Outcome::wrong, Outcome::timeout, Outcome::crashed, Outcome::failed})
     EXPECT_TRUE(is_failure(outcome)) << name(outcome);
