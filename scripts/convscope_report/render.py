@@ -68,7 +68,7 @@ def prose(text: str, columns: int, indent: str = "  ") -> list:
 
 
 def parts(widths: list, columns: int) -> list:
-    """Return the columns of each part, at most so many characters wide; the first column is in all of them."""
+    """Return the columns of each part, at most so many characters wide; the first one is in all of them."""
     made, used = [[0]], widths[0]
     for place, width in enumerate(widths[1:], start=1):
         if used + 2 + width > columns and len(made[-1]) > 1:
