@@ -161,7 +161,7 @@ Suite shipped(const std::string& file) {
 }
 
 TEST(ShippedConfigs, AreAllValidAndCalledAsTheirFile) {
-  EXPECT_EQ(shipped_configs().size(), 23u);
+  EXPECT_EQ(shipped_configs().size(), 24u);
   for (const std::string& path : shipped_configs()) {
     const Suite suite = load_suite(path);
     EXPECT_EQ(suite.name, std::filesystem::path(path).stem().string());
@@ -172,7 +172,8 @@ TEST(ShippedConfigs, AreAllValidAndCalledAsTheirFile) {
   }
 }
 
-// An image has 3 channels, a spectrogram 1. The UNets of Stable Diffusion read latents of 4.
+// An image has 3 channels, a spectrogram 1. The UNets of Stable Diffusion read latents of 4; its decoder's
+// come from an encoder that is trained with it.
 TEST(ShippedConfigs, MarkEveryLayerThatReadsTheNetworksInputAsFirst) {
   for (const std::string& path : shipped_configs()) {
     const Suite suite = load_suite(path);
@@ -199,6 +200,7 @@ constexpr PublishedSums kPublished[] = {
     {"mobilenet_v3_large.json", 214'080'960, 2'942'472, 2'540'560, 5'483'032},
     {"yolov8n.json", 4'371'456'000, 3'146'160, 11'040, 3'157'200},
     {"stable_diffusion_unet.json", 221'973'053'440, 589'027'840, 270'493'124, 859'520'964},
+    {"stable_diffusion_vae_decoder.json", 1'240'079'597'568, 49'452'432, 37'767, 49'490'199},
     {"stable_diffusion_xl_unet.json", 811'555'880'960, 333'232'640, 2'234'231'044, 2'567'463'684},
 };
 
