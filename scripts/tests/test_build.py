@@ -1,11 +1,11 @@
 """scripts/build: what it shows while it builds, with a cmake that only talks."""
 
 import os
-import pty
 import re
 import subprocess
 
 import pytest
+from cli_support import terminal_output
 
 CMAKE = """#!/bin/sh
 [ "$1" = --build ] || exit 0
@@ -46,18 +46,9 @@ def test_a_long_one_says_from_time_to_time_how_far_it_is(build):
 
 
 def test_a_terminal_gets_one_line_that_is_rewritten(build):
-    parent, child = pty.openpty()
-    process = subprocess.Popen(**build(), stdout=child, stderr=child)
-    os.close(child)
-    text = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            text += chunk
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(parent)
-    assert process.wait() == 0
-    lines = without_times(text.decode()).split("\r\x1b[K")[1:]
+    made = build()
+    text = terminal_output(made["args"], made["env"])
+    lines = without_times(text).split("\r\x1b[K")[1:]
     assert lines == [*(f"build: {step} of 3" for step in (1, 2, 3)), ""]
 
 

@@ -1,13 +1,10 @@
 """How wide the program's tables are: as the terminal, as COLUMNS says, or 80 columns."""
 
-import fcntl
 import os
-import pty
-import struct
 import subprocess
-import termios
 
 import pytest
+from cli_support import terminal_output
 
 
 @pytest.fixture(scope="module")
@@ -19,23 +16,6 @@ def words(convscope, root):
 def without_columns(**more: str) -> dict:
     """The environment without COLUMNS, which a shell may have exported."""
     return {key: value for key, value in os.environ.items() if key != "COLUMNS"} | more
-
-
-def on_terminal(words: list, columns: int) -> str:
-    """What the program prints on a terminal that is so wide."""
-    parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    process = subprocess.Popen(words, stdout=child, stderr=child, env=without_columns(NO_COLOR="1"))
-    os.close(child)
-    text = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            text += chunk
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(parent)
-    assert process.wait() == 0
-    return text.decode().replace("\r", "")
 
 
 def table(text: str) -> list:
@@ -61,6 +41,6 @@ def test_columns_in_the_environment_wins(words):
 
 @pytest.mark.parametrize("columns", [60, 100])
 def test_a_terminal_is_filled(words, columns):
-    text = on_terminal(words, columns)
+    text = terminal_output(words, without_columns(NO_COLOR="1"), columns).replace("\r", "")
     assert max(map(len, table(text))) <= columns
     assert ("left out to fit 60 columns" in text) == (columns == 60)
