@@ -77,8 +77,18 @@ std::function<int(const Program&)> notice(const std::string& text) {
   };
 }
 
-// The only place that reads the environment: NO_COLOR and TERM say what the reader wants to see and change no
-// result.
+// COLUMNS where it is exported, or what the terminal says, or 80 where standard output is none.
+size_t width_of_output() {
+  const char* asked = std::getenv("COLUMNS");
+  const long columns = asked == nullptr ? 0 : std::strtol(asked, nullptr, 10);
+  if (columns > 0) return static_cast<size_t>(columns);
+  winsize size{};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : Terminal().width;
+}
+
+// The only place that reads the environment: NO_COLOR, TERM and COLUMNS say what the reader wants to see and
+// change no result.
 Terminal describe_terminal() {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* kind = std::getenv("TERM");
@@ -87,6 +97,7 @@ Terminal describe_terminal() {
   Terminal terminal;
   terminal.colour = isatty(STDOUT_FILENO) == 1 && wants_colour && !is_dumb;
   terminal.progress = isatty(STDERR_FILENO) == 1 && !is_dumb;
+  terminal.width = width_of_output();
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.columns = size.ws_col;
   return terminal;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <ostream>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "bench/device/buffer.hpp"
 #include "bench/device/values.hpp"
 #include "bench/report/format.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
 
@@ -119,13 +121,27 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
   return std::nullopt;
 }
 
-// Throws UsageError where there is none of this id, with the nearest one there is.
+// Throws UsageError where there is none of this id: with the nearest name there is, and for a family or the
+// beginning of ids with those.
 const Algorithm& find_algorithm(const Registry& registry, const std::string& id) {
   if (const Algorithm* found = registry.find(id)) return *found;
+  if (!defect_of_pattern(id, registry).empty()) {
+    std::set<std::string> names;
+    for (const Algorithm* algorithm : registry.all())
+      names.insert({algorithm->info().id, without_device(algorithm->info().id), algorithm->info().family});
+    throw UsageError(
+        fmt::format("--algorithm: unknown algorithm \"{}\" (`convscope list algorithms` shows all){}", id,
+                    did_you_mean(id, {names.begin(), names.end()})));
+  }
+  constexpr size_t kNamed = 12;
   std::vector<std::string> ids;
-  for (const Algorithm* algorithm : registry.all()) ids.push_back(algorithm->info().id);
-  throw UsageError(fmt::format("unknown algorithm \"{}\" (`convscope list algorithms` shows all){}", id,
-                               did_you_mean(id, ids)));
+  for (DeviceKind kind : {DeviceKind::cpu, DeviceKind::cuda})
+    for (std::string& meant : meant_by({id}, registry, kind)) ids.push_back(std::move(meant));
+  const size_t unnamed = ids.size() - std::min(kNamed, ids.size());
+  ids.resize(ids.size() - unnamed);
+  throw UsageError(fmt::format(
+      "--algorithm: found \"{}\"; exec runs one algorithm, by its id: {}{}", id, comma_list(ids),
+      unnamed == 0 ? "" : fmt::format(" and {} more (`convscope list algorithms '{}'`)", unnamed, id)));
 }
 
 // The verb, on the algorithm's own kind of device or the one asked for. Throws UsageError also where there is

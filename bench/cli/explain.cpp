@@ -170,9 +170,11 @@ void print_refusals(std::ostream& out, const std::vector<Explanation>& all) {
   print();
 }
 
-void print_table(std::ostream& out, const ConvProblem& problem, const std::vector<Explanation>& all) {
-  TextTable table({"<algorithm", ">products", ">transforms", ">of nominal", ">bytes", ">workspace",
-                   ">FLOP/byte", "<bound", ">best ms", "<chosen"});
+void print_table(std::ostream& out, const ConvProblem& problem, const std::vector<Explanation>& all,
+                 const Look& look) {
+  TextTable table({"<algorithm", ">products", ">transforms", ">of nominal|nominal", ">bytes", ">workspace",
+                   ">FLOP/byte", "<bound", ">best ms", "=chosen"},
+                  {2, 1, 9, 6, 4});
   for (const Explanation& one : all) {
     if (one.reason != Reason::none) continue;
     const OperationCount count = one.operations.value_or(OperationCount{});
@@ -185,7 +187,7 @@ void print_table(std::ostream& out, const ConvProblem& problem, const std::vecto
                std::string(one.bound ? one.bound->kind() : "-"),
                one.bound ? milliseconds_text(one.bound->seconds()) : "-", one.implementation});
   }
-  if (!table.empty()) table.print(out, false);
+  if (!table.empty()) out << left_out_text(table.print(out, look), look);
   print_refusals(out, all);
 }
 
@@ -208,14 +210,14 @@ int explain(const ExplainOptions& options, const Program& program) {
     devices.push_back(make_device(id, {.threads = threads}));
     explained.push_back({*devices.back(), measure_ceilings(*devices.back(), threads)});
   }
-  print_explanation(program.out, problem, options, program.registry, explained);
+  print_explanation(program.out, problem, options, program.registry, explained, program.terminal.look());
   return 0;
 }
 
 }  // namespace
 
 void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
-                       const Registry& registry, std::span<const ExplainedDevice> devices) {
+                       const Registry& registry, std::span<const ExplainedDevice> devices, const Look& look) {
   std::vector<Explanation> all;
   for (const Algorithm* algorithm : registry.all())
     all.push_back(explain_one(*algorithm, problem, options, devices));
@@ -224,7 +226,7 @@ void print_explanation(std::ostream& out, const ConvProblem& problem, const Expl
     return;
   }
   print_problem(out, problem, options, devices);
-  print_table(out, problem, all);
+  print_table(out, problem, all, look);
 }
 
 void add_flags(CLI::App& verb, ExplainOptions& options) {

@@ -35,6 +35,7 @@ struct ExplainedDevice {
 // What the verb prints once the ceilings are known. Plans are made on the first device that runs the
 // algorithm, for their operations and workspace.
 void print_explanation(std::ostream& out, const ConvProblem& problem, const ExplainOptions& options,
-                       const Registry& registry, std::span<const ExplainedDevice> devices);
+                       const Registry& registry, std::span<const ExplainedDevice> devices,
+                       const Look& look = {});
 
 }  // namespace convscope

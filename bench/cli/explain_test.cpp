@@ -21,7 +21,8 @@ std::string explanation(const std::string& line, ExplainOptions options) {
   options.problem = line;
   return testing::output_of([&](auto& out) {
     const ExplainedDevice devices[] = {{device, testing::kCeilings}};
-    print_explanation(out, parse_problem(line), options, testing::registry_with_picky(), devices);
+    print_explanation(out, parse_problem(line), options, testing::registry_with_picky(), devices,
+                      {false, 200});
   });
 }
 

@@ -41,8 +41,8 @@ void print_section(std::ostream& out, const std::string& title, const Json& sect
 
 void print_ceilings(std::ostream& out, const std::vector<Ceilings>& ceilings) {
   const auto rate = [](double value) { return value == 0 ? "-" : fmt::format("{:.1f}", value / 1e9); };
-  TextTable table({"<device", ">threads", ">FP32 GFLOP/s", ">TF32", ">BF16", ">FP16", ">copy GB/s",
-                   ">read GB/s", ">cache read GB/s"});
+  TextTable table({"<device", ">threads", ">FP32 GFLOP/s|GFLOP/s", ">TF32", ">BF16", ">FP16", ">copy GB/s",
+                   ">read GB/s", ">cache read GB/s|cache"});
   for (const Ceilings& c : ceilings)
     table.add({name(DeviceId(c.device, c.device_index)), std::to_string(c.threads), rate(c.fma_flops),
                rate(c.tf32_flops), rate(c.bf16_flops), rate(c.fp16_flops), rate(c.copy_bytes),

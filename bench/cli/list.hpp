@@ -1,8 +1,10 @@
-// `convscope list algorithms|devices|layers|columns`: what this build and this machine have, and what a
-// config asks for. Nothing is measured here (that is `info`).
+// `convscope list algorithms|configs|devices|layers|columns`: what this build and this machine have, and what
+// configs ask for. Nothing is measured here (that is `info`).
 #pragma once
 
 #include <iosfwd>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,23 +16,38 @@
 
 namespace convscope {
 
+// Which algorithms are listed; by default all.
+struct AlgorithmFilter {
+  std::vector<std::string> patterns =
+      {};                                // as run's --algorithm (bench/runner/algorithm_patterns); empty: all
+  std::optional<DeviceId> device = {};   // those that run on it
+  std::vector<std::string> passes = {};  // those that do one of them, by name; empty: any
+  std::vector<std::string> math = {};    // likewise
+  bool here = false;                     // those that can be timed here, or on `device`
+};
+
 struct ListOptions {
-  std::string what;       // the first argument: algorithms, devices, layers or columns
-  std::string config;     // the second one, for layers
+  std::string what = {};      // the first argument: algorithms, configs, devices, layers or columns
+  std::string argument = {};  // the second one: a config for layers, a pattern for algorithms
+  AlgorithmFilter filter = {};
   bool json = false;      // --json: one JSON document and nothing else
   bool markdown = false;  // --markdown, of columns: docs/results_format.md
 };
 
 void add_flags(CLI::App& verb, ListOptions& options);
 
-// What the verb prints. Throws UsageError for an unknown `what`, a missing or unused config and what
-// load_suite throws.
-void list(std::ostream& out, const ListOptions& options, const Registry& registry);
+// What the verb prints. Throws UsageError for an unknown `what`, a missing or unused argument or flag and
+// what load_suite throws.
+void list(std::ostream& out, const ListOptions& options, const Registry& registry, const Look& look = {});
 
-// The four listings, for devices and a config that are known.
-void list_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices, bool json);
-void list_devices(std::ostream& out, const DeviceList& devices, bool json);
-void list_layers(std::ostream& out, const Suite& suite, bool json);
-void list_columns(std::ostream& out, bool json, bool markdown);
+// The five listings, for devices and a config that are known. In text, algorithms that can be timed here come
+// first, absent ones last and together; in JSON they are in the registry's order.
+void list_algorithms(std::ostream& out, const Registry& registry, const DeviceList& devices,
+                     const AlgorithmFilter& filter, bool json, const Look& look = {});
+void list_configs(std::ostream& out, const std::map<std::string, std::string>& files, bool json,
+                  const Look& look = {});
+void list_devices(std::ostream& out, const DeviceList& devices, bool json, const Look& look = {});
+void list_layers(std::ostream& out, const Suite& suite, bool json, const Look& look = {});
+void list_columns(std::ostream& out, bool json, bool markdown, const Look& look = {});
 
 }  // namespace convscope

@@ -57,8 +57,8 @@ int print_results(const ShowOptions& options, const Program& program) {
   if (file.records.empty())
     throw UsageError("show: the results have no record of layer \"" + options.layer +
                      "\" in the passes asked for");
-  print_group(program.out, file.records, program.terminal.colour);
-  print_roll_up(program.out, file.records, program.terminal.colour);
+  print_group(program.out, file.records, program.terminal.look());
+  print_roll_up(program.out, file.records, program.terminal.look());
   return 0;
 }
 

@@ -89,7 +89,7 @@ void RunConsole::candidate_ends(const ResultRecord& /*record*/) {
 
 void RunConsole::group_ends(std::span<const ResultRecord> records) {
   progress_.clear();
-  print_group(program_.out, records, program_.terminal.colour);
+  print_group(program_.out, records, program_.terminal.look());
   program_.out.flush();
 }
 
@@ -103,7 +103,7 @@ bool RunConsole::finish(bool measured) {
   std::ostream& out = program_.out;
   const std::vector<ResultRecord>& records = log_.records();
   if (measured) {
-    print_roll_up(out, records, program_.terminal.colour);
+    print_roll_up(out, records, program_.terminal.look());
     print_noise_floor(out, records);
   }
   if (std::any_of(records.begin(), records.end(), has_virtual_time))

@@ -15,6 +15,7 @@
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/record/result_files.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/overrides.hpp"
 #include "bench/runner/worker.hpp"
 
@@ -24,7 +25,10 @@ namespace convscope {
 struct Terminal {
   bool colour = false;    // on standard output
   bool progress = false;  // a line that is overwritten, on standard error
-  size_t columns = 80;
+  size_t columns = 80;    // of standard error
+  size_t width = 80;      // columns of standard output
+
+  Look look() const { return {colour, width}; }
 };
 
 // What every verb may use besides its own flags.
@@ -69,13 +73,14 @@ Verb show_verb();
 Verb select_verb();
 Verb policies_verb();
 Verb choose_verb();
+Verb completion_verb();
 Verb worker_verb();
 
 // In the order of `convscope --help`.
 inline std::vector<Verb> all_verbs() {
-  return {run_verb(),      verify_verb(), list_verb(),  info_verb(), explain_verb(),
-          exec_verb(),     merge_verb(),  csv_verb(),   show_verb(), select_verb(),
-          policies_verb(), choose_verb(), worker_verb()};
+  return {run_verb(),      verify_verb(), list_verb(),       info_verb(),  explain_verb(),
+          exec_verb(),     merge_verb(),  csv_verb(),        show_verb(),  select_verb(),
+          policies_verb(), choose_verb(), completion_verb(), worker_verb()};
 }
 
 // The verb with its flags, ready to be run; of --help and --version the text to print. Runs nothing and reads

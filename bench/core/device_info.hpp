@@ -52,7 +52,7 @@ struct DeviceInfo {
   bool virtualised = false;
   int index = 0;  // among those of its kind
   // bench/device/machine_identity: what decides the speed, and which unit of that class; "" is unknown.
-  std::string machine_class, machine_unit;
+  std::string machine_class{}, machine_unit{};
 
   DeviceId id() const { return {kind, index}; }
 };

@@ -76,7 +76,7 @@ TEST(LaunchTrace, OfEveryShippedLayerIsWithinTheLimitsOfAGpuAndShort) {
     }
   };
   size_t number = 0;
-  const size_t every = stride(1);
+  const size_t every = stride(kUsualStride);
   for (const ShippedProblem& shipped : shipped_problems(DeviceKind::cuda))
     for (const Algorithm* algorithm : own_algorithms(registry, DeviceKind::cuda))
       for (const MathMode math : kMathModes) {

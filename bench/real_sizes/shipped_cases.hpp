@@ -45,4 +45,12 @@ std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKin
 // Of all cases every how many-th is tried: CONVSCOPE_REAL_SIZES_EVERY, or `usual`.
 size_t stride(size_t usual);
 
+// For tests that run no kernel: all cases, and a third of them under sanitizers, where planning is ten times
+// as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr size_t kUsualStride = 3;
+#else
+inline constexpr size_t kUsualStride = 1;
+#endif
+
 }  // namespace convscope::real_sizes

@@ -18,11 +18,12 @@
 namespace convscope {
 namespace {
 
-void print_contest_heading(std::ostream& out, const CaseKey& key, const DeviceInfo& device, bool coloured) {
+void print_contest_heading(std::ostream& out, const CaseKey& key, const DeviceInfo& device,
+                           const Look& look) {
   const std::string place = key.layer.empty() ? "" : key.layer + " ";
   const std::string title = fmt::format("{}{}: {}, {}", place, name(key.problem.pass),
                                         problem_words(key.problem), flops_text(key.problem.nominal_flops()));
-  print_heading(out, title, circumstances(key, device), coloured);
+  print_heading(out, title, circumstances(key, device), look);
 }
 
 // The cells of one table row; without a speed-up where there is no baseline.
@@ -90,11 +91,13 @@ void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
     fmt::print(out, "  stopped before converging: {}\n", comma_list(shortened(unconverged)));
 }
 
-void print_contest(std::ostream& out, const Contest& contest, bool coloured) {
-  print_contest_heading(out, contest.key(), contest.first().device, coloured);
+// Returns the headings of its table that were left out.
+std::vector<std::string> print_contest(std::ostream& out, const Contest& contest, const Look& look) {
+  print_contest_heading(out, contest.key(), contest.first().device, look);
   const ResultRecord* baseline = contest.baseline();
-  TextTable table({"<algorithm", ">median ms", ">95% interval", ">nominal GFLOP/s", ">% ceiling",
-                   ">workspace", ">error", ">vs " + baseline_name(baseline)});
+  TextTable table({"<algorithm", ">median ms|ms", ">95% interval", ">nominal GFLOP/s|GFLOP/s",
+                   ">% ceiling|% ceil", ">workspace", ">error", ">vs " + baseline_name(baseline)},
+                  {5, 4, 6, 3, 2});
   std::vector<const ResultRecord*> refused;
   bool doubts = false, verified = false;
   for (const Entry& entry : contest.ranked) {
@@ -116,20 +119,27 @@ void print_contest(std::ostream& out, const Contest& contest, bool coloured) {
       refused.push_back(record);
   }
   for (const ResultRecord* record : contest.wrong) table.add(cells(*record, nullptr), '!', colour::bad);
-  if (!table.empty()) table.print(out, coloured);
+  std::vector<std::string> left_out;
+  if (!table.empty()) left_out = table.print(out, look);
   if (contest.ranked.empty() && !verified) out << "  no correct record\n";
 
   if (doubts) out << "  ~ its interval overlaps that of *: not shown to be slower\n";
   print_doubts(out, contest.ranked);
-  print_reasons(out, contest.wrong, coloured ? colour::bad : colour::none);
-  print_reasons(out, refused, coloured ? colour::quiet : colour::none);
+  print_reasons(out, contest.wrong, look.coloured ? colour::bad : colour::none);
+  print_reasons(out, refused, look.coloured ? colour::quiet : colour::none);
   out << '\n';
+  return left_out;
 }
 
 }  // namespace
 
-void print_group(std::ostream& out, std::span<const ResultRecord> records, bool coloured) {
-  for (const Contest& contest : contests(records)) print_contest(out, contest, coloured);
+void print_group(std::ostream& out, std::span<const ResultRecord> records, const Look& look) {
+  std::vector<std::string> left_out;  // of the table that most was left out of: all leave out in one order
+  for (const Contest& contest : contests(records)) {
+    const std::vector<std::string> headings = print_contest(out, contest, look);
+    if (headings.size() > left_out.size()) left_out = headings;
+  }
+  if (!left_out.empty()) fmt::print(out, "{}\n", left_out_text(left_out, look));
 }
 
 std::string progress_text(const ProgressState& state) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -19,15 +20,17 @@ using ::testing::Not;
 
 using Records = std::vector<ResultRecord>;
 
-std::string group(const Records& records, bool colour = false) {
+constexpr size_t kWide = 200;
+
+std::string group(const Records& records, bool colour = false, size_t columns = kWide) {
   std::ostringstream out;
-  print_group(out, records, colour);
+  print_group(out, records, {colour, columns});
   return out.str();
 }
 
-std::string roll_up(const Records& records) {
+std::string roll_up(const Records& records, size_t columns = kWide) {
   std::ostringstream out;
-  print_roll_up(out, records, false);
+  print_roll_up(out, records, {false, columns});
   return out.str();
 }
 
@@ -194,6 +197,39 @@ TEST(PrintGroup, AlignsItsColumns) {
   EXPECT_EQ(line[end_of_medians], ' ');
   std::getline(lines, line);
   EXPECT_EQ(line.substr(end_of_medians - 5, 5), "12500");
+}
+
+// The longest line of a table: its heading, and the rows below it.
+size_t table_width(const std::string& text, const std::string& first_heading) {
+  std::istringstream lines(text.substr(text.find("\n  " + first_heading) + 1));
+  size_t width = 0;
+  for (std::string line; std::getline(lines, line) && line.find("  ") != std::string::npos;)
+    if (line.find("left out") == std::string::npos) width = std::max(width, line.size());
+  return width;
+}
+
+TEST(PrintGroup, FitsItsLineWithShortHeadingsAndFewerColumnsAndWholeNumbers) {
+  const Records records{measured("im2col_gemm.packed.cpu", 0.1), measured("onednn.auto.cpu", 0.2)};
+  const std::string wide = group(records), narrow = group(records, false, 80);
+  EXPECT_THAT(wide,
+              AllOf(HasSubstr("nominal GFLOP/s  % ceiling  workspace    error"), Not(HasSubstr("left out"))));
+  EXPECT_GT(table_width(wide, "algorithm"), 80u);
+  EXPECT_LE(table_width(narrow, "algorithm"), 80u);
+  EXPECT_THAT(narrow,
+              HasSubstr("\n  left out to fit 80 columns: % ceiling, workspace (COLUMNS=120 shows more)\n"));
+  EXPECT_EQ(line_with(narrow, "im2col_gemm.packed.cpu").substr(0, 64),
+            "* im2col_gemm.packed.cpu 100.0 [90.0, 110.0] 143.3 1.2e-06 2.00x");
+  EXPECT_EQ(line_with(group(records, false, 30), "onednn.auto.cpu"), " onednn.auto.cpu 200.0 1.00x")
+      << "what does not fit at all is printed all the same";
+}
+
+TEST(PrintRollUp, FitsItsLine) {
+  const Records records{in_layer(measured("im2col_gemm.packed.cpu", 0.1), "res2a_branch2a"),
+                        in_layer(measured("onednn.auto.cpu", 0.3), "res2b_branch2b")};
+  EXPECT_THAT(roll_up(records), HasSubstr("nominal GFLOP/s"));
+  const std::string narrow = roll_up(records, 80);
+  EXPECT_LE(table_width(narrow, "layer"), 80u);
+  EXPECT_THAT(narrow, HasSubstr("  ms  GFLOP/s  vs onednn\n"));
 }
 
 TEST(PrintGroup, ColoursOnlyWhenAsked) {

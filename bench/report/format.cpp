@@ -134,29 +134,99 @@ std::vector<std::string> shortened(const std::vector<std::string>& ids) {
   return result;
 }
 
-TextTable::TextTable(std::vector<std::string> headings) : width_(headings.size()) {
-  for (std::string& heading : headings) {
-    to_the_right_.push_back(heading[0] == '>');
-    heading.erase(0, 1);
+std::string wrapped(std::string_view text, size_t columns, std::string_view indent) {
+  std::string lines, line;
+  const auto end_line = [&] {
+    lines.append(lines.empty() ? "" : "\n").append(indent).append(line);
+    line.clear();
+  };
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (!line.empty() && indent.size() + line.size() + 1 + word.size() > columns) end_line();
+    line.append(line.empty() ? "" : " ").append(word);
+    begin = end + 1;
   }
-  add(std::move(headings), ' ', colour::heading);
+  end_line();
+  return lines;
+}
+
+TextTable::TextTable(std::vector<std::string> headings, std::vector<size_t> may_be_left_out)
+    : may_be_left_out_(std::move(may_be_left_out)) {
+  for (const std::string& heading : headings) {
+    const size_t bar = heading.find('|');
+    Column column;
+    column.kind = heading[0] == '>' ? Kind::right : heading[0] == '=' ? Kind::text : Kind::left;
+    column.heading = heading.substr(1, bar - 1);
+    column.short_heading = bar == std::string::npos ? column.heading : heading.substr(bar + 1);
+    columns_.push_back(column);
+  }
 }
 
 void TextTable::add(std::vector<std::string> cells, char mark, std::string_view row_colour) {
-  for (size_t i = 0; i < width_.size(); ++i) width_[i] = std::max(width_[i], cells.at(i).size());
+  for (size_t i = 0; i < columns_.size(); ++i)
+    columns_[i].width = std::max(columns_[i].width, cells.at(i).size());
   rows_.push_back({std::move(cells), mark, row_colour});
 }
 
-void TextTable::print(std::ostream& out, bool coloured) const {
-  for (const Row& row : rows_) {
-    std::string line(1, row.mark);
-    for (size_t i = 0; i < width_.size(); ++i) {
-      const std::string padding(width_[i] - row.cells[i].size(), ' ');
-      line += i == 0 ? " " : "  ";
-      line += to_the_right_[i] ? padding + row.cells[i] : row.cells[i] + padding;
+size_t TextTable::line_width(const std::vector<Column>& columns) {
+  size_t width = 0;
+  for (const Column& column : columns)
+    if (column.shown) width += 2 + column.width;
+  return width;
+}
+
+std::vector<TextTable::Column> TextTable::fitted(size_t columns) const {
+  constexpr size_t kNarrowestText = 20;
+  std::vector<Column> result = columns_;
+  const auto choose_headings = [&](std::string Column::*form) {
+    for (size_t i = 0; i < result.size(); ++i) {
+      result[i].heading = columns_[i].*form;
+      const bool wraps = result[i].kind == Kind::text && columns_[i].width > kNarrowestText;
+      result[i].width = std::max(wraps ? kNarrowestText : columns_[i].width, result[i].heading.size());
+    }
+  };
+  choose_headings(&Column::heading);
+  if (line_width(result) > columns) choose_headings(&Column::short_heading);
+  for (size_t column : may_be_left_out_)
+    if (line_width(result) > columns) result.at(column).shown = false;
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (result[i].kind != Kind::text) continue;
+    const size_t used = line_width(result);
+    const size_t left = columns > used ? columns - used : 0;
+    result[i].width = std::max(result[i].width, std::min(columns_[i].width, result[i].width + left));
+  }
+  return result;
+}
+
+void TextTable::print_row(std::ostream& out, const std::vector<Column>& columns, const Row& row,
+                          const Look& look) {
+  std::vector<std::vector<std::string>> lines_of(columns.size());  // of each cell
+  size_t height = 1;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].shown) continue;
+    std::string cell = row.cells[i];
+    if (columns[i].kind == Kind::text) cell = wrapped(cell, columns[i].width, "");
+    for (size_t begin = 0; begin <= cell.size();) {
+      const size_t end = std::min(cell.find('\n', begin), cell.size());
+      lines_of[i].push_back(cell.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    height = std::max(height, lines_of[i].size());
+  }
+  for (size_t l = 0; l < height; ++l) {
+    std::string line(1, l == 0 ? row.mark : ' ');
+    bool first = true;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (!columns[i].shown) continue;
+      const std::string cell = l < lines_of[i].size() ? lines_of[i][l] : "";
+      const std::string padding(columns[i].width - std::min(columns[i].width, cell.size()), ' ');
+      line += first ? " " : "  ";
+      line += columns[i].kind == Kind::right ? padding + cell : cell + padding;
+      first = false;
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    const bool in_colour = coloured && !row.row_colour.empty();
+    const bool in_colour = look.coloured && !row.row_colour.empty();
     if (in_colour) out << row.row_colour;
     out << line;
     if (in_colour) out << colour::reset;
@@ -164,9 +234,30 @@ void TextTable::print(std::ostream& out, bool coloured) const {
   }
 }
 
-void print_heading(std::ostream& out, std::string_view title, std::string_view below, bool coloured) {
-  fmt::print(out, "{}{}{}\n  {}\n", coloured ? colour::heading : "", title, coloured ? colour::reset : "",
-             below);
+std::vector<std::string> TextTable::print(std::ostream& out, const Look& look) const {
+  const std::vector<Column> columns = fitted(look.columns);
+  Row headings{{}, ' ', colour::heading};
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    headings.cells.push_back(columns[i].heading);
+    if (!columns[i].shown) left_out.push_back(columns_[i].heading);
+  }
+  print_row(out, columns, headings, look);
+  for (const Row& row : rows_) print_row(out, columns, row, look);
+  return left_out;
+}
+
+std::string left_out_text(const std::vector<std::string>& headings, const Look& look) {
+  if (headings.empty()) return "";
+  return wrapped(fmt::format("left out to fit {} columns: {} (COLUMNS={} shows more)", look.columns,
+                             comma_list(headings), look.columns + 40),
+                 look.columns, "  ") +
+         "\n";
+}
+
+void print_heading(std::ostream& out, std::string_view title, std::string_view below, const Look& look) {
+  fmt::print(out, "{}{}{}\n  {}\n", look.coloured ? colour::heading : "", title,
+             look.coloured ? colour::reset : "", below);
 }
 
 }  // namespace convscope

@@ -57,28 +57,57 @@ inline constexpr std::string_view heading = "\033[1m";
 inline constexpr std::string_view reset = "\033[0m";
 }  // namespace colour
 
+// How text is shown: with colours or without, and how many columns a line has.
+struct Look {
+  Look(bool in_colour = false, size_t line_columns = 80) : coloured(in_colour), columns(line_columns) {}
+  bool coloured;
+  size_t columns;
+};
+
+// `text` in lines of at most `columns` behind `indent`, broken between words; a longer word has its own line.
+std::string wrapped(std::string_view text, size_t columns, std::string_view indent);
+
+// A table that fits its line: where it does not, its headings become short, then columns are left out, those
+// that may be and in the order given. No cell is ever cut.
 class TextTable {
  public:
-  // A heading that starts with '<' is of a column aligned to the left, with '>' to the right.
-  explicit TextTable(std::vector<std::string> headings);
+  // A heading that starts with '<' is of a column aligned to the left, with '>' to the right, with '=' of one
+  // of text, which is wrapped where it is long. Behind a '|' stands the heading's short form.
+  explicit TextTable(std::vector<std::string> headings, std::vector<size_t> may_be_left_out = {});
   // One cell a heading; `mark` stands before the row.
   void add(std::vector<std::string> cells, char mark = ' ', std::string_view row_colour = colour::none);
-  bool empty() const { return rows_.size() == 1; }
-  // Two spaces between columns and no spaces at line ends. Colours are left out unless `coloured`.
-  void print(std::ostream& out, bool coloured) const;
+  bool empty() const { return rows_.empty(); }
+  // Two spaces between columns and no spaces at line ends. Returns the headings left out.
+  std::vector<std::string> print(std::ostream& out, const Look& look) const;
 
  private:
+  enum class Kind { left, right, text };
+  struct Column {
+    std::string heading, short_heading;
+    Kind kind;
+    size_t width = 0;  // of the cells
+    bool shown = true;
+  };
   struct Row {
     std::vector<std::string> cells;
     char mark;
     std::string_view row_colour;
   };
-  std::vector<bool> to_the_right_;
-  std::vector<size_t> width_;
-  std::vector<Row> rows_;  // the headings first
+  static size_t line_width(const std::vector<Column>& columns);
+  static void print_row(std::ostream& out, const std::vector<Column>& columns, const Row& row,
+                        const Look& look);
+  // The columns as they are printed: headings and widths chosen for lines of so many columns.
+  std::vector<Column> fitted(size_t columns) const;
+
+  std::vector<Column> columns_;
+  std::vector<size_t> may_be_left_out_;
+  std::vector<Row> rows_;
 };
 
+// "  left out to fit 80 columns: workspace, error (COLUMNS=120 shows more)\n", or nothing where nothing was.
+std::string left_out_text(const std::vector<std::string>& headings, const Look& look);
+
 // A title, and on the next line what it stands above: circumstances, nearly always.
-void print_heading(std::ostream& out, std::string_view title, std::string_view below, bool coloured);
+void print_heading(std::ostream& out, std::string_view title, std::string_view below, const Look& look);
 
 }  // namespace convscope

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace convscope {
 namespace {
 
@@ -20,6 +22,51 @@ TEST(Shortened, LeavesIdsWhoseNumbersAreNoPartsOfTheirOwn) {
               ElementsAre("fft16.cpu", "fft17.cpu", "fft18.cpu"));
   EXPECT_THAT(shortened({"x.1.cpu", "y.2.cpu", "x.3.cuda"}), ElementsAre("x.1.cpu", "y.2.cpu", "x.3.cuda"));
   EXPECT_THAT(shortened({}), IsEmpty());
+}
+
+TEST(Wrapped, BreaksBetweenWordsOnly) {
+  EXPECT_EQ(wrapped("one two three", 8, ""), "one two\nthree");
+  EXPECT_EQ(wrapped("one two three", 9, "  "), "  one two\n  three");
+  EXPECT_EQ(wrapped("unbreakable ab", 4, ""), "unbreakable\nab");
+  EXPECT_EQ(wrapped("", 4, "  "), "  ");
+}
+
+std::string printed(const TextTable& table, size_t columns) {
+  std::ostringstream out;
+  out << left_out_text(table.print(out, {false, columns}), {false, columns});
+  return out.str();
+}
+
+TEST(Table, ShortensHeadingsThenLeavesOutColumnsAndCutsNothing) {
+  TextTable table({"<algorithm|id", ">median ms|ms", ">workspace", ">error"}, {2, 3});
+  table.add({"a.cpu", "123456789", "3.0 MiB", "1.2e-06"}, '*');
+  EXPECT_EQ(printed(table, 80),
+            "  algorithm  median ms  workspace    error\n"
+            "* a.cpu      123456789    3.0 MiB  1.2e-06\n");
+  EXPECT_EQ(printed(table, 40),
+            "  id            ms  workspace    error\n"
+            "* a.cpu  123456789    3.0 MiB  1.2e-06\n");
+  EXPECT_EQ(printed(table, 30),
+            "  id            ms    error\n"
+            "* a.cpu  123456789  1.2e-06\n"
+            "  left out to fit 30 columns:\n"
+            "  workspace (COLUMNS=70 shows\n"
+            "  more)\n");
+  EXPECT_EQ(printed(table, 1).substr(0, 39),
+            "  id            ms\n"
+            "* a.cpu  123456789\n ");
+}
+
+TEST(Table, WrapsAColumnOfTextToTheWidthThatIsLeft) {
+  TextTable table({"<name", "=what it is", ">n"});
+  table.add({"a", "a sentence that has more letters than half of a line", "12"});
+  EXPECT_EQ(printed(table, 48),
+            "  name  what it is                             n\n"
+            "  a     a sentence that has more letters      12\n"
+            "        than half of a line\n");
+  EXPECT_EQ(printed(table, 80),
+            "  name  what it is                                             n\n"
+            "  a     a sentence that has more letters than half of a line  12\n");
 }
 
 }  // namespace

@@ -74,9 +74,10 @@ double nominal_flops(const std::vector<Unit>& units) {
   return flops;
 }
 
-void print_best_records(std::ostream& out, const std::vector<Unit>& units, double total, bool coloured) {
-  TextTable table({"<layer", ">count", "<best algorithm", ">median ms", ">share", ">nominal GFLOP/s",
-                   ">vs " + library_of(units)});
+void print_best_records(std::ostream& out, const std::vector<Unit>& units, double total, const Look& look) {
+  TextTable table({"<layer", ">count", "<best algorithm", ">median ms|ms", ">share",
+                   ">nominal GFLOP/s|GFLOP/s", ">vs " + library_of(units)},
+                  {4, 1});
   for (const Unit& unit : units) {
     const ResultRecord& best = *unit.contest->winner();
     const double seconds = median_seconds(best);
@@ -87,13 +88,14 @@ void print_best_records(std::ostream& out, const std::vector<Unit>& units, doubl
                fmt::format("{:.1f}", unit.key().problem.nominal_flops() / seconds / 1e9),
                baseline != nullptr ? fmt::format("{:.2f}x", median_seconds(*baseline) / seconds) : "-"});
   }
-  table.print(out, coloured);
+  out << left_out_text(table.print(out, look), look);
 }
 
-void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, bool coloured) {
+void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, const Look& look) {
   const double flops = nominal_flops(units);
   const auto baseline = total_of(units, is_library);
-  TextTable table({"<sum over layers by count", ">ms", ">nominal GFLOP/s", ">vs " + library_of(units)});
+  TextTable table(
+      {"<sum over layers by count", ">ms", ">nominal GFLOP/s|GFLOP/s", ">vs " + library_of(units)});
   const auto add = [&](const std::string& what, const Total& total, char mark, std::string_view paint) {
     const double seconds = total.seconds;
     table.add({what + (total.suspect ? " (suspect records in it)" : ""), milliseconds_text(seconds),
@@ -114,25 +116,25 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
            std::tuple(b.second.suspect, b.second.seconds, b.first);
   });
   for (const auto& [id, total] : single) add(id, total, ' ', colour::none);
-  table.print(out, coloured);
+  table.print(out, look);
   if (single.empty()) out << "  no single algorithm has a correct record for every layer\n";
 }
 
 // One pass, or all of them together: without the table of best records then, each pass having shown its own.
 void print_part(std::ostream& out, const Network& network, std::string_view passes, std::vector<Unit> units,
-                bool with_best_records, bool coloured) {
+                bool with_best_records, const Look& look) {
   const CaseKey& key = network.front().key();
   const std::string title = fmt::format("{} {}, batch {}", key.network.empty() ? "all layers" : key.network,
                                         passes, key.problem.batch);
-  print_heading(out, title, circumstances(key, network.front().first().device), coloured);
+  print_heading(out, title, circumstances(key, network.front().first().device), look);
   std::vector<std::string> missing;
   for (const Unit& unit : units)
     if (unit.contest->ranked.empty()) missing.push_back(unit.label);
   std::erase_if(units, [](const Unit& unit) { return unit.contest->ranked.empty(); });
   if (!units.empty()) {
     const double total = total_of(units, [](const ResultRecord&) { return true; })->seconds;
-    if (with_best_records) print_best_records(out, units, total, coloured);
-    print_sums(out, units, missing.empty(), coloured);
+    if (with_best_records) print_best_records(out, units, total, look);
+    print_sums(out, units, missing.empty(), look);
   }
   if (!missing.empty())
     fmt::print(out, "  no correct measured record, so not in the sums: {}\n", comma_list(missing));
@@ -141,7 +143,7 @@ void print_part(std::ostream& out, const Network& network, std::string_view pass
 
 }  // namespace
 
-void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, bool coloured) {
+void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const Look& look) {
   const std::vector<Contest> all = contests(records);
   for (const Network& network : networks(all)) {
     if (network.contests.size() < 2) continue;  // its table says it already
@@ -152,12 +154,12 @@ void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, boo
         if (contest->key().problem.pass == pass) units.push_back({contest->key().layer, contest});
       if (units.empty()) continue;
       passes.emplace_back(name(pass));
-      print_part(out, network, name(pass), std::move(units), true, coloured);
+      print_part(out, network, name(pass), std::move(units), true, look);
     }
     if (passes.size() < 2) continue;
     std::vector<Unit> units;
     for (const Contest* contest : network.contests) units.push_back({label(*contest), contest});
-    print_part(out, network, fmt::format("{}", fmt::join(passes, " + ")), std::move(units), false, coloured);
+    print_part(out, network, fmt::format("{}", fmt::join(passes, " + ")), std::move(units), false, look);
   }
 }
 

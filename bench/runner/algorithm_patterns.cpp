@@ -23,10 +23,6 @@ std::string without_mark(const std::string& pattern) {
   return pattern.substr(excludes(pattern) ? 1 : 0);
 }
 
-std::string without_device(const std::string& id) {
-  return id.substr(0, id.rfind('.'));
-}
-
 // The names that begin with `text`, each once, devices left out.
 std::set<std::string> completions(const std::string& text, const Registry& registry) {
   std::set<std::string> names;
@@ -64,6 +60,10 @@ std::vector<std::string> known_names(const Registry& registry) {
 }
 
 }  // namespace
+
+std::string without_device(const std::string& id) {
+  return id.substr(0, id.rfind('.'));
+}
 
 std::string defect_of_pattern(const std::string& pattern, const Registry& registry) {
   const std::string text = without_mark(pattern);

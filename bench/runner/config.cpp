@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <set>
 
 #include "bench/core/error.hpp"
 #include "bench/report/format.hpp"
@@ -167,6 +166,7 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   suite.file = file;
   if (const auto schema = top.find("$schema")) schema->text();  // for editors
   suite.name = top.at("name").short_name();
+  read_optional(top, "about", suite.about, &ConfigValue::text);
   read_optional(top, "source", suite.source, &ConfigValue::text);
   suite.layers = read_layers(top.at("layers"));
   if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
@@ -187,20 +187,28 @@ bool is_schema(const std::string& file) {
   return std::filesystem::path(file).filename() == "schema.json";
 }
 
+std::map<std::string, std::string> known_configs() {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+  std::map<std::string, std::string> files;
+  for (const fs::path& folder : {fs::path("configs"), program.parent_path().parent_path() / "configs"})
+    for (const auto& entry : fs::directory_iterator(folder, unknown))
+      if (entry.path().extension() == ".json" && entry.is_regular_file(unknown) &&
+          !is_schema(entry.path().string()))
+        files.try_emplace(entry.path().stem().string(), entry.path().string());
+  return files;
+}
+
 std::string config_file(const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code unknown;
   if (fs::exists(name, unknown) || name.find('/') != std::string::npos) return name;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
-  std::set<std::string> names;
-  for (const fs::path& folder : {fs::path("configs"), program.parent_path().parent_path() / "configs"}) {
-    const fs::path file = folder / (fs::path(name).stem().string() + ".json");
-    if (fs::is_regular_file(file, unknown)) return file.string();
-    for (const auto& entry : fs::directory_iterator(folder, unknown))
-      if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
-        names.insert(entry.path().stem().string());
-  }
-  const std::vector<std::string> known(names.begin(), names.end());
+  const std::map<std::string, std::string> files = known_configs();
+  const auto file = files.find(fs::path(name).stem().string());
+  if (file != files.end()) return file->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, path] : files) known.push_back(known_name);
   throw UsageError(fmt::format("{}: there is no such file, and no config of that name{}{}", name,
                                known.empty() ? "" : "; there are " + comma_list(known),
                                did_you_mean(name, known)));
@@ -228,7 +236,7 @@ void check_suite(const Suite& suite) {
 }
 
 nlohmann::ordered_json to_json(const Suite& suite) {
-  nlohmann::ordered_json json{{"name", suite.name}, {"source", suite.source}};
+  nlohmann::ordered_json json{{"name", suite.name}, {"about", suite.about}, {"source", suite.source}};
   for (const auto& [kind, batches] : suite.batch) json["batch"][std::string(name(kind))] = batches;
   if (!suite.devices.empty()) json["devices"] = all_names(suite.devices);
   json["passes"] = all_names(suite.passes);

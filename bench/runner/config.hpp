@@ -41,8 +41,9 @@ std::map<DeviceKind, std::vector<int64_t>> default_batches();
 // The initial values are the defaults of a config that leaves the field out.
 struct Suite {
   std::string name;
-  std::string source;
-  std::string file;  // where it was read from, for messages
+  std::string about;   // what it is for, one sentence
+  std::string source;  // where the layers come from
+  std::string file;    // where it was read from, for messages
   // Fields that a flag has replaced, as in "algorithms" -> "--algorithm"; for messages.
   std::map<std::string, std::string, std::less<>> flag_of;
   std::vector<Layer> layers;
@@ -58,19 +59,9 @@ struct Suite {
 };
 
 // The keys that a config's objects may have; configs/schema.json names the same (tested).
-inline constexpr std::array<std::string_view, 13> kSuiteKeys{"$schema",
-                                                             "name",
-                                                             "source",
-                                                             "layers",
-                                                             "batch",
-                                                             "devices",
-                                                             "passes",
-                                                             "math",
-                                                             "layouts",
-                                                             "algorithms",
-                                                             "threads",
-                                                             "measuring",
-                                                             "first_backward_data"};
+inline constexpr std::array<std::string_view, 14> kSuiteKeys{
+    "$schema", "name", "about",   "source",     "layers",  "batch",     "devices",
+    "passes",  "math", "layouts", "algorithms", "threads", "measuring", "first_backward_data"};
 inline constexpr std::array<std::string_view, 12> kLayerKeys{"name",   "in_channels", "input", "out_channels",
                                                              "filter", "stride",      "pad",   "dilation",
                                                              "groups", "count",       "first", "batch"};
@@ -91,6 +82,9 @@ bool is_schema(const std::string& file);
 // configs/NAME.json here or beside the program (build/../configs). Throws UsageError where there is neither,
 // with the names that there are.
 std::string config_file(const std::string& name);
+
+// The files in those folders, by their name: of two that have one the first.
+std::map<std::string, std::string> known_configs();
 
 // Reads and checks the config of that name. Throws UsageError that names the file, the place (line and column
 // for syntax, JSON pointer otherwise), what was found and what is allowed.

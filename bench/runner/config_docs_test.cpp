@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -58,6 +59,15 @@ TEST(ConfigDocument, ShowsMessagesAsTheProgramWritesThem) {
     const std::string error = error_of(bad);
     EXPECT_NE(error, "");
     EXPECT_THAT(text, HasSubstr("\n" + error + "\n"));
+  }
+}
+
+TEST(ConfigDocument, SaysOfEveryShippedConfigWhatItIsFor) {
+  const std::string text = document();
+  for (const auto& entry : std::filesystem::directory_iterator(CONVSCOPE_CONFIG_FOLDER)) {
+    const std::string file = entry.path().filename().string();
+    if (entry.path().extension() != ".json" || is_schema(file)) continue;
+    EXPECT_THAT(text, HasSubstr("\n| `" + file + "` | " + load_suite(entry.path().string()).about + " |\n"));
   }
 }
 

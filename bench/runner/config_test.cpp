@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -133,7 +134,7 @@ TEST(Config, MayRepeatAKeyInDifferentObjects) {
 
 TEST(Config, WrittenAsJsonReadsBackToTheSameSuite) {
   const Suite suite = suite_with(
-      R"(, "source": "s", "batch": {"cuda": [8, 9]}, "devices": ["cuda", "cpu"], "passes": ["backward_filter"],
+      R"(, "about": "a", "source": "s", "batch": {"cuda": [8, 9]}, "devices": ["cuda", "cpu"], "passes": ["backward_filter"],
          "math": ["tf32", "3xtf32"], "layouts": ["chwn"], "algorithms": ["a*", "b?"], "threads": [1, 0],
          "first_backward_data": true, "measuring": {"cache": ["hot", "weights-cold"], "workspace_cap": ["8MiB", "inf"],
          "time_limit_s": 0.25, "min_samples": 7, "max_samples": 8, "confidence_width": 0.5, "seed": 99})");
@@ -160,20 +161,62 @@ Suite shipped(const std::string& file) {
 }
 
 TEST(ShippedConfigs, AreAllValidAndCalledAsTheirFile) {
-  EXPECT_EQ(shipped_configs().size(), 17u);
+  EXPECT_EQ(shipped_configs().size(), 24u);
   for (const std::string& path : shipped_configs()) {
     const Suite suite = load_suite(path);
     EXPECT_EQ(suite.name, std::filesystem::path(path).stem().string());
     EXPECT_FALSE(suite.source.empty()) << path;
+    EXPECT_FALSE(suite.about.empty()) << path;
+    EXPECT_LE(suite.about.size(), 76u) << path << ": `list configs` prints it on one line";
     EXPECT_EQ(to_json(suite_from_json(to_json(suite), path)), to_json(suite)) << path;
   }
 }
 
-TEST(ShippedConfigs, MarkEveryLayerThatReadsAnImageAsFirst) {
-  for (const std::string& path : shipped_configs())
-    for (const Layer& layer : load_suite(path).layers)
-      EXPECT_EQ(layer.first, layer.shape.in_channels == 1 || layer.shape.in_channels == 3)
-          << path << " " << layer.name;
+// An image has 3 channels, a spectrogram 1. The UNets of Stable Diffusion read latents of 4; its decoder's
+// come from an encoder that is trained with it.
+TEST(ShippedConfigs, MarkEveryLayerThatReadsTheNetworksInputAsFirst) {
+  for (const std::string& path : shipped_configs()) {
+    const Suite suite = load_suite(path);
+    for (const Layer& layer : suite.layers) {
+      const int64_t channels = layer.shape.in_channels;
+      const bool reads_latents = channels == 4 && suite.name.ends_with("_unet");
+      EXPECT_EQ(layer.first, channels == 1 || channels == 3 || reads_latents) << path << " " << layer.name;
+    }
+  }
+}
+
+// Of the convolutions of one image, and of the network without what is no convolution. The networks' own
+// sums, which are published, are those plus what each config's source names.
+struct PublishedSums {
+  const char* config;
+  int64_t multiply_adds, weights;
+  int64_t biases_and_others;  // parameters that are no weight of a convolution
+  int64_t published_parameters;
+};
+
+constexpr PublishedSums kPublished[] = {
+    {"convnext_tiny.json", 4'454'763'264, 27'756'000, 833'128, 28'589'128},
+    {"efficientnet_b0.json", 384'534'752, 3'956'192, 1'332'356, 5'288'548},
+    {"mobilenet_v3_large.json", 214'080'960, 2'942'472, 2'540'560, 5'483'032},
+    {"yolov8n.json", 4'371'456'000, 3'146'160, 11'040, 3'157'200},
+    {"stable_diffusion_unet.json", 221'973'053'440, 589'027'840, 270'493'124, 859'520'964},
+    {"stable_diffusion_vae_decoder.json", 1'240'079'597'568, 49'452'432, 37'767, 49'490'199},
+    {"stable_diffusion_xl_unet.json", 811'555'880'960, 333'232'640, 2'234'231'044, 2'567'463'684},
+};
+
+TEST(ShippedConfigs, HaveTheMultiplyAddsAndParametersThatArePublished) {
+  for (const PublishedSums& sums : kPublished) {
+    int64_t multiply_adds = 0, weights = 0;
+    for (const Layer& layer : shipped(sums.config).layers) {
+      ConvProblem problem = layer.shape;
+      problem.batch = 1;
+      multiply_adds += layer.count * std::llround(problem.nominal_flops() / 2);
+      weights += layer.count * problem.elements(Role::filter);
+    }
+    EXPECT_EQ(multiply_adds, sums.multiply_adds) << sums.config;
+    EXPECT_EQ(weights, sums.weights) << sums.config;
+    EXPECT_EQ(weights + sums.biases_and_others, sums.published_parameters) << sums.config;
+  }
 }
 
 TEST(ShippedConfigs, AlexNetIsTheSingleTowerOfThePaper) {

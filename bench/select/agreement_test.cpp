@@ -64,7 +64,7 @@ std::vector<std::string> marked(const Contest& contest, char mark) {
   Records records;
   for (const ResultRecord* record : contest.records) records.push_back(*record);
   std::ostringstream out;
-  print_group(out, records, false);
+  print_group(out, records, {false, 200});
   std::istringstream lines(out.str());
   std::vector<std::string> found;
   for (std::string line; std::getline(lines, line);)
@@ -120,7 +120,7 @@ TEST(WhoWins, IsTheOracleOfSelect) {
 TEST(WhoWins, IsTheBestOfItsLayerInTheRollUp) {
   const Records records = some_of_every_kind();
   std::ostringstream out;
-  print_roll_up(out, records, false);
+  print_roll_up(out, records, {false, 200});
   const std::string text = out.str();
   for (const ResultRecord& record : records) {
     if (record.ranking->rank != 1) continue;

@@ -2,11 +2,16 @@
 
 import csv
 import io
+import shutil
+import textwrap
 import unicodedata
 
 from convscope_report.table import Cell, Table, cell_text, plain
 
-WIDEST = 220  # characters of a line; networks have up to 57 layers
+
+def line_width() -> int:
+    """Return how many characters a line has: COLUMNS, the terminal's width, or 80 where there is none."""
+    return shutil.get_terminal_size(fallback=(80, 24)).columns
 
 
 def mark(value) -> str:
@@ -33,26 +38,41 @@ def heading(table: Table) -> str:
 
 
 def terminal(table: Table) -> str:
-    """Return aligned text; a table wider than WIDEST goes on below, its first column repeated."""
+    """Return aligned text; a table wider than a line goes on below, its first column repeated."""
+    columns = line_width()
     cells = [[column.heading for column in table.columns]]
     cells += [[mark(value) + cell_text(value, column) for value, column in row] for row in table.pairs()]
     widths = [max(map(len, texts)) for texts in zip(*cells, strict=True)]
     aligned = [">" if column.right else "<" for column in table.columns]
-    lines = [heading(table), f"  {table.question}"]
+    lines = prose(heading(table), columns, "") + prose(table.question, columns)
     if table.circumstances:
-        lines.append(f"  {table.circumstances}")
-    for part in parts(widths):
+        lines += prose(table.circumstances, columns)
+    for part in parts(widths, columns - 2):
         for row in cells:
             padded = [f"{row[place]:{aligned[place]}{widths[place]}}" for place in part]
             lines.append("  " + "  ".join(padded).rstrip())
-    return "\n".join([*lines, *(f"  {note}" for note in notes(table))]) + "\n"
+    for note in notes(table):
+        lines += prose(note, columns)
+    return "\n".join(lines) + "\n"
 
 
-def parts(widths: list) -> list:
-    """Return the columns of each part, at most WIDEST characters wide; the first column is in all of them."""
+def prose(text: str, columns: int, indent: str = "  ") -> list:
+    """Return the lines of a sentence, broken between words."""
+    return textwrap.wrap(
+        text,
+        columns,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def parts(widths: list, columns: int) -> list:
+    """Return the columns of each part, at most so many characters wide; the first one is in all of them."""
     made, used = [[0]], widths[0]
     for place, width in enumerate(widths[1:], start=1):
-        if used + 2 + width > WIDEST and len(made[-1]) > 1:
+        if used + 2 + width > columns and len(made[-1]) > 1:
             made.append([0])
             used = widths[0]
         made[-1].append(place)

@@ -4,8 +4,13 @@ Most runs use convscope_faulty, the same program with the sample algorithm of do
 (plain.cpu) and algorithms that crash or hang, so that nothing there waits for real layers.
 """
 
+import fcntl
 import json
+import os
+import pty
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 LAYER = {"in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3}
@@ -40,3 +45,21 @@ def journal(folder: Path) -> list[dict]:
     path = folder / "journal.jsonl"
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def terminal_output(words: list, environment: dict[str, str], columns: int = 0) -> str:
+    """What a program that ends with 0 writes where its output and errors go to a terminal, `columns` wide."""
+    parent, child = pty.openpty()
+    if columns:
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process = subprocess.Popen(words, stdout=child, stderr=child, env=environment)
+    os.close(child)
+    text = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            text += chunk
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(parent)
+    assert process.wait() == 0
+    return text.decode()

@@ -29,6 +29,12 @@ def pytest_configure(config):
     program.BUILT = Path(config.getoption("--convscope")).resolve()
 
 
+@pytest.fixture(autouse=True)
+def wide_lines(monkeypatch):
+    """Tables are as on a very wide terminal, whatever terminal the tests run on."""
+    monkeypatch.setenv("COLUMNS", "222")
+
+
 @pytest.fixture(scope="session")
 def convscope(request) -> Path:
     """The program's path."""

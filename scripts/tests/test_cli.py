@@ -2,12 +2,11 @@
 
 import json
 import os
-import pty
 import subprocess
 from pathlib import Path
 
 import pytest
-from cli_support import QUICK, config, journal, keys, records, run
+from cli_support import QUICK, config, journal, keys, records, run, terminal_output
 
 LINE = "forward fp32 nchw n=1 c=2 hw=6x5 k=3 rs=3x3"
 
@@ -228,22 +227,6 @@ def test_folders_that_contradict_each_other_are_not_merged(faulty: Path, good: t
     assert not (tmp_path / "merged").exists()
 
 
-def terminal_output(words: list[str], environment: dict[str, str]) -> str:
-    """What the program writes when standard output and error are a terminal."""
-    parent, child = pty.openpty()
-    process = subprocess.Popen(words, stdout=child, stderr=child, env=os.environ | environment)
-    os.close(child)
-    text = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            text += chunk
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(parent)
-    assert process.wait() == 0
-    return text.decode()
-
-
 def test_a_terminal_gets_colour_and_progress_unless_it_wants_none(faulty: Path, tmp_path: Path) -> None:
     words = [
         str(faulty),
@@ -255,9 +238,13 @@ def test_a_terminal_gets_colour_and_progress_unless_it_wants_none(faulty: Path, 
         "forward",
         *QUICK,
     ]
-    colourful = terminal_output([*words, "--out", str(tmp_path / "a")], {"TERM": "xterm", "NO_COLOR": ""})
+    colourful = terminal_output(
+        [*words, "--out", str(tmp_path / "a")], os.environ | {"TERM": "xterm", "NO_COLOR": ""}
+    )
     assert "\x1b[" in colourful and "conv0" in colourful
-    plain = terminal_output([*words, "--out", str(tmp_path / "b")], {"TERM": "xterm", "NO_COLOR": "1"})
+    plain = terminal_output(
+        [*words, "--out", str(tmp_path / "b")], os.environ | {"TERM": "xterm", "NO_COLOR": "1"}
+    )
     assert not any(f"\x1b[{code}m" in plain for code in ("1", "0", "32", "1;32", "31", "2"))
 
 

@@ -218,16 +218,22 @@ def test_parser_is_complete():
         assert f"convscope-report {verb}" in done.out.split("Examples:")[1]
 
 
-def test_wide_table_goes_on_below_with_its_first_column():
-    from convscope_report.render import WIDEST, terminal
+@pytest.mark.parametrize("columns", [80, 222])
+def test_wide_table_goes_on_below_with_its_first_column(monkeypatch, columns):
+    from convscope_report.render import terminal
     from convscope_report.table import Column, Table
 
+    monkeypatch.setenv("COLUMNS", str(columns))
     table = Table(
-        "wide", "?", [Column("name"), *(Column(f"layer{number}", "number", "ms") for number in range(60))]
+        "wide",
+        "How long does a question get before it is broken between two of its words, "
+        "and is it broken at all on a wide terminal?",
+        [Column("name"), *(Column(f"layer{number}", "number", "ms") for number in range(60))],
     )
     table.add("fft", *range(1000, 1060))
+    table.note("a footnote that is long " * 4)
     lines = terminal(table).splitlines()
-    assert max(map(len, lines)) <= WIDEST + 2
+    assert columns - 30 < max(map(len, lines)) <= columns
     assert (
         sum(line.startswith("  name") for line in lines)
         == sum(line.startswith("  fft") for line in lines)

@@ -67,8 +67,9 @@ TiledShape tiled_shape(const AxisResidue& y, const AxisResidue& x, int read_chan
 // pixels a step.
 struct GradientTile {
   static constexpr int kRows = 64, kColumns = 128, kDepth = 16, kThreads = 128;
-  // Pixels of a slice in one launch, which sums in registers run over: a multiple of kDepth.
-  static constexpr int kMaxChain = 16384;
+  // Pixels of a slice in one launch, which sums in registers run over: a multiple of kDepth. More where a
+  // slice has so many that there would be too many launches.
+  static constexpr int kMaxChain = 16384, kMaxLaunches = 1024;
 };
 // Partial sums over the pixels, each in its part of the workspace, added in fixed order. At least 1.
 int gradient_slices(const ConvProblem& problem, int64_t workspace_cap);

@@ -166,7 +166,8 @@ class GradientPlan final : public Plan {
                           static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes())};
   }
   double longest_sum() const override {
-    return in_chains(sizes().slice_pixels, GradientTile::kMaxChain).longest() + slices_ - 1;
+    const GradientArgs a = sizes();
+    return in_chains(a.slice_pixels, pixels_of_launch(a)).longest() + slices_ - 1;
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
@@ -177,9 +178,10 @@ class GradientPlan final : public Plan {
     const int columns = a.in_channels * a.filter_h * a.filter_w;
     const dim3 grid(static_cast<unsigned>((columns + GradientTile::kColumns - 1) / GradientTile::kColumns),
                     static_cast<unsigned>(a.row_tiles * problem_.groups), static_cast<unsigned>(slices_));
+    const int chain = pixels_of_launch(a);
     queue.phase(Phase::product);
     for (; a.first < a.slice_pixels; a.first += a.count) {
-      a.count = std::min(GradientTile::kMaxChain, a.slice_pixels - a.first);
+      a.count = std::min(chain, a.slice_pixels - a.first);
       if (problem_.layout == Layout::nhwc)
         launch(gradient<false>, grid, GradientTile::kThreads, 0, queue, a);
       else
@@ -191,6 +193,12 @@ class GradientPlan final : public Plan {
   }
 
  private:
+  static int pixels_of_launch(const GradientArgs& a) {
+    const int64_t steps = ceil_div(int64_t{a.slice_pixels}, int64_t{GradientTile::kDepth});
+    const int64_t pixels = ceil_div(steps, int64_t{GradientTile::kMaxLaunches}) * GradientTile::kDepth;
+    return static_cast<int>(std::max<int64_t>(GradientTile::kMaxChain, pixels));
+  }
+
   GradientArgs sizes() const {
     const ConvProblem& p = problem_;
     const TensorShape x = p.shape(Role::input), w = p.shape(Role::filter), y = p.shape(Role::output);

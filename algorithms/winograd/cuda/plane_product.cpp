@@ -162,16 +162,41 @@ double longest_sum(const Geometry& geometry, const Chunking& chunk) {
                              chunks * ceil_div(depth, int64_t{kGemmRun}) + chunk.splits);
 }
 
-// The fastest by the estimate of those that fit and whose sums are short enough; where nothing fits, one
-// image at a time and no splits.
+namespace {
+
+constexpr int64_t kMaxFloats = int64_t{1} << 31;  // of a set of planes, well inside the kernels' indices
+constexpr int kMaxSplits = 8;
+
+// Of those whose sums are short enough the one with the smallest workspace, whatever the cap, with more
+// splits than are worth it for speed; `otherwise` where there is none.
+Chunking smallest_accurate(const Geometry& geometry, double additions, const Chunking& otherwise) {
+  Chunking smallest = otherwise;
+  int64_t smallest_floats = INT64_MAX;
+  for (int64_t images = 1; images <= geometry.problem.batch; images *= 2)
+    for (int splits = 1; splits <= 4 * kMaxSplits; splits *= 2) {
+      const Chunking chunk{images, splits};
+      const PassPlanes planes = pass_planes(geometry, images);
+      const int64_t floats = workspace_floats(geometry, chunk);
+      if (std::max(planes.image.floats, planes.signal.floats) > kMaxFloats || floats >= smallest_floats ||
+          longest_sum(geometry, chunk) > additions)
+        continue;
+      smallest_floats = floats;
+      smallest = chunk;
+    }
+  return smallest;
+}
+
+}  // namespace
+
+// The fastest by the estimate of those that fit and whose sums are short enough. Where all that fit would
+// miss the accuracy gate, one that does not, even if it is over the cap; where nothing fits, one image at a
+// time and no splits.
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options) {
   Machine machine;
   if (device.kind == DeviceKind::cuda) {
     machine.cores = device.cores;
     machine.cache_bytes = static_cast<double>(device.llc_bytes);
   }
-  constexpr int64_t kMaxFloats = int64_t{1} << 31;  // of a set of planes, well inside the kernels' indices
-  constexpr int kMaxSplits = 8;
   const int64_t batch = geometry.problem.batch;
   const int max_splits = is_backward_filter(geometry) ? kMaxSplits : 1;
   const double additions = max_additions(geometry);
@@ -198,7 +223,10 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
       }
     }
   }
-  return best;
+  // max_additions() keeps a twentieth of the error in hand, which grows with the root of the additions.
+  constexpr double kTooLong = 1.05 * 1.05 - 1;
+  const bool misses_the_gate = best_excess > kTooLong * additions;
+  return misses_the_gate ? smallest_accurate(geometry, additions, best) : best;
 }
 
 PlaneSet fused_filter_planes(const Geometry& geometry) {
