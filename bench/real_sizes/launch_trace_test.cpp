@@ -75,14 +75,13 @@ TEST(LaunchTrace, OfEveryShippedLayerIsWithinTheLimitsOfAGpuAndShort) {
       fault(what, error.what());
     }
   };
-  size_t number = 0;
-  const size_t every = stride(kUsualStride);
+  Sampled sampled(kUsualStride);
   for (const ShippedProblem& shipped : shipped_problems(DeviceKind::cuda))
     for (const Algorithm* algorithm : own_algorithms(registry, DeviceKind::cuda))
       for (const MathMode math : kMathModes) {
         ConvProblem problem = shipped.problem;
         problem.math = math;
-        if (!algorithm->supports(problem, device.info()) || number++ % every != 0) continue;
+        if (!algorithm->supports(problem, device.info()) || !sampled.takes(*algorithm, math)) continue;
         for_each_plan(shipped, problem, *algorithm, device, 1, trace);
       }
   for (const auto& [id, count_and_first] : faults)

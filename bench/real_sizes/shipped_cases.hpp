@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
@@ -45,12 +47,23 @@ std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKin
 // Of all cases every how many-th is tried: CONVSCOPE_REAL_SIZES_EVERY, or `usual`.
 size_t stride(size_t usual);
 
-// For tests that run no kernel: all cases, and a third of them under sanitizers, where planning is ten times
-// as slow.
+// For tests that run no kernel: all cases, and a quarter of them under sanitizers, where planning is ten
+// times as slow. Not a third: three passes of one layer follow each other.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr size_t kUsualStride = 3;
+inline constexpr size_t kUsualStride = 4;
 #else
 inline constexpr size_t kUsualStride = 1;
 #endif
+
+// Every so many-th case of each algorithm and math mode, its first among them.
+class Sampled {
+ public:
+  explicit Sampled(size_t usual) : every_(stride(usual)) {}
+  bool takes(const Algorithm& algorithm, MathMode math) { return seen_[{&algorithm, math}]++ % every_ == 0; }
+
+ private:
+  size_t every_;
+  std::map<std::pair<const Algorithm*, MathMode>, size_t> seen_;
+};
 
 }  // namespace convscope::real_sizes
