@@ -117,6 +117,7 @@ bool RunConsole::finish(bool measured) {
              right + failures == 0 ? ": nothing was run, and the tables say why" : "");
   fmt::print(out, "{} records: {}/results.json, results.csv, benchmark.json\n", records.size(),
              log_.folder());
+  if (measured) print_verdict(out, records);
   out.flush();
   return failures == 0 && right > 0;
 }

@@ -23,6 +23,11 @@ void print_group(std::ostream& out, std::span<const ResultRecord> records, const
 // best record and of each single algorithm that covers every layer.
 void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const Look& look);
 
+// The result in lines that can be quoted: for each network and set of circumstances who won how many layers,
+// and the sum of the best of each layer against that of the best library; then whether the machine was quiet.
+// Nothing where no record can win.
+void print_verdict(std::ostream& out, std::span<const ResultRecord> records);
+
 struct ProgressState {
   std::string layer;
   std::string pass;

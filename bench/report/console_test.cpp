@@ -297,6 +297,45 @@ TEST(PrintRollUp, AddsUpThePassesToo) {
   EXPECT_EQ(line_with(all, " a.cpu"), " a.cpu 400.0 143.3 -");
 }
 
+std::string verdict(const Records& records) {
+  std::ostringstream out;
+  print_verdict(out, records);
+  return out.str();
+}
+
+TEST(PrintVerdict, SaysWhoWonTheSumAndThatTheMachineWasQuiet) {
+  const std::string text = verdict(
+      {in_layer(measured("direct.cpu", 0.1), "conv2", 3),
+       in_layer(measured("onednn.auto.cpu", 0.2), "conv2", 3), in_layer(measured("direct.cpu", 0.4), "conv3"),
+       in_layer(measured("onednn.auto.cpu", 0.3), "conv3"), in_layer(measured("direct.cpu", 0.1), "conv4"),
+       in_layer(measured("onednn.auto.cpu", 0.3), "conv4")});
+  EXPECT_THAT(text, HasSubstr("alexnet, batch 16: fp32 nchw, "));
+  EXPECT_THAT(text, HasSubstr("\nconvscope won 2 of 3 layers and passes, onednn 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n700.0 ms for the best of each, 1.71x faster than the best of onednn (1200 ms)\n"));
+  EXPECT_THAT(text, HasSubstr("\nthe machine was quiet: none of 6 records was disturbed or throttled\n"));
+}
+
+TEST(PrintVerdict, CountsWinsOverAnotherSideThatAreInDoubt) {
+  const Records near{measured("direct.cpu", 0.1), measured("onednn.auto.cpu", 0.1001)};
+  EXPECT_THAT(verdict(near), HasSubstr("convscope won 1 of 1 layer (1 in doubt)\n"));
+  const Records own{measured("direct.cpu", 0.1), measured("fft16.cpu", 0.1001)};
+  EXPECT_THAT(verdict(own), HasSubstr("convscope won 1 of 1 layer\n"));
+  EXPECT_THAT(verdict(own), HasSubstr("\n100.0 ms for the best of each\n")) << "no library";
+}
+
+TEST(PrintVerdict, SaysThatTheMachineWasNotQuiet) {
+  Records records{measured("a.cpu", 0.1), measured("b.cpu", 0.2), measured("c.cpu", 0.3)};
+  records[1].health.disturbed = true;
+  records[2].health.throttled = true;
+  EXPECT_THAT(verdict(records),
+              HasSubstr("the machine was not quiet: of 3 records 1 were disturbed and 1 throttled\n"));
+}
+
+TEST(PrintVerdict, IsSilentWhereNothingCanWin) {
+  EXPECT_EQ(verdict({wrong("a.cpu", 0.1)}), "");
+}
+
 TEST(PrintRollUp, KeepsDifferentCircumstancesApart) {
   Records records;
   for (int threads : {1, 2})

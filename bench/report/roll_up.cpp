@@ -3,6 +3,8 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 #include <tuple>
@@ -141,7 +143,71 @@ void print_part(std::ostream& out, const Network& network, std::string_view pass
   out << '\n';
 }
 
+// The library, or convscope for ours.
+std::string side_of(const ResultRecord& record) {
+  return is_library(record) ? record.algorithm.provider : "convscope";
+}
+
+// "convscope won 13 of 15 layers and passes (2 in doubt), onednn 2". In doubt are those in which another
+// side is not shown to be slower.
+std::string winners_text(const std::vector<Unit>& units) {
+  std::map<std::string, size_t> won;
+  size_t doubtful = 0;
+  for (const Unit& unit : units) {
+    const ResultRecord& winner = *unit.contest->winner();
+    ++won[side_of(winner)];
+    doubtful += std::ranges::any_of(unit.contest->ranked, [&](const Entry& entry) {
+      return side_of(*entry.record) != side_of(winner) && is_in_doubt(*entry.record, winner);
+    });
+  }
+  std::vector<std::pair<std::string, size_t>> sides(won.begin(), won.end());
+  std::ranges::stable_sort(sides, std::greater(), [](const auto& side) { return side.second; });
+  const std::string doubt = doubtful == 0 ? "" : fmt::format(" ({} in doubt)", doubtful);
+  std::string text = fmt::format("{} won {} of {} {}{}", sides.front().first, sides.front().second,
+                                 units.size(), units.size() == 1 ? "layer" : "layers and passes", doubt);
+  for (size_t i = 1; i < sides.size(); ++i) text += fmt::format(", {} {}", sides[i].first, sides[i].second);
+  return text;
+}
+
+std::string sum_text(const std::vector<Unit>& units) {
+  const double best = total_of(units, [](const ResultRecord&) { return true; })->seconds;
+  std::string text = fmt::format("{} ms for the best of each", milliseconds_text(best));
+  if (const auto library = total_of(units, is_library))
+    text += fmt::format(", {:.2f}x faster than the best of {} ({} ms)", library->seconds / best,
+                        library_of(units), milliseconds_text(library->seconds));
+  return text;
+}
+
+std::string quiet_text(std::span<const ResultRecord> records) {
+  size_t timed = 0, disturbed = 0, throttled = 0;
+  for (const ResultRecord& record : records) {
+    timed += can_win(record);
+    disturbed += standing_of(record) == Standing::disturbed;
+    throttled += standing_of(record) == Standing::throttled;
+  }
+  if (disturbed + throttled == 0)
+    return fmt::format("the machine was quiet: none of {} records was disturbed or throttled", timed);
+  return fmt::format("the machine was not quiet: of {} records {} were disturbed and {} throttled", timed,
+                     disturbed, throttled);
+}
+
 }  // namespace
+
+void print_verdict(std::ostream& out, std::span<const ResultRecord> records) {
+  const std::vector<Contest> all = contests(records);
+  bool any = false;
+  for (const Network& network : networks(all)) {
+    std::vector<Unit> units;
+    for (const Contest* contest : network.contests)
+      if (contest->winner() != nullptr) units.push_back({label(*contest), contest});
+    if (units.empty()) continue;
+    any = true;
+    const CaseKey& key = network.front().key();
+    fmt::print(out, "\n{}, batch {}: {}\n{}\n{}\n", key.network, key.problem.batch,
+               circumstances(key, network.front().first().device), winners_text(units), sum_text(units));
+  }
+  if (any) fmt::print(out, "{}\n", quiet_text(records));
+}
 
 void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const Look& look) {
   const std::vector<Contest> all = contests(records);
