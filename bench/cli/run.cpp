@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/measure/other_programs.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/cases.hpp"
@@ -162,7 +163,8 @@ void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const 
   log.add_resumption(environment);
 }
 
-// Of a run that measures on the CPU.
+// Of a run that measures on the CPU: names the programs that load the machine, and waits for them where that
+// was asked for.
 void look_for_other_programs(const RunLog& log, const RunOptions& options, StopSignal& stop,
                              RunConsole& console) {
   const auto tasks = log.tasks_left();
@@ -171,10 +173,19 @@ void look_for_other_programs(const RunLog& log, const RunOptions& options, StopS
       }))
     return;
   constexpr double kLookSeconds = 0.25;
-  console.begins(wait_for_quiet(
-                     options.wait_for_quiet.value_or(0), [&] { return stop.requested(); },
-                     [] { return busy_programs(kLookSeconds); }),
-                 options.wait_for_quiet.has_value());
+  const std::vector<BusyProgram> programs = busy_programs(kLookSeconds);
+  if (is_quiet(programs)) return;
+  console.warn("other programs use this machine: " + text(programs));
+  if (!options.wait_for_quiet) {
+    console.warn(
+        "records that they disturb are marked; close them, or wait for them with --wait-for-quiet S");
+    return;
+  }
+  console.warn(fmt::format("waiting until they do not, {} s at most", *options.wait_for_quiet));
+  const bool quiet = wait_for_quiet(
+      *options.wait_for_quiet, [&] { return stop.requested(); }, [] { return busy_programs(kLookSeconds); });
+  console.warn(quiet ? "the machine is quiet"
+                     : "the machine is not quiet; records that they disturb are marked");
 }
 
 // Runs what the log has left, and prints and writes what comes of it.
@@ -189,9 +200,8 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
     write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
   if (end.kind == SuiteEnd::Kind::finished) return all_good ? 0 : 1;
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
-  fmt::print(program.errors, "convscope: {}; go on with: convscope {} --resume {}\n",
-             lost ? end.why : "interrupted", log.plan().argv.size() > 1 ? log.plan().argv[1] : "run",
-             log.folder());
+  fmt::print(program.errors, "convscope: {}; go on with: {} {} --resume {}\n", lost ? end.why : "interrupted",
+             program_at_hand(), log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
   program.errors.flush();
   if (lost) return kDeviceLost;
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
@@ -269,11 +279,6 @@ void add_whereabouts(CLI::App& verb, RunOptions& options) {
       ->type_name("I/N");
   verb.add_flag("--dry-run", options.dry_run,
                 "Print what would be run and an estimate of the time; run nothing.");
-  verb.add_option("--wait-for-quiet", options.wait_for_quiet,
-                  "Wait up to S seconds, before anything is measured, until other programs together use less "
-                  "than 5% of a core.")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 1e6));
   add_switch(
       verb, "--isolate", options.isolate,
       "on (default): each group of candidates runs in a child process, so that a crash or a hang costs "
@@ -317,6 +322,11 @@ void add_flags(CLI::App& verb, RunOptions& options) {
   add_switch(verb, "--blocker", options.blocker,
              "on (default): on a GPU, all work of a sample is enqueued before any of it runs, so that the "
              "host's gaps are not timed; off: for profilers that run launches one by one.");
+  verb.add_option("--wait-for-quiet", options.wait_for_quiet,
+                  "Wait up to S seconds, before anything is measured, until other programs together use less "
+                  "than 5% of a core.")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e6));
   verb.add_option("--knobs", options.knobs,
                   "For each engine of cuDNN, try up to N combinations of its knobs besides the defaults, and "
                   "measure the fastest (0).")

@@ -12,7 +12,6 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/stopwatch.hpp"
-#include "bench/measure/other_programs.hpp"
 #include "bench/report/console.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/overrides.hpp"
@@ -56,9 +55,6 @@ class RunConsole final : public RunObserver {
   void candidate_ends(const ResultRecord& record) override;
   void group_ends(std::span<const ResultRecord> records) override;
   void warn(const std::string& sentence) override;
-
-  // The programs that load the machine, as the run begins.
-  void begins(const Quiet& quiet, bool waited);
 
   // What is printed once, after the last group. Returns whether nothing failed and something came out right.
   bool finish(bool measured);

@@ -65,14 +65,6 @@ RunConsole::RunConsole(const Program& program, const RunLog& log)
   for (const GroupTask& task : log.tasks_left()) state_.total += task.group.algorithms.size();
 }
 
-void RunConsole::begins(const Quiet& quiet, bool waited) {
-  if (quiet.is_quiet) return;
-  warn(fmt::format("other programs use this machine: {}. Records that they disturb are marked; {}",
-                   text(quiet.programs),
-                   waited ? fmt::format("it was not quiet within {:.0f} s", quiet.waited_seconds)
-                          : "close them, or wait with --wait-for-quiet S"));
-}
-
 void RunConsole::group_begins(const GroupTask& task) {
   state_.layer = task.group.common.network + " " + task.group.common.layer;
   state_.pass = name(task.group.common.problem.pass);

@@ -54,15 +54,15 @@ int core_of(int64_t thread) {
 }
 
 // Of each of the cores, from the eighth number of its line "cpuN", in clock ticks.
-std::vector<double> stolen_seconds(const std::set<int>& cores) {
-  std::vector<double> stolen;
+std::map<int, double> stolen_seconds(const std::set<int>& cores) {
+  std::map<int, double> stolen;
   std::ifstream file("/proc/stat");
   for (std::string name; file >> name && name.starts_with("cpu");) {
     double ticks = 0;
     for (int field = 0; field < 8; ++field) file >> ticks;
     int core = -1;
     std::from_chars(name.data() + 3, name.data() + name.size(), core);
-    if (cores.contains(core)) stolen.push_back(ticks * tick_seconds());
+    if (cores.contains(core)) stolen[core] = ticks * tick_seconds();
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
   return stolen;
@@ -117,9 +117,9 @@ LostTime lost_time(const ThreadReading& before, const ThreadReading& after) {
         std::min(standstill, lost.wall_seconds - waited - (now.running_seconds - then.running_seconds));
   }
   if (standstill > kStoppedShare * lost.wall_seconds) lost.stopped_seconds = standstill;
-  for (size_t core = 0; core < std::min(before.stolen_seconds.size(), after.stolen_seconds.size()); ++core)
-    lost.stolen_seconds = std::max(lost.stolen_seconds,
-                                   after.stolen_seconds[core] - before.stolen_seconds[core] - tick_seconds());
+  for (const auto& [core, stolen] : after.stolen_seconds)
+    if (const auto then = before.stolen_seconds.find(core); then != before.stolen_seconds.end())
+      lost.stolen_seconds = std::max(lost.stolen_seconds, stolen - then->second - tick_seconds());
   return lost;
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct ThreadReading {
   std::chrono::steady_clock::time_point at;
   std::vector<Thread> threads;  // by id
   // By core that a thread is pinned to, in steps of 10 ms; empty where there is no hypervisor.
-  std::vector<double> stolen_seconds;
+  std::map<int, double> stolen_seconds;
 };
 
 // About 10 us a thread. Never fails: what cannot be read is missing.

@@ -105,23 +105,20 @@ std::string text(const std::vector<BusyProgram>& programs) {
   return words;
 }
 
-double cores_used(const std::vector<BusyProgram>& programs) {
+bool is_quiet(const std::vector<BusyProgram>& programs) {
   double cores = 0;
   for (const BusyProgram& program : programs) cores += program.cores;
-  return cores;
+  return cores <= kQuietCores;
 }
 
-Quiet wait_for_quiet(double seconds, const std::function<bool()>& stopped,
-                     const std::function<std::vector<BusyProgram>()>& look) {
-  Quiet result;
+bool wait_for_quiet(double seconds, const std::function<bool()>& stopped,
+                    const std::function<std::vector<BusyProgram>()>& look) {
   const auto begin = Clock::now();
-  do {
-    if (result.waited_seconds > 0) std::this_thread::sleep_for(kPauseBetweenLooks);
-    result.programs = look();
-    result.is_quiet = cores_used(result.programs) <= kQuietCores;
-    result.waited_seconds = seconds_since(begin);
-  } while (!result.is_quiet && result.waited_seconds < seconds && !stopped());
-  return result;
+  while (!is_quiet(look())) {
+    if (seconds_since(begin) >= seconds || stopped()) return false;
+    std::this_thread::sleep_for(kPauseBetweenLooks);
+  }
+  return true;
 }
 
 }  // namespace convscope

@@ -24,16 +24,11 @@ std::string text(const std::vector<BusyProgram>& programs);
 
 // All other programs together may use this share of a core before a machine is called loaded.
 inline constexpr double kQuietCores = 0.05;
-double cores_used(const std::vector<BusyProgram>& programs);
+bool is_quiet(const std::vector<BusyProgram>& programs);
 
-struct Quiet {
-  bool is_quiet = false;
-  double waited_seconds = 0;
-  std::vector<BusyProgram> programs;  // of the last look
-};
-// Looks at once, then again and again until the others use no more than kQuietCores or `seconds` are over.
-// `stopped` ends it early; tests have another `look`.
-Quiet wait_for_quiet(double seconds, const std::function<bool()>& stopped,
-                     const std::function<std::vector<BusyProgram>()>& look);
+// Looks at once, then again and again until the machine is quiet, `seconds` are over or `stopped`. Returns
+// whether it is quiet.
+bool wait_for_quiet(double seconds, const std::function<bool()>& stopped,
+                    const std::function<std::vector<BusyProgram>()>& look);
 
 }  // namespace convscope

@@ -31,16 +31,6 @@ std::string named_device(DeviceId device) {
   return is_first ? "" : " --device " + name(device);
 }
 
-// The running program by its path, so that a line runs wherever it is pasted; "convscope" in another program
-// that reads results. Quoted where a shell would split it.
-std::string program_at_hand() {
-  std::error_code unknown;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  if (unknown || path.filename() != "convscope") return "convscope";
-  const std::string text = path.string();
-  return text.find_first_of(" \t\"'$&;()\\*?[]<>|`") == std::string::npos ? text : fmt::format("'{}'", text);
-}
-
 }  // namespace
 
 std::string_view name(Outcome outcome) {
@@ -105,6 +95,14 @@ void settle(ResultRecord& record, Reason reason, std::string note) {
   record.outcome = outcome_of(reason, record.time.has_value());
   record.reason = reason;
   record.note = std::move(note);
+}
+
+std::string program_at_hand() {
+  std::error_code unknown;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  if (unknown || path.filename() != "convscope") return "convscope";
+  const std::string text = path.string();
+  return text.find_first_of(" \t\"'$&;()\\*?[]<>|`") == std::string::npos ? text : fmt::format("'{}'", text);
 }
 
 std::string rerun_command(const ResultRecord& record) {

@@ -69,8 +69,8 @@ ResultRecord in_pass(ResultRecord record, Pass pass) {
 TEST(PrintGroup, SaysWhatWasRun) {
   const std::string text = group({measured("direct.cpu", 0.1)});
   EXPECT_THAT(text, HasSubstr("conv2 forward: N16 C96 27x27 -> K256 5x5 pad 2, 14.3 GFLOP\n"));
-  EXPECT_THAT(text,
-              HasSubstr("fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, Test processor\n"));
+  EXPECT_THAT(text, HasSubstr("fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, Test processor "
+                              "(amd-f25m17s1-1234abcd)\n"));
 }
 
 TEST(PrintGroup, SortsByMedianAndMarksTheWinner) {
@@ -329,7 +329,7 @@ TEST(PrintVerdict, SaysThatTheMachineWasNotQuiet) {
   records[1].health.disturbed = true;
   records[2].health.throttled = true;
   EXPECT_THAT(verdict(records),
-              HasSubstr("the machine was not quiet: of 3 records 1 were disturbed and 1 throttled\n"));
+              HasSubstr("the machine was not quiet: 1 of 3 records disturbed, 1 throttled\n"));
 }
 
 TEST(PrintVerdict, IsSilentWhereNothingCanWin) {

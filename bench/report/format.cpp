@@ -88,7 +88,10 @@ std::string problem_words(const ConvProblem& p) {
 
 std::string device_text(const CaseKey& key, const DeviceInfo& device) {
   if (device.name.empty()) return name(key.device_id());
-  return key.device_index == 0 ? device.name : fmt::format("{} ({})", device.name, name(key.device_id()));
+  std::vector<std::string> more;
+  if (!device.machine_class.empty()) more.push_back(device.machine_class);
+  if (key.device_index > 0) more.push_back(name(key.device_id()));
+  return more.empty() ? device.name : fmt::format("{} ({})", device.name, comma_list(more));
 }
 
 std::string circumstances(const CaseKey& key, const DeviceInfo& device, bool with_cap) {

@@ -29,7 +29,8 @@ std::string duration_text(double seconds);
 // Batch, channels, image, filter; then stride, pad, dilation and groups where they are not 1, 0, 1 and 1.
 std::string problem_words(const ConvProblem& problem);
 
-// The device's own name, and where it is not the first of its kind which one: "<processor> (cuda:1)".
+// The device's own name, the class of machine where it is known, and which of its kind where it is not the
+// first: "<processor> (<class>, cuda:1)".
 std::string device_text(const CaseKey& key, const DeviceInfo& device);
 
 // "fp32 nchw, 2 threads, cold cache, workspace up to 256.0 MiB, <processor>", the cap where it is wanted.

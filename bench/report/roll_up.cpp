@@ -172,9 +172,12 @@ std::string winners_text(const std::vector<Unit>& units) {
 std::string sum_text(const std::vector<Unit>& units) {
   const double best = total_of(units, [](const ResultRecord&) { return true; })->seconds;
   std::string text = fmt::format("{} ms for the best of each", milliseconds_text(best));
-  if (const auto library = total_of(units, is_library))
-    text += fmt::format(", {:.2f}x faster than the best of {} ({} ms)", library->seconds / best,
-                        library_of(units), milliseconds_text(library->seconds));
+  if (const auto library = total_of(units, is_library)) {
+    const double factor = library->seconds / best;
+    text +=
+        fmt::format(", {:.2f}x {} than the best of {} ({} ms)", std::max(factor, 1 / factor),
+                    factor < 1 ? "slower" : "faster", library_of(units), milliseconds_text(library->seconds));
+  }
   return text;
 }
 
@@ -187,8 +190,8 @@ std::string quiet_text(std::span<const ResultRecord> records) {
   }
   if (disturbed + throttled == 0)
     return fmt::format("the machine was quiet: none of {} records was disturbed or throttled", timed);
-  return fmt::format("the machine was not quiet: of {} records {} were disturbed and {} throttled", timed,
-                     disturbed, throttled);
+  return fmt::format("the machine was not quiet: {} of {} records disturbed, {} throttled", disturbed, timed,
+                     throttled);
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ void SuiteRun::doubt_ceilings(const GroupTask& task) {
   };
   for (int again = 0; again < kCeilingsAgain && beats() && !stop_.requested(); ++again)
     measure_ceilings(device, threads, task.protocol.stage_limit_seconds);
-  if (!beats()) return;
+  if (stop_.requested() || !beats()) return;
   double most = 0;
   for (const ResultRecord& record : log_.records_of(task.group))
     most = std::max(most, percent_of_ceiling(record).value_or(0));

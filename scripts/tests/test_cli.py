@@ -253,3 +253,19 @@ def test_the_real_program_has_real_algorithms(convscope: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "direct.cpu" in done.stdout
     assert "faulty" not in done.stdout
+
+
+def test_a_rerun_line_runs_from_another_folder_to_the_same_outcome(convscope, root, tmp_path):
+    out = tmp_path / "run"
+    arguments = ["--layer", "alexnet_conv5", "--algorithm", "direct.cpu,fft16.cpu,onednn.direct.cpu"]
+    arguments += ["--pass", "forward", "--math", "fp32", "--time-limit", "0.05", "--out", out]
+    begin = [convscope, "run", root / "configs" / "reduced.json", "--device", "cpu", *arguments]
+    subprocess.run([str(word) for word in begin], capture_output=True, check=True)
+    first = records(out)[:3]
+    assert len(first) == 3
+    for number, record in enumerate(first):
+        again = tmp_path / str(number)
+        line = f"{record['rerun']} --out {again}"
+        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        assert [one["outcome"] for one in records(again)] == [record["outcome"]]

@@ -8,9 +8,8 @@ const MIB = 2 ** 20;
 const ranked = (rows) => rows.filter((row) => row.rank !== null);
 const isWinner = (row) => row.rank === 1;
 // Standings whose times are to be marked, and the letter that stands behind them.
-const SUSPECT = { throttled: "t", disturbed: "d" };
-const isSuspect = (row) => row.standing in SUSPECT;
-const signOf = (row) => SUSPECT[row.standing] ?? "";
+const isSuspect = (row) => row.standing in embedded.suspect;
+const signOf = (row) => embedded.suspect[row.standing] ?? "";
 const winnerTime = (row) => row.full_median_ms / row.over_winner;
 
 // Pixels that a text takes in the font of the charts; bold, since any may be a winner's.

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
 from convscope_report import ReportError, published
+from convscope_report.contexts import SUSPECT
 from convscope_report.figures import COLOURS, HATCHES, OTHER_COLOUR, group
 from convscope_report.html import sides, summary, surroundings
 from convscope_report.render import heading, mark, notes
@@ -43,6 +44,7 @@ def page(results, options, title: str) -> str:
         data=embedded(
             {
                 **packed(results.records),
+                "suspect": SUSPECT,
                 "colours": COLOURS,
                 "other": OTHER_COLOUR,
                 "hatches": len(HATCHES),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from convscope_report import ReportError, compare
-from convscope_report.contexts import CIRCUMSTANCES, contexts, in_order, words
+from convscope_report.contexts import CIRCUMSTANCES, contexts, device_text, in_order, words
 from convscope_report.figures import LABELS
 from convscope_report.html import answer
 from convscope_report.results import PASSES, Results, load
@@ -87,10 +87,10 @@ def alike(sides) -> bool:
 
 def sorted_by_time(sides, each) -> list:
     """Return the sides machine by machine, those of one machine by when their runs began."""
-    machines = in_order(side.scope["device_name"] for side in sides)
+    machines = in_order(device_text(side.scope) for side in sides)
     return sorted(
         sides,
-        key=lambda side: (machines.index(side.scope["device_name"]), each[side.run].runs[0].started),
+        key=lambda side: (machines.index(device_text(side.scope)), each[side.run].runs[0].started),
     )
 
 

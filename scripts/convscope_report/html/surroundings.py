@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from convscope_report.contexts import in_order
+from convscope_report.contexts import device_text, in_order
 
 BUSY = 0.5
 WIDE_SHARE = 0.25
@@ -13,9 +13,10 @@ STANDINGS = {
 
 
 def machines(results) -> list:
-    """Return the names of the machines, `(virtual)` behind those that are."""
-    pairs = results.records[["device_name", "virtualised"]].drop_duplicates().to_dict("records")
-    return [f"{record['device_name']}{' (virtual)' if record['virtualised'] else ''}" for record in pairs]
+    """Return the names and classes of the machines, `(virtual)` behind those that are."""
+    columns = ["device", "device_index", "device_name", "machine_class", "virtualised"]
+    pairs = results.records[columns].drop_duplicates().to_dict("records")
+    return [f"{device_text(record)}{' (virtual)' if record['virtualised'] else ''}" for record in pairs]
 
 
 class Caution(NamedTuple):

@@ -4,6 +4,7 @@ from scipy.stats import gmean
 
 from convscope_report import ReportError
 from convscope_report.contexts import (
+    CIRCUMSTANCES,
     Circumstances,
     best_by,
     by_place,
@@ -28,16 +29,7 @@ SYMMETRY = "How much slower than forward is {words} with the same algorithm?"
 FIRST = "What does a step cost if the first layer's backward-data, which no training needs, is done too?"
 
 # Circumstances that change no count of operations.
-ANYWHERE = (
-    "math",
-    "layout",
-    "device_index",
-    "device_name",
-    "machine_class",
-    "threads",
-    "cache",
-    "workspace_cap_bytes",
-)
+ANYWHERE = tuple(name for name in CIRCUMSTANCES if name not in ("network", "batch", "device"))
 BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filter"}
 
 

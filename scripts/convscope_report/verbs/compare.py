@@ -3,6 +3,7 @@
 from collections import Counter
 
 from convscope_report import ReportError, compare, results
+from convscope_report.contexts import device_text
 from convscope_report.render import render
 from convscope_report.table import Column, Table
 from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_or_print
@@ -70,7 +71,7 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
     networks = ", ".join(
         dict.fromkeys(comparison.place["network"] or "single problem" for comparison in found)
     )
-    machines = ", ".join(dict.fromkeys(comparison.place["device_name"] for comparison in found))
+    machines = ", ".join(dict.fromkeys(device_text(comparison.place) for comparison in found))
     more = f" and {len(options.more) // 2} further pairs" if options.more else ""
     table = Table(f"{networks}: A {options.a}, B {options.b}{more}", QUESTION, columns, machines)
     for comparison in found:
