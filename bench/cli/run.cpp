@@ -175,13 +175,13 @@ void look_for_other_programs(const RunLog& log, const RunOptions& options, StopS
   constexpr double kLookSeconds = 0.25;
   const std::vector<BusyProgram> programs = busy_programs(kLookSeconds);
   if (is_quiet(programs)) return;
-  console.warn("other programs use this machine: " + text(programs));
+  const std::string loaded = "other programs use this machine: " + text(programs);
   if (!options.wait_for_quiet) {
-    console.warn(
-        "records that they disturb are marked; close them, or wait for them with --wait-for-quiet S");
+    console.warn(loaded +
+                 ". Records that they disturb are marked; close them, or wait with --wait-for-quiet S");
     return;
   }
-  console.warn(fmt::format("waiting until they do not, {} s at most", *options.wait_for_quiet));
+  console.warn(fmt::format("{}; waiting until they do not, {} s at most", loaded, *options.wait_for_quiet));
   const bool quiet = wait_for_quiet(
       *options.wait_for_quiet, [&] { return stop.requested(); }, [] { return busy_programs(kLookSeconds); });
   console.warn(quiet ? "the machine is quiet"

@@ -32,10 +32,13 @@ std::string bus_id(int device);
 // "h200-sm_90" of "NVIDIA H200".
 std::string machine_label(const DeviceInfo& device) {
   std::string label;
-  for (const char c : device.name.substr(device.name.starts_with("NVIDIA ") ? 7 : 0))
-    label += std::isalnum(static_cast<unsigned char>(c)) != 0
-                 ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
-                 : '-';
+  for (const char c : device.name.substr(device.name.starts_with("NVIDIA ") ? 7 : 0)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      label += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!label.empty() && label.back() != '-')
+      label += '-';
+  }
+  if (label.ends_with('-')) label.pop_back();
   return label + "-" + device.instructions;
 }
 
