@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
+#include "bench/runner/resolution.hpp"
 
 namespace convscope {
 namespace {
@@ -79,13 +81,43 @@ std::vector<Suite> load_suites(const RunOptions& options) {
   return suites;
 }
 
+// What the machine can resolve, of each device and number of threads, read once.
+class Resolutions {
+ public:
+  explicit Resolutions(const DeviceList& devices) : devices_(devices) {}
+
+  double width(const CaseKey& key) {
+    const auto id = std::pair(name(key.device_id()), key.threads);
+    const auto [known, is_new] = known_.try_emplace(id);
+    if (is_new) known->second = known_resolution(*devices_.find(key.device_id()), key.threads);
+    return confidence_width(known->second);
+  }
+
+  nlohmann::ordered_json json() const {
+    auto all = nlohmann::ordered_json::array();
+    for (const auto& [id, found] : known_)
+      if (found)
+        all.push_back({{"device", id.first},
+                       {"threads", id.second},
+                       {"within_run", found->within_run},
+                       {"between_runs", found->between_runs},
+                       {"pairs", found->pairs}});
+    return all;
+  }
+
+ private:
+  const DeviceList& devices_;
+  std::map<std::pair<std::string, int>, std::optional<Resolution>> known_;
+};
+
 std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, const Registry& registry,
-                                const DeviceList& devices) {
+                                const DeviceList& devices, Resolutions& resolutions) {
   Protocol protocol{suite.measuring, options.measure, options.blocker};
   protocol.repeat = options.repeat;
   std::vector<GroupTask> tasks;
   for (Group& group : expand(suite, registry, devices)) {
     group.common.knobs = options.knobs;
+    if (!suite.measuring.is_width_given) protocol.confidence_width = resolutions.width(group.common);
     tasks.push_back({std::move(group), protocol});
   }
   return tasks;
@@ -163,35 +195,10 @@ void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const 
   log.add_resumption(environment);
 }
 
-// Of a run that measures on the CPU: names the programs that load the machine, and waits for them where that
-// was asked for.
-void look_for_other_programs(const RunLog& log, const RunOptions& options, StopSignal& stop,
-                             RunConsole& console) {
-  const auto tasks = log.tasks_left();
-  if (std::ranges::none_of(tasks, [](const GroupTask& task) {
-        return task.protocol.measure && task.group.common.device == DeviceKind::cpu;
-      }))
-    return;
-  constexpr double kLookSeconds = 0.25;
-  const std::vector<BusyProgram> programs = busy_programs(kLookSeconds);
-  if (is_quiet(programs)) return;
-  const std::string loaded = "other programs use this machine: " + text(programs);
-  if (!options.wait_for_quiet) {
-    console.warn(loaded +
-                 ". Records that they disturb are marked; close them, or wait with --wait-for-quiet S");
-    return;
-  }
-  console.warn(fmt::format("{}; waiting until they do not, {} s at most", loaded, *options.wait_for_quiet));
-  const bool quiet = wait_for_quiet(
-      *options.wait_for_quiet, [&] { return stop.requested(); }, [] { return busy_programs(kLookSeconds); });
-  console.warn(quiet ? "the machine is quiet"
-                     : "the machine is not quiet; records that they disturb are marked");
-}
-
 // Runs what the log has left, and prints and writes what comes of it.
 int carry_out(RunLog& log, const RunOptions& options, const Program& program, StopSignal& stop) {
   RunConsole console(program, log);
-  look_for_other_programs(log, options, stop, console);
+  look_for_other_programs(log, options.wait_for_quiet, stop, console);
   IsolationOptions isolation;
   isolation.isolate = options.isolate;
   const SuiteEnd end = run_suite(log, program.registry, isolation, stop, console);
@@ -210,15 +217,44 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
 
 }  // namespace
 
+void look_for_other_programs(const RunLog& log, const std::optional<double>& wait_seconds, StopSignal& stop,
+                             RunObserver& observer) {
+  const auto tasks = log.tasks_left();
+  if (std::ranges::none_of(tasks, [](const GroupTask& task) {
+        return task.protocol.measure && task.group.common.device == DeviceKind::cpu;
+      }))
+    return;
+  constexpr double kLookSeconds = 0.25;
+  const std::vector<BusyProgram> programs = busy_programs(kLookSeconds);
+  if (is_quiet(programs)) return;
+  const std::string loaded = "other programs use this machine: " + text(programs);
+  if (!wait_seconds) {
+    observer.warn(loaded +
+                  ". Records that they disturb are marked; close them, or wait with --wait-for-quiet S");
+    return;
+  }
+  observer.warn(fmt::format("{}; waiting until they do not, {} s at most", loaded, *wait_seconds));
+  const bool quiet = wait_for_quiet(
+      *wait_seconds, [&] { return stop.requested(); }, [] { return busy_programs(kLookSeconds); });
+  observer.warn(quiet ? "the machine is quiet"
+                      : "the machine is not quiet; records that they disturb are marked");
+}
+
 RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry,
                   const DeviceList& devices) {
+  return make_plan(load_suites(options), options, argv, registry, devices);
+}
+
+RunPlan make_plan(const std::vector<Suite>& suites, const RunOptions& options,
+                  const std::vector<std::string>& argv, const Registry& registry, const DeviceList& devices) {
   RunPlan plan;
   plan.argv = argv;
   plan.config = nlohmann::ordered_json::array();
   std::set<std::string> groups;
-  for (const Suite& suite : load_suites(options)) {
+  Resolutions resolutions(devices);
+  for (const Suite& suite : suites) {
     plan.config.push_back(to_json(suite));
-    for (GroupTask& task : tasks_of(suite, options, registry, devices)) {
+    for (GroupTask& task : tasks_of(suite, options, registry, devices, resolutions)) {
       if (!groups.insert(candidate_key(task.group.common)).second)
         throw UsageError(suite.file + ": its network \"" + suite.name + "\" has layer \"" +
                          task.group.common.layer +
@@ -229,6 +265,7 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
   keep_shard(options.shard, plan.tasks);
   plan.environment = describe_environment(devices.present, registry);
   plan.environment["started"] = utc_now();
+  plan.environment["resolution"] = resolutions.json();
   if (options.shard.count > 1)
     plan.environment["shard"] = {{"index", options.shard.index}, {"count", options.shard.count}};
   return plan;

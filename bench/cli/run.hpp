@@ -44,6 +44,13 @@ void add_verify_flags(CLI::App& verb, RunOptions& options);
 // also when two of the configs have a candidate in common.
 RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& argv, const Registry& registry,
                   const DeviceList& devices);
+RunPlan make_plan(const std::vector<Suite>& suites, const RunOptions& options,
+                  const std::vector<std::string>& argv, const Registry& registry, const DeviceList& devices);
+
+// Of a run that measures on the CPU: names the programs that load the machine, and waits for them where that
+// many seconds are given.
+void look_for_other_programs(const RunLog& log, const std::optional<double>& wait_seconds, StopSignal& stop,
+                             RunObserver& observer);
 
 class RunConsole final : public RunObserver {
  public:

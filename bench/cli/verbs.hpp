@@ -65,6 +65,7 @@ Verb make_verb(const std::string& name, const std::string& summary, void (*add_f
 Verb run_verb(), verify_verb();
 Verb list_verb();
 Verb info_verb();
+Verb calibrate_verb();
 Verb explain_verb();
 Verb exec_verb();
 Verb merge_verb();
@@ -78,9 +79,9 @@ Verb worker_verb();
 
 // In the order of `convscope --help`.
 inline std::vector<Verb> all_verbs() {
-  return {run_verb(),      verify_verb(), list_verb(),       info_verb(),  explain_verb(),
-          exec_verb(),     merge_verb(),  csv_verb(),        show_verb(),  select_verb(),
-          policies_verb(), choose_verb(), completion_verb(), worker_verb()};
+  return {run_verb(),     verify_verb(),   list_verb(),   info_verb(),       calibrate_verb(),
+          explain_verb(), exec_verb(),     merge_verb(),  csv_verb(),        show_verb(),
+          select_verb(),  policies_verb(), choose_verb(), completion_verb(), worker_verb()};
 }
 
 // The verb with its flags, ready to be run; of --help and --version the text to print. Runs nothing and reads

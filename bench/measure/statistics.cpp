@@ -90,9 +90,6 @@ std::optional<std::string> stop_reason(std::span<const double> samples, const Sa
     const double width = relative_half_width(summarise(samples));
     if (width <= rule.confidence_width) return "converged";
     if (n >= rule.max_samples) return "max_samples";
-    const double earlier = relative_half_width(summarise(samples.first(samples.size() * 2 / 3)));
-    // Two thirds of the first round are too few samples to compare with.
-    if (n > rule.min_samples && width > (1 - kPlateauShrink) * earlier) return "noise_plateau";
   }
   if (n > 0 && seconds_left < sample_seconds &&
       affordable_for_interval(n, rule, seconds_left, sample_seconds) <= 0)

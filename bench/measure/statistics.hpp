@@ -18,11 +18,7 @@ Statistics summarise(std::span<const double> samples);
 // How far the interval reaches from the median, as a share of it: the larger side; infinite without one.
 double relative_half_width(const Statistics& statistics);
 
-// Shrinking by less than this over the last third of the samples counts as a plateau. Noise that averages out
-// would narrow the interval by 1 - sqrt(2/3) = 18%.
-inline constexpr double kPlateauShrink = 0.10;
-
-// Why no more samples are needed, or nothing: "converged", "noise_plateau", "max_samples", "time_limit".
+// Why no more samples are needed, or nothing: "converged", "max_samples", "time_limit".
 // `seconds_left` is what the series may still spend, `sample_seconds` what one sample costs. The time limit
 // outranks min_samples, but for the first samples, as many as an interval needs (6), a series may take two
 // limits more. Never "converged" with fewer.

@@ -28,11 +28,25 @@ TEST(StopRule, GoesOnWhileMoreSamplesHelp) {
   EXPECT_EQ(stop_reason(samples, {}, 10, 0.1), std::nullopt);
 }
 
-TEST(StopRule, SeesAPlateau) {
+TEST(StopRule, GoesOnAsLongAsTheIntervalIsTooWideHoweverSlowlyItNarrows) {
   // Two clocks: the interval stays as wide as their distance.
   std::vector<double> samples;
-  for (int i = 0; i < 15; ++i) samples.push_back(i % 2 == 0 ? 1.0 : 1.2);
-  EXPECT_EQ(stop_reason(samples, {}, 10, 0.1), "noise_plateau");
+  for (int i = 0; i < 199; ++i) {
+    samples.push_back(i % 2 == 0 ? 1.0 : 1.2);
+    ASSERT_EQ(stop_reason(samples, {}, 10, 0.1), std::nullopt) << i;
+  }
+  samples.push_back(1.2);
+  EXPECT_EQ(stop_reason(samples, {}, 10, 0.1), "max_samples");
+}
+
+TEST(StopRule, ConvergesAtTheWidthThatIsAskedFor) {
+  SamplingRule rule;
+  const std::vector<double> samples = noisy(20, 0.02, 3);
+  const double width = relative_half_width(summarise(samples));
+  ASSERT_GT(width, rule.confidence_width);
+  EXPECT_EQ(stop_reason(samples, rule, 10, 0.1), std::nullopt);
+  rule.confidence_width = width;
+  EXPECT_EQ(stop_reason(samples, rule, 10, 0.1), "converged");
 }
 
 TEST(StopRule, StopsAtTheLimits) {

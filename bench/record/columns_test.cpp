@@ -243,7 +243,8 @@ TEST(RerunCommand, SaysHowManyKnobsMayBeTried) {
 
 TEST(RerunCommand, SaysInWhatTheSamplingDiffersFromTheDefaults) {
   ResultRecord record = measured("direct.cpu", 1);
-  EXPECT_THAT(rerun_command(record), ::testing::EndsWith(" --seed 1"));
+  EXPECT_THAT(rerun_command(record), ::testing::EndsWith(" --seed 1 --confidence-width 0.005"))
+      << "the width where it is left out is the machine's";
   record.sampling = {2.5, 20, 300, 0.02, true, 90};
   EXPECT_THAT(rerun_command(record),
               ::testing::EndsWith(" --seed 1 --time-limit 2.5 --min-samples 20 --max-samples 300 "

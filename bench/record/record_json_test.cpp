@@ -199,7 +199,7 @@ TEST(RecordJson, CarriesTheLineThatRerunsIt) {
       to_json(measured("direct.cpu", 1))["rerun"],
       "convscope run --case \"forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2 "
       "dilation=1x1 groups=1\" --algorithm direct.cpu --threads 2 --cache cold --workspace-cap 268435456 "
-      "--seed 1");
+      "--seed 1 --confidence-width 0.005");
 }
 
 TEST(RecordJson, NamesThePlaceOfAForeignShape) {

@@ -9,7 +9,8 @@
 namespace convscope {
 namespace {
 
-// The flags that say in what the rule differs from the defaults, a space before each.
+// The flags that say in what the rule differs from the defaults, a space before each; the width always, since
+// its default is the machine's.
 std::string sampling_flags(const SamplingRule& rule) {
   const SamplingRule standard;
   std::string flags;
@@ -19,7 +20,7 @@ std::string sampling_flags(const SamplingRule& rule) {
   add("--time-limit", &SamplingRule::time_limit_seconds);
   add("--min-samples", &SamplingRule::min_samples);
   add("--max-samples", &SamplingRule::max_samples);
-  add("--confidence-width", &SamplingRule::confidence_width);
+  flags += fmt::format(" --confidence-width {}", rule.confidence_width);
   add("--stage-limit", &SamplingRule::stage_limit_seconds);
   if (rule.repeat) flags += " --aa";
   return flags;

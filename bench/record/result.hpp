@@ -77,10 +77,10 @@ struct Measurement {
       phase_seconds;        // medians inside full; null where not separable
   double plan_seconds = 0;  // building the plan once, outside every total
   int64_t iterations_per_sample = 1;
-  int64_t warmup_runs = 0;       // those of the verification not counted
-  int64_t rounds = 0;            // how often the group was visited until this candidate converged
-  int64_t tensor_copies = 1;     // rotated through for a cold cache
-  std::string stop_reason;       // "converged", "noise_plateau", "time_limit", "max_samples"
+  int64_t warmup_runs = 0;    // those of the verification not counted
+  int64_t rounds = 0;         // how often the group was visited until this candidate converged
+  int64_t tensor_copies = 1;  // rotated through for a cold cache
+  std::string stop_reason;  // "converged", "time_limit", "max_samples"; before schema 3 also "noise_plateau"
   std::optional<Series> repeat;  // --aa: the same candidate's second, independent series of `full`
 };
 

@@ -105,6 +105,7 @@ void read_measuring(const ConfigValue& value, MeasuringSettings& settings) {
   read_optional(value, "min_samples", settings.min_samples, read_number<kSampleCounts>);
   read_optional(value, "max_samples", settings.max_samples, read_number<kSampleCounts>);
   read_optional(value, "confidence_width", settings.confidence_width, read_number<kConfidenceWidths>);
+  settings.is_width_given = value.find("confidence_width").has_value();
   read_optional(value, "seed", settings.seed, read_number<kSeeds>);
 }
 
@@ -140,14 +141,15 @@ nlohmann::ordered_json to_json(const Layer& layer) {
 nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
   std::vector<std::string> caps;
   for (const auto& cap : settings.workspace_caps) caps.push_back(byte_limit_text(cap));
-  return {{"cache", all_names(settings.cache)},
-          {"workspace_cap", caps},
-          {"time_limit_s", settings.time_limit_seconds},
-          {"stage_limit_s", settings.stage_limit_seconds},
-          {"min_samples", settings.min_samples},
-          {"max_samples", settings.max_samples},
-          {"confidence_width", settings.confidence_width},
-          {"seed", settings.seed}};
+  nlohmann::ordered_json json{{"cache", all_names(settings.cache)},
+                              {"workspace_cap", caps},
+                              {"time_limit_s", settings.time_limit_seconds},
+                              {"stage_limit_s", settings.stage_limit_seconds},
+                              {"min_samples", settings.min_samples},
+                              {"max_samples", settings.max_samples},
+                              {"seed", settings.seed}};
+  if (settings.is_width_given) json["confidence_width"] = settings.confidence_width;
+  return json;
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct MeasuringSettings : SamplingRule {
   std::vector<CacheState> cache{CacheState::cold};
   std::vector<std::optional<int64_t>> workspace_caps{int64_t{256} << 20};  // bytes; null is no cap
   uint64_t seed = 1;
+  bool is_width_given = false;  // confidence_width is the user's; else bench/runner/resolution may widen it
 };
 
 // One batch size for each kind of device.
@@ -93,7 +94,8 @@ Suite load_suite(const std::string& name);
 // The same from JSON already read; `file` is for messages.
 Suite suite_from_json(const nlohmann::json& json, const std::string& file);
 
-// A config with every field written out, that suite_from_json reads back to the same suite.
+// A config with every field written out, that suite_from_json reads back to the same suite; the confidence
+// width only where it was given.
 nlohmann::ordered_json to_json(const Suite& suite);
 
 // The checks that look at several fields together, on a suite whose fields are each in range: every layer at

@@ -292,12 +292,24 @@ TEST(Schema, StatesTheLoadersDefaults) {
   for (const auto& [key, property] : schema["properties"].items())
     if (property.contains("default")) defaults[key] = property["default"];
   for (const auto& [key, property] : schema["properties"]["measuring"]["properties"].items())
-    defaults["measuring"][key] = property.at("default");
+    if (property.contains("default")) defaults["measuring"][key] = property["default"];
   Suite suite;
   suite.name = "n";
   auto expected = nlohmann::json(to_json(suite));
   expected.erase("name");
   EXPECT_EQ(defaults, expected);
+}
+
+TEST(Suite, WritesAConfidenceWidthOnlyWhereOneWasGiven) {
+  Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "n", "layers": [
+      {"name": "l", "in_channels": 1, "input": 8, "out_channels": 1, "filter": 3}]})"),
+                                "n.json");
+  EXPECT_FALSE(to_json(suite)["measuring"].contains("confidence_width")) << "the machine decides";
+  suite.measuring.confidence_width = 0.02;
+  suite.measuring.is_width_given = true;
+  const Suite again = suite_from_json(nlohmann::json(to_json(suite)), "n.json");
+  EXPECT_TRUE(again.measuring.is_width_given);
+  EXPECT_EQ(again.measuring.confidence_width, 0.02);
 }
 
 }  // namespace

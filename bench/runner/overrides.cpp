@@ -100,6 +100,14 @@ SuiteChange set_batch(std::string_view flag, std::string_view text) {
   };
 }
 
+SuiteChange set_confidence_width(std::string_view flag, std::string_view text) {
+  const double width = number_in(kConfidenceWidths, flag, text);
+  return [width](Suite& suite) {
+    suite.measuring.confidence_width = width;
+    suite.measuring.is_width_given = true;
+  };
+}
+
 SuiteChange set_threads(std::string_view flag, std::string_view text) {
   return set_to<&Suite::threads>(list_of(flag, text, [&](std::string_view word) {
     return static_cast<int>(number_in(kThreadCounts, flag, word));
@@ -147,8 +155,9 @@ constexpr OverrideFlag kFlags[] = {
     {"--max-samples", "measuring.max_samples", "N", "Samples of a candidate, at most.",
      set_number<&MeasuringSettings::max_samples, kSampleCounts>},
     {"--confidence-width", "measuring.confidence_width", "X",
-     "Stop when the median's 95% interval is within this share of it.",
-     set_number<&MeasuringSettings::confidence_width, kConfidenceWidths>},
+     "Stop when the median's 95% interval is within this share of it; 0.005, or what the machine can resolve "
+     "(convscope calibrate) where that is more.",
+     set_confidence_width},
     {"--seed", "measuring.seed", "N", "Seed of the data and of the interleaving.",
      set_number<&MeasuringSettings::seed, kSeeds>},
 };

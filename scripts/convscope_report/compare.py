@@ -10,17 +10,19 @@ Between two runs the machine changes, by 10 or 20% on a shared one. The candidat
 pass, ...) are measured interleaved, so they drift together. Those whose code is the same on both sides are
 witnesses: a record's ratio is judged relative to their middle one, and no finer than they agree.
 
-A neighbour can also slow single records for a whole run. Against that help several pairs of runs in turn: a
-record then has the verdict that most pairs give it.
+What differs between two processes besides (where the memory of a record lies, a neighbour during the run) no
+sample of one run shows. Against that help several pairs of runs in turn: a record then has one ratio a pair,
+and its interval comes from how far they are apart. That finds differences that no single pair can.
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from convscope_report import ReportError
 from convscope_report.contexts import is_suspect
@@ -28,12 +30,15 @@ from convscope_report.results import CANDIDATE, Results
 
 CONFIDENCE = 0.99
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all records of both runs
-DEFAULT_FLOOR = 0.05  # without --aa
+DEFAULT_FLOOR = 0.05  # where nothing is measured
+ASSUMED = "assumed: neither run has --aa nor a calibrated machine"
 MIN_FLOOR = 0.01
 DRIFT = 3  # two runs differ by more than two interleaved series of one run do; seen: mostly 2 to 4 times
+NEVER = 2.3  # times what nine of ten lie within: seen of 99.5% between runs of one program
 MAX_MATTERS = 0.25  # however noisy: a larger difference is never the same
 MIN_SAMPLES = 6
 MIN_WITNESSES = 3
+PRIOR = 4  # pairs that the variance typical of all candidates weighs
 WITNESS_QUANTILE = 0.9  # of the distances of the witnesses from their middle
 
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
@@ -67,19 +72,32 @@ class Comparison:
 
 @dataclass
 class Floor:
-    """How far apart two measurements of one candidate are: `share` 0.03 is 3%; `measured` if by --aa."""
+    """How far apart two measurements of one candidate are: `share` 0.03 is 3%; `origin` says whence."""
 
     share: float
-    measured: bool
+    origin: str
+
+    @property
+    def measured(self) -> bool:
+        """Say whether it was measured, and not assumed."""
+        return self.origin != ASSUMED
 
 
 def noise_floor(*runs: Results) -> Floor:
-    """Return the noise floor from the second series of --aa of all records, or a default without any."""
+    """Return the noise floor: from --aa, else from the resolution of the runs' machines, else a default."""
     ratios = [ratio for run in runs for ratio in run.records["aa_ratio"].dropna()]
-    if not ratios:
-        return Floor(DEFAULT_FLOOR, False)
-    distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
-    return Floor(max(math.expm1(DRIFT * distance), MIN_FLOOR), True)
+    if ratios:
+        distance = float(np.quantile(np.abs(np.log(np.array(ratios, dtype=float))), FLOOR_QUANTILE))
+        return Floor(max(math.expm1(DRIFT * distance), MIN_FLOOR), "from --aa")
+    shares = [
+        entry["between_runs"]
+        for run in runs
+        for one in run.runs
+        for entry in one.environment.get("resolution", [])
+    ]
+    if shares:
+        return Floor(max(NEVER * max(shares), MIN_FLOOR), "from the machine's calibration")
+    return Floor(DEFAULT_FLOOR, ASSUMED)
 
 
 def shift(a, b) -> tuple:
@@ -142,34 +160,69 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
 
 
 def compare_pairs(pairs: list, matters: float) -> tuple:
-    """Return what compare() returns, of several pairs (A, B) measured in turn: see majority().
+    """Return what compare() returns, of several pairs (A, B) measured in turn: see together().
 
-    The Floor and the share that matters are the largest of the pairs, the records of one side the first's.
+    The Floor of several pairs is MIN_FLOOR: what changes from run to run is in the intervals. The share that
+    matters is `matters`, the records of one side the first pair's.
     """
     done = [compare(a, b, matters) for a, b in pairs]
+    if len(done) == 1:
+        return done[0]
     candidates = defaultdict(list)
     for found, *_ in done:
         for made in found:
             candidates[tuple(made.place.values())].append(made)
-    floor = max((of_pair for _, of_pair, *_ in done), key=lambda of_pair: of_pair.share)
-    found = [majority(of_pairs) for of_pairs in candidates.values()]
-    return found, floor, max(of_pair for _, _, of_pair, *_ in done), *done[0][3:]
+    typical = typical_variance(candidates.values())
+    floor = Floor(MIN_FLOOR, "between pairs")
+    found = [together(of_pairs, typical, floor.share, matters) for of_pairs in candidates.values()]
+    return found, floor, matters, *done[0][3:]
 
 
-def majority(of_pairs: list) -> Comparison:
-    """Return the Comparison with the middle ratio, its verdict that of more than half the pairs.
+def relative(made: Comparison) -> float:
+    """Return the logarithm of a ratio over the drift of its contest."""
+    return math.log(made.ratio / (made.drift or 1.0))
 
-    Where no verdict has more than half, it is UNDECIDED.
+
+def typical_variance(candidates) -> float:
+    """Return the middle variance, over the candidates, of the relative ratios of the pairs; 0 without any."""
+    logs = ([relative(made) for made in of_pairs if made.ratio is not None] for of_pairs in candidates)
+    variances = [np.var(values, ddof=1) for values in logs if len(values) > 1]
+    return float(np.median(variances)) if variances else 0.0
+
+
+def variance_within(made: Comparison) -> float:
+    """Return the variance of a pair's ratio that its interval, Mann and Whitney's, stands for."""
+    return (math.log(made.high / made.low) / 2 / float(norm.ppf((1 + CONFIDENCE) / 2))) ** 2
+
+
+def together(of_pairs: list, typical: float, floor: float, matters: float) -> Comparison:
+    """Return one Comparison of the pairs' Comparisons of a candidate.
+
+    Its ratio is the mean of the pairs' over their drift, and its interval Student's at CONFIDENCE, from how
+    far the pairs are apart: samples of one process share what differs between processes, such as where its
+    memory lies, and cannot say (Kalibera and Jones, ISMM 2013). Few pairs say little about a variance, so it
+    is shrunk towards the typical one of all candidates, which weighs as PRIOR more pairs (Smyth 2004); it is no
+    less than that of the samples.
     """
-    counts = Counter(made.verdict for made in of_pairs)
-    verdict, votes = counts.most_common(1)[0]
-    by_ratio = sorted(of_pairs, key=lambda made: 0 if made.ratio is None else made.ratio)
-    made = by_ratio[len(by_ratio) // 2]
-    made.verdict = verdict if 2 * votes > len(of_pairs) else "UNDECIDED"
-    if len(of_pairs) > 1:
-        made.remarks.insert(
-            0, "pairs: " + ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
-        )
+    usable = [made for made in of_pairs if made.ratio is not None]
+    if len(usable) < 2:
+        first = (usable or of_pairs)[0]
+        first.verdict = "UNDECIDED" if usable else first.verdict
+        first.remarks.insert(0, f"{len(usable)} of {len(of_pairs)} pairs could be compared")
+        return first
+    logs = np.array([relative(made) for made in usable])
+    n = len(logs)
+    freedom = PRIOR + n - 1
+    variance = (PRIOR * typical + (n - 1) * np.var(logs, ddof=1)) / freedom
+    variance = max(variance, float(np.mean([variance_within(pair) for pair in usable])))
+    reach = float(student.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance / n)
+    middle = float(np.mean(logs))
+    made = sorted(usable, key=lambda pair: pair.ratio)[n // 2]
+    made.drift = math.exp(np.mean([math.log(pair.drift or 1.0) for pair in usable]))
+    made.ratio, made.low, made.high = (math.exp(end) for end in (middle, middle - reach, middle + reach))
+    made.verdict = verdict_of(made.ratio, made.low, made.high, floor, matters)
+    if n < len(of_pairs):
+        made.remarks.insert(0, f"{n} of {len(of_pairs)} pairs could be compared")
     return made
 
 
@@ -234,11 +287,14 @@ def one(a: dict, b: dict) -> Comparison:
     if made.remarks:
         return made
     samples = all_samples_ms(a), all_samples_ms(b)
-    if min(map(len, samples)) < MIN_SAMPLES:
+    if samples[0] == samples[1]:
+        made.ratio = made.low = made.high = 1.0  # one measurement on both sides
+    elif min(map(len, samples)) < MIN_SAMPLES:
         made.remarks.append(f"fewer than {MIN_SAMPLES} samples; give --time-limit or --min-samples more")
         made.verdict = "UNDECIDED"
         return made
-    made.ratio, made.low, made.high = shift(*samples)
+    else:
+        made.ratio, made.low, made.high = shift(*samples)
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
         for name in FLAGGED

@@ -20,7 +20,7 @@ def arguments(parser) -> None:
         nargs="*",
         default=[],  # or argparse calls it required
         metavar="A B",
-        help="Further pairs of the same two, measured in turn: a record has the verdict of most pairs.",
+        help="Further pairs of the same two, measured in turn: they count as one comparison.",
     )
     add_record_filter(parser)
     parser.add_argument(
@@ -92,27 +92,36 @@ def notes(options, found, floor, matters, only_a, only_b) -> list:
     mean = compare.geometric_mean(found)
     if mean is not None:
         lines.append(f"Geometric mean of B / A: {mean:.3f}x.")
-    origin = "from --aa" if floor.measured else "assumed: neither run has --aa"
-    lines.append(
-        f"Noise floor {100 * floor.share:.1f}% ({origin}); below {100 * matters:.1f}% does not matter. "
-        f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
-    )
-    if any(comparison.drift is not None for comparison in found):
-        lines.append(
-            "drift: the middle B / A of the records of a layer and pass whose code is the same in A and B (a "
-            "library's, or all where the program is the same); the verdict is on B / A over it."
-        )
-    if options.more:
-        lines.append(
-            "A verdict is that of more than half the pairs, UNDECIDED where none is; the figures are of the "
-            "pair with the middle B / A."
-        )
+    lines += notes_of_pairs(options, found, matters) if options.more else notes_of_one(found, floor, matters)
     lines.append("Candidates without a time in either run are left out.")
     for side, records in (("A", only_a), ("B", only_b)):
         if records:
             example = f"{records[0]['layer']} {records[0]['algorithm']}"
             lines.append(f"Only in {side}: {len(records)} candidates, as {example}.")
     return lines + advice(counts, floor)
+
+
+def notes_of_one(found, floor, matters) -> list:
+    """Return what the figures of one pair of runs are."""
+    lines = [
+        f"Noise floor {100 * floor.share:.1f}% ({floor.origin}); below {100 * matters:.1f}% does not matter. "
+        f"from, to: the {100 * compare.CONFIDENCE:.0f}% interval of the ratio."
+    ]
+    if any(comparison.drift is not None for comparison in found):
+        lines.append(
+            "drift: the middle B / A of the records of a layer and pass whose code is the same in A and B (a "
+            "library's, or all where the program is the same); the verdict is on B / A over it."
+        )
+    return lines
+
+
+def notes_of_pairs(options, found, matters) -> list:
+    """Return what the figures of several pairs are."""
+    return [
+        f"B / A: the mean of the {1 + len(options.more) // 2} pairs, over their drift; from, to: its "
+        f"{100 * compare.CONFIDENCE:.0f}% interval, from how far the pairs are apart. Within "
+        f"{100 * compare.MIN_FLOOR:.0f}% is noise; below {100 * matters:.1f}% does not matter. A, B: of one pair."
+    ]
 
 
 def advice(counts, floor) -> list:
