@@ -81,6 +81,6 @@ def unknown(run: str) -> str:
     ]
     lines.append("  saved (--save): " + (", ".join(saved) or "none"))
     for machine in dict.fromkeys(name.partition("/")[0] for name in kept_names):
-        own = [name for name in kept_names if name.startswith(f"{machine}/")]
-        lines.append("  kept: " + ", ".join(own))
+        own = [name.partition("/")[2] for name in kept_names if name.startswith(f"{machine}/")]
+        lines.append(f"  kept as {machine}/...: " + ", ".join(own))
     return "\n".join(lines)

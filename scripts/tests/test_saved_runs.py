@@ -78,7 +78,7 @@ def test_an_unknown_run_is_told_the_names_there_are(finished):
         assert done.code == 2
         assert "befor: no result folder, no file, and no name of a run; did you mean before?" in done.err
         assert "saved (--save): before\n" in done.err
-        assert "kept: amd-zen4-2-cores/alexnet, " in done.err
+        assert "kept as amd-zen4-2-cores/...: alexnet, " in done.err
     assert "did you mean amd-zen4-2-cores/alexnet?" in report("runs", "alexnet").err
 
 
