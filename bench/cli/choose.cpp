@@ -115,8 +115,9 @@ Json to_json(const PlannedGroup& group) {
 }
 
 TextTable empty_table() {
-  return TextTable({"<layer and pass", ">count", "<chosen", ">at best ms", ">arithmetic", ">memory", "<next",
-                    ">at best ms"});
+  return TextTable({"<layer and pass", ">count", "<chosen", ">at best ms|ms", ">arithmetic", ">memory",
+                    "<next", ">next ms"},
+                   {1, 4, 5, 7, 6});
 }
 
 void add_group(TextTable& table, const PlannedGroup& group) {
@@ -142,11 +143,11 @@ std::string scope_of(const PlannedGroup& group) {
 }
 
 // A table for each run of groups under the same circumstances.
-void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, bool coloured) {
+void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, const Look& look) {
   std::string scope;
   TextTable table = empty_table();
   const auto flush = [&] {
-    if (!table.empty()) table.print(out, coloured);
+    if (!table.empty()) out << left_out_text(table.print(out, look), look);
     table = empty_table();
   };
   for (const PlannedGroup& group : groups) {
@@ -162,7 +163,7 @@ void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, bo
 
 void choose_for_config(const ChooseOptions& options, const Program& program) {
   const std::vector<PlannedGroup> groups = predict_all(options, program.registry);
-  if (!options.json) return print_groups(program.out, groups, program.terminal.colour);
+  if (!options.json) return print_groups(program.out, groups, program.terminal.look());
   Json json = Json::array();
   for (const PlannedGroup& group : groups) json.push_back(to_json(group));
   program.out << dump_json(json, 1) << '\n';
@@ -174,7 +175,7 @@ void choose_for_results(const ChooseOptions& options, const Program& program) {
   if (options.json)
     program.out << dump_json(predictions_json(selection), 1) << '\n';
   else
-    print_predictions(program.out, selection, program.terminal.colour);
+    print_predictions(program.out, selection, program.terminal.look());
 }
 
 int choose(const ChooseOptions& options, const Program& program) {

@@ -138,14 +138,18 @@ _convscope() {
   local verb='' current=${words[CURRENT]} previous=${words[CURRENT-1]} files
   local -a candidates
   (( CURRENT > 2 )) && verb=${words[2]}
-  if [[ $current == --*=* ]]; then previous=${current%%=*}; compset -P '*='; fi
+  if [[ $current == --*=* ]]; then
+    previous=${current%%=*} current=${current#*=}
+    compset -P '*='
+  fi
   _convscope_candidates
   compset -P '*,'
   compset -P '!'
   compadd -a candidates
   if [[ $files == 1 ]]; then _files; fi
 }
-compdef _convscope convscope
+# As a file of $fpath this text is the function's first call; sourced, it is a definition.
+if [[ ${funcstack[1]} == _convscope ]]; then _convscope "$@"; else compdef _convscope convscope; fi
 )";
 }
 

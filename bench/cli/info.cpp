@@ -39,16 +39,17 @@ void print_section(std::ostream& out, const std::string& title, const Json& sect
     fmt::print(out, "  {:22} {}\n", label(key), value_text(key, value));
 }
 
-void print_ceilings(std::ostream& out, const std::vector<Ceilings>& ceilings) {
+void print_ceilings(std::ostream& out, const std::vector<Ceilings>& ceilings, const Look& look) {
   const auto rate = [](double value) { return value == 0 ? "-" : fmt::format("{:.1f}", value / 1e9); };
   TextTable table({"<device", ">threads", ">FP32 GFLOP/s|GFLOP/s", ">TF32", ">BF16", ">FP16", ">copy GB/s",
-                   ">read GB/s", ">cache read GB/s|cache"});
+                   ">read GB/s", ">cache read GB/s|cache"},
+                  {3, 4, 5, 6});
   for (const Ceilings& c : ceilings)
     table.add({name(DeviceId(c.device, c.device_index)), std::to_string(c.threads), rate(c.fma_flops),
                rate(c.tf32_flops), rate(c.bf16_flops), rate(c.fp16_flops), rate(c.copy_bytes),
                rate(c.read_bytes), rate(c.cache_read_bytes)});
   out << "ceilings, measured now (copy counts bytes read and written)\n";
-  table.print(out, false);
+  out << left_out_text(table.print(out, look), look);
 }
 
 int info(const InfoOptions& options, const Program& program) {
@@ -61,7 +62,7 @@ int info(const InfoOptions& options, const Program& program) {
     for (int threads : found.kind == DeviceKind::cpu ? ceiling_thread_counts(found.cores) : std::vector{1})
       ceilings.push_back(measure_ceilings(*device, threads));
   }
-  print_info(program.out, environment, ceilings, options);
+  print_info(program.out, environment, ceilings, options, program.terminal.look());
   return 0;
 }
 
@@ -75,7 +76,7 @@ std::vector<int> ceiling_thread_counts(int cores) {
 }
 
 void print_info(std::ostream& out, const Json& environment, const std::vector<Ceilings>& ceilings,
-                const InfoOptions& options) {
+                const InfoOptions& options, const Look& look) {
   if (options.json) {
     Json document = environment;
     document["ceilings"] = Json::array();
@@ -84,7 +85,7 @@ void print_info(std::ostream& out, const Json& environment, const std::vector<Ce
     return;
   }
   for (const auto& [title, section] : environment.items()) print_section(out, title, section);
-  print_ceilings(out, ceilings);
+  print_ceilings(out, ceilings, look);
 }
 
 void add_flags(CLI::App& verb, InfoOptions& options) {

@@ -22,6 +22,6 @@ std::vector<int> ceiling_thread_counts(int cores);
 
 // What the verb prints, from describe_environment() and the ceilings.
 void print_info(std::ostream& out, const nlohmann::ordered_json& environment,
-                const std::vector<Ceilings>& ceilings, const InfoOptions& options);
+                const std::vector<Ceilings>& ceilings, const InfoOptions& options, const Look& look);
 
 }  // namespace convscope

@@ -84,7 +84,7 @@ int print_policy_times(const PoliciesOptions& options, const Program& program) {
   if (options.json)
     program.out << dump_json(to_json(scopes), 1) << '\n';
   else
-    print_policies(program.out, scopes, program.terminal.colour);
+    print_policies(program.out, scopes, program.terminal.look());
   return 0;
 }
 

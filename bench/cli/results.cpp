@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "bench/cli/run.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
@@ -42,6 +43,7 @@ struct ShowOptions {
   std::vector<std::string> results;
   std::string layer = "*";
   std::vector<std::string> passes;  // empty: all
+  bool failed = false;              // --failed: failures instead of tables
 };
 
 bool is_wanted(const ResultRecord& record, const ShowOptions& options) {
@@ -57,6 +59,11 @@ int print_results(const ShowOptions& options, const Program& program) {
   if (file.records.empty())
     throw UsageError("show: the results have no record of layer \"" + options.layer +
                      "\" in the passes asked for");
+  if (options.failed) {
+    if (print_failures(program.out, file.records, true) == 0)
+      fmt::print(program.out, "none of {} records is wrong or failed\n", file.records.size());
+    return 0;
+  }
   print_group(program.out, file.records, program.terminal.look());
   print_roll_up(program.out, file.records, program.terminal.look());
   return 0;
@@ -70,10 +77,14 @@ void add_flags(CLI::App& verb, ShowOptions& options) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"forward", "backward_data", "backward_filter"}))
       ->type_name("PASS,...");
+  verb.add_flag(
+      "--failed", options.failed,
+      "Instead of the tables: what is wrong or failed and why, and the command that runs it again.");
   verb.footer(
       "Runs nothing. Several RESULTS are repeats of each other.\n\n"
       "Examples:\n"
       "  convscope show out/alexnet\n"
+      "  convscope show out/alexnet --failed\n"
       "  convscope show results/amd-zen4-2-cores/alexnet.json.xz --layer 'conv3' --pass forward");
 }
 
@@ -90,7 +101,7 @@ int print_selection(const SelectOptions& options, const Program& program) {
   if (options.json)
     program.out << dump_json(to_json(selection), 1) << '\n';
   else
-    print_selection(program.out, selection, program.terminal.colour);
+    print_selection(program.out, selection, program.terminal.look());
   return 0;
 }
 

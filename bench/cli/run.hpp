@@ -80,6 +80,10 @@ class RunConsole final : public RunObserver {
 // Every group with the candidates that would run and the refusals of the others, and an estimate of the time.
 void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& registry);
 
+// What is wrong or failed and why, a line a record, below each the command that runs it alone again where
+// that is wanted. Nothing where nothing is. Returns how many records it is.
+size_t print_failures(std::ostream& out, std::span<const ResultRecord> records, bool with_commands);
+
 // The noise floor, for which `run --aa` measures two series of each candidate: |median of the second series /
 // median of the first - 1|. Smaller differences between candidates mean nothing. Null without a second
 // series.

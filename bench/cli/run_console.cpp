@@ -43,19 +43,6 @@ std::vector<Floor> floors_of(std::span<const ResultRecord> records) {
   return floors;
 }
 
-// Returns the number of failures.
-size_t print_failures(std::ostream& out, std::span<const ResultRecord> records) {
-  std::vector<const ResultRecord*> failures;
-  for (const ResultRecord& record : records)
-    if (is_failure(record.outcome)) failures.push_back(&record);
-  if (!failures.empty())
-    fmt::print(out, "\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
-  for (const ResultRecord* record : failures)
-    fmt::print(out, "  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
-               name(record->key.problem.pass), record->key.algorithm, name(record->outcome), record->note);
-  return failures.size();
-}
-
 }  // namespace
 
 RunConsole::RunConsole(const Program& program, const RunLog& log)
@@ -100,7 +87,7 @@ bool RunConsole::finish(bool measured) {
   }
   if (std::any_of(records.begin(), records.end(), has_virtual_time))
     out << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
-  const size_t failures = print_failures(out, records);
+  const size_t failures = print_failures(out, records, false);
   const size_t right = static_cast<size_t>(std::ranges::count_if(records, [](const ResultRecord& record) {
     return record.outcome == Outcome::measured || record.outcome == Outcome::verified_only;
   }));
@@ -151,6 +138,20 @@ std::optional<double> difference_of_series(const ResultRecord& record) {
   const double first = record.time->full.statistics.median;
   if (!(first > 0)) return std::nullopt;
   return std::abs(record.time->repeat->statistics.median / first - 1);
+}
+
+size_t print_failures(std::ostream& out, std::span<const ResultRecord> records, bool with_commands) {
+  std::vector<const ResultRecord*> failures;
+  for (const ResultRecord& record : records)
+    if (is_failure(record.outcome)) failures.push_back(&record);
+  if (!failures.empty())
+    fmt::print(out, "\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
+  for (const ResultRecord* record : failures) {
+    fmt::print(out, "  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
+               name(record->key.problem.pass), record->key.algorithm, name(record->outcome), record->note);
+    if (with_commands) fmt::print(out, "    {}\n", rerun_command(*record));
+  }
+  return failures.size();
 }
 
 void print_noise_floor(std::ostream& out, std::span<const ResultRecord> records) {

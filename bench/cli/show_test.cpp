@@ -23,6 +23,11 @@ TEST(Show, PrintsTheSumsOfTheNetwork) {
   EXPECT_THAT(testing::run_program({"show", testing::kKeptRun}), HasSubstr("* best of each layer"));
 }
 
+TEST(Show, OfFailuresSaysThatThereIsNone) {
+  EXPECT_EQ(testing::run_program({"show", testing::kKeptRun, "--failed"}),
+            "none of 238 records is wrong or failed\n");
+}
+
 TEST(Show, SaysThatNoRecordIsLeft) {
   EXPECT_THROW(testing::run_program({"show", testing::kKeptRun, "--layer", "nothing"}), UsageError);
   EXPECT_THROW(testing::run_program({"show", testing::kKeptRun, "--pass", "sideways"}), UsageError);

@@ -142,6 +142,7 @@ TEST(LostTime, ReadsEachThread) {
 // Readings of one thread: every second one ends a sample. `lost` says of each sample which share it lost.
 struct ScriptedReadings {
   std::vector<double> lost;
+  bool waits = true;  // or stands still, as when it is stopped
   size_t reading = 0;
   ThreadReading now;
 
@@ -151,7 +152,7 @@ struct ScriptedReadings {
       const double share = lost.at(std::min(reading / 2, lost.size() - 1));
       now.at += std::chrono::milliseconds(100);
       now.threads[0].running_seconds += 0.1 * (1 - share);
-      now.threads[0].waiting_seconds += 0.1 * share;
+      if (waits) now.threads[0].waiting_seconds += 0.1 * share;
     }
     ++reading;
     return now;
@@ -184,6 +185,29 @@ TEST(Disturbance, MarksARecordWithoutQuietSamplesAndSaysWho) {
   EXPECT_DOUBLE_EQ(health.lost_share.value(), 0.5);
   EXPECT_EQ(health.disturbed_by,
             "other programs had a core for 50% of the time; now stress-ng (pid 4242) 98% of a core");
+}
+
+// How often a group of two disturbed candidates asks who is busy.
+int times_asked(bool waits) {
+  Bench bench;
+  ScriptedReadings readings;
+  readings.lost = {0.5};
+  readings.waits = waits;
+  int asked = 0;
+  bench.options.read_threads = [&] { return readings.read(); };
+  bench.options.other_programs = [&]() -> std::vector<BusyProgram> {
+    ++asked;
+    return {};
+  };
+  ScriptedPlan one, other;
+  for (const MeasureResult& result : bench.measure({&one, &other}).results)
+    EXPECT_TRUE(result.health.disturbed);
+  return asked;
+}
+
+TEST(Disturbance, OfOtherProgramsAsksOnceAGroupWhoTheyAre) {
+  EXPECT_EQ(times_asked(true), 1);
+  EXPECT_EQ(times_asked(false), 0) << "a stop names nobody";
 }
 
 TEST(Disturbance, MarksARecordOfWhichMoreThanAQuarterIsDisturbed) {

@@ -1,6 +1,7 @@
 #include "bench/measure/measure_group.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "bench/core/stopwatch.hpp"
@@ -34,8 +35,8 @@ class Group {
   void run_round(BenchmarkDriver& driver);
   std::string benchmark_name(const SampleSeries& series) const;
   Sample take(SampleSeries& series);
-  MeasureResult result(size_t candidate) const;
-  void name_other_programs(std::vector<MeasureResult>& results) const;
+  MeasureResult result(size_t candidate);
+  const std::string& other_programs();
 
   const ConvProblem& problem_;
   std::span<const MeasureCandidate> candidates_;
@@ -46,6 +47,7 @@ class Group {
   std::vector<WarmUp> warm_ups_;              // by candidate
   std::vector<std::exception_ptr> failures_;  // by candidate; null where it has not failed
   std::exception_ptr lost_;                   // the DeviceLost that ended the group
+  std::optional<std::string> other_programs_;
 };
 
 void Group::warm_up(size_t candidate) {
@@ -149,25 +151,21 @@ void Group::run_round(BenchmarkDriver& driver) {
   }
 }
 
-MeasureResult Group::result(size_t candidate) const {
+MeasureResult Group::result(size_t candidate) {
   MeasureResult result;
   result.failure = failures_[candidate];
   result.time = measurement_of(series_, candidate);
   result.time.warmup_runs = warm_ups_[candidate].runs;
   result.time.tensor_copies = sampler_.tensor_copies();
-  result.health = health_of(series_, candidate, sampler_.clocks(), sampler_.cores());
+  result.health =
+      health_of(series_, candidate, sampler_.clocks(), sampler_.cores(), [this] { return other_programs(); });
   return result;
 }
 
-// As they are now: what disturbed a sample may be gone, and is then not named.
-void Group::name_other_programs(std::vector<MeasureResult>& results) const {
-  const auto is_theirs = [](const MeasureResult& result) {
-    return result.health.disturbed_by.starts_with(text(TimeThief::other_programs));
-  };
-  if (std::ranges::none_of(results, is_theirs)) return;
-  const std::string programs = text(options_.other_programs());
-  for (MeasureResult& result : results)
-    if (is_theirs(result) && !programs.empty()) result.health.disturbed_by += "; now " + programs;
+// As they are when the first candidate wants to know: looking takes a while.
+const std::string& Group::other_programs() {
+  if (!other_programs_) other_programs_ = text(options_.other_programs());
+  return *other_programs_;
 }
 
 GroupMeasurement Group::measure() {
@@ -187,7 +185,6 @@ GroupMeasurement Group::measure() {
     one.health.load_before = load_before;
     one.health.load_after = load_after;
   }
-  name_other_programs(group.results);
   group.benchmark_json = driver.json();
   return group;
 }

@@ -82,8 +82,10 @@ void add_device_state(std::span<const Sample* const> samples, Health& health) {
     health.throttle_reasons += (health.throttle_reasons.empty() ? "" : "; ") + reason;
 }
 
-// To whom the disturbed samples lost most of their time, and how much of it.
-std::string disturbed_by(std::span<const Sample* const> disturbed) {
+// To whom the disturbed samples lost most of their time, and how much of it. What disturbed a sample may be
+// gone, and is then not named.
+std::string disturbed_by(std::span<const Sample* const> disturbed,
+                         const std::function<std::string()>& other_programs) {
   std::map<TimeThief, double> lost;
   double wall = 0;
   for (const Sample* sample : disturbed) {
@@ -92,10 +94,14 @@ std::string disturbed_by(std::span<const Sample* const> disturbed) {
   }
   const auto most = std::max_element(lost.begin(), lost.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return fmt::format("{} for {:.0f}% of the time", text(most->first), 100 * most->second / wall);
+  const std::string thief =
+      fmt::format("{} for {:.0f}% of the time", text(most->first), 100 * most->second / wall);
+  const std::string programs = most->first == TimeThief::other_programs ? other_programs() : "";
+  return programs.empty() ? thief : thief + "; now " + programs;
 }
 
-void add_lost_time(std::span<const Sample* const> kept, Health& health) {
+void add_lost_time(std::span<const Sample* const> kept, const std::function<std::string()>& other_programs,
+                   Health& health) {
   std::vector<const Sample*> disturbed;
   std::vector<double> shares;
   for (const Sample* sample : kept) {
@@ -106,7 +112,7 @@ void add_lost_time(std::span<const Sample* const> kept, Health& health) {
   health.disturbed_samples = static_cast<int64_t>(disturbed.size());
   health.disturbed =
       static_cast<double>(disturbed.size()) > kDisturbedSamples * static_cast<double>(kept.size());
-  if (health.disturbed) health.disturbed_by = disturbed_by(disturbed);
+  if (health.disturbed) health.disturbed_by = disturbed_by(disturbed, other_programs);
 }
 
 }  // namespace
@@ -146,7 +152,7 @@ Measurement measurement_of(std::span<const SampleSeries> all, size_t candidate) 
 }
 
 Health health_of(std::span<const SampleSeries> all, size_t candidate, const ClockWatch& clocks,
-                 const CoreWatch& cores) {
+                 const CoreWatch& cores, const std::function<std::string()>& other_programs) {
   Health health;
   std::vector<const Sample*> taken, kept;
   std::vector<double> clock_mhz, rates, latencies;
@@ -164,7 +170,7 @@ Health health_of(std::span<const SampleSeries> all, size_t candidate, const Cloc
     }
   }
   add_device_state(taken, health);
-  add_lost_time(kept, health);
+  add_lost_time(kept, other_programs, health);
   health.clock_mhz = median_if_any(clock_mhz);
   health.throttled = health.clock_mhz && clocks.is_throttled(*health.clock_mhz);
   if (rates.empty()) return health;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,8 +68,9 @@ Measurement measurement_of(std::span<const SampleSeries> all, size_t candidate);
 inline constexpr double kDisturbedSamples = 0.25;
 
 // The state of the machine during one candidate's samples, judged against what `clocks` and `cores` saw in
-// the whole group. Not set: governor, load averages and the names of other programs.
+// the whole group. `other_programs` names them as they are now; it is asked only where they disturbed the
+// candidate. Not set: governor and load averages.
 Health health_of(std::span<const SampleSeries> all, size_t candidate, const ClockWatch& clocks,
-                 const CoreWatch& cores);
+                 const CoreWatch& cores, const std::function<std::string()>& other_programs);
 
 }  // namespace convscope

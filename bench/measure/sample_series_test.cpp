@@ -82,7 +82,7 @@ TEST(SampleSeries, JudgesHealthByKeptSamplesAndQuotesTheDriverOnAll) {
   ClockWatch clocks;
   for (int i = 0; i < 9; ++i) clocks.add(3000);
   const CoreWatch cores(nullptr, {1e11, 25e-9}, 0);
-  const Health health = health_of({{series}}, kCandidate, clocks, cores);
+  const Health health = health_of({{series}}, kCandidate, clocks, cores, [] { return ""; });
   EXPECT_EQ(health.clock_mhz, 3050);
   EXPECT_DOUBLE_EQ(health.core_share.value(), 0.9);
   EXPECT_EQ(health.core_to_core_latency_seconds, 30e-9);

@@ -26,7 +26,13 @@ void print_contest_heading(std::ostream& out, const CaseKey& key, const DeviceIn
   print_heading(out, title, circumstances(key, device), look);
 }
 
-// The cells of one table row; without a speed-up where there is no baseline.
+TextTable timed_table(const ResultRecord* baseline) {
+  return TextTable({"<algorithm", ">median ms|ms", ">95% interval", ">nominal GFLOP/s|GFLOP/s",
+                    ">% ceiling|% ceil", ">workspace", ">error", ">vs " + baseline_name(baseline)},
+                   {5, 4, 6, 3, 2});
+}
+
+// The cells of one row of it; without a speed-up where there is no baseline.
 std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* baseline) {
   const std::string dash = "-";
   std::vector<std::string> texts{marked_name(record), dash, dash, dash, dash};
@@ -46,6 +52,12 @@ std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* b
   texts.push_back(compared ? fmt::format("{:.2f}x", median_seconds(*baseline) / median_seconds(record))
                            : dash);
   return texts;
+}
+
+// Of a table where nothing has a time, as after `verify`: algorithm, workspace and error.
+std::vector<std::string> untimed_cells(const ResultRecord& record) {
+  const std::vector<std::string> all = cells(record, nullptr);
+  return {all[0], all[5], all[6]};
 }
 
 // One line a distinct refusal: the algorithms that share it, its code and sentence.
@@ -95,9 +107,9 @@ void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
 std::vector<std::string> print_contest(std::ostream& out, const Contest& contest, const Look& look) {
   print_contest_heading(out, contest.key(), contest.first().device, look);
   const ResultRecord* baseline = contest.baseline();
-  TextTable table({"<algorithm", ">median ms|ms", ">95% interval", ">nominal GFLOP/s|GFLOP/s",
-                   ">% ceiling|% ceil", ">workspace", ">error", ">vs " + baseline_name(baseline)},
-                  {5, 4, 6, 3, 2});
+  const bool timed = !contest.ranked.empty() ||
+                     std::ranges::any_of(contest.wrong, [](const auto* record) { return is_timed(*record); });
+  TextTable table = timed ? timed_table(baseline) : TextTable({"<algorithm", ">workspace", ">error"});
   std::vector<const ResultRecord*> refused;
   bool doubts = false, verified = false;
   for (const Entry& entry : contest.ranked) {
@@ -114,11 +126,12 @@ std::vector<std::string> print_contest(std::ostream& out, const Contest& contest
     const bool is_verified = standing_of(*record) == Standing::untimed;
     verified = verified || is_verified;
     if (is_verified)
-      table.add(cells(*record, nullptr));
+      table.add(timed ? cells(*record, nullptr) : untimed_cells(*record));
     else
       refused.push_back(record);
   }
-  for (const ResultRecord* record : contest.wrong) table.add(cells(*record, nullptr), '!', colour::bad);
+  for (const ResultRecord* record : contest.wrong)
+    table.add(timed ? cells(*record, nullptr) : untimed_cells(*record), '!', colour::bad);
   std::vector<std::string> left_out;
   if (!table.empty()) left_out = table.print(out, look);
   if (contest.ranked.empty() && !verified) out << "  no correct record\n";

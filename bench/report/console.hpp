@@ -15,8 +15,8 @@ namespace convscope {
 // A table for each contest of the records, of which a group has one: ranked ones with the winner marked,
 // wrong ones, then refusals with their reason. Columns: algorithm, median and its interval, GFLOP/s
 // (nominal), percent of the measured ceiling, workspace, error, speed against the contest's baseline (a dash
-// when there is none). In narrow lines the workspace, the ceiling and the error are left out, and named
-// below.
+// when there is none); where nothing has a time only algorithm, workspace and error. In narrow lines the
+// workspace, the ceiling and the error are left out, and named below.
 void print_group(std::ostream& out, std::span<const ResultRecord> records, const Look& look);
 
 // Per network, device, pass, batch, math, layout, threads, cache and cap: the sum over layers by count of the

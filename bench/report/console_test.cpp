@@ -158,7 +158,11 @@ TEST(PrintGroup, ShowsVerifiedRecordsWithoutATime) {
   ResultRecord record = measured("direct.emulator", 0.1);
   record.outcome = Outcome::verified_only;
   record.time.reset();
-  EXPECT_EQ(line_with(group({record}), "direct.emulator"), " direct.emulator - - - - 3.0 MiB 1.2e-06 -");
+  EXPECT_EQ(line_with(group({record}), "direct.emulator"), " direct.emulator 3.0 MiB 1.2e-06");
+  EXPECT_EQ(line_with(group({record}), "  error"), " algorithm workspace error");
+  EXPECT_EQ(line_with(group({record, measured("direct.cpu", 0.01)}), "direct.emulator"),
+            " direct.emulator - - - - 3.0 MiB 1.2e-06 -")
+      << "beside one with a time";
 }
 
 TEST(PrintGroup, NamesRecordsWhoseTimeIsDoubtful) {

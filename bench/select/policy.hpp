@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/report/format.hpp"
 #include "bench/select/workspace_curve.hpp"
 
 namespace convscope {
@@ -93,7 +94,7 @@ std::string emulated_on(const PolicyResult& result);
 
 // What a network's convolutions cost a step under each policy, as tables and as JSON (policy_report.cpp).
 // Always called a policy emulation on the library of the records, never by the framework's name alone.
-void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, bool coloured);
+void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const Look& look);
 nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes);
 
 // What a framework's options alone give: the time of its default's step (without the first layer's

@@ -42,14 +42,14 @@ void add_policy(TextTable& table, const PolicyScope& scope, const PolicyResult& 
   const auto speed_up = speed_up_over_default(scope, result);
   std::string what = policy.name;
   if (policy.is_default) what += " (default)";
-  if (all.suspect) what += " (suspect records in it)";
+  if (all.suspect) what += " (suspect)";
   table.add({what, total_text(result, Part::forward), total_text(result, Part::backward_without_first),
              total_text(result, Part::step_without_first), total_text(result, Part::backward),
              total_text(result, Part::step), speed_up ? fmt::format("{:.2f}x", *speed_up) : "-",
              all.other_caps == 0 ? "all" : fmt::format("{} of {}", all.units - all.other_caps, all.units)});
 }
 
-void print_missing(std::ostream& out, const PolicyScope& scope) {
+void print_missing(std::ostream& out, const PolicyScope& scope, const Look& look) {
   std::map<std::string, std::vector<std::string>> without_any_record;  // by library
   for (const PolicyResult& result : scope.results) {
     if (!has_records(result)) {
@@ -58,15 +58,19 @@ void print_missing(std::ostream& out, const PolicyScope& scope) {
     }
     const PolicyTotal all = total(result, Part::step);
     for (const std::string& missing : all.missing)
-      fmt::print(out, "  {}: no sum with {}\n", result.policy->name, missing);
+      fmt::print(
+          out, "{}\n",
+          wrapped(fmt::format("{}: no sum with {}", result.policy->name, missing), look.columns, "  "));
   }
   for (const auto& [library, policies] : without_any_record)
-    fmt::print(out, "  these results have no record for any layer (library: {}): {}\n", library,
-               comma_list(policies));
+    fmt::print(out, "{}\n",
+               wrapped(fmt::format("these results have no record for any layer (library: {}): {}", library,
+                                   comma_list(policies)),
+                       look.columns, "  "));
 }
 
 // The policies whose records come from the same libraries together.
-void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
+void print_scope(std::ostream& out, const PolicyScope& scope, const Look& look) {
   const Contest& front = *scope.contests.front();
   const CaseKey& key = front.key();
   std::vector<std::string> labels;
@@ -78,16 +82,17 @@ void print_scope(std::ostream& out, const PolicyScope& scope, bool coloured) {
   print_heading(out, heading(front) + ", convolutions of one step",
                 fmt::format("{} thread{}, {} cache, {}", key.threads, key.threads == 1 ? "" : "s",
                             name(key.cache), device_text(key, front.first().device)),
-                coloured);
+                look);
   for (const std::string& label : labels) {
     fmt::print(out, "policy emulation on {}\n", label);
-    TextTable table({"<policy", ">forward ms", ">backward ms", ">step ms", ">backward, all", ">step, all",
-                     ">options alone", ">records at its cap"});
+    TextTable table({"<policy", ">forward ms|forward", ">backward ms|backward", ">step ms|step",
+                     ">backward all", ">step all", ">options alone|options", ">records at its cap|at cap"},
+                    {7, 4, 5, 6});
     for (const PolicyResult& result : scope.results)
       if (has_records(result) && emulated_on(result) == label) add_policy(table, scope, result);
-    table.print(out, coloured);
+    out << left_out_text(table.print(out, look), look);
   }
-  print_missing(out, scope);
+  print_missing(out, scope, look);
   out << '\n';
 }
 
@@ -145,18 +150,18 @@ std::optional<double> speed_up_over_default(const PolicyScope& scope, const Poli
   return std::nullopt;
 }
 
-void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, bool coloured) {
+void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const Look& look) {
   if (scopes.empty()) {
     out << "no records\n";
     return;
   }
-  for (const PolicyScope& scope : scopes) print_scope(out, scope, coloured);
-  out << "Policy emulation: what the choices of each policy cost on the library named, from its records "
-         "here; "
-         "never "
-         "the\nframework itself. backward and step leave out the backward-data of layers that read the "
-         "image; "
-         "\"all\" has it.\noptions alone: the framework's default over this policy.\n";
+  for (const PolicyScope& scope : scopes) print_scope(out, scope, look);
+  out << wrapped(
+             "Policy emulation: what the choices of each policy cost on the library named, from its records "
+             "here; never the framework itself. backward and step leave out the backward-data of layers that "
+             "read the image; \"all\" has it. options alone: the framework's default over this policy.",
+             look.columns, "")
+      << '\n';
 }
 
 nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes) {

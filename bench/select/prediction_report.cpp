@@ -14,9 +14,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, bool coloured) {
-  TextTable table({"<layer and pass", "<chosen", ">predicted ms", ">median ms", "<oracle", ">median ms",
-                   ">regret", ">rank"});
+void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, const Look& look) {
+  TextTable table({"<layer and pass", "<chosen", ">predicted ms|predicted", ">its ms", "<oracle",
+                   ">oracle ms", ">regret", ">rank"},
+                  {2, 4, 5, 7, 3});
+  std::vector<std::string> missing;
   for (const Judgement& judgement : judgements) {
     const auto predictions = predict(*judgement.contest);
     const bool has_oracle = !judgement.contest->ranked.empty();
@@ -27,9 +29,9 @@ void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, 
     const std::string oracle_ms = has_oracle ? milliseconds_text(median_seconds(*oracle)) : "-";
     const std::string oracle_id = has_oracle ? marked_name(*oracle) : "-";
     if (judgement.choice == nullptr) {
-      table.add({label(*judgement.contest), chosen + ": " + judgement.missing, predicted, "-", oracle_id,
-                 oracle_ms, "-", "-"},
-                ' ', colour::bad);
+      table.add({label(*judgement.contest), chosen, predicted, "-", oracle_id, oracle_ms, "-", "-"}, ' ',
+                colour::bad);
+      missing.push_back(fmt::format("{} ({})", label(*judgement.contest), judgement.missing));
       continue;
     }
     table.add({label(*judgement.contest), chosen, predicted,
@@ -39,7 +41,9 @@ void print_choices(std::ostream& out, const std::vector<Judgement>& judgements, 
               : judgement.is_tie  ? '~'
                                   : ' ');
   }
-  table.print(out, coloured);
+  out << left_out_text(table.print(out, look), look);
+  if (!missing.empty())
+    fmt::print(out, "{}\n", wrapped("no time of the choice: " + comma_list(missing), look.columns, "  "));
 }
 
 Json rates_json(const Score& score) {
@@ -79,19 +83,18 @@ constexpr std::string_view kOwn = "convscope's cost model";
 
 }  // namespace
 
-void print_predictions(std::ostream& out, const Selection& selection, bool coloured) {
+void print_predictions(std::ostream& out, const Selection& selection, const Look& look) {
   if (selection.networks.empty()) out << "no records\n";
   for (const Network& network : selection.networks) {
     const Contest& front = network.front();
-    print_heading(out, heading(front), circumstances(front.key(), front.first().device), coloured);
+    print_heading(out, heading(front), circumstances(front.key(), front.first().device), look);
     const std::vector<Judgement> own = judge_predictions(network);
-    print_choices(out, own, coloured);
-    TextTable table({"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">among own",
-                     ">top-1", ">top-3"});
+    print_choices(out, own, look);
+    TextTable table = score_table("among own");
     add_score(table, std::string(kOwn), score(own));
     for (const std::string& chooser : selection.choosers)
       add_score(table, chooser, score(judgements(network, chooser)));
-    table.print(out, coloured);
+    out << left_out_text(table.print(out, look), look);
     out << '\n';
   }
 }

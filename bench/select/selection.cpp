@@ -22,9 +22,10 @@ std::string any_error_text(const Contest& contest) {
                      error ? fmt::format("{:.1e}", *error) : "not finite");
 }
 
-void print_oracles(std::ostream& out, const Network& network, bool coloured) {
-  TextTable table({"<layer and pass", ">count", "<oracle", ">median ms", ">workspace", ">records", ">wrong",
-                   "<best at any error"});
+void print_oracles(std::ostream& out, const Network& network, const Look& look) {
+  TextTable table({"<layer and pass", ">count", "<oracle", ">median ms|ms", ">workspace", ">records",
+                   ">wrong", "=best at any error|any error"},
+                  {5, 6, 7, 1, 4});
   for (const Contest* contest : network.contests) {
     const std::string count = fmt::format("{}", contest->key().count);
     const std::string able = fmt::format("{}", contest->ranked.size());
@@ -39,7 +40,7 @@ void print_oracles(std::ostream& out, const Network& network, bool coloured) {
     table.add({label(*contest), count, marked_name(oracle), milliseconds_text(median_seconds(oracle)),
                bytes_text(oracle.workspace_bytes), able, wrong, any_error_text(*contest)});
   }
-  table.print(out, coloured);
+  out << left_out_text(table.print(out, look), look);
 }
 
 std::string stability_text(const Entry& entry) {
@@ -50,8 +51,10 @@ std::string stability_text(const Entry& entry) {
 }
 
 void print_choice(std::ostream& out, const std::vector<Judgement>& judgements, const std::string& chooser,
-                  bool coloured) {
-  TextTable table({"<" + chooser, "<chose", ">median ms", ">regret", ">in library", ">rank", "<agreement"});
+                  const Look& look) {
+  TextTable table(
+      {"<" + chooser, "<chose", ">median ms|ms", ">regret", ">in library|in lib", ">rank", "=agreement"},
+      {6, 4, 2});
   for (const Judgement& judgement : judgements) {
     if (judgement.choice == nullptr) {
       table.add({label(*judgement.contest), judgement.missing, "-", "-", "-", "-", "-"}, ' ', colour::quiet);
@@ -67,7 +70,7 @@ void print_choice(std::ostream& out, const std::vector<Judgement>& judgements, c
         : judgement.is_tie  ? '~'
                             : ' ');
   }
-  table.print(out, coloured);
+  out << left_out_text(table.print(out, look), look);
 }
 
 std::vector<std::string> labels_of_missing(const Score& score) {
@@ -77,34 +80,31 @@ std::vector<std::string> labels_of_missing(const Score& score) {
   return labels;
 }
 
-void print_scores(std::ostream& out, const Selection& selection, const Network& network, bool coloured) {
-  TextTable table({"<sum over layers by count", ">layers", ">its ms", ">oracle ms", ">regret", ">in library",
-                   ">top-1", ">top-3"});
+void print_scores(std::ostream& out, const Selection& selection, const Network& network, const Look& look) {
+  TextTable table = score_table("in library|in lib");
   std::vector<std::string> missing;
-  const auto add = [&](const std::string& what, const Score& score) {
-    add_score(table, what + (score.suspect ? " (suspect records in it)" : ""), score);
-  };
   for (const std::string& chooser : selection.choosers) {
     for (Pass pass : kPasses) {
       const auto of_pass = judgements(network, chooser, pass);
-      if (!of_pass.empty()) add(fmt::format("{} {}", chooser, name(pass)), score(of_pass));
+      if (!of_pass.empty()) add_score(table, fmt::format("{} {}", chooser, name(pass)), score(of_pass));
     }
     const Score all = score(judgements(network, chooser));
-    add(chooser + " all passes", all);
+    add_score(table, chooser + " all passes", all);
     if (!all.missing.empty())
       missing.push_back(fmt::format("{}: {}", chooser, comma_list(labels_of_missing(all))));
   }
-  table.print(out, coloured);
-  for (const std::string& line : missing) fmt::print(out, "  in no sum of {}\n", line);
+  out << left_out_text(table.print(out, look), look);
+  for (const std::string& line : missing)
+    fmt::print(out, "{}\n", wrapped("in no sum of " + line, look.columns, "  "));
 }
 
-void print_network(std::ostream& out, const Selection& selection, const Network& network, bool coloured) {
+void print_network(std::ostream& out, const Selection& selection, const Network& network, const Look& look) {
   const Contest& front = network.front();
-  print_heading(out, heading(front), circumstances(front.key(), front.first().device), coloured);
-  print_oracles(out, network, coloured);
+  print_heading(out, heading(front), circumstances(front.key(), front.first().device), look);
+  print_oracles(out, network, look);
   for (const std::string& chooser : selection.choosers)
-    print_choice(out, judgements(network, chooser), chooser, coloured);
-  if (!selection.choosers.empty()) print_scores(out, selection, network, coloured);
+    print_choice(out, judgements(network, chooser), chooser, look);
+  if (!selection.choosers.empty()) print_scores(out, selection, network, look);
   out << '\n';
 }
 
@@ -134,8 +134,9 @@ void add_curve(TextTable& table, const WorkspaceCurve& curve) {
 }
 
 // Sums over the layers and passes of one network; a cap under which a layer has no record has no sum.
-void print_curve_sums(std::ostream& out, const std::vector<const WorkspaceCurve*>& curves, bool coloured) {
-  TextTable table({"<sum over layers and passes, workspace up to", ">ms", ">against the last"});
+void print_curve_sums(std::ostream& out, const std::vector<const WorkspaceCurve*>& curves, const Look& look) {
+  TextTable table(
+      {"<sum over layers and passes, workspace up to|sum, workspace up to", ">ms", ">against the last"});
   std::vector<std::optional<double>> sums;
   for (size_t i = 0; i < curves.front()->points.size(); ++i) {
     std::optional<double> sum = 0;
@@ -149,7 +150,7 @@ void print_curve_sums(std::ostream& out, const std::vector<const WorkspaceCurve*
   for (size_t i = 0; i < sums.size(); ++i)
     table.add({cap_text(curves.front()->points[i].cap), sums[i] ? milliseconds_text(*sums[i]) : "-",
                sums[i] && sums.back() ? fmt::format("{:.2f}x", *sums[i] / *sums.back()) : "-"});
-  table.print(out, coloured);
+  out << left_out_text(table.print(out, look), look);
 }
 
 // What nothing beats in both time and workspace.
@@ -163,7 +164,7 @@ std::string front_text(const WorkspaceCurve& curve) {
 }
 
 // Networks whose circumstances differ in the cap only are one here.
-void print_curves(std::ostream& out, const Selection& selection, bool coloured) {
+void print_curves(std::ostream& out, const Selection& selection, const Look& look) {
   const auto scope = [](const WorkspaceCurve& curve) {
     return heading(*curve.contest) + "\n  " +
            circumstances(curve.contest->key(), curve.contest->first().device, false);
@@ -177,17 +178,21 @@ void print_curves(std::ostream& out, const Selection& selection, bool coloured) 
   }
   for (const auto& [text, curves] : scopes) {
     fmt::print(out, "workspace curve of {}\n", text);
-    TextTable table(
-        {"<layer and pass", ">workspace up to", "<winner", ">median ms", ">its workspace", "<measured"});
+    TextTable table({"<layer and pass", ">workspace up to|up to", "<winner", ">median ms|ms",
+                     ">its workspace|needs", "<measured"},
+                    {5, 4});
     for (const WorkspaceCurve* curve : curves) add_curve(table, *curve);
-    table.print(out, coloured);
+    out << left_out_text(table.print(out, look), look);
     for (const WorkspaceCurve* curve : curves)
-      fmt::print(out, "  Pareto front of {}: {}\n", label(*curve->contest), front_text(*curve));
-    print_curve_sums(out, curves, coloured);
-    fmt::print(out,
-               "  * knee: the first cap within {:.0f}% of the best under any; caps with the winner of "
-               "the one before are left out\n\n",
-               100 * kKneeSlack);
+      fmt::print(out, "{}\n",
+                 wrapped(fmt::format("Pareto front of {}: {}", label(*curve->contest), front_text(*curve)),
+                         look.columns, "  "));
+    print_curve_sums(out, curves, look);
+    const std::string legend = fmt::format(
+        "* knee: the first cap within {:.0f}% of the best under any; caps with the winner of "
+        "the one before are left out",
+        100 * kKneeSlack);
+    fmt::print(out, "{}\n\n", wrapped(legend, look.columns, "  "));
   }
 }
 
@@ -215,29 +220,35 @@ std::string heading(const Contest& contest) {
   return fmt::format("{}, batch {}", key.network.empty() ? "all layers" : key.network, key.problem.batch);
 }
 
+TextTable score_table(const std::string& among) {
+  return TextTable({"<sum over layers by count", ">layers", ">its ms", ">oracle ms|oracle", ">regret",
+                    ">" + among, ">top-1", ">top-3"},
+                   {7, 6, 1, 5});
+}
+
 void add_score(TextTable& table, const std::string& who, const Score& score) {
   if (score.judged == 0) {
     table.add({who, "0", "-", "-", "-", "-", "-", "-"}, ' ', colour::quiet);
     return;
   }
-  table.add({who, fmt::format("{}", score.judged), milliseconds_text(score.choice_seconds),
-             milliseconds_text(score.oracle_seconds), percent_text(score.regret()),
-             percent_text(score.regret_in_library()), percent_text(score.top1_rate()),
-             percent_text(score.top3_rate())});
+  table.add({who + (score.suspect ? " (suspect)" : ""), fmt::format("{}", score.judged),
+             milliseconds_text(score.choice_seconds), milliseconds_text(score.oracle_seconds),
+             percent_text(score.regret()), percent_text(score.regret_in_library()),
+             percent_text(score.top1_rate()), percent_text(score.top3_rate())});
 }
 
 std::string percent_text(double share) {
   return fmt::format("{:.1f}%", 100 * share);
 }
 
-void print_selection(std::ostream& out, const Selection& selection, bool coloured) {
+void print_selection(std::ostream& out, const Selection& selection, const Look& look) {
   if (selection.contests.empty()) {
     out << "no records\n";
     return;
   }
-  for (const Network& network : selection.networks) print_network(out, selection, network, coloured);
+  for (const Network& network : selection.networks) print_network(out, selection, network, look);
   if (selection.choosers.empty()) out << "no record is a library's own choice, so there is no regret\n\n";
-  print_curves(out, selection, coloured);
+  print_curves(out, selection, look);
 }
 
 }  // namespace convscope

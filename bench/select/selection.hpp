@@ -25,10 +25,10 @@ struct Selection {
 // `choosers` are ids or stems; see judgement.hpp.
 Selection select(std::span<const ResultRecord> records, std::span<const std::string> choosers);
 
-void print_selection(std::ostream& out, const Selection& selection, bool coloured);
+void print_selection(std::ostream& out, const Selection& selection, const Look& look);
 nlohmann::ordered_json to_json(const Selection& selection);
 // What our own chooser (cost_model.hpp) picked, its regret beside that of the libraries' choices.
-void print_predictions(std::ostream& out, const Selection& selection, bool coloured);
+void print_predictions(std::ostream& out, const Selection& selection, const Look& look);
 nlohmann::ordered_json predictions_json(const Selection& selection);
 
 // The judgements of one chooser over a network's contests, those with a given pass only where there is one.
@@ -37,7 +37,9 @@ std::vector<Judgement> judgements(const Network& network, std::string_view algor
 
 // "alexnet, batch 16"
 std::string heading(const Contest& contest);
-// A row of a table: who chose, layers, its and the oracle's ms, both regrets, top-1 and top-3.
+// A table of sums: who chose, layers, its and the oracle's ms, both regrets, top-1 and top-3. `among` is what
+// the second regret is called. A sum with a suspect record in it says so.
+TextTable score_table(const std::string& among);
 void add_score(TextTable& table, const std::string& who, const Score& score);
 
 // "12.5%" of 0.125.

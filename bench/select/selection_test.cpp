@@ -22,9 +22,9 @@ std::vector<ResultRecord> two_layers() {
   return records;
 }
 
-std::string printed(const std::vector<ResultRecord>& records) {
+std::string printed(const std::vector<ResultRecord>& records, size_t columns = 200) {
   std::ostringstream out;
-  print_selection(out, select(records, default_choosers()), false);
+  print_selection(out, select(records, default_choosers()), {false, columns});
   return out.str();
 }
 
@@ -39,6 +39,19 @@ TEST(Selection, PrintsOracleRegretAndWhatIsInNoSum) {
   EXPECT_THAT(text, HasSubstr("wrong.cpu 5.000 ms, error 1.2e-06"));
   EXPECT_THAT(text, HasSubstr("50.0%"));
   EXPECT_THAT(text, HasSubstr("in no sum of onednn.auto.cpu: conv3 forward (unsupported_groups)"));
+}
+
+TEST(Selection, LeavesOutWhatDoesNotFitTheLineAndNamesIt) {
+  const std::string text = printed(two_layers(), 60);
+  EXPECT_THAT(text, HasSubstr("left out to fit 60 columns: records, wrong, best at any\n"));
+  EXPECT_THAT(text, Not(HasSubstr("wrong.cpu 5.000 ms")));
+}
+
+TEST(Selection, ASumWithASuspectRecordSaysSo) {
+  std::vector<ResultRecord> records = two_layers();
+  EXPECT_THAT(printed(records), Not(HasSubstr("suspect")));
+  records[1].health.throttled = true;
+  EXPECT_THAT(printed(records), HasSubstr("onednn.auto.cpu all passes (suspect)"));
 }
 
 TEST(Selection, WithoutAChooserThereIsNoRegretButACurve) {

@@ -8,6 +8,7 @@ from convscope_report.verbs.compare import COMPARE
 from convscope_report.verbs.export import EXPORT
 from convscope_report.verbs.import_config import IMPORT
 from convscope_report.verbs.keep import INDEX, KEEP
+from convscope_report.verbs.save import RUNS, SAVE
 from convscope_report.verbs.show import PLOT, PUBLISHED, REPORT, TABLE
 
 VERBS = {
@@ -20,6 +21,8 @@ VERBS = {
     "export": EXPORT,
     "keep": KEEP,
     "index": INDEX,
+    "save": SAVE,
+    "runs": RUNS,
 }
 
 DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."

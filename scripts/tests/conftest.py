@@ -1,6 +1,7 @@
 """Options and fixtures shared by the Python tests: where the program under test is."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,36 @@ def small_results(tmp_path_factory, run_convscope):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     return out
+
+
+@pytest.fixture
+def bench(root, tmp_path):
+    """Calls scripts/bench in a copy whose programs only print how they were called: exit code and lines.
+
+    `code` is the run's, `failing` the beginning of the arguments with which convscope-report fails; the error
+    output must be `said`.
+    """
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "build").mkdir()
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "vgg_16.json").touch()
+    shutil.copy(root / "scripts" / "bench", tmp_path / "scripts")
+    for name in ("setup", "build"):
+        stand_in(tmp_path / "scripts" / name, 0)
+
+    def call(*arguments, code=0, failing="nothing", said=""):
+        stand_in(tmp_path / "build" / "convscope", code)
+        stand_in(tmp_path / "scripts" / "convscope-report", 0, failing)
+        command = [tmp_path / "scripts" / "bench", *arguments]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        assert run.stderr == said
+        return run.returncode, run.stdout.splitlines()
+
+    return call
+
+
+def stand_in(path, code, failing="nothing"):
+    path.write_text(
+        f'#!/bin/sh\necho "${{0##*/}} $*"\ncase "$*" in "{failing}"*) exit 2 ;; esac\nexit {code}\n'
+    )
+    path.chmod(0o755)

@@ -1,33 +1,6 @@
 """scripts/bench, with stand-ins for what it calls: what it runs, and where it has the report written."""
 
-import shutil
-import subprocess
-
 import pytest
-
-
-@pytest.fixture
-def bench(root, tmp_path):
-    """Calls scripts/bench in a copy whose programs only print how they were called: exit code and lines."""
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "build").mkdir()
-    shutil.copy(root / "scripts" / "bench", tmp_path / "scripts")
-    for name in ("setup", "build", "convscope-report"):
-        stand_in(tmp_path / "scripts" / name, 0)
-
-    def call(*arguments, code=0):
-        stand_in(tmp_path / "build" / "convscope", code)
-        command = [tmp_path / "scripts" / "bench", *arguments]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-        assert run.stderr == ""
-        return run.returncode, run.stdout.splitlines()
-
-    return call
-
-
-def stand_in(path, code):
-    path.write_text(f'#!/bin/sh\necho "${{0##*/}} $*"\nexit {code}\n')
-    path.chmod(0o755)
 
 
 def test_alexnet_and_a_folder_of_its_own(bench):
@@ -37,6 +10,7 @@ def test_alexnet_and_a_folder_of_its_own(bench):
     words = lines[2].split()
     assert words[:4] == ["convscope", "run", "configs/alexnet.json", "--out"]
     assert lines[3] == f"report: convscope-report report {words[4]} -o {words[4]}/report.html"
+    assert len(lines) == 4
 
 
 @pytest.mark.parametrize(
@@ -44,8 +18,14 @@ def test_alexnet_and_a_folder_of_its_own(bench):
 )
 def test_the_report_is_beside_the_results(bench, flags):
     _, lines = bench("net.json", *flags)
-    assert lines[2] == "convscope run net.json " + " ".join(flags)
+    assert lines[2] == "convscope run net.json " + "=".join(flags)
     assert lines[3] == "report: convscope-report report here -o here/report.html"
+
+
+def test_a_config_may_be_named_as_run_takes_it(bench):
+    assert bench("--aa", "vgg_16", "--out", "here")[1][2] == "convscope run --aa vgg_16 --out=here"
+    _, lines = bench("--out", "vgg_16")  # where the name is that of the folder, it is no config
+    assert lines[2] == "convscope run configs/alexnet.json --out=vgg_16"
 
 
 @pytest.mark.parametrize(
@@ -56,3 +36,68 @@ def test_when_there_is_a_report(bench, flags, code, reported):
     found, lines = bench(*flags, code=code)
     assert found == code
     assert lines[-1].startswith("report: ") == reported
+
+
+@pytest.mark.parametrize(
+    "flags", [("--save", "after", "--baseline", "m/before"), ("--save=after", "--baseline=m/before")]
+)
+@pytest.mark.parametrize("where", ["--out", "--resume"])
+def test_a_run_is_saved_and_compared_after_its_report(bench, flags, where):
+    code, lines = bench("net.json", *flags, where, "here", code=1)
+    assert code == 1, "that of the run"
+    assert lines[2:] == [
+        "convscope-report save here --name after --check",
+        f"convscope run net.json {where}=here",
+        "report: convscope-report report here -o here/report.html",
+        "convscope-report save here --name after",
+        "convscope-report compare m/before here",
+    ]
+
+
+@pytest.mark.parametrize("failing", ["runs unknown", "save here --name taken"])
+def test_a_bad_name_ends_it_before_anything_is_measured(bench, failing):
+    code, lines = bench("--save", "taken", "--baseline", "unknown", "--out", "here", failing=failing)
+    assert code == 2
+    assert not any(line.startswith("convscope run") for line in lines)
+
+
+@pytest.mark.parametrize("flag", ["--save", "--baseline", "--out", "--resume"])
+@pytest.mark.parametrize("behind", [(), ("",), ("--dry-run",)])
+def test_a_missing_value_ends_it_before_anything_is_built(bench, flag, behind):
+    said = f"scripts/bench: {flag} needs a value, as in {flag} before\n"
+    assert bench(flag, *behind, said=said) == (2, [])
+
+
+def test_a_dry_run_looks_at_the_names_and_saves_and_compares_nothing(bench):
+    flags = ("--dry-run", "--save", "after", "--baseline", "before", "--out", "here")
+    code, lines = bench(*flags)
+    assert code == 0
+    assert lines[2] == "convscope-report save here --name after --check"
+    assert lines[3:] == ["convscope run configs/alexnet.json --dry-run --out=here"]
+    assert bench(*flags, failing="runs before")[0] == 2
+
+
+@pytest.mark.parametrize("code", [3, 130])
+def test_an_unfinished_run_says_how_it_is_saved_and_compared_later(bench, code):
+    said = (
+        "scripts/bench: the run is unfinished, so it is neither saved nor compared; go on with: "
+        "./scripts/bench --resume here --save after --baseline before\n"
+    )
+    flags = ("--save", "after", "--baseline", "before", "--out", "here")
+    found, lines = bench(*flags, code=code, said=said)
+    assert found == code
+    assert lines[-1].startswith("convscope run")
+
+
+@pytest.mark.parametrize("failing", ["report here", "save here --name after", "compare before here"])
+def test_a_good_run_that_cannot_be_reported_saved_or_compared_is_exit_code_2(bench, failing):
+    # The stand-in fails with --check too where the beginning is the same: then nothing is run.
+    flags = ("--save", "after", "--baseline", "before", "--out", "here")
+    assert bench(*flags, failing=failing)[0] == 2
+
+
+def test_help_explains_its_own_flags(bench):
+    _, lines = bench("--help")
+    text = "\n".join(lines)
+    assert "--save NAME" in text and "--baseline RUN" in text
+    assert "convscope run --help" in text

@@ -78,6 +78,13 @@ def test_candidates_that_crash_become_records_and_exit_code_1(faulty: Path, tmp_
         }
     assert "8 of 10 candidates are wrong or failed" in done.stdout
     assert "faulty.abort.measure.cpu crashed" in done.stdout
+    shown = run(faulty, "show", out, "--failed", "--layer", "conv1")
+    assert shown.returncode == 0, shown.stderr
+    assert "4 of 5 candidates are wrong or failed" in shown.stdout
+    lines = shown.stdout.splitlines()
+    crashed = next(place for place, line in enumerate(lines) if "faulty.abort.measure.cpu crashed" in line)
+    again = next(row for row in records(out) if row["key"]["algorithm"] == "faulty.abort.measure.cpu")
+    assert lines[crashed + 1].strip() == again["rerun"]
 
 
 @pytest.mark.parametrize("verb", ["run", "verify"])

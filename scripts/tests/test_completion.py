@@ -65,12 +65,46 @@ def test_the_values_are_what_the_program_takes(convscope, offered):
             assert "found" not in done.stderr, done.stderr
 
 
-def test_zsh_reads_its_script(convscope, tmp_path):
+# Stand-ins for what zsh has only while it completes: compadd prints what is offered, unfiltered.
+ZSH = """
+fpath=("{folder}" $fpath); autoload -Uz _convscope
+compset() {{ true }}; compdef() {{ print defined }}; _files() {{ print files }}
+compadd() {{ print -l -- $candidates }}
+words=({line}); CURRENT={place}; _convscope
+"""
+
+
+@pytest.fixture(scope="module")
+def offered_by_zsh(convscope, tmp_path_factory):
+    """A function: what zsh offers for the last of `words` where it reads the script for the first time."""
     zsh = shutil.which("zsh")
-    script = tmp_path / "_convscope"
-    done = subprocess.run([convscope, "completion", "zsh"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("#compdef convscope\n")
     if zsh is None:
         pytest.skip("no zsh on this machine")
-    script.write_text(done.stdout, encoding="utf-8")
-    subprocess.run([zsh, "-n", script], check=True)
+    folder = tmp_path_factory.mktemp("zsh")
+    script = subprocess.run([convscope, "completion", "zsh"], capture_output=True, text=True, check=True)
+    (folder / "_convscope").write_text(script.stdout, encoding="utf-8")
+
+    def ask(*words: str) -> set:
+        line = " ".join(f"'{word}'" for word in ("convscope", *words))
+        text = ZSH.format(folder=folder, line=line, place=len(words) + 1)
+        done = subprocess.run([zsh, "-f", "-c", text], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return set(done.stdout.split())
+
+    return ask
+
+
+def test_the_script_for_zsh_may_be_a_file_of_fpath(convscope):
+    done = subprocess.run([convscope, "completion", "zsh"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("#compdef convscope\n")
+    # Read as a function's text it must complete at once, not only define what completes.
+    assert '[[ ${funcstack[1]} == _convscope ]]; then _convscope "$@"' in done.stdout
+
+
+def test_zsh_completes_verbs_flags_and_values(offered_by_zsh):
+    assert {"run", "verify", "completion", "--version"} <= offered_by_zsh("")
+    assert {"--algorithm", "--layer"} <= offered_by_zsh("run", "--")
+    assert {"alexnet", "files"} <= offered_by_zsh("run", "al")
+    assert offered_by_zsh("run", "--pass", "f") == {"forward", "backward_data", "backward_filter"}
+    assert "tf32" in offered_by_zsh("run", "--math=t")
+    assert "files" in offered_by_zsh("run", "--out=b"), "as behind --out and a space"

@@ -6,11 +6,12 @@ import subprocess
 import pytest
 from cli_support import terminal_output
 
+KEPT = "results/amd-zen4-2-cores/alexnet.json.xz"
+
 
 @pytest.fixture(scope="module")
 def words(convscope, root):
-    kept = root / "results/amd-zen4-2-cores/alexnet.json.xz"
-    return [str(convscope), "show", str(kept), "--layer", "conv3", "--pass", "forward"]
+    return [str(convscope), "show", str(root / KEPT), "--layer", "conv3", "--pass", "forward"]
 
 
 def without_columns(**more: str) -> dict:
@@ -44,3 +45,28 @@ def test_a_terminal_is_filled(words, columns):
     text = terminal_output(words, without_columns(NO_COLOR="1"), columns).replace("\r", "")
     assert max(map(len, table(text))) <= columns
     assert ("left out to fit 60 columns" in text) == (columns == 60)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["select", KEPT],
+        ["policies", KEPT],
+        ["choose", "--results", KEPT],
+        ["choose", "alexnet", "--batch", "1", "--pass", "forward", "--threads", "1"],
+    ],
+    ids=["select", "policies", "choose", "choose of a config"],
+)
+def test_the_tables_of_choices_fit_their_line(convscope, root, verb):
+    def printed(columns):
+        command = [str(convscope), *verb]
+        environment = without_columns(COLUMNS=columns)
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    narrow = printed("80")
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "left out to fit 80 columns: " in narrow
+    wide = printed("180")
+    assert "left out to fit" not in wide
+    assert max(map(len, wide.splitlines())) > 80

@@ -19,8 +19,8 @@ STEP_SUMS = {
     "forward": "forward",
     "backward": "backward_without_first_backward_data",
     "step": "step_without_first_backward_data",
-    "backward, all": "backward",
-    "step, all": "step",
+    "backward all": "backward",
+    "step all": "step",
 }
 OF_A_CURVE = ("layer", "pass", "points", "pareto_front", "knee_bytes", "has_knee")
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from convscope_report import ReportError, compare, results
+from convscope_report import ReportError, compare, results, saved
 from convscope_report.contexts import device_text
 from convscope_report.render import render
 from convscope_report.table import Column, Table
@@ -13,8 +13,10 @@ QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
 
 def arguments(parser) -> None:
     """Take A, B, further pairs, --where, --matters, --fail-on, --format and -o."""
-    parser.add_argument("a", metavar="A", help="The result folder to compare against.")
-    parser.add_argument("b", metavar="B", help="The result folder to judge.")
+    parser.add_argument(
+        "a", metavar="A", help="The run to compare against: a result folder or file, or a name."
+    )
+    parser.add_argument("b", metavar="B", help="The run to judge, likewise (`convscope-report runs`).")
     parser.add_argument(
         "more",
         nargs="*",
@@ -49,7 +51,7 @@ def run(options) -> int:
             f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"
         )
     loaded = [
-        results.load([path], options.virtual_time, options.convscope).where(**wanted)
+        results.load([saved.find(path)], options.virtual_time, options.convscope).where(**wanted)
         for path in (options.a, options.b, *options.more)
     ]
     pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
@@ -143,6 +145,7 @@ COMPARE = Verb(
     "Compare two runs record by record: FASTER, SLOWER, SAME or UNDECIDED, from samples and the noise floor.",
     """\
   convscope-report compare out/before out/after
+  convscope-report compare before amd-zen4-2-cores/alexnet
   convscope-report compare out/before out/after --fail-on slower --where pass=forward
   convscope-report compare out/before-1 out/after-1 out/before-2 out/after-2 out/before-3 out/after-3""",
     arguments,

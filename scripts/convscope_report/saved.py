@@ -1,0 +1,86 @@
+"""Runs by name: those that a user saved to compare later ones with, and those that results/ keeps.
+
+A saved run is the results.json of one run as the program wrote it, compressed: out/saved/NAME.json.xz. It is
+this checkout's own: git ignores it, there is no index, and a name is taken until its file is removed.
+"""
+
+import difflib
+import lzma
+import re
+from pathlib import Path
+
+from convscope_report import ReportError, kept, results
+
+FOLDER = Path(__file__).resolve().parents[2] / "out" / "saved"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def names() -> list:
+    """Return the names of the saved runs, sorted."""
+    return sorted(file.name.removesuffix(kept.SUFFIX) for file in FOLDER.glob(f"*{kept.SUFFIX}"))
+
+
+def free_file(name: str) -> Path:
+    """Return where a run of this name would be; raise ReportError where the name is taken or is none."""
+    if not NAME.fullmatch(name):
+        raise ReportError(
+            f"{name!r} cannot be the name of a run; allowed are letters, digits, '.', '_' and '-', first a "
+            "letter or a digit"
+        )
+    file = FOLDER / f"{name}{kept.SUFFIX}"
+    if file.exists():
+        raise ReportError(f"{name}: a run of this name is saved; choose another name, or remove {file}")
+    return file
+
+
+def save(source: Path, name: str) -> Path:
+    """Save a finished run under a name; return the file."""
+    target = free_file(name)
+    file = results.locate(source)
+    if not results.read_json(file)["environment"].get("complete"):
+        raise ReportError(
+            f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
+        )
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(".partial")
+    try:
+        partial.write_bytes(lzma.compress(results.content_of(file)))
+        partial.rename(target)
+    except OSError as fault:
+        partial.unlink(missing_ok=True)
+        raise ReportError(f"{target}: cannot be written: {fault.strerror}") from fault
+    return target
+
+
+def find(run: str) -> Path:
+    """Return the folder or file that is meant by a path, the name of a saved run, or that of a kept one.
+
+    A folder without a run, as bench/ is one, hides no name. Raises ReportError with the names there are.
+    """
+    path = Path(run)
+    if path.is_file() or any((path / name).is_file() for name in ("results.json", "journal.jsonl")):
+        return path
+    for folder in (FOLDER, kept.FOLDER):
+        file = folder / f"{run}{kept.SUFFIX}"
+        if file.is_file():
+            return file
+    if path.is_dir():
+        results.locate(path)  # says what the folder lacks
+    raise ReportError(unknown(run))
+
+
+def unknown(run: str) -> str:
+    """Return that there is no such run, which name is near, and all names, kept ones by machine."""
+    saved, kept_names = names(), sorted(map(kept.name_of, kept.files(kept.FOLDER)))
+    # The name within its machine's folder is near, too: "alexnet" is meant for MACHINE/alexnet.
+    near = difflib.get_close_matches(run, saved + kept_names, n=1)
+    near = near or [name for name in kept_names if name.endswith(f"/{run}")]
+    lines = [
+        f"{run}: no result folder, no file, and no name of a run"
+        + (f"; did you mean {near[0]}?" if near else "")
+    ]
+    lines.append("  saved (--save): " + (", ".join(saved) or "none"))
+    for machine in dict.fromkeys(name.partition("/")[0] for name in kept_names):
+        own = [name.partition("/")[2] for name in kept_names if name.startswith(f"{machine}/")]
+        lines.append(f"  kept as {machine}/...: " + ", ".join(own))
+    return "\n".join(lines)
