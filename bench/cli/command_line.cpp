@@ -1,5 +1,6 @@
 // The command line: parse_command() and convscope_main().
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -103,6 +104,14 @@ Terminal describe_terminal() {
   return terminal;
 }
 
+// A standard file that is closed would be the number of the next file that is opened, such as the journal,
+// and what is printed would be written into it. /dev/null opened for reading takes its place: it takes
+// nothing.
+void hold_standard_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(file, F_GETFD) < 0) open("/dev/null", O_RDONLY);  // the lowest number that is free: `file`
+}
+
 // The hidden verb: the child process that runs one group of candidates (bench/runner/worker).
 struct WorkerOptions {
   pid_t parent = 0;
@@ -154,6 +163,7 @@ std::function<int(const Program&)> parse_command(const std::vector<std::string>&
 }
 
 int convscope_main(int argc, char** argv, const Registry& registry, const DeviceMaker& maker) {
+  hold_standard_files();
   const Program program{{argv, argv + argc}, registry, std::cout, std::cerr, describe_terminal(), maker};
   try {
     const int code = parse_command(program.argv)(program);

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <string_view>
-#include <system_error>
 
 #include "bench/core/error.hpp"
 #include "bench/record/result_files.hpp"
@@ -26,9 +22,18 @@ constexpr std::string_view kMagic = "\x93NUMPY";
   throw UsageError(path + ": " + what);
 }
 
+// A part of the header as a message may show it.
+std::string printable(std::string_view text) {
+  constexpr size_t longest = 60;
+  std::string shown(text.substr(0, longest));
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < 32 || c > 126; }, '?');
+  return shown + (text.size() > longest ? "..." : "");
+}
+
 // The file's header: a Python dict literal, and where the values begin.
 struct Header {
-  std::string dict;
+  std::string_view dict;
   size_t data_begin = 0;
 };
 
@@ -38,22 +43,17 @@ uint32_t little_endian(std::string_view bytes) {
   return value;
 }
 
-Header read_header(const std::string& path, std::ifstream& file, size_t file_size) {
-  std::string start(8, '\0');
-  if (!file.read(start.data(), 8) || start.compare(0, kMagic.size(), kMagic) != 0)
+Header read_header(const std::string& path, std::string_view bytes) {
+  if (bytes.size() < 8 || !bytes.starts_with(kMagic))
     fail(path, "this is not a .npy file (it does not start with \\x93NUMPY)");
-  const int major = static_cast<unsigned char>(start[6]), minor = static_cast<unsigned char>(start[7]);
+  const int major = static_cast<unsigned char>(bytes[6]), minor = static_cast<unsigned char>(bytes[7]);
   if ((major != 1 && major != 2) || minor != 0)
     fail(path, fmt::format("its .npy format version is {}.{}; 1.0 and 2.0 can be read", major, minor));
-  const size_t length_bytes = major == 1 ? 2 : 4;
-  std::string length(length_bytes, '\0');
-  file.read(length.data(), static_cast<std::streamsize>(length_bytes));
-  const size_t begin = 8 + length_bytes;
-  const size_t size = file ? little_endian(length) : 0;
-  if (!file || begin + size > file_size) fail(path, "it is cut short inside its header");
-  Header header{std::string(size, '\0'), begin + size};
-  file.read(header.dict.data(), static_cast<std::streamsize>(size));
-  return header;
+  const size_t begin = major == 1 ? 10 : 12;
+  if (bytes.size() < begin || little_endian(bytes.substr(8, begin - 8)) > bytes.size() - begin)
+    fail(path, "it is cut short inside its header");
+  const size_t size = little_endian(bytes.substr(8, begin - 8));
+  return {bytes.substr(begin, size), begin + size};
 }
 
 // What follows `'key':` in the dict, without spaces before it; empty when the key is missing.
@@ -81,7 +81,7 @@ size_t element_bytes(const std::string& path, std::string_view dict) {
   const bool swapped = type == ">f4" || type == ">f8";
   fail(path, fmt::format(
                  "its element type is '{}'{}; little-endian float32 ('<f4') and float64 ('<f8') can be read",
-                 type, swapped ? " (big-endian)" : ""));
+                 printable(type), swapped ? " (big-endian)" : ""));
 }
 
 void check_order(const std::string& path, std::string_view dict) {
@@ -106,7 +106,7 @@ std::vector<int64_t> read_shape(const std::string& path, std::string_view dict) 
     int64_t size = -1;
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), size);
     if (error != std::errc() || size < 0)
-      fail(path, fmt::format("its shape holds \"{}\" where a whole number is expected", value));
+      fail(path, fmt::format("its shape holds \"{}\" where a whole number is expected", printable(value)));
     value.remove_prefix(static_cast<size_t>(rest - value.data()));
     shape.push_back(size);
   }
@@ -130,27 +130,22 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 NpyArray read_npy(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  const size_t file_size = std::filesystem::file_size(path, error);
-  if (error) fail(path, "cannot read this file: " + error.message());
-  if (!file) fail(path, "cannot read this file: " + std::generic_category().message(errno));
+  return npy_from_bytes(read_file(path), path);
+}
 
-  const Header header = read_header(path, file, file_size);
+NpyArray npy_from_bytes(std::string_view bytes, const std::string& path) {
+  const Header header = read_header(path, bytes);
   const size_t bytes_each = element_bytes(path, header.dict);
   check_order(path, header.dict);
   NpyArray array{read_shape(path, header.dict), {}};
-  const size_t data_bytes = file_size - header.data_begin;
-  const auto count = elements(array.shape, data_bytes / bytes_each);
-  if (!count || *count * bytes_each != data_bytes)
+  const std::string_view data = bytes.substr(header.data_begin);
+  const auto count = elements(array.shape, data.size() / bytes_each);
+  if (!count || *count * bytes_each != data.size())
     fail(path,
          fmt::format("its shape {} does not fit the {} bytes of data in it: it is cut short, or more is "
                      "appended",
-                     shape_text(array.shape), data_bytes));
+                     shape_text(array.shape), data.size()));
 
-  std::vector<char> data(data_bytes);
-  file.read(data.data(), static_cast<std::streamsize>(data_bytes));
-  if (!file) fail(path, "cannot read its values");
   array.values.resize(*count);
   for (size_t i = 0; i < *count; ++i) {
     if (bytes_each == 4) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace convscope {
@@ -17,6 +18,8 @@ struct NpyArray {
 // not a .npy file, another version, element type, byte order or axis order, data shorter or longer than the
 // shape says.
 NpyArray read_npy(const std::string& path);
+// The same of a file's bytes; `path` is for messages.
+NpyArray npy_from_bytes(std::string_view bytes, const std::string& path);
 
 // Writes version 1.0, f4, atomically. Throws UsageError when the file cannot be written.
 void write_npy(const std::string& path, const NpyArray& array);

@@ -96,6 +96,8 @@ TEST_F(Npy, RefusesWhatItCannotReadAndSaysWhy) {
   EXPECT_THAT(error(), HasSubstr("'>f4' (big-endian)"));
   write("{'descr': '<i4', 'fortran_order': False, 'shape': (4,)}", four);
   EXPECT_THAT(error(), AllOf(HasSubstr("'<i4'"), HasSubstr("'<f4'")));
+  write("{'descr': '\x1b[31m\n', 'fortran_order': False, 'shape': (4,)}", four);
+  EXPECT_THAT(error(), HasSubstr("'?[31m?'")) << "nothing that a terminal would obey";
   write("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,)}", four);
   EXPECT_THAT(error(), HasSubstr("not a plain one"));
   write("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", four);

@@ -151,9 +151,13 @@ FirstLayers first_layers(const nlohmann::ordered_json& config) {
   if (config.is_array())
     for (const auto& entry : config) first.merge(first_layers(entry));
   if (!config.is_object() || !config.contains("layers") || !config.at("layers").is_array()) return first;
+  const auto name_of = [](const nlohmann::ordered_json& object) {
+    const auto found = object.find("name");
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  };
   for (const auto& layer : config.at("layers"))
-    if (layer.is_object() && layer.value("first", false))
-      first.emplace(config.value("name", ""), layer.value("name", ""));
+    if (layer.is_object() && layer.contains("first") && layer.at("first") == true)
+      first.emplace(name_of(config), name_of(layer));
   return first;
 }
 

@@ -146,6 +146,9 @@ TEST(Policies, FindTheFirstLayersInMergedConfigsToo) {
       R"([[{"name": "a", "layers": [{"name": "x", "first": true}, {"name": "y"}]}], {"name": "b", "layers": 3}])");
   EXPECT_EQ(first_layers(config), (FirstLayers{{"a", "x"}}));
   EXPECT_TRUE(first_layers(nullptr).empty());
+  const Json damaged =
+      Json::parse(R"({"name": 1, "layers": [{"first": "yes"}, {"first": true, "name": []}]})");
+  EXPECT_EQ(first_layers(damaged), (FirstLayers{{"", ""}}));
 }
 
 TEST(Policies, MayBeNamedOneByOne) {

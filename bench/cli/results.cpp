@@ -140,8 +140,7 @@ int merge(const MergeOptions& options, const Program& program) {
   Merged merged = merge_results(options.folders);
   const std::string benchmarks = merge_benchmarks(options.folders);
   merged.file.argv = program.argv;
-  write_results(options.out, merged.file);
-  write_file_atomically((out / "benchmark.json").string(), benchmarks);
+  write_results(options.out, merged.file, benchmarks);
   for (const std::string& remark : merged.remarks) fmt::print(program.errors, "convscope: {}\n", remark);
   fmt::print(program.out, "{} records of {} folders are in {}\n", merged.file.records.size(),
              options.folders.size(), options.out);

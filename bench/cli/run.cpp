@@ -146,10 +146,15 @@ std::string default_folder() {
       return next;
 }
 
+// Of an object; null where there is none of that name, or no object.
+nlohmann::ordered_json member(const nlohmann::ordered_json& object, const char* name) {
+  return object.is_object() ? object.value(name, nlohmann::ordered_json()) : nlohmann::ordered_json();
+}
+
 // The program that began a run, from the run's environment.
 std::string program_of(const nlohmann::ordered_json& environment) {
-  const auto& program = environment.at("program");
-  return program.at("version").dump() + " commit " + program.at("commit").dump();
+  const auto program = member(environment, "program");
+  return dump_json(member(program, "version")) + " commit " + dump_json(member(program, "commit"));
 }
 
 // A device without what may change from one boot to the next.
@@ -163,10 +168,10 @@ nlohmann::ordered_json identity_of(nlohmann::ordered_json device) {
 
 // The device of that id in an environment; the CPU for the emulator, null where it is missing.
 nlohmann::ordered_json device_in(const nlohmann::ordered_json& environment, DeviceId device) {
-  if (device.kind != DeviceKind::cuda) return environment.value("device", nlohmann::ordered_json());
-  if (device.index == 0) return environment.value("gpu", nlohmann::ordered_json());
-  for (const auto& other : environment.value("other_gpus", nlohmann::ordered_json::array()))
-    if (other.value("index", 0) == device.index) return other;
+  if (device.kind != DeviceKind::cuda) return member(environment, "device");
+  if (device.index == 0) return member(environment, "gpu");
+  for (const auto& other : member(environment, "other_gpus"))
+    if (member(other, "index") == device.index) return other;
   return nullptr;
 }
 

@@ -53,6 +53,16 @@ TEST(CompressedFile, CutOffAtAnyByteIsRefused) {
     EXPECT_THAT(error_of(packed.substr(0, size)), HasSubstr("cut off")) << size << " bytes";
 }
 
+TEST(CompressedFile, ThatAsksForTooMuchMemoryIsRefused) {
+  std::string packed = pack("{}");
+  const size_t header = 12, filter = packed.find("\x21\x01", header);
+  const size_t check_at = header + 4 * static_cast<size_t>(packed[header]);
+  packed[filter + 2] = 40;  // the dictionary's size: 4 GiB
+  const uint32_t check = lzma_crc32(reinterpret_cast<const uint8_t*>(&packed[header]), check_at - header, 0);
+  for (size_t i = 0; i < 4; ++i) packed[check_at + i] = static_cast<char>(check >> 8 * i);
+  EXPECT_THAT(error_of(packed), HasSubstr("256 MiB of memory"));
+}
+
 TEST(CompressedFile, WithAnyBitTurnedIsRefusedOrTheSame) {
   const std::string content = std::string(1000, 'x') + "end", packed = pack(content);
   for (size_t at = 6; at < packed.size(); ++at) {

@@ -196,6 +196,26 @@ void decode_object(const Json& json, T& part, const std::string& place) {
   }
 }
 
+// Counts brackets outside of strings; what is no JSON at all the parser refuses.
+bool is_nested_too_deeply(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepestJson) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 template <typename T>
 T decoded(const Json& json) {
   T part;
@@ -204,6 +224,24 @@ T decoded(const Json& json) {
 }
 
 }  // namespace
+
+std::string fault_text(const nlohmann::json::exception& fault) {
+  const std::string text = fault.what();
+  const size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+Json parse_json_text(std::string_view text) {
+  if (is_nested_too_deeply(text))
+    throw UsageError("found lists or objects nested more than " + std::to_string(kDeepestJson) + " deep");
+  try {
+    return Json::parse(text);
+  } catch (const Json::out_of_range& fault) {  // 1e999
+    throw UsageError("a number that no double holds: " + fault_text(fault));
+  } catch (const Json::exception& fault) {
+    throw UsageError("not JSON: " + fault_text(fault));
+  }
+}
 
 std::string dump_json(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);

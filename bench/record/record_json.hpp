@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "bench/record/result.hpp"
 
@@ -32,5 +33,14 @@ Part part_from_json(const nlohmann::ordered_json& json);
 // The text of any JSON of ours: on one line, or indented. Bytes that are not UTF-8 (a library's message, a
 // file name) become the replacement character; a plain dump() would throw.
 std::string dump_json(const nlohmann::ordered_json& json, int indent = -1);
+
+// Any JSON of ours from text. Throws UsageError, without a file's name: not JSON, with line and column; a
+// number that no double holds; nested more than kDeepestJson levels, which the library would copy and print
+// recursively.
+inline constexpr int kDeepestJson = 128;  // merging runs that were merged nests them, by 3 levels each time
+nlohmann::ordered_json parse_json_text(std::string_view text);
+
+// What the library says of a fault, without its own name for it: "key 'schema' not found".
+std::string fault_text(const nlohmann::json::exception& fault);
 
 }  // namespace convscope

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <new>
 #include <ostream>
@@ -59,14 +58,6 @@ void sync_folder(const fs::path& folder) {
 
 std::string journal_path(const std::string& folder) {
   return (fs::path(folder) / "journal.jsonl").string();
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_with_errno(path, "cannot read this file");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 // The records stand one a line: the file can be searched and compared with line tools.
@@ -133,9 +124,13 @@ void write_field(std::ostream& out, std::string_view text) {
 }
 
 constexpr size_t kLargestContent = size_t{1} << 30;
+// `xz -9` needs 65 MiB to unpack; a damaged header may ask for 4 GiB.
+constexpr uint64_t kMostMemory = uint64_t{256} << 20;
 
 const char* xz_fault(lzma_ret code) {
   switch (code) {
+    case LZMA_MEMLIMIT_ERROR:
+      return "unpacking it needs more than 256 MiB of memory: this is no run";
     case LZMA_BUF_ERROR:
       return "the compressed file is cut off; copy it again";
     case LZMA_OPTIONS_ERROR:
@@ -143,6 +138,43 @@ const char* xz_fault(lzma_ret code) {
       return "the compressed file has a form that this program's liblzma does not read";
     default:
       return "the compressed file is damaged; copy it again";
+  }
+}
+
+// A member that readers of an environment use, where it is there.
+const Json* optional_member(const Json& object, const char* key, const std::string& place,
+                            bool (Json::*is_kind)() const noexcept, const char* expected) {
+  const auto found = object.find(key);
+  if (found == object.end()) return nullptr;
+  if (!((*found).*is_kind)()) throw UsageError(place + "/" + key + ": expected " + expected);
+  return &*found;
+}
+
+// The parts that merging looks at: whether the run is complete, its shard, and those of what was merged.
+void check_environment(const Json& environment, const std::string& place) {
+  if (environment.is_null()) return;
+  if (!environment.is_object()) throw UsageError(place + ": expected an object");
+  optional_member(environment, "complete", place, &Json::is_boolean, "true or false");
+  if (const Json* shard = optional_member(environment, "shard", place, &Json::is_object, "an object")) {
+    const auto part = [&](const char* key) {
+      const auto found = shard->find(key);
+      const bool fits =
+          found != shard->end() && found->is_number_integer() && *found >= 1 && *found <= kMostShards;
+      if (!fits)
+        throw UsageError(place + "/shard/" + key + ": expected a whole number from 1 to " +
+                         std::to_string(kMostShards));
+      return found->get<int64_t>();
+    };
+    if (part("index") > part("count")) throw UsageError(place + "/shard/index: expected at most the count");
+  }
+  const Json* sources = optional_member(environment, "merged_from", place, &Json::is_array, "a list");
+  for (size_t i = 0; sources != nullptr && i < sources->size(); ++i) {
+    const std::string source_place = place + "/merged_from/" + std::to_string(i);
+    const Json& source = (*sources)[i];
+    if (!source.is_object()) throw UsageError(source_place + ": expected an object");
+    optional_member(source, "folder", source_place, &Json::is_string, "text");
+    if (const auto inner = source.find("environment"); inner != source.end())
+      check_environment(*inner, source_place + "/environment");
   }
 }
 
@@ -155,6 +187,7 @@ ResultFile result_file_from_json(const Json& json) {
   });
   if (json.contains("config")) file.config = json["config"];
   if (json.contains("environment")) file.environment = json["environment"];
+  check_environment(file.environment, "/environment");
   read_list(json, "ceilings", file.ceilings, part_from_json<Ceilings>);
   read_list(json, "records", file.records, [&](const Json& record) {
     if (file.schema_version > 1 && record.is_object() && !record.contains("sampling"))
@@ -194,7 +227,7 @@ bool is_xz(std::string_view bytes) {
 
 std::string unpack_xz(std::string_view bytes) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK) throw std::bad_alloc();
+  if (lzma_stream_decoder(&stream, kMostMemory, LZMA_CONCATENATED) != LZMA_OK) throw std::bad_alloc();
   const std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> end(&stream, lzma_end);
   stream.next_in = reinterpret_cast<const uint8_t*>(bytes.data());
   stream.avail_in = bytes.size();
@@ -213,41 +246,60 @@ std::string unpack_xz(std::string_view bytes) {
   return content;
 }
 
+std::string read_file(const std::string& path) {
+  constexpr size_t chunk = size_t{1} << 20;
+  const FileDescriptor file = open_file(path, O_RDONLY);
+  std::string text;
+  for (size_t size = 0;;) {
+    text.resize(size + chunk);
+    const ssize_t got = file.is_open() ? read(file.get(), text.data() + size, chunk) : -1;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_with_errno(path, "cannot read this file");
+    text.resize(size += static_cast<size_t>(got));
+    if (got == 0) return text;
+  }
+}
+
 void write_file_atomically(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".writing";
   {
     const FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
     if (!file.is_open()) fail_with_errno(temporary, "cannot create this file");
-    if (!write_all(file.get(), text) || fsync(file.get()) != 0)
+    if (!write_all(file.get(), text) || fsync(file.get()) != 0) {
+      const int error = errno;
+      unlink(temporary.c_str());  // it takes the room that going on needs
+      errno = error;
       fail_late(temporary, "cannot write this file");
+    }
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0)
     fail_late(path, "cannot put the finished file in place");
   sync_folder(fs::path(path).parent_path());
 }
 
-void write_results(const std::string& folder, const ResultFile& file) {
+void write_results(const std::string& folder, const ResultFile& file, const std::string& benchmarks) {
   make_folder(folder);
+  const auto write = [&](const char* name, const std::string& text) {
+    write_file_atomically((fs::path(folder) / name).string(), text);
+  };
   std::ostringstream csv;
   write_csv(csv, file.records);
-  write_file_atomically((fs::path(folder) / "results.csv").string(), csv.str());
-  write_file_atomically((fs::path(folder) / "results.json").string(), results_text(file));
+  write("results.csv", csv.str());
+  if (!benchmarks.empty()) write("benchmark.json", benchmarks);
+  write("results.json", results_text(file));
 }
 
 ResultFile read_results(const std::string& path) {
   std::error_code unknown;  // then it is tried as a file, and that says what is wrong
   const std::string file =
       fs::is_directory(path, unknown) ? (fs::path(path) / "results.json").string() : path;
-  const std::string bytes = read_file(file);
-  try {
-    return result_file_from_json(Json::parse(is_xz(bytes) ? unpack_xz(bytes) : bytes));
-  } catch (const UsageError& error) {
-    fail(file, error.what());
-  } catch (const Json::out_of_range& error) {  // 1e999
-    fail(file, std::string("a number that no double holds: ") + error.what());
-  } catch (const Json::parse_error& error) {
-    fail(file, std::string("not JSON: ") + error.what());
-  }
+  return results_from_bytes(read_file(file), file);
+}
+
+ResultFile results_from_bytes(std::string_view bytes, const std::string& file) try {
+  return result_file_from_json(parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes));
+} catch (const UsageError& error) {
+  fail(file, error.what());
 }
 
 Journal Journal::begin(const std::string& folder) {
@@ -291,13 +343,19 @@ void Journal::append(const Json& entry) {
 
 std::vector<Json> Journal::read(const std::string& folder) {
   const std::string path = journal_path(folder);
-  const std::string text = read_file(path);
+  return entries_of(read_file(path), path);
+}
+
+std::vector<Json> Journal::entries_of(std::string_view text, const std::string& path) {
   std::vector<Json> entries;
   for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    Json entry = Json::parse(text.substr(begin, end - begin), nullptr, false);
-    if (!entry.is_object())
-      fail(path + ":" + std::to_string(entries.size() + 1), "this line is not a JSON object");
-    entries.push_back(std::move(entry));
+    const std::string place = path + ":" + std::to_string(entries.size() + 1);
+    try {
+      entries.push_back(parse_json_text(text.substr(begin, end - begin)));
+    } catch (const UsageError& error) {
+      fail(place, std::string("this line is not a JSON object: ") + error.what());
+    }
+    if (!entries.back().is_object()) fail(place, "this line is not a JSON object");
   }
   return entries;
 }

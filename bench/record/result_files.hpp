@@ -3,6 +3,7 @@
 // whole, and the journal holds every entry whose append() returned.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -16,7 +17,8 @@
 namespace convscope {
 
 inline constexpr int kSchemaVersion = 3;
-inline constexpr int kOldestSchemaVersion = 1;  // its records lack the sampling rule
+inline constexpr int kOldestSchemaVersion = 1;     // its records lack the sampling rule
+inline constexpr int64_t kMostShards = 1'000'000;  // of one run
 
 // Everything in results.json.
 struct ResultFile {
@@ -32,19 +34,25 @@ struct ResultFile {
 // as RFC 4180 says, lines end in \n, null is empty.
 void write_csv(std::ostream& out, std::span<const ResultRecord> records);
 
-// Writes results.json and results.csv, each atomically; makes the folder. Throws as write_file_atomically.
-void write_results(const std::string& folder, const ResultFile& file);
+// Writes results.csv, benchmark.json where `benchmarks` is its text, and results.json last, each atomically:
+// where a new folder has results.json, it has the others. Makes the folder. Throws as write_file_atomically.
+void write_results(const std::string& folder, const ResultFile& file, const std::string& benchmarks = "");
 
 // Reads a folder's results.json, or the file itself, plain or compressed by xz, of any schema version; what
 // an old one lacks has its initial value. Throws UsageError that names the file and the place when it is
 // missing, is not JSON, has an unknown schema version or a foreign shape.
 ResultFile read_results(const std::string& path);
+// The same of a file's bytes; `file` is for messages.
+ResultFile results_from_bytes(std::string_view bytes, const std::string& file);
 
 // Whether `bytes` begin as the .xz file format does (xz-file-format 1.2, section 2.1.1.1); the name of a file
 // decides nothing. The content of such a file, its checksums verified. Throws UsageError with what is wrong:
 // damaged, cut off, or larger than 1 GiB when unpacked.
 bool is_xz(std::string_view bytes);
 std::string unpack_xz(std::string_view bytes);
+
+// The bytes of a file. Throws UsageError with the path and the system's words.
+std::string read_file(const std::string& path);
 
 // Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's
 // words: UsageError where no file can be made, std::runtime_error where the disk does not take it.
@@ -54,6 +62,7 @@ void write_file_atomically(const std::string& path, std::string_view text);
 // and an fsync. While it is open, no other process can open it.
 class Journal {
  public:
+  Journal() = default;  // closed: append() throws
   // The folder's journal.jsonl, new: makes both where they are missing. One without a whole line is as good
   // as new. Throws UsageError when it holds a run, another process has it open, or it cannot be written.
   static Journal begin(const std::string& folder);
@@ -68,6 +77,8 @@ class Journal {
   // Every whole entry; a last line that a kill cut short is left out. Throws UsageError when there is no
   // journal.
   static std::vector<nlohmann::ordered_json> read(const std::string& folder);
+  // The same of a journal's text; `path` is for messages.
+  static std::vector<nlohmann::ordered_json> entries_of(std::string_view text, const std::string& path);
 
  private:
   Journal(const std::string& folder, int flags);

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -147,6 +149,63 @@ TEST_F(ResultFiles, SayWhatIsWrongWithAFile) {
   EXPECT_THAT(error(json.dump()), AllOf(HasSubstr("/records/1: "), HasSubstr("/sampling: missing")));
   EXPECT_THAT(error_of([&] { read_results(path("nowhere")); }),
               AllOf(HasSubstr("nowhere"), HasSubstr("No such file")));
+}
+
+TEST_F(ResultFiles, OfAnyDepthEndWithOneSentence) {
+  for (const char* open : {"[", "{\"a\":"}) {
+    std::string text = "{\"schema_version\": 3, \"argv\": [], \"ceilings\": [], \"records\": [";
+    for (int depth = 0; depth < 200'000; ++depth) text += open;
+    write("results.json", text);
+    EXPECT_THAT(error_of([&] { read_results(folder_.string()); }),
+                AllOf(HasSubstr("results.json"), HasSubstr("nested more than 128 deep")));
+  }
+  write("results.json", "{\"schema_version\": 3, \"argv\": [\"[[\\\"{\", 1]" + std::string(200, ' ') + "}");
+  EXPECT_THAT(error_of([&] { read_results(folder_.string()); }), HasSubstr("/argv/1"))
+      << "brackets in a text are none";
+}
+
+TEST_F(ResultFiles, OfAFaultTheLibrarysNameIsNotTold) {
+  for (const char* text : {"{", "{\"a\": 1e999}", "\xff"}) {
+    write("results.json", text);
+    EXPECT_THAT(error_of([&] { read_results(folder_.string()); }),
+                AllOf(HasSubstr("results.json"), ::testing::Not(HasSubstr("json.exception"))));
+  }
+}
+
+TEST_F(ResultFiles, AreRefusedWhereMergingWouldReadNonsenseInTheirEnvironment) {
+  const auto error = [&](const char* environment) {
+    write("results.json",
+          std::string("{\"schema_version\": 3, \"argv\": [], \"ceilings\": [], \"records\": [], "
+                      "\"environment\": ") +
+              environment + "}");
+    return error_of([&] { read_results(folder_.string()); });
+  };
+  EXPECT_EQ(error("{\"complete\": false, \"shard\": {\"index\": 2, \"count\": 3}}"), "");
+  EXPECT_THAT(error("[]"), HasSubstr("/environment: expected an object"));
+  EXPECT_THAT(error("{\"complete\": 3}"), HasSubstr("/environment/complete: expected true or false"));
+  EXPECT_THAT(error("{\"shard\": {\"index\": 1, \"count\": 1000000000000000000}}"),
+              HasSubstr("/environment/shard/count: expected a whole number from 1 to 1000000"));
+  EXPECT_THAT(error("{\"shard\": {\"index\": 4, \"count\": 3}}"), HasSubstr("at most the count"));
+  EXPECT_THAT(error("{\"merged_from\": [{\"folder\": 1}]}"), HasSubstr("/environment/merged_from/0/folder"));
+  EXPECT_THAT(error("{\"merged_from\": [{\"environment\": {\"shard\": 1}}]}"),
+              HasSubstr("/environment/merged_from/0/environment/shard: expected an object"));
+}
+
+TEST_F(ResultFiles, AWriteThatFailsLeavesNothingThatTakesRoom) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string said;
+  try {
+    write_file_atomically(path("big"), std::string(5000, 'x'));
+  } catch (const std::runtime_error& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(said, AllOf(HasSubstr("big.writing"), HasSubstr("File too large")));
+  EXPECT_TRUE(fs::is_empty(folder_));
 }
 
 TEST_F(ResultFiles, NameTheFolderThatCannotBeWritten) {

@@ -204,7 +204,7 @@ GroupTask task_from_json(const nlohmann::ordered_json& json) try {
     for (const auto& record : json["verified"]) task.verified.push_back(record_from_json(record));
   return task;
 } catch (const nlohmann::json::exception& error) {
-  throw UsageError(std::string("this is not a group of a convscope run: ") + error.what());
+  throw UsageError("this is not a group of a convscope run: " + fault_text(error));
 }
 
 }  // namespace convscope

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <system_error>
@@ -80,6 +79,7 @@ class Merger {
   // A folder that was merged itself is looked at by its own sources, whose shards may be others' missing
   // ones.
   void look_for_gaps(const std::string& folder, const Json& environment) {
+    if (!environment.is_object()) return;  // null: the file does not say
     if (environment.contains("merged_from")) {
       for (const Json& source : environment.at("merged_from"))
         look_for_gaps(source.value("folder", folder), source.value("environment", Json::object()));
@@ -127,11 +127,13 @@ std::string merge_benchmarks(const std::vector<std::string>& folders) {
     const fs::path path = fs::path(folder) / "benchmark.json";
     std::error_code unknown;
     if (!fs::exists(path, unknown)) continue;
-    std::ifstream file(path);
-    Json report = Json::parse(file, nullptr, false);
-    if (!report.is_object() || !report.contains("context") || !report.contains("benchmarks"))
-      throw UsageError(path.string() + ": is not a report of Google Benchmark");
-    reports.push_back({folder, std::move(report)});
+    try {
+      Json report = parse_json_text(read_file(path.string()));
+      check_report(report);
+      reports.push_back({folder, std::move(report)});
+    } catch (const UsageError& error) {
+      throw UsageError(path.string() + ": " + error.what());
+    }
   }
   return dump_json(join_benchmarks(reports), 1) + "\n";
 }

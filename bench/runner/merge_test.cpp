@@ -142,6 +142,13 @@ TEST_F(Merge, RefusesRecordsWithoutASamplingRule) {
               ThrowsMessage<UsageError>(AllOf(HasSubstr("old"), HasSubstr("schema_version is 1"))));
 }
 
+TEST_F(Merge, TakesAFileWithoutAnEnvironment) {
+  ResultFile file;
+  file.records = {record("a", "cpu1")};
+  write_results((top_ / "bare").string(), file);
+  EXPECT_THAT(merge_results({(top_ / "bare").string()}).remarks, IsEmpty());
+}
+
 TEST_F(Merge, NamesAFolderWithoutResults) {
   EXPECT_THAT([&] { merge_results({(top_ / "nowhere").string()}); },
               ThrowsMessage<UsageError>(HasSubstr("nowhere")));
@@ -153,6 +160,12 @@ TEST_F(Merge, JoinsBenchmarkReportsAndRefusesAForeignOne) {
   EXPECT_THAT(merge_benchmarks({p1, p2}), HasSubstr("\"x\""));
   std::ofstream(fs::path(p2) / "benchmark.json") << "[]";
   EXPECT_THAT([&] { merge_benchmarks({p1, p2}); }, ThrowsMessage<UsageError>(HasSubstr("p2")));
+  std::ofstream(fs::path(p2) / "benchmark.json") << R"({"context": {}, "benchmarks": ["x"]})";
+  EXPECT_THAT(
+      [&] {
+        merge_benchmarks({p1, p2});
+      },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr("p2"), HasSubstr("no object with a name"))));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bench/core/error.hpp"
+#include "bench/record/result_files.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 
@@ -189,12 +190,11 @@ DeviceId parse_device(std::string_view flag, std::string_view text) {
 }
 
 Shard parse_shard(std::string_view text) {
-  constexpr int64_t most = 1'000'000;
   const size_t slash = std::min(text.find('/'), text.size());
   const auto index = number_of<int64_t>(text.substr(0, slash)).value_or(0);
   const auto count = number_of<int64_t>(text.substr(std::min(slash + 1, text.size()))).value_or(0);
-  if (index < 1 || index > count || count > most)
-    refuse("--shard", text, fmt::format("I/N with 1 <= I <= N <= {}, as in 2/4", most));
+  if (index < 1 || index > count || count > kMostShards)
+    refuse("--shard", text, fmt::format("I/N with 1 <= I <= N <= {}, as in 2/4", kMostShards));
   return {index, count};
 }
 

@@ -1,5 +1,7 @@
 #include "bench/runner/run_log.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -33,14 +35,20 @@ Json run_entry(const RunPlan& plan) {
           {"config", plan.config}, {"environment", plan.environment}, {"tasks", tasks}};
 }
 
+// Of an entry; empty where it has none.
+std::string kind_of(const Json& entry) {
+  const auto kind = entry.find("kind");
+  return kind != entry.end() && kind->is_string() ? kind->get<std::string>() : "";
+}
+
 RunPlan plan_from(const std::vector<Json>& entries) {
-  if (entries.empty() || entries.front().value("kind", "") != "run")
+  if (entries.empty() || kind_of(entries.front()) != "run")
     throw UsageError(
         "its first line is not a run's: nothing was begun in it (start again with --out), or it is another "
         "program's");
   const Json& run = entries.front();
-  if (run.at("schema") != kSchemaVersion)
-    throw UsageError("its schema is " + run.at("schema").dump() + "; this program continues schema " +
+  if (const Json schema = run.value("schema", Json()); schema != kSchemaVersion)
+    throw UsageError("its schema is " + schema.dump() + "; this program continues schema " +
                      std::to_string(kSchemaVersion) + " only");
   for (const auto& [part, type] : {std::pair{"argv", Json::value_t::array},
                                    {"config", Json::value_t::array},
@@ -49,6 +57,8 @@ RunPlan plan_from(const std::vector<Json>& entries) {
     if (run.value(part, Json()).type() != type)
       throw UsageError(std::string("its first line has ") + run.value(part, Json()).type_name() + " as " +
                        part + ": the file is damaged; copy it again, or begin anew with --out");
+  for (const Json& word : run.at("argv"))
+    if (!word.is_string()) throw UsageError("its first line has an argv that is no list of texts");
   RunPlan plan{run.at("argv").get<std::vector<std::string>>(), run.at("config"), run.at("environment"), {}};
   for (const Json& task : run.at("tasks")) plan.tasks.push_back(task_from_json(task));
   return plan;
@@ -61,29 +71,37 @@ RunLog::RunLog(const std::string& folder, RunPlan plan)
   journal_.append(run_entry(plan_));
 }
 
-RunLog::RunLog(const std::string& folder, Journal journal, const std::vector<Json>& entries)
-    : folder_(folder), plan_(plan_from(entries)), journal_(std::move(journal)) {
-  for (size_t i = 1; i < entries.size(); ++i) take(entries[i]);
+RunLog::RunLog(const std::string& folder, const std::vector<Json>& entries) : folder_(folder) {
+  std::string place = folder + "/journal.jsonl";
+  try {
+    plan_ = plan_from(entries);
+    for (size_t i = 1; i < entries.size(); ++i) {
+      place = fmt::format("{}/journal.jsonl:{}", folder, i + 1);
+      take(entries[i]);
+    }
+  } catch (const UsageError& error) {
+    throw UsageError(place + ": " + error.what());
+  } catch (const Json::exception& error) {
+    throw UsageError(place + ": " + fault_text(error));
+  }
 }
 
 RunLog RunLog::open(const std::string& folder) {
   Journal journal = Journal::resume(folder);  // first, so that nobody appends to what is read
-  const std::vector<Json> entries = Journal::read(folder);
-  try {
-    return RunLog(folder, std::move(journal), entries);
-  } catch (const UsageError& error) {
-    throw UsageError(folder + "/journal.jsonl: " + error.what());
-  } catch (const Json::exception& error) {
-    throw UsageError(folder + "/journal.jsonl: " + error.what());
-  }
+  RunLog log(folder, Journal::read(folder));
+  log.journal_ = std::move(journal);
+  return log;
 }
 
 void RunLog::take(const Json& entry) {
-  const std::string kind = entry.value("kind", "");
+  const std::string kind = kind_of(entry);
   if (kind == "record") take(record_from_json(entry.at("record")));
   if (kind == "ceilings") take(part_from_json<Ceilings>(entry.at("ceilings")));
   if (kind == "resumed") resumptions_.push_back(entry.at("environment"));
-  if (kind == "benchmark") benchmarks_.push_back({entry.at("group").get<std::string>(), entry.at("report")});
+  if (kind == "benchmark") {
+    check_report(entry.at("report"));
+    benchmarks_.push_back({entry.at("group").get<std::string>(), entry.at("report")});
+  }
 }
 
 // Of several measurements of the same the best counts, for the records that are there already, too.
@@ -152,7 +170,7 @@ std::vector<ResultRecord> RunLog::records_of(const Group& group) const {
   return found;
 }
 
-void RunLog::write_files() const try {
+ResultFile RunLog::results() const {
   ResultFile file{plan_.argv, plan_.config, plan_.environment, ceilings_, {}};
   if (!resumptions_.empty()) file.environment["resumed"] = resumptions_;
   file.environment["ended"] = utc_now();
@@ -160,12 +178,26 @@ void RunLog::write_files() const try {
   for (const GroupTask& task : plan_.tasks)
     for (ResultRecord& record : records_of(task.group)) file.records.push_back(std::move(record));
   rank_records(file.records);
-  write_results(folder_, file);
-  write_file_atomically((fs::path(folder_) / "benchmark.json").string(),
-                        dump_json(join_benchmarks(benchmarks_), 1) + "\n");
+  return file;
+}
+
+void RunLog::write_files() const try {
+  write_results(folder_, results(), dump_json(join_benchmarks(benchmarks_), 1) + "\n");
 } catch (const std::runtime_error& error) {
   throw std::runtime_error(std::string(error.what()) + "; the journal has everything: --resume " + folder_ +
                            " writes the files");
+}
+
+void check_report(const Json& report) {
+  const auto part = [&](const char* name) {
+    return report.is_object() ? report.value(name, Json()) : Json();
+  };
+  const Json benchmarks = part("benchmarks");
+  if (!part("context").is_object() || !benchmarks.is_array())
+    throw UsageError("this is not a report of Google Benchmark");
+  for (const Json& entry : benchmarks)
+    if (!entry.is_object() || !entry.value("name", Json("")).is_string())
+      throw UsageError("this report of Google Benchmark has a benchmark that is no object with a name");
 }
 
 Json join_benchmarks(const std::vector<BenchmarkReport>& reports) {

@@ -36,11 +36,16 @@ struct BenchmarkReport {
 // reports, only the last report's entries stay.
 nlohmann::ordered_json join_benchmarks(const std::vector<BenchmarkReport>& reports);
 
+// Throws UsageError for what is no such report.
+void check_report(const nlohmann::ordered_json& report);
+
 class RunLog {
  public:
   // A new run: makes the folder and writes the plan. Throws UsageError when a run is in there already or the
   // folder cannot be written.
   RunLog(const std::string& folder, RunPlan plan);
+  // What a journal's entries say; nothing can be added to it. Throws UsageError with the line that is wrong.
+  RunLog(const std::string& folder, const std::vector<nlohmann::ordered_json>& entries);
   // An interrupted run, as its journal has it. Throws UsageError when there is none or it is not whole.
   static RunLog open(const std::string& folder);
 
@@ -56,8 +61,10 @@ class RunLog {
   // The records of one group, in the order of its candidates.
   std::vector<ResultRecord> records_of(const Group& group) const;
 
-  // results.json, results.csv and benchmark.json from all that is known; the environment with "ended",
-  // "complete" and, where there are any, "resumed" in it. Throws std::runtime_error that names the file that
+  // All that is known, ranked; the environment with "ended", "complete" and, where there are any, "resumed"
+  // in it.
+  ResultFile results() const;
+  // results.json, results.csv and benchmark.json of it. Throws std::runtime_error that names the file that
   // could not be written.
   void write_files() const;
 
@@ -67,7 +74,6 @@ class RunLog {
   const std::vector<ResultRecord>& records() const { return records_; }
 
  private:
-  RunLog(const std::string& folder, Journal journal, const std::vector<nlohmann::ordered_json>& entries);
   void take(const nlohmann::ordered_json& entry);
   void take(const ResultRecord& record);
   void take(const Ceilings& ceilings);

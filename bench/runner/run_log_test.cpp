@@ -145,6 +145,32 @@ TEST_F(RunLogTest, NamesThePartOfAJournalThatIsOfAnotherKind) {
               ThrowsMessage<UsageError>(HasSubstr("journal.jsonl: its first line has null as environment")));
 }
 
+TEST_F(RunLogTest, NamesTheLineOfAJournalThatIsWrong) {
+  { RunLog log(folder_, plan()); }
+  const fs::path journal = fs::path(folder_) / "journal.jsonl";
+  const std::string first = read_file(journal.string());
+  const auto error = [&](const std::string& second) -> std::string {
+    std::ofstream(journal) << first << second << "\n";
+    try {
+      RunLog::open(folder_);
+    } catch (const UsageError& fault) {
+      return fault.what();
+    }
+    return "no error";
+  };
+  for (const char* second :
+       {R"({"kind": "record"})", R"({"kind": "record", "record": 1})",
+        R"({"kind": "ceilings", "ceilings": []})", R"({"kind": "resumed"})",
+        R"({"kind": "benchmark", "group": 1, "report": {}})",
+        R"({"kind": "benchmark", "group": "g", "report": {"context": {}, "benchmarks": [{"name": 1}]}})",
+        R"({"kind": "benchmark", "group": "g", "report": {"context": {}, "benchmarks": 1}})"})
+    EXPECT_THAT(error(second),
+                AllOf(HasSubstr("journal.jsonl:2: "), ::testing::Not(HasSubstr("json.exception"))))
+        << second;
+  EXPECT_THAT(error(std::string(200'000, '[')), HasSubstr("nested more than 128 deep"));
+  EXPECT_EQ(error(R"({"kind": 1})"), "no error") << "a kind that nobody knows is passed over";
+}
+
 TEST_F(RunLogTest, WritesRecordsInTheOrderOfThePlan) {
   RunLog log(folder_, plan());
   log.add(record("two", "b.cpu", Outcome::measured));

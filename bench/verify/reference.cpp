@@ -11,12 +11,11 @@ void reference(const ConvProblem& problem, const float* input, const float* filt
                std::span<double> values, std::span<double> magnitudes) {
   const TensorShape x = problem.shape(Role::input), f = problem.shape(Role::filter),
                     y = problem.shape(Role::output);
-  const auto [N, OC, OH, OW] = y.size;
-  const auto [filters, C, KH, KW] = f.size;
-  const int64_t IH = x.size[2], IW = x.size[3];
-  const auto [SH, SW] = problem.stride;
-  const auto [PH, PW] = problem.pad;
-  const auto [DH, DW] = problem.dilation;
+  // No structured bindings: before version 16 clang lets no lambda use them.
+  const int64_t N = y.size[0], OC = y.size[1], OH = y.size[2], OW = y.size[3];
+  const int64_t C = f.size[1], KH = f.size[2], KW = f.size[3], IH = x.size[2], IW = x.size[3];
+  const int64_t SH = problem.stride.h, PH = problem.pad.h, DH = problem.dilation.h;
+  const int64_t SW = problem.stride.w, PW = problem.pad.w, DW = problem.dilation.w;
   std::fill(values.begin(), values.end(), 0);
   std::fill(magnitudes.begin(), magnitudes.end(), 0);
 

@@ -45,10 +45,19 @@ if(CONVSCOPE_SANITIZE)
     target_compile_options(convscope_flags INTERFACE "SHELL:--param asan-instrumentation-with-call-threshold=100")
   endif()
 endif()
+if(CONVSCOPE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "CONVSCOPE_FUZZ is for clang, whose libFuzzer it is; the compiler is ${CMAKE_CXX_COMPILER_ID}")
+  endif()
+  target_compile_options(convscope_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # For code that does not compute, and is compiled faster than it is run: optimised a little, and in a sanitized build not
 # at all. PRIVATE to the target, and after the flags of the build type. With -O1 GCC warns falsely of uninitialised use.
 function(convscope_compile_quickly target)
+  if(CONVSCOPE_FUZZ)  # where it is run for hours
+    return()
+  endif()
   if(CONVSCOPE_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)
   elseif(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
@@ -76,7 +85,7 @@ if(CONVSCOPE_SANITIZE)
 else()
   list(APPEND CONVSCOPE_EMULATED_FLAGS -O2)
 endif()
-if(CONVSCOPE_SANITIZE MATCHES address)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CONVSCOPE_SANITIZE MATCHES address)  # clang has no such flag
   list(APPEND CONVSCOPE_EMULATED_FLAGS -fsanitize-sections=convscope_shared)
 endif()
 if(CONVSCOPE_SANITIZE MATCHES thread)

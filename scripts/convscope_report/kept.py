@@ -59,11 +59,12 @@ def entry_of(file: Path) -> dict:
     loaded = results.load([file])
     records, environment = loaded.records, loaded.runs[0].environment
     libraries = libraries_of(records)
+    started, commit = facts_of(environment, file)
     entry = {
         "run": name_of(file),
         "device": ", ".join(sorted(set(records["device_name"]))),
-        "started": environment["started"],
-        "commit": environment["program"]["commit"][:12],
+        "started": started,
+        "commit": commit[:12],
         "networks": listed(records["network"]),
         "batch": listed(records["batch"]),
         "threads": listed(records["threads"]),
@@ -78,6 +79,16 @@ def entry_of(file: Path) -> dict:
     repeated = bool(records["samples_again_ms"].notna().any())
     settings = repr((file.parent.name, circumstances, libraries, sets, repeated))
     return {**entry, "settings": hashlib.sha256(settings.encode()).hexdigest()[:12]}
+
+
+def facts_of(environment: dict, file: Path) -> tuple[str, str]:
+    """Return when a run began and its program's commit; raises ReportError where its file does not say."""
+    program = environment.get("program")
+    facts = environment.get("started"), program.get("commit") if isinstance(program, dict) else None
+    for name, fact in zip(("started", "program/commit"), facts, strict=True):
+        if not isinstance(fact, str):
+            raise ReportError(f"{file}: /environment/{name} is missing or no text: copy the file again")
+    return facts
 
 
 def listed(values) -> str:
@@ -131,8 +142,9 @@ def hides_the_best(records) -> bool:
 
 def classes_of(document: dict) -> set:
     """Return the classes of the machines that a results.json was measured on, those that it knows."""
-    devices = (record.get("device") or {} for record in document["records"])
-    return {device["machine_class"] for device in devices if device.get("machine_class")}
+    devices = (record.get("device") for record in document["records"] if isinstance(record, dict))
+    known = (device.get("machine_class") for device in devices if isinstance(device, dict))
+    return {name for name in known if name and isinstance(name, str)}
 
 
 def refuse_another_machine(document: dict, source: Path, folder: Path) -> None:
@@ -161,8 +173,8 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
         )
     refuse_another_machine(document, source, folder / machine)
     target = folder / machine / f"{name}{SUFFIX}"
-    started = document["environment"]["started"]
-    if target.is_file() and results.read_json(target)["environment"]["started"] > started:
+    started, _ = facts_of(document["environment"], file)
+    if target.is_file() and facts_of(results.read_json(target)["environment"], target)[0] > started:
         raise ReportError(f"{target}: holds a newer run than {source}; choose another --name")
     target.parent.mkdir(parents=True, exist_ok=True)
     older = target.read_bytes() if target.is_file() else None
@@ -188,8 +200,20 @@ def read_index(folder: Path) -> dict:
     file = folder / "index.csv"
     if not file.is_file():
         return {}
-    with file.open(encoding="utf-8", newline="") as lines:
-        return {line["run"]: line for line in csv.DictReader(lines)}
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            reader = csv.DictReader(lines)
+            columns, entries = reader.fieldnames, list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        raise ReportError(f"{file}: cannot be read as CSV: {fault}; run `convscope-report index`") from fault
+    foreign = [place for place, entry in enumerate(entries, 2) if None in entry or None in entry.values()]
+    if columns not in (None, list(COLUMNS)):
+        foreign = [1]
+    if foreign:
+        raise ReportError(
+            f"{file}: line {foreign[0]}: its columns are not those of an index; run `convscope-report index`"
+        )
+    return {entry["run"]: entry for entry in entries}
 
 
 def write_index(folder: Path, entries: list) -> None:

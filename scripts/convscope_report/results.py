@@ -92,7 +92,7 @@ class Run:
     @property
     def started(self) -> str:
         """When it began, UTC, as the program wrote it; empty for a merged folder."""
-        return self.environment.get("started", "")
+        return str(self.environment.get("started", ""))
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,11 @@ class Results:
 VIRTUAL_TIME = "(virtual time)"
 
 
+def has_virtual_time(device_name) -> bool:
+    """Whether a device of this name, None where it has none, is such a stand-in."""
+    return str(device_name).endswith(VIRTUAL_TIME)
+
+
 def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Results:
     """Read result folders or results.json files; raise ReportError for whatever is no such thing.
 
@@ -161,7 +166,7 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
             records = table
             refuse_words(table, own, file.with_name("results.csv"))
         records = records.assign(**{name: own[name] for name in RANKING})
-        if not virtual_time and records["device_name"].str.endswith(VIRTUAL_TIME).any():
+        if not virtual_time and records["device_name"].map(has_virtual_time).any():
             raise ReportError(
                 f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
                 "a rehearsal reads them with `convscope-report --virtual-time ...`"
@@ -228,6 +233,8 @@ def read_json(file: Path) -> dict:
             f"{file}, line {fault.lineno}, column {fault.colno}: {what} ({fault.msg}); "
             "copy it again from where it was made, or name a results.json"
         ) from fault
+    except ValueError as fault:  # a whole number of thousands of digits
+        raise ReportError(f"{file}: this is not JSON of convscope: {fault}; name a results.json") from fault
     except RecursionError as fault:
         raise ReportError(
             f"{file}: nested too deeply to be a result file of convscope; "
@@ -301,6 +308,8 @@ def frame_of(source, file: Path) -> pd.DataFrame:
         raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
     later = {column: [value] * len(rows) for column, value in LATER_COLUMNS.items()}
     known = {column: rows[column].astype(object).where(rows[column].notna(), None) for column in rows}
+    for column in known.keys() & {"network", "layer", "device_name"}:  # an empty one is a name, too
+        known[column] = known[column].map(lambda name: "" if name is None else name)
     return pd.DataFrame({**later, **known}, dtype=object)
 
 
@@ -326,7 +335,7 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
             theirs = {name: record["key"][name] for name in names}
             theirs["outcome"] = record["outcome"]
             facts.append(facts_of(record))
-        except (KeyError, TypeError, AttributeError) as fault:
+        except (KeyError, TypeError, AttributeError, OverflowError) as fault:
             raise ReportError(
                 f"{file}: record {place}: {fault} is missing or of another kind; "
                 "the file is damaged: copy it again"
@@ -337,15 +346,22 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
                     f"{table}: row {place + 1} has {name} {row[name]}, its record in results.json {value}: "
                     "they are of different runs; copy the whole folder again"
                 )
-    first = {
-        (suite.get("name"), layer.get("name"))
-        for suite in document["config"]
-        for layer in suite.get("layers", [])
-        if layer.get("first")
-    }
+    first = first_layers(document["config"])
     places = zip(rows["network"], rows["layer"], strict=True)
     extra = pd.DataFrame(facts, dtype=object).assign(run=run, first=[place in first for place in places])
     return pd.concat([rows, extra.astype(object)], axis=1)
+
+
+def first_layers(config) -> set:
+    """Return network and name of each layer that a config marks as first, however deep merging nested it."""
+    if isinstance(config, list):
+        return set().union(*map(first_layers, config))
+    layers = config.get("layers") if isinstance(config, dict) else None
+    return {
+        (str(config.get("name")), str(layer.get("name")))
+        for layer in (layers if isinstance(layers, list) else [])
+        if isinstance(layer, dict) and layer.get("first") is True
+    }
 
 
 def refuse_words(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:

@@ -151,6 +151,54 @@ def test_output_that_cannot_be_written_is_exit_code_2(
     assert words != "run" or len(records(tmp_path / "out")) == 1, "the results are there all the same"
 
 
+VERBS = [
+    "{name} --help", "--version", "list algorithms", "list configs", "list layers {config}",
+    "csv {out}", "show {out}", "select {out}", "policies {out} --policy {policies}",
+    "choose --results {out}", "completion bash", "run {config} --dry-run", "verify {config} --dry-run",
+    "merge {out} --out {new}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["full", "closed"])
+def test_every_verb_ends_with_2_where_standard_output_takes_nothing(
+    faulty: Path, convscope: Path, root: Path, tmp_path: Path, good: tuple, closed: bool
+) -> None:
+    places = {"config": config(tmp_path, 1), "out": good[0], "policies": root / "configs" / "policies"}
+    for verb in VERBS if closed else [*VERBS, "explain {line}"]:  # it measures ceilings, as info does above
+        places |= {"line": LINE, "name": "run", "new": tmp_path / "new"}
+        words = [word.format(**places) for word in verb.split()]
+        words += ["--algorithm", "plain.cpu"] if "--dry-run" in words else []
+        program = convscope if words[0] == "explain" else faulty  # it plans all, those that crash too
+        with Path("/dev/full").open("w", encoding="utf-8") as full:
+            done = subprocess.run(
+                [str(program), *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                preexec_fn=(lambda: os.close(1)) if closed else None,
+            )  # fmt: skip
+        assert done.returncode == 2, (verb, done.stderr)
+        assert "standard output took no more" in done.stderr, verb
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_closed_standard_file_is_not_taken_for_the_journal(
+    faulty: Path, tmp_path: Path, number: int
+) -> None:
+    words = [
+        str(faulty),
+        "verify",
+        config(tmp_path, 1),
+        "--algorithm",
+        "plain.cpu",
+        "--out",
+        tmp_path / "out",
+    ]
+    done = subprocess.run(
+        [*map(str, words)], preexec_fn=lambda: os.close(number), capture_output=True, check=False
+    )
+    assert done.returncode == (2 if number == 1 else 0)
+    assert all("kind" in entry for entry in journal(tmp_path / "out"))
+    assert len(records(tmp_path / "out")) == 3
+
+
 def test_two_series_give_a_noise_floor(faulty: Path, tmp_path: Path) -> None:
     only = ["--algorithm", "plain.cpu", "--pass", "forward"]
     done = run(faulty, "run", config(tmp_path, 1), *only, "--aa", "--out", tmp_path / "out", *QUICK)

@@ -9,6 +9,8 @@ import sys
 import pytest
 from report_support import DATA, report
 
+from convscope_report import ReportError, kept, results
+
 
 def copy(folder, text=None, rows=None):
     """A copy of basic's two files, one of them with other contents."""
@@ -57,6 +59,15 @@ JSON_FAULTS = {
 }
 
 
+JSON_FAULTS["thousands of digits"] = (
+    '{"schema_version": ' + "1" * 5000 + "}",
+    "this is not JSON of convscope",
+)
+huge = basic()
+huge["records"][0]["time"]["full"]["samples_seconds"][0] = 10**400
+JSON_FAULTS["a time that no float holds"] = (json.dumps(huge), "record 0: int too large")
+
+
 @pytest.mark.parametrize("fault", JSON_FAULTS)
 def test_bad_json_is_refused(fault, tmp_path):
     text, said = JSON_FAULTS[fault]
@@ -93,6 +104,42 @@ def test_a_time_below_zero_never_wins(tmp_path):
     assert (done.code, done.out) == (2, "")
     assert "results.json: /records/2: result record, at /time/full/median_seconds" in done.err
     assert "expected a number from 0 or null, found -5" in done.err
+
+
+def test_a_config_of_any_shape_and_a_device_without_a_name_are_read(tmp_path):
+    document, lines = basic(), csv_lines()
+    device = document["records"][0]["device"]["name"]
+    for record in document["records"]:
+        record["device"]["name"] = ""
+    first = {"name": "tiny", "layers": [{"name": "conv1", "first": True}, 7, {"name": [], "first": "yes"}]}
+    document["config"] = [[first], "x", {"layers": 3}]  # merged runs of different configs are lists in a list
+    rows = "".join(lines).replace(device, "")
+    folder = copy(tmp_path / "run", text=json.dumps(document), rows=rows)
+    done = report("table", "layers", folder)
+    assert done.code == 0, done.err
+    assert results.first_layers(document["config"]) == {("tiny", "conv1")}
+
+
+def test_a_damaged_index_is_named_with_its_line(tmp_path):
+    good = ",".join(kept.COLUMNS).encode() + b"\n"
+    for content, said in (
+        (b"run,device\na,b\n", "line 1"),
+        (good + good + b"a,b\n", "line 3"),
+        (good + b"\xff\n", "cannot be read as CSV"),
+        (good + b"a" * 200_000, "field larger than field limit"),
+    ):
+        (tmp_path / "index.csv").write_bytes(content)
+        with pytest.raises(ReportError, match="index.csv") as fault:
+            kept.read_index(tmp_path)
+        assert said in str(fault.value)
+
+
+@pytest.mark.parametrize("part", [["started"], ["program"], ["program", "commit"]])
+def test_a_run_that_does_not_say_when_it_began_is_not_kept(part, tmp_path):
+    folder = copy(tmp_path / "run", text=without(basic(), "environment", *part))
+    done = report("keep", folder, "--machine", "m", "--folder", tmp_path / "results")
+    assert done.code == 2
+    assert f"/environment/{'/'.join(part)}" in done.err
 
 
 @pytest.mark.parametrize("fault", CSV_FAULTS)

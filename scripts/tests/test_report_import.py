@@ -1,6 +1,7 @@
 """`convscope-report import`: configs from ONNX models made here and from benchdnn batch files."""
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -363,6 +364,13 @@ def test_batch_files_include_each_other(tmp_path, capsys):
         ("ic3id4ih8oc4kh3", "a 3-D convolution"),
         ("ic3ih8oc4oh4kh3sh2ph0", "padding that is not symmetric"),
         ("--mb=x", "allowed is one whole number"),
+        ("--mb=²", "allowed is one whole number"),
+        ("--mb=" + "9" * 5000, "allowed is one whole number"),
+        ("--batch=\0", "cannot be read"),
+        ("ic3ih8oc4kh3oh4sh0", "sh is 0"),
+        ("ic3ih8oc4kh3mb" + "9" * 5000, "allowed is up to 2147483648"),
+        ("mb0ic3ih8oc4kh3", "a size is not from 1"),
+        ("ic3ih8oc4kh3na*2147483648 ic3ih8oc4kh3", "2147483649 times"),
         ("# nothing", "no convolution in it"),
         ('ic3ih8oc4kh3n"open', "No closing quotation"),
     ],
@@ -371,6 +379,55 @@ def test_a_bad_line_is_named(tmp_path, capsys, line, words):
     path = tmp_path / "shapes"
     path.write_text(line + "\n")
     assert words in refused(path, capsys, kind="benchdnn")
+
+
+def test_long_names_that_are_alike_stay_apart(tmp_path, capsys):
+    (tmp_path / "shapes").write_text("".join(f"ic3ih8oc{n}kh3n{'é' * 60}\n" for n in (1, 2)))
+    config, _ = imported(tmp_path / "shapes", capsys, kind="benchdnn")
+    assert [layer["name"] for layer in config["layers"]] == ["é" * 50, "é" * 49 + "_2"]
+
+
+def test_a_file_whose_name_is_no_utf8_is_imported(tmp_path, capsys):
+    path = tmp_path / os.fsdecode(b"shapes\xff")
+    path.write_text("ic3ih8oc4kh3\n")
+    config, _ = imported(path, capsys, kind="benchdnn")
+    assert config["name"] == "shapes?"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"strides": [0, 1]}, "its attribute strides is [0, 1]; allowed are whole numbers from 1"),
+        ({"strides": [1]}, "its attribute strides is [1]"),
+        ({"strides": "fast"}, "its attribute strides is b'fast'"),
+        ({"dilations": 1.5}, "its attribute dilations is 1.5"),
+        ({"pads": [1, 1]}, "its attribute pads is [1, 1]"),
+        ({"pads": [0, 0, 0, -1]}, "its attribute pads is [0, 0, 0, -1]"),
+        ({"group": 0}, "its attribute group is [0]"),
+        ({"auto_pad": 1}, "its attribute auto_pad is 1"),
+    ],
+)
+def test_an_attribute_of_another_kind_is_named(tmp_path, capsys, monkeypatch, attributes, words):
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda model, **_: model)
+    path = model(tmp_path, [conv("x", "w", **attributes)], [("w", [4, 3, 3, 3])], [("x", [1, 3, 8, 8])])
+    if attributes == {"strides": [0, 1]}:
+        monkeypatch.undo()  # the library itself ends the process, by a division by 0
+    assert words in refused(path, capsys)
+
+
+def test_a_convolution_without_a_filter_or_with_one_of_another_rank_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda model, **_: model)
+    alone = helper.make_node("Conv", ["x"], ["y"])
+    path = model(tmp_path, [alone], [("w", [4, 3, 3, 3])], [("x", [1, 3, 8, 8])])
+    assert "sizes of its input or filter are not known" in refused(path, capsys)
+    path = model(tmp_path, [conv("x", "w")], [("w", [4, 3, 3])], [("x", [1, 3, 8, 8])])
+    assert "its filter has 1 axes, its input 2" in refused(path, capsys)
+
+
+@pytest.mark.parametrize("name", ["net.json", "net.textproto", "net.onnxtxt"])
+def test_a_file_of_any_name_that_is_no_model_is_refused(tmp_path, capsys, name):
+    (tmp_path / name).write_text("no model")
+    assert "not an ONNX model" in refused(tmp_path / name, capsys)
 
 
 def test_our_descriptors_come_back(tmp_path, capsys, root, run_convscope):

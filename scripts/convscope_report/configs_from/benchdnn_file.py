@@ -11,6 +11,7 @@ from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report.configs_from.config_file import (
+    LARGEST_SIZE,
     Config,
     Layer,
     batches_settled,
@@ -18,11 +19,12 @@ from convscope_report.configs_from.config_file import (
     merged,
     output_size,
     symmetric_pads,
+    whole_number,
 )
 
 FIELDS = ("mb", "ic", "ih", "iw", "oc", "oh", "ow", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw", "g")
 DEPTH = ("id", "od", "kd", "sd", "pd", "dd")
-DESCRIPTOR = re.compile(r"_*(" + "|".join(FIELDS + DEPTH) + r")(\d+)")
+DESCRIPTOR = re.compile(r"_*(" + "|".join(FIELDS + DEPTH) + r")([0-9]+)")
 
 
 def import_benchdnn(path: Path, enlarge: bool = False, skip: bool = False) -> Config:
@@ -60,16 +62,18 @@ class Reader:
         self.notes: list[str] = []
         self.ignored: set[str] = set()
 
-    def read(self, path: Path, parents: tuple[Path, ...]) -> None:
-        """Read one file; `parents` are the files that include it."""
-        if path.resolve() in parents:
-            raise ReportError(f"{path}: includes itself with --batch=")
+    def read(self, path: Path, parents: tuple[Path, ...], place: str = "") -> None:
+        """Read one file; `parents` are the files that include it, `place` the line that does."""
         try:
+            if path.resolve() in parents:
+                raise ReportError(f"{place}{path}: includes itself with --batch=")
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise ReportError(f"{path}: cannot be read: {error.strerror}") from error
+            raise ReportError(f"{place}{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise ReportError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from error
+            raise ReportError(f"{place}{path}: not a text file (byte {error.start} is not UTF-8)") from error
+        except (ValueError, RuntimeError) as error:  # a zero byte in its name, a loop of links
+            raise ReportError(f"{place}{path}: cannot be read: {error}") from error
         for number, line in enumerate(text.splitlines(), 1):
             where = f"{path}: line {number}"
             try:
@@ -86,11 +90,14 @@ class Reader:
         """--mb, --batch and --reset are followed, the others named as ignored."""
         name, _, value = word.partition("=")
         if name == "--batch":
-            self.read(path.parent / value, parents)
+            self.read(path.parent / value, parents, f"{where}: {word}: ")
         elif name == "--mb":
-            if not value.isdigit():
-                raise ReportError(f"{where}: {word}: found {value!r}; allowed is one whole number")
-            self.batch_override = int(value)
+            batch = whole_number(value)
+            if batch is None or batch > LARGEST_SIZE:
+                raise ReportError(
+                    f"{where}: {word}: found {value!r}; allowed is one whole number up to {LARGEST_SIZE}"
+                )
+            self.batch_override = batch
         elif name == "--reset":
             self.batch_override = 0
         elif name != "--conv":
@@ -127,7 +134,7 @@ class Reader:
         # benchdnn's own default batch is 2; without mb the config's default is left to decide.
         batch = self.batch_override or numbers.get("mb")
         shape = taps, stride, tuple(pads), dilation
-        groups, times = numbers.get("g", 1), int(count) if count.isdigit() else 1
+        groups, times = numbers.get("g", 1), whole_number(count) or 1
         sizes = numbers["ic"], tuple(larger), numbers["oc"]
         layer = Layer(layer_name, *sizes, *shape, groups, times, batch=batch)
         if defect := layer.defect():
@@ -140,7 +147,13 @@ def parsed(word: str, where: str) -> tuple[dict[str, int], str]:
     numbers: dict[str, int] = {}
     rest = word
     while match := DESCRIPTOR.match(rest):
-        numbers[match[1]] = int(match[2])
+        number = whole_number(match[2])
+        if number is None or number > LARGEST_SIZE or (number == 0 and match[1] in ("sh", "sw")):
+            raise ReportError(
+                f"{where}: {shown(word)}: {match[1]} is {shown(match[2])}; allowed is up to {LARGEST_SIZE}, "
+                "and of a stride from 1"
+            )
+        numbers[match[1]] = number
         rest = rest[match.end() :]
     rest = rest.lstrip("_")
     if rest and not rest.startswith("n"):
@@ -149,6 +162,11 @@ def parsed(word: str, where: str) -> tuple[dict[str, int], str]:
             f"({', '.join(FIELDS)}) and its number"
         )
     return numbers, rest[1:]
+
+
+def shown(word: str) -> str:
+    """Return a word as a message quotes it: at most 100 characters."""
+    return word if len(word) <= 100 else word[:97] + "..."
 
 
 def both(numbers: dict[str, int], kind: str, default: int) -> tuple[int, int]:

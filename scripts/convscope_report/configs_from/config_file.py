@@ -37,7 +37,9 @@ class Layer:
         """Return what the program would refuse about it, or None."""
         numbers = self.in_channels, self.out_channels, self.groups, self.count
         sizes = (*numbers, *self.input, *self.filter, *self.stride, *self.dilation)
-        if not all(1 <= size <= LARGEST_SIZE for size in sizes) or min(self.pad) < 0:
+        sizes += () if self.batch is None else (self.batch,)
+        pads_fit = all(0 <= pad <= LARGEST_SIZE for pad in self.pad)
+        if not all(1 <= size <= LARGEST_SIZE for size in sizes) or not pads_fit:
             return f"a size is not from 1 to {LARGEST_SIZE}"
         if self.in_channels % self.groups or self.out_channels % self.groups:
             return (
@@ -62,6 +64,11 @@ class Config:
     layers: list[Layer]
     batch: int | None = None
     notes: list[str] = field(default_factory=list)
+
+
+def whole_number(text: str) -> int | None:
+    """Return a number of at most 18 digits; None where the text is anything else."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def output_size(size: int, taps: int, stride: int, begin: int, end: int, dilation: int) -> int:
@@ -104,7 +111,12 @@ def pair(extent: tuple[int, int]) -> str:
 def clean_name(text: str, fallback: str) -> str:
     """Return a name the program accepts: no control characters, 1 to 100 bytes of UTF-8."""
     name = re.sub(r"[\x00-\x1f\x7f]", " ", text).strip() or fallback
-    return name.encode()[:NAME_BYTES].decode(errors="ignore")
+    return cut(name, NAME_BYTES)
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text that fits into so many bytes of UTF-8."""
+    return text.encode(errors="replace")[:most].decode(errors="ignore")
 
 
 def merged(layers: list[Layer]) -> list[Layer]:
@@ -113,14 +125,16 @@ def merged(layers: list[Layer]) -> list[Layer]:
     for layer in layers:
         known = by_problem.get(layer.problem())
         by_problem[layer.problem()] = replace(known, count=known.count + layer.count) if known else layer
+    for layer in by_problem.values():
+        if layer.count > LARGEST_SIZE:
+            raise ReportError(f"{layer.name}: it is there {layer.count} times; allowed is {LARGEST_SIZE}")
     taken: set[str] = set()
     result = []
     for layer in by_problem.values():
         name, number = layer.name, 2
         while name in taken:
             ending = f"_{number}"
-            name = clean_name(layer.name, "layer")[: NAME_BYTES - len(ending)] + ending
-            name = name.encode()[:NAME_BYTES].decode(errors="ignore")
+            name = cut(layer.name, NAME_BYTES - len(ending)) + ending
             number += 1
         taken.add(name)
         result.append(replace(layer, name=name))
@@ -145,7 +159,8 @@ def config_text(config: Config) -> str:
     lines.append('  "layers": [')
     lines.append(",\n".join("    " + layer_text(layer) for layer in config.layers))
     lines += ["  ]", "}"]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return text.encode(errors="replace").decode()  # a file's name may be no UTF-8
 
 
 def quoted(value) -> str:

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from convscope_report import ReportError
 from convscope_report.configs_from.config_file import (
+    LARGEST_SIZE,
     Config,
     Layer,
     batches_settled,
@@ -72,6 +73,8 @@ def import_onnx(
     model = loaded(path)
     set_input_shapes(model, input_shapes, path)
     symbolic_batch = batch_is_symbolic(model)
+    for graph in (model.graph, *model.functions):
+        refuse_zeros(graph, path)
     model = inferred(model, path)
     notes: list[str] = []
     found = convolutions(model.graph, {}, set(), "", notes)
@@ -103,7 +106,7 @@ def import_onnx(
 def loaded(path: Path) -> onnx.ModelProto:
     """Return the model, without weights that lie in files of their own."""
     try:
-        model = onnx.load(str(path), load_external_data=False)
+        model = onnx.load(str(path), format="protobuf", load_external_data=False)
     except OSError as error:
         raise ReportError(f"{path}: cannot be read: {error.strerror}") from error
     except (DecodeError, ValueError) as error:
@@ -160,6 +163,23 @@ def batch_is_symbolic(model: onnx.ModelProto) -> bool:
     return symbolic
 
 
+def refuse_zeros(graph, path: Path) -> None:
+    """Raise ReportError for a stride and its like below 1: onnx divides by it, which ends the process."""
+    for index, node in enumerate(graph.node):
+        for attribute in node.attribute:
+            values = [*attribute.ints, *([attribute.i] if attribute.type == attribute.INT else [])]
+            if (
+                attribute.name in ("strides", "dilations", "kernel_shape", "group")
+                and min(values, default=1) < 1
+            ):
+                raise ReportError(
+                    f"{path}: {node.op_type} {name_of(node) or index}: its attribute {attribute.name} is "
+                    f"{str(values)[:100]}; allowed are whole numbers from 1"
+                )
+            for inner in (attribute.g, *attribute.graphs):
+                refuse_zeros(inner, path)
+
+
 def inferred(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """Return the model with the shapes of its intermediate values, functions inlined."""
     try:
@@ -181,17 +201,33 @@ def shapes_of(graph: onnx.GraphProto) -> dict[str, list]:
     return known
 
 
+def attributes_of(node) -> dict:
+    """Return a node's attributes by name."""
+    try:
+        return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    except ValueError as error:
+        raise ReportError(f"one of its attributes has no kind that ONNX knows: {error}") from error
+
+
+def name_of(node) -> str:
+    """Return a node's name, or that of its result."""
+    return node.name or "".join(node.output[:1])
+
+
 def convolutions(graph, outer: dict, trained: set[str], place: str, notes: list[str]) -> list[Convolution]:
     """List the convolution nodes of a graph in its order, with those of the branches and loops in it."""
     shapes = outer | shapes_of(graph)
     found = []
     for index, node in enumerate(graph.node):
-        where = f"{place}{node.op_type} {node.name or node.output[0] or index}"
+        where = f"{place}{node.op_type} {name_of(node) or index}"
         after_trained = any(name in trained for name in node.input)
         if node.op_type in FORWARD or node.op_type in OTHER:
-            x, w = FORWARD.get(node.op_type, (0, 1))
-            own = shapes.get(node.input[x]), shapes.get(node.input[w])
-            found.append(Convolution(node, where, *own, node.input[x] not in trained))
+            names = [
+                node.input[place] if place < len(node.input) else ""
+                for place in FORWARD.get(node.op_type, (0, 1))
+            ]
+            own = (shapes.get(name) for name in names)
+            found.append(Convolution(node, where, *own, names[0] not in trained))
         if after_trained or node.op_type in TRAINED:
             trained.update(node.output)
         for attribute in node.attribute:
@@ -217,12 +253,15 @@ def as_layer(convolution: Convolution, symbolic_batch: bool, enlarge: bool, note
     if None in convolution.input:
         known = ", ".join("?" if size is None else str(size) for size in convolution.input)
         raise ReportError(f"its input is [{known}]; give the model's input with --input-shape")
-    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    attributes = attributes_of(node)
     axes = len(convolution.input) - 2
     if axes not in (1, 2):
         raise ReportError(f"a {axes}-D convolution; only 1-D and 2-D ones can be measured")
     size, taps = convolution.input[2:], convolution.filter[2:]
-    stride, dilation = (list(attributes.get(name, [1] * axes)) for name in ("strides", "dilations"))
+    if len(taps) != axes:
+        raise ReportError(f"its filter has {len(taps)} axes, its input {axes}")
+    stride, dilation = (numbers(attributes, name, [1] * axes, 1) for name in ("strides", "dilations"))
+    (groups,) = numbers(attributes, "group", [1], 1)
     padding = paddings(attributes, size, taps, stride, dilation)
     names = "axis 2", "axis 3"
     pads, grown = symmetric_pads(size, taps, stride, dilation, padding, names, enlarge)
@@ -235,12 +274,12 @@ def as_layer(convolution: Convolution, symbolic_batch: bool, enlarge: bool, note
         notes.append(f"{convolution.where}: 1-D, written as a convolution over one row")
         size, taps, stride, pads, dilation = [1, *size], [1, *taps], [1, *stride], [0, *pads], [1, *dilation]
     layer = Layer(
-        clean_name(node.name or node.output[0], "conv"),
+        clean_name(name_of(node), "conv"),
         convolution.input[1],
         tuple(size),
         convolution.filter[0],
         *map(tuple, (taps, stride, pads, dilation)),
-        attributes.get("group", 1),
+        groups,
         first=convolution.first,
         batch=None if symbolic_batch else convolution.input[0],
     )
@@ -254,21 +293,37 @@ def as_layer(convolution: Convolution, symbolic_batch: bool, enlarge: bool, note
     return layer
 
 
+def numbers(attributes: dict, name: str, default: list[int], lowest: int) -> list[int]:
+    """Return an attribute of as many whole numbers as the default has; a single one may stand by itself."""
+    value = attributes.get(name, default)
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    fits = all(isinstance(one, int) and lowest <= one <= LARGEST_SIZE for one in values)
+    if not fits or len(values) != len(default):
+        raise ReportError(
+            f"its attribute {name} is {str(value)[:100]}; "
+            f"allowed are {len(default)} whole numbers from {lowest}"
+        )
+    return values
+
+
 def paddings(attributes: dict, size: list, taps: list, stride: list, dilation: list) -> list[tuple[int, int]]:
     """Return the zeros before and after each axis: the attribute pads, or what auto_pad asks for."""
     axes = range(len(size))
-    mode = attributes.get("auto_pad", b"NOTSET").decode()
-    if mode == "VALID":
+    mode = attributes.get("auto_pad", b"NOTSET")
+    if mode == b"VALID":
         return [(0, 0) for _ in axes]
-    if mode in ("SAME_UPPER", "SAME_LOWER"):
+    if mode in (b"SAME_UPPER", b"SAME_LOWER"):
         result = []
         for i in axes:
             outputs = -(-size[i] // stride[i])
             total = max((outputs - 1) * stride[i] + (taps[i] - 1) * dilation[i] + 1 - size[i], 0)
             less, more = total // 2, total - total // 2
-            result.append((less, more) if mode == "SAME_UPPER" else (more, less))
+            result.append((less, more) if mode == b"SAME_UPPER" else (more, less))
         return result
-    pads = list(attributes.get("pads", [0] * 2 * len(size)))
-    if min(pads) < 0:
-        raise ReportError(f"negative padding {pads}")
+    if mode != b"NOTSET":
+        raise ReportError(
+            f"its attribute auto_pad is {str(mode)[:100]}; "
+            "allowed are NOTSET, VALID, SAME_UPPER and SAME_LOWER"
+        )
+    pads = numbers(attributes, "pads", [0] * 2 * len(size), 0)
     return [(pads[i], pads[i + len(size)]) for i in axes]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report.configs_from.benchdnn_file import import_benchdnn
-from convscope_report.configs_from.config_file import config_text
+from convscope_report.configs_from.config_file import LARGEST_SIZE, config_text, whole_number
 from convscope_report.verbs import Verb, add_out, write_or_print
 
 
@@ -59,11 +59,12 @@ def parsed_shape(text: str) -> tuple[str, list[int]]:
     """Name ("" where there is none) and dimensions of an --input-shape."""
     name, equals, sizes = text.rpartition("=")
     dimensions = sizes.split(",")
-    if not all(size.strip().isdigit() and int(size) > 0 for size in dimensions) or (equals and not name):
+    numbers = [whole_number(size.strip()) for size in dimensions]
+    if not all(numbers) or max(numbers) > LARGEST_SIZE or (equals and not name):
         raise ReportError(
             f"--input-shape {text}: found {sizes!r}; allowed is N,C,H,W or NAME=N,C,H,W, from 1 on"
         )
-    return name, [int(size) for size in dimensions]
+    return name, numbers
 
 
 IMPORT = Verb(
