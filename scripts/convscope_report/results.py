@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import lzma
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -303,7 +304,10 @@ def frame_of(source, file: Path) -> pd.DataFrame:
     try:
         # Text such as NA must stay text; only an empty field is unknown. The frame is of objects: None stays
         # None, whole numbers stay whole.
-        rows = pd.read_csv(source, keep_default_na=False, na_values=[""], low_memory=False)
+        # Of round_trip: the others read 1e9999999999 beyond a table of theirs, which ends the process.
+        rows = pd.read_csv(
+            source, keep_default_na=False, na_values=[""], low_memory=False, float_precision="round_trip"
+        )
     except (ValueError, OSError, csv.Error) as fault:
         raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
     later = {column: [value] * len(rows) for column, value in LATER_COLUMNS.items()}
@@ -368,20 +372,20 @@ def refuse_words(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:
     """Raise ReportError where a results.csv has a word where the program prints a number."""
     for name in own.columns.intersection(rows.columns):
         for place, (value, printed) in enumerate(zip(rows[name], own[name], strict=True)):
-            if isinstance(value, str) and isinstance(printed, int | float) and not is_number(value):
+            if isinstance(value, str | float) and isinstance(printed, int | float) and not is_number(value):
                 raise ReportError(
                     f"{file}: row {place + 1}: {name} is {value!r}, where a number is expected; "
                     "copy the whole folder again"
                 )
 
 
-def is_number(text: str) -> bool:
-    """Whether the text reads as a number, true or false."""
+def is_number(value) -> bool:
+    """Whether the value reads as a finite number, true or false."""
+    text = str(value).lower()
     try:
-        float({"true": "1", "false": "0"}.get(text.lower(), text))
+        return math.isfinite(float({"true": "1", "false": "0"}.get(text, text)))
     except ValueError:
         return False
-    return True
 
 
 def facts_of(record: dict) -> dict:

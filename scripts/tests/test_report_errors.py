@@ -78,11 +78,11 @@ def test_bad_json_is_refused(fault, tmp_path):
     assert done.err.count("\n") == 1
 
 
-def with_a_word(column):
+def with_a_word(column, word="fast"):
     """The lines of basic's CSV with a word in place of the first row's value in a column."""
     first = csv_lines()
     values = next(csv.reader([first[1]]))
-    values[next(csv.reader([first[0]])).index(column)] = "fast"
+    values[next(csv.reader([first[0]])).index(column)] = word
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(values)
     return "".join([first[0], text.getvalue(), *first[2:]])
@@ -90,6 +90,11 @@ def with_a_word(column):
 
 CSV_FAULTS = {
     "word for a number": (with_a_word("full_median_ms"), "row 1: full_median_ms is 'fast'"),
+    # What ends the process where pandas reads it by itself.
+    "a number that no float holds": (
+        with_a_word("full_median_ms", "51e9997203666066"),
+        "full_median_ms is '51e9997203666066'",
+    ),
     "empty": ("", "cannot be read as CSV"),
     "cut off": ("".join(csv_lines()[:10]), "9 rows, but results.json beside it has 54 records"),
     "of another run": ("".join([csv_lines()[0], *csv_lines()[:0:-1]]), "they are of different runs"),
