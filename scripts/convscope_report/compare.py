@@ -201,8 +201,8 @@ def together(of_pairs: list, typical: float, floor: float, matters: float) -> Co
     Its ratio is the mean of the pairs' over their drift, and its interval Student's at CONFIDENCE, from how
     far the pairs are apart: samples of one process share what differs between processes, such as where its
     memory lies, and cannot say (Kalibera and Jones, ISMM 2013). Few pairs say little about a variance, so it
-    is shrunk towards the typical one of all candidates, which weighs as PRIOR more pairs (Smyth 2004); it is no
-    less than that of the samples.
+    is shrunk towards the typical one of all candidates, which weighs as PRIOR more pairs (Smyth 2004); it is
+    no less than that of the samples.
     """
     usable = [made for made in of_pairs if made.ratio is not None]
     if len(usable) < 2:

@@ -123,7 +123,7 @@ def bench(root, tmp_path):
     """Calls scripts/bench in a copy whose programs only print how they were called: exit code and lines.
 
     `code` is the run's, `failing` the beginning of the arguments with which convscope-report fails; the error
-    output must be `said`.
+    output must be `said`. The line of `convscope calibrate` is left out unless `all_lines` are asked for.
     """
     (tmp_path / "scripts").mkdir()
     (tmp_path / "build").mkdir()
@@ -133,19 +133,22 @@ def bench(root, tmp_path):
     for name in ("setup", "build"):
         stand_in(tmp_path / "scripts" / name, 0)
 
-    def call(*arguments, code=0, failing="nothing", said=""):
-        stand_in(tmp_path / "build" / "convscope", code)
+    def call(*arguments, code=0, failing="nothing", said="", all_lines=False):
+        stand_in(tmp_path / "build" / "convscope", code, calibrated=True)
         stand_in(tmp_path / "scripts" / "convscope-report", 0, failing)
         command = [tmp_path / "scripts" / "bench", *arguments]
         run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
         assert run.stderr == said
-        return run.returncode, run.stdout.splitlines()
+        lines = run.stdout.splitlines()
+        return run.returncode, lines if all_lines else [line for line in lines if line != CALIBRATE]
 
     return call
 
 
-def stand_in(path, code, failing="nothing"):
-    path.write_text(
-        f'#!/bin/sh\necho "${{0##*/}} $*"\ncase "$*" in "{failing}"*) exit 2 ;; esac\nexit {code}\n'
-    )
+CALIBRATE = "convscope calibrate --if-unknown"
+
+
+def stand_in(path, code, failing="nothing", calibrated=False):
+    cases = f'"{failing}"*) exit 2 ;;' + (" calibrate*) exit 0 ;;" if calibrated else "")
+    path.write_text(f'#!/bin/sh\necho "${{0##*/}} $*"\ncase "$*" in {cases} esac\nexit {code}\n')
     path.chmod(0o755)

@@ -13,6 +13,17 @@ def test_alexnet_and_a_folder_of_its_own(bench):
     assert len(lines) == 4
 
 
+def test_a_machine_that_is_unknown_is_calibrated_before_it_is_measured(bench):
+    _, lines = bench(all_lines=True)
+    assert lines[2] == "convscope calibrate --if-unknown"
+    assert lines[3].startswith("convscope run")
+
+
+@pytest.mark.parametrize("flags", [("--dry-run",), ("--help",), ("--resume", "here")])
+def test_nothing_is_calibrated_where_nothing_new_is_measured(bench, flags):
+    assert not any(line.startswith("convscope calibrate") for line in bench(*flags, all_lines=True)[1])
+
+
 @pytest.mark.parametrize(
     "flags", [("--out", "here"), ("--out=here",), ("--resume", "here"), ("--resume=here",)]
 )

@@ -122,7 +122,7 @@ def notes_of_pairs(options, found, matters) -> list:
     return [
         f"B / A: the mean of the {1 + len(options.more) // 2} pairs, over their drift; from, to: its "
         f"{100 * compare.CONFIDENCE:.0f}% interval, from how far the pairs are apart. Within "
-        f"{100 * compare.MIN_FLOOR:.0f}% is noise; below {100 * matters:.1f}% does not matter. A, B: of one pair."
+        f"{100 * compare.MIN_FLOOR:.0f}% is noise; below {100 * matters:.1f}% does not matter. A, B: of one."
     ]
 
 
