@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <ostream>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kBusy = 1, kInterrupted = 130;
+constexpr int kBusy = 1, kDeviceLost = 3, kInterrupted = 130;
 constexpr int64_t kSamplesOfASeries = 60;
+constexpr int64_t kBatch = 16;
 
 Layer layer(const std::string& name, const std::string& problem) {
   Layer made;
@@ -55,18 +57,14 @@ void print_resolution(std::ostream& out, const Resolution& found, const std::str
              100 * confidence_width(found), folder);
 }
 
-// Replaces what is kept by the finished runs.
-void keep(const std::string& finished, const std::string& folder) {
-  std::error_code why;
-  fs::remove_all(folder, why);
-  fs::rename(finished, folder, why);
-  if (why) throw UsageError(fmt::format("{}: cannot be replaced by {}: {}", folder, finished, why.message()));
-}
+// How a run of the calibration ended: its records, or the exit code where it has not finished.
+struct RunEnd {
+  std::vector<ResultRecord> records;
+  int exit_code = 0;
+};
 
-// One run into that folder; its records, or nothing where it was interrupted.
-std::optional<std::vector<ResultRecord>> run_once(const CalibrateOptions& options, const Suite& suite,
-                                                  const DeviceList& devices, const std::string& folder,
-                                                  const Program& program) {
+RunEnd run_once(const CalibrateOptions& options, const Suite& suite, const DeviceList& devices,
+                const std::string& folder, const Program& program) {
   RunOptions run;
   run.repeat = true;
   RunPlan plan = make_plan({suite}, run, program.argv, program.registry, devices);
@@ -78,18 +76,19 @@ std::optional<std::vector<ResultRecord>> run_once(const CalibrateOptions& option
   const Program quiet{program.argv,   program.registry, nowhere,
                       program.errors, program.terminal, program.device_maker};
   RunConsole console(quiet, log);
-  look_for_other_programs(log, std::nullopt, stop, console);
+  look_for_other_programs(log, {}, stop, console);
   const SuiteEnd end = run_suite(log, program.registry, {}, stop, console);
   console.finish(true);
-  if (end.kind == SuiteEnd::Kind::stopped) return std::nullopt;
-  return log.records();
+  if (end.kind == SuiteEnd::Kind::finished) return {log.records(), 0};
+  const bool lost = end.kind == SuiteEnd::Kind::device_lost;
+  fmt::print(program.errors, "convscope: {}; what was kept of this machine before stays as it was\n",
+             lost ? end.why : "interrupted");
+  return {{}, lost ? kDeviceLost : kInterrupted};
 }
 
-int calibrate(const CalibrateOptions& options, const Program& program) {
-  const DeviceList devices = find_devices();
-  const DeviceInfo device = describe_device(options.device.value_or(DeviceId(DeviceKind::cpu)));
-  const bool is_cpu = device.kind == DeviceKind::cpu;
-  const int threads = !is_cpu ? 1 : options.threads == 0 ? device.cores : options.threads;
+// With the device and number of threads of the suite. Returns the exit code.
+int calibrate_one(const CalibrateOptions& options, const Suite& suite, const DeviceInfo& device, int threads,
+                  const DeviceList& devices, const Program& program) {
   const std::string folder = resolution_folder(device, threads);
   if (options.if_unknown && is_recent(folder)) {
     if (const auto known = known_resolution(device, threads)) {
@@ -102,61 +101,98 @@ int calibrate(const CalibrateOptions& options, const Program& program) {
   fs::remove_all(unfinished, unknown);
   std::vector<std::vector<ResultRecord>> runs;
   for (int run = 1; run <= kRuns; ++run) {
-    const auto records = run_once(options, calibration_suite(device.id(), threads), devices,
-                                  fmt::format("{}/{}", unfinished, run), program);
-    if (!records) return kInterrupted;
-    runs.push_back(*records);
+    const RunEnd end = run_once(options, suite, devices, fmt::format("{}/{}", unfinished, run), program);
+    if (end.exit_code != 0) return end.exit_code;
+    runs.push_back(end.records);
   }
+  print_failures(program.errors, runs.front(), true);
   const auto found = resolution_of(runs);
   if (!found) {
-    fmt::print(
-        program.errors,
-        "convscope: too many candidates were disturbed or throttled to say what this machine resolves; "
-        "what was measured is in {}. Close other programs and run this again\n",
-        unfinished);
+    fmt::print(program.errors,
+               "convscope: {}, {} threads: fewer than {} candidates, or fewer than {:.0f}% of them, were "
+               "measured twice without being disturbed or throttled, too few to say what it resolves; what "
+               "was measured is in {}. Close other programs and run this again\n",
+               device.name, threads, kMinPairs, 100 * kMinQuiet, unfinished);
     return kBusy;
   }
-  keep(unfinished, folder);
+  replace_folder(unfinished, folder);
   print_resolution(program.out, *found, device.name, threads, folder);
   return 0;
 }
 
+// Each device and number of threads that is asked for. The first exit code that is not 0; after it the others
+// are calibrated all the same, unless the user interrupted.
+int calibrate(const CalibrateOptions& options, const Program& program) {
+  Suite suite = calibration_suite();
+  apply(options.overrides, suite);
+  const DeviceList devices = find_devices();
+  std::set<std::pair<DeviceId, int>> wanted;
+  for (const Group& group : expand(suite, program.registry, devices))
+    wanted.emplace(group.common.device_id(), group.common.threads);
+  int exit_code = 0;
+  for (const auto& [device, threads] : wanted) {
+    if (device.kind == DeviceKind::emulator)
+      throw UsageError("--device: found emulator; allowed are devices that have times, as cpu and cuda");
+    suite.devices = {device};
+    suite.threads = {threads};
+    const int code = calibrate_one(options, suite, *devices.find(device), threads, devices, program);
+    if (code == kInterrupted) return code;
+    if (exit_code == 0) exit_code = code;
+  }
+  return exit_code;
+}
+
 }  // namespace
 
-Suite calibration_suite(DeviceId device, int threads) {
+Suite calibration_suite() {
   Suite suite;
   suite.name = "calibration";
   suite.file = "calibrate";
-  suite.devices = {device};
   suite.passes = {Pass::forward};
-  suite.threads = {threads};
-  suite.layers = {layer("conv1", "forward n=16 c=3 hw=227x227 k=96 rs=11x11 stride=4x4"),
-                  layer("conv3", "forward n=16 c=256 hw=13x13 k=384 rs=3x3 pad=1x1")};
+  suite.layers = {layer("conv1", "forward n=1 c=3 hw=227x227 k=96 rs=11x11 stride=4x4"),
+                  layer("conv3", "forward n=1 c=256 hw=13x13 k=384 rs=3x3 pad=1x1")};
+  for (auto& [kind, batches] : suite.batch) batches = {kBatch};
   suite.measuring.min_samples = suite.measuring.max_samples = kSamplesOfASeries;
   suite.measuring.is_width_given = true;
   return suite;
 }
 
+void replace_folder(const std::string& by, const std::string& folder) {
+  const std::string before = folder + ".before";
+  std::error_code why, ignored;
+  fs::remove_all(before, ignored);
+  fs::rename(folder, before, ignored);  // there may be none
+  fs::rename(by, folder, why);
+  if (why) {
+    fs::rename(before, folder, ignored);
+    throw UsageError(fmt::format("{}: cannot be replaced by {}: {}", folder, by, why.message()));
+  }
+  fs::remove_all(before, ignored);
+}
+
 void add_flags(CLI::App& verb, CalibrateOptions& options) {
-  add_device(verb, options.device, "The device; the CPU when left out.");
-  add_threads(verb, options.threads);
-  verb.add_option("--seconds", options.seconds,
-                  "Seconds for all samples together (60); verification comes on top.")
+  std::vector<std::string_view> others;
+  for (const OverrideFlag& flag : override_flags())
+    if (flag.flag != "--device" && flag.flag != "--threads" && flag.flag != "--batch")
+      others.push_back(flag.flag);
+  add_overrides(verb, options.overrides, others);
+  verb.add_option(
+          "--seconds", options.seconds,
+          "Seconds for all samples of a device and number of threads (60); verification comes on top.")
       ->type_name("S")
       ->check(CLI::Range(0.01, 86400.0));
   verb.add_flag("--if-unknown", options.if_unknown,
-                fmt::format("Do nothing where it was measured within the last {} days.", kKeptDays));
+                fmt::format("Leave out what was measured within the last {} days.", kKeptDays));
   verb.footer(
-      "Three runs, in each of which every candidate of two layers is measured twice, interleaved. They are "
-      "kept\n"
-      "in the user's cache ($CONVSCOPE_CACHE, $XDG_CACHE_HOME/convscope or ~/.cache/convscope), for each "
-      "machine,\n"
-      "device and number of threads. `convscope run` then measures until the interval is as narrow as two\n"
-      "measurements of a run agree, and no longer; `convscope-report compare` takes its noise floor from how "
-      "two\n"
-      "runs agree.\n"
-      "Exit codes: 0 measured or known; 1 too busy a machine; 2 bad usage; 130 interrupted.\n\n"
-      "Example:\n  convscope calibrate --if-unknown");
+      "Three runs, in each of which every candidate of two layers is measured twice, interleaved, on the\n"
+      "devices and with the threads of a `run` with the same flags. They are kept in the user's cache\n"
+      "($CONVSCOPE_CACHE, $XDG_CACHE_HOME/convscope or ~/.cache/convscope), for each machine, device and\n"
+      "number of threads. `convscope run` then measures until the interval is as narrow as two measurements\n"
+      "of a run agree, and no longer; `convscope-report compare` takes its noise floor from how two runs "
+      "agree.\n"
+      "Exit codes: 0 measured or known; 1 too busy a machine; 2 bad usage; 3 a device that was lost; 130\n"
+      "interrupted.\n\n"
+      "Example:\n  convscope calibrate --if-unknown --threads 1,2");
 }
 
 Verb calibrate_verb() {

@@ -2,7 +2,7 @@
 // with --aa of every algorithm on two layers of AlexNet, and keeps them for the runs that follow.
 #pragma once
 
-#include <optional>
+#include <string>
 
 #include "bench/cli/verbs.hpp"
 #include "bench/runner/config.hpp"
@@ -10,10 +10,9 @@
 namespace convscope {
 
 struct CalibrateOptions {
-  std::optional<DeviceId> device;  // null: the CPU
-  int threads = 0;                 // 0: every core
-  double seconds = 60;             // for all samples of all runs together
-  bool if_unknown = false;         // nothing to do where runs are kept that are no older than kKeptDays
+  Overrides overrides;      // --device, --threads and --batch of `run`
+  double seconds = 60;      // for all samples of all runs of one device and number of threads
+  bool if_unknown = false;  // nothing to do where runs are kept that are no older than kKeptDays
 };
 
 // Every two of them are a pair of runs.
@@ -24,7 +23,12 @@ inline constexpr int kKeptDays = 30;
 
 void add_flags(CLI::App& verb, CalibrateOptions& options);
 
-// What is measured in each run: forward, no series ends before its time or its 60 samples.
-Suite calibration_suite(DeviceId device, int threads);
+// What is measured in each run: forward, no series ends before its time or its 60 samples. On the devices and
+// with the threads of a run without flags.
+Suite calibration_suite();
+
+// Renames a folder to the place of another. Throws UsageError where that cannot be done; what is in its place
+// is removed only after it.
+void replace_folder(const std::string& by, const std::string& folder);
 
 }  // namespace convscope

@@ -5,6 +5,7 @@ import sys
 
 from convscope_report import ReportError
 from convscope_report.verbs.compare import COMPARE
+from convscope_report.verbs.compare_programs import COMPARE_PROGRAMS
 from convscope_report.verbs.export import EXPORT
 from convscope_report.verbs.import_config import IMPORT
 from convscope_report.verbs.keep import INDEX, KEEP
@@ -15,6 +16,7 @@ VERBS = {
     "table": TABLE,
     "published": PUBLISHED,
     "compare": COMPARE,
+    "compare-programs": COMPARE_PROGRAMS,
     "plot": PLOT,
     "report": REPORT,
     "import": IMPORT,
@@ -25,7 +27,8 @@ VERBS = {
     "runs": RUNS,
 }
 
-DESCRIPTION = "Tables, figures and comparisons from the results of `convscope run`. Measures nothing."
+DESCRIPTION = """\
+Tables, figures and comparisons from the results of `convscope run`. Only compare-programs measures."""
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -252,7 +252,7 @@ def prepared(results: Results) -> list:
     records = results.records.to_dict("records")
     for record in records:
         record["shape"] = record["problem"].split(" ", 3)[3]
-        program = results.runs[record["run"]].environment.get("program", {})
+        program = results.runs[record["run"]].environment.get("program") or {}
         record["program"] = " ".join(
             str(program.get(name)) for name in ("version", "commit", "compiler", "flags")
         )

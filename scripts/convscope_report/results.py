@@ -258,9 +258,30 @@ def read_json(file: Path) -> dict:
             raise ReportError(
                 f"{file}: {name} is missing or of another kind; the file is damaged: copy it again"
             )
+    check_environment(document["environment"], file)
     if not document["records"]:
         raise ReportError(f"{file}: it holds no records: the run had no candidates; name another folder")
     return document
+
+
+def check_environment(environment: dict, file: Path) -> None:
+    """Raise ReportError where a part of the environment that the package reads is of another kind."""
+
+    def is_share(value) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+    resolution = environment.get("resolution", [])
+    is_resolution = isinstance(resolution, list) and all(
+        isinstance(entry, dict) and is_share(entry.get("between_runs")) for entry in resolution
+    )
+    for name in ("program", "libraries"):
+        if not isinstance(environment.get(name) or {}, dict):
+            raise ReportError(f"{file}: /environment/{name} is no object; the file is damaged: copy it again")
+    if not is_resolution:
+        raise ReportError(
+            f"{file}: /environment/resolution is no list of objects with a share between_runs, as 0.05 is "
+            "one; the file is damaged: copy it again"
+        )
 
 
 def run_of(document: dict, file: Path) -> Run:

@@ -1,17 +1,20 @@
 """Runs by name: those that a user saved to compare later ones with, and those that results/ keeps.
 
-A saved run is the results.json of one run as the program wrote it, compressed: out/saved/NAME.json.xz. It is
-this checkout's own: git ignores it, there is no index, and a name is taken until its file is removed.
+A saved run is the results.json of one run as the program wrote it, compressed: out/saved/NAME.json.xz, and
+where it was saved with its program a copy of that: NAME.program. It is this checkout's own: git ignores it,
+there is no index, and a name is taken until its file is removed.
 """
 
 import difflib
 import lzma
 import re
+import shutil
 from pathlib import Path
 
 from convscope_report import ReportError, kept, results
 
 FOLDER = Path(__file__).resolve().parents[2] / "out" / "saved"
+PROGRAM_SUFFIX = ".program"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -33,8 +36,8 @@ def free_file(name: str) -> Path:
     return file
 
 
-def save(source: Path, name: str) -> Path:
-    """Save a finished run under a name; return the file."""
+def save(source: Path, name: str, program: Path | None = None) -> Path:
+    """Save a finished run under a name, and its program where one is given; return the run's file."""
     target = free_file(name)
     file = results.locate(source)
     if not results.read_json(file)["environment"].get("complete"):
@@ -44,12 +47,29 @@ def save(source: Path, name: str) -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(".partial")
     try:
+        if program is not None:
+            shutil.copy2(program, FOLDER / f"{name}{PROGRAM_SUFFIX}")
         partial.write_bytes(lzma.compress(results.content_of(file)))
         partial.rename(target)
     except OSError as fault:
         partial.unlink(missing_ok=True)
         raise ReportError(f"{target}: cannot be written: {fault.strerror}") from fault
     return target
+
+
+def program(name: str) -> Path:
+    """Return the program that is meant by its path or by the name of a run that was saved with it."""
+    if Path(name).is_file():
+        return Path(name).resolve()
+    file = FOLDER / f"{name}{PROGRAM_SUFFIX}"
+    if file.is_file():
+        return file
+    named = (path.name.removesuffix(PROGRAM_SUFFIX) for path in FOLDER.glob(f"*{PROGRAM_SUFFIX}"))
+    there = ", ".join(sorted(named))
+    raise ReportError(
+        f"{name}: no program, and no run that was saved with its program (scripts/bench --save NAME); "
+        f"saved with one: {there or 'none'}"
+    )
 
 
 def find(run: str) -> Path:

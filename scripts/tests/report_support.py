@@ -63,6 +63,11 @@ def made_up_gpu(
         scale(record, row, slower if commit is None or row["provider"] == "convscope" else 1)
     if commit is not None:
         document["environment"]["program"]["commit"] = commit
+    write_results(folder, document, rows)
+
+
+def write_results(folder, document, rows):
+    """Writes both files of a run."""
     (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
     with (folder / "results.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")

@@ -1,5 +1,7 @@
 """scripts/bench, with stand-ins for what it calls: what it runs, and where it has the report written."""
 
+import re
+
 import pytest
 
 
@@ -17,6 +19,12 @@ def test_a_machine_that_is_unknown_is_calibrated_before_it_is_measured(bench):
     _, lines = bench(all_lines=True)
     assert lines[2] == "convscope calibrate --if-unknown"
     assert lines[3].startswith("convscope run")
+
+
+def test_what_is_calibrated_is_what_will_be_measured(bench):
+    _, lines = bench("--device", "cuda:1,cpu", "--batch", "1", "--threads=1,2", all_lines=True)
+    assert lines[2] == "convscope calibrate --if-unknown --device=cuda:1,cpu --threads=1,2"
+    assert "--device=cuda:1,cpu --batch 1 --threads=1,2" in lines[3]
 
 
 @pytest.mark.parametrize("flags", [("--dry-run",), ("--help",), ("--resume", "here")])
@@ -60,9 +68,33 @@ def test_a_run_is_saved_and_compared_after_its_report(bench, flags, where):
         "convscope-report save here --name after --check",
         f"convscope run net.json {where}=here",
         "report: convscope-report report here -o here/report.html",
-        "convscope-report save here --name after",
+        "convscope-report save here --name after --program build/convscope",
         "convscope-report compare m/before here",
     ]
+
+
+def test_thorough_leaves_everything_to_the_comparison_of_programs(bench):
+    code, lines = bench("--thorough", "--baseline", "before", "vgg_16", "--layer", "conv2", all_lines=True)
+    assert code == 0
+    words = "convscope-report compare-programs before build/convscope --folder (out/[0-9-]+) -- "
+    assert re.fullmatch(words + "vgg_16 --layer conv2", lines[2]), lines
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), "--thorough compares with a saved program; add --baseline NAME"),
+        (
+            ("--baseline=a", "--save=b"),
+            "--thorough makes many short runs, which have no name; leave --save out",
+        ),
+        (("--baseline=a", "--out=b"), "--thorough names its folder itself; leave --out and --resume out"),
+    ],
+)
+def test_thorough_goes_with_a_baseline_alone(bench, flags, said):
+    code, lines = bench("--thorough", *flags, said=f"scripts/bench: {said}\n")
+    assert (code, lines) == (2, [])
 
 
 @pytest.mark.parametrize("failing", ["runs unknown", "save here --name taken"])

@@ -265,14 +265,32 @@ def test_a_run_is_the_same_as_itself(run):
     assert found["SAME"] == sum(found.values()) - found["REFUSED"] > 0
 
 
+def with_environment(folder, **parts):
+    made_up_gpu(folder, device="cpu", slower=1.001, source=DATA / "layouts")
+    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    document["environment"] |= parts
+    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
 def test_floor_is_from_the_calibration_of_the_machine(tmp_path):
-    calibrated = tmp_path / "calibrated"
-    made_up_gpu(calibrated, device="cpu", slower=1.001, source=DATA / "layouts")
-    document = json.loads((calibrated / "results.json").read_text(encoding="utf-8"))
-    document["environment"]["resolution"] = [{"device": "cpu", "threads": 2, "between_runs": 0.04}]
-    (calibrated / "results.json").write_text(json.dumps(document), encoding="utf-8")
-    done = report("compare", DATA / "layouts", calibrated)
+    resolution = [{"device": "cpu", "threads": 2, "between_runs": 0.04}]
+    done = report("compare", DATA / "layouts", with_environment(tmp_path / "known", resolution=resolution))
     assert "Noise floor 9.2% (from the machine's calibration)" in done.out
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("program", 3), ("libraries", "x")]
+    + [
+        ("resolution", value) for value in (3, {}, [3], [{}], [{"between_runs": "1"}], [{"between_runs": -1}])
+    ],
+)
+def test_a_damaged_environment_is_named(part, value, tmp_path):
+    folder = with_environment(tmp_path / "damaged", **{part: value})
+    done = report("compare", DATA / "layouts", folder)
+    assert done.code == 2
+    assert f"{folder / 'results.json'}: /environment/{part} is no " in done.err
 
 
 CIRCUMSTANCES = {

@@ -196,7 +196,7 @@ def headings(sides, each) -> list:
         and not all(same(side.scope[name], sides[0].scope[name]) for side in sides)
     ]
     runs = [each[side.run].runs[0] for side in sides]
-    commits = [str(run.environment.get("program", {}).get("commit") or "")[:8] for run in runs]
+    commits = [str((run.environment.get("program") or {}).get("commit") or "")[:8] for run in runs]
     libraries = [run.environment.get("libraries") or {} for run in runs]
     other = sorted(
         name for name in set().union(*libraries) if len({str(own.get(name)) for own in libraries}) > 1

@@ -93,11 +93,11 @@ def versions(runs) -> list:
         for run in runs
         if run.environment.get("complete") is False
     ]
-    commits = {run.environment.get("program", {}).get("commit") for run in runs}
+    commits = {(run.environment.get("program") or {}).get("commit") for run in runs}
     if len(commits) > 1:
         words = f"The runs are of {len(commits)} versions of the program."
         said.append(Caution(f"{len(commits)} versions", words))
-    modified = [run.folder.name for run in runs if run.environment.get("program", {}).get("modified")]
+    modified = [run.folder.name for run in runs if (run.environment.get("program") or {}).get("modified")]
     if modified:
         words = f"Measured with a program that was changed after its commit: {', '.join(modified)}."
         said.append(Caution("a modified program", words))

@@ -8,6 +8,8 @@ from convscope_report.render import render
 from convscope_report.table import Column, Table
 from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_or_print
 
+# By the value of --fail-on: the verdicts that make the exit code 1.
+FAILING = {"slower": ("SLOWER",), "undecided": ("SLOWER", "UNDECIDED", "REFUSED")}
 QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
 
 
@@ -25,26 +27,13 @@ def arguments(parser) -> None:
         help="Further pairs of the same two, measured in turn: they count as one comparison.",
     )
     add_record_filter(parser)
-    parser.add_argument(
-        "--matters",
-        type=float,
-        default=5.0,
-        metavar="PERCENT",
-        help="Differences below this do not matter to you (5); the noise floor if that is more, up to 25.",
-    )
-    parser.add_argument(
-        "--fail-on",
-        choices=("slower", "undecided"),
-        help="Exit with 1 if a record is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
-    )
+    add_judgement(parser, matters=5)
     add_format(parser)
     add_program(parser)
 
 
 def run(options) -> int:
     """Print the table of verdicts; exit code 1 where --fail-on says so."""
-    if options.matters <= 0:
-        raise ReportError(f"--matters {options.matters:g}: expected a percentage above 0, as in --matters 5")
     wanted = results.conditions(options.where, "--where")
     if len(options.more) % 2 != 0:
         raise ReportError(
@@ -56,16 +45,48 @@ def run(options) -> int:
     ]
     pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
     found, floor, matters, only_a, only_b = compare.compare_pairs(pairs, options.matters / 100)
-    made = verdicts(options, found, floor, matters, only_a, only_b)
+    more = f" and {len(options.more) // 2} further pairs" if options.more else ""
+    title = f"A {options.a}, B {options.b}{more}"
+    made = verdicts(title, len(pairs), found, floor, matters, only_a, only_b)
     write_or_print(render([made], options.format), options.out)
-    failing = {"slower": {"SLOWER"}, "undecided": {"SLOWER", "UNDECIDED", "REFUSED"}}.get(
-        options.fail_on, set()
+    return exit_code(options.fail_on, found)
+
+
+def add_judgement(parser, matters: float) -> None:
+    """--matters, with its default in percent, and --fail-on."""
+    parser.add_argument(
+        "--matters",
+        type=percentage,
+        default=matters,
+        metavar="PERCENT",
+        help=f"Differences below this do not matter to you ({matters:g}); of two runs the noise floor if "
+        "that is more, up to 25.",
     )
-    return 1 if any(comparison.verdict in failing for comparison in found) else 0
+    parser.add_argument(
+        "--fail-on",
+        choices=tuple(FAILING),
+        help="Exit with 1 if a record is SLOWER; with undecided, also if one is UNDECIDED or REFUSED.",
+    )
 
 
-def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
-    """Return a row a candidate, and in the footnotes the counts, the mean, the floor and what to do."""
+def percentage(text: str) -> float:
+    """Return a number above 0, for argparse."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def exit_code(fail_on: str | None, found: list) -> int:
+    """Return 1 where one of the Comparisons is what --fail-on names."""
+    return int(any(comparison.verdict in FAILING.get(fail_on, ()) for comparison in found))
+
+
+def verdicts(title, pairs, found, floor, matters, only_a, only_b, more=None) -> Table:
+    """Return a row a candidate, and in the footnotes the counts, the mean, the floor and what to do.
+
+    `more` is what to do about UNDECIDED records where that is something else than of two runs.
+    """
     columns = [Column("verdict"), Column("layer"), Column("pass"), Column("batch", "count")]
     columns += [Column("algorithm"), Column("A", "number", "ms"), Column("B", "number", "ms")]
     columns += [Column(name, "ratio") for name in ("B / A", "from", "to", "drift")]
@@ -74,19 +95,18 @@ def verdicts(options, found, floor, matters, only_a, only_b) -> Table:
         dict.fromkeys(comparison.place["network"] or "single problem" for comparison in found)
     )
     machines = ", ".join(dict.fromkeys(device_text(comparison.place) for comparison in found))
-    more = f" and {len(options.more) // 2} further pairs" if options.more else ""
-    table = Table(f"{networks}: A {options.a}, B {options.b}{more}", QUESTION, columns, machines)
+    table = Table(f"{networks}: {title}", QUESTION, columns, machines)
     for comparison in found:
         place = (comparison.place[name] for name in ("layer", "pass", "batch", "algorithm"))
         times = comparison.a_ms, comparison.b_ms
         ratios = comparison.ratio, comparison.low, comparison.high, comparison.drift
         table.add(comparison.verdict, *place, *times, *ratios, "; ".join(comparison.remarks) or None)
-    for sentence in notes(options, found, floor, matters, only_a, only_b):
+    for sentence in notes(pairs, found, floor, matters, only_a, only_b, more):
         table.note(sentence)
     return table
 
 
-def notes(options, found, floor, matters, only_a, only_b) -> list:
+def notes(pairs, found, floor, matters, only_a, only_b, more) -> list:
     """Return the footnotes: counts, mean, noise floor, what the columns are, what is left out, what to do."""
     counts = Counter(comparison.verdict for comparison in found)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in compare.VERDICTS)
@@ -94,13 +114,13 @@ def notes(options, found, floor, matters, only_a, only_b) -> list:
     mean = compare.geometric_mean(found)
     if mean is not None:
         lines.append(f"Geometric mean of B / A: {mean:.3f}x.")
-    lines += notes_of_pairs(options, found, matters) if options.more else notes_of_one(found, floor, matters)
+    lines += notes_of_pairs(pairs, matters) if pairs > 1 else notes_of_one(found, floor, matters)
     lines.append("Candidates without a time in either run are left out.")
     for side, records in (("A", only_a), ("B", only_b)):
         if records:
             example = f"{records[0]['layer']} {records[0]['algorithm']}"
             lines.append(f"Only in {side}: {len(records)} candidates, as {example}.")
-    return lines + advice(counts, floor)
+    return lines + advice(counts, more or longer(floor))
 
 
 def notes_of_one(found, floor, matters) -> list:
@@ -117,25 +137,29 @@ def notes_of_one(found, floor, matters) -> list:
     return lines
 
 
-def notes_of_pairs(options, found, matters) -> list:
+def notes_of_pairs(pairs, matters) -> list:
     """Return what the figures of several pairs are."""
     return [
-        f"B / A: the mean of the {1 + len(options.more) // 2} pairs, over their drift; from, to: its "
+        f"B / A: the mean of the {pairs} pairs, over their drift; from, to: its "
         f"{100 * compare.CONFIDENCE:.0f}% interval, from how far the pairs are apart. Within "
         f"{100 * compare.MIN_FLOOR:.0f}% is noise; below {100 * matters:.1f}% does not matter. A, B: of one."
     ]
 
 
-def advice(counts, floor) -> list:
+def longer(floor) -> str:
+    """Return what to do about records of two runs that are undecided."""
+    return (
+        "Measure both longer (--time-limit 15 --max-samples 500) on a machine that does nothing else, rerun "
+        f"such a record alone (column rerun of results.csv){'' if floor.measured else ', with --aa'}, or "
+        "measure both programs in turn (scripts/bench --baseline NAME --thorough)."
+    )
+
+
+def advice(counts, more) -> list:
     """Return what to do about records without a verdict."""
     said = []
     if counts["UNDECIDED"]:
-        said.append(
-            "UNDECIDED: the interval is too wide. Measure both longer (--time-limit 15 --max-samples 500) "
-            "on a machine that does nothing else, give several pairs of runs in turn (A1 B1 A2 B2 A3 B3), or "
-            "rerun such a record alone (column rerun of results.csv)"
-            + ("." if floor.measured else ", with --aa.")
-        )
+        said.append(f"UNDECIDED: the interval is too wide. {more}")
     if counts["REFUSED"]:
         said.append("REFUSED: measured under other circumstances, or not right on a side; run both alike.")
     return said

@@ -11,6 +11,12 @@ def save_arguments(parser) -> None:
     parser.add_argument("results", metavar="RUN", help="A result folder, or its results.json.")
     parser.add_argument("--name", required=True, metavar="NAME", help="What later commands call the run.")
     parser.add_argument(
+        "--program",
+        metavar="PATH",
+        type=Path,
+        help="The program that made it, to keep a copy of.",
+    )
+    parser.add_argument(
         "--check", action="store_true", help="Write nothing; only say whether the name can be taken."
     )
 
@@ -20,7 +26,7 @@ def save(options) -> int:
     if options.check:
         saved.free_file(options.name)
         return 0
-    print(f"saved as {options.name}: {saved.save(Path(options.results), options.name)}")
+    print(f"saved as {options.name}: {saved.save(Path(options.results), options.name, options.program)}")
     return 0
 
 

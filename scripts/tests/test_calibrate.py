@@ -1,0 +1,63 @@
+"""`convscope calibrate` as a user runs it: what it keeps, what the next run knows, what a stop leaves."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+SMALL = ("calibrate", "--batch", "1", "--threads", "1", "--seconds", "0.3")
+ONE = ("run", "--case", "n=1 c=8 hw=8x8 k=8 rs=3x3", "--algorithm", "direct.cpu", "--threads", "1")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache of a user."""
+    monkeypatch.setenv("CONVSCOPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "resolution"
+
+
+def runs_in(folder):
+    return sorted(path.parent.name for path in folder.glob("*/results.json"))
+
+
+def test_what_is_calibrated_is_kept_and_known_to_the_next_run(run_convscope, cache, tmp_path):
+    done = run_convscope(*SMALL)
+    (kept,) = cache.glob("*/cpu-1-threads*")
+    if done.returncode == 1:  # other tests run beside this one
+        assert f"too few to say what it resolves; what was measured is in {kept}" in done.stderr
+        assert kept.name.endswith(".new") and runs_in(kept) == ["1", "2", "3"]
+        return
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"Kept in {kept}\n")
+    assert runs_in(kept) == ["1", "2", "3"]
+    again = run_convscope("calibrate", "--threads", "1", "--if-unknown")
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    run = run_convscope(*ONE, "--time-limit", "0.05", "--out", tmp_path / "run")
+    assert run.returncode == 0, run.stderr
+    (known,) = json.loads((tmp_path / "run" / "results.json").read_text())["environment"]["resolution"]
+    assert (known["device"], known["threads"]) == ("cpu", 1)
+    assert f"within {100 * known['within_run']:.1f}% in one run ({known['pairs']} pairs)" in done.stdout
+
+
+def test_an_interrupted_calibration_leaves_what_was_kept(convscope, cache):
+    command = [str(convscope), *SMALL[:-1], "600"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(cache.glob("*/*.new/1/journal.jsonl")):
+        time.sleep(0.05)
+    (unfinished,) = cache.glob("*/*.new")
+    kept = unfinished.with_suffix("")
+    (kept / "1").mkdir(parents=True)
+    (kept / "1" / "results.json").write_text("{}")
+    process.send_signal(signal.SIGINT)
+    assert "interrupted; what was kept of this machine before stays as it was\n" in process.communicate()[1]
+    assert process.returncode == 130
+    assert runs_in(kept) == ["1"]
+
+
+def test_a_device_without_times_is_refused(run_convscope, cache):
+    done = run_convscope("calibrate", "--device", "emulator")
+    assert done.returncode == 2
+    assert "--device: found emulator; allowed are devices that have times" in done.stderr
+    assert not cache.exists()
