@@ -33,8 +33,9 @@ constexpr int kRows = (kRegisters - 1 - kVectors) / kVectors;
 constexpr int max_rows(int vectors) {
   return HWY_MIN(kRows, (kRegisters - 1 - vectors) / vectors);
 }
-// Vectors of a B in rows where A is in rows too: each more of them reads A once less.
-constexpr int kMaxVectors = 4;
+// Vectors of a B in rows where A is in rows too: each more of them reads A once less. With four of 16
+// registers two rows would be left, too few multiply-adds for each load.
+constexpr int kMaxVectors = kRegisters == 32 ? 4 : 3;
 // Rows that are multiplied with all columns of such a B before the next rows, where the columns are several
 // groups: some register tiles of each width.
 constexpr int64_t kRowsTogether = 18;
@@ -94,7 +95,7 @@ HWY_NOINLINE void kernel(const Block& block) {
     for (int v = 0; v < Vectors; ++v) {
       const float* const from = b + v * kLanes;
       b_of[v] = Masked && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
-      __builtin_prefetch(from + b_distance);
+      if (v * kLanes % kLine == 0) __builtin_prefetch(from + b_distance);  // once a line
     }
     __builtin_prefetch(b + b_distance + kLast + kLanes - 1);
     b += block.b_stride;

@@ -22,10 +22,12 @@ constexpr int64_t kFloat = sizeof(float);
 // A panel of B of this depth fills L1.
 constexpr int64_t kMaxDepth = 256;
 // Panels of B that are multiplied together, more where they are less deep. With few, C is written in short
-// pieces; with many, B leaves L1 and L2 before it is used.
+// pieces; with many, B leaves L1 and L2 before it is used. Narrow ones stay in L1 one at a time.
 constexpr int64_t kGroupPanels = 3;
 // Rows in a packed block of A: half of L2.
 constexpr int64_t kMaxRows = 504;
+// Of small images whose columns are one matrix: eight images of 7x7.
+constexpr int64_t kMaxColumnsTogether = 392;
 // Elements of a B whose rows are read in place together with those of A: half of L2.
 constexpr int64_t kMaxElementsByRows = 1 << 17;
 
@@ -55,7 +57,8 @@ class Part {
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
     const int64_t floats = scratch_bytes / kFloat;
-    const int64_t panels = floats >= scratch_floats(kGroupPanels, kMaxRows / 4) ? kGroupPanels : 1;
+    const bool has_room = floats >= scratch_floats(kGroupPanels, kMaxRows / 4);
+    const int64_t panels = has_room && !has_narrow_panels() ? kGroupPanels : 1;
     group_floats_ = panels * deep_panel();
     // To add to a transposed C is slow.
     const int64_t max_depth = c_transposed ? panels * kMaxDepth : kMaxDepth;
@@ -330,7 +333,7 @@ class Packed final : public Gemm {
     return im2col_gemm::executed_flops(product, threads);
   }
   bool takes_images() const override { return true; }
-  int64_t max_columns_together() const override { return kMaxColumnsByRows; }
+  int64_t max_columns_together() const override { return kMaxColumnsTogether; }
   int64_t scratch_bytes(int64_t cap) const override {
     const int64_t smallest = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
     return round_up(std::clamp(cap, smallest, Part::scratch_floats(kGroupPanels, kMaxRows) * kFloat), 64);

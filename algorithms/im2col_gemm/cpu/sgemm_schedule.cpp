@@ -8,6 +8,27 @@
 #include "algorithms/common/rounding.hpp"
 
 namespace convscope::im2col_gemm {
+namespace {
+
+// So many rows of narrow panels are multiplied in the time of packing them.
+constexpr int64_t kMaxRowsInPlace = 128;
+
+// Rows of B as the micro-kernel reads them.
+bool is_b_in_rows(const MatrixProduct& product) {
+  return (product.images == Images::together || one_by_one(product)) && !product.b.transposed;
+}
+
+}  // namespace
+
+bool has_narrow_panels() {
+  constexpr int64_t kLine = 16;  // floats
+  return gemm_shape().columns_per_panel <= kLine;
+}
+
+// Eight images of 7x7, or one register tile of three vectors.
+int64_t max_columns_by_rows() {
+  return has_narrow_panels() ? 3 * lanes() : 392;
+}
 
 int64_t lanes() {
   return gemm_shape().columns_per_panel / 2;
@@ -24,11 +45,11 @@ bool a_in_place(const MatrixProduct& product) {
   return (product.images == Images::together || one_by_one(product)) && product.a.transposed;
 }
 bool b_in_place(const MatrixProduct& product) {
-  return (product.images == Images::together || one_by_one(product)) && !product.b.transposed;
+  return is_b_in_rows(product) && (!has_narrow_panels() || product.rows <= kMaxRowsInPlace);
 }
 
 bool by_rows(const MatrixProduct& product, int64_t columns) {
-  return b_in_place(product) && !product.a.transposed && columns <= kMaxColumnsByRows;
+  return is_b_in_rows(product) && !product.a.transposed && columns <= max_columns_by_rows();
 }
 
 Range part(int64_t count, int64_t parts, int64_t n, int64_t unit) {
@@ -81,9 +102,10 @@ MatrixProduct exchanged(MatrixProduct product) {
 // Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64, while rows are
 // shared evenly between register tiles. Both costs in multiply-adds of vectors, per step of the depth: to
 // pack a row of A costs about 0.6, one of B 0.2, or 0.6 where it is transposed, and to transpose a vector of
-// C 12. (Some are read in place, which changes little.)
+// C 12. (Some are read in place, which changes little.) Narrow panels leave too little idle.
 bool better_exchanged(const MatrixProduct& product) {
-  if (product.images == Images::in_columns || by_rows(product, product.columns)) return false;
+  if (has_narrow_panels() || product.images == Images::in_columns || by_rows(product, product.columns))
+    return false;
   const auto count = [](int64_t rows, int64_t columns) {
     const int64_t vectors = ceil_div(columns, lanes());
     return static_cast<double>(rows * vectors) + 0.6 * static_cast<double>(rows);

@@ -23,14 +23,20 @@ struct Share {
 // Columns in a vector.
 int64_t lanes();
 
+// Whether a panel of B is one cache line wide, as where there are 16 registers (AVX2), and not two. Such a
+// panel leaves half of L1 free and is best multiplied with all rows before the next; its rows in place are a
+// page and a line each, so that B is packed unless few rows are multiplied with it.
+bool has_narrow_panels();
+
 // The largest number of columns for which rows of A and B are both read in place.
-inline constexpr int64_t kMaxColumnsByRows = 392;  // eight images of 7x7
+int64_t max_columns_by_rows();
 
 // Whether each image is a product by itself, whose B need not be packed: profitable unless the last vectors
 // of the images' pixels are badly filled.
 bool one_by_one(const MatrixProduct& product);
 
-// Whether A or B is read in place: what the micro-kernel reads as neighbours are neighbours in memory.
+// Whether A or B is read in place: what the micro-kernel reads as neighbours are neighbours in memory, and
+// packing does not pay.
 bool a_in_place(const MatrixProduct& product);
 bool b_in_place(const MatrixProduct& product);
 
