@@ -323,7 +323,7 @@ TEST_F(Winograd, TransformsRowsOfFiltersWithTheirProductsOnlyWhereThatSavesMemor
   EXPECT_FALSE(takes("nchw n=9 c=600 hw=40x40 k=600 rs=7x1")) << "no rows of taps";
   EXPECT_FALSE(takes(kManyFiltersAndTiles[0], {.threads = 8})) << "fewer tiles for each thread";
   EXPECT_FALSE(takes(kManyFiltersAndTiles[0], {.workspace_cap = 1})) << "no room";
-  device.l2_bytes = 1 << 18;
+  device.l2_bytes = 1 << 17;
   EXPECT_FALSE(takes(kManyFiltersAndTiles[0])) << "a small cache";
 }
 

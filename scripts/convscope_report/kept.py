@@ -11,7 +11,7 @@ import io
 import lzma
 from pathlib import Path
 
-from convscope_report import ReportError, results
+from convscope_report import ReportError, results, run_files
 from convscope_report.contexts import CIRCUMSTANCES, best
 
 FOLDER = Path(__file__).resolve().parents[2] / "results"
@@ -151,7 +151,7 @@ def refuse_another_machine(document: dict, source: Path, folder: Path) -> None:
     """Raise ReportError where a kept run in the folder of a machine is of another class than this one."""
     own = classes_of(document)
     for kept in sorted(folder.glob(f"*{SUFFIX}")) if own else []:
-        theirs = classes_of(results.read_json(kept))
+        theirs = classes_of(run_files.read_json(kept))
         if theirs and theirs.isdisjoint(own):
             raise ReportError(
                 f"{source}: was measured on {', '.join(sorted(own))}, {name_of(kept)} on "
@@ -165,8 +165,8 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
     Raises ReportError where the run is unfinished, where a newer run has that name, where another name holds
     a run with the same settings, or where the machine's folder holds runs of another class of machine.
     """
-    file = results.locate(source)
-    document = results.read_json(file)
+    file = run_files.locate(source)
+    document = run_files.read_json(file)
     if not document["environment"].get("complete"):
         raise ReportError(
             f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
@@ -174,11 +174,11 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
     refuse_another_machine(document, source, folder / machine)
     target = folder / machine / f"{name}{SUFFIX}"
     started, _ = facts_of(document["environment"], file)
-    if target.is_file() and facts_of(results.read_json(target)["environment"], target)[0] > started:
+    if target.is_file() and facts_of(run_files.read_json(target)["environment"], target)[0] > started:
         raise ReportError(f"{target}: holds a newer run than {source}; choose another --name")
     target.parent.mkdir(parents=True, exist_ok=True)
     older = target.read_bytes() if target.is_file() else None
-    target.write_bytes(lzma.compress(results.content_of(file), preset=9 | lzma.PRESET_EXTREME))
+    target.write_bytes(lzma.compress(run_files.content_of(file), preset=9 | lzma.PRESET_EXTREME))
     try:
         entry = entry_of(target)
         others = {name: line for name, line in read_index(folder).items() if name != entry["run"]}

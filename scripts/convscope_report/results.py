@@ -8,18 +8,15 @@ results together, so the program is asked for it once, whatever results.csv says
 
 import csv
 import io
-import json
-import lzma
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from convscope_report import ReportError, program
+from convscope_report.run_files import is_kept, locate, read_json, without_foreign
 
-SCHEMA_VERSIONS = (1, 2, 3)
 PASSES = ("forward", "backward_data", "backward_filter")
 
 # Columns that results.csv of an earlier schema version, or an early one of this, lacks, and their value.
@@ -177,128 +174,11 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
     return Results(pd.concat(parts, ignore_index=True), runs)
 
 
-def without_foreign(paths: list) -> list:
-    """Return the paths but for folders without a run, as out/* has; those are named on standard error.
-
-    Where no folder has a run all are returned, for locate() to refuse.
-    """
-
-    def is_foreign(path: Path) -> bool:
-        return path.is_dir() and not any(
-            (path / name).is_file() for name in ("results.json", "journal.jsonl")
-        )
-
-    foreign = [path for path in paths if is_foreign(path)]
-    if len(foreign) == len(paths):
-        return paths
-    for path in foreign:
-        print(f"convscope-report: {path} is left out: no results.json in this folder", file=sys.stderr)
-    return [path for path in paths if path not in foreign]
-
-
-def locate(path: Path) -> Path:
-    """Return the results.json that is meant by a folder or a file."""
-    if path.is_dir():
-        file = path / "results.json"
-        if not file.is_file() and (path / "journal.jsonl").is_file():
-            raise ReportError(
-                f"{path}: the run was interrupted before it wrote results.json; "
-                f"`convscope run --resume {path}` finishes it"
-            )
-        if not file.is_file():
-            raise ReportError(
-                f"{path}: no results.json in this folder; name one that `convscope run --out` made"
-            )
-        return file
-    if not path.is_file():
-        raise ReportError(f"{path}: no such file or folder; name a result folder, as in out/alexnet")
-    return path
-
-
-def read_json(file: Path) -> dict:
-    """Return the document of a results.json, its outline checked."""
-    try:
-        text = content_of(file).decode("utf-8")
-    except (lzma.LZMAError, EOFError) as fault:
-        raise ReportError(f"{file}: the compressed file is damaged: {fault}; copy it again") from fault
-    except (OSError, UnicodeDecodeError) as fault:
-        raise ReportError(f"{file}: cannot be read as text: {fault}; name a results.json") from fault
-    if not text.strip():
-        raise ReportError(f"{file}: the file is empty; run the benchmark again, or name another folder")
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as fault:
-        ended = fault.pos >= len(text.rstrip()) - 1 or "Unterminated" in fault.msg
-        what = "the file ends too early: it was cut off" if ended else "this is not JSON"
-        raise ReportError(
-            f"{file}, line {fault.lineno}, column {fault.colno}: {what} ({fault.msg}); "
-            "copy it again from where it was made, or name a results.json"
-        ) from fault
-    except ValueError as fault:  # a whole number of thousands of digits
-        raise ReportError(f"{file}: this is not JSON of convscope: {fault}; name a results.json") from fault
-    except RecursionError as fault:
-        raise ReportError(
-            f"{file}: nested too deeply to be a result file of convscope; "
-            "name a folder that `convscope run --out` made"
-        ) from fault
-    if not isinstance(document, dict) or "schema_version" not in document:
-        raise ReportError(
-            f"{file}: no schema_version: this is not a result file of convscope; "
-            "name a folder that `convscope run --out` made"
-        )
-    version = document["schema_version"]
-    if version not in SCHEMA_VERSIONS:
-        known = ", ".join(map(str, SCHEMA_VERSIONS))
-        raise ReportError(
-            f"{file}: schema_version is {json.dumps(version)}; this program reads {known}; "
-            "use the convscope-report that came with the program that wrote it"
-        )
-    for name in ("argv", "config", "environment", "ceilings", "records"):
-        if not isinstance(document.get(name), dict if name == "environment" else list):
-            raise ReportError(
-                f"{file}: {name} is missing or of another kind; the file is damaged: copy it again"
-            )
-    check_environment(document["environment"], file)
-    if not document["records"]:
-        raise ReportError(f"{file}: it holds no records: the run had no candidates; name another folder")
-    return document
-
-
-def check_environment(environment: dict, file: Path) -> None:
-    """Raise ReportError where a part of the environment that the package reads is of another kind."""
-
-    def is_share(value) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-    resolution = environment.get("resolution", [])
-    is_resolution = isinstance(resolution, list) and all(
-        isinstance(entry, dict) and is_share(entry.get("between_runs")) for entry in resolution
-    )
-    for name in ("program", "libraries"):
-        if not isinstance(environment.get(name) or {}, dict):
-            raise ReportError(f"{file}: /environment/{name} is no object; the file is damaged: copy it again")
-    if not is_resolution:
-        raise ReportError(
-            f"{file}: /environment/resolution is no list of objects with a share between_runs, as 0.05 is "
-            "one; the file is damaged: copy it again"
-        )
-
-
 def run_of(document: dict, file: Path) -> Run:
     """Return what is known of the run besides its records."""
     parts = ("argv", "config", "environment", "ceilings")
     folder = file if is_kept(file) else file.parent
     return Run(folder, document["schema_version"], *(document[part] for part in parts))
-
-
-def is_kept(file: Path) -> bool:
-    """Whether this is a run as results/ keeps it: its results.json, compressed, and nothing else."""
-    return file.suffix == ".xz"
-
-
-def content_of(file: Path) -> bytes:
-    """Return the bytes of a results.json, unpacked where it is a kept run."""
-    return lzma.decompress(file.read_bytes()) if is_kept(file) else file.read_bytes()
 
 
 def program_rows(convscope: str | None, files: list) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from convscope_report import ReportError, kept, results
+from convscope_report import ReportError, kept, run_files
 
 FOLDER = Path(__file__).resolve().parents[2] / "out" / "saved"
 PROGRAM_SUFFIX = ".program"
@@ -39,8 +39,8 @@ def free_file(name: str) -> Path:
 def save(source: Path, name: str, program: Path | None = None) -> Path:
     """Save a finished run under a name, and its program where one is given; return the run's file."""
     target = free_file(name)
-    file = results.locate(source)
-    if not results.read_json(file)["environment"].get("complete"):
+    file = run_files.locate(source)
+    if not run_files.read_json(file)["environment"].get("complete"):
         raise ReportError(
             f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
         )
@@ -49,7 +49,7 @@ def save(source: Path, name: str, program: Path | None = None) -> Path:
     try:
         if program is not None:
             shutil.copy2(program, FOLDER / f"{name}{PROGRAM_SUFFIX}")
-        partial.write_bytes(lzma.compress(results.content_of(file)))
+        partial.write_bytes(lzma.compress(run_files.content_of(file)))
         partial.rename(target)
     except OSError as fault:
         partial.unlink(missing_ok=True)
@@ -85,7 +85,7 @@ def find(run: str) -> Path:
         if file.is_file():
             return file
     if path.is_dir():
-        results.locate(path)  # says what the folder lacks
+        run_files.locate(path)  # says what the folder lacks
     raise ReportError(unknown(run))
 
 

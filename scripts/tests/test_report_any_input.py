@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from onnx import TensorProto, helper
 from report_support import DATA, report
 
-from convscope_report import ReportError, kept, results
+from convscope_report import ReportError, kept, results, run_files
 from convscope_report.configs_from.benchdnn_file import import_benchdnn
 from convscope_report.configs_from.config_file import config_text
 from convscope_report.configs_from.onnx_model import import_onnx
@@ -115,7 +115,7 @@ def changed(text):
 
 def load_parts(file):
     """What is read of a folder before the program is asked."""
-    document = results.read_json(file)
+    document = run_files.read_json(file)
     rows = results.read_rows(file.with_name("results.csv"))
     return results.attach_records(rows, document, 0, file), results.run_of(document, file).started
 
@@ -149,7 +149,7 @@ def test_a_damaged_text_and_damaged_rows(text, rows, folder):
 def test_bytes_of_any_kind(data, folder):
     for name in ("results.json", "kept.json.xz"):
         (folder / name).write_bytes(data)
-        read(results.read_json, folder / name)
+        read(run_files.read_json, folder / name)
 
 
 @examples(3)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from convscope_report import kept, results, saved
+from convscope_report import kept, run_files, saved
 from convscope_report.verbs import Verb
 
 
@@ -41,7 +41,7 @@ def runs(options) -> int:
     """Print a line a run, its name first, or the file of one, which is read."""
     if options.run_name is not None:
         path = saved.find(options.run_name)
-        results.read_json(results.locate(path))
+        run_files.read_json(run_files.locate(path))
         print(path)
         return 0
     for name in saved.names():
