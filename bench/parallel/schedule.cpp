@@ -81,7 +81,7 @@ std::string text(const Overlap& overlap) {
 }
 
 double Schedule::overlap_efficiency() const {
-  return communication_seconds > 0 ? 1 - exposed_seconds() / communication_seconds : 1;
+  return communication_seconds > 0 ? std::clamp(1 - exposed_seconds() / communication_seconds, 0.0, 1.0) : 1;
 }
 
 Schedule schedule(std::span<const LayerWork> layers, const Overlap& overlap,
