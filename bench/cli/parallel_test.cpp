@@ -132,6 +132,13 @@ TEST(Step, RefusesABatchWithoutRowsWithTheCommandThatMeasuresIt) {
   EXPECT_EQ(rows.back()["reason"], "batch_not_divisible");
 }
 
+TEST(Step, RefusesResultsWithoutRecords) {
+  const std::string folder = ::testing::TempDir() + "/no_records";
+  write_results(folder, {});
+  EXPECT_THROW(rows_of({"step", kConfig, "--rows", folder, "--link", "5GB/s,5us", "--batch", "1"}),
+               UsageError);
+}
+
 TEST(Step, PrintsItsTablesAndWritesTheTrace) {
   const std::string trace = ::testing::TempDir() + "/step_trace.json";
   const std::string printed = testing::run_program(step_words(

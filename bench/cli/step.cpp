@@ -115,11 +115,10 @@ std::string rerun_of(const StepOptions& options, const StepCase& of) {
   return options.codec.empty() ? text : text + " --codec " + options.codec;
 }
 
-std::string hash_of_files(const std::vector<std::string>& paths) {
+std::string hash_of(const std::vector<ResultRecord>& records) {
   uint64_t hash = 0;
-  for (const std::string& path : paths)
-    for (const ResultRecord& record : read_results(path).records)
-      for (char c : dump_json(to_json(record))) hash = random_bits(hash, static_cast<unsigned char>(c));
+  for (const ResultRecord& record : records)
+    for (char c : dump_json(to_json(record))) hash = random_bits(hash, static_cast<unsigned char>(c));
   return fmt::format("{:016x}", hash);
 }
 
@@ -128,7 +127,9 @@ std::vector<StepRow> all_rows(const StepOptions& options) {
   const std::vector<StepLayer> layers = layers_of(suite);
   const ResultFile file = read_all_results(options.rows);
   const std::vector<Contest> contests_of_rows = contests(file.records);
-  const std::string hash = hash_of_files(options.rows);
+  if (contests_of_rows.empty())
+    throw UsageError("--rows: the results have no record, so no layer has a time");
+  const std::string hash = hash_of(file.records);
   StepCase common;
   common.network = suite.name;
   common.is_weak = options.per_gpu;

@@ -64,7 +64,7 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.circumstances.cache); }},
     {"workspace_cap_bytes", "bytes", "Of the rows: the workspace cap; null is none.",
      [](const R& r) { return cell(r.circumstances.workspace_cap); }},
-    {"rows_hash", "", "Of the files that the rows are from.", [](const R& r) { return cell(r.rows_hash); }},
+    {"rows_hash", "", "Of all records of --rows.", [](const R& r) { return cell(r.rows_hash); }},
     {"choose", "", "best: the winner of each layer and pass; else the algorithm that all take.",
      [](const R& r) { return cell(r.of.choose); }},
     {"reduce", "", "The reduction: tree, ring, halving, hierarchical or striped.",

@@ -36,7 +36,7 @@ struct StepRow {
   StepCase of;
   CaseKey circumstances;  // of the records: device, threads, cache, cap, math, layout
   DeviceInfo device;
-  std::string rows_hash;  // of the files that the compute times are from
+  std::string rows_hash;  // of all records that compute may be from
   RowOutcome outcome = RowOutcome::good;
   std::string reason, note, rerun;
   Schedule schedule;                             // empty unless good
