@@ -18,10 +18,10 @@ namespace convscope {
 
 struct ParallelOptions {
   std::vector<std::string> gpus{"2", "4"};
-  std::vector<std::string> reduce;  // empty: all there are
-  std::string link, node_link;      // empty: none is given
-  int64_t per_node = 0;             // 0: all on one node
-  std::string out;                  // empty: no folder
+  std::vector<std::string> reduce = {};   // empty: all there are
+  std::string link = {}, node_link = {};  // empty: none is given
+  int64_t per_node = 0;                   // 0: all on one node
+  std::string out = {};                   // empty: no folder
 };
 void add_parallel_flags(CLI::App& verb, ParallelOptions& options);
 
