@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "bench/core/error.hpp"
+#include "bench/parallel/report.hpp"
 #include "bench/record/columns.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
@@ -53,6 +54,26 @@ Json config_json(const Suite& suite) {
           {"forward_flops_nominal", forward_flops(suite)}};
 }
 
+// The columns of one kind of file; `markdown` is the page that has them.
+template <typename Row>
+void list_columns_of(std::ostream& out, std::span<const ColumnOf<Row>> all, std::string (*markdown)(),
+                     const ListOptions& options, const Look& look) {
+  if (options.markdown) {
+    out << markdown();
+    return;
+  }
+  Json json = Json::array();
+  TextTable table({"<column", "<unit", "=meaning"});
+  for (const ColumnOf<Row>& column : all) {
+    json.push_back({{"name", column.name}, {"unit", column.unit}, {"meaning", column.meaning}});
+    table.add({std::string(column.name), std::string(column.unit), std::string(column.meaning)});
+  }
+  if (options.json)
+    out << dump_json(json, 2) << '\n';
+  else
+    table.print(out, look);
+}
+
 int act(const ListOptions& options, const Program& program) {
   list(program.out, options, program.registry, program.terminal.look());
   return 0;
@@ -65,11 +86,11 @@ void list(std::ostream& out, const ListOptions& options, const Registry& registr
   if (options.what == "layers" && !has_argument)
     throw UsageError(
         "list layers: name a config, as in `convscope list layers alexnet` (`convscope list configs`)");
-  if (options.what != "layers" && options.what != "algorithms" && has_argument)
-    throw UsageError(
-        fmt::format("list {}: \"{}\" is one argument too many; only `list layers` and `list "
-                    "algorithms` take one",
-                    options.what, options.argument));
+  if ((options.what == "configs" || options.what == "devices") && has_argument)
+    throw UsageError(fmt::format(
+        "list {}: \"{}\" is one argument too many; only `list layers`, `list algorithms` and `list "
+        "columns` take one",
+        options.what, options.argument));
   if (options.what != "columns" && options.markdown)
     throw UsageError("--markdown is for `list columns` only");
   AlgorithmFilter filter = options.filter;
@@ -88,7 +109,7 @@ void list(std::ostream& out, const ListOptions& options, const Registry& registr
   } else if (options.what == "layers") {
     list_layers(out, load_suite(options.argument), options.json, look);
   } else if (options.what == "columns") {
-    list_columns(out, options.json, options.markdown, look);
+    list_columns(out, options, look);
   } else {
     const std::vector<std::string> known{"algorithms", "configs", "devices", "layers", "columns"};
     throw UsageError(fmt::format("list: found \"{}\"; allowed are {}{}", options.what, comma_list(known),
@@ -178,29 +199,26 @@ void list_layers(std::ostream& out, const Suite& suite, bool json, const Look& l
   out << left_out_text(table.print(out, look), look);
 }
 
-void list_columns(std::ostream& out, bool json, bool markdown, const Look& look) {
-  if (markdown) {
-    out << results_format_markdown();
-    return;
-  }
-  if (json) {
-    Json all = Json::array();
-    for (const Column& column : columns())
-      all.push_back({{"name", column.name}, {"unit", column.unit}, {"meaning", column.meaning}});
-    out << dump_json(all, 2) << '\n';
-    return;
-  }
-  TextTable table({"<column", "<unit", "=meaning"});
-  for (const Column& column : columns())
-    table.add({std::string(column.name), std::string(column.unit), std::string(column.meaning)});
-  table.print(out, look);
+void list_columns(std::ostream& out, const ListOptions& options, const Look& look) {
+  if (options.argument.empty() || options.argument == "results")
+    list_columns_of(out, columns(), results_format_markdown, options, look);
+  else if (options.argument == "allreduce")
+    list_columns_of(out, reduction_columns(), step_format_markdown, options, look);
+  else if (options.argument == "steps")
+    list_columns_of(out, step_columns(), step_format_markdown, options, look);
+  else
+    throw UsageError(
+        fmt::format("list columns: found \"{}\"; allowed is results, allreduce, steps", options.argument));
 }
 
 void add_flags(CLI::App& verb, ListOptions& options) {
   verb.add_option("WHAT", options.what, "algorithms, configs, devices, layers or columns")
       ->type_name("WHAT")
       ->required();
-  verb.add_option("NAME", options.argument, "Of layers: the config. Of algorithms: a pattern, as --algorithm")
+  verb.add_option(
+          "NAME", options.argument,
+          "Of layers: the config. Of algorithms: a pattern, as --algorithm. Of columns: results (when left "
+          "out), allreduce, steps.")
       ->type_name("NAME");
   const auto add_list = [&](const std::string& flag, std::vector<std::string>& target,
                             const std::string& meaning) {
@@ -220,7 +238,8 @@ void add_flags(CLI::App& verb, ListOptions& options) {
   verb.add_flag("--here", filter.here,
                 "Of algorithms: those that can be timed on this machine, or run on --device.");
   add_json(verb, options.json);
-  verb.add_flag("--markdown", options.markdown, "Of columns: print docs/results_format.md.");
+  verb.add_flag("--markdown", options.markdown,
+                "Of columns: print the page that has them, docs/results_format.md or step_format.md.");
   verb.footer(
       "Tables are as wide as the terminal, or as COLUMNS in the environment says.\n\n"
       "Examples:\n"

@@ -48,6 +48,6 @@ void list_configs(std::ostream& out, const std::map<std::string, std::string>& f
                   const Look& look = {});
 void list_devices(std::ostream& out, const DeviceList& devices, bool json, const Look& look = {});
 void list_layers(std::ostream& out, const Suite& suite, bool json, const Look& look = {});
-void list_columns(std::ostream& out, bool json, bool markdown, const Look& look = {});
+void list_columns(std::ostream& out, const ListOptions& options, const Look& look = {});
 
 }  // namespace convscope

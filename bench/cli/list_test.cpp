@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "bench/cli/test_program.hpp"
+#include "bench/parallel/report.hpp"
 #include "bench/record/columns.hpp"
 #include "bench/runner/test_errors.hpp"
 #include "bench/runner/test_runs.hpp"
@@ -210,12 +211,16 @@ TEST(ListLayers, ShowsTheConfig) {
   EXPECT_TRUE(json["layers"][0]["batch"].is_null());
 }
 
-TEST(ListColumns, PrintsTheDocumentationFile) {
-  EXPECT_EQ(testing::output_of([](auto& out) { list_columns(out, false, true); }), results_format_markdown());
-  EXPECT_THAT(testing::output_of([](auto& out) { list_columns(out, false, false); }),
-              HasSubstr("full_median_ms"));
-  EXPECT_EQ(Json::parse(testing::output_of([](auto& out) { list_columns(out, true, false); }))[0]["name"],
-            "network");
+TEST(ListColumns, PrintsTheDocumentationFilesAndTheColumnsOfEachKindOfRow) {
+  const auto printed = [](const ListOptions& options) {
+    return testing::output_of([&](auto& out) { list_columns(out, options); });
+  };
+  EXPECT_EQ(printed({.markdown = true}), results_format_markdown());
+  EXPECT_EQ(printed({.argument = "steps", .markdown = true}), step_format_markdown());
+  EXPECT_THAT(printed({}), HasSubstr("full_median_ms"));
+  EXPECT_THAT(printed({.argument = "allreduce"}), HasSubstr("identical_bits"));
+  EXPECT_EQ(Json::parse(printed({.json = true}))[0]["name"], "network");
+  EXPECT_EQ(Json::parse(printed({.argument = "allreduce", .json = true}))[0]["name"], "basis");
 }
 
 TEST(List, SaysWhatIsAllowed) {

@@ -22,12 +22,13 @@ double quantile(const std::vector<double>& sorted, double share) {
 size_t interval_rank(size_t n) {
   const auto size = static_cast<double>(n);
   double tail = 0;
+  double log_chance = -size * std::log(2);  // of exactly `rank` coins; by lgamma threads would share signgam
   size_t rank = 0;
   while (rank < n) {
-    const auto k = static_cast<double>(rank);
-    tail +=
-        std::exp(std::lgamma(size + 1) - std::lgamma(k + 1) - std::lgamma(size - k + 1) - size * std::log(2));
+    tail += std::exp(log_chance);
     if (tail > 0.025) break;
+    const auto k = static_cast<double>(rank);
+    log_chance += std::log((size - k) / (k + 1));
     ++rank;
   }
   return rank;

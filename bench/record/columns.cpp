@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <optional>
 #include <tuple>
-#include <type_traits>
 #include <vector>
 
 #include "bench/record/bound.hpp"
@@ -16,25 +14,6 @@ namespace convscope {
 namespace {
 
 using R = ResultRecord;  // named in every line of the table
-
-// The cell of a value: null for no text, a number that is not finite, and nothing.
-template <typename T>
-Cell cell(const T& value) {
-  if constexpr (std::is_enum_v<T>)
-    return std::string(name(value));
-  else if constexpr (std::is_same_v<T, bool>)
-    return value;
-  else if constexpr (std::is_integral_v<T>)
-    return static_cast<int64_t>(value);
-  else if constexpr (std::is_floating_point_v<T>)
-    return std::isfinite(value) ? Cell{value} : Cell{};
-  else
-    return value.empty() ? Cell{} : Cell{std::string(value)};
-}
-template <typename T>
-Cell cell(const std::optional<T>& value) {
-  return value ? cell(*value) : Cell{};
-}
 
 // A count or rate that is 0 when nobody knows it.
 Cell unless_zero(double value) {
@@ -422,17 +401,6 @@ constexpr Column kColumns[] = {
 
 std::span<const Column> columns() {
   return kColumns;
-}
-
-std::string cell_text(const Cell& cell) {
-  struct Visitor {
-    std::string operator()(std::monostate) const { return ""; }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const { return fmt::format("{}", value); }
-    std::string operator()(const std::string& value) const { return value; }
-  };
-  return std::visit(Visitor{}, cell);
 }
 
 }  // namespace convscope

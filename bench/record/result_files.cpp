@@ -110,19 +110,6 @@ void read_list(const Json& json, const char* key, std::vector<T>& list, const Co
     }
 }
 
-void write_field(std::ostream& out, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out << text;
-    return;
-  }
-  out << '"';
-  for (char c : text) {
-    if (c == '"') out << '"';
-    out << c;
-  }
-  out << '"';
-}
-
 constexpr size_t kLargestContent = size_t{1} << 30;
 // `xz -9` needs 65 MiB to unpack; a damaged header may ask for 4 GiB.
 constexpr uint64_t kMostMemory = uint64_t{256} << 20;
@@ -200,21 +187,7 @@ ResultFile result_file_from_json(const Json& json) {
 }  // namespace
 
 void write_csv(std::ostream& out, std::span<const ResultRecord> records) {
-  const char* separator = "";
-  for (const Column& column : columns()) {
-    out << separator << column.name;
-    separator = ",";
-  }
-  out << '\n';
-  for (const ResultRecord& record : records) {
-    separator = "";
-    for (const Column& column : columns()) {
-      out << separator;
-      write_field(out, cell_text(column.cell(record)));
-      separator = ",";
-    }
-    out << '\n';
-  }
+  write_csv(out, columns(), records);
 }
 
 bool is_xz(std::string_view bytes) {

@@ -33,23 +33,11 @@ is `measured` may be called best.
 
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '|') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string column_table() {
-  std::string text =
-      "## Columns of results.csv\n\nFields are quoted as RFC 4180 says, lines end in a line feed, the first "
-      "line holds "
-      "the names.\n\n| column | unit | meaning |\n|---|---|---|\n";
-  for (const Column& column : columns())
-    text += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, escaped(column.meaning));
-  return text + "\n";
+  return "## Columns of results.csv\n\nFields are quoted as RFC 4180 says, lines end in a line feed, the "
+         "first "
+         "line holds the names.\n\n" +
+         columns_markdown(columns()) + "\n";
 }
 
 // A record in which every optional part is there.

@@ -1,0 +1,40 @@
+// What connects the ranks of one job: n ranks, numbered from 0, that exchange messages. Reductions are
+// written once over it, so that threads, MPI and a simulated network run the same algorithm; the fabric says
+// only how bytes travel.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace convscope {
+
+struct Outgoing {
+  int to = 0;
+  std::span<const std::byte> bytes;
+};
+struct Incoming {
+  int from = 0;
+  std::span<std::byte> bytes;
+};
+
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Sends and receives all of the messages at once, and returns when the memory of all of them may be used
+  // again. Messages from one rank to another arrive in the order in which they were sent; both sides know
+  // their sizes. Empty messages are not sent. A rank never sends to itself. Throws std::runtime_error when
+  // another rank is lost.
+  virtual void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) = 0;
+};
+
+// The largest of the ranks' values, on every rank. Also a barrier: no rank returns before all have called.
+double largest_over_ranks(Fabric& fabric, double value);
+
+// Whether all ranks have the same value, the same answer on every rank.
+bool same_on_all_ranks(Fabric& fabric, unsigned long long value);
+
+}  // namespace convscope

@@ -1,0 +1,27 @@
+// Reductions run, verified and timed over a fabric. Start at measure_reductions(); every rank of the fabric
+// calls it with the same rows.
+#pragma once
+
+#include <span>
+
+#include "bench/parallel/fabric.hpp"
+#include "bench/parallel/mpi_job.hpp"
+#include "bench/parallel/reduction_row.hpp"
+
+namespace convscope {
+
+// The name of the row that runs the library's own all-reduce.
+inline constexpr std::string_view kMpiReduction = "mpi";
+
+// Fills outcome, verification, time and bytes sent of rows that are all of this fabric and of the same
+// number of bytes: each is verified, then those that are right are timed in turns, a sample each. `library`
+// is the fabric where it has an all-reduce of its own, else null. Afterwards every rank's rows say the same.
+// A sample is the time of the slowest rank from a barrier on, and the mean of as many all-reduces as take
+// about a millisecond. All values are 0 while it is timed, so that sums never overflow.
+void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
+                        std::span<ReductionRow> rows);
+
+// Sets the time and the bytes of a row from its fleet's links by closed form, or why it is refused.
+void model_reduction(ReductionRow& row);
+
+}  // namespace convscope

@@ -1,0 +1,62 @@
+#include "bench/parallel/mpi_job.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace convscope {
+namespace {
+
+std::optional<int> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  const std::string_view digits(text);
+  int number = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Launch launch() {
+  constexpr const char* kVariables[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                           {"PMI_RANK", "PMI_SIZE"},
+                                           {"SLURM_PROCID", "SLURM_NTASKS"}};
+  for (const auto& [rank, size] : kVariables) {
+    const auto r = number_in(rank), n = number_in(size);
+    if (r && n && *r >= 0 && *r < *n) return {*r, *n};
+  }
+  return {};
+}
+
+std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
+  std::error_code unknown;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  const std::string module = (program.parent_path() / "convscope_mpi.so").string();
+  if (unknown || !std::filesystem::exists(module, unknown)) {
+    why_not = "this program was built without MPI; on Debian: apt install libopenmpi-dev, and build again";
+    return nullptr;
+  }
+  // Global, since Open MPI opens parts of itself that look for its symbols.
+  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    why_not = fmt::format("{} cannot be opened: {}", module, dlerror());
+    return nullptr;
+  }
+  using Start = MpiJob* (*)();
+  const auto start = reinterpret_cast<Start>(dlsym(library, "convscope_start_mpi"));
+  if (start == nullptr) {
+    why_not = module + " is of another version of this program; build again";
+    return nullptr;
+  }
+  return std::unique_ptr<MpiJob>(start());
+}
+
+}  // namespace convscope

@@ -1,0 +1,240 @@
+#include "bench/parallel/step_row.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "bench/report/format.hpp"
+
+namespace convscope {
+namespace {
+
+using R = StepRow;
+
+bool has_time(const R& r) {
+  return r.outcome == RowOutcome::good;
+}
+Cell milliseconds(const R& r, double seconds) {
+  return has_time(r) ? cell(1e3 * seconds) : Cell{};
+}
+Cell milliseconds(const R& r, const std::optional<double>& seconds) {
+  return seconds ? milliseconds(r, *seconds) : Cell{};
+}
+Cell link_cell(const R& r, Link Links::*which, double Link::*member, double factor) {
+  const auto& links = r.of.fleet.links;
+  return links ? cell(factor * ((*links).*which).*member) : Cell{};
+}
+bool communicates(const R& r) {
+  return has_time(r) && r.schedule.communication_seconds > 0;
+}
+
+constexpr ColumnOf<R> kColumns[] = {
+    {"network", "", "The config's name.", [](const R& r) { return cell(r.of.network); }},
+    {"batch", "", "Images of all GPUs together.", [](const R& r) { return cell(r.of.batch); }},
+    {"batch_per_gpu", "", "Images of one GPU; the batch of the rows that compute is from.",
+     [](const R& r) { return cell(r.of.batch_per_gpu()); }},
+    {"scaling", "", "strong: the batch is shared out; weak: it grows with the GPUs.",
+     [](const R& r) { return cell(std::string(r.of.is_weak ? "weak" : "strong")); }},
+    {"gpus", "", "GPUs, or CPUs that stand for them: one device of the rows each.",
+     [](const R& r) { return cell(r.of.fleet.ranks.count); }},
+    {"gpus_per_node", "", "GPUs of one node.", [](const R& r) { return cell(r.of.fleet.ranks.per_node); }},
+    {"basis", "", "modelled: compute from the rows, communication by formula.",
+     [](const R& r) { return cell(r.of.fleet.basis); }},
+    {"fabric", "", "What communication is from: closed form.",
+     [](const R& r) { return cell(r.of.fleet.fabric); }},
+    {"link_gbs", "GB/s", "Bandwidth each way of a GPU's link to other nodes.",
+     [](const R& r) { return link_cell(r, &Links::between, &Link::bytes_per_second, 1e-9); }},
+    {"link_us", "us", "Latency of a message over it.",
+     [](const R& r) { return link_cell(r, &Links::between, &Link::latency, 1e6); }},
+    {"node_link_gbs", "GB/s", "Bandwidth each way within a node.",
+     [](const R& r) { return link_cell(r, &Links::within, &Link::bytes_per_second, 1e-9); }},
+    {"node_link_us", "us", "Latency of a message within a node.",
+     [](const R& r) { return link_cell(r, &Links::within, &Link::latency, 1e6); }},
+    {"device_name", "", "Of the rows: the processor's own name.",
+     [](const R& r) { return cell(r.device.name); }},
+    {"machine_class", "", "Of the rows: the class of machine.",
+     [](const R& r) { return cell(r.device.machine_class); }},
+    {"math", "", "Of the rows: the arithmetic class.",
+     [](const R& r) { return cell(r.circumstances.problem.math); }},
+    {"layout", "", "Of the rows: memory order of the tensors.",
+     [](const R& r) { return cell(r.circumstances.problem.layout); }},
+    {"threads", "", "Of the rows: OpenMP threads.", [](const R& r) { return cell(r.circumstances.threads); }},
+    {"cache", "", "Of the rows: where the tensors are when a run starts.",
+     [](const R& r) { return cell(r.circumstances.cache); }},
+    {"workspace_cap_bytes", "bytes", "Of the rows: the workspace cap; null is none.",
+     [](const R& r) { return cell(r.circumstances.workspace_cap); }},
+    {"rows_hash", "", "Of all records of --rows.", [](const R& r) { return cell(r.rows_hash); }},
+    {"choose", "", "best: the winner of each layer and pass; else the algorithm that all take.",
+     [](const R& r) { return cell(r.of.choose); }},
+    {"reduce", "", "The reduction: tree, ring, halving, hierarchical or striped.",
+     [](const R& r) { return cell(r.of.reduction); }},
+    {"overlap", "", "none, layer, or bucket with its size.",
+     [](const R& r) { return cell(text(r.of.overlap)); }},
+    {"bucket_bytes", "bytes", "The size at which a bucket is closed; the first at 1 MiB.",
+     [](const R& r) {
+       return r.of.overlap.kind == OverlapKind::bucket ? cell(r.of.overlap.bucket_bytes) : Cell{};
+     }},
+    {"buckets", "", "Reductions of one step.",
+     [](const R& r) { return has_time(r) ? cell(r.schedule.reductions) : Cell{}; }},
+    {"compress", "", "none, or 1bit with error feedback.", [](const R& r) { return cell(r.of.compression); }},
+    {"step_ms", "ms", "Forward, backward and the last gradient reduced.",
+     [](const R& r) { return milliseconds(r, r.schedule.step_seconds); }},
+    {"step_low_ms", "ms",
+     "The same if every layer took the lower end of its median's 95% interval; null where one has none.",
+     [](const R& r) { return milliseconds(r, r.lowest); }},
+    {"step_high_ms", "ms", "Likewise the upper end.", [](const R& r) { return milliseconds(r, r.highest); }},
+    {"compute_ms", "ms", "Convolutions of one GPU, forward and backward, alone.",
+     [](const R& r) { return milliseconds(r, r.schedule.compute_seconds); }},
+    {"compute_with_comm_ms", "ms", "The same beside communication; null where nothing was run.",
+     [](const R&) { return Cell{}; }},
+    {"comm_alone_ms", "ms", "All reductions of a step, one after the other.",
+     [](const R& r) { return milliseconds(r, r.schedule.communication_seconds); }},
+    {"codec_ms", "ms", "Of that, coding; null where the codec is taken to be free or there is none.",
+     [](const R& r) { return r.codec_seconds > 0 ? milliseconds(r, r.codec_seconds) : Cell{}; }},
+    {"exposed_ms", "ms", "step_ms less compute_ms: what compute does not hide.",
+     [](const R& r) { return milliseconds(r, r.schedule.exposed_seconds()); }},
+    {"overlap_efficiency", "", "1 - exposed_ms / comm_alone_ms; null where nothing is sent.",
+     [](const R& r) { return communicates(r) ? cell(r.schedule.overlap_efficiency()) : Cell{}; }},
+    {"gradient_bytes", "bytes", "Of one GPU, in FP32: filters, and a bias an output channel.",
+     [](const R& r) { return has_time(r) ? cell(r.gradient_bytes) : Cell{}; }},
+    {"wire_bytes_per_gpu", "bytes", "Sent by the busiest GPU in a step.",
+     [](const R& r) { return has_time(r) ? cell(r.busiest_bytes) : Cell{}; }},
+    {"algbw", "GB/s", "gradient_bytes over comm_alone_ms.",
+     [](const R& r) {
+       return communicates(r)
+                  ? cell(1e-9 * algorithm_bandwidth(r.gradient_bytes, r.schedule.communication_seconds))
+                  : Cell{};
+     }},
+    {"busbw", "GB/s", "algbw 2(n-1)/n, as nccl-tests defines it.",
+     [](const R& r) {
+       return communicates(r) ? cell(1e-9 * bus_bandwidth(r.gradient_bytes, r.schedule.communication_seconds,
+                                                          r.of.fleet.ranks.count))
+                              : Cell{};
+     }},
+    {"speedup", "",
+     "Time of one GPU with the same total batch over step_ms; where weak, n times that with a GPU's share. "
+     "Null where the rows do not have that batch.",
+     [](const R& r) { return cell(r.speed_up()); }},
+    {"efficiency", "", "speedup over gpus.",
+     [](const R& r) {
+       const auto speed_up = r.speed_up();
+       return speed_up ? cell(*speed_up / r.of.fleet.ranks.count) : Cell{};
+     }},
+    {"images_per_second", "1/s", "batch over step_ms.",
+     [](const R& r) {
+       return has_time(r) ? cell(static_cast<double>(r.of.batch) / r.schedule.step_seconds) : Cell{};
+     }},
+    {"suspect", "", "Whether a record that compute is from was throttled or disturbed.",
+     [](const R& r) { return has_time(r) ? cell(r.suspect) : Cell{}; }},
+    {"outcome", "", "good or refused.", [](const R& r) { return cell(r.outcome); }},
+    {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
+    {"note", "", "The sentence behind the reason, or what a good row leaves out.",
+     [](const R& r) { return cell(r.note); }},
+    {"rerun", "",
+     "The command that makes this row again; of a row without records the one that measures them.",
+     [](const R& r) { return cell(r.rerun); }},
+};
+
+StepRow refused(StepRow row, std::string reason, std::string note) {
+  row.outcome = RowOutcome::refused;
+  row.reason = std::move(reason);
+  row.note = std::move(note);
+  return row;
+}
+
+double sum_of(std::span<const LayerWork* const> layers, double LayerWork::*member) {
+  double sum = 0;
+  for (const LayerWork* layer : layers) sum += layer->*member;
+  return sum;
+}
+
+// A gradient is coded, and where it is owned the sum of all; then all sums are decoded.
+double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layers) {
+  if (of.compression == Compression::none || !of.codec_bytes_per_second || of.fleet.ranks.count == 1)
+    return 0;
+  return sum_of(layers, &LayerWork::gradient_bytes) / *of.codec_bytes_per_second;
+}
+
+std::optional<double> seconds_of_step(const StepCase& of, std::span<const LayerWork> layers) {
+  const double seconds = schedule(layers, of.overlap, [&](auto bucket) {
+                           return step_reduction_cost(of, bucket).seconds;
+                         }).step_seconds;
+  return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
+}
+
+std::string missing_text(const std::vector<std::string>& missing) {
+  constexpr size_t kNamed = 3;
+  const std::vector<std::string> named(missing.begin(), missing.begin() + std::min(kNamed, missing.size()));
+  return comma_list(named) +
+         (missing.size() > kNamed ? fmt::format(" and {} more", missing.size() - kNamed) : "");
+}
+
+}  // namespace
+
+std::string_view name(Compression compression) {
+  constexpr std::array<std::string_view, kCompressions.size()> names{"none", "1bit"};
+  return names[static_cast<size_t>(compression)];
+}
+
+std::optional<Compression> compression_from_name(std::string_view text) {
+  return from_name(kCompressions, text);
+}
+
+std::optional<double> StepRow::speed_up() const {
+  if (outcome != RowOutcome::good || !alone_seconds) return std::nullopt;
+  return (of.is_weak ? of.fleet.ranks.count : 1) * *alone_seconds / schedule.step_seconds;
+}
+
+std::span<const ColumnOf<StepRow>> step_columns() {
+  return kColumns;
+}
+
+Cost step_reduction_cost(const StepCase& of, std::span<const LayerWork* const> layers) {
+  const bool is_coded = of.compression != Compression::none;
+  const double bytes = sum_of(layers, is_coded ? &LayerWork::coded_bytes : &LayerWork::gradient_bytes);
+  Cost cost = all_reduce_cost(of.reduction, bytes, of.fleet.ranks, *of.fleet.links);
+  cost.seconds += codec_seconds(of, layers);
+  return cost;
+}
+
+StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
+                      const std::string& measure_command) {
+  StepRow row;
+  row.of = of;
+  row.circumstances = scope.any().key();
+  row.device = scope.any().first().device;
+  const int n = of.fleet.ranks.count;
+  if (of.batch % n != 0)
+    return refused(row, "batch_not_divisible",
+                   fmt::format("{} images cannot be shared out evenly over {} GPUs", of.batch, n));
+  if (const auto why = refusal(of.reduction, of.fleet.ranks)) return refused(row, why->reason, why->note);
+  const StepWork work = step_work(layers, scope, of.batch_per_gpu(), of.choose);
+  if (!work.missing.empty()) {
+    row.rerun = measure_command;
+    return refused(row, "no_rows",
+                   fmt::format("at batch {} there is no right record{} of {}", of.batch_per_gpu(),
+                               of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing)));
+  }
+  row.schedule = schedule(work.layers, of.overlap, [&](auto bucket) {
+    const Cost cost = step_reduction_cost(of, bucket);
+    row.busiest_bytes += cost.busiest_bytes;
+    row.codec_seconds += codec_seconds(of, bucket);
+    row.gradient_bytes += sum_of(bucket, &LayerWork::gradient_bytes);
+    return cost.seconds;
+  });
+  row.lowest = seconds_of_step(of, work.lowest);
+  row.highest = seconds_of_step(of, work.highest);
+  row.suspect = work.suspect;
+  StepCase alone = of;
+  alone.fleet.ranks = {1, 1};
+  const StepWork work_alone = step_work(layers, scope, of.is_weak ? of.batch_per_gpu() : of.batch, of.choose);
+  if (work_alone.missing.empty())
+    row.alone_seconds = seconds_of_step(alone, work_alone.layers);
+  else
+    row.note = fmt::format("no speed-up: at batch {} there is no right record of {}", of.batch,
+                           missing_text(work_alone.missing));
+  return row;
+}
+
+}  // namespace convscope

@@ -1,0 +1,63 @@
+// One row of `convscope step`: a data-parallel training step of a network on n GPUs. Plain data, its columns,
+// and how a modelled row is filled.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "bench/parallel/basis.hpp"
+#include "bench/parallel/kept_rows.hpp"
+#include "bench/record/cells.hpp"
+
+namespace convscope {
+
+enum class Compression { none, one_bit };
+inline constexpr auto kCompressions = enumerators<Compression::one_bit>();
+std::string_view name(Compression);  // "none", "1bit"
+std::optional<Compression> compression_from_name(std::string_view);
+
+// What a row is for. Of 1-bit gradients the reduction is always striped: the codec defines it.
+struct StepCase {
+  std::string network;
+  int64_t batch = 1;     // of all GPUs together
+  bool is_weak = false;  // the batch grows with the GPUs
+  Fleet fleet;
+  Reduction reduction = Reduction::ring;
+  Overlap overlap;
+  Compression compression = Compression::none;
+  std::string choose{kBest};
+  std::optional<double> codec_bytes_per_second;  // FP32 bytes coded a second; null: the codec takes no time
+
+  int64_t batch_per_gpu() const { return batch / fleet.ranks.count; }
+};
+
+struct StepRow {
+  StepCase of;
+  CaseKey circumstances;  // of the records: device, threads, cache, cap, math, layout
+  DeviceInfo device;
+  std::string rows_hash;  // of all records that compute may be from
+  RowOutcome outcome = RowOutcome::good;
+  std::string reason, note, rerun;
+  Schedule schedule;                             // empty unless good
+  std::optional<double> lowest, highest;         // seconds of the step by the ends of the medians' intervals
+  double codec_seconds = 0;                      // in communication_seconds
+  double gradient_bytes = 0, busiest_bytes = 0;  // of one GPU; sent by the busiest
+  std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share
+  bool suspect = false;
+
+  // T(1) / T(n) of the same total batch; where weak, n T(1) / T(n). Null where T(1) is not known.
+  std::optional<double> speed_up() const;
+};
+
+std::span<const ColumnOf<StepRow>> step_columns();
+
+// The row by closed form. Refused: `batch_not_divisible`, what the reduction refuses, and `no_rows`, with the
+// command that measures what is missing in `rerun`, as `measure_command` writes it for a batch.
+StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
+                      const std::string& measure_command);
+
+// The bytes of one such reduction, and what it takes.
+Cost step_reduction_cost(const StepCase& of, std::span<const LayerWork* const> layers);
+
+}  // namespace convscope

@@ -1,0 +1,77 @@
+"""`convscope allreduce` over MPI ranks; skipped where there is no mpirun or no module for it."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def mpirun(convscope):
+    """A function that runs convscope on so many ranks."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun (Debian: apt install libopenmpi-dev)")
+    if not (convscope.parent / "convscope_mpi.so").exists():
+        pytest.skip("convscope was built without MPI")
+    # Open MPI refuses root and more ranks than cores unless told otherwise, as containers and two cores need.
+    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def run(ranks, *words):
+        command = ["mpirun", "-np", str(ranks), "--oversubscribe", str(convscope), *map(str, words)]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run
+
+
+QUICK = ["--bytes", "4KiB,1MiB", "--time-limit", "0.05", "--max-samples", "6"]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_every_reduction_is_right_on_mpi_ranks(mpirun, ranks, tmp_path):
+    folder = tmp_path / "out"
+    done = mpirun(ranks, "allreduce", "--gpus", ranks, *QUICK, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f"all-reduce over {ranks} ranks") == 1  # one rank reports
+    rows = json.loads((folder / "allreduce.json").read_text())["rows"]
+    reductions = {"tree", "ring", "halving", "hierarchical", "striped", "mpi"}
+    assert {(row["reduce"], row["bytes"]) for row in rows} == {
+        (reduce, size) for reduce in reductions for size in (4096, 1 << 20)
+    }
+    for row in rows:
+        assert row["outcome"] == "good", row
+        assert row["exact"] and row["identical_bits"]
+        assert row["fabric"] == "mpi" and row["median_ms"] > 0 and row["samples"] > 0
+    with (folder / "allreduce.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(rows)
+
+
+def test_a_part_of_the_ranks_works_and_too_many_are_refused_by_name(mpirun):
+    done = mpirun(3, "allreduce", "--gpus", "2,3,4", *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    reasons = {(row["gpus"], row["reduce"]): row["reason"] for row in rows}
+    assert reasons[2, "halving"] is None
+    assert reasons[3, "halving"] == "not_power_of_two"
+    assert reasons[3, "ring"] is None
+    assert reasons[4, "ring"] == "too_few_ranks"
+
+
+def test_without_the_module_every_row_says_what_is_missing(convscope, tmp_path):
+    alone = tmp_path / "convscope"
+    shutil.copy2(convscope, alone)
+    done = subprocess.run(
+        [alone, "allreduce", "--gpus", "2", "--bytes", "4KiB", "--json"],
+        env=os.environ | {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    for row in json.loads(done.stdout):
+        assert row["reason"] == "library_missing"
+        assert "libopenmpi-dev" in row["note"]
