@@ -163,6 +163,11 @@ void FilterGradientPlan::cut_blocks(BlockBytes bytes, const DeviceInfo& device, 
   } else if (!take_whole(device, options)) {
     bytes.fixed = arena_.bytes() + product_floats_ * kFloat;
     blocks_ = cut_into_blocks(geometry_, bytes, device, options);
+    shape_planes(blocks_.front());
+    // Under a cap that not even these meet, all tiles as one block where that takes less.
+    PlanOptions least = options;
+    least.workspace_cap = arena_.bytes() + (product_floats_ + planes_floats_) * kFloat;
+    if (least.workspace_cap > options.workspace_cap) take_whole(device, least);
   }
   shape_planes(blocks_.front());
 }
