@@ -32,18 +32,16 @@ FIRST_LOOK = 4  # rounds; the next look is after half as many again, so that luc
 
 @dataclass(frozen=True)
 class Bout:
-    """What two programs do in turn: a layer and pass; without a pass all that the arguments say."""
+    """What two programs do in turn: a layer and pass; where both are None all that the arguments say."""
 
     layer: str | None = None
     direction: str | None = None
 
     def narrowed(self, arguments: list) -> list:
         """Return arguments of `run` that leave only this of what the given ones do."""
-        if self.direction is None:
+        if self.layer is None:
             return arguments
-        layer = [] if self.layer is None else ["--layer", self.layer]
-        others = without(arguments, "--pass" if self.layer is None else "--pass,--layer")
-        return [*others, *layer, "--pass", self.direction]
+        return [*without(arguments, "--pass", "--layer"), "--layer", self.layer, "--pass", self.direction]
 
 
 @dataclass
@@ -112,13 +110,13 @@ def run_program(command: list) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def without(arguments: list, flags: str) -> list:
+def without(arguments: list, *flags: str) -> list:
     """Return the arguments but for these flags, in either form, and their values."""
     left, words = [], iter(arguments)
     for word in words:
-        if word in flags.split(","):
+        if word in flags:
             next(words, None)
-        elif word.partition("=")[0] not in flags.split(","):
+        elif word.partition("=")[0] not in flags:
             left.append(word)
     return left
 
@@ -142,12 +140,9 @@ def bouts_of(first: tuple, wanted: set | None) -> list:
     """Return a Bout for each layer and pass of the first round, or those that are wanted."""
     records = first[0].records
     pairs = dict.fromkeys(zip(records["layer"], records["pass"], strict=True))
-    one_layer = len({layer for layer, _ in pairs}) == 1  # as that of --case, which takes no --layer
-    return [
-        Bout(None if one_layer else layer, direction)
-        for layer, direction in pairs
-        if wanted is None or (layer, direction) in wanted
-    ]
+    if len(pairs) == 1:  # as that of --case, which takes neither flag
+        return [Bout()]
+    return [Bout(*pair) for pair in pairs if wanted is None or pair in wanted]
 
 
 def undecided(found: list) -> set:
@@ -168,7 +163,7 @@ def settle(rounds: Rounds, matters: float, seconds: float, load, say) -> tuple:
     end = time.monotonic() + seconds
     pairs, bouts = [], [Bout()]
     for number in itertools.count(1):
-        say(f"round {number}: {len(bouts) if number > 1 else 'all'} layers and passes")
+        say(f"round {number}" + (f", layers and passes to decide: {len(bouts)}" if number > 1 else ""))
         rounds.measure(number, bouts)
         pairs.append(tuple(load(rounds.folders(number, side)) for side in SIDES))
         is_over = time.monotonic() > end and number > 1

@@ -101,6 +101,14 @@ def test_only_layers_and_passes_with_an_undecided_record_go_on(in_process, minut
     assert words in " ".join(done.out.split())
 
 
+def test_a_single_layer_and_pass_is_run_as_it_was_asked_for(in_process):
+    folder = in_process(noise=QUIET)
+    arguments = ("pair", "--layer", "b")  # of --case, which takes no --layer, likewise
+    assert compare(folder, arguments=arguments).code == 0
+    words = RUN.replace("pair", "pair --layer b")
+    assert sorted(calls(folder)) == 4 * [f"after {words}"] + 4 * [f"before {words}"]
+
+
 def test_rounds_go_on_where_they_ended_whatever_became_of_the_programs_files(in_process, minutes):
     folder = in_process(noise={"b": 0.2, "c": 0.2})
     assert compare(folder, "--minutes", "1").code == 0
@@ -171,8 +179,5 @@ def test_the_flags_of_a_bout_replace_those_of_the_user():
     assert rounds.Bout("x1", "forward").narrowed(given) == [
         "net.json", "--batch", "1", "--layer", "x1", "--pass", "forward"
     ]  # fmt: skip
-    assert rounds.Bout(None, "forward").narrowed(["--case", "n=1", "--pass=forward"])[2:] == [
-        "--pass",
-        "forward",
-    ]
+    assert rounds.Bout().narrowed(given) == given
     assert rounds.with_sampling(["net", "--time-limit=2"])[2:] == ["--min-samples", "10"]
