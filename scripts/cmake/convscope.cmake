@@ -9,13 +9,21 @@ target_compile_options(convscope_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:${CONVSCOPE_CUDA_FLAGS}>)
 target_link_libraries(convscope_flags INTERFACE OpenMP::OpenMP_CXX)
 # Targets that gain nothing over their neighbour on f32 multiply-adds and cost build time. Sanitizers make vector code
-# many times slower to compile, so there only the widest and the narrowest vectors of x86 are left: AVX3 and SSE2.
+# many times slower to compile, so there only the widest vectors that this machine has are left, AVX3 or AVX2, and the
+# narrowest of x86, SSE2.
 set(disabled_targets "HWY_SSSE3|HWY_AVX3_DL")
 if(CONVSCOPE_SANITIZE)
-  string(APPEND disabled_targets "|HWY_SSE4|HWY_AVX2")
-endif()
-if(CONVSCOPE_SANITIZE STREQUAL thread)  # no test of it runs the CPU's kernels
-  string(APPEND disabled_targets "|HWY_AVX3")
+  set(avx512)
+  if(EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo avx512 REGEX "avx512f" LIMIT_COUNT 1)
+  endif()
+  string(APPEND disabled_targets "|HWY_SSE4")
+  if(avx512 OR CONVSCOPE_SANITIZE STREQUAL thread)
+    string(APPEND disabled_targets "|HWY_AVX2")
+  endif()
+  if(NOT avx512 OR CONVSCOPE_SANITIZE STREQUAL thread)  # no test under the thread sanitizer runs the CPU's kernels
+    string(APPEND disabled_targets "|HWY_AVX3")
+  endif()
 endif()
 target_compile_definitions(convscope_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:HWY_DISABLED_TARGETS=(${disabled_targets})>")
