@@ -15,16 +15,6 @@ using ::testing::HasSubstr;
 const char* const kVerbs[] = {"run",   "verify", "list",   "info",     "explain", "exec",
                               "merge", "csv",    "select", "policies", "choose"};
 
-std::string message_of(std::vector<std::string> words) {
-  words.insert(words.begin(), "convscope");
-  try {
-    parse_command(words);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 struct Wrong {
   std::vector<std::string> words;
   std::vector<std::string> says;
@@ -33,7 +23,7 @@ struct Wrong {
 class WrongUsage : public ::testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongUsage, GetsASentenceThatSaysWhatToDo) {
-  const std::string message = message_of(GetParam().words);
+  const std::string message = testing::refusal_of(GetParam().words);
   for (const std::string& part : GetParam().says) EXPECT_THAT(message, HasSubstr(part));
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
 }
@@ -85,8 +75,8 @@ TEST(Help, OfRunNamesEveryOverride) {
 }
 
 TEST(CommandLine, KnowsTheHiddenVerb) {
-  EXPECT_EQ(message_of({"worker", "12"}), "no error");
-  EXPECT_THAT(message_of({"worker"}), HasSubstr("PARENT"));
+  EXPECT_EQ(testing::refusal_of({"worker", "12"}), "no error");
+  EXPECT_THAT(testing::refusal_of({"worker"}), HasSubstr("PARENT"));
 }
 
 }  // namespace

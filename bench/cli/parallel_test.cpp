@@ -12,12 +12,14 @@
 #include "bench/cli/test_program.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
+#include "bench/record/result_files.hpp"
 
 namespace convscope {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::refusal_of;
 using Rows = nlohmann::ordered_json;
 
 const std::string kResults = CONVSCOPE_SOURCE_FOLDER "/results/amd-zen4-2-cores/";
@@ -26,16 +28,6 @@ const std::string kConfig = CONVSCOPE_SOURCE_FOLDER "/configs/alexnet.json";
 Rows rows_of(std::vector<std::string> words) {
   words.emplace_back("--json");
   return Rows::parse(testing::run_program(words));
-}
-
-std::string refusal_of(std::vector<std::string> words) {
-  words.insert(words.begin(), "convscope");
-  try {
-    parse_command(words);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 std::vector<std::string> step_words(const std::vector<std::string>& more) {
@@ -78,6 +70,21 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
               HasSubstr("allowed is none, 1bit"));
   EXPECT_THAT(refusal_of({"step", kConfig, "--rows", "out", "--batch", "16"}),
               HasSubstr("--link is missing"));
+}
+
+TEST(Step, RefusesRowsOfVirtualTime) {
+  ResultFile file = read_results(kResults + "alexnet.json.xz");
+  file.records.resize(1);
+  file.records[0].device.name = "Stand-in (virtual time)";
+  const std::string folder = ::testing::TempDir() + "step_of_virtual_time";
+  std::filesystem::remove_all(folder);
+  write_results(folder, file);
+  EXPECT_THAT(
+      [&] {
+        testing::run_program({"step", kConfig, "--rows", folder, "--batch", "16", "--link", "5GB/s,5us"});
+      },
+      ::testing::ThrowsMessage<UsageError>(HasSubstr("Stand-in (virtual time): its times mean nothing")));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(AllReduce, ModelsRowsForEveryNumberOfGpusAndSize) {

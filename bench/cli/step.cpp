@@ -7,6 +7,8 @@
 #include <memory>
 #include <ostream>
 #include <set>
+#include <string_view>
+#include <type_traits>
 
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
@@ -14,6 +16,7 @@
 #include "bench/core/random.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/row_files.hpp"
+#include "bench/ranking/ranking.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
@@ -37,31 +40,27 @@ struct StepOptions {
   bool json = false;
 };
 
+template <const auto& values, auto from_name>
+auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
+  std::vector<std::remove_cvref_t<decltype(values[0])>> read;
+  const std::vector<std::string> known = all_names(values);
+  for (const std::string& text : texts) {
+    const auto value = from_name(text);
+    if (!value)
+      throw UsageError(fmt::format("{}: found \"{}\"; allowed is {}{}", flag, text, comma_list(known),
+                                   did_you_mean(text, known)));
+    read.push_back(*value);
+  }
+  return read;
+}
+
 std::vector<Reduction> reductions_of(const StepOptions& options) {
   if (options.parallel.reduce.empty()) return {Reduction::tree, Reduction::ring};
-  std::vector<Reduction> reductions;
-  const std::vector<std::string> known = all_names(kReductions);
-  for (const std::string& found : options.parallel.reduce) {
-    const auto reduction = reduction_from_name(found);
-    if (!reduction)
-      throw UsageError(fmt::format("--reduce: found \"{}\"; allowed is {}{}", found, comma_list(known),
-                                   did_you_mean(found, known)));
-    reductions.push_back(*reduction);
-  }
-  return reductions;
+  return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
 }
 
 std::vector<Compression> compressions_of(const StepOptions& options) {
-  std::vector<Compression> compressions;
-  const std::vector<std::string> known = all_names(kCompressions);
-  for (const std::string& found : options.compress) {
-    const auto compression = compression_from_name(found);
-    if (!compression)
-      throw UsageError(fmt::format("--compress: found \"{}\"; allowed is {}{}", found, comma_list(known),
-                                   did_you_mean(found, known)));
-    compressions.push_back(*compression);
-  }
-  return compressions;
+  return read_names<kCompressions, compression_from_name>("--compress", options.compress);
 }
 
 std::vector<StepLayer> layers_of(const Suite& suite) {
@@ -126,6 +125,10 @@ std::vector<StepRow> all_rows(const StepOptions& options) {
   const Suite suite = load_suite(options.config);
   const std::vector<StepLayer> layers = layers_of(suite);
   const ResultFile file = read_all_results(options.rows);
+  if (const auto found = std::ranges::find_if(file.records, has_virtual_time); found != file.records.end())
+    throw UsageError(fmt::format(
+        "--rows: {}: its times mean nothing, and so would a step's; give results of a real device",
+        found->device.name));
   const std::vector<Contest> contests_of_rows = contests(file.records);
   if (contests_of_rows.empty())
     throw UsageError("--rows: the results have no record, so no layer has a time");

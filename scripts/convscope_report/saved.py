@@ -52,7 +52,8 @@ def save(source: Path, name: str, program: Path | None = None) -> Path:
         partial.write_bytes(lzma.compress(run_files.content_of(file)))
         partial.rename(target)
     except OSError as fault:
-        partial.unlink(missing_ok=True)
+        for unfinished in (partial, FOLDER / f"{name}{PROGRAM_SUFFIX}"):
+            unfinished.unlink(missing_ok=True)
         raise ReportError(f"{target}: cannot be written: {fault.strerror}") from fault
     return target
 

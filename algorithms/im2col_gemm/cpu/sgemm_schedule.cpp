@@ -10,7 +10,7 @@
 namespace convscope::im2col_gemm {
 namespace {
 
-// So many rows of narrow panels are multiplied in the time of packing them.
+// With so many rows of A, or fewer, packing narrow panels takes more time than it saves.
 constexpr int64_t kMaxRowsInPlace = 128;
 
 // Rows of B as the micro-kernel reads them.
