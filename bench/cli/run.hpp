@@ -39,6 +39,9 @@ struct RunOptions {
 
 void add_flags(CLI::App& verb, RunOptions& options);  // those of `run`
 void add_verify_flags(CLI::App& verb, RunOptions& options);
+// Of either verb: throws UsageError where nothing to run is named, or something besides what --resume or
+// --case name already.
+void check_run(const CLI::App& verb, const RunOptions& options);
 
 // The groups of every config, or of the one problem, with overrides and shard applied. Throws UsageError,
 // also when two of the configs have a candidate in common.
