@@ -1,3 +1,5 @@
+// What `run` and `verify` take from the command line: flags, help, and which flags exclude each other.
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -9,8 +9,8 @@
 namespace convscope::winograd {
 namespace {
 
-// Such sums that are added to the products before the products are added to totals and start again, where one
-// chain of all of them would be too long.
+// So many runs of kLongestRun tiles are added to the products before these go to the totals and start again,
+// where one chain of all runs would be too long.
 constexpr int64_t kMaxAdditions = 256;
 
 }  // namespace
