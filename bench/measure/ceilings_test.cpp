@@ -25,9 +25,10 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   for (int reading = 0; reading < 50; ++reading) clock = std::max(clock, measured_clock_mhz() * 1e6);
   // No core does more than two multiply-adds of 16 lanes a cycle; loops that the compiler folded do.
   EXPECT_LT(ceilings.fma_flops, 1.3 * 64 * clock);
-  EXPECT_GT(ceilings.fma_flops, 1e8);
-  EXPECT_GT(ceilings.copy_bytes, 1e7);
-  EXPECT_GT(ceilings.read_bytes, 1e7);
+  // A slip of units or of the count of repetitions is orders of magnitude; a busy core is one at most.
+  EXPECT_GT(ceilings.fma_flops, 1e8 / kSlack);
+  EXPECT_GT(ceilings.copy_bytes, 1e7 / kSlack);
+  EXPECT_GT(ceilings.read_bytes, 1e7 / kSlack);
   // Memory is no faster than a private cache, and a copy, whose bytes count twice, no faster than reading.
   // The bounds are wide, since other programs may have had the core; folded loops are off by orders of
   // magnitude.
@@ -35,7 +36,7 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   EXPECT_LT(ceilings.copy_bytes, 20 * kSlack * ceilings.cache_read_bytes);
   EXPECT_LT(ceilings.copy_bytes, 20 * kSlack * ceilings.read_bytes);
   EXPECT_LT(ceilings.read_bytes, 20 * kSlack * ceilings.copy_bytes);
-  EXPECT_GT(ceilings.cache_read_bytes, 1e7);
+  EXPECT_GT(ceilings.cache_read_bytes, 1e7 / kSlack);
   EXPECT_LT(ceilings.cache_read_bytes, 1.3 * 3 * 64 * clock);
 }
 
