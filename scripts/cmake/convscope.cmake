@@ -48,6 +48,11 @@ if(CONVSCOPE_SANITIZE)
   target_compile_options(convscope_flags INTERFACE -fsanitize=${CONVSCOPE_SANITIZE}
     -fno-sanitize=null,vptr,object-size -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(convscope_flags INTERFACE -fsanitize=${CONVSCOPE_SANITIZE})
+  # At -O1 GCC writes no vzeroupper without this, and on Intel's processors all SSE code after AVX-512 code, the emulator's
+  # for one, is then many times slower.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(convscope_flags INTERFACE -fexpensive-optimizations)
+  endif()
   # Checks of functions with many accesses, the unrolled vector code, as calls: compiled in about half the time.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CONVSCOPE_SANITIZE MATCHES address)
     target_compile_options(convscope_flags INTERFACE "SHELL:--param asan-instrumentation-with-call-threshold=100")
