@@ -29,9 +29,6 @@ std::string batch_text(const StepCase& of) {
 std::string gpus_text(const StepCase& of) {
   return fmt::format("{}", of.fleet.ranks.count);
 }
-bool has_time(const StepRow& row) {
-  return row.outcome == RowOutcome::good;
-}
 
 void print_table(std::ostream& out, const std::string& title, const std::string& below,
                  const TextTable& table, const Look& look) {
@@ -52,7 +49,7 @@ TextTable scaling_table(std::span<const StepRow> rows) {
                    ">compute ms|compute", ">comm. ms|comm.", ">exposed ms|exposed", ">speed-up", ">images/s"},
                   {5, 10, 7, 6});
   for (const StepRow& row : rows) {
-    if (!has_time(row)) continue;
+    if (!row.has_time()) continue;
     const Schedule& step = row.schedule;
     table.add(
         {batch_text(row.of), gpus_text(row.of), row.of.fleet.ranks.count == 1 ? kDash : reduce_text(row.of),
@@ -70,7 +67,7 @@ std::map<Key, std::vector<const StepRow*>> grouped(std::span<const StepRow> rows
                                                    Key (*key)(const StepRow&)) {
   std::map<Key, std::vector<const StepRow*>> groups;
   for (const StepRow& row : rows)
-    if (has_time(row) && row.of.fleet.ranks.count > 1) groups[key(row)].push_back(&row);
+    if (row.has_time() && row.of.fleet.ranks.count > 1) groups[key(row)].push_back(&row);
   return groups;
 }
 
@@ -172,7 +169,7 @@ nlohmann::ordered_json chrome_trace(std::span<const StepRow> rows) {
   Json events = Json::array();
   int process = 0;
   for (const StepRow& row : rows) {
-    if (!has_time(row)) continue;
+    if (!row.has_time()) continue;
     ++process;
     const auto call = [&](const char* what, int thread, const std::string& called) {
       events.push_back(

@@ -12,11 +12,8 @@ namespace {
 
 using R = StepRow;
 
-bool has_time(const R& r) {
-  return r.outcome == RowOutcome::good;
-}
 Cell milliseconds(const R& r, double seconds) {
-  return has_time(r) ? cell(1e3 * seconds) : Cell{};
+  return r.has_time() ? cell(1e3 * seconds) : Cell{};
 }
 Cell milliseconds(const R& r, const std::optional<double>& seconds) {
   return seconds ? milliseconds(r, *seconds) : Cell{};
@@ -26,7 +23,7 @@ Cell link_cell(const R& r, Link Links::*which, double Link::*member, double fact
   return links ? cell(factor * ((*links).*which).*member) : Cell{};
 }
 bool communicates(const R& r) {
-  return has_time(r) && r.schedule.communication_seconds > 0;
+  return r.has_time() && r.schedule.communication_seconds > 0;
 }
 
 constexpr ColumnOf<R> kColumns[] = {
@@ -76,7 +73,7 @@ constexpr ColumnOf<R> kColumns[] = {
        return r.of.overlap.kind == OverlapKind::bucket ? cell(r.of.overlap.bucket_bytes) : Cell{};
      }},
     {"buckets", "", "Reductions of one step.",
-     [](const R& r) { return has_time(r) ? cell(r.schedule.reductions) : Cell{}; }},
+     [](const R& r) { return r.has_time() ? cell(r.schedule.reductions) : Cell{}; }},
     {"compress", "", "none, or 1bit with error feedback.", [](const R& r) { return cell(r.of.compression); }},
     {"step_ms", "ms", "Forward, backward and the last gradient reduced.",
      [](const R& r) { return milliseconds(r, r.schedule.step_seconds); }},
@@ -97,9 +94,9 @@ constexpr ColumnOf<R> kColumns[] = {
     {"overlap_efficiency", "", "1 - exposed_ms / comm_alone_ms; null where nothing is sent.",
      [](const R& r) { return communicates(r) ? cell(r.schedule.overlap_efficiency()) : Cell{}; }},
     {"gradient_bytes", "bytes", "Of one GPU, in FP32: filters, and a bias an output channel.",
-     [](const R& r) { return has_time(r) ? cell(r.gradient_bytes) : Cell{}; }},
+     [](const R& r) { return r.has_time() ? cell(r.gradient_bytes) : Cell{}; }},
     {"wire_bytes_per_gpu", "bytes", "Sent by the busiest GPU in a step.",
-     [](const R& r) { return has_time(r) ? cell(r.busiest_bytes) : Cell{}; }},
+     [](const R& r) { return r.has_time() ? cell(r.busiest_bytes) : Cell{}; }},
     {"algbw", "GB/s", "gradient_bytes over comm_alone_ms.",
      [](const R& r) {
        return communicates(r)
@@ -123,10 +120,10 @@ constexpr ColumnOf<R> kColumns[] = {
      }},
     {"images_per_second", "1/s", "batch over step_ms.",
      [](const R& r) {
-       return has_time(r) ? cell(static_cast<double>(r.of.batch) / r.schedule.step_seconds) : Cell{};
+       return r.has_time() ? cell(static_cast<double>(r.of.batch) / r.schedule.step_seconds) : Cell{};
      }},
     {"suspect", "", "Whether a record that compute is from was throttled or disturbed.",
-     [](const R& r) { return has_time(r) ? cell(r.suspect) : Cell{}; }},
+     [](const R& r) { return r.has_time() ? cell(r.suspect) : Cell{}; }},
     {"outcome", "", "good or refused.", [](const R& r) { return cell(r.outcome); }},
     {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
     {"note", "", "The sentence behind the reason, or what a good row leaves out.",

@@ -46,6 +46,7 @@ struct StepRow {
   std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share
   bool suspect = false;
 
+  bool has_time() const { return outcome == RowOutcome::good; }
   // T(1) / T(n) of the same total batch; where weak, n T(1) / T(n). Null where T(1) is not known.
   std::optional<double> speed_up() const;
 };
