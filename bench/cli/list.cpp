@@ -13,6 +13,7 @@
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
+#include "bench/step/task_row.hpp"
 
 namespace convscope {
 namespace {
@@ -206,9 +207,11 @@ void list_columns(std::ostream& out, const ListOptions& options, const Look& loo
     list_columns_of(out, reduction_columns(), step_format_markdown, options, look);
   else if (options.argument == "steps")
     list_columns_of(out, step_columns(), step_format_markdown, options, look);
+  else if (options.argument == "tasks")
+    list_columns_of(out, task_columns(), task_format_markdown, options, look);
   else
-    throw UsageError(
-        fmt::format("list columns: found \"{}\"; allowed is results, allreduce, steps", options.argument));
+    throw UsageError(fmt::format("list columns: found \"{}\"; allowed is results, allreduce, steps, tasks",
+                                 options.argument));
 }
 
 void add_flags(CLI::App& verb, ListOptions& options) {
@@ -218,7 +221,7 @@ void add_flags(CLI::App& verb, ListOptions& options) {
   verb.add_option(
           "NAME", options.argument,
           "Of layers: the config. Of algorithms: a pattern, as --algorithm. Of columns: results (when left "
-          "out), allreduce, steps.")
+          "out), allreduce, steps, tasks.")
       ->type_name("NAME");
   const auto add_list = [&](const std::string& flag, std::vector<std::string>& target,
                             const std::string& meaning) {

@@ -13,6 +13,7 @@
 #include "bench/record/columns.hpp"
 #include "bench/runner/test_errors.hpp"
 #include "bench/runner/test_runs.hpp"
+#include "bench/step/task_row.hpp"
 
 namespace convscope {
 namespace {
@@ -217,6 +218,7 @@ TEST(ListColumns, PrintsTheDocumentationFilesAndTheColumnsOfEachKindOfRow) {
   };
   EXPECT_EQ(printed({.markdown = true}), results_format_markdown());
   EXPECT_EQ(printed({.argument = "steps", .markdown = true}), step_format_markdown());
+  EXPECT_EQ(printed({.argument = "tasks", .markdown = true}), task_format_markdown());
   EXPECT_THAT(printed({}), HasSubstr("full_median_ms"));
   EXPECT_THAT(printed({.argument = "allreduce"}), HasSubstr("identical_bits"));
   EXPECT_EQ(Json::parse(printed({.json = true}))[0]["name"], "network");

@@ -68,8 +68,14 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
               HasSubstr("--reduce: found \"mpi\""));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--compress", "2bit"})),
               HasSubstr("allowed is none, 1bit"));
-  EXPECT_THAT(refusal_of({"step", kConfig, "--rows", "out", "--batch", "16"}),
+  EXPECT_THAT(refusal_of({"step", kConfig, "--basis", "modelled", "--rows", "out", "--batch", "16"}),
               HasSubstr("--link is missing"));
+  EXPECT_THAT(refusal_of({"step", kConfig, "--link", "5GB/s,5us", "--batch", "16"}),
+              HasSubstr("--rows is missing"));
+  EXPECT_THAT(refusal_of({"step", kConfig, "--link", "5GB/s,5us", "--rows", "out"}),
+              HasSubstr("--batch is missing"));
+  EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--time-limit", "3"})),
+              HasSubstr("--time-limit: only a measured step has it"));
 }
 
 TEST(Step, RefusesRowsOfVirtualTime) {

@@ -1,211 +1,29 @@
-// The verb `step`: a data-parallel training step of a network, its compute from kept rows measured at the
-// batch of one GPU, its communication modelled. Runs no convolution.
-#include <fmt/format.h>
-#include <fmt/ostream.h>
+// The verb `step`: its flags and help, and which of its two bases a command line asks for.
+#include "bench/cli/step.hpp"
 
-#include <algorithm>
-#include <memory>
-#include <ostream>
-#include <set>
-#include <string_view>
-#include <type_traits>
-
-#include "bench/cli/parallel_flags.hpp"
-#include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
-#include "bench/core/random.hpp"
-#include "bench/parallel/report.hpp"
-#include "bench/parallel/row_files.hpp"
-#include "bench/ranking/ranking.hpp"
-#include "bench/runner/config.hpp"
-#include "bench/runner/config_text.hpp"
-#include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {
-
-struct StepOptions {
-  std::string config;
-  std::vector<std::string> rows;
-  ParallelOptions parallel{.gpus = {"1", "2", "4"}};
-  std::vector<std::string> batch;
-  bool per_gpu = false;
-  std::vector<std::string> overlap{"none", "layer", "bucket:25MiB"};
-  std::vector<std::string> compress{"none"};
-  std::string choose{kBest};
-  std::string codec;  // empty: the codec takes no time
-  std::string basis = "modelled";
-  std::string trace;
-  bool json = false;
-};
-
-template <const auto& values, auto from_name>
-auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
-  std::vector<std::remove_cvref_t<decltype(values[0])>> read;
-  const std::vector<std::string> known = all_names(values);
-  for (const std::string& text : texts) {
-    const auto value = from_name(text);
-    if (!value)
-      throw UsageError(fmt::format("{}: found \"{}\"; allowed is {}{}", flag, text, comma_list(known),
-                                   did_you_mean(text, known)));
-    read.push_back(*value);
-  }
-  return read;
-}
-
-std::vector<Reduction> reductions_of(const StepOptions& options) {
-  if (options.parallel.reduce.empty()) return {Reduction::tree, Reduction::ring};
-  return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
-}
-
-std::vector<Compression> compressions_of(const StepOptions& options) {
-  return read_names<kCompressions, compression_from_name>("--compress", options.compress);
-}
-
-std::vector<StepLayer> layers_of(const Suite& suite) {
-  std::vector<StepLayer> layers;
-  for (const Layer& layer : suite.layers)
-    layers.push_back({layer.name, layer.shape, layer.count, layer.first && !suite.first_backward_data});
-  return layers;
-}
-
-// What a step's rows have in common, batch and GPUs aside: each reduction with each overlap, and the codec's
-// striped one. Of one GPU, which reduces nothing, a single case.
-std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& common) {
-  std::vector<StepCase> cases;
-  for (Compression compression : compressions_of(options))
-    for (Reduction reduction :
-         compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
-      for (const std::string& overlap : options.overlap) {
-        StepCase one = common;
-        one.reduction = reduction;
-        one.compression = compression;
-        one.overlap = read_overlap("--overlap", overlap);
-        cases.push_back(std::move(one));
-        if (common.fleet.ranks.count == 1) return cases;
-      }
-  return cases;
-}
-
-// The run that measures the layers at the batch of one GPU, under the circumstances of the rows.
-std::string measure_command(const StepOptions& options, const StepCase& of, const CaseKey& key) {
-  std::string text = fmt::format("{} run {} --batch {} --threads {}", program_at_hand(), options.config,
-                                 of.batch_per_gpu(), key.threads);
-  if (key.device != DeviceKind::cpu) text += fmt::format(" --device {}", name(key.device_id()));
-  if (key.problem.math != MathMode::fp32) text += fmt::format(" --math {}", name(key.problem.math));
-  if (key.problem.layout != Layout::nchw) text += fmt::format(" --layout {}", name(key.problem.layout));
-  if (key.cache != CacheState::cold) text += fmt::format(" --cache {}", name(key.cache));
-  if (key.workspace_cap != MeasuringSettings().workspace_caps.front())
-    text += " --workspace-cap " + byte_limit_text(key.workspace_cap);
-  return text + fmt::format(" --out out/{}-batch-{}", of.network, of.batch_per_gpu());
-}
-
-std::string rerun_of(const StepOptions& options, const StepCase& of) {
-  std::string text = fmt::format(
-      "{} step {} --rows {} --batch {} --gpus {} --reduce {} --overlap {} --compress {} "
-      "--choose {} --link {}",
-      program_at_hand(), options.config, fmt::join(options.rows, ","),
-      of.is_weak ? of.batch_per_gpu() : of.batch, of.fleet.ranks.count, name(of.reduction),
-      convscope::text(of.overlap), name(of.compression), of.choose, options.parallel.link);
-  if (!options.parallel.node_link.empty()) text += " --node-link " + options.parallel.node_link;
-  if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
-  if (of.is_weak) text += " --per-gpu";
-  return options.codec.empty() ? text : text + " --codec " + options.codec;
-}
-
-std::string hash_of(const std::vector<ResultRecord>& records) {
-  uint64_t hash = 0;
-  for (const ResultRecord& record : records)
-    for (char c : dump_json(to_json(record))) hash = random_bits(hash, static_cast<unsigned char>(c));
-  return fmt::format("{:016x}", hash);
-}
-
-std::vector<StepRow> all_rows(const StepOptions& options) {
-  const Suite suite = load_suite(options.config);
-  const std::vector<StepLayer> layers = layers_of(suite);
-  const ResultFile file = read_all_results(options.rows);
-  if (const auto found = std::ranges::find_if(file.records, has_virtual_time); found != file.records.end())
-    throw UsageError(fmt::format(
-        "--rows: {}: its times mean nothing, and so would a step's; give results of a real device",
-        found->device.name));
-  const std::vector<Contest> contests_of_rows = contests(file.records);
-  if (contests_of_rows.empty())
-    throw UsageError("--rows: the results have no record, so no layer has a time");
-  const std::string hash = hash_of(file.records);
-  StepCase common;
-  common.network = suite.name;
-  common.is_weak = options.per_gpu;
-  common.choose = options.choose;
-  common.fleet.basis = Basis::modelled;
-  common.fleet.fabric = "closed form";
-  common.fleet.links = read_links(options.parallel);
-  if (!options.codec.empty()) common.codec_bytes_per_second = read_rate("--codec", options.codec);
-  std::vector<StepRow> rows;
-  for (const Scope& scope : scopes_of(contests_of_rows))
-    for (int batch : read_counts("--batch", options.batch))
-      for (int n : read_counts("--gpus", options.parallel.gpus)) {
-        common.batch = options.per_gpu ? int64_t{batch} * n : batch;
-        common.fleet.ranks = ranks_of(n, options.parallel);
-        for (const StepCase& of : cases_of(options, common)) {
-          rows.push_back(modelled_step(of, layers, scope, measure_command(options, of, scope.any().key())));
-          rows.back().rows_hash = hash;
-          if (rows.back().rerun.empty()) rows.back().rerun = rerun_of(options, of);
-        }
-      }
-  return rows;
-}
-
-int print_all(const StepOptions& options, const Program& program) {
-  const std::vector<StepRow> rows = all_rows(options);
-  if (!options.parallel.out.empty()) {
-    RowFolder<StepRow> folder(options.parallel.out, "steps",
-                              {program.argv, describe_environment(find_devices().present, program.registry)},
-                              step_columns());
-    for (const StepRow& row : rows) folder.add(row);
-    folder.finish(rows);
-  }
-  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
-  if (options.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const StepRow& row : rows) json.push_back(row_json(step_columns(), row));
-    program.out << dump_json(json, 1) << '\n';
-  } else {
-    print_steps(program.out, rows, program.terminal.look());
-    if (!options.parallel.out.empty())
-      fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
-  }
-  return std::ranges::any_of(rows, [](const StepRow& row) { return row.outcome == RowOutcome::good; }) ? 0
-                                                                                                       : 1;
-}
-
-void check(const CLI::App&, const StepOptions& options) {
-  read_counts("--gpus", options.parallel.gpus);
-  read_counts("--batch", options.batch);
-  reductions_of(options);
-  compressions_of(options);
-  for (const std::string& overlap : options.overlap) read_overlap("--overlap", overlap);
-  if (!options.codec.empty()) read_rate("--codec", options.codec);
-  if (!read_links(options.parallel))
-    throw UsageError("--link is missing: the link of a GPU, as in --link 5GB/s,5us");
-}
 
 CLI::Option* add_list(CLI::App& verb, const std::string& flag, std::vector<std::string>& target,
                       const std::string& meaning, const std::string& type) {
   return verb.add_option(flag, target, meaning)->delimiter(',')->allow_extra_args(false)->type_name(type);
 }
 
-void add_flags(CLI::App& verb, StepOptions& options) {
-  verb.add_option("CONFIG", options.config, "A JSON config file, or the name of one (docs/configs.md)")
-      ->type_name("FILE")
-      ->required();
-  add_list(verb, "--rows", options.rows,
-           "Result folders, their results.json, or kept runs: the times of the layers, measured at the batch "
-           "of one "
-           "GPU.",
-           "PATH,...")
-      ->required();
-  add_list(verb, "--batch", options.batch, "Images of all GPUs together.", "N,...")->required();
+void add_measured_flags(CLI::App& verb, StepOptions& options) {
+  add_list(verb, "--algorithm", options.algorithms,
+           "Measured: the algorithms that are tuned, as run's --algorithm; all when left out.",
+           "PATTERN,...");
+  add_threads(verb, options.threads);
+  add_workspace_cap(verb, options.workspace_cap);
+  verb.add_option("--time-limit", options.seconds,
+                  "Measured: seconds for tuning and comparing, the fewest rounds apart; 90 when left out.")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+}
+
+void add_modelled_flags(CLI::App& verb, StepOptions& options) {
   verb.add_flag("--per-gpu", options.per_gpu, "--batch is of each GPU instead: weak scaling.");
   add_parallel_flags(verb, options.parallel);
   add_list(verb, "--overlap", options.overlap,
@@ -218,33 +36,71 @@ void add_flags(CLI::App& verb, StepOptions& options) {
           "FP32 bytes a second that the 1-bit codec takes in, coding and decoding together, as in 10GB/s; it "
           "takes no time when left out.")
       ->type_name("RATE");
-  verb.add_option("--choose", options.choose,
-                  "best: of each layer and pass the winner; or one algorithm's id.")
-      ->type_name("best|ID");
-  verb.add_option("--basis", options.basis, "modelled: communication by closed form from --link.")
-      ->check(CLI::IsMember({"modelled"}))
+}
+
+void add_flags(CLI::App& verb, StepOptions& options) {
+  verb.add_option("CONFIG", options.config, "A JSON config file, or the name of one (docs/configs.md)")
+      ->type_name("FILE")
+      ->required();
+  verb.add_option("--basis", options.basis,
+                  "measured: the step runs here, on the CPU. modelled: compute from --rows, communication by "
+                  "closed form from --link. When left out: modelled where --link is given.")
+      ->check(CLI::IsMember({"measured", "modelled"}))
       ->type_name("BASIS");
+  add_list(verb, "--rows", options.rows,
+           "Result folders, their results.json, or kept runs: the times of the layers, measured at the batch "
+           "of one GPU.",
+           "PATH,...");
+  add_list(verb, "--batch", options.batch,
+           "Images: of all GPUs together; of a measured step one number, the config's when left out.",
+           "N,...");
+  verb.add_option("--choose", options.choose,
+                  "best: of each layer and pass the winner in --rows. Algorithms: the first that can run it. "
+                  "Measured also: tuned (when left out), the fastest inside the step; model, our cost "
+                  "model's.")
+      ->type_name("HOW");
+  add_measured_flags(verb, options);
+  add_modelled_flags(verb, options);
   verb.add_option("--trace", options.trace,
-                  "A file for the schedules, for chrome://tracing or ui.perfetto.dev.")
+                  "A file for the schedule, for chrome://tracing or ui.perfetto.dev.")
       ->type_name("FILE");
   add_json(verb, options.json);
   verb.footer(
-      "Runs nothing. A batch of which the rows have no records is refused with the command that measures it. "
-      "What the\n"
-      "tables may and may not be used for is in docs/step.md.\n"
+      "A measured step runs forward, backward and update on real tensors and compares its convolutions with\n"
+      "the same run alone. A modelled one runs nothing; a batch of which the rows have no records is "
+      "refused\n"
+      "with the command that measures it. What the tables may and may not be used for is in docs/step.md.\n"
       "Exit codes: 0 there are steps; 1 all were refused; 2 bad usage.\n\n"
-      "Example:\n"
-      "  convscope step configs/alexnet_full.json --rows out/batch-64,out/batch-128 --batch 128 --gpus 1,2 "
-      "\\\n"
+      "Examples:\n"
+      "  convscope step alexnet --out out/step\n"
+      "  convscope step alexnet_full --rows out/batch-64,out/batch-128 --batch 128 --gpus 1,2 \\\n"
       "    --link 5GB/s,5us --compress none,1bit --trace step.json");
+}
+
+void check(const CLI::App& verb, const StepOptions& options) {
+  if (is_modelled(options))
+    check_modelled(verb, options);
+  else
+    check_measured(verb, options);
+}
+
+int act(const StepOptions& options, const Program& program) {
+  return is_modelled(options) ? model_steps(options, program) : measure_step_here(options, program);
 }
 
 }  // namespace
 
+void refuse_flags_of(std::string_view basis, std::initializer_list<std::string_view> flags,
+                     const CLI::App& verb) {
+  for (const std::string& given : given_flags(verb))
+    for (std::string_view flag : flags)
+      if (given == flag) throw UsageError(given + ": only a " + std::string(basis) + " step has it");
+}
+
 Verb step_verb() {
   return make_verb<StepOptions>(
-      "step", "Model a data-parallel training step on n GPUs from measured layers and a stated link.",
-      add_flags, print_all, check);
+      "step", "Run a training step here, or model one on n GPUs from measured layers and a stated link.",
+      add_flags, act, check);
 }
 
 }  // namespace convscope

@@ -170,9 +170,9 @@ std::string progress_text(const ProgressState& state) {
 Progress::Progress(std::ostream& out, bool enabled, size_t terminal_columns)
     : out_(out), enabled_(enabled), terminal_columns_(std::max<size_t>(terminal_columns, 2)) {}
 
-void Progress::update(const ProgressState& state) {
+void Progress::update(std::string_view text) {
   if (!enabled_) return;
-  out_ << "\r\033[K" << progress_text(state).substr(0, terminal_columns_ - 1) << std::flush;
+  out_ << "\r\033[K" << text.substr(0, terminal_columns_ - 1) << std::flush;
   drawn_ = true;
 }
 

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "bench/record/result.hpp"
 #include "bench/report/format.hpp"
@@ -46,7 +47,8 @@ class Progress {
  public:
   // Does nothing unless `enabled`. Lines are cut to `terminal_columns` - 1, so that they never wrap.
   Progress(std::ostream& out, bool enabled, size_t terminal_columns = 80);
-  void update(const ProgressState& state);
+  void update(const ProgressState& state) { update(progress_text(state)); }
+  void update(std::string_view text);
   // Takes the line away, before anything else is printed.
   void clear();
 

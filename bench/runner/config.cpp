@@ -47,6 +47,30 @@ DeviceId read_device(const ConfigValue& value) {
   return *device;
 }
 
+LayerOperation read_operation(const ConfigValue& value) {
+  if (!value.is_text()) value.refuse_value(std::string(kOperationForms));
+  const auto operation = operation_from_text(value.text());
+  if (!operation)
+    value.refuse_value(std::string(kOperationForms) + did_you_mean(value.text(), all_names(kOperationKinds)));
+  return *operation;
+}
+
+// What follows a layer: the bias, if any, before all else, and every pool fits its image.
+std::vector<LayerOperation> read_after(const ConfigValue& value, const ConvProblem& shape) {
+  const std::vector<ConfigValue> entries = value.one_or_list();
+  std::vector<LayerOperation> after = read_each(entries, read_operation);
+  Extent2 image = validate(shape) ? Extent2{kLargestSize, kLargestSize} : shape.output();
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (after[i].kind == OperationKind::bias && i > 0)
+      entries[i].refuse_value("bias as the first operation only: it belongs to the convolution");
+    const Extent2 from = image;
+    image = after[i].output(image);
+    if (image.h < 1 || image.w < 1)
+      entries[i].refuse_value(fmt::format("a window that fits the image, which is {} there", to_text(from)));
+  }
+  return after;
+}
+
 Layer read_layer(const ConfigValue& value) {
   constexpr std::array<std::string_view, 5> required{"name", "in_channels", "input", "out_channels",
                                                      "filter"};
@@ -66,6 +90,8 @@ Layer read_layer(const ConfigValue& value) {
   read_optional(value, "count", layer.count, size);
   read_optional(value, "first", layer.first, &ConfigValue::boolean);
   read_optional(value, "batch", layer.batch, size);
+  read_optional(value, "after", layer.after,
+                [&](const ConfigValue& v) { return read_after(v, layer.shape); });
   return layer;
 }
 
@@ -135,6 +161,7 @@ nlohmann::ordered_json to_json(const Layer& layer) {
                               {"count", layer.count},
                               {"first", layer.first}};
   if (layer.batch) json["batch"] = *layer.batch;
+  for (const LayerOperation& operation : layer.after) json["after"].push_back(to_text(operation));
   return json;
 }
 

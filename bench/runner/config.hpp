@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/core/layer_operation.hpp"
 #include "bench/core/problem.hpp"
 #include "bench/record/result.hpp"
 #include "bench/runner/config_text.hpp"
@@ -23,9 +24,10 @@ namespace convscope {
 struct Layer {
   std::string name;
   ConvProblem shape;
-  int64_t count = 1;             // how often the network has it
-  bool first = false;            // reads the image: no backward-data by default
-  std::optional<int64_t> batch;  // a layer's own batch, as in DeepBench's sets; overrides the suite's
+  int64_t count = 1;                  // how often the network has it
+  bool first = false;                 // reads the image: no backward-data by default
+  std::optional<int64_t> batch;       // a layer's own batch, as in DeepBench's sets; overrides the suite's
+  std::vector<LayerOperation> after;  // what follows in the network: for steps, not measured by itself
 };
 
 // Measuring settings; each has a documented default and a flag.
@@ -63,9 +65,9 @@ struct Suite {
 inline constexpr std::array<std::string_view, 14> kSuiteKeys{
     "$schema", "name", "about",   "source",     "layers",  "batch",     "devices",
     "passes",  "math", "layouts", "algorithms", "threads", "measuring", "first_backward_data"};
-inline constexpr std::array<std::string_view, 12> kLayerKeys{"name",   "in_channels", "input", "out_channels",
-                                                             "filter", "stride",      "pad",   "dilation",
-                                                             "groups", "count",       "first", "batch"};
+inline constexpr std::array<std::string_view, 13> kLayerKeys{
+    "name",     "in_channels", "input", "out_channels", "filter", "stride", "pad",
+    "dilation", "groups",      "count", "first",        "batch",  "after"};
 inline constexpr std::array<std::string_view, 8> kMeasuringKeys{
     "cache",       "workspace_cap", "time_limit_s",     "stage_limit_s",
     "min_samples", "max_samples",   "confidence_width", "seed"};

@@ -147,6 +147,16 @@ TEST(Config, WrittenAsJsonReadsBackToTheSameSuite) {
   EXPECT_EQ(again.measuring.time_limit_seconds, 0.25);
 }
 
+TEST(Config, WrittenAsJsonKeepsWhatFollowsALayer) {
+  const Suite suite = suite_of(
+      R"({"name": "n", "layers": [{"name": "a", "in_channels": 1, "input": 9, "out_channels": 1, "filter": 3,
+          "after": ["bias", "relu", "pool 3x3/2 pad 1"]},
+         {"name": "b", "in_channels": 1, "input": 9, "out_channels": 1, "filter": 3, "after": "lrn"}]})");
+  ASSERT_EQ(suite.layers[0].after.size(), 3U);
+  EXPECT_EQ(suite.layers[1].after.front().kind, OperationKind::lrn);
+  EXPECT_EQ(suite_of(to_json(suite).dump()).layers[0].after, suite.layers[0].after);
+}
+
 std::vector<std::string> shipped_configs() {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator(CONVSCOPE_CONFIG_FOLDER))

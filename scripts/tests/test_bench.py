@@ -89,12 +89,25 @@ def test_thorough_leaves_everything_to_the_comparison_of_programs(bench):
             ("--baseline=a", "--save=b"),
             "--thorough makes many short runs, which have no name; leave --save out",
         ),
+        (("--baseline=a", "--step"), "--thorough compares runs of single layers; leave --step out"),
         (("--baseline=a", "--out=b"), "--thorough names its folder itself; leave --out and --resume out"),
     ],
 )
 def test_thorough_goes_with_a_baseline_alone(bench, flags, said):
     code, lines = bench("--thorough", *flags, said=f"scripts/bench: {said}\n")
     assert (code, lines) == (2, [])
+
+
+def test_a_step_takes_the_place_of_the_run_and_its_report(bench):
+    code, lines = bench("--step", "--batch", "4", all_lines=True)
+    assert code == 0
+    assert re.fullmatch(r"convscope step configs/alexnet.json --batch 4 --out out/[0-9-]+", lines[2]), lines
+    assert len(lines) == 3
+
+
+def test_a_step_is_neither_saved_nor_compared(bench):
+    said = "scripts/bench: a step is neither saved nor compared; leave --save and --baseline out\n"
+    assert bench("--step", "--save", "a", said=said) == (2, [])
 
 
 @pytest.mark.parametrize("failing", ["runs unknown", "save here --name taken"])

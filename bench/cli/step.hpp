@@ -1,0 +1,55 @@
+// The verb `step`: its flags, and its two bases. Not here: the flags that it shares with allreduce
+// (parallel_flags.hpp).
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/cli/parallel_flags.hpp"
+#include "bench/cli/verbs.hpp"
+#include "bench/parallel/kept_rows.hpp"
+
+namespace convscope {
+
+// Empty is a flag that was not given.
+struct StepOptions {
+  std::string config;
+  std::string basis;
+  std::string choose;
+  std::vector<std::string> rows, batch;
+  std::string trace;
+  bool json = false;
+  // Of a modelled step.
+  ParallelOptions parallel{.gpus = {"1", "2", "4"}};
+  bool per_gpu = false;
+  std::vector<std::string> overlap{"none", "layer", "bucket:25MiB"};
+  std::vector<std::string> compress{"none"};
+  std::string codec;  // empty: the codec takes no time
+  // Of a step that is run.
+  std::vector<std::string> algorithms;
+  int threads = 0;
+  std::optional<int64_t> workspace_cap = int64_t{256} << 20;
+  double seconds = 90;
+};
+
+// Whether --basis, or else --link, asks for a model.
+inline bool is_modelled(const StepOptions& options) {
+  return options.basis.empty() ? !options.parallel.link.empty() : options.basis == "modelled";
+}
+
+// Throws UsageError where one of the flags was given, which are those of the other basis.
+void refuse_flags_of(std::string_view basis, std::initializer_list<std::string_view> flags,
+                     const CLI::App& verb);
+
+// step_modelled.cpp: on n GPUs, compute from kept rows, communication by closed form. Runs no convolution.
+void check_modelled(const CLI::App& verb, const StepOptions& options);
+int model_steps(const StepOptions& options, const Program& program);
+
+// step_measured.cpp: on this machine's CPU, one process; every task runs.
+void check_measured(const CLI::App& verb, const StepOptions& options);
+int measure_step_here(const StepOptions& options, const Program& program);
+
+}  // namespace convscope

@@ -1,0 +1,206 @@
+// step_measured.cpp: `step --basis measured`, a training step that runs on this machine's CPU.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "bench/cli/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/measure/other_programs.hpp"
+#include "bench/parallel/row_files.hpp"
+#include "bench/ranking/ranking.hpp"
+#include "bench/report/console.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
+#include "bench/runner/config.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/environment.hpp"
+#include "bench/select/cost_model.hpp"
+#include "bench/step/report.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr std::string_view kTuned = "tuned", kModel = "model";
+
+int64_t batch_of(const StepOptions& options, const Suite& suite) {
+  if (options.batch.empty()) return suite.batch.at(DeviceKind::cpu).front();
+  const std::vector<int> batches = read_counts("--batch", options.batch);
+  if (batches.size() > 1)
+    throw UsageError(fmt::format("--batch: found {} numbers; a measured step has one", batches.size()));
+  return batches.front();
+}
+
+std::vector<std::string> patterns_of(const StepOptions& options) {
+  return options.algorithms.empty() ? std::vector<std::string>{"*"} : options.algorithms;
+}
+
+void check_patterns(std::string_view flag, const std::vector<std::string>& patterns,
+                    const Registry& registry) {
+  for (const std::string& pattern : patterns)
+    if (const std::string defect = defect_of_pattern(pattern, registry); !defect.empty())
+      throw UsageError(fmt::format("{}: {}", flag, defect));
+}
+
+std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_view id) {
+  const auto found = std::ranges::find(candidates.all, id, &StepCandidate::id);
+  return found == candidates.all.end() ? std::nullopt
+                                       : std::optional(static_cast<size_t>(found - candidates.all.begin()));
+}
+
+// The winners of given results at this batch and thread count, in FP32 and nchw.
+Chooser best_of_rows(const StepOptions& options, int threads) {
+  auto file = std::make_shared<ResultFile>(read_all_results(options.rows));
+  auto all = std::make_shared<std::vector<Contest>>(contests(file->records));
+  return
+      [=, &options](const ConvProblem& problem, const TaskCandidates& candidates) -> std::optional<size_t> {
+        for (const Contest& contest : *all) {
+          const CaseKey& key = contest.key();
+          if (key.device != DeviceKind::cpu || key.threads != threads || key.problem != problem) continue;
+          if (const ResultRecord* winner = contest.winner())
+            if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
+        }
+        throw UsageError(fmt::format(
+            "--rows: no winner of {} with {} threads that this step can run; measure the layers: {} run {} "
+            "--batch "
+            "{} --threads {} --out DIR",
+            to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads));
+      };
+}
+
+// The cost model's, of those that say what they do.
+Chooser by_model(const Registry& registry, const Ceilings& ceilings) {
+  return [&registry, ceilings](const ConvProblem& problem,
+                               const TaskCandidates& candidates) -> std::optional<size_t> {
+    std::vector<PlannedAlgorithm> planned;
+    for (const StepCandidate& one : candidates.all)
+      if (const auto operations = one.plan->operations();
+          operations && counts_are_known(registry.find(one.id)->info()))
+        planned.push_back({one.id, *operations});
+    const std::vector<Prediction> predictions = predict(problem, planned, ceilings);
+    return predictions.empty() ? std::nullopt : index_of(candidates, predictions.front().algorithm);
+  };
+}
+
+// The first pattern's first algorithm that can run it.
+Chooser first_of(const std::vector<std::string>& patterns, const Registry& registry) {
+  std::vector<std::string> ids;
+  for (const std::string& pattern : patterns)
+    for (std::string& id : meant_by({pattern}, registry, DeviceKind::cpu)) ids.push_back(std::move(id));
+  return [ids](const ConvProblem&, const TaskCandidates& candidates) -> std::optional<size_t> {
+    for (const std::string& id : ids)
+      if (const auto index = index_of(candidates, id)) return index;
+    return std::nullopt;
+  };
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  for (size_t comma = 0; comma != std::string_view::npos; text.remove_prefix(comma + 1)) {
+    comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+  }
+  return parts;
+}
+
+Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run) {
+  if (run.choose == kTuned) return {};
+  if (run.choose == kBest) return best_of_rows(options, run.threads);
+  if (run.choose == kModel) return by_model(program.registry, run.ceilings);
+  const std::vector<std::string> patterns = split(run.choose);
+  check_patterns("--choose", patterns, program.registry);
+  return first_of(patterns, program.registry);
+}
+
+std::string rerun_of(const StepOptions& options, const StepRun& run) {
+  std::string text = fmt::format("{} step {} --basis measured --batch {} --threads {} --choose {}",
+                                 program_at_hand(), options.config, run.batch, run.threads, run.choose);
+  if (!options.rows.empty()) text += fmt::format(" --rows {}", fmt::join(options.rows, ","));
+  if (!options.algorithms.empty())
+    text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  if (run.workspace_cap != StepOptions().workspace_cap)
+    text += " --workspace-cap " + byte_limit_text(run.workspace_cap);
+  return text;
+}
+
+void check_memory(const StepNetwork& network, const DeviceInfo& device) {
+  const int64_t needed = TrainingStep::bytes_needed(network);
+  if (needed > device.memory_bytes * 3 / 4)
+    throw UsageError(fmt::format(
+        "a step of {} at batch {} needs {}, and this machine has {}; take a smaller --batch", network.name,
+        network.layers.front().problem.batch, bytes_text(needed), bytes_text(device.memory_bytes)));
+}
+
+std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program) {
+  const Suite suite = load_suite(options.config);
+  check_patterns("--algorithm", patterns_of(options), program.registry);
+  StepRun run;
+  run.network = suite.name;
+  run.batch = batch_of(options, suite);
+  run.device = describe_device(DeviceKind::cpu);
+  run.threads = options.threads == 0 ? run.device.cores : options.threads;
+  run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
+  run.workspace_cap = options.workspace_cap;
+  StepNetwork network = network_of(suite, run.batch);
+  run.chains = network.chains();
+  check_memory(network, run.device);
+  run.rerun = rerun_of(options, run);
+  const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
+  if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
+    fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
+  run.ceilings = measure_ceilings(*device, run.threads);
+  MeasureStepOptions measuring;
+  measuring.algorithms = meant_by(patterns_of(options), program.registry, DeviceKind::cpu);
+  measuring.choose = chooser_of(options, program, run);
+  measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
+  measuring.plan.threads = run.threads;
+  measuring.seconds = options.seconds;
+  Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
+  measuring.progress = [&](const std::string& stage) { progress.update(stage); };
+  TrainingStep step(std::move(network), *device, measuring.seed);
+  const StepTimes times = measure_step(step, program.registry, *device, measuring);
+  progress.clear();
+  return task_rows(run, step, times);
+}
+
+}  // namespace
+
+void check_measured(const CLI::App& verb, const StepOptions& options) {
+  refuse_flags_of("modelled",
+                  {"--gpus", "--reduce", "--link", "--node-link", "--per-node", "--per-gpu", "--overlap",
+                   "--compress", "--codec"},
+                  verb);
+  if (!options.batch.empty()) read_counts("--batch", options.batch);
+  if (options.rows.empty() == (options.choose == kBest))
+    throw UsageError(options.rows.empty()
+                         ? "--choose best: --rows is missing: the results whose winners are taken"
+                         : "--rows: a measured step takes winners from results with --choose best only; a "
+                           "modelled one needs --link");
+}
+
+int measure_step_here(const StepOptions& options, const Program& program) {
+  std::optional<RowFolder<TaskRow>> folder;
+  if (!options.parallel.out.empty())
+    folder.emplace(options.parallel.out, "tasks",
+                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
+                   task_columns());
+  const std::vector<TaskRow> rows = measured_rows(options, program);
+  if (folder) {
+    for (const TaskRow& row : rows) folder->add(row);
+    folder->finish(rows);
+  }
+  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
+  if (options.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const TaskRow& row : rows) json.push_back(row_json(task_columns(), row));
+    program.out << dump_json(json, 1) << '\n';
+  } else {
+    print_step(program.out, rows, program.terminal.look());
+    if (folder) fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
+  }
+  return 0;
+}
+
+}  // namespace convscope

@@ -1,0 +1,103 @@
+// The verb `step` where it runs one: its flags, what it prints and what it leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "bench/cli/test_program.hpp"
+#include "bench/record/result_files.hpp"
+#include "bench/step/test_steps.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::refusal_of;
+using Rows = nlohmann::ordered_json;
+
+// A config of the small network, in a folder of the test's own.
+class MeasuredStep : public ::testing::Test {
+ protected:
+  MeasuredStep() {
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = ::testing::TempDir() + "measured_step_" + name;
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    config_ = folder_ + "/small.json";
+    std::ofstream(config_) << to_json(testing::small_suite());
+  }
+  ~MeasuredStep() override { std::filesystem::remove_all(folder_); }
+  std::string printed(std::vector<std::string> more) const {
+    std::vector<std::string> words{"step", config_, "--time-limit", "0.01", "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return testing::run_program(words, testing::step_registry());
+  }
+  std::string folder_, config_;
+};
+
+TEST_F(MeasuredStep, PrintsTheStepAndLeavesItsRows) {
+  const std::string out = folder_ + "/out", trace = folder_ + "/trace.json";
+  const std::string text = printed({"--batch", "2", "--out", out, "--trace", trace});
+  EXPECT_THAT(text, HasSubstr("A training step of small, batch 2: convolutions inside it and alone"));
+  EXPECT_THAT(text, HasSubstr("Gradient against differences of the loss"));
+  const Rows file = Rows::parse(read_file(out + "/tasks.json"));
+  ASSERT_EQ(file["rows"].size(), 17U);
+  EXPECT_EQ(file["rows"].back()["task"], "step");
+  EXPECT_EQ(file["rows"][0]["choose"], "tuned");
+  EXPECT_THAT(file["rows"][0]["rerun"].get<std::string>(),
+              HasSubstr("--basis measured --batch 2 --threads 1 --choose tuned"));
+  EXPECT_EQ(Rows::parse(read_file(trace))["traceEvents"].size(), 16U);
+  EXPECT_THAT(read_file(out + "/tasks.csv"), HasSubstr("small,2,1,"));
+}
+
+TEST_F(MeasuredStep, ChoosesWhatIsAskedFor) {
+  const Rows rows = Rows::parse(printed({"--choose", "forward.cpu,same", "--json"}));
+  for (const auto& row : rows) {
+    const std::string expected = row["task"] == "forward" ? "forward.cpu" : "same.cpu";
+    if (!row["algorithm"].is_null()) {
+      EXPECT_EQ(row["algorithm"], expected);
+    }
+  }
+  EXPECT_EQ(rows[0]["batch"], 2) << "the config's";
+}
+
+TEST_F(MeasuredStep, TakesTheWinnersOfGivenRowsAndNamesWhatIsMissing) {
+  EXPECT_THAT(
+      [&] {
+        printed({"--choose", "best", "--rows", testing::kKeptRun});
+      },
+      ::testing::ThrowsMessage<UsageError>(
+          ::testing::AllOf(HasSubstr("--rows: no winner of forward fp32 nchw n=2 c=2 hw=7x6"),
+                           HasSubstr("measure the layers: "), HasSubstr("--batch 2 --threads 1"))));
+}
+
+TEST_F(MeasuredStep, RefusesWhatItCannotBe) {
+  EXPECT_THAT(refusal_of({"step", config_, "--gpus", "2"}), HasSubstr("--gpus: only a modelled step has it"));
+  EXPECT_THAT(refusal_of({"step", config_, "--rows", "out"}), HasSubstr("with --choose best only"));
+  EXPECT_THAT(refusal_of({"step", config_, "--choose", "best"}), HasSubstr("--rows is missing"));
+  EXPECT_THAT(refusal_of({"step", config_, "--basis", "guessed"}), HasSubstr("--basis"));
+  EXPECT_THAT(refusal_of({"step", config_, "--time-limit", "0"}), HasSubstr("--time-limit"));
+  EXPECT_THROW(printed({"--batch", "1,2"}), UsageError);
+  EXPECT_THAT(
+      [&] {
+        printed({"--algorithm", "samme"});
+      },
+      ::testing::ThrowsMessage<UsageError>(HasSubstr("samme")));
+  EXPECT_THAT(
+      [&] {
+        printed({"--choose", "bset"});
+      },
+      ::testing::ThrowsMessage<UsageError>(HasSubstr("--choose: ")));
+  Suite large = testing::small_suite();
+  for (Layer& layer : large.layers) layer.shape.input = {8192, 8192};
+  std::ofstream(config_) << to_json(large);
+  EXPECT_THAT(
+      [&] {
+        printed({"--batch", "65536"});
+      },
+      ::testing::ThrowsMessage<UsageError>(HasSubstr("take a smaller --batch")));
+}
+
+}  // namespace
+}  // namespace convscope

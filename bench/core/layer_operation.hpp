@@ -1,0 +1,40 @@
+// LayerOperation: what stands between a convolution and the next in a network, as plain data with a text form
+// that configs use. Tensors are activations (n, c, h, w).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bench/core/problem.hpp"
+
+namespace convscope {
+
+// bias: one value a channel is added. relu: max(x, 0). lrn: local response normalisation across channels with
+// the constants of Krizhevsky et al. 2012, section 3.3. pool: the maximum of a window; padding never wins.
+enum class OperationKind { bias, relu, lrn, pool };
+inline constexpr auto kOperationKinds = enumerators<OperationKind::pool>();
+std::string_view name(OperationKind);  // as spelled above
+
+struct LayerOperation {
+  OperationKind kind = OperationKind::relu;
+  Extent2 window{1, 1}, stride{1, 1}, pad{0, 0};  // of a pool
+
+  auto operator<=>(const LayerOperation&) const = default;
+
+  // The image that it gives for this one; rounded down, as a convolution's. Not positive where the window
+  // does not fit.
+  Extent2 output(Extent2 input) const;
+};
+
+inline constexpr std::string_view kOperationForms =
+    "bias, relu, lrn, or pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/2x1 pad 1x0\"";
+
+// "bias", "pool 3x3/2", "pool 3x2/2x1 pad 1": reads back to the same value. One number stands for both.
+std::string to_text(const LayerOperation&);
+// Nothing where the text is no such form, or a pool's padding is not smaller than its window, so that a
+// window may hold nothing but padding.
+std::optional<LayerOperation> operation_from_text(std::string_view text);
+
+}  // namespace convscope

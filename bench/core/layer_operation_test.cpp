@@ -1,0 +1,36 @@
+#include "bench/core/layer_operation.hpp"
+
+#include <gtest/gtest.h>
+
+namespace convscope {
+namespace {
+
+TEST(LayerOperation, TextReadsBackToTheSameValue) {
+  for (const char* text :
+       {"bias", "relu", "lrn", "pool 3x3/2", "pool 2x3/1x2", "pool 3x3/2 pad 1", "pool 5x4/3 pad 1x0"}) {
+    const auto operation = operation_from_text(text);
+    ASSERT_TRUE(operation) << text;
+    EXPECT_EQ(to_text(*operation), text);
+    EXPECT_EQ(operation_from_text(to_text(*operation)), operation);
+  }
+  EXPECT_EQ(to_text(*operation_from_text("pool 3/2")), "pool 3x3/2");
+}
+
+TEST(LayerOperation, WhatIsNoFormIsNothing) {
+  for (const char* text :
+       {"", "Relu", "relu ", "pool", "pool ", "pool 3x3", "pool 3x3/", "pool 3x3/0", "pool 0x3/1",
+        "pool 3x3/2 pad", "pool 3x3/2 pad 3", "pool 3x3/2 pad -1", "pool -3/2", "pool 3x/2", "pool 3x3/2 x",
+        "pool 99999999999999999999/1", "pool 3000000000/1"})
+    EXPECT_FALSE(operation_from_text(text)) << text;
+}
+
+TEST(LayerOperation, APoolsImageIsRoundedDownAndOthersKeepTheirs) {
+  EXPECT_EQ(operation_from_text("pool 3x3/2")->output({55, 55}), (Extent2{27, 27}));
+  EXPECT_EQ(operation_from_text("pool 3x3/2 pad 1")->output({112, 112}), (Extent2{56, 56}));
+  EXPECT_EQ(operation_from_text("pool 2x2/2")->output({7, 6}), (Extent2{3, 3}));
+  EXPECT_EQ(operation_from_text("pool 3x3/2")->output({2, 9}).h, 0);
+  EXPECT_EQ(operation_from_text("lrn")->output({4, 5}), (Extent2{4, 5}));
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,96 @@
+#include "bench/step/candidates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+
+#include "bench/core/stopwatch.hpp"
+#include "bench/report/format.hpp"
+#include "bench/verify/fast_reference.hpp"
+#include "bench/verify/tensor_index.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr int64_t kSampledOutputs = 256;
+
+// The relative L2 error of a sample of what the pass wrote.
+double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t seed) {
+  const auto* const input = static_cast<const float*>(args.input);
+  const auto* const filter = static_cast<const float*>(args.filter);
+  const auto* const output = static_cast<const float*>(args.output);
+  const Role role = written_role(problem.pass);
+  const auto* const written = static_cast<const float*>(args.tensor(role));
+  const TensorShape shape = problem.shape(role);
+  const FastReference reference(problem, input, filter, output);
+  const std::vector<TensorIndex> sample = sample_outputs(problem, kSampledOutputs, seed);
+  double error = 0, norm = 0;
+#pragma omp parallel for schedule(dynamic, 4) reduction(+ : error, norm)
+  for (size_t i = 0; i < sample.size(); ++i) {
+    const double expected = reference.at(sample[i]).value;
+    const double difference = written[offset_of(shape, sample[i])] - expected;
+    error += difference * difference;
+    norm += expected * expected;
+  }
+  return norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
+}
+
+}  // namespace
+
+TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std::string>& ids,
+                               const Registry& registry, Device& device, const PlanOptions& options) {
+  TaskCandidates found;
+  for (const std::string& id : ids) {
+    const Algorithm& algorithm = *registry.find(id);
+    const auto leave_out = [&](const std::string& why) { found.left_out.push_back(id + ": " + why); };
+    if (const Support support = algorithm.supports(problem, device.info()); !support) {
+      leave_out(support.why());
+      continue;
+    }
+    try {
+      StepCandidate candidate{id, algorithm.plan(problem, device, options)};
+      candidate.workspace_bytes = candidate.plan->workspace_bytes();
+      if (candidate.workspace_bytes <= options.workspace_cap)
+        found.all.push_back(std::move(candidate));
+      else
+        leave_out(fmt::format("needs {} of workspace, and the cap is {}",
+                              bytes_text(candidate.workspace_bytes), bytes_text(options.workspace_cap)));
+    } catch (const std::bad_alloc&) {
+      leave_out("out of memory while planning");
+    } catch (const std::exception& fault) {
+      leave_out(fault.what());
+    }
+  }
+  return found;
+}
+
+std::optional<std::string> check(TrainingStep& step, size_t task, StepCandidate& candidate, void* workspace,
+                                 Queue& queue, uint64_t seed) {
+  const ConvProblem& problem = *step.tasks()[task].problem;
+  const ConvArgs args = step.args(task, workspace);
+  const Role role = written_role(problem.pass);
+  auto* const written = static_cast<float*>(args.tensor(role));
+  const int64_t elements = problem.elements(role);
+  std::fill_n(written, elements, std::numeric_limits<float>::quiet_NaN());
+  step.run(task, candidate.plan.get(), workspace, queue);
+  if (const auto* const hole =
+          std::find_if(written, written + elements, [](float v) { return !std::isfinite(v); });
+      hole != written + elements)
+    return fmt::format("{} is not finite after the run",
+                       element_name(role, index_of_offset(problem.shape(role), hole - written)));
+  candidate.relative_l2 = sampled_error(problem, args, seed);
+  const double gate = accuracy_gate(problem.math);
+  if (!(candidate.relative_l2 <= gate))
+    return fmt::format("the relative L2 error of {} outputs is {:.2g}, more than {:.2g}", kSampledOutputs,
+                       candidate.relative_l2, gate);
+  const auto begin = Clock::now();
+  step.run(task, candidate.plan.get(), workspace, queue);
+  candidate.screened_seconds = seconds_since(begin);
+  return std::nullopt;
+}
+
+}  // namespace convscope

@@ -1,0 +1,367 @@
+#include "bench/step/measure_step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "bench/core/error.hpp"
+#include "bench/core/random.hpp"
+#include "bench/core/stopwatch.hpp"
+#include "bench/measure/health.hpp"
+#include "bench/measure/lost_time.hpp"
+#include "bench/measure/statistics.hpp"
+#include "bench/step/cache_eviction.hpp"
+
+namespace convscope {
+namespace {
+
+// A candidate that took this many times the fastest one's time when checked is not tuned.
+constexpr double kTooSlow = 2;
+constexpr double kTuningShare = 0.5;  // of the seconds
+constexpr int64_t kFewestTuningRounds = 3;
+constexpr int64_t kFewestRounds = 6;  // as an interval of a median needs
+constexpr int64_t kMostRounds = 200;
+// How far check_gradient() goes, as a share of the loss that it then changes by.
+constexpr double kGradientStep = 1e-3;
+
+double sum(const Samples& samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0);
+}
+
+class StepMeasurement {
+ public:
+  StepMeasurement(TrainingStep& step, const Registry& registry, Device& device,
+                  const MeasureStepOptions& options)
+      : step_(step),
+        device_(device),
+        options_(options),
+        queue_(device.make_queue()),
+        eviction_(device),
+        candidates_(step.tasks().size()) {
+    times_.tasks.resize(step.tasks().size());
+    for (size_t task : convolutions()) {
+      const ConvProblem& problem = *step_.tasks()[task].problem;
+      options_.progress(fmt::format("planning {}", task_name(task)));
+      candidates_[task] = plan_candidates(problem, options_.algorithms, registry, device, options_.plan);
+      for (const StepCandidate& candidate : candidates_[task].all)
+        arena_bytes_ = std::max(arena_bytes_, candidate.workspace_bytes);
+    }
+    arena_ = Buffer(device, static_cast<size_t>(arena_bytes_));
+  }
+
+  StepTimes all() {
+    check_all();
+    times_.directional_error = check_gradient(step_, plans(inside_winners()), arena_.data(), *queue_);
+    const auto measuring = Clock::now();
+    if (!options_.choose) tune(kTuningShare * options_.seconds);
+    compare(options_.seconds - seconds_since(measuring));
+    times_.loss = step_.loss();
+    return std::move(times_);
+  }
+
+ private:
+  using Choice = std::vector<size_t>;  // of `all` of each task
+
+  std::vector<size_t> convolutions() const {
+    std::vector<size_t> tasks;
+    for (size_t i = 0; i < step_.tasks().size(); ++i)
+      if (step_.tasks()[i].problem) tasks.push_back(i);
+    return tasks;
+  }
+  std::string task_name(size_t task) const {
+    const StepTask& of = step_.tasks()[task];
+    return step_.network().layers[of.layer].name + " " + of.label;
+  }
+
+  // The first step: each convolution by all its candidates, which leaves its tensors computed.
+  void check_all() {
+    for (size_t task = 0; task < step_.tasks().size(); ++task) {
+      if (!step_.tasks()[task].problem) {
+        step_.run(task, nullptr, nullptr, *queue_);
+        continue;
+      }
+      TaskCandidates& found = candidates_[task];
+      std::optional<size_t> chosen;
+      if (options_.choose) {
+        chosen = options_.choose(*step_.tasks()[task].problem, found);
+        if (chosen) std::swap(found.all[0], found.all[*chosen]);
+        found.all.resize(chosen ? 1 : 0);
+      }
+      std::erase_if(found.all, [&](StepCandidate& candidate) {
+        options_.progress(fmt::format("checking {} {}", task_name(task), candidate.id));
+        const auto fault = check(step_, task, candidate, arena_.data(), *queue_, options_.seed);
+        if (fault) found.left_out.push_back(candidate.id + ": wrong: " + *fault);
+        return fault.has_value();
+      });
+      if (found.all.empty())
+        throw UsageError(fmt::format("{}: no algorithm that was asked for can run it{}{}", task_name(task),
+                                     found.left_out.empty() ? "" : "; ", fmt::join(found.left_out, "; ")));
+      keep_fast(found, times_.tasks[task]);
+      // The last one that ran may be a wrong one.
+      step_.run(task, found.all.front().plan.get(), arena_.data(), *queue_);
+    }
+  }
+
+  void keep_fast(TaskCandidates& found, TaskTimes& times) const {
+    std::ranges::stable_sort(found.all, {}, &StepCandidate::screened_seconds);
+    const double limit = kTooSlow * found.all.front().screened_seconds;
+    while (found.all.size() > 1 &&
+           (found.all.size() > options_.most_tuned || found.all.back().screened_seconds > limit)) {
+      const StepCandidate& slow = found.all.back();
+      found.left_out.push_back(fmt::format("{}: {:.3g} times the fastest one's time when checked", slow.id,
+                                           slow.screened_seconds / found.all.front().screened_seconds));
+      found.all.pop_back();
+    }
+    times.left_out = found.left_out;
+    for (const StepCandidate& one : found.all)
+      times.tuned.push_back(
+          {one.id, one.plan->implementation(), one.workspace_bytes, one.relative_l2, {}, {}});
+  }
+
+  Choice inside_winners() const {
+    Choice choice;
+    for (const TaskTimes& task : times_.tasks) choice.push_back(task.winner_inside);
+    return choice;
+  }
+  Choice alone_winners() const {
+    Choice choice;
+    for (const TaskTimes& task : times_.tasks) choice.push_back(task.winner_alone);
+    return choice;
+  }
+  std::vector<Plan*> plans(const Choice& choice) const {
+    std::vector<Plan*> all;
+    for (size_t task = 0; task < choice.size(); ++task)
+      all.push_back(candidates_[task].all.empty() ? nullptr : candidates_[task].all[choice[task]].plan.get());
+    return all;
+  }
+
+  double timed(size_t task, Plan* plan, void* workspace) {
+    const auto begin = Clock::now();
+    step_.run(task, plan, workspace, *queue_);
+    return seconds_since(begin);
+  }
+
+  void evict(size_t task, const Plan* plan, const void* workspace) {
+    std::vector<std::span<const std::byte>> memory = step_.memory_of(task);
+    if (plan != nullptr)
+      memory.emplace_back(static_cast<const std::byte*>(workspace),
+                          static_cast<size_t>(plan->workspace_bytes()));
+    eviction_.evict(memory);
+  }
+
+  enum class How { as_it_runs, evicted, own_workspace };
+
+  // The seconds of each task of a step. `clocks`: the clock right after each convolution.
+  Samples run_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
+    const std::vector<Plan*> chosen = plans(choice);
+    Samples seconds;
+    for (size_t task = 0; task < chosen.size(); ++task) {
+      void* const workspace = how == How::own_workspace && chosen[task] ? own_[task].data() : arena_.data();
+      if (how == How::evicted) evict(task, chosen[task], workspace);
+      seconds.push_back(timed(task, chosen[task], workspace));
+      if (clocks != nullptr) clocks->push_back(chosen[task] ? measured_clock_mhz() : 0);
+    }
+    return seconds;
+  }
+
+  // A step that lost no more time to others than a sample may, or the last of few tries.
+  Samples quiet_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
+    for (int tries = 0;; ++tries) {
+      if (clocks != nullptr) clocks->clear();
+      const ThreadReading before = read_threads();
+      Samples seconds = run_step(choice, how, clocks);
+      if (lost_time(before, read_threads()).share() <= kDisturbedShare) return seconds;
+      if (tries == 1) {
+        ++times_.disturbed_steps;
+        return seconds;
+      }
+    }
+  }
+
+  // Every candidate alone with caches emptied before, then steps in which each task takes them in turn, from
+  // another one each round.
+  void tune(double seconds) {
+    size_t most = 1;
+    for (size_t task : convolutions()) most = std::max(most, candidates_[task].all.size());
+    if (most == 1) return;
+    times_.tuning_rounds = run_rounds("tuning", kFewestTuningRounds, seconds, [&](int64_t round) {
+      for (size_t task : convolutions()) {
+        std::vector<TunedCandidate>& tuned = times_.tasks[task].tuned;
+        if (tuned.size() == 1) continue;
+        for (size_t i = 0; i < tuned.size(); ++i) {
+          const size_t which = (i + static_cast<size_t>(round)) % tuned.size();
+          Plan* const plan = candidates_[task].all[which].plan.get();
+          evict(task, plan, arena_.data());
+          tuned[which].alone.push_back(timed(task, plan, arena_.data()));
+        }
+      }
+      for (size_t turn = 0; turn < most; ++turn) {
+        Choice choice(times_.tasks.size(), 0);
+        for (size_t task : convolutions()) {
+          const auto shift = random_below(options_.seed, task * kMostRounds + static_cast<uint64_t>(round),
+                                          static_cast<int64_t>(candidates_[task].all.size()));
+          choice[task] = (turn + static_cast<size_t>(shift)) % candidates_[task].all.size();
+        }
+        const Samples sample = quiet_step(choice, How::as_it_runs);
+        for (size_t task : convolutions())
+          times_.tasks[task].tuned[choice[task]].inside.push_back(sample[task]);
+      }
+    });
+    for (size_t task : convolutions()) {
+      TaskTimes& times = times_.tasks[task];
+      if (times.tuned.size() == 1) continue;
+      const auto winner = [&](Samples TunedCandidate::*series) {
+        const auto best = std::ranges::min_element(
+            times.tuned, {}, [&](const TunedCandidate& one) { return median_of(one.*series); });
+        return static_cast<size_t>(best - times.tuned.begin());
+      };
+      times.winner_alone = winner(&TunedCandidate::alone);
+      times.winner_inside = winner(&TunedCandidate::inside);
+    }
+  }
+
+  void prepare_own_workspaces() {
+    int64_t bytes = 0;
+    const Choice choice = inside_winners();
+    for (size_t task : convolutions()) bytes += candidates_[task].all[choice[task]].workspace_bytes;
+    has_own_workspaces_ = bytes < device_.info().memory_bytes / 4;
+    if (!has_own_workspaces_) return;
+    own_.resize(choice.size());
+    for (size_t task : convolutions())
+      own_[task] = Buffer(device_, static_cast<size_t>(candidates_[task].all[choice[task]].workspace_bytes));
+  }
+
+  void add_step(Samples TaskTimes::*series, const Samples& sample) {
+    for (size_t task = 0; task < sample.size(); ++task) (times_.tasks[task].*series).push_back(sample[task]);
+  }
+
+  // A step as it runs; its sum goes beside that of the winners alone, whose step is run right before or
+  // after.
+  void compare_steps(const Choice& inside, const Choice& alone, bool alone_first) {
+    const auto run_alone_winners = [&] {
+      if (alone != inside) times_.step_of_winners_alone.push_back(sum(quiet_step(alone, How::as_it_runs)));
+    };
+    if (alone_first) run_alone_winners();
+    Samples clocks;
+    const Samples sample = quiet_step(inside, How::as_it_runs, &clocks);
+    add_step(&TaskTimes::inside, sample);
+    add_step(&TaskTimes::clock_inside, clocks);
+    times_.step.push_back(sum(sample));
+    if (!alone_first) run_alone_winners();
+  }
+
+  void run_alone(const Choice& inside) {
+    for (size_t task : convolutions()) {
+      Plan* const plan = candidates_[task].all[inside[task]].plan.get();
+      TaskTimes& times = times_.tasks[task];
+      evict(task, plan, arena_.data());
+      times.alone_cold.push_back(timed(task, plan, arena_.data()));
+      times.clock_alone.push_back(measured_clock_mhz());
+      times.alone_hot.push_back(timed(task, plan, arena_.data()));
+    }
+  }
+
+  // A round has every circumstance once, from another one each round.
+  void compare(double seconds) {
+    prepare_own_workspaces();
+    const Choice inside = inside_winners(), alone = alone_winners();
+    if (has_own_workspaces_) run_step(inside, How::own_workspace);  // pages are there before they are timed
+    run_rounds("comparing", kFewestRounds, seconds, [&](int64_t round) {
+      for (int64_t turn = round; turn < round + 4; ++turn) switch (turn % 4) {
+          case 0:
+            compare_steps(inside, alone, round % 2 == 0);
+            break;
+          case 1:
+            add_step(&TaskTimes::evicted, quiet_step(inside, How::evicted));
+            break;
+          case 2:
+            if (has_own_workspaces_)
+              add_step(&TaskTimes::own_workspace, quiet_step(inside, How::own_workspace));
+            break;
+          default:
+            run_alone(inside);
+        }
+    });
+  }
+
+  // Rounds until another one as long as those before would take more than the seconds, but the fewest.
+  template <typename Round>
+  int64_t run_rounds(std::string_view stage, int64_t fewest, double seconds, Round one) {
+    const auto begin = Clock::now();
+    int64_t done = 0;
+    while (done < kMostRounds) {
+      const double next = seconds_since(begin) * static_cast<double>(done + 1);
+      if (done >= fewest && next > seconds * static_cast<double>(done)) break;
+      options_.progress(fmt::format("{}, round {}", stage, done + 1));
+      one(done++);
+    }
+    return done;
+  }
+
+  TrainingStep& step_;
+  Device& device_;
+  const MeasureStepOptions& options_;
+  std::unique_ptr<Queue> queue_;
+  CacheEviction eviction_;
+  std::vector<TaskCandidates> candidates_;  // by task
+  int64_t arena_bytes_ = 0;
+  Buffer arena_;  // the workspace that all plans share
+  bool has_own_workspaces_ = false;
+  std::vector<Buffer> own_;  // by task
+  StepTimes times_;
+};
+
+void run_tasks(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue,
+               bool forward_only) {
+  for (size_t task = 0; task < plans.size(); ++task) {
+    const TaskKind kind = step.tasks()[task].kind;
+    const bool is_forward =
+        kind == TaskKind::forward || kind == TaskKind::operation_forward || kind == TaskKind::loss;
+    if (kind != TaskKind::update && (is_forward || !forward_only))
+      step.run(task, plans[task], workspace, queue);
+  }
+}
+
+}  // namespace
+
+double median_of(const Samples& samples) {
+  return summarise(samples).median;
+}
+
+StepTimes measure_step(TrainingStep& step, const Registry& registry, Device& device,
+                       const MeasureStepOptions& options) {
+  return StepMeasurement(step, registry, device, options).all();
+}
+
+double check_gradient(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue) {
+  run_tasks(step, plans, workspace, queue, false);
+  const double loss = step.loss();
+  std::vector<float> direction(step.gradients().begin(), step.gradients().end());
+  const std::vector<float> parameters(step.parameters().begin(), step.parameters().end());
+  double derivative = 0;
+  for (size_t layer = 0; layer < step.network().layers.size(); ++layer) {
+    const auto [first, count] = step.parameters_of(layer);
+    double squares = 0;
+    for (size_t i = first; i < first + count; ++i) squares += double{direction[i]} * direction[i];
+    const double length = std::sqrt(squares);
+    derivative += length;
+    for (size_t i = first; i < first + count && length > 0; ++i)
+      direction[i] = static_cast<float>(direction[i] / length);
+  }
+  if (derivative == 0) return 0;
+  // Small against the loss's curvature, large against the rounding of f32 activations.
+  const double distance = kGradientStep * loss / derivative;
+  const auto loss_at = [&](double way) {
+    for (size_t i = 0; i < parameters.size(); ++i)
+      step.parameters()[i] = static_cast<float>(parameters[i] + way * direction[i]);
+    run_tasks(step, plans, workspace, queue, true);
+    return step.loss();
+  };
+  const double difference = loss_at(distance) - loss_at(-distance);
+  std::ranges::copy(parameters, step.parameters().begin());
+  return std::abs(difference / (2 * distance) - derivative) / derivative;
+}
+
+}  // namespace convscope

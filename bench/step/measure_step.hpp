@@ -1,0 +1,75 @@
+// How a training step runs against its convolutions run alone, all in one interleaved run. Three stages:
+// every candidate is checked on the step's tensors; while tuning, each of the fast ones is run alone and
+// inside the step, in turn; then the winners are compared, with whatever may make a difference taken away one
+// at a time. docs/step.md says what the figures mean.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/record/result.hpp"
+#include "bench/step/candidates.hpp"
+
+namespace convscope {
+
+// Picks one of a task's candidates, by index; nothing where none will do. Empty: tuned.
+using Chooser = std::function<std::optional<size_t>(const ConvProblem&, const TaskCandidates&)>;
+
+struct MeasureStepOptions {
+  std::vector<std::string> algorithms;  // ids of the CPU's
+  Chooser choose;
+  PlanOptions plan;
+  double seconds = 90;    // of tuning and comparing together; each makes its fewest rounds whatever it takes
+  size_t most_tuned = 6;  // candidates of a task that are tuned, the fastest when checked
+  uint64_t seed = 1;
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+// Seconds of one task in one circumstance, a sample a round.
+using Samples = std::vector<double>;
+double median_of(const Samples& samples);  // 0 of none
+
+struct TunedCandidate {
+  std::string id;
+  std::string implementation;
+  int64_t workspace_bytes = 0;
+  double relative_l2 = 0;
+  Samples alone, inside;  // while tuning; empty where only one candidate is there
+};
+
+struct TaskTimes {
+  // Of a convolution; the first `tuned.size()` by the time of their check.
+  std::vector<TunedCandidate> tuned;
+  std::vector<std::string> left_out;
+  size_t winner_alone = 0, winner_inside = 0;  // of `tuned`; the same where one is chosen
+  // With the winner inside, in the step: as it runs, with caches emptied before the task, with a workspace of
+  // its own; and outside it: caches emptied before, and right after another run of it.
+  Samples inside, evicted, own_workspace, alone_cold, alone_hot;
+  // Clock right after the task, in MHz.
+  Samples clock_inside, clock_alone;
+};
+
+struct StepTimes {
+  std::vector<TaskTimes> tasks;  // as the step's
+  // Sums over the tasks of a step, round by round, so that they are pairs. Of the winners alone empty where
+  // they are those inside.
+  Samples step, step_of_winners_alone;
+  int64_t tuning_rounds = 0, disturbed_steps = 0;
+  double directional_error = 0;  // of check_gradient()
+  double loss = 0;
+};
+
+// Throws UsageError where a convolution has no candidate. A step that lost time to other programs is run once
+// more; one that lost time again is kept and counted.
+StepTimes measure_step(TrainingStep& step, const Registry& registry, Device& device,
+                       const MeasureStepOptions& options);
+
+// The directional derivative of the loss along the gradient, each layer's scaled to length 1, against that by
+// central differences: |difference| / derivative. Runs the step's tasks with these plans; parameters are
+// restored. With a gradient of 0, 0.
+double check_gradient(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue);
+
+}  // namespace convscope

@@ -1,0 +1,168 @@
+#include "bench/step/measure_step.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "bench/core/error.hpp"
+#include "bench/record/result_files.hpp"
+#include "bench/step/report.hpp"
+#include "bench/step/task_row.hpp"
+#include "bench/step/test_steps.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// A measured step of the small network, as short as can be, and its rows.
+struct Measured {
+  explicit Measured(std::vector<std::string> algorithms, Chooser choose = {})
+      : step(network_of(testing::small_suite(), 2), device, 1) {
+    const Registry registry = testing::step_registry();
+    MeasureStepOptions options;
+    options.algorithms = std::move(algorithms);
+    options.choose = std::move(choose);
+    options.seconds = 0;
+    times = measure_step(step, registry, device, options);
+    StepRun run;
+    run.network = "small";
+    run.batch = 2;
+    run.choose = "tuned";
+    rows = task_rows(run, step, times);
+  }
+  CpuDevice device;
+  TrainingStep step;
+  StepTimes times;
+  std::vector<TaskRow> rows;
+};
+
+TEST(MeasureStep, TunesWhatIsRightAndNamesWhatIsNot) {
+  const Measured measured({"exact.cpu", "same.cpu", "wrong.cpu", "forward.cpu"});
+  for (size_t i = 0; i < measured.step.tasks().size(); ++i) {
+    const TaskTimes& times = measured.times.tasks[i];
+    EXPECT_EQ(times.inside.size(), 6U);
+    EXPECT_EQ(times.evicted.size(), 6U);
+    EXPECT_EQ(times.own_workspace.size(), 6U);
+    if (!measured.step.tasks()[i].problem) {
+      EXPECT_TRUE(times.tuned.empty());
+      continue;
+    }
+    const bool is_forward = measured.step.tasks()[i].kind == TaskKind::forward;
+    EXPECT_THAT(times.left_out, Contains(HasSubstr("wrong.cpu: wrong: the relative L2 error")));
+    EXPECT_EQ(times.left_out.size() + times.tuned.size(), 4U);
+    if (!is_forward) {
+      EXPECT_THAT(times.left_out, Contains("forward.cpu: it has one pass"));
+    }
+    EXPECT_EQ(times.alone_cold.size(), 6U);
+    for (const TunedCandidate& one : times.tuned) {
+      if (times.tuned.size() == 1) continue;
+      EXPECT_EQ(one.alone.size(), 3U) << "a sample a round";
+      EXPECT_GE(one.inside.size(), 3U);
+    }
+  }
+  EXPECT_LT(measured.times.directional_error, 2e-3);
+  EXPECT_EQ(measured.times.step.size(), 6U);
+}
+
+TEST(MeasureStep, TakesWhatIsChosenAndTunesNothing) {
+  const Measured measured({"exact.cpu", "same.cpu"}, [](const ConvProblem&, const TaskCandidates& found) {
+    return std::optional(found.all.size() - 1);
+  });
+  EXPECT_EQ(measured.times.tuning_rounds, 0);
+  for (const TaskTimes& times : measured.times.tasks)
+    for (const TunedCandidate& one : times.tuned) EXPECT_EQ(one.id, "same.cpu");
+  EXPECT_TRUE(measured.times.step_of_winners_alone.empty());
+}
+
+TEST(MeasureStep, RefusesATaskThatNothingCanRun) {
+  EXPECT_THAT([] { Measured({"forward.cpu"}); },
+              ::testing::ThrowsMessage<UsageError>(HasSubstr(
+                  "two backward_filter: no algorithm that was asked for can run it; forward.cpu: it has")));
+}
+
+TEST(TaskRows, AddUpAndSayWhatTheStepIs) {
+  const Measured measured({"exact.cpu", "same.cpu"});
+  const TaskRow& step = measured.rows.back();
+  ASSERT_EQ(measured.rows.size(), measured.step.tasks().size() + 1);
+  EXPECT_EQ(step.task, "step");
+  double convolutions = 0;
+  for (const TaskRow& row : measured.rows)
+    if (row.problem) convolutions += row.inside.median;
+  EXPECT_DOUBLE_EQ(*step.convolutions_seconds, convolutions);
+  std::ostringstream out;
+  print_step(out, measured.rows, Look(false, 200));
+  EXPECT_THAT(out.str(), HasSubstr("A training step of small, batch 2"));
+  EXPECT_THAT(out.str(), HasSubstr("Of 5 convolutions with several candidates"));
+  const auto trace = chrome_trace(measured.rows);
+  EXPECT_EQ(trace["traceEvents"].size(), measured.step.tasks().size());
+  EXPECT_EQ(trace["traceEvents"][0]["name"], "one forward");
+}
+
+TEST(TaskFormat, IsThePageInDocs) {
+  EXPECT_EQ(read_file(CONVSCOPE_SOURCE_FOLDER "/docs/task_format.md"), task_format_markdown())
+      << "regenerate it: convscope list columns tasks --markdown > docs/task_format.md";
+}
+
+// A convolution's times, each six times, of a step with that one task.
+TaskTimes times_of(double inside, double evicted, double own_workspace, double alone, double clock = 2000) {
+  TaskTimes times;
+  times.tuned = {{"a.cpu", "", 0, 0, Samples(6, alone), Samples(6, inside)}};
+  times.inside = Samples(6, inside);
+  times.evicted = Samples(6, evicted);
+  times.own_workspace = Samples(6, own_workspace);
+  times.alone_cold = times.alone_hot = Samples(6, alone);
+  times.clock_inside = Samples(6, clock);
+  times.clock_alone = Samples(6, 2000);
+  return times;
+}
+
+TEST(TaskRows, NameTheCauseThatTakesTheDifferenceAway) {
+  CpuDevice device;
+  Suite suite = testing::small_suite();
+  const TrainingStep step(network_of(suite, 2), device, 1);
+  const auto cause = [&](const TaskTimes& times) {
+    StepTimes all;
+    for (const StepTask& task : step.tasks()) {
+      all.tasks.push_back(times);
+      if (!task.problem) all.tasks.back().tuned.clear();
+    }
+    all.step = Samples(6, 1);
+    return name(*task_rows({}, step, all).front().cause);
+  };
+  EXPECT_EQ(cause(times_of(1, 1, 1, 1)), "none");
+  EXPECT_EQ(cause(times_of(0.8, 1, 0.8, 1)), "cache");
+  EXPECT_EQ(cause(times_of(0.8, 0.8, 1, 1)), "workspace");
+  EXPECT_EQ(cause(times_of(1.25, 1.25, 1.25, 1, 1600)), "clock");
+  EXPECT_EQ(cause(times_of(1.25, 1.25, 1.25, 1)), "other");
+}
+
+TEST(TaskRows, CallAWinnerAloneSlowerInsideOnlyWhereIntervalsAreApart) {
+  CpuDevice device;
+  const TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  const auto row_of = [&](const Samples& of_winner_alone) {
+    StepTimes all;
+    for (const StepTask& task : step.tasks()) {
+      TaskTimes times = times_of(1, 1, 1, 1);
+      times.tuned.push_back({"b.cpu", "", 0, 0, Samples(6, 0.5), of_winner_alone});
+      times.winner_alone = 1;
+      if (!task.problem) times.tuned.clear();
+      all.tasks.push_back(times);
+    }
+    all.step = Samples(6, 1);
+    all.step_of_winners_alone = Samples(6, 1.1);
+    return task_rows({}, step, all);
+  };
+  const auto apart = row_of(Samples(6, 1.2));
+  EXPECT_EQ(apart.front().winner_alone, "b.cpu");
+  EXPECT_DOUBLE_EQ(*apart.front().regret, 1.2);
+  EXPECT_TRUE(*apart.front().is_regret_shown);
+  EXPECT_NEAR(*apart.back().regret, 1.1, 1e-12);
+  EXPECT_TRUE(*apart.back().is_regret_shown);
+  EXPECT_FALSE(*row_of({0.9, 1.1, 1.3, 1.1, 1.2, 1.3}).front().is_regret_shown);
+}
+
+}  // namespace
+}  // namespace convscope

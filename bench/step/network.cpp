@@ -1,0 +1,45 @@
+#include "bench/step/network.hpp"
+
+#include <algorithm>
+
+namespace convscope {
+namespace {
+
+bool is_pool(const LayerOperation& operation) {
+  return operation.kind == OperationKind::pool;
+}
+
+Activations input_of(const ConvProblem& problem) {
+  return {problem.batch, problem.in_channels, problem.input.h, problem.input.w};
+}
+
+}  // namespace
+
+Activations NetworkLayer::output() const {
+  Extent2 image = problem.output();
+  for (const LayerOperation& operation : after) image = operation.output(image);
+  return {problem.batch, problem.out_channels, image.h, image.w};
+}
+
+int64_t StepNetwork::chains() const {
+  return std::ranges::count_if(layers, &NetworkLayer::begins_chain);
+}
+
+StepNetwork network_of(const Suite& suite, int64_t batch) {
+  StepNetwork network{suite.name, {}};
+  for (const Layer& layer : suite.layers)
+    for (int64_t copy = 1; copy <= layer.count; ++copy) {
+      NetworkLayer one{layer.name + (layer.count == 1 ? "" : "#" + std::to_string(copy)), layer.shape,
+                       layer.after};
+      one.problem.batch = layer.batch.value_or(batch);
+      if (copy < layer.count) std::erase_if(one.after, is_pool);
+      one.needs_input_gradient = !layer.first || suite.first_backward_data;
+      one.begins_chain = network.layers.empty() || network.layers.back().output() != input_of(one.problem);
+      if (one.begins_chain && !network.layers.empty()) network.layers.back().ends_chain = true;
+      network.layers.push_back(std::move(one));
+    }
+  network.layers.back().ends_chain = true;
+  return network;
+}
+
+}  // namespace convscope

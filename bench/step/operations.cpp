@@ -1,0 +1,111 @@
+#include "bench/step/operations.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace convscope {
+namespace {
+
+// The larger; a NaN stays one. As std::max, in the form that GCC vectorises.
+inline float at_least(float lowest, float value) {
+  return lowest > value ? lowest : value;
+}
+
+}  // namespace
+
+void bias_relu_forward(const Activations& shape, const float* bias, bool relu, float* y) {
+  const int64_t pixels = shape.pixels();
+  const float lowest = relu ? 0 : -std::numeric_limits<float>::infinity();
+  if (pixels == 1) {  // after a fully-connected layer: a loop over channels
+#pragma omp parallel for schedule(static)
+    for (int64_t n = 0; n < shape.n; ++n) {
+      float* const values = y + n * shape.c;
+#pragma omp simd
+      for (int64_t c = 0; c < shape.c; ++c)
+        values[c] = at_least(lowest, values[c] + (bias == nullptr ? 0 : bias[c]));
+    }
+    return;
+  }
+#pragma omp parallel for schedule(static)
+  for (int64_t plane = 0; plane < shape.n * shape.c; ++plane) {
+    float* const values = y + plane * pixels;
+    const float added = bias == nullptr ? 0 : bias[plane % shape.c];
+#pragma omp simd
+    for (int64_t i = 0; i < pixels; ++i) values[i] = at_least(lowest, values[i] + added);
+  }
+}
+
+void bias_relu_backward(const Activations& shape, const float* y, bool relu, float* dy, float* dbias) {
+  if (!relu && dbias == nullptr) return;
+  const int64_t pixels = shape.pixels();
+  const float lowest = relu ? 0 : -std::numeric_limits<float>::infinity();
+  if (pixels == 1) {
+#pragma omp parallel for simd schedule(static)
+    for (int64_t c = 0; c < shape.c; ++c) {
+      float sum = 0;
+      for (int64_t n = 0; n < shape.n; ++n) {
+        const int64_t at = n * shape.c + c;
+        dy[at] = y[at] > lowest ? dy[at] : 0.0F;
+        sum += dy[at];
+      }
+      if (dbias != nullptr) dbias[c] = sum;
+    }
+    return;
+  }
+#pragma omp parallel for schedule(static)
+  for (int64_t channel = 0; channel < shape.c; ++channel) {
+    double sum = 0;
+    for (int64_t n = 0; n < shape.n; ++n) {
+      const int64_t plane = (n * shape.c + channel) * pixels;
+      float of_image = 0;
+#pragma omp simd reduction(+ : of_image)
+      for (int64_t i = 0; i < pixels; ++i) {
+        dy[plane + i] = y[plane + i] > lowest ? dy[plane + i] : 0.0F;
+        of_image += dy[plane + i];
+      }
+      sum += of_image;
+    }
+    if (dbias != nullptr) dbias[channel] = static_cast<float>(sum);
+  }
+}
+
+double softmax_loss(const Activations& shape, const float* x, std::span<const int32_t> labels, float* dx) {
+  const int64_t pixels = shape.pixels();
+  double loss = 0;
+#pragma omp parallel for schedule(static) reduction(+ : loss)
+  for (int64_t n = 0; n < shape.n; ++n) {
+    const float* const image = x + n * shape.c * pixels;
+    float* const gradient = dx + n * shape.c * pixels;
+    std::vector<double> share(static_cast<size_t>(shape.c));
+    for (int64_t c = 0; c < shape.c; ++c) {
+      double sum = 0;
+      for (int64_t i = 0; i < pixels; ++i) sum += image[c * pixels + i];
+      share[static_cast<size_t>(c)] = sum / static_cast<double>(pixels);
+    }
+    const auto label = static_cast<size_t>(labels[static_cast<size_t>(n)]);
+    const double largest = *std::max_element(share.begin(), share.end());
+    const double of_label = share[label] - largest;
+    double total = 0;
+    for (double& value : share) total += value = std::exp(value - largest);
+    loss += std::log(total) - of_label;
+    for (int64_t c = 0; c < shape.c; ++c) {
+      const double wanted = static_cast<size_t>(c) == label ? 1 : 0;
+      const double slope =
+          (share[static_cast<size_t>(c)] / total - wanted) / static_cast<double>(shape.n * pixels);
+      std::fill_n(gradient + c * pixels, pixels, static_cast<float>(slope));
+    }
+  }
+  return loss / static_cast<double>(shape.n);
+}
+
+void update(const UpdateRule& rule, int64_t values, const float* gradient, float* velocity, float* weight) {
+#pragma omp parallel for simd schedule(static)
+  for (int64_t i = 0; i < values; ++i) {
+    velocity[i] = rule.momentum * velocity[i] + gradient[i] + rule.decay * weight[i];
+    weight[i] -= rule.rate * velocity[i];
+  }
+}
+
+}  // namespace convscope

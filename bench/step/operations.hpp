@@ -1,0 +1,50 @@
+// What a training step computes besides convolutions, on the CPU with OpenMP's threads: bias, ReLU, max
+// pooling, local response normalisation, the loss and the update, each forward and backward. Activations are
+// dense f32 in nchw; every function writes its result completely. A pass over memory each: bias and ReLU are
+// one pass where they are neighbours. The mathematics, plainly, is operations_test.cpp's model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "bench/core/layer_operation.hpp"
+
+namespace convscope {
+
+struct Activations {
+  int64_t n = 1, c = 1, h = 1, w = 1;
+  int64_t pixels() const { return h * w; }
+  int64_t elements() const { return n * c * h * w; }
+  bool operator==(const Activations&) const = default;
+};
+
+// y += bias of its channel (none where null), then max(y, 0) with `relu`; in place.
+void bias_relu_forward(const Activations& shape, const float* bias, bool relu, float* y);
+// From dy, in place, to the gradient before bias and ReLU; `y` is what forward left, and with `relu` only
+// read. The bias's gradient, the sum over a channel, goes to `dbias` (none where null).
+void bias_relu_backward(const Activations& shape, const float* y, bool relu, float* dy, float* dbias);
+
+// `winner` gets the place of each maximum within its image, of equal ones that of
+// the first column, and in it of the first row.
+void max_pool_forward(const Activations& in, const LayerOperation& pool, const float* x, float* y,
+                      int32_t* winner);
+void max_pool_backward(const Activations& in, const LayerOperation& pool, const int32_t* winner,
+                       const float* dy, float* dx);
+
+// y = x scale^-3/4 with scale = 2 + 1e-4 (sum of x^2 over the 5 channels around, fewer at the ends).
+// Krizhevsky et al. 2012, section 3.3, with its constants.
+void lrn_forward(const Activations& shape, const float* x, float* y, float* scale);
+void lrn_backward(const Activations& shape, const float* x, const float* y, const float* scale,
+                  const float* dy, float* dx);
+
+// Softmax and cross-entropy over the channels of the mean over pixels, in f64; the mean over images is
+// returned, and its gradient written. `labels` has a channel for each image.
+double softmax_loss(const Activations& shape, const float* x, std::span<const int32_t> labels, float* dx);
+
+// velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
+struct UpdateRule {
+  float rate = 1e-3F, momentum = 0.9F, decay = 5e-4F;
+};
+void update(const UpdateRule& rule, int64_t values, const float* gradient, float* velocity, float* weight);
+
+}  // namespace convscope

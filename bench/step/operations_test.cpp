@@ -1,0 +1,221 @@
+// Operations against their definitions in f64, and their gradients against differences of the same.
+#include "bench/step/operations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "bench/core/random.hpp"
+
+namespace convscope {
+namespace {
+
+using Values = std::vector<float>;
+
+Values random_values(int64_t count, uint64_t seed) {
+  Values values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(random_uniform(seed, static_cast<uint64_t>(i)));
+  return values;
+}
+size_t at(const Activations& shape, int64_t n, int64_t c, int64_t h, int64_t w) {
+  return static_cast<size_t>(((n * shape.c + c) * shape.h + h) * shape.w + w);
+}
+void expect_near(const Values& found, const std::vector<double>& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << i;
+}
+
+// Whole vectors, less than one, and tails; a fully-connected layer's single pixel.
+const Activations kShapes[] = {{2, 3, 5, 7}, {1, 8, 1, 1}, {3, 37, 1, 1}, {2, 6, 20, 17}, {1, 1, 1, 3}};
+
+TEST(BiasRelu, ForwardAddsTheChannelsBiasAndCutsAtZero) {
+  for (const Activations& shape : kShapes)
+    for (bool relu : {false, true})
+      for (bool has_bias : {false, true}) {
+        const Values x = random_values(shape.elements(), 1), bias = random_values(shape.c, 2);
+        Values y = x;
+        bias_relu_forward(shape, has_bias ? bias.data() : nullptr, relu, y.data());
+        for (size_t i = 0; i < y.size(); ++i) {
+          const auto channel = static_cast<int64_t>(i) / shape.pixels() % shape.c;
+          const float sum = x[i] + (has_bias ? bias[static_cast<size_t>(channel)] : 0);
+          EXPECT_EQ(y[i], relu ? std::max(sum, 0.0F) : sum);
+        }
+      }
+}
+
+TEST(BiasRelu, BackwardMasksByTheOutputAndSumsOverAChannel) {
+  for (const Activations& shape : kShapes)
+    for (bool relu : {false, true}) {
+      Values y = random_values(shape.elements(), 3);
+      if (relu)
+        for (float& value : y) value = std::max(value, 0.0F);
+      const Values gradient = random_values(shape.elements(), 4);
+      Values dy = gradient, dbias(static_cast<size_t>(shape.c), NAN);
+      bias_relu_backward(shape, y.data(), relu, dy.data(), dbias.data());
+      std::vector<double> sums(static_cast<size_t>(shape.c));
+      for (size_t i = 0; i < dy.size(); ++i) {
+        EXPECT_EQ(dy[i], relu && y[i] <= 0 ? 0 : gradient[i]);
+        sums[static_cast<size_t>(static_cast<int64_t>(i) / shape.pixels() % shape.c)] += dy[i];
+      }
+      expect_near(dbias, sums, 1e-4);
+      Values without = gradient;
+      bias_relu_backward(shape, y.data(), relu, without.data(), nullptr);
+      EXPECT_EQ(without, dy);
+    }
+}
+
+struct PoolCase {
+  Activations in;
+  const char* pool;
+};
+const PoolCase kPools[] = {{{2, 3, 9, 11}, "pool 3x3/2"},       {{1, 2, 8, 8}, "pool 2x2/2"},
+                           {{2, 2, 10, 7}, "pool 3x3/2 pad 1"}, {{1, 3, 7, 40}, "pool 2x5/3x1 pad 1x2"},
+                           {{1, 1, 3, 3}, "pool 3x3/1"},        {{1, 2, 5, 5}, "pool 1x1/2"}};
+
+TEST(MaxPool, IsTheLargestOfEachWindowAndPointsToIt) {
+  for (const auto& [in, text] : kPools) {
+    const LayerOperation pool = *operation_from_text(text);
+    const Extent2 out = pool.output({in.h, in.w});
+    Values x = random_values(in.elements(), 5);
+    for (float& value : x) value = std::round(4 * value);  // so that many are equal
+    Values y(static_cast<size_t>(in.n * in.c * out.h * out.w), NAN);
+    std::vector<int32_t> winner(y.size(), -1);
+    max_pool_forward(in, pool, x.data(), y.data(), winner.data());
+    size_t i = 0;
+    for (int64_t n = 0; n < in.n; ++n)
+      for (int64_t c = 0; c < in.c; ++c)
+        for (int64_t p = 0; p < out.h; ++p)
+          for (int64_t q = 0; q < out.w; ++q, ++i) {
+            float best = -INFINITY;
+            int64_t place = -1;
+            for (int64_t s = 0; s < pool.window.w; ++s)
+              for (int64_t r = 0; r < pool.window.h; ++r) {
+                const int64_t h = p * pool.stride.h - pool.pad.h + r, w = q * pool.stride.w - pool.pad.w + s;
+                if (h < 0 || h >= in.h || w < 0 || w >= in.w || x[at(in, n, c, h, w)] <= best) continue;
+                best = x[at(in, n, c, h, w)];
+                place = h * in.w + w;
+              }
+            EXPECT_EQ(y[i], best) << text;
+            EXPECT_EQ(winner[i], place) << text;
+          }
+  }
+}
+
+TEST(MaxPool, BackwardAddsEachGradientAtItsWinner) {
+  const Activations in{1, 2, 4, 4};
+  const LayerOperation pool = *operation_from_text("pool 2x2/1");
+  const std::vector<int32_t> winner{5, 5, 6, 9, 9, 6, 9, 9, 14, 0, 1, 2, 4, 5, 6, 8, 9, 15};
+  const Values dy = random_values(18, 6);
+  Values dx(32, NAN);
+  max_pool_backward(in, pool, winner.data(), dy.data(), dx.data());
+  std::vector<double> expected(32);
+  for (size_t i = 0; i < dy.size(); ++i) expected[i / 9 * 16 + static_cast<size_t>(winner[i])] += dy[i];
+  expect_near(dx, expected, 1e-6);
+}
+
+TEST(MaxPool, PointsIntoTheImageWhateverTheValuesAre) {
+  const Activations in{1, 1, 3, 3};
+  const LayerOperation pool = *operation_from_text("pool 2x2/2 pad 1");
+  for (float value : {NAN, -INFINITY}) {
+    const Values x(9, value);
+    Values y(4);
+    std::vector<int32_t> winner(4, -1);
+    max_pool_forward(in, pool, x.data(), y.data(), winner.data());
+    for (int32_t place : winner) {
+      EXPECT_GE(place, 0);
+      EXPECT_LT(place, 9);
+    }
+  }
+}
+
+std::vector<double> lrn_model(const Activations& shape, const std::vector<double>& x) {
+  std::vector<double> y(x.size());
+  for (int64_t n = 0; n < shape.n; ++n)
+    for (int64_t c = 0; c < shape.c; ++c)
+      for (int64_t i = 0; i < shape.pixels(); ++i) {
+        double sum = 0;
+        for (int64_t other = std::max<int64_t>(0, c - 2); other <= std::min(shape.c - 1, c + 2); ++other)
+          sum += std::pow(x[at(shape, n, other, 0, i)], 2);
+        y[at(shape, n, c, 0, i)] = x[at(shape, n, c, 0, i)] * std::pow(2 + 1e-4 * sum, -0.75);
+      }
+  return y;
+}
+
+TEST(Lrn, IsKrizhevskysFormula) {
+  for (const Activations& shape : kShapes) {
+    Values x = random_values(shape.elements(), 7), y(x.size(), NAN), scale(x.size(), NAN);
+    for (float& value : x) value *= 200;  // so that the sum of squares counts
+    lrn_forward(shape, x.data(), y.data(), scale.data());
+    const std::vector<double> expected = lrn_model(shape, {x.begin(), x.end()});
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-6 * std::abs(expected[i]));
+  }
+}
+
+TEST(Lrn, BackwardIsTheDerivative) {
+  for (const Activations& shape : {Activations{1, 7, 2, 3}, Activations{2, 3, 1, 20}}) {
+    Values x = random_values(shape.elements(), 8), y(x.size()), scale(x.size()), dx(x.size(), NAN);
+    for (float& value : x) value *= 100;
+    const Values dy = random_values(shape.elements(), 9);
+    lrn_forward(shape, x.data(), y.data(), scale.data());
+    lrn_backward(shape, x.data(), y.data(), scale.data(), dy.data(), dx.data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto loss = [&](double change) {
+        std::vector<double> moved(x.begin(), x.end());
+        moved[i] += change;
+        const std::vector<double> output = lrn_model(shape, moved);
+        double sum = 0;
+        for (size_t j = 0; j < output.size(); ++j) sum += output[j] * dy[j];
+        return sum;
+      };
+      EXPECT_NEAR(dx[i], (loss(1e-3) - loss(-1e-3)) / 2e-3, 1e-5) << i;
+    }
+  }
+}
+
+TEST(SoftmaxLoss, IsTheMeanCrossEntropyAndBackwardItsDerivative) {
+  const Activations shape{2, 4, 1, 3};
+  const std::vector<int32_t> labels{3, 0};
+  const Values x = random_values(shape.elements(), 10);
+  const auto model = [&](const std::vector<double>& values) {
+    double loss = 0;
+    for (int64_t n = 0; n < shape.n; ++n) {
+      std::vector<double> mean(4);
+      double total = 0;
+      for (int64_t c = 0; c < shape.c; ++c) {
+        for (int64_t i = 0; i < 3; ++i) mean[static_cast<size_t>(c)] += values[at(shape, n, c, 0, i)] / 3;
+        total += std::exp(mean[static_cast<size_t>(c)]);
+      }
+      loss -= std::log(std::exp(mean[static_cast<size_t>(labels[static_cast<size_t>(n)])]) / total) / 2;
+    }
+    return loss;
+  };
+  Values dx(x.size(), NAN);
+  EXPECT_NEAR(softmax_loss(shape, x.data(), labels, dx.data()), model({x.begin(), x.end()}), 1e-12);
+  for (size_t i = 0; i < x.size(); ++i) {
+    std::vector<double> up(x.begin(), x.end()), down = up;
+    up[i] += 1e-4;
+    down[i] -= 1e-4;
+    EXPECT_NEAR(dx[i], (model(up) - model(down)) / 2e-4, 1e-7) << i;
+  }
+  Values large(x.size());
+  for (size_t i = 0; i < x.size(); ++i) large[i] = 1000 * x[i];
+  EXPECT_TRUE(std::isfinite(softmax_loss(shape, large.data(), labels, dx.data())));
+}
+
+TEST(Update, IsMomentumWithDecay) {
+  const UpdateRule rule{0.1F, 0.9F, 0.01F};
+  Values weight = random_values(70, 11), velocity = random_values(70, 12);
+  const Values gradient = random_values(70, 13), old_weight = weight, old_velocity = velocity;
+  update(rule, 70, gradient.data(), velocity.data(), weight.data());
+  for (size_t i = 0; i < weight.size(); ++i) {
+    const double expected = 0.9 * old_velocity[i] + gradient[i] + 0.01 * old_weight[i];
+    EXPECT_NEAR(velocity[i], expected, 1e-6);
+    EXPECT_NEAR(weight[i], old_weight[i] - 0.1 * expected, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,76 @@
+// What the tests of steps share: candidates made of the definition, and a small network.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/device/cpu/cpu_device.hpp"
+#include "bench/runner/config.hpp"
+#include "bench/step/measure_step.hpp"
+#include "bench/verify/reference_algorithm.hpp"
+
+namespace convscope::testing {
+
+// The definition, its results times a factor; with a workspace, and optionally of one pass only.
+class ScaledReference final : public Algorithm {
+ public:
+  explicit ScaledReference(const std::string& id, float factor = 1, std::optional<Pass> only = {})
+      : factor_(factor), only_(only) {
+    info_.id = id;
+    info_.family = "direct";
+    info_.provider = "convscope";
+    add_reference(reference_);
+  }
+  const AlgorithmInfo& info() const override { return info_; }
+  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+    return require(!only_ || problem.pass == *only_, Reason::unsupported_pass, "it has one pass");
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return std::make_unique<ScaledPlan>(problem, factor_,
+                                        reference_.find("reference.cpu")->plan(problem, device, options));
+  }
+
+ private:
+  struct ScaledPlan final : Plan {
+    ScaledPlan(const ConvProblem& problem, float factor, std::unique_ptr<Plan> plan)
+        : problem_(problem), factor_(factor), plan_(std::move(plan)) {}
+    int64_t workspace_bytes() const override { return 4096; }
+    std::string implementation() const override { return "loops"; }
+    void run(const ConvArgs& args, Queue& queue) override {
+      static_cast<char*>(args.workspace)[4095] = 1;
+      plan_->run(args, queue);
+      const Role role = written_role(problem_.pass);
+      for (int64_t i = 0; factor_ != 1 && i < problem_.elements(role); ++i)
+        static_cast<float*>(args.tensor(role))[i] *= factor_;
+    }
+    ConvProblem problem_;
+    float factor_;
+    std::unique_ptr<Plan> plan_;
+  };
+  AlgorithmInfo info_;
+  Registry reference_;
+  float factor_;
+  std::optional<Pass> only_;
+};
+
+inline Registry step_registry() {
+  Registry registry;
+  registry.add(std::make_unique<ScaledReference>("exact.cpu"));
+  registry.add(std::make_unique<ScaledReference>("same.cpu"));
+  registry.add(std::make_unique<ScaledReference>("wrong.cpu", 1.01F));
+  registry.add(std::make_unique<ScaledReference>("forward.cpu", 1.0F, Pass::forward));
+  return registry;
+}
+
+// Two layers of which the second reads what the first gives, with every operation.
+inline Suite small_suite() {
+  return suite_from_json(nlohmann::json::parse(R"({"name": "small", "batch": 2, "layers": [
+    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 3, "filter": 3, "pad": 1, "first": true,
+     "after": ["bias", "relu", "lrn", "pool 3x2/2"]},
+    {"name": "two", "in_channels": 3, "input": [3, 3], "out_channels": 4, "filter": 2, "after": "bias"}]})"),
+                         "small.json");
+}
+
+}  // namespace convscope::testing
