@@ -135,16 +135,17 @@ void add_group(TextTable& table, const PlannedGroup& group) {
              all.size() > 1 ? milliseconds_text(all[1].seconds()) : "-"});
 }
 
-std::string scope_of(const PlannedGroup& group) {
+// What a table stands under: the network with its batch, and the circumstances.
+std::pair<std::string, std::string> scope_of(const PlannedGroup& group) {
   DeviceInfo device;
   device.name = group.device_name;
-  return fmt::format("{}, batch {}\n  {}", group.key.network, group.key.problem.batch,
-                     circumstances(group.key, device));
+  return {fmt::format("{}, batch {}", group.key.network, group.key.problem.batch),
+          circumstances(group.key, device)};
 }
 
 // A table for each run of groups under the same circumstances.
 void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, const Look& look) {
-  std::string scope;
+  std::pair<std::string, std::string> scope;
   TextTable table = empty_table();
   const auto flush = [&] {
     if (!table.empty()) out << left_out_text(table.print(out, look), look);
@@ -154,7 +155,7 @@ void print_groups(std::ostream& out, const std::vector<PlannedGroup>& groups, co
     if (scope_of(group) != scope) {
       flush();
       scope = scope_of(group);
-      fmt::print(out, "{}\n", scope);
+      print_heading(out, scope.first, scope.second, look);
     }
     add_group(table, group);
   }

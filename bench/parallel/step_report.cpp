@@ -148,7 +148,7 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     links.ranks =
         part.back().of.fleet.ranks;  // the most GPUs, so that nodes are named where there are several
     const std::string below = "compute: " + circumstances(first.circumstances, first.device) +
-                              "\n  communication: " + words_of(links);
+                              "\ncommunication: " + words_of(links);
     const std::string title =
         fmt::format("{}, {} scaling, {}", first.of.network, first.of.is_weak ? "weak" : "strong",
                     first.of.choose == kBest ? "best of each layer" : first.of.choose);

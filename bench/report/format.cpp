@@ -259,8 +259,13 @@ std::string left_out_text(const std::vector<std::string>& headings, const Look& 
 }
 
 void print_heading(std::ostream& out, std::string_view title, std::string_view below, const Look& look) {
-  fmt::print(out, "{}{}{}\n  {}\n", look.coloured ? colour::heading : "", title,
-             look.coloured ? colour::reset : "", below);
+  fmt::print(out, "{}{}{}\n", look.coloured ? colour::heading : "", title,
+             look.coloured ? colour::reset : "");
+  for (size_t begin = 0; begin < below.size();) {
+    const size_t end = std::min(below.find('\n', begin), below.size());
+    fmt::print(out, "{}\n", wrapped(below.substr(begin, end - begin), look.columns, "  "));
+    begin = end + 1;
+  }
 }
 
 }  // namespace convscope

@@ -108,7 +108,7 @@ class TextTable {
 // "  left out to fit 80 columns: workspace, error (COLUMNS=120 shows more)\n", or nothing where nothing was.
 std::string left_out_text(const std::vector<std::string>& headings, const Look& look);
 
-// A title, and on the next line what it stands above: circumstances, nearly always.
+// A title, and below it, wrapped, what it stands above: circumstances, nearly always. No line for nothing.
 void print_heading(std::ostream& out, std::string_view title, std::string_view below, const Look& look);
 
 }  // namespace convscope

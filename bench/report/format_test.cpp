@@ -69,5 +69,16 @@ TEST(Table, WrapsAColumnOfTextToTheWidthThatIsLeft) {
             "  a     a sentence that has more letters than half of a line  12\n");
 }
 
+TEST(Heading, WrapsWhatStandsBelowTheTitleAndHasNoLineForNothing) {
+  const auto heading = [](std::string_view below) {
+    std::ostringstream out;
+    print_heading(out, "title", below, Look(false, 20));
+    return out.str();
+  };
+  EXPECT_EQ(heading("fp32 nchw, 2 threads, a processor\nlink"),
+            "title\n  fp32 nchw, 2\n  threads, a\n  processor\n  link\n");
+  EXPECT_EQ(heading(""), "title\n");
+}
+
 }  // namespace
 }  // namespace convscope

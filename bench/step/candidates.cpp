@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/report/format.hpp"
 #include "bench/verify/fast_reference.hpp"
@@ -17,6 +18,8 @@ namespace convscope {
 namespace {
 
 constexpr int64_t kSampledOutputs = 256;
+// A candidate that took this many times the fastest one's time when checked is left out.
+constexpr double kTooSlow = 2;
 
 // The relative L2 error of a sample of what the pass wrote.
 double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t seed) {
@@ -37,6 +40,19 @@ double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t 
     norm += expected * expected;
   }
   return norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
+}
+
+// Sorts by the time of the check and drops what is too slow or too many.
+void keep_fast(TaskCandidates& found, size_t most) {
+  std::ranges::stable_sort(found.all, {}, &StepCandidate::screened_seconds);
+  const double fastest = found.all.front().screened_seconds;
+  while (found.all.size() > 1 &&
+         (found.all.size() > most || found.all.back().screened_seconds > kTooSlow * fastest)) {
+    const StepCandidate& slow = found.all.back();
+    found.left_out.push_back(fmt::format("{}: {:.3g} times the fastest one's time when checked", slow.id,
+                                         slow.screened_seconds / fastest));
+    found.all.pop_back();
+  }
 }
 
 }  // namespace
@@ -91,6 +107,65 @@ std::optional<std::string> check(TrainingStep& step, size_t task, StepCandidate&
   step.run(task, candidate.plan.get(), workspace, queue);
   candidate.screened_seconds = seconds_since(begin);
   return std::nullopt;
+}
+
+StepCandidates::StepCandidates(TrainingStep& step, const Registry& registry, Device& device, Queue& queue,
+                               const CandidateOptions& options)
+    : tasks_(step.tasks().size()) {
+  int64_t arena = 0;
+  for (size_t task : convolutions(step)) {
+    options.progress("planning " + task_name(step, task));
+    tasks_[task] =
+        plan_candidates(*step.tasks()[task].problem, options.algorithms, registry, device, options.plan);
+    for (const StepCandidate& candidate : tasks_[task].all)
+      arena = std::max(arena, candidate.workspace_bytes);
+  }
+  arena_ = Buffer(device, static_cast<size_t>(arena));
+  for (size_t task = 0; task < tasks_.size(); ++task)
+    if (step.tasks()[task].problem)
+      check_task(step, task, queue, options);
+    else
+      step.run(task, nullptr, nullptr, queue);
+}
+
+void StepCandidates::check_task(TrainingStep& step, size_t task, Queue& queue,
+                                const CandidateOptions& options) {
+  TaskCandidates& found = tasks_[task];
+  if (options.choose) {
+    const std::optional<size_t> chosen = options.choose(*step.tasks()[task].problem, found);
+    if (chosen) std::swap(found.all[0], found.all[*chosen]);
+    found.all.erase(found.all.begin() + (chosen ? 1 : 0), found.all.end());
+  }
+  std::erase_if(found.all, [&](StepCandidate& candidate) {
+    options.progress(fmt::format("checking {} {}", task_name(step, task), candidate.id));
+    const auto fault = check(step, task, candidate, arena_.data(), queue, options.seed);
+    if (fault) found.left_out.push_back(candidate.id + ": wrong: " + *fault);
+    return fault.has_value();
+  });
+  if (found.all.empty())
+    throw UsageError(fmt::format("{}: no algorithm that was asked for can run it{}{}", task_name(step, task),
+                                 found.left_out.empty() ? "" : "; ", fmt::join(found.left_out, "; ")));
+  keep_fast(found, options.most);
+  step.run(task, found.all.front().plan.get(), arena_.data(), queue);  // the last that ran may be a wrong one
+}
+
+std::vector<Plan*> StepCandidates::plans(const std::vector<size_t>& choice) const {
+  std::vector<Plan*> all;
+  for (size_t task = 0; task < choice.size(); ++task)
+    all.push_back(tasks_[task].all.empty() ? nullptr : tasks_[task].all[choice[task]].plan.get());
+  return all;
+}
+
+std::string task_name(const TrainingStep& step, size_t task) {
+  const StepTask& of = step.tasks()[task];
+  return step.network().layers[of.layer].name + " " + of.label;
+}
+
+std::vector<size_t> convolutions(const TrainingStep& step) {
+  std::vector<size_t> tasks;
+  for (size_t task = 0; task < step.tasks().size(); ++task)
+    if (step.tasks()[task].problem) tasks.push_back(task);
+  return tasks;
 }
 
 }  // namespace convscope

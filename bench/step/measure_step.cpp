@@ -17,8 +17,6 @@
 namespace convscope {
 namespace {
 
-// A candidate that took this many times the fastest one's time when checked is not tuned.
-constexpr double kTooSlow = 2;
 constexpr double kTuningShare = 0.5;  // of the seconds
 constexpr int64_t kFewestTuningRounds = 3;
 constexpr int64_t kFewestRounds = 6;  // as an interval of a median needs
@@ -39,21 +37,20 @@ class StepMeasurement {
         options_(options),
         queue_(device.make_queue()),
         eviction_(device),
-        candidates_(step.tasks().size()) {
-    times_.tasks.resize(step.tasks().size());
-    for (size_t task : convolutions()) {
-      const ConvProblem& problem = *step_.tasks()[task].problem;
-      options_.progress(fmt::format("planning {}", task_name(task)));
-      candidates_[task] = plan_candidates(problem, options_.algorithms, registry, device, options_.plan);
-      for (const StepCandidate& candidate : candidates_[task].all)
-        arena_bytes_ = std::max(arena_bytes_, candidate.workspace_bytes);
+        candidates_(step, registry, device, *queue_, options) {
+    for (size_t task = 0; task < step.tasks().size(); ++task) {
+      TaskTimes times;
+      for (const StepCandidate& one : candidates_[task].all)
+        times.tuned.push_back(
+            {one.id, one.plan->implementation(), one.workspace_bytes, one.relative_l2, {}, {}});
+      times.left_out = candidates_[task].left_out;
+      times_.tasks.push_back(std::move(times));
     }
-    arena_ = Buffer(device, static_cast<size_t>(arena_bytes_));
   }
 
   StepTimes all() {
-    check_all();
-    times_.directional_error = check_gradient(step_, plans(inside_winners()), arena_.data(), *queue_);
+    times_.directional_error =
+        check_gradient(step_, candidates_.plans(inside_winners()), candidates_.arena(), *queue_);
     const auto measuring = Clock::now();
     if (!options_.choose) tune(kTuningShare * options_.seconds);
     compare(options_.seconds - seconds_since(measuring));
@@ -63,62 +60,6 @@ class StepMeasurement {
 
  private:
   using Choice = std::vector<size_t>;  // of `all` of each task
-
-  std::vector<size_t> convolutions() const {
-    std::vector<size_t> tasks;
-    for (size_t i = 0; i < step_.tasks().size(); ++i)
-      if (step_.tasks()[i].problem) tasks.push_back(i);
-    return tasks;
-  }
-  std::string task_name(size_t task) const {
-    const StepTask& of = step_.tasks()[task];
-    return step_.network().layers[of.layer].name + " " + of.label;
-  }
-
-  // The first step: each convolution by all its candidates, which leaves its tensors computed.
-  void check_all() {
-    for (size_t task = 0; task < step_.tasks().size(); ++task) {
-      if (!step_.tasks()[task].problem) {
-        step_.run(task, nullptr, nullptr, *queue_);
-        continue;
-      }
-      TaskCandidates& found = candidates_[task];
-      std::optional<size_t> chosen;
-      if (options_.choose) {
-        chosen = options_.choose(*step_.tasks()[task].problem, found);
-        if (chosen) std::swap(found.all[0], found.all[*chosen]);
-        found.all.resize(chosen ? 1 : 0);
-      }
-      std::erase_if(found.all, [&](StepCandidate& candidate) {
-        options_.progress(fmt::format("checking {} {}", task_name(task), candidate.id));
-        const auto fault = check(step_, task, candidate, arena_.data(), *queue_, options_.seed);
-        if (fault) found.left_out.push_back(candidate.id + ": wrong: " + *fault);
-        return fault.has_value();
-      });
-      if (found.all.empty())
-        throw UsageError(fmt::format("{}: no algorithm that was asked for can run it{}{}", task_name(task),
-                                     found.left_out.empty() ? "" : "; ", fmt::join(found.left_out, "; ")));
-      keep_fast(found, times_.tasks[task]);
-      // The last one that ran may be a wrong one.
-      step_.run(task, found.all.front().plan.get(), arena_.data(), *queue_);
-    }
-  }
-
-  void keep_fast(TaskCandidates& found, TaskTimes& times) const {
-    std::ranges::stable_sort(found.all, {}, &StepCandidate::screened_seconds);
-    const double limit = kTooSlow * found.all.front().screened_seconds;
-    while (found.all.size() > 1 &&
-           (found.all.size() > options_.most_tuned || found.all.back().screened_seconds > limit)) {
-      const StepCandidate& slow = found.all.back();
-      found.left_out.push_back(fmt::format("{}: {:.3g} times the fastest one's time when checked", slow.id,
-                                           slow.screened_seconds / found.all.front().screened_seconds));
-      found.all.pop_back();
-    }
-    times.left_out = found.left_out;
-    for (const StepCandidate& one : found.all)
-      times.tuned.push_back(
-          {one.id, one.plan->implementation(), one.workspace_bytes, one.relative_l2, {}, {}});
-  }
 
   Choice inside_winners() const {
     Choice choice;
@@ -130,13 +71,6 @@ class StepMeasurement {
     for (const TaskTimes& task : times_.tasks) choice.push_back(task.winner_alone);
     return choice;
   }
-  std::vector<Plan*> plans(const Choice& choice) const {
-    std::vector<Plan*> all;
-    for (size_t task = 0; task < choice.size(); ++task)
-      all.push_back(candidates_[task].all.empty() ? nullptr : candidates_[task].all[choice[task]].plan.get());
-    return all;
-  }
-
   double timed(size_t task, Plan* plan, void* workspace) {
     const auto begin = Clock::now();
     step_.run(task, plan, workspace, *queue_);
@@ -155,10 +89,11 @@ class StepMeasurement {
 
   // The seconds of each task of a step. `clocks`: the clock right after each convolution.
   Samples run_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
-    const std::vector<Plan*> chosen = plans(choice);
+    const std::vector<Plan*> chosen = candidates_.plans(choice);
     Samples seconds;
     for (size_t task = 0; task < chosen.size(); ++task) {
-      void* const workspace = how == How::own_workspace && chosen[task] ? own_[task].data() : arena_.data();
+      void* const workspace =
+          how == How::own_workspace && chosen[task] ? own_[task].data() : candidates_.arena();
       if (how == How::evicted) evict(task, chosen[task], workspace);
       seconds.push_back(timed(task, chosen[task], workspace));
       if (clocks != nullptr) clocks->push_back(chosen[task] ? measured_clock_mhz() : 0);
@@ -184,32 +119,32 @@ class StepMeasurement {
   // another one each round.
   void tune(double seconds) {
     size_t most = 1;
-    for (size_t task : convolutions()) most = std::max(most, candidates_[task].all.size());
+    for (size_t task : convolutions(step_)) most = std::max(most, candidates_[task].all.size());
     if (most == 1) return;
     times_.tuning_rounds = run_rounds("tuning", kFewestTuningRounds, seconds, [&](int64_t round) {
-      for (size_t task : convolutions()) {
+      for (size_t task : convolutions(step_)) {
         std::vector<TunedCandidate>& tuned = times_.tasks[task].tuned;
         if (tuned.size() == 1) continue;
         for (size_t i = 0; i < tuned.size(); ++i) {
           const size_t which = (i + static_cast<size_t>(round)) % tuned.size();
           Plan* const plan = candidates_[task].all[which].plan.get();
-          evict(task, plan, arena_.data());
-          tuned[which].alone.push_back(timed(task, plan, arena_.data()));
+          evict(task, plan, candidates_.arena());
+          tuned[which].alone.push_back(timed(task, plan, candidates_.arena()));
         }
       }
       for (size_t turn = 0; turn < most; ++turn) {
         Choice choice(times_.tasks.size(), 0);
-        for (size_t task : convolutions()) {
+        for (size_t task : convolutions(step_)) {
           const auto shift = random_below(options_.seed, task * kMostRounds + static_cast<uint64_t>(round),
                                           static_cast<int64_t>(candidates_[task].all.size()));
           choice[task] = (turn + static_cast<size_t>(shift)) % candidates_[task].all.size();
         }
         const Samples sample = quiet_step(choice, How::as_it_runs);
-        for (size_t task : convolutions())
+        for (size_t task : convolutions(step_))
           times_.tasks[task].tuned[choice[task]].inside.push_back(sample[task]);
       }
     });
-    for (size_t task : convolutions()) {
+    for (size_t task : convolutions(step_)) {
       TaskTimes& times = times_.tasks[task];
       if (times.tuned.size() == 1) continue;
       const auto winner = [&](Samples TunedCandidate::*series) {
@@ -225,11 +160,11 @@ class StepMeasurement {
   void prepare_own_workspaces() {
     int64_t bytes = 0;
     const Choice choice = inside_winners();
-    for (size_t task : convolutions()) bytes += candidates_[task].all[choice[task]].workspace_bytes;
+    for (size_t task : convolutions(step_)) bytes += candidates_[task].all[choice[task]].workspace_bytes;
     has_own_workspaces_ = bytes < device_.info().memory_bytes / 4;
     if (!has_own_workspaces_) return;
     own_.resize(choice.size());
-    for (size_t task : convolutions())
+    for (size_t task : convolutions(step_))
       own_[task] = Buffer(device_, static_cast<size_t>(candidates_[task].all[choice[task]].workspace_bytes));
   }
 
@@ -253,13 +188,13 @@ class StepMeasurement {
   }
 
   void run_alone(const Choice& inside) {
-    for (size_t task : convolutions()) {
+    for (size_t task : convolutions(step_)) {
       Plan* const plan = candidates_[task].all[inside[task]].plan.get();
       TaskTimes& times = times_.tasks[task];
-      evict(task, plan, arena_.data());
-      times.alone_cold.push_back(timed(task, plan, arena_.data()));
+      evict(task, plan, candidates_.arena());
+      times.alone_cold.push_back(timed(task, plan, candidates_.arena()));
       times.clock_alone.push_back(measured_clock_mhz());
-      times.alone_hot.push_back(timed(task, plan, arena_.data()));
+      times.alone_hot.push_back(timed(task, plan, candidates_.arena()));
     }
   }
 
@@ -305,9 +240,7 @@ class StepMeasurement {
   const MeasureStepOptions& options_;
   std::unique_ptr<Queue> queue_;
   CacheEviction eviction_;
-  std::vector<TaskCandidates> candidates_;  // by task
-  int64_t arena_bytes_ = 0;
-  Buffer arena_;  // the workspace that all plans share
+  StepCandidates candidates_;
   bool has_own_workspaces_ = false;
   std::vector<Buffer> own_;  // by task
   StepTimes times_;

@@ -15,17 +15,8 @@
 
 namespace convscope {
 
-// Picks one of a task's candidates, by index; nothing where none will do. Empty: tuned.
-using Chooser = std::function<std::optional<size_t>(const ConvProblem&, const TaskCandidates&)>;
-
-struct MeasureStepOptions {
-  std::vector<std::string> algorithms;  // ids of the CPU's
-  Chooser choose;
-  PlanOptions plan;
-  double seconds = 90;    // of tuning and comparing together; each makes its fewest rounds whatever it takes
-  size_t most_tuned = 6;  // candidates of a task that are tuned, the fastest when checked
-  uint64_t seed = 1;
-  std::function<void(const std::string&)> progress = [](const std::string&) {};
+struct MeasureStepOptions : CandidateOptions {
+  double seconds = 90;  // of tuning and comparing together; each makes its fewest rounds whatever it takes
 };
 
 // Seconds of one task in one circumstance, a sample a round.

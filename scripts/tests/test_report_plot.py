@@ -38,7 +38,7 @@ def test_units_and_machine(drawn, name):
     machine = loaded.records["device_name"].iloc[0]
     assert figures[name]
     for figure in figures[name]:
-        words = [text.get_text() for text in figure.drawing.texts]
+        words = [" ".join(text.get_text().split()) for text in figure.drawing.texts]  # lines are wrapped
         assert any(machine in text for text in words)
         shown = [axis for axis in figure.drawing.axes if axis.get_visible()]
         labels = [label for axis in shown for label in (axis.get_xlabel(), axis.get_ylabel()) if label]
