@@ -1,6 +1,8 @@
 // The verb `step`: its flags and help, and which of its two bases a command line asks for.
 #include "bench/cli/step.hpp"
 
+#include <fmt/format.h>
+
 #include "bench/core/error.hpp"
 
 namespace convscope {
@@ -43,7 +45,8 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       ->type_name("FILE")
       ->required();
   verb.add_option("--basis", options.basis,
-                  "measured: the step runs here, on the CPU. modelled: compute from --rows, communication by "
+                  "measured: the step runs here, on the CPU, on one process or on those that mpirun started. "
+                  "modelled: compute from --rows, communication by "
                   "closed form from --link. When left out: modelled where --link is given.")
       ->check(CLI::IsMember({"measured", "modelled"}))
       ->type_name("BASIS");
@@ -73,6 +76,7 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       "Exit codes: 0 there are steps; 1 all were refused; 2 bad usage.\n\n"
       "Examples:\n"
       "  convscope step alexnet --out out/step\n"
+      "  mpirun -np 2 convscope step alexnet --batch 16 --reduce ring,halving\n"
       "  convscope step alexnet_full --rows out/batch-64,out/batch-128 --batch 128 --gpus 1,2 \\\n"
       "    --link 5GB/s,5us --compress none,1bit --trace step.json");
 }
@@ -90,11 +94,11 @@ int act(const StepOptions& options, const Program& program) {
 
 }  // namespace
 
-void refuse_flags_of(std::string_view basis, std::initializer_list<std::string_view> flags,
+void refuse_flags_of(std::string_view whose, std::initializer_list<std::string_view> flags,
                      const CLI::App& verb) {
   for (const std::string& given : given_flags(verb))
     for (std::string_view flag : flags)
-      if (given == flag) throw UsageError(given + ": only a " + std::string(basis) + " step has it");
+      if (given == flag) throw UsageError(fmt::format("{}: only a {} has it", given, whose));
 }
 
 Verb step_verb() {

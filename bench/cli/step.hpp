@@ -11,6 +11,7 @@
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/parallel/kept_rows.hpp"
+#include "bench/step/task_row.hpp"
 
 namespace convscope {
 
@@ -40,9 +41,12 @@ inline bool is_modelled(const StepOptions& options) {
   return options.basis.empty() ? !options.parallel.link.empty() : options.basis == "modelled";
 }
 
-// Throws UsageError where one of the flags was given, which are those of the other basis.
-void refuse_flags_of(std::string_view basis, std::initializer_list<std::string_view> flags,
+// Throws UsageError where one of the flags was given, which only `whose`, as in "modelled step", has.
+void refuse_flags_of(std::string_view whose, std::initializer_list<std::string_view> flags,
                      const CLI::App& verb);
+
+// --reduce; tree and ring when it was left out.
+std::vector<Reduction> reductions_of(const StepOptions& options);
 
 // step_modelled.cpp: on n GPUs, compute from kept rows, communication by closed form. Runs no convolution.
 void check_modelled(const CLI::App& verb, const StepOptions& options);
@@ -51,5 +55,13 @@ int model_steps(const StepOptions& options, const Program& program);
 // step_measured.cpp: on this machine's CPU, one process; every task runs.
 void check_measured(const CLI::App& verb, const StepOptions& options);
 int measure_step_here(const StepOptions& options, const Program& program);
+
+// step_ranks.cpp: the same on the ranks that mpirun started, each with its share of the images.
+int measure_step_on_ranks(const StepOptions& options, const Program& program);
+
+// What a measured step is, and how it is measured; `images` are one process's. Both throw UsageError.
+StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images);
+MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run);
+void check_memory(const StepNetwork& network, const DeviceInfo& device);
 
 }  // namespace convscope

@@ -9,6 +9,7 @@
 #include "bench/core/error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/other_programs.hpp"
+#include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/row_files.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/report/console.hpp"
@@ -125,24 +126,9 @@ std::string rerun_of(const StepOptions& options, const StepRun& run) {
   return text;
 }
 
-void check_memory(const StepNetwork& network, const DeviceInfo& device) {
-  const int64_t needed = TrainingStep::bytes_needed(network);
-  if (needed > device.memory_bytes * 3 / 4)
-    throw UsageError(fmt::format(
-        "a step of {} at batch {} needs {}, and this machine has {}; take a smaller --batch", network.name,
-        network.layers.front().problem.batch, bytes_text(needed), bytes_text(device.memory_bytes)));
-}
-
 std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program) {
   const Suite suite = load_suite(options.config);
-  check_patterns("--algorithm", patterns_of(options), program.registry);
-  StepRun run;
-  run.network = suite.name;
-  run.batch = batch_of(options, suite);
-  run.device = describe_device(DeviceKind::cpu);
-  run.threads = options.threads == 0 ? run.device.cores : options.threads;
-  run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
-  run.workspace_cap = options.workspace_cap;
+  StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch);
   run.chains = network.chains();
   check_memory(network, run.device);
@@ -151,12 +137,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
     fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
   run.ceilings = measure_ceilings(*device, run.threads);
-  MeasureStepOptions measuring;
-  measuring.algorithms = meant_by(patterns_of(options), program.registry, DeviceKind::cpu);
-  measuring.choose = chooser_of(options, program, run);
-  measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
-  measuring.plan.threads = run.threads;
-  measuring.seconds = options.seconds;
+  MeasureStepOptions measuring = measure_options(options, program, run);
   Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
   measuring.progress = [&](const std::string& stage) { progress.update(stage); };
   TrainingStep step(std::move(network), *device, measuring.seed);
@@ -167,11 +148,42 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
 
 }  // namespace
 
+void check_memory(const StepNetwork& network, const DeviceInfo& device) {
+  const int64_t needed = TrainingStep::bytes_needed(network);
+  if (needed > device.memory_bytes * 3 / 4)
+    throw UsageError(fmt::format(
+        "a step of {} at batch {} needs {}, and this machine has {}; take a smaller --batch", network.name,
+        network.layers.front().problem.batch, bytes_text(needed), bytes_text(device.memory_bytes)));
+}
+
+StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images) {
+  StepRun run;
+  run.network = suite.name;
+  run.batch = images;
+  run.device = describe_device(DeviceKind::cpu);
+  run.threads = options.threads == 0 ? run.device.cores : options.threads;
+  run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
+  run.workspace_cap = options.workspace_cap;
+  return run;
+}
+
+MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run) {
+  check_patterns("--algorithm", patterns_of(options), program.registry);
+  MeasureStepOptions measuring;
+  measuring.algorithms = meant_by(patterns_of(options), program.registry, DeviceKind::cpu);
+  measuring.choose = chooser_of(options, program, run);
+  measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
+  measuring.plan.threads = run.threads;
+  measuring.seconds = options.seconds;
+  return measuring;
+}
+
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("modelled",
-                  {"--gpus", "--reduce", "--link", "--node-link", "--per-node", "--per-gpu", "--overlap",
-                   "--compress", "--codec"},
+  refuse_flags_of("modelled step",
+                  {"--gpus", "--link", "--node-link", "--per-node", "--overlap", "--compress", "--codec"},
                   verb);
+  if (launch().size == 1)
+    refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu"}, verb);
   if (!options.batch.empty()) read_counts("--batch", options.batch);
   if (options.rows.empty() == (options.choose == kBest))
     throw UsageError(options.rows.empty()
@@ -181,6 +193,7 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
 }
 
 int measure_step_here(const StepOptions& options, const Program& program) {
+  if (launch().size > 1) return measure_step_on_ranks(options, program);
   std::optional<RowFolder<TaskRow>> folder;
   if (!options.parallel.out.empty())
     folder.emplace(options.parallel.out, "tasks",

@@ -37,11 +37,6 @@ auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
   return read;
 }
 
-std::vector<Reduction> reductions_of(const StepOptions& options) {
-  if (options.parallel.reduce.empty()) return {Reduction::tree, Reduction::ring};
-  return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
-}
-
 std::vector<Compression> compressions_of(const StepOptions& options) {
   return read_names<kCompressions, compression_from_name>("--compress", options.compress);
 }
@@ -141,8 +136,13 @@ std::vector<StepRow> all_rows(const StepOptions& options) {
 
 }  // namespace
 
+std::vector<Reduction> reductions_of(const StepOptions& options) {
+  if (options.parallel.reduce.empty()) return {Reduction::tree, Reduction::ring};
+  return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
+}
+
 void check_modelled(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("measured", {"--algorithm", "--threads", "--workspace-cap", "--time-limit"}, verb);
+  refuse_flags_of("measured step", {"--algorithm", "--threads", "--workspace-cap", "--time-limit"}, verb);
   read_counts("--gpus", options.parallel.gpus);
   read_counts("--batch", options.batch);
   reductions_of(options);

@@ -74,6 +74,8 @@ TEST_F(MeasuredStep, TakesTheWinnersOfGivenRowsAndNamesWhatIsMissing) {
 
 TEST_F(MeasuredStep, RefusesWhatItCannotBe) {
   EXPECT_THAT(refusal_of({"step", config_, "--gpus", "2"}), HasSubstr("--gpus: only a modelled step has it"));
+  EXPECT_THAT(refusal_of({"step", config_, "--reduce", "ring"}),
+              HasSubstr("or one that mpirun starts, has it"));
   EXPECT_THAT(refusal_of({"step", config_, "--rows", "out"}), HasSubstr("with --choose best only"));
   EXPECT_THAT(refusal_of({"step", config_, "--choose", "best"}), HasSubstr("--rows is missing"));
   EXPECT_THAT(refusal_of({"step", config_, "--basis", "guessed"}), HasSubstr("--basis"));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace convscope {
 
@@ -36,5 +37,8 @@ double largest_over_ranks(Fabric& fabric, double value);
 
 // Whether all ranks have the same value, the same answer on every rank.
 bool same_on_all_ranks(Fabric& fabric, unsigned long long value);
+
+// The values of all ranks, in the order of ranks, on every rank; as many of each.
+std::vector<float> gathered(Fabric& fabric, std::span<const float> values);
 
 }  // namespace convscope

@@ -120,6 +120,14 @@ TextTable compression_table(std::span<const StepRow> rows) {
   return table;
 }
 
+// A measured step's tensors are where the task before left them.
+std::string compute_text(const StepRow& row) {
+  if (row.of.fleet.basis != Basis::measured) return circumstances(row.circumstances, row.device);
+  const CaseKey& key = row.circumstances;
+  return fmt::format("{} {}, {} thread{} a rank, {}", name(key.problem.math), name(key.problem.layout),
+                     key.threads, key.threads == 1 ? "" : "s", device_text(key, row.device));
+}
+
 void print_refusals(std::ostream& out, std::span<const StepRow> rows, const Look& look) {
   std::set<std::string> said;
   for (const StepRow& row : rows) {
@@ -147,8 +155,7 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     Fleet links = first.of.fleet;
     links.ranks =
         part.back().of.fleet.ranks;  // the most GPUs, so that nodes are named where there are several
-    const std::string below = "compute: " + circumstances(first.circumstances, first.device) +
-                              "\ncommunication: " + words_of(links);
+    const std::string below = "compute: " + compute_text(first) + "\ncommunication: " + words_of(links);
     const std::string title =
         fmt::format("{}, {} scaling, {}", first.of.network, first.of.is_weak ? "weak" : "strong",
                     first.of.choose == kBest ? "best of each layer" : first.of.choose);

@@ -45,6 +45,9 @@ struct StepRow {
   double gradient_bytes = 0, busiest_bytes = 0;  // of one GPU; sent by the busiest
   std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share
   bool suspect = false;
+  // Of a measured row: the summed gradients against f64, and whether all ranks have the same bits.
+  std::optional<double> reduce_relative_l2;
+  std::optional<bool> identical_bits;
 
   bool has_time() const { return outcome == RowOutcome::good; }
   // T(1) / T(n) of the same total batch; where weak, n T(1) / T(n). Null where T(1) is not known.

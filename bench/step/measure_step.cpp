@@ -19,8 +19,6 @@ namespace {
 
 constexpr double kTuningShare = 0.5;  // of the seconds
 constexpr int64_t kFewestTuningRounds = 3;
-constexpr int64_t kFewestRounds = 6;  // as an interval of a median needs
-constexpr int64_t kMostRounds = 200;
 // How far check_gradient() goes, as a share of the loss that it then changes by.
 constexpr double kGradientStep = 1e-3;
 

@@ -19,6 +19,9 @@ struct MeasureStepOptions : CandidateOptions {
   double seconds = 90;  // of tuning and comparing together; each makes its fewest rounds whatever it takes
 };
 
+// Rounds of a comparison: as many as an interval of a median needs, and those after which nothing is gained.
+inline constexpr int64_t kFewestRounds = 6, kMostRounds = 200;
+
 // Seconds of one task in one circumstance, a sample a round.
 using Samples = std::vector<double>;
 double median_of(const Samples& samples);  // 0 of none

@@ -32,11 +32,11 @@ bool has(const NetworkLayer& layer, OperationKind kind) {
   return std::ranges::any_of(layer.after, [&](const auto& operation) { return operation.kind == kind; });
 }
 
-// Uniform in [-reach, reach).
-void fill_random(float* values, int64_t count, uint64_t seed, double reach) {
+// Uniform in [-reach, reach): those from `first` on of the values that the seed stands for.
+void fill_random(float* values, int64_t count, uint64_t seed, double reach, int64_t first = 0) {
 #pragma omp parallel for simd schedule(static)
   for (int64_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>(reach) * random_uniform(seed, static_cast<uint64_t>(i));
+    values[i] = static_cast<float>(reach) * random_uniform(seed, static_cast<uint64_t>(first + i));
 }
 
 double bytes_of(const Activations& shape) {
@@ -52,7 +52,7 @@ std::string_view name(TaskKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
-TrainingStep::TrainingStep(StepNetwork network, Device& device, uint64_t seed)
+TrainingStep::TrainingStep(StepNetwork network, Device& device, uint64_t seed, int64_t first_image)
     : network_(std::move(network)), device_(device) {
   for (const NetworkLayer& layer : network_.layers)
     parameter_count_ += static_cast<size_t>(parameter_values(layer.problem));
@@ -65,15 +65,16 @@ TrainingStep::TrainingStep(StepNetwork network, Device& device, uint64_t seed)
     const NetworkLayer& layer = network_.layers[i];
     if (layer.begins_chain) {
       input = add_tensor(input_shape(layer.problem), layer.needs_input_gradient);
-      fill_random(tensors_[input].value.as<float>(), tensors_[input].shape.elements(),
-                  random_bits(seed, 3 * i), 1);
+      const Activations& images = tensors_[input].shape;
+      fill_random(tensors_[input].value.as<float>(), images.elements(), random_bits(seed, 3 * i), 1,
+                  first_image * (images.elements() / images.n));
     }
     add_layer(layer, input, random_bits(seed, 3 * i + 1));
     input = layers_.back().groups.empty() ? layers_.back().convolved : layers_.back().groups.back().output;
     if (!layer.ends_chain) continue;
     for (int64_t n = 0; n < layer.problem.batch; ++n)
-      layers_.back().labels.push_back(static_cast<int32_t>(
-          random_below(random_bits(seed, 3 * i + 2), static_cast<uint64_t>(n), tensors_[input].shape.c)));
+      layers_.back().labels.push_back(static_cast<int32_t>(random_below(
+          random_bits(seed, 3 * i + 2), static_cast<uint64_t>(first_image + n), tensors_[input].shape.c)));
   }
   add_tasks();
 }

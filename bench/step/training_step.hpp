@@ -40,8 +40,9 @@ struct StepTask {
 class TrainingStep {
  public:
   // Allocates everything but workspaces; parameters are drawn by He's rule, images and labels at random.
-  // Throws std::bad_alloc.
-  TrainingStep(StepNetwork network, Device& device, uint64_t seed);
+  // Images and labels are those from `first_image` on of all that the seed stands for, so that ranks have
+  // different ones of the same batch. Throws std::bad_alloc.
+  TrainingStep(StepNetwork network, Device& device, uint64_t seed, int64_t first_image = 0);
 
   // Bytes that the constructor allocates.
   static int64_t bytes_needed(const StepNetwork& network);
@@ -63,6 +64,7 @@ class TrainingStep {
   // Of all layers, one after the other, filter then bias; spaces between layers are 0.
   std::span<float> parameters() { return {parameters_.as<float>(), parameter_count_}; }
   std::span<float> gradients() { return {gradients_.as<float>(), parameter_count_}; }
+  std::span<const float> gradients() const { return {gradients_.as<float>(), parameter_count_}; }
   // Where a layer's parameters begin, and how many they are.
   std::pair<size_t, size_t> parameters_of(size_t layer) const;
 

@@ -11,6 +11,7 @@ from convscope_report.verbs.import_config import IMPORT
 from convscope_report.verbs.keep import INDEX, KEEP
 from convscope_report.verbs.save import RUNS, SAVE
 from convscope_report.verbs.show import PLOT, PUBLISHED, REPORT, TABLE
+from convscope_report.verbs.steps import PLOT_STEP, STEPS
 
 VERBS = {
     "table": TABLE,
@@ -19,6 +20,8 @@ VERBS = {
     "compare-programs": COMPARE_PROGRAMS,
     "plot": PLOT,
     "report": REPORT,
+    "steps": STEPS,
+    "plot-step": PLOT_STEP,
     "import": IMPORT,
     "export": EXPORT,
     "keep": KEEP,

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -75,3 +76,36 @@ def test_without_the_module_every_row_says_what_is_missing(convscope, tmp_path):
     for row in json.loads(done.stdout):
         assert row["reason"] == "library_missing"
         assert "libopenmpi-dev" in row["note"]
+
+
+def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path):
+    words = ("step", root / "configs/smoke.json", "--time-limit", "0.1", "--reduce", "tree,ring,halving")
+    done = mpirun(2, *words, "--batch", "4", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("scaling: smoke, strong scaling") == 1  # one rank reports
+    rows = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
+    assert [row["reduce"] for row in rows] == ["tree", "ring", "halving"]
+    for row in rows:
+        assert (row["outcome"], row["basis"], row["fabric"], row["gpus"]) == ("good", "measured", "mpi", 2)
+        assert row["batch_per_gpu"] == 2 and row["identical_bits"] and row["reduce_relative_l2"] < 1e-6
+        assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
+
+
+def test_a_step_refuses_ranks_that_differ_and_batches_that_cannot_be_shared(mpirun, convscope, root):
+    config = root / "configs/smoke.json"
+    one = ("step", config, "--batch", "2")
+    differ = mpirun(1, *one, ":", "-np", "1", convscope, "step", config, "--batch", "4")
+    assert differ.returncode != 0
+    assert "the ranks differ in their program, config or flags" in differ.stderr
+    uneven = mpirun(3, *one)
+    assert uneven.returncode != 0
+    assert "2 images cannot be shared out evenly over 3 ranks" in uneven.stderr
+
+
+def test_a_rank_that_dies_ends_the_step_within_ten_seconds(mpirun, convscope, root):
+    config = root / "configs/smoke.json"
+    dying = ("bash", "-c", f"timeout -s KILL 1 {convscope} step {config} --batch 256 --time-limit 60")
+    begin = time.monotonic()
+    done = mpirun(1, "step", config, "--batch", "256", "--time-limit", "60", ":", "-np", "1", *dying)
+    assert done.returncode != 0
+    assert time.monotonic() - begin < 11

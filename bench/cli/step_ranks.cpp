@@ -1,0 +1,143 @@
+// step_ranks.cpp: `mpirun -np n convscope step`, a data-parallel training step on n processes of CPUs.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "bench/cli/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/core/random.hpp"
+#include "bench/parallel/mpi_job.hpp"
+#include "bench/parallel/report.hpp"
+#include "bench/parallel/row_files.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/environment.hpp"
+#include "bench/step/ranked_step.hpp"
+
+namespace convscope {
+namespace {
+
+std::string rerun_of(const StepOptions& options, const StepRow& row, int threads) {
+  const StepCase& of = row.of;
+  std::string text =
+      fmt::format("mpirun -np {} {} step {} --basis measured --batch {} --threads {} --choose {} --reduce {}",
+                  of.fleet.ranks.count, program_at_hand(), options.config,
+                  of.is_weak ? of.batch_per_gpu() : of.batch, threads, of.choose, name(of.reduction));
+  if (!options.algorithms.empty())
+    text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  return of.is_weak ? text + " --per-gpu" : text;
+}
+
+// The rows of one batch, of all ranks together, nothing run yet.
+std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, const StepRun& run,
+                                int64_t batch) {
+  std::vector<StepRow> rows;
+  for (Reduction reduction : reductions_of(options)) {
+    StepRow row;
+    row.of.network = run.network;
+    row.of.batch = batch;
+    row.of.is_weak = options.per_gpu;
+    row.of.fleet = {{job.size(), job.size()}, Basis::measured, "mpi", job.library(), {}};
+    row.of.reduction = reduction;
+    row.of.choose = run.choose;
+    row.circumstances.network = run.network;
+    row.circumstances.threads = run.threads;
+    row.circumstances.workspace_cap = run.workspace_cap;
+    row.device = run.device;
+    row.note = "no speed-up: the same batch on one process was not run beside it";
+    row.rerun = rerun_of(options, row, run.threads);
+    if (const auto why = refusal(reduction, row.of.fleet.ranks)) {
+      row.outcome = RowOutcome::refused;
+      row.reason = why->reason;
+      row.note = why->note;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Ranks that run something else would wait for each other for ever, or sum what does not belong together.
+void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) {
+  uint64_t hash = 0;
+  const auto add = [&](const std::string& text) {
+    for (char c : text) hash = random_bits(hash, static_cast<unsigned char>(c));
+  };
+  add(to_json(suite).dump());
+  add(build_info().version + build_info().commit);
+  for (const auto* list : {&options.batch, &options.parallel.reduce, &options.algorithms})
+    for (const std::string& word : *list) add(word + ",");
+  add(options.choose + (options.per_gpu ? " per GPU" : ""));
+  if (!same_on_all_ranks(fabric, hash))
+    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
+}
+
+std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, int ranks) {
+  std::vector<int64_t> batches;
+  if (options.batch.empty()) batches.push_back(suite.batch.at(DeviceKind::cpu).front());
+  for (int batch : options.batch.empty() ? std::vector<int>{} : read_counts("--batch", options.batch))
+    batches.push_back(batch);
+  for (int64_t& batch : batches) {
+    if (options.per_gpu) batch *= ranks;
+    if (batch % ranks != 0)
+      throw UsageError(
+          fmt::format("--batch: {} images cannot be shared out evenly over {} ranks", batch, ranks));
+  }
+  return batches;
+}
+
+int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program) {
+  const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
+  check_same(*fabric, options, suite);
+  std::optional<RowFolder<StepRow>> folder;
+  if (job.rank() == 0 && !options.parallel.out.empty())
+    folder.emplace(options.parallel.out, "steps",
+                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
+                   step_columns());
+  std::vector<StepRow> all;
+  for (int64_t batch : batches_of(options, suite, job.size())) {
+    const int64_t images = batch / job.size();
+    const StepRun run = step_run(options, suite, images);
+    StepNetwork network = network_of(suite, images);
+    check_memory(network, run.device);
+    const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
+    std::vector<StepRow> rows = empty_rows(options, job, run, batch);
+    const MeasureStepOptions measuring = measure_options(options, program, run);
+    TrainingStep step(std::move(network), *device, measuring.seed, job.rank() * images);
+    measure_ranked_step(step, program.registry, *device, *fabric, measuring, rows);
+    for (const StepRow& row : rows)
+      if (folder) folder->add(row);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  if (job.rank() != 0) return 0;
+  if (folder) folder->finish(all);
+  if (options.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const StepRow& row : all) json.push_back(row_json(step_columns(), row));
+    program.out << dump_json(json, 1) << '\n';
+  } else {
+    print_steps(program.out, all, program.terminal.look());
+    if (folder) fmt::print(program.out, "{} rows are in {}\n", all.size(), options.parallel.out);
+  }
+  return std::ranges::all_of(all, [](const StepRow& row) { return row.outcome == RowOutcome::good; }) ? 0 : 1;
+}
+
+}  // namespace
+
+int measure_step_on_ranks(const StepOptions& options, const Program& program) {
+  const Suite suite = load_suite(options.config);
+  std::string why_not;
+  const std::unique_ptr<MpiJob> job = start_mpi(why_not);
+  if (!job) throw UsageError("this program was started by mpirun, but " + why_not);
+  if (!options.trace.empty()) throw UsageError("--trace: a step on ranks has no schedule to show");
+  try {
+    return measure_all(*job, options, suite, program);
+  } catch (const std::exception& error) {
+    // Before the job ends with all its ranks, as it does where one of them fails.
+    fmt::print(program.errors, "convscope: rank {}: {}\n", job->rank(), error.what());
+    program.errors.flush();
+    throw;
+  }
+}
+
+}  // namespace convscope

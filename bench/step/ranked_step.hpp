@@ -1,0 +1,24 @@
+// A data-parallel training step that several ranks run: each computes the gradient of its share of the
+// images, all sum their gradients, each updates alike. Nothing overlaps: the sum begins when backward is
+// done. Start at measure_ranked_step(), which every rank of a fabric calls.
+#pragma once
+
+#include <span>
+
+#include "bench/parallel/fabric.hpp"
+#include "bench/parallel/reductions.hpp"
+#include "bench/parallel/step_row.hpp"
+#include "bench/step/measure_step.hpp"
+
+namespace convscope {
+
+// Fills in a row for each reduction, the same on every rank: step, compute and communication alone, and
+// whether the summed gradients are right (a sample against f64, within (n-1) 2^-24 of the sum of magnitudes)
+// and have the same bits on all ranks; a row that is not is `wrong` and has no time. Rank 0 chooses each
+// convolution's algorithm, the fastest when checked or options.choose's, and all take it. A sample is the
+// time of the slowest rank from a barrier on. `step` holds this rank's images: those from rank times its
+// batch on. Throws UsageError where a convolution has no candidate, std::runtime_error where a rank is lost.
+void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
+                         const MeasureStepOptions& options, std::span<StepRow> rows);
+
+}  // namespace convscope

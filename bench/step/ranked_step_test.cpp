@@ -1,0 +1,118 @@
+#include "bench/step/ranked_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "bench/parallel/threads_fabric.hpp"
+#include "bench/step/test_steps.hpp"
+
+namespace convscope {
+namespace {
+
+MeasureStepOptions short_options() {
+  MeasureStepOptions options;
+  options.algorithms = {"exact.cpu", "same.cpu"};
+  options.seconds = 0;
+  return options;
+}
+
+StepRow row_of(Reduction reduction, int ranks) {
+  StepRow row;
+  row.of.batch = 2 * ranks;
+  row.of.fleet = {{ranks, ranks}, Basis::measured, "threads", "", {}};
+  row.of.reduction = reduction;
+  return row;
+}
+
+TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
+  for (int ranks : {2, 3}) {
+    std::mutex mutex;
+    std::vector<std::vector<StepRow>> of_ranks;
+    run_ranks(ranks, [&](Fabric& fabric) {
+      CpuDevice device;
+      const Registry registry = testing::step_registry();
+      TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+      std::vector<StepRow> rows{row_of(Reduction::tree, ranks), row_of(Reduction::ring, ranks)};
+      measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+      const std::lock_guard lock(mutex);
+      of_ranks.push_back(rows);
+    });
+    for (const auto& rows : of_ranks)
+      for (size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].outcome, RowOutcome::good) << rows[i].note;
+        EXPECT_TRUE(*rows[i].identical_bits);
+        EXPECT_LT(*rows[i].reduce_relative_l2, 1e-6);
+        EXPECT_GT(rows[i].schedule.step_seconds, 0);
+        EXPECT_EQ(rows[i].schedule.step_seconds, of_ranks.front()[i].schedule.step_seconds);
+      }
+    EXPECT_NE(of_ranks.front()[0].busiest_bytes, 0);
+  }
+}
+
+// Runs all tasks but the update.
+void compute_gradients(TrainingStep& step, Device& device) {
+  const Registry registry = testing::step_registry();
+  const auto queue = device.make_queue();
+  Buffer workspace(device, 4096);
+  for (size_t task = 0; task < step.tasks().size(); ++task) {
+    const StepTask& of = step.tasks()[task];
+    if (of.kind == TaskKind::update) continue;
+    const auto plan =
+        of.problem ? registry.find("exact.cpu")->plan(*of.problem, device, {}) : std::unique_ptr<Plan>();
+    step.run(task, plan.get(), workspace.data(), *queue);
+  }
+}
+
+TEST(RankedStep, TheRanksMeanGradientIsThatOfTheWholeBatch) {
+  CpuDevice device;
+  TrainingStep whole(network_of(testing::small_suite(), 6), device, 4);
+  compute_gradients(whole, device);
+  std::vector<double> mean(whole.gradients().size());
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    TrainingStep part(network_of(testing::small_suite(), 2), device, 4, 2 * rank);
+    compute_gradients(part, device);
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += part.gradients()[i] / 3.0;
+  }
+  double largest = 0;
+  for (size_t i = 0; i < mean.size(); ++i) {
+    EXPECT_NEAR(whole.gradients()[i], mean[i], 1e-6) << i;
+    largest = std::max(largest, std::abs(mean[i]));
+  }
+  EXPECT_GT(largest, 1e-2);
+}
+
+// A fabric that changes one bit of what it receives.
+class FlippingFabric final : public Fabric {
+ public:
+  explicit FlippingFabric(Fabric& fabric) : fabric_(fabric) {}
+  int rank() const override { return fabric_.rank(); }
+  int size() const override { return fabric_.size(); }
+  void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) override {
+    fabric_.exchange(sent, received);
+    // Gradients only: the choice of algorithms and the barriers are shorter.
+    for (const Incoming& message : received)
+      if (rank() == 1 && message.bytes.size() == 512) message.bytes[3] ^= std::byte{0x40};
+  }
+
+ private:
+  Fabric& fabric_;
+};
+
+TEST(RankedStep, ARowWhoseRanksDifferIsWrongAndHasNoTime) {
+  run_ranks(2, [&](Fabric& inner) {
+    FlippingFabric fabric(inner);
+    CpuDevice device;
+    const Registry registry = testing::step_registry();
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    ASSERT_EQ(step.gradients().size_bytes(), 512U);
+    std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
+    measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+    EXPECT_EQ(rows[0].outcome, RowOutcome::wrong);
+    EXPECT_EQ(rows[0].reason, "ranks_differ");
+    EXPECT_EQ(rows[0].schedule.step_seconds, 0);
+  });
+}
+
+}  // namespace
+}  // namespace convscope
