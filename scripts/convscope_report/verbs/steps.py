@@ -30,13 +30,13 @@ OTHERS = (
 
 
 def steps_arguments(parser) -> None:
-    """STEPS..., --format and -o."""
+    """Add STEPS..., --format and -o."""
     add_steps(parser)
     add_format(parser)
 
 
 def add_steps(parser) -> None:
-    """STEP..."""
+    """Add STEPS."""
     parser.add_argument(
         "steps",
         nargs="+",
@@ -54,7 +54,7 @@ def print_steps(options) -> int:
 
 
 def plot_arguments(parser) -> None:
-    """STEPS..., --format and -o."""
+    """Add STEPS..., --format and -o."""
     add_steps(parser)
     parser.add_argument("--format", default="png", metavar="FORMAT,...", help="Of png, svg, pdf (png).")
     parser.add_argument(
