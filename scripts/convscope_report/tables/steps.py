@@ -1,4 +1,4 @@
-"""The table of training steps that were run (`convscope step --out`): the step against its convolutions alone."""
+"""The table of training steps that `convscope step --out` left: each against its convolutions alone."""
 
 from convscope_report.table import Column, Table
 
