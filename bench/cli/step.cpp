@@ -23,6 +23,11 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
                   "Measured: seconds for tuning and comparing, the fewest rounds apart; 90 when left out.")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+  verb.add_option(
+          "--under-load", options.load,
+          "Measured: candidates are also timed beside threads that read and write memory at this rate, as in "
+          "5GB/s or, on two threads, 5GB/s:2. Their cores must be free: take fewer --threads.")
+      ->type_name("RATE[:THREADS]");
 }
 
 void add_modelled_flags(CLI::App& verb, StepOptions& options) {

@@ -34,6 +34,7 @@ struct StepOptions {
   int threads = 0;
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;
   double seconds = 90;
+  std::string load;  // empty: none
 };
 
 // Whether --basis, or else --link, asks for a model.

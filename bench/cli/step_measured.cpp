@@ -115,12 +115,23 @@ Chooser chooser_of(const StepOptions& options, const Program& program, const Ste
   return first_of(patterns, program.registry);
 }
 
+// "5GB/s", "5GB/s:2"
+std::optional<LoadRate> load_of(const StepOptions& options) {
+  if (options.load.empty()) return std::nullopt;
+  const size_t colon = options.load.rfind(':');
+  LoadRate load{read_rate("--under-load", options.load.substr(0, colon)), 1};
+  if (colon != std::string::npos)
+    load.threads = read_counts("--under-load", {options.load.substr(colon + 1)}).front();
+  return load;
+}
+
 std::string rerun_of(const StepOptions& options, const StepRun& run) {
   std::string text = fmt::format("{} step {} --basis measured --batch {} --threads {} --choose {}",
                                  program_at_hand(), options.config, run.batch, run.threads, run.choose);
   if (!options.rows.empty()) text += fmt::format(" --rows {}", fmt::join(options.rows, ","));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  if (!options.load.empty()) text += " --under-load " + options.load;
   if (run.workspace_cap != StepOptions().workspace_cap)
     text += " --workspace-cap " + byte_limit_text(run.workspace_cap);
   return text;
@@ -161,7 +172,9 @@ StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images)
   run.network = suite.name;
   run.batch = images;
   run.device = describe_device(DeviceKind::cpu);
-  run.threads = options.threads == 0 ? run.device.cores : options.threads;
+  run.load = load_of(options);
+  const int free_cores = std::max(1, run.device.cores - (run.load ? run.load->threads : 0));
+  run.threads = options.threads == 0 ? free_cores : options.threads;
   run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
   run.workspace_cap = options.workspace_cap;
   return run;
@@ -175,6 +188,7 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
   measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
   measuring.plan.threads = run.threads;
   measuring.seconds = options.seconds;
+  measuring.load = run.load;
   return measuring;
 }
 
@@ -184,6 +198,15 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
                   verb);
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu"}, verb);
+  if (const auto load = load_of(options)) {
+    if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
+      throw UsageError(
+          "--under-load: candidates are compared beside the load while they are tuned; leave --choose and "
+          "mpirun out");
+    if (options.threads != 0 && options.threads + load->threads > describe_device(DeviceKind::cpu).cores)
+      throw UsageError(fmt::format("--under-load: {} and {} threads need as many cores; take fewer --threads",
+                                   options.threads, load->threads));
+  }
   if (!options.batch.empty()) read_counts("--batch", options.batch);
   if (options.rows.empty() == (options.choose == kBest))
     throw UsageError(options.rows.empty()

@@ -142,7 +142,8 @@ std::vector<Reduction> reductions_of(const StepOptions& options) {
 }
 
 void check_modelled(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("measured step", {"--algorithm", "--threads", "--workspace-cap", "--time-limit"}, verb);
+  refuse_flags_of("measured step",
+                  {"--algorithm", "--threads", "--workspace-cap", "--time-limit", "--under-load"}, verb);
   read_counts("--gpus", options.parallel.gpus);
   read_counts("--batch", options.batch);
   reductions_of(options);

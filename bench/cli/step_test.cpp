@@ -80,6 +80,14 @@ TEST_F(MeasuredStep, RefusesWhatItCannotBe) {
   EXPECT_THAT(refusal_of({"step", config_, "--choose", "best"}), HasSubstr("--rows is missing"));
   EXPECT_THAT(refusal_of({"step", config_, "--basis", "guessed"}), HasSubstr("--basis"));
   EXPECT_THAT(refusal_of({"step", config_, "--time-limit", "0"}), HasSubstr("--time-limit"));
+  EXPECT_THAT(refusal_of({"step", config_, "--under-load", "fast"}),
+              HasSubstr("--under-load: found \"fast\""));
+  EXPECT_THAT(refusal_of({"step", config_, "--under-load", "5GB/s:0"}),
+              HasSubstr("--under-load: found \"0\""));
+  EXPECT_THAT(refusal_of({"step", config_, "--under-load", "5GB/s", "--choose", "same"}),
+              HasSubstr("leave --choose and mpirun out"));
+  EXPECT_THAT(refusal_of({"step", config_, "--under-load", "5GB/s:4000", "--threads", "97"}),
+              HasSubstr("97 and 4000 threads need as many cores"));
   EXPECT_THROW(printed({"--batch", "1,2"}), UsageError);
   EXPECT_THAT(
       [&] {

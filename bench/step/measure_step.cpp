@@ -18,7 +18,6 @@ namespace convscope {
 namespace {
 
 constexpr double kTuningShare = 0.5;  // of the seconds
-constexpr int64_t kFewestTuningRounds = 3;
 // How far check_gradient() goes, as a share of the loss that it then changes by.
 constexpr double kGradientStep = 1e-3;
 
@@ -113,46 +112,60 @@ class StepMeasurement {
     }
   }
 
-  // Every candidate alone with caches emptied before, then steps in which each task takes them in turn, from
-  // another one each round.
+  // A candidate alone with caches emptied before, and once more beside the load where there is one.
+  void tune_alone(size_t task, size_t which) {
+    TunedCandidate& tuned = times_.tasks[task].tuned[which];
+    Plan* const plan = candidates_[task].all[which].plan.get();
+    evict(task, plan, candidates_.arena());
+    tuned.alone.push_back(timed(task, plan, candidates_.arena()));
+    if (!load_) return;
+    evict(task, plan, candidates_.arena());
+    load_->start();
+    tuned.under_load.push_back(timed(task, plan, candidates_.arena()));
+    load_->stop();
+  }
+
+  // A step in which each task takes the next of its candidates, from another one each round.
+  void tune_inside(int64_t round, size_t turn) {
+    Choice choice(times_.tasks.size(), 0);
+    for (size_t task : convolutions(step_)) {
+      const size_t all = candidates_[task].all.size();
+      const auto shift = random_below(options_.seed, task * kMostRounds + static_cast<uint64_t>(round),
+                                      static_cast<int64_t>(all));
+      choice[task] = (turn + static_cast<size_t>(shift)) % all;
+    }
+    const Samples sample = quiet_step(choice, How::as_it_runs);
+    for (size_t task : convolutions(step_))
+      times_.tasks[task].tuned[choice[task]].inside.push_back(sample[task]);
+  }
+
   void tune(double seconds) {
     size_t most = 1;
     for (size_t task : convolutions(step_)) most = std::max(most, candidates_[task].all.size());
     if (most == 1) return;
-    times_.tuning_rounds = run_rounds("tuning", kFewestTuningRounds, seconds, [&](int64_t round) {
+    if (options_.load) load_.emplace(*options_.load, options_.plan.threads, device_.info());
+    times_.tuning_rounds = run_rounds("tuning", kFewestRounds, seconds, [&](int64_t round) {
       for (size_t task : convolutions(step_)) {
-        std::vector<TunedCandidate>& tuned = times_.tasks[task].tuned;
-        if (tuned.size() == 1) continue;
-        for (size_t i = 0; i < tuned.size(); ++i) {
-          const size_t which = (i + static_cast<size_t>(round)) % tuned.size();
-          Plan* const plan = candidates_[task].all[which].plan.get();
-          evict(task, plan, candidates_.arena());
-          tuned[which].alone.push_back(timed(task, plan, candidates_.arena()));
-        }
+        const size_t all = times_.tasks[task].tuned.size();
+        for (size_t i = 0; i < all && all > 1; ++i) tune_alone(task, (i + static_cast<size_t>(round)) % all);
       }
-      for (size_t turn = 0; turn < most; ++turn) {
-        Choice choice(times_.tasks.size(), 0);
-        for (size_t task : convolutions(step_)) {
-          const auto shift = random_below(options_.seed, task * kMostRounds + static_cast<uint64_t>(round),
-                                          static_cast<int64_t>(candidates_[task].all.size()));
-          choice[task] = (turn + static_cast<size_t>(shift)) % candidates_[task].all.size();
-        }
-        const Samples sample = quiet_step(choice, How::as_it_runs);
-        for (size_t task : convolutions(step_))
-          times_.tasks[task].tuned[choice[task]].inside.push_back(sample[task]);
-      }
+      for (size_t turn = 0; turn < most; ++turn) tune_inside(round, turn);
     });
-    for (size_t task : convolutions(step_)) {
-      TaskTimes& times = times_.tasks[task];
-      if (times.tuned.size() == 1) continue;
-      const auto winner = [&](Samples TunedCandidate::*series) {
-        const auto best = std::ranges::min_element(
-            times.tuned, {}, [&](const TunedCandidate& one) { return median_of(one.*series); });
-        return static_cast<size_t>(best - times.tuned.begin());
-      };
-      times.winner_alone = winner(&TunedCandidate::alone);
-      times.winner_inside = winner(&TunedCandidate::inside);
-    }
+    if (load_) times_.load_bytes_per_second = load_->measured_rate();
+    load_.reset();
+    for (size_t task : convolutions(step_)) choose_winners(times_.tasks[task]);
+  }
+
+  static void choose_winners(TaskTimes& times) {
+    if (times.tuned.size() == 1) return;
+    const auto winner = [&](Samples TunedCandidate::*series) {
+      const auto best = std::ranges::min_element(
+          times.tuned, {}, [&](const TunedCandidate& one) { return median_of(one.*series); });
+      return static_cast<size_t>(best - times.tuned.begin());
+    };
+    times.winner_alone = winner(&TunedCandidate::alone);
+    times.winner_inside = winner(&TunedCandidate::inside);
+    times.winner_under_load = winner(&TunedCandidate::under_load);
   }
 
   void prepare_own_workspaces() {
@@ -239,6 +252,7 @@ class StepMeasurement {
   std::unique_ptr<Queue> queue_;
   CacheEviction eviction_;
   StepCandidates candidates_;
+  std::optional<MemoryLoad> load_;  // while tuning
   bool has_own_workspaces_ = false;
   std::vector<Buffer> own_;  // by task
   StepTimes times_;

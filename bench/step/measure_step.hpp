@@ -12,10 +12,12 @@
 
 #include "bench/record/result.hpp"
 #include "bench/step/candidates.hpp"
+#include "bench/step/memory_load.hpp"
 
 namespace convscope {
 
 struct MeasureStepOptions : CandidateOptions {
+  std::optional<LoadRate> load;  // beside which candidates are run alone once more while tuning
   double seconds = 90;  // of tuning and comparing together; each makes its fewest rounds whatever it takes
 };
 
@@ -31,14 +33,16 @@ struct TunedCandidate {
   std::string implementation;
   int64_t workspace_bytes = 0;
   double relative_l2 = 0;
-  Samples alone, inside;  // while tuning; empty where only one candidate is there
+  // While tuning; empty where only one candidate is there. Under load: alone, beside the load.
+  Samples alone{}, inside{}, under_load{};
 };
 
 struct TaskTimes {
   // Of a convolution; the first `tuned.size()` by the time of their check.
   std::vector<TunedCandidate> tuned;
   std::vector<std::string> left_out;
-  size_t winner_alone = 0, winner_inside = 0;  // of `tuned`; the same where one is chosen
+  // Of `tuned`; the same where one is chosen.
+  size_t winner_alone = 0, winner_inside = 0, winner_under_load = 0;
   // With the winner inside, in the step: as it runs, with caches emptied before the task, with a workspace of
   // its own; and outside it: caches emptied before, and right after another run of it.
   Samples inside, evicted, own_workspace, alone_cold, alone_hot;
@@ -54,6 +58,7 @@ struct StepTimes {
   int64_t tuning_rounds = 0, disturbed_steps = 0;
   double directional_error = 0;  // of check_gradient()
   double loss = 0;
+  double load_bytes_per_second = 0;  // that the load moved while it was on
 };
 
 // Throws UsageError where a convolution has no candidate. A step that lost time to other programs is run once

@@ -59,12 +59,39 @@ TEST(MeasureStep, TunesWhatIsRightAndNamesWhatIsNot) {
     EXPECT_EQ(times.alone_cold.size(), 6U);
     for (const TunedCandidate& one : times.tuned) {
       if (times.tuned.size() == 1) continue;
-      EXPECT_EQ(one.alone.size(), 3U) << "a sample a round";
-      EXPECT_GE(one.inside.size(), 3U);
+      EXPECT_EQ(one.alone.size(), 6U) << "a sample a round";
+      EXPECT_GE(one.inside.size(), 6U);
+      EXPECT_TRUE(one.under_load.empty());
     }
   }
   EXPECT_LT(measured.times.directional_error, 2e-3);
   EXPECT_EQ(measured.times.step.size(), 6U);
+}
+
+TEST(MeasureStep, RunsCandidatesBesideALoadOnceMoreWhereItIsAskedFor) {
+  CpuDevice device;
+  if (device.info().cores < 2) GTEST_SKIP() << "the load needs a core of its own";
+  TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  MeasureStepOptions options;
+  options.algorithms = {"exact.cpu", "same.cpu"};
+  options.seconds = 0;
+  options.load = LoadRate{1e9, 1};
+  const StepTimes times = measure_step(step, testing::step_registry(), device, options);
+  StepRun run;
+  run.load = options.load;
+  const std::vector<TaskRow> rows = task_rows(run, step, times);
+  EXPECT_GT(*rows.back().load_bytes_per_second, 0);
+  EXPECT_EQ(rows.back().tuning_rounds, 6);
+  for (const TaskRow& row : rows) {
+    EXPECT_EQ(row.winner_under_load.empty(), row.tuned.size() < 2);
+    if (row.tuned.size() < 2) continue;
+    EXPECT_GE(*row.load_regret, 1);
+    EXPECT_GT(*row.load_slowdown, 0);
+    for (const TunedCandidate& one : row.tuned) EXPECT_EQ(one.under_load.size(), one.alone.size());
+  }
+  std::ostringstream out;
+  print_step(out, rows, Look(false, 200));
+  EXPECT_THAT(out.str(), HasSubstr("Beside a load of "));
 }
 
 TEST(MeasureStep, TakesWhatIsChosenAndTunesNothing) {

@@ -105,6 +105,29 @@ void print_winners(std::ostream& out, std::span<const TaskRow> rows) {
     fmt::print(out, "A step with the winners alone is the same step.\n");
 }
 
+// What the load does to the winners alone, and whether others win beside it.
+void print_load(std::ostream& out, std::span<const TaskRow> rows) {
+  const TaskRow& step = rows.back();
+  if (!step.of.load) return;
+  int64_t tuned = 0, others = 0, shown = 0;
+  double without = 0, with = 0;
+  for (const TaskRow& row : rows) {
+    if (row.winner_under_load.empty()) continue;
+    ++tuned;
+    others += row.winner_under_load != row.winner_alone;
+    shown += *row.is_load_regret_shown;
+    without += row.alone_cold->median;
+    with += row.alone_cold->median * *row.load_slowdown;
+  }
+  if (tuned == 0) return;
+  fmt::print(
+      out,
+      "Beside a load of {:.3g} GB/s on {} thread{} ({:.3g} asked for) the winners alone take {:.3f} times as "
+      "long;\n{} of {} convolutions have another winner there, {} of them by more than the noise.\n",
+      1e-9 * *step.load_bytes_per_second, step.of.load->threads, step.of.load->threads == 1 ? "" : "s",
+      1e-9 * step.of.load->bytes_per_second, with / without, others, tuned, shown);
+}
+
 void print_causes(std::ostream& out, std::span<const TaskRow> rows) {
   for (Cause cause : kCauses) {
     double seconds = 0;
@@ -133,6 +156,7 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
       milliseconds_text(*step.convolutions_alone_seconds), *step.inside_over_alone());
   print_causes(out, rows);
   print_winners(out, rows);
+  print_load(out, rows);
   fmt::print(out,
              "Gradient against differences of the loss: {:.2g}. Largest error of a convolution: {:.2g}.\n",
              *step.directional_error, [&] {

@@ -40,7 +40,7 @@ constexpr ColumnOf<R> kColumns[] = {
     {"workspace_cap_bytes", "bytes", "The workspace cap of a convolution; null is none.",
      [](const R& r) { return cell(r.of.workspace_cap); }},
     {"choose", "",
-     "tuned: the fastest inside the step; best: of given results; choose: by the cost model; else "
+     "tuned: the fastest inside the step; best: of given results; model: by the cost model; else "
      "the algorithms that were asked for.",
      [](const R& r) { return cell(r.of.choose); }},
     {"position", "", "Of the task in the program, from 1; null of the whole step.",
@@ -86,10 +86,21 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.regret); }},
     {"regret_shown", "", "Whether their intervals inside are apart.",
      [](const R& r) { return cell(r.is_regret_shown); }},
+    {"winner_under_load", "",
+     "The fastest candidate outside the step beside the load; null where there was none.",
+     [](const R& r) { return cell(r.winner_under_load); }},
+    {"load_slowdown", "", "Time of the winner alone beside the load over that without it.",
+     [](const R& r) { return cell(r.load_slowdown); }},
+    {"load_regret", "", "Beside the load, time of the winner alone over that of the winner there.",
+     [](const R& r) { return cell(r.load_regret); }},
+    {"load_regret_shown", "", "Whether their intervals beside the load are apart.",
+     [](const R& r) { return cell(r.is_load_regret_shown); }},
     {"candidates_inside", "ms", "Each candidate that was tuned with its median inside.",
      [](const R& r) { return cell(candidates_text(r, &TunedCandidate::inside)); }},
     {"candidates_alone", "ms", "The same outside the step.",
      [](const R& r) { return cell(candidates_text(r, &TunedCandidate::alone)); }},
+    {"candidates_under_load", "ms", "The same outside the step beside the load.",
+     [](const R& r) { return cell(candidates_text(r, &TunedCandidate::under_load)); }},
     {"left_out", "", "Algorithms that were not tuned, and why.",
      [](const R& r) { return cell(fmt::format("{}", fmt::join(r.left_out, "; "))); }},
     {"bytes", "bytes", "Read and written at least, each tensor once.",
@@ -114,6 +125,14 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.directional_error); }},
     {"loss", "", "Of the step: the sum of its chains' losses, in the last one.",
      [](const R& r) { return cell(r.loss); }},
+    {"tuning_rounds", "", "Of the step: rounds of tuning, samples of a candidate alone.",
+     [](const R& r) { return r.tuning_rounds > 0 ? cell(r.tuning_rounds) : Cell{}; }},
+    {"load_gbs", "GB/s", "Of the step: what the load was to read and write.",
+     [](const R& r) { return r.of.load ? cell(1e-9 * r.of.load->bytes_per_second) : Cell{}; }},
+    {"load_threads", "", "Of the step: on so many threads.",
+     [](const R& r) { return r.of.load ? cell(r.of.load->threads) : Cell{}; }},
+    {"load_measured_gbs", "GB/s", "Of the step: what it read and wrote while it was on.",
+     [](const R& r) { return r.load_bytes_per_second ? cell(1e-9 * *r.load_bytes_per_second) : Cell{}; }},
     {"disturbed", "", "Of the step: steps that lost time to other programs twice and were kept.",
      [](const R& r) { return r.position > 0 ? Cell{} : cell(r.disturbed); }},
     {"rerun", "", "The command that measures the step again.", [](const R& r) { return cell(r.of.rerun); }},
@@ -163,6 +182,13 @@ void add_convolution(TaskRow& row, const TaskTimes& times) {
   const Statistics of_alone = summarise(alone.inside), of_inside = summarise(winner.inside);
   row.regret = of_alone.median / of_inside.median;
   row.is_regret_shown = of_alone.ci_low > of_inside.ci_high;
+  if (alone.under_load.empty()) return;
+  const TunedCandidate& loaded = times.tuned[times.winner_under_load];
+  const Statistics alone_loaded = summarise(alone.under_load), best_loaded = summarise(loaded.under_load);
+  row.winner_under_load = loaded.id;
+  row.load_regret = alone_loaded.median / best_loaded.median;
+  row.is_load_regret_shown = alone_loaded.ci_low > best_loaded.ci_high;
+  row.load_slowdown = alone_loaded.median / median_of(alone.alone);
 }
 
 TaskRow step_row(const StepRun& of, const std::vector<TaskRow>& rows, const StepTimes& times) {
@@ -173,6 +199,8 @@ TaskRow step_row(const StepRun& of, const std::vector<TaskRow>& rows, const Step
   row.directional_error = times.directional_error;
   row.loss = times.loss;
   row.disturbed = times.disturbed_steps;
+  row.tuning_rounds = times.tuning_rounds;
+  if (of.load) row.load_bytes_per_second = times.load_bytes_per_second;
   double inside = 0, alone = 0;
   for (const TaskRow& one : rows) {
     row.bytes += one.bytes;

@@ -19,10 +19,11 @@ struct StepRun {
   int64_t batch = 1;
   int64_t chains = 1;
   int threads = 1;
-  std::string choose;  // "tuned", "best", "choose" or algorithms
+  std::string choose;  // "tuned", "best", "model" or algorithms
   std::optional<int64_t> workspace_cap;
   DeviceInfo device;
   Ceilings ceilings;
+  std::optional<LoadRate> load;
   std::string rerun;
 };
 
@@ -51,12 +52,17 @@ struct TaskRow {
   std::string winner_alone;
   std::optional<double> regret;
   std::optional<bool> is_regret_shown;
+  // Of a convolution that was tuned beside a load: the winner there, the time there of the winner alone over
+  // its own, whether that is shown to be above 1, and over its time without the load.
+  std::string winner_under_load;
+  std::optional<double> load_regret, load_slowdown;
+  std::optional<bool> is_load_regret_shown;
   std::vector<TunedCandidate> tuned;
   std::vector<std::string> left_out;
   // Of the step alone.
   std::optional<double> convolutions_seconds, convolutions_alone_seconds;  // sums of medians
-  std::optional<double> directional_error, loss;
-  int64_t disturbed = 0;
+  std::optional<double> directional_error, loss, load_bytes_per_second;
+  int64_t disturbed = 0, tuning_rounds = 0;
 
   std::optional<double> inside_over_alone() const;
 };

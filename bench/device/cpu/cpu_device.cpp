@@ -104,6 +104,14 @@ DeviceInfo describe_cpu() {
   return info;
 }
 
+void pin_this_thread(int core) {
+  const std::vector<int>& cores = allowed_cores();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cores[static_cast<size_t>(core) % cores.size()], &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
 CpuDevice::CpuDevice() : info_(describe_cpu()) {}
 
 void CpuDevice::set_threads(int threads) {
@@ -114,12 +122,7 @@ void CpuDevice::set_threads(int threads) {
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
 #pragma omp parallel num_threads(threads)
-  {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cores[static_cast<size_t>(omp_get_thread_num())], &set);
-    sched_setaffinity(0, sizeof set, &set);
-  }
+  pin_this_thread(omp_get_thread_num());
 }
 
 std::unique_ptr<Queue> CpuDevice::make_queue() {

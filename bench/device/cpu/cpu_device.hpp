@@ -27,6 +27,10 @@ class CpuDevice final : public Device {
   DeviceInfo info_;
 };
 
+// Puts the calling thread on the n-th of the cores that this process may use, counted from 0 and around.
+// set_threads() has the first ones.
+void pin_this_thread(int core);
+
 // Reads the machine's description from /proc and /sys without starting any thread.
 DeviceInfo describe_cpu();
 
