@@ -52,22 +52,23 @@ std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_vie
 
 // The winners of given results at this batch and thread count, in FP32 and nchw.
 Chooser best_of_rows(const StepOptions& options, int threads) {
-  auto file = std::make_shared<ResultFile>(read_all_results(options.rows));
-  auto all = std::make_shared<std::vector<Contest>>(contests(file->records));
-  return
-      [=, &options](const ConvProblem& problem, const TaskCandidates& candidates) -> std::optional<size_t> {
-        for (const Contest& contest : *all) {
-          const CaseKey& key = contest.key();
-          if (key.device != DeviceKind::cpu || key.threads != threads || key.problem != problem) continue;
-          if (const ResultRecord* winner = contest.winner())
-            if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
-        }
-        throw UsageError(fmt::format(
-            "--rows: no winner of {} with {} threads that this step can run; measure the layers: {} run {} "
-            "--batch "
-            "{} --threads {} --out DIR",
-            to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads));
-      };
+  const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
+  const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
+  // The contests point into the file's records.
+  return [file, all, threads, &options](const ConvProblem& problem,
+                                        const TaskCandidates& candidates) -> std::optional<size_t> {
+    for (const Contest& contest : *all) {
+      const CaseKey& key = contest.key();
+      if (key.device != DeviceKind::cpu || key.threads != threads || key.problem != problem) continue;
+      if (const ResultRecord* winner = contest.winner())
+        if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
+    }
+    throw UsageError(fmt::format(
+        "--rows: no winner of {} with {} threads that this step can run; measure the layers: {} run {} "
+        "--batch "
+        "{} --threads {} --out DIR",
+        to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads));
+  };
 }
 
 // The cost model's, of those that say what they do.
