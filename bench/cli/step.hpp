@@ -15,6 +15,9 @@
 
 namespace convscope {
 
+// What --choose may be besides kBest and algorithms.
+inline constexpr std::string_view kTuned = "tuned", kModel = "model";
+
 // Empty is a flag that was not given.
 struct StepOptions {
   std::string config;

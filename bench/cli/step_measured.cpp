@@ -23,8 +23,6 @@
 namespace convscope {
 namespace {
 
-constexpr std::string_view kTuned = "tuned", kModel = "model";
-
 int64_t batch_of(const StepOptions& options, const Suite& suite) {
   if (options.batch.empty()) return suite.batch.at(DeviceKind::cpu).front();
   const std::vector<int> batches = read_counts("--batch", options.batch);
@@ -65,8 +63,7 @@ Chooser best_of_rows(const StepOptions& options, int threads) {
     }
     throw UsageError(fmt::format(
         "--rows: no winner of {} with {} threads that this step can run; measure the layers: {} run {} "
-        "--batch "
-        "{} --threads {} --out DIR",
+        "--batch {} --threads {} --out DIR",
         to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads));
   };
 }
@@ -138,13 +135,22 @@ std::string rerun_of(const StepOptions& options, const StepRun& run) {
   return text;
 }
 
-std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program) {
+using TaskFolder = RowFolder<TaskRow>;
+
+// The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.
+std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program,
+                                   std::optional<TaskFolder>& folder) {
   const Suite suite = load_suite(options.config);
   StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch);
   run.chains = network.chains();
   check_memory(network, run.device);
+  check_patterns("--algorithm", patterns_of(options), program.registry);
   run.rerun = rerun_of(options, run);
+  if (!options.parallel.out.empty())
+    folder.emplace(options.parallel.out, "tasks",
+                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
+                   task_columns());
   const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
   if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
     fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
@@ -218,12 +224,8 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
 
 int measure_step_here(const StepOptions& options, const Program& program) {
   if (launch().size > 1) return measure_step_on_ranks(options, program);
-  std::optional<RowFolder<TaskRow>> folder;
-  if (!options.parallel.out.empty())
-    folder.emplace(options.parallel.out, "tasks",
-                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
-                   task_columns());
-  const std::vector<TaskRow> rows = measured_rows(options, program);
+  std::optional<TaskFolder> folder;
+  const std::vector<TaskRow> rows = measured_rows(options, program, folder);
   if (folder) {
     for (const TaskRow& row : rows) folder->add(row);
     folder->finish(rows);

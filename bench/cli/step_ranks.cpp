@@ -8,6 +8,7 @@
 #include "bench/cli/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
+#include "bench/measure/ceilings.hpp"
 #include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/row_files.hpp"
@@ -97,10 +98,11 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
   std::vector<StepRow> all;
   for (int64_t batch : batches_of(options, suite, job.size())) {
     const int64_t images = batch / job.size();
-    const StepRun run = step_run(options, suite, images);
+    StepRun run = step_run(options, suite, images);
     StepNetwork network = network_of(suite, images);
     check_memory(network, run.device);
     const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
+    if (run.choose == kModel) run.ceilings = measure_ceilings(*device, run.threads);
     std::vector<StepRow> rows = empty_rows(options, job, run, batch);
     const MeasureStepOptions measuring = measure_options(options, program, run);
     TrainingStep step(std::move(network), *device, measuring.seed, job.rank() * images);

@@ -91,9 +91,10 @@ TEST_F(MeasuredStep, RefusesWhatItCannotBe) {
   EXPECT_THROW(printed({"--batch", "1,2"}), UsageError);
   EXPECT_THAT(
       [&] {
-        printed({"--algorithm", "samme"});
+        printed({"--algorithm", "samme", "--out", folder_ + "/out"});
       },
       ::testing::ThrowsMessage<UsageError>(HasSubstr("samme")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/out")) << "nothing was measured";
   EXPECT_THAT(
       [&] {
         printed({"--choose", "bset"});

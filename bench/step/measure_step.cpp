@@ -98,30 +98,43 @@ class StepMeasurement {
     return seconds;
   }
 
-  // A step that lost no more time to others than a sample may, or the last of few tries.
-  Samples quiet_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
+  // What `sample` returns, taken again where it lost more time to other programs than a sample may; of a
+  // second such one that.
+  template <typename Prepare, typename Sample>
+  auto quiet(Prepare prepare, Sample sample) {
     for (int tries = 0;; ++tries) {
-      if (clocks != nullptr) clocks->clear();
+      prepare();
       const ThreadReading before = read_threads();
-      Samples seconds = run_step(choice, how, clocks);
-      if (lost_time(before, read_threads()).share() <= kDisturbedShare) return seconds;
-      if (tries == 1) {
-        ++times_.disturbed_steps;
-        return seconds;
-      }
+      auto taken = sample();
+      const bool is_disturbed = lost_time(before, read_threads()).share() > kDisturbedShare;
+      if (is_disturbed && tries == 0) continue;
+      times_.disturbed += is_disturbed;
+      return taken;
     }
+  }
+
+  Samples quiet_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
+    return quiet(
+        [&] {
+          if (clocks != nullptr) clocks->clear();
+        },
+        [&] { return run_step(choice, how, clocks); });
+  }
+
+  // A task outside the step, its caches emptied before.
+  double quiet_alone(size_t task, Plan* plan) {
+    return quiet([&] { evict(task, plan, candidates_.arena()); },
+                 [&] { return timed(task, plan, candidates_.arena()); });
   }
 
   // A candidate alone with caches emptied before, and once more beside the load where there is one.
   void tune_alone(size_t task, size_t which) {
     TunedCandidate& tuned = times_.tasks[task].tuned[which];
     Plan* const plan = candidates_[task].all[which].plan.get();
-    evict(task, plan, candidates_.arena());
-    tuned.alone.push_back(timed(task, plan, candidates_.arena()));
+    tuned.alone.push_back(quiet_alone(task, plan));
     if (!load_) return;
-    evict(task, plan, candidates_.arena());
     load_->start();
-    tuned.under_load.push_back(timed(task, plan, candidates_.arena()));
+    tuned.under_load.push_back(quiet_alone(task, plan));
     load_->stop();
   }
 
@@ -202,10 +215,9 @@ class StepMeasurement {
     for (size_t task : convolutions(step_)) {
       Plan* const plan = candidates_[task].all[inside[task]].plan.get();
       TaskTimes& times = times_.tasks[task];
-      evict(task, plan, candidates_.arena());
-      times.alone_cold.push_back(timed(task, plan, candidates_.arena()));
+      times.alone_cold.push_back(quiet_alone(task, plan));
       times.clock_alone.push_back(measured_clock_mhz());
-      times.alone_hot.push_back(timed(task, plan, candidates_.arena()));
+      times.alone_hot.push_back(quiet([] {}, [&] { return timed(task, plan, candidates_.arena()); }));
     }
   }
 

@@ -55,14 +55,15 @@ struct StepTimes {
   // Sums over the tasks of a step, round by round, so that they are pairs. Of the winners alone empty where
   // they are those inside.
   Samples step, step_of_winners_alone;
-  int64_t tuning_rounds = 0, disturbed_steps = 0;
+  int64_t tuning_rounds = 0;
+  int64_t disturbed = 0;         // samples that lost time to other programs twice; a step is one sample
   double directional_error = 0;  // of check_gradient()
   double loss = 0;
   double load_bytes_per_second = 0;  // that the load moved while it was on
 };
 
-// Throws UsageError where a convolution has no candidate. A step that lost time to other programs is run once
-// more; one that lost time again is kept and counted.
+// Throws UsageError where a convolution has no candidate. A sample that lost time to other programs is
+// taken once more; one that lost time again is kept and counted.
 StepTimes measure_step(TrainingStep& step, const Registry& registry, Device& device,
                        const MeasureStepOptions& options);
 

@@ -165,7 +165,7 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
                return largest;
              }());
   if (step.disturbed > 0)
-    fmt::print(out, "The machine was busy: {} steps lost time to other programs, twice each.\n",
+    fmt::print(out, "The machine was busy: {} samples lost time to other programs, twice each.\n",
                step.disturbed);
 }
 

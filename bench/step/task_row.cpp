@@ -133,7 +133,8 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return r.of.load ? cell(r.of.load->threads) : Cell{}; }},
     {"load_measured_gbs", "GB/s", "Of the step: what it read and wrote while it was on.",
      [](const R& r) { return r.load_bytes_per_second ? cell(1e-9 * *r.load_bytes_per_second) : Cell{}; }},
-    {"disturbed", "", "Of the step: steps that lost time to other programs twice and were kept.",
+    {"disturbed", "",
+     "Of the step: samples that lost time to other programs twice and were kept; a step is one sample.",
      [](const R& r) { return r.position > 0 ? Cell{} : cell(r.disturbed); }},
     {"rerun", "", "The command that measures the step again.", [](const R& r) { return cell(r.of.rerun); }},
 };
@@ -198,7 +199,7 @@ TaskRow step_row(const StepRun& of, const std::vector<TaskRow>& rows, const Step
   row.inside = summarise(times.step);
   row.directional_error = times.directional_error;
   row.loss = times.loss;
-  row.disturbed = times.disturbed_steps;
+  row.disturbed = times.disturbed;
   row.tuning_rounds = times.tuning_rounds;
   if (of.load) row.load_bytes_per_second = times.load_bytes_per_second;
   double inside = 0, alone = 0;
