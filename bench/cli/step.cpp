@@ -81,7 +81,7 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       "Exit codes: 0 there are steps; 1 all were refused; 2 bad usage.\n\n"
       "Examples:\n"
       "  convscope step alexnet --out out/step\n"
-      "  mpirun -np 2 convscope step alexnet --batch 16 --reduce ring,halving\n"
+      "  mpirun -np 2 convscope step alexnet --reduce ring,halving --compress none,1bit\n"
       "  convscope step alexnet_full --rows out/batch-64,out/batch-128 --batch 128 --gpus 1,2 \\\n"
       "    --link 5GB/s,5us --compress none,1bit --trace step.json");
 }

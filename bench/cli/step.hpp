@@ -10,7 +10,7 @@
 
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
-#include "bench/parallel/kept_rows.hpp"
+#include "bench/parallel/step_row.hpp"
 #include "bench/step/task_row.hpp"
 
 namespace convscope {
@@ -51,6 +51,8 @@ void refuse_flags_of(std::string_view whose, std::initializer_list<std::string_v
 
 // --reduce; tree and ring when it was left out.
 std::vector<Reduction> reductions_of(const StepOptions& options);
+// --compress; none when it was left out.
+std::vector<Compression> compressions_of(const StepOptions& options);
 
 // step_modelled.cpp: on n GPUs, compute from kept rows, communication by closed form. Runs no convolution.
 void check_modelled(const CLI::App& verb, const StepOptions& options);

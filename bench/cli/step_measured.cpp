@@ -200,11 +200,11 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 }
 
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("modelled step",
-                  {"--gpus", "--link", "--node-link", "--per-node", "--overlap", "--compress", "--codec"},
+  refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--per-node", "--overlap", "--codec"},
                   verb);
   if (launch().size == 1)
-    refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu"}, verb);
+    refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu", "--compress"},
+                    verb);
   if (const auto load = load_of(options)) {
     if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
       throw UsageError(
@@ -215,6 +215,8 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
                                    options.threads, load->threads));
   }
   if (!options.batch.empty()) read_counts("--batch", options.batch);
+  reductions_of(options);
+  compressions_of(options);
   if (options.rows.empty() == (options.choose == kBest))
     throw UsageError(options.rows.empty()
                          ? "--choose best: --rows is missing: the results whose winners are taken"

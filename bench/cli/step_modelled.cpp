@@ -37,10 +37,6 @@ auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
   return read;
 }
 
-std::vector<Compression> compressions_of(const StepOptions& options) {
-  return read_names<kCompressions, compression_from_name>("--compress", options.compress);
-}
-
 std::vector<StepLayer> layers_of(const Suite& suite) {
   std::vector<StepLayer> layers;
   for (const Layer& layer : suite.layers)
@@ -139,6 +135,10 @@ std::vector<StepRow> all_rows(const StepOptions& options) {
 std::vector<Reduction> reductions_of(const StepOptions& options) {
   if (options.parallel.reduce.empty()) return {Reduction::tree, Reduction::ring};
   return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
+}
+
+std::vector<Compression> compressions_of(const StepOptions& options) {
+  return read_names<kCompressions, compression_from_name>("--compress", options.compress);
 }
 
 void check_modelled(const CLI::App& verb, const StepOptions& options) {

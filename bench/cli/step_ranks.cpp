@@ -30,17 +30,28 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
+// Each reduction of plain gradients, and the striped one of 1-bit codes, which the codec defines.
+std::vector<std::pair<Reduction, Compression>> sums_of(const StepOptions& options) {
+  std::vector<std::pair<Reduction, Compression>> sums;
+  for (Compression compression : compressions_of(options))
+    for (Reduction reduction :
+         compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
+      sums.emplace_back(reduction, compression);
+  return sums;
+}
+
 // The rows of one batch, of all ranks together, nothing run yet.
 std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, const StepRun& run,
                                 int64_t batch) {
   std::vector<StepRow> rows;
-  for (Reduction reduction : reductions_of(options)) {
+  for (const auto& [reduction, compression] : sums_of(options)) {
     StepRow row;
     row.of.network = run.network;
     row.of.batch = batch;
     row.of.is_weak = options.per_gpu;
     row.of.fleet = {{job.size(), job.size()}, Basis::measured, "mpi", job.library(), {}};
     row.of.reduction = reduction;
+    row.of.compression = compression;
     row.of.choose = run.choose;
     row.circumstances.network = run.network;
     row.circumstances.threads = run.threads;
@@ -66,7 +77,7 @@ void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) 
   };
   add(to_json(suite).dump());
   add(build_info().version + build_info().commit);
-  for (const auto* list : {&options.batch, &options.parallel.reduce, &options.algorithms})
+  for (const auto* list : {&options.batch, &options.parallel.reduce, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");
   add(options.choose + (options.per_gpu ? " per GPU" : ""));
   if (!same_on_all_ranks(fabric, hash))

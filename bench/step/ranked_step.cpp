@@ -10,7 +10,7 @@
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
-#include "bench/parallel/cost.hpp"
+#include "bench/step/gradient_sum.hpp"
 
 namespace convscope {
 namespace {
@@ -44,27 +44,30 @@ class RankedStep {
         candidates_(step, registry, device, *queue_, as_rank_0(registry, device, options)),
         plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))) {}
 
-  void verify(StepRow& row) {
+  // `sum` is a new one, which keeps nothing of an earlier step.
+  void verify(StepRow& row, GradientSum& sum) {
     compute();
-    const std::vector<float> own = sampled_gradients();
-    const std::vector<float> all = gathered(fabric_, own);
-    reduce(row.of.reduction);
-    const std::vector<float> sums = sampled_gradients();
+    const std::vector<size_t> places = sampled_places();
+    const std::vector<float> gradients = gathered(fabric_, at(places));
+    sum.run(fabric_, step_);
+    const std::vector<float> kept = gathered(fabric_, sum.kept(places)), sums = at(places);
     uint64_t hash = 0;
     for (float value : step_.gradients()) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
     row.identical_bits = same_on_all_ranks(fabric_, hash);
     const auto ranks = static_cast<size_t>(fabric_.size());
     double excess = 0, error = 0, squares = 0;
-    for (size_t i = 0; i < own.size(); ++i) {
-      double sum = 0, magnitude = 0;
+    for (size_t i = 0; i < places.size(); ++i) {
+      double whole = 0, passed_on = 0, magnitude = 0;
       for (size_t rank = 0; rank < ranks; ++rank) {
-        sum += all[rank * own.size() + i];
-        magnitude += std::abs(all[rank * own.size() + i]);
+        const double own = gradients[rank * places.size() + i], held = kept[rank * places.size() + i];
+        whole += own;
+        passed_on += own - held;
+        magnitude += std::abs(own) + std::abs(held);
       }
-      const double difference = std::abs(sums[i] - sum);
-      excess = std::max(excess, difference - static_cast<double>(ranks - 1) * 0x1p-24 * magnitude);
-      error += difference * difference;
-      squares += sum * sum;
+      const double roundings = static_cast<double>(ranks - 1) + sum.roundings();
+      excess = std::max(excess, std::abs(sums[i] - passed_on) - roundings * 0x1p-24 * magnitude);
+      error += (sums[i] - whole) * (sums[i] - whole);
+      squares += whole * whole;
     }
     row.reduce_relative_l2 = squares > 0 ? std::sqrt(error / squares) : 0;
     if (*row.identical_bits && excess <= 0 && squares > 0) return;
@@ -78,10 +81,10 @@ class RankedStep {
     Samples step, compute, communication;
   };
   // A round: the step, its compute alone and its sum alone.
-  void measure_round(Reduction reduction, Series& series) {
+  void measure_round(GradientSum& sum, Series& series) {
     series.step.push_back(slowest([&] {
       compute();
-      reduce(reduction);
+      sum.run(fabric_, step_);
       average();
       update();
     }));
@@ -89,7 +92,7 @@ class RankedStep {
       compute();
       update();
     }));
-    series.communication.push_back(slowest([&] { reduce(reduction); }));
+    series.communication.push_back(slowest([&] { sum.run(fabric_, step_); }));
   }
 
  private:
@@ -131,18 +134,16 @@ class RankedStep {
     for (size_t i = 0; i < all.size(); ++i) all[i] *= share;
   }
 
-  void reduce(Reduction reduction) {
-    const Ranks ranks{fabric_.size(), fabric_.size()};
-    scratch_.resize(scratch_values(reduction, step_.gradients().size(), ranks));
-    all_reduce(reduction, fabric_, step_.gradients(), scratch_, ranks);
+  std::vector<size_t> sampled_places() const {
+    std::vector<size_t> places;
+    const auto all = static_cast<int64_t>(step_.gradients().size());
+    for (size_t i = 0; i < kSampled; ++i) places.push_back(static_cast<size_t>(random_below(7, i, all)));
+    return places;
   }
-
-  std::vector<float> sampled_gradients() const {
-    std::vector<float> sample;
-    const std::span<const float> all = step_.gradients();
-    for (size_t i = 0; i < kSampled; ++i)
-      sample.push_back(all[static_cast<size_t>(random_below(7, i, static_cast<int64_t>(all.size())))]);
-    return sample;
+  std::vector<float> at(std::span<const size_t> places) const {
+    std::vector<float> values;
+    for (size_t place : places) values.push_back(step_.gradients()[place]);
+    return values;
   }
 
   TrainingStep& step_;
@@ -150,10 +151,9 @@ class RankedStep {
   std::unique_ptr<Queue> queue_;
   StepCandidates candidates_;
   std::vector<Plan*> plans_;
-  std::vector<float> scratch_;
 };
 
-void fill_in(StepRow& row, const RankedStep::Series& series, double gradient_bytes) {
+void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum, double gradient_bytes) {
   const Statistics step = summarise(series.step);
   row.schedule.step_seconds = step.median;
   row.lowest = step.ci_low;
@@ -162,9 +162,7 @@ void fill_in(StepRow& row, const RankedStep::Series& series, double gradient_byt
   row.schedule.communication_seconds = summarise(series.communication).median;
   row.schedule.reductions = 1;
   row.gradient_bytes = gradient_bytes;
-  const Link any{1, 0};  // the bytes do not depend on it
-  row.busiest_bytes =
-      all_reduce_cost(row.of.reduction, gradient_bytes, row.of.fleet.ranks, {any, any}).busiest_bytes;
+  row.busiest_bytes = sum.busiest_bytes();
 }
 
 }  // namespace
@@ -173,19 +171,23 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
                          const MeasureStepOptions& options, std::span<StepRow> rows) {
   RankedStep ranked(step, registry, device, fabric, options);
   std::vector<RankedStep::Series> series(rows.size());
-  for (StepRow& row : rows)
-    if (row.outcome == RowOutcome::good) ranked.verify(row);
+  std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].outcome != RowOutcome::good) continue;
+    sums[i] = gradient_sum(rows[i].of, step, fabric.rank());
+    ranked.verify(rows[i], *sums[i]);
+  }
   const auto begin = Clock::now();
   for (int64_t round = 0; round < kMostRounds; ++round) {
     // Rank 0's clock decides for all.
     const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
     if (largest_over_ranks(fabric, spent) > options.seconds && round >= kFewestRounds) break;
     for (size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of.reduction, series[i]);
+      if (rows[i].outcome == RowOutcome::good) ranked.measure_round(*sums[i], series[i]);
   }
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].outcome == RowOutcome::good)
-      fill_in(rows[i], series[i], static_cast<double>(step.gradients().size_bytes()));
+      fill_in(rows[i], series[i], *sums[i], static_cast<double>(step.gradients().size_bytes()));
 }
 
 }  // namespace convscope

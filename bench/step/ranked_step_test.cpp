@@ -4,7 +4,9 @@
 
 #include <mutex>
 
+#include "bench/core/random.hpp"
 #include "bench/parallel/threads_fabric.hpp"
+#include "bench/step/gradient_sum.hpp"
 #include "bench/step/test_steps.hpp"
 
 namespace convscope {
@@ -33,7 +35,9 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
       CpuDevice device;
       const Registry registry = testing::step_registry();
       TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
-      std::vector<StepRow> rows{row_of(Reduction::tree, ranks), row_of(Reduction::ring, ranks)};
+      std::vector<StepRow> rows{row_of(Reduction::tree, ranks), row_of(Reduction::ring, ranks),
+                                row_of(Reduction::striped, ranks)};
+      rows[2].of.compression = Compression::one_bit;
       measure_ranked_step(step, registry, device, fabric, short_options(), rows);
       const std::lock_guard lock(mutex);
       of_ranks.push_back(rows);
@@ -42,11 +46,15 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
       for (size_t i = 0; i < rows.size(); ++i) {
         EXPECT_EQ(rows[i].outcome, RowOutcome::good) << rows[i].note;
         EXPECT_TRUE(*rows[i].identical_bits);
-        EXPECT_LT(*rows[i].reduce_relative_l2, 1e-6);
+        if (i < 2) {
+          EXPECT_LT(*rows[i].reduce_relative_l2, 1e-6);
+        }
         EXPECT_GT(rows[i].schedule.step_seconds, 0);
         EXPECT_EQ(rows[i].schedule.step_seconds, of_ranks.front()[i].schedule.step_seconds);
       }
     EXPECT_NE(of_ranks.front()[0].busiest_bytes, 0);
+    EXPECT_GT(*of_ranks.front()[2].reduce_relative_l2, 0.1) << "one bit a value";
+    EXPECT_LT(of_ranks.front()[2].busiest_bytes, of_ranks.front()[0].busiest_bytes);
   }
 }
 
@@ -80,6 +88,40 @@ TEST(RankedStep, TheRanksMeanGradientIsThatOfTheWholeBatch) {
     largest = std::max(largest, std::abs(mean[i]));
   }
   EXPECT_GT(largest, 1e-2);
+}
+
+TEST(GradientSum, WhatCodesKeepIsPassedOnInLaterSteps) {
+  constexpr int kSteps = 30;
+  std::mutex mutex;
+  std::vector<double> sent, given, kept_at_the_end;
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    StepCase of = row_of(Reduction::striped, 2).of;
+    of.compression = Compression::one_bit;
+    const auto sum = gradient_sum(of, step, fabric.rank());
+    std::vector<size_t> places(step.gradients().size());
+    for (size_t i = 0; i < places.size(); ++i) places[i] = i;
+    std::vector<double> mine(places.size()), sums(places.size());
+    for (int round = 0; round < kSteps; ++round) {
+      for (size_t i = 0; i < places.size(); ++i) {
+        step.gradients()[i] = random_uniform(static_cast<uint64_t>(2 * round + fabric.rank()), i);
+        mine[i] += step.gradients()[i];
+      }
+      sum->run(fabric, step);
+      for (size_t i = 0; i < places.size(); ++i) sums[i] += step.gradients()[i];
+    }
+    const std::vector<float> kept = sum->kept(places);
+    const std::lock_guard lock(mutex);
+    given.resize(places.size());
+    kept_at_the_end.resize(places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      given[i] += mine[i];
+      kept_at_the_end[i] += kept[i];
+    }
+    sent = sums;
+  });
+  for (size_t i = 0; i < sent.size(); ++i) EXPECT_NEAR(sent[i] + kept_at_the_end[i], given[i], 1e-4) << i;
 }
 
 // A fabric that changes one bit of what it receives.

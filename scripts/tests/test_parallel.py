@@ -79,15 +79,17 @@ def test_without_the_module_every_row_says_what_is_missing(convscope, tmp_path):
 
 
 def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path):
-    words = ("step", root / "configs/smoke.json", "--time-limit", "0.1", "--reduce", "tree,ring,halving")
+    words = ("step", root / "configs/smoke.json", "--time-limit", "0.1", "--reduce", "tree,ring,halving", "--compress", "none,1bit")
     done = mpirun(2, *words, "--batch", "4", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("scaling: smoke, strong scaling") == 1  # one rank reports
     rows = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
-    assert [row["reduce"] for row in rows] == ["tree", "ring", "halving"]
+    assert [row["reduce"] for row in rows] == ["tree", "ring", "halving", "striped"]
+    assert [row["compress"] for row in rows] == ["none", "none", "none", "1bit"]
     for row in rows:
         assert (row["outcome"], row["basis"], row["fabric"], row["gpus"]) == ("good", "measured", "mpi", 2)
-        assert row["batch_per_gpu"] == 2 and row["identical_bits"] and row["reduce_relative_l2"] < 1e-6
+        assert row["batch_per_gpu"] == 2 and row["identical_bits"]
+        assert (row["reduce_relative_l2"] < 1e-6) == (row["compress"] == "none")
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
 
 

@@ -1,0 +1,119 @@
+#include "bench/step/gradient_sum.hpp"
+
+#include <algorithm>
+
+#include "bench/parallel/cost.hpp"
+#include "bench/parallel/one_bit_reduction.hpp"
+#include "bench/parallel/reductions.hpp"
+
+namespace convscope {
+namespace {
+
+double busiest_bytes_of(Reduction reduction, double bytes, const Ranks& ranks) {
+  const Link any{1, 0};  // the bytes do not depend on it
+  return all_reduce_cost(reduction, bytes, ranks, {any, any}).busiest_bytes;
+}
+
+class PlainSum final : public GradientSum {
+ public:
+  PlainSum(Reduction reduction, const Ranks& ranks, size_t values)
+      : reduction_(reduction),
+        ranks_(ranks),
+        values_(values),
+        scratch_(scratch_values(reduction, values, ranks)) {}
+  void run(Fabric& fabric, TrainingStep& step) override {
+    all_reduce(reduction_, fabric, step.gradients(), scratch_, ranks_);
+  }
+  std::vector<float> kept(std::span<const size_t> places) const override {
+    return std::vector<float>(places.size());
+  }
+  double roundings() const override { return 0; }
+  double busiest_bytes() const override {
+    return busiest_bytes_of(reduction_, static_cast<double>(values_ * sizeof(float)), ranks_);
+  }
+
+ private:
+  Reduction reduction_;
+  Ranks ranks_;
+  size_t values_;
+  std::vector<float> scratch_;
+};
+
+// A layer's filter as columns, an output channel each; its biases, and the spaces behind them, in FP32.
+class OneBitSum final : public GradientSum {
+ public:
+  OneBitSum(const TrainingStep& step, const Ranks& ranks, int rank) : ranks_(ranks) {
+    for (size_t i = 0; i < step.network().layers.size(); ++i) {
+      const ConvProblem& problem = step.network().layers[i].problem;
+      const Columns columns{problem.out_channels,
+                            problem.in_channels_per_group() * problem.filter.h * problem.filter.w};
+      const auto [first, count] = step.parameters_of(i);
+      layers_.push_back({columns, first, first + columns.elements(), first + count,
+                         OneBitReduction(columns, ranks.count, rank)});
+      biases_.resize(biases_.size() + count - columns.elements());
+    }
+    scratch_.resize(scratch_values(Reduction::striped, biases_.size(), ranks));
+  }
+
+  void run(Fabric& fabric, TrainingStep& step) override {
+    const std::span<float> all = step.gradients();
+    float* bias = biases_.data();
+    for (Layer& layer : layers_) {
+      layer.filter.all_reduce(fabric, all.subspan(layer.first, layer.columns.elements()));
+      const auto own = all.subspan(layer.first_bias, layer.end - layer.first_bias);
+      bias = std::copy(own.begin(), own.end(), bias);
+    }
+    all_reduce(Reduction::striped, fabric, biases_, scratch_, ranks_);
+    const float* sum = biases_.data();
+    for (const Layer& layer : layers_) {
+      const size_t count = layer.end - layer.first_bias;
+      std::copy_n(sum, count, all.subspan(layer.first_bias, count).begin());
+      sum += count;
+    }
+  }
+
+  std::vector<float> kept(std::span<const size_t> places) const override {
+    std::vector<float> values;
+    for (size_t place : places) {
+      const auto layer = std::ranges::find_if(layers_, [&](const Layer& one) { return place < one.end; });
+      values.push_back(place < layer->first_bias ? kept_of(*layer, place - layer->first) : 0);
+    }
+    return values;
+  }
+  // The gradient with the old error, the code's level, twice; and what each loses.
+  double roundings() const override { return 8; }
+  double busiest_bytes() const override {
+    double bytes =
+        busiest_bytes_of(Reduction::striped, static_cast<double>(biases_.size() * sizeof(float)), ranks_);
+    for (const Layer& layer : layers_) bytes += OneBitReduction::busiest_bytes(layer.columns, ranks_.count);
+    return bytes;
+  }
+
+ private:
+  struct Layer {
+    Columns columns;
+    size_t first, first_bias, end;  // of its parameters
+    OneBitReduction filter;
+  };
+
+  // This rank's own error, and that of the sum where it owns the column.
+  static float kept_of(const Layer& layer, size_t offset) {
+    const OneBitReduction& filter = layer.filter;
+    const auto first_owned = static_cast<size_t>(filter.first_owned_column() * layer.columns.values);
+    const bool is_owner = offset >= first_owned && offset - first_owned < filter.owner_error().size();
+    return filter.error()[offset] + (is_owner ? filter.owner_error()[offset - first_owned] : 0);
+  }
+
+  Ranks ranks_;
+  std::vector<Layer> layers_;
+  std::vector<float> biases_, scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank) {
+  if (of.compression == Compression::one_bit) return std::make_unique<OneBitSum>(step, of.fleet.ranks, rank);
+  return std::make_unique<PlainSum>(of.reduction, of.fleet.ranks, step.gradients().size());
+}
+
+}  // namespace convscope

@@ -1,0 +1,34 @@
+// GradientSum: how the ranks of a step sum their gradients, and what a rank keeps of its own for the next
+// step where they are sent as 1-bit codes.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bench/parallel/fabric.hpp"
+#include "bench/parallel/step_row.hpp"
+#include "bench/step/training_step.hpp"
+
+namespace convscope {
+
+class GradientSum {
+ public:
+  virtual ~GradientSum() = default;
+  // Replaces the step's gradients by their sums over all ranks, the same bits on each.
+  virtual void run(Fabric& fabric, TrainingStep& step) = 0;
+  // What this rank has not passed on at these places of the gradients: the sums that it left are those of the
+  // gradients less what all ranks keep, but for rounding.
+  virtual std::vector<float> kept(std::span<const size_t> places) const = 0;
+  // Roundings of a value on its way, besides those of the sum.
+  virtual double roundings() const = 0;
+  // Sent by the busiest rank.
+  virtual double busiest_bytes() const = 0;
+};
+
+// By the case's reduction, or coded by 1 bit a value with biases in FP32 where it compresses. Of a step on
+// one rank of the case's.
+std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank);
+
+}  // namespace convscope
