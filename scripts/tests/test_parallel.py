@@ -79,7 +79,16 @@ def test_without_the_module_every_row_says_what_is_missing(convscope, tmp_path):
 
 
 def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path):
-    words = ("step", root / "configs/smoke.json", "--time-limit", "0.1", "--reduce", "tree,ring,halving", "--compress", "none,1bit")
+    words = (
+        "step",
+        root / "configs/smoke.json",
+        "--time-limit",
+        "0.1",
+        "--reduce",
+        "tree,ring,halving",
+        "--compress",
+        "none,1bit",
+    )
     done = mpirun(2, *words, "--batch", "4", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("scaling: smoke, strong scaling") == 1  # one rank reports

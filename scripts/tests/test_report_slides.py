@@ -1,4 +1,4 @@
-"""`convscope-report table slides`: the speed-ups that follow from the slides' two times, and what the text says."""
+"""`convscope-report table slides`: the speed-ups of the slides' two times, and what their text says."""
 
 from types import SimpleNamespace
 
