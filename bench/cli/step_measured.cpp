@@ -17,6 +17,7 @@
 #include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
+#include "bench/runner/isolation.hpp"
 #include "bench/select/cost_model.hpp"
 #include "bench/step/report.hpp"
 
@@ -135,10 +136,12 @@ std::string rerun_of(const StepOptions& options, const StepRun& run) {
   return text;
 }
 
+constexpr int kInterrupted = 130;
+
 using TaskFolder = RowFolder<TaskRow>;
 
 // The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.
-std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program,
+std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program, StopSignal& stop,
                                    std::optional<TaskFolder>& folder) {
   const Suite suite = load_suite(options.config);
   StepRun run = step_run(options, suite, batch_of(options, suite));
@@ -156,6 +159,10 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
     fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
   run.ceilings = measure_ceilings(*device, run.threads);
   MeasureStepOptions measuring = measure_options(options, program, run);
+  measuring.stopped = [&] { return stop.requested(); };
+  measuring.known_cores.multiply_add_rate = run.ceilings.fma_flops;
+  if (const double latency = run.ceilings.core_to_core_latency_seconds; latency > 0)
+    measuring.known_cores.core_to_core_latency_seconds = latency;
   Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
   measuring.progress = [&](const std::string& stage) { progress.update(stage); };
   TrainingStep step(std::move(network), *device, measuring.seed);
@@ -226,8 +233,15 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
 
 int measure_step_here(const StepOptions& options, const Program& program) {
   if (launch().size > 1) return measure_step_on_ranks(options, program);
+  StopSignal stop;  // before any thread is started
   std::optional<TaskFolder> folder;
-  const std::vector<TaskRow> rows = measured_rows(options, program, folder);
+  std::vector<TaskRow> rows;
+  try {
+    rows = measured_rows(options, program, stop, folder);
+  } catch (const StoppedEarly& stopped) {
+    fmt::print(program.errors, "convscope: {}\n", stopped.what());
+    return kInterrupted;
+  }
   if (folder) {
     for (const TaskRow& row : rows) folder->add(row);
     folder->finish(rows);
@@ -241,7 +255,11 @@ int measure_step_here(const StepOptions& options, const Program& program) {
     print_step(program.out, rows, program.terminal.look());
     if (folder) fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
   }
-  return 0;
+  if (!stop.requested()) return 0;
+  const int64_t rounds = rows.back().inside.n;
+  fmt::print(program.errors, "convscope: stopped; the rows are of {} complete round{}\n", rounds,
+             rounds == 1 ? "" : "s");
+  return kInterrupted;
 }
 
 }  // namespace convscope

@@ -44,19 +44,18 @@ double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t 
 
 // Sorts by the time of the check and drops what is too slow or too many.
 void keep_fast(TaskCandidates& found, size_t most) {
-  std::ranges::stable_sort(found.all, {}, &StepCandidate::screened_seconds);
-  const double fastest = found.all.front().screened_seconds;
+  std::ranges::stable_sort(found.all, {}, &StepCandidate::checked_seconds);
+  const double fastest = found.all.front().checked_seconds;
   while (found.all.size() > 1 &&
-         (found.all.size() > most || found.all.back().screened_seconds > kTooSlow * fastest)) {
+         (found.all.size() > most || found.all.back().checked_seconds > kTooSlow * fastest)) {
     const StepCandidate& slow = found.all.back();
     found.left_out.push_back(fmt::format("{}: {:.3g} times the fastest one's time when checked", slow.id,
-                                         slow.screened_seconds / fastest));
+                                         slow.checked_seconds / fastest));
     found.all.pop_back();
   }
 }
 
-}  // namespace
-
+// Those of `ids` that support and plan the problem within the workspace cap.
 TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std::string>& ids,
                                const Registry& registry, Device& device, const PlanOptions& options) {
   TaskCandidates found;
@@ -84,6 +83,9 @@ TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std
   return found;
 }
 
+// Runs the task with the candidate on the step's tensors, the written one filled with NaN before, and
+// compares a sample of it with the definition in f64. Returns what is wrong, or nothing; fills in error and
+// time.
 std::optional<std::string> check(TrainingStep& step, size_t task, StepCandidate& candidate, void* workspace,
                                  Queue& queue, uint64_t seed) {
   const ConvProblem& problem = *step.tasks()[task].problem;
@@ -101,13 +103,15 @@ std::optional<std::string> check(TrainingStep& step, size_t task, StepCandidate&
   candidate.relative_l2 = sampled_error(problem, args, seed);
   const double gate = accuracy_gate(problem.math);
   if (!(candidate.relative_l2 <= gate))
-    return fmt::format("the relative L2 error of {} outputs is {:.2g}, more than {:.2g}", kSampledOutputs,
+    return fmt::format("the relative L2 error of a sample of its outputs is {:.2g}, more than {:.2g}",
                        candidate.relative_l2, gate);
   const auto begin = Clock::now();
   step.run(task, candidate.plan.get(), workspace, queue);
-  candidate.screened_seconds = seconds_since(begin);
+  candidate.checked_seconds = seconds_since(begin);
   return std::nullopt;
 }
+
+}  // namespace
 
 StepCandidates::StepCandidates(TrainingStep& step, const Registry& registry, Device& device, Queue& queue,
                                const CandidateOptions& options)
@@ -137,6 +141,8 @@ void StepCandidates::check_task(TrainingStep& step, size_t task, Queue& queue,
     found.all.erase(found.all.begin() + (chosen ? 1 : 0), found.all.end());
   }
   std::erase_if(found.all, [&](StepCandidate& candidate) {
+    if (options.stopped())
+      throw StoppedEarly("stopped before every candidate was checked: nothing was measured");
     options.progress(fmt::format("checking {} {}", task_name(step, task), candidate.id));
     const auto fault = check(step, task, candidate, arena_.data(), queue, options.seed);
     if (fault) found.left_out.push_back(candidate.id + ": wrong: " + *fault);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ struct StepCandidate {
   std::string id;
   std::unique_ptr<Plan> plan;
   int64_t workspace_bytes = 0;
-  double relative_l2 = 0;       // of check()
-  double screened_seconds = 0;  // a run right after the one that was checked
+  double relative_l2 = 0;      // of a sample of what it wrote on the step's tensors, against the definition
+  double checked_seconds = 0;  // of a run right after the one that was checked
 };
 
 // Candidates of a task, and those that are none: "fft.tiled.cpu: stride 4x4: ...".
@@ -27,15 +28,6 @@ struct TaskCandidates {
   std::vector<StepCandidate> all;
   std::vector<std::string> left_out;
 };
-
-// Those of `ids` that support and plan the problem within the workspace cap.
-TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std::string>& ids,
-                               const Registry& registry, Device& device, const PlanOptions& options);
-
-// Runs the task with the candidate on the step's tensors, the written one filled with NaN before, and
-// compares a sample of it with the definition in f64. Returns what is wrong, or nothing; fills in the error.
-std::optional<std::string> check(TrainingStep& step, size_t task, StepCandidate& candidate, void* workspace,
-                                 Queue& queue, uint64_t seed);
 
 // Picks one of a task's candidates, by index; nothing where none will do.
 using Chooser = std::function<std::optional<size_t>(const ConvProblem&, const TaskCandidates&)>;
@@ -47,14 +39,22 @@ struct CandidateOptions {
   size_t most = 6;  // candidates of a task that are kept, the fastest when checked
   uint64_t seed = 1;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
+  // Asked between candidates and between rounds: whether the user wants no more of them.
+  std::function<bool()> stopped = [] { return false; };
+};
+
+// The user stopped before every candidate was checked.
+class StoppedEarly : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 // What may run each convolution of a step, checked, and the workspace that all of them share.
 class StepCandidates {
  public:
   // Plans everything, then runs the step once, each convolution by all of its candidates. Those that are
-  // wrong, or far slower than the fastest, are left out; the others are sorted, the fastest first. Throws
-  // UsageError where a convolution has none.
+  // wrong, or take twice the fastest one's time, are left out; the others are sorted, the fastest first.
+  // Throws UsageError where a convolution has none, and StoppedEarly.
   StepCandidates(TrainingStep& step, const Registry& registry, Device& device, Queue& queue,
                  const CandidateOptions& options);
 

@@ -6,18 +6,19 @@
 #include <cmath>
 #include <numeric>
 
-#include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/health.hpp"
 #include "bench/measure/lost_time.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/measure/watches.hpp"
 #include "bench/step/cache_eviction.hpp"
 
 namespace convscope {
 namespace {
 
-constexpr double kTuningShare = 0.5;  // of the seconds
+constexpr double kTuningShare = 0.5;   // of the seconds
+constexpr double kCorePatience = 0.1;  // of the seconds, for threads to get cores of their own
 // How far check_gradient() goes, as a share of the loss that it then changes by.
 constexpr double kGradientStep = 1e-3;
 
@@ -34,7 +35,8 @@ class StepMeasurement {
         options_(options),
         queue_(device.make_queue()),
         eviction_(device),
-        candidates_(step, registry, device, *queue_, options) {
+        candidates_(step, registry, device, *queue_, options),
+        cores_(read_cores, options.known_cores, kCorePatience * options.seconds) {
     for (size_t task = 0; task < step.tasks().size(); ++task) {
       TaskTimes times;
       for (const StepCandidate& one : candidates_[task].all)
@@ -98,15 +100,18 @@ class StepMeasurement {
     return seconds;
   }
 
-  // What `sample` returns, taken again where it lost more time to other programs than a sample may; of a
-  // second such one that.
+  // What `sample` returns, taken again where it lost more time to other programs than a sample may or threads
+  // that had cores of their own shared one after it; of a second such one that. Waits first for such cores.
   template <typename Prepare, typename Sample>
   auto quiet(Prepare prepare, Sample sample) {
     for (int tries = 0;; ++tries) {
+      cores_.wait();
       prepare();
       const ThreadReading before = read_threads();
       auto taken = sample();
-      const bool is_disturbed = lost_time(before, read_threads()).share() > kDisturbedShare;
+      const double lost = lost_time(before, read_threads()).share();
+      const std::optional<CoreReading> cores = cores_.read();
+      const bool is_disturbed = lost > kDisturbedShare || (cores && cores_.is_slow(*cores));
       if (is_disturbed && tries == 0) continue;
       times_.disturbed += is_disturbed;
       return taken;
@@ -244,7 +249,8 @@ class StepMeasurement {
     });
   }
 
-  // Rounds until another one as long as those before would take more than the seconds, but the fewest.
+  // Rounds until another one as long as those before would take more than the seconds, but the fewest; where
+  // the user stopped, one.
   template <typename Round>
   int64_t run_rounds(std::string_view stage, int64_t fewest, double seconds, Round one) {
     const auto begin = Clock::now();
@@ -252,6 +258,7 @@ class StepMeasurement {
     while (done < kMostRounds) {
       const double next = seconds_since(begin) * static_cast<double>(done + 1);
       if (done >= fewest && next > seconds * static_cast<double>(done)) break;
+      if (done > 0 && options_.stopped()) break;
       options_.progress(fmt::format("{}, round {}", stage, done + 1));
       one(done++);
     }
@@ -264,6 +271,7 @@ class StepMeasurement {
   std::unique_ptr<Queue> queue_;
   CacheEviction eviction_;
   StepCandidates candidates_;
+  CoreWatch cores_;
   std::optional<MemoryLoad> load_;  // while tuning
   bool has_own_workspaces_ = false;
   std::vector<Buffer> own_;  // by task

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/health.hpp"
 #include "bench/record/result.hpp"
 #include "bench/step/candidates.hpp"
 #include "bench/step/memory_load.hpp"
@@ -18,6 +19,7 @@ namespace convscope {
 
 struct MeasureStepOptions : CandidateOptions {
   std::optional<LoadRate> load;  // beside which candidates are run alone once more while tuning
+  CoreReading known_cores;       // the best that is known of the threads' cores; 0 where nothing is
   double seconds = 90;  // of tuning and comparing together; each makes its fewest rounds whatever it takes
 };
 
@@ -38,7 +40,7 @@ struct TunedCandidate {
 };
 
 struct TaskTimes {
-  // Of a convolution; the first `tuned.size()` by the time of their check.
+  // Of a convolution its candidates, the fastest when checked first.
   std::vector<TunedCandidate> tuned;
   std::vector<std::string> left_out;
   // Of `tuned`; the same where one is chosen.
@@ -56,14 +58,15 @@ struct StepTimes {
   // they are those inside.
   Samples step, step_of_winners_alone;
   int64_t tuning_rounds = 0;
-  int64_t disturbed = 0;         // samples that lost time to other programs twice; a step is one sample
+  int64_t disturbed = 0;         // samples that were disturbed twice; a step is one sample
   double directional_error = 0;  // of check_gradient()
   double loss = 0;
   double load_bytes_per_second = 0;  // that the load moved while it was on
 };
 
-// Throws UsageError where a convolution has no candidate. A sample that lost time to other programs is
-// taken once more; one that lost time again is kept and counted.
+// Throws UsageError where a convolution has no candidate. A sample is disturbed where it lost time to
+// other programs, or its threads share a core that had cores of their own: it is taken once more, and a
+// second one kept and counted.
 StepTimes measure_step(TrainingStep& step, const Registry& registry, Device& device,
                        const MeasureStepOptions& options);
 

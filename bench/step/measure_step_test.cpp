@@ -104,6 +104,36 @@ TEST(MeasureStep, TakesWhatIsChosenAndTunesNothing) {
   EXPECT_TRUE(measured.times.step_of_winners_alone.empty());
 }
 
+TEST(MeasureStep, CountsSamplesWhoseThreadsHadBetterCoresBefore) {
+  CpuDevice device;
+  TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  MeasureStepOptions options;
+  options.algorithms = {"exact.cpu"};
+  options.seconds = 0;
+  options.known_cores.multiply_add_rate =
+      1e30;  // more than any processor's: all readings are of shared cores
+  // Six rounds of four steps or of runs alone, cold and hot, of five convolutions.
+  EXPECT_EQ(measure_step(step, testing::step_registry(), device, options).disturbed, 6 * (3 + 2 * 5));
+}
+
+TEST(MeasureStep, EndsAfterTheRoundInWhichTheUserStops) {
+  CpuDevice device;
+  TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  MeasureStepOptions options;
+  options.algorithms = {"exact.cpu", "same.cpu"};
+  bool is_stopped = true;
+  options.stopped = [&] { return is_stopped; };
+  EXPECT_THROW(measure_step(step, testing::step_registry(), device, options), StoppedEarly);
+  is_stopped = false;
+  options.progress = [&](const std::string& stage) {
+    is_stopped = is_stopped || stage.starts_with("tuning");
+  };
+  const StepTimes times = measure_step(step, testing::step_registry(), device, options);
+  EXPECT_LE(times.tuning_rounds, 1);
+  EXPECT_EQ(times.step.size(), 1U);
+  EXPECT_EQ(task_rows({}, step, times).size(), step.tasks().size() + 1);
+}
+
 TEST(MeasureStep, RefusesATaskThatNothingCanRun) {
   EXPECT_THAT([] { Measured({"forward.cpu"}); },
               ::testing::ThrowsMessage<UsageError>(HasSubstr(

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <set>
 #include <string>
 
 namespace convscope {
@@ -165,8 +164,11 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
                return largest;
              }());
   if (step.disturbed > 0)
-    fmt::print(out, "The machine was busy: {} samples lost time to other programs, twice each.\n",
-               step.disturbed);
+    fmt::print(
+        out,
+        "The machine was not quiet: {} samples lost time to other programs or had threads that share a "
+        "core, twice each.\n",
+        step.disturbed);
 }
 
 }  // namespace

@@ -133,8 +133,7 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return r.of.load ? cell(r.of.load->threads) : Cell{}; }},
     {"load_measured_gbs", "GB/s", "Of the step: what it read and wrote while it was on.",
      [](const R& r) { return r.load_bytes_per_second ? cell(1e-9 * *r.load_bytes_per_second) : Cell{}; }},
-    {"disturbed", "",
-     "Of the step: samples that lost time to other programs twice and were kept; a step is one sample.",
+    {"disturbed", "", "Of the step: samples that were disturbed twice and kept; a step is one sample.",
      [](const R& r) { return r.position > 0 ? Cell{} : cell(r.disturbed); }},
     {"rerun", "", "The command that measures the step again.", [](const R& r) { return cell(r.of.rerun); }},
 };

@@ -8,7 +8,7 @@ from convscope_report import ReportError
 from convscope_report.render import render
 from convscope_report.tables import steps as step_table
 from convscope_report.verbs import Verb, add_format, write_or_print
-from convscope_report.verbs.show import PLOT_FORMATS
+from convscope_report.verbs.show import plot_formats
 
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
 NUMBERS_OF_ALL = ("batch", "chains", "threads", "inside_ms")
@@ -99,10 +99,7 @@ def plot(options) -> int:
     # Imported here: matplotlib takes half a second to load.
     from convscope_report.figures import steps, style
 
-    formats = options.format.split(",")
-    for form in formats:
-        if form not in PLOT_FORMATS:
-            raise ReportError(f"--format {form}: found {form!r}; allowed are {', '.join(PLOT_FORMATS)}")
+    formats = plot_formats(options)
     made = [steps.step(read_step(path)) for path in options.steps]
     try:
         paths = style.save(made, options.out, formats)
