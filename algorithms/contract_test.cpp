@@ -71,7 +71,7 @@ class SampleAlgorithm final : public Algorithm {
   const AlgorithmInfo& info() const override {
     return info_;
   }
-  Support supports(const ConvProblem& p, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo&) const override {
     if (p.pass != Pass::forward)
       return Support::no(Reason::unsupported_pass,
                          "pass " + std::string(name(p.pass)) + ": the sample only goes forward");
@@ -140,6 +140,9 @@ std::vector<ConvProblem> problems() {
         ConvProblem problem = parse_problem(shape);
         problem.pass = pass;
         problem.layout = layout;
+        all.push_back(problem);
+        if (pass != Pass::forward) continue;
+        problem.epilogue = kEpilogues[1 + all.size() % (kEpilogues.size() - 1)];
         all.push_back(problem);
       }
   return all;

@@ -44,7 +44,7 @@ class CudnnAlgorithm final : public Algorithm {
 
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (device.kind != DeviceKind::cuda)
       return Support::no(Reason::device_missing,
                          "device " + std::string(name(device.kind)) + ": cuDNN needs a CUDA device");

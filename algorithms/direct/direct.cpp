@@ -100,11 +100,12 @@ class Direct final : public Algorithm {
     info_.device = DeviceKind::cpu;
     info_.summary = "blocked, vectorised direct convolution; any stride, padding, dilation and groups";
     info_.exact_on_integers = true;
+    info_.takes_epilogues = true;
   }
 
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     if (problem.math != MathMode::fp32)
       return Support::no(
           Reason::unsupported_math,

@@ -25,7 +25,7 @@ class FftConvolution final : public Algorithm {
 
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& p, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo&) const override {
     return fft::tile_support(p, size_);
   }
 

@@ -16,7 +16,7 @@ class Variant : public Algorithm {
  public:
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& p, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo&) const override {
     if (p.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math,
                          "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
@@ -37,6 +37,7 @@ class Variant : public Algorithm {
     info_.provider = "convscope";
     info_.summary = summary;
     info_.exact_on_integers = true;
+    info_.takes_epilogues = true;
   }
 
   AlgorithmInfo info_;
@@ -59,10 +60,10 @@ class OpenBlasVariant final : public Variant {
     info_.version = im2col_gemm::blas_version();
   }
 
-  Support supports(const ConvProblem& p, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
     if (const std::string why = im2col_gemm::blas_defect(); !why.empty())
       return Support::no(Reason::library_missing, why);
-    if (const Support support = Variant::supports(p, device); !support) return support;
+    if (const Support support = Variant::takes(p, device); !support) return support;
     constexpr int64_t limit = std::numeric_limits<int32_t>::max();
     if (const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes); extent > limit)
       return Support::no(

@@ -64,7 +64,7 @@ class Simt final : public Row {
             "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
             simt_launchers) {}
 
-  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
                                                        ": this row multiplies in fp32 without tensor cores");
@@ -85,7 +85,7 @@ class Tensor final : public Row {
       : Row("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
             tensor_launchers) {}
 
-  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math == MathMode::fp32)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
                                                        ": tensor cores round; 3xtf32 is the closest");
@@ -100,7 +100,7 @@ class Hopper final : public Algorithm {
  public:
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math == MathMode::fp32 || problem.math == MathMode::tf32x3)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
                                                        ": this row multiplies in tf32, bf16 and fp16");

@@ -18,7 +18,7 @@ class OneDnn final : public Algorithm {
 
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     if (problem.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math,
                          "math " + std::string(name(problem.math)) + ": this variant computes in fp32 only");
@@ -48,6 +48,7 @@ void add(Registry& registry, Method method, const std::string& word, const std::
   info.provider = "onednn";
   info.version = onednn::version();
   info.summary = summary;
+  info.takes_epilogues = true;
   info.exact_on_integers = method == Method::direct || method == Method::gemm;
   registry.add(std::make_unique<OneDnn>(method, std::move(info)));
 }

@@ -66,12 +66,13 @@ class Winograd final : public Algorithm {
     info_.provider = "convscope";
     info_.device = DeviceKind::cpu;
     info_.summary = summary;
+    info_.takes_epilogues = true;
   }
 
   const AlgorithmInfo& info() const override { return info_; }
   int64_t taps() const { return taps_; }
 
-  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     const Support support = common_support(problem);
     return support ? condition_(problem, *this) : support;
   }

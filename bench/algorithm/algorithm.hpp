@@ -72,6 +72,7 @@ struct ConvArgs {
   void* filter = nullptr;
   void* output = nullptr;
   void* workspace = nullptr;  // workspace_bytes(); prepare() and run() get the same one, untouched in between
+  const float* bias = nullptr;  // of an epilogue that has one, a value for each output channel; read only
 
   void* tensor(Role role) const {
     return role == Role::input ? input : role == Role::filter ? filter : output;
@@ -122,7 +123,10 @@ class Algorithm {
   virtual ~Algorithm() = default;
   virtual const AlgorithmInfo& info() const = 0;
   // Cheap and pure. A valid problem (validate()) is either supported or refused with a reason.
-  virtual Support supports(const ConvProblem&, const DeviceInfo&) const = 0;
+  Support supports(const ConvProblem& problem, const DeviceInfo& device) const {
+    const Support epilogue = supports_epilogue(problem.epilogue);
+    return epilogue ? takes(problem, device) : epilogue;
+  }
   // Only for supported problems. Throws Refused, std::bad_alloc or another std::runtime_error.
   virtual std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const = 0;
   // How much larger the error may be than the direct method's on the same data: 1 for direct and GEMM. Used
@@ -131,6 +135,20 @@ class Algorithm {
   // How much larger the rounding errors of the sums of Plan::longest_sum() are in the result, relative to it
   // and in the mean over its elements, than those of a direct sum of as many terms.
   virtual double sum_growth(const ConvProblem&) const { return 1.0; }
+
+ protected:
+  // supports(), of problems without an epilogue or where the algorithm says that it takes them.
+  virtual Support takes(const ConvProblem&, const DeviceInfo&) const = 0;
+
+ private:
+  Support supports_epilogue(Epilogue epilogue) const {
+    const bool has_one = epilogue != Epilogue::none;
+    return first_refusal(
+        {require(!has_one || info().takes_epilogues, Reason::unsupported_epilogue,
+                 "epilogue " + std::string(name(epilogue)) + ": this algorithm stores its sums as they are"),
+         require(has_one || !info().takes_only_epilogues, Reason::unsupported_epilogue,
+                 "no epilogue: this algorithm is another one with a pass for the epilogue after it")});
+  }
 };
 
 }  // namespace convscope

@@ -4,18 +4,28 @@
 
 #include <stdexcept>
 
+#include "bench/algorithm/separate_epilogue.hpp"
+
 namespace convscope {
 
 void Registry::add(std::unique_ptr<Algorithm> algorithm) {
   if (find(algorithm->info().id) != nullptr)
     throw std::logic_error("two algorithms are called " + algorithm->info().id);
+  const AlgorithmInfo& info = algorithm->info();
+  if (info.candidate && info.device == DeviceKind::cpu)
+    separate_.push_back(with_separate_epilogue(*algorithm));
   algorithms_.push_back(std::move(algorithm));
 }
 
 const Algorithm* Registry::find(std::string_view id) const {
-  for (const auto& algorithm : algorithms_)
-    if (algorithm->info().id == id) return algorithm.get();
+  for (const auto* all : {&algorithms_, &separate_})
+    for (const auto& algorithm : *all)
+      if (algorithm->info().id == id) return algorithm.get();
   return nullptr;
+}
+
+const Algorithm* Registry::separate(const Algorithm& algorithm) const {
+  return find(separate_id(algorithm.info().id));
 }
 
 std::vector<const Algorithm*> Registry::all() const {

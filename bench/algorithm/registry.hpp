@@ -13,14 +13,18 @@ namespace convscope {
 
 class Registry {
  public:
-  // Throws std::logic_error when the id is taken.
+  // Throws std::logic_error when the id is taken. A candidate for the CPU gets a form with a separate
+  // epilogue (separate_epilogue.hpp).
   void add(std::unique_ptr<Algorithm> algorithm);
-  const Algorithm* find(std::string_view id) const;  // null when unknown
-  // In order of registration.
+  // Separate forms too; null when unknown.
+  const Algorithm* find(std::string_view id) const;
+  // In order of registration, without separate forms.
   std::vector<const Algorithm*> all() const;
+  // The separate form of an algorithm; null where there is none.
+  const Algorithm* separate(const Algorithm& algorithm) const;
 
  private:
-  std::vector<std::unique_ptr<Algorithm>> algorithms_;
+  std::vector<std::unique_ptr<Algorithm>> algorithms_, separate_;
 };
 
 // True when `text` matches `glob`: the shell's `*`, `?` and `[...]`.

@@ -47,6 +47,7 @@ std::map<std::string, Words> values_of_flags(const Registry& registry) {
   return {{"--algorithm", algorithm_names(registry)},
           {"--cache", all_names(kCacheStates)},
           {"--device", all_names(kDeviceKinds)},
+          {"--epilogue", all_names(kEpilogues)},
           {"--isolate", {"on", "off"}},
           {"--layout", all_names(kLayouts)},
           {"--math", all_names(kMathModes)},

@@ -58,20 +58,40 @@ const std::string& path_of(const ExecOptions& options, Role role) {
   return options.output;
 }
 
-void check_paths(const ExecOptions& options, Pass pass) {
+void check_paths(const ExecOptions& options, const ConvProblem& problem) {
+  const Pass pass = problem.pass;
+  if (has_bias(problem.epilogue) && options.bias.empty())
+    throw UsageError(
+        fmt::format("exec: --bias is missing; the epilogue {} reads it", name(problem.epilogue)));
+  if (!has_bias(problem.epilogue) && !options.bias.empty())
+    throw UsageError(fmt::format("exec: --bias is given, and the epilogue {} has none; leave it out",
+                                 name(problem.epilogue)));
   for (Role role : kRoles)
     if (path_of(options, role).empty())
       throw UsageError(fmt::format(
           "exec: --{} is missing; it needs three files, and {} writes --{} and reads the other two",
           name(role), name(pass), name(written_role(pass))));
   const std::string& written = path_of(options, written_role(pass));
-  for (Role role : kRoles) {
+  const auto check_read = [&](const std::string& path, std::string_view flag) {
     std::error_code unknown;
-    if (role != written_role(pass) && (path_of(options, role) == written ||
-                                       std::filesystem::equivalent(path_of(options, role), written, unknown)))
+    if (path == written || std::filesystem::equivalent(path, written, unknown))
       throw UsageError(fmt::format("exec: --{} would overwrite {}, which --{} reads; name another file",
-                                   name(written_role(pass)), written, name(role)));
-  }
+                                   name(written_role(pass)), written, flag));
+  };
+  for (Role role : kRoles)
+    if (role != written_role(pass)) check_read(path_of(options, role), name(role));
+  if (!options.bias.empty()) check_read(options.bias, "bias");
+}
+
+Buffer bias_of(const ConvProblem& problem, const std::string& path, Device& device) {
+  if (path.empty()) return {};
+  const NpyArray array = read_npy(path);
+  if (array.shape != std::vector<int64_t>{problem.out_channels})
+    throw UsageError(fmt::format("{}: its shape is {}; the bias of this problem is {}", path,
+                                 shape_text(array.shape), shape_text({problem.out_channels})));
+  Buffer buffer(device, array.values.size() * sizeof(float));
+  upload_values(buffer, DataType::f32, array.values);
+  return buffer;
 }
 
 // The tensor's buffer: the file's values, or NaN where the pass writes it.
@@ -97,13 +117,15 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
   Buffer tensors[] = {tensor(problem, Role::input, options.input, device),
                       tensor(problem, Role::filter, options.filter, device),
                       tensor(problem, Role::output, options.output, device)};
+  const Buffer bias = bias_of(problem, options.bias, device);
   const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
   const auto plan = algorithm.plan(problem, device, {cap, threads});
   if (plan->workspace_bytes() > cap)
     return fmt::format("it needs {} bytes of workspace, more than --workspace-cap {}",
                        plan->workspace_bytes(), cap);
   const Buffer workspace(device, static_cast<size_t>(plan->workspace_bytes()));
-  const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data()};
+  const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data(),
+                      static_cast<const float*>(bias.data())};
   const auto queue = device.make_queue();
   if (plan->has_prepare()) plan->prepare(args, *queue);
   plan->run(args, *queue);
@@ -163,7 +185,7 @@ int exec_algorithm(const ExecOptions& options, const Registry& registry, Device&
                    std::ostream& errors) {
   const ConvProblem problem = parse_problem(options.problem);
   const Algorithm& algorithm = find_algorithm(registry, options.algorithm);
-  check_paths(options, problem.pass);
+  check_paths(options, problem);
   const auto refuse = [&](std::string_view code, std::string_view why) {
     fmt::print(errors, "convscope: {}: {}: {}\n", options.algorithm, code, why);
     return 1;
@@ -192,6 +214,8 @@ void add_flags(CLI::App& verb, ExecOptions& options) {
   verb.add_option("--input", options.input, "The input, or its gradient")->type_name("FILE")->required();
   verb.add_option("--filter", options.filter, "The filter, or its gradient")->type_name("FILE")->required();
   verb.add_option("--output", options.output, "The output, or its gradient")->type_name("FILE")->required();
+  verb.add_option("--bias", options.bias, "The bias of the epilogue, one value for each output channel")
+      ->type_name("FILE");
   add_device(verb, options.device,
              "The device to run on: cpu, cuda, cuda:1, emulator. The algorithm's own when left out.");
   add_threads(verb, options.threads);

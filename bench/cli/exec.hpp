@@ -19,6 +19,7 @@ struct ExecOptions {
   std::string problem;                                        // --case: a problem line or benchdnn descriptor
   std::string algorithm;                                      // --algorithm: an id
   std::string input, filter, output;                          // --input, --filter, --output
+  std::string bias;                                           // --bias, of an epilogue that has one: (k)
   std::optional<DeviceId> device;                             // --device; null is the algorithm's own
   int threads = 0;                                            // --threads; 0 is every core
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf

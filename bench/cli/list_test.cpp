@@ -32,7 +32,7 @@ const Look kWide(false, 200);
 class ForCuda final : public Algorithm {
  public:
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
+  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }

@@ -39,6 +39,7 @@ Suite suite_of_case(const std::string& line) {
   suite.passes = {layer.shape.pass};
   suite.math = {layer.shape.math};
   suite.layouts = {layer.shape.layout};
+  suite.epilogues = {layer.shape.epilogue};
   return suite;
 }
 

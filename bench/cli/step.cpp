@@ -28,6 +28,10 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
           "Measured: candidates are also timed beside threads that read and write memory at this rate, as in "
           "5GB/s or, on two threads, 5GB/s:2. Their cores must be free: take fewer --threads.")
       ->type_name("RATE[:THREADS]");
+  verb.add_flag(
+      "--fuse", options.fuse,
+      "Measured: bias and ReLU right after a convolution are applied by it, where its algorithm can, "
+      "and compared with a pass of their own.");
 }
 
 void add_modelled_flags(CLI::App& verb, StepOptions& options) {

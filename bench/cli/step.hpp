@@ -37,6 +37,7 @@ struct StepOptions {
   int threads = 0;
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;
   double seconds = 90;
+  bool fuse = false;
   std::string load;  // empty: none
 };
 

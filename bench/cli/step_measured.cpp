@@ -64,8 +64,10 @@ Chooser best_of_rows(const StepOptions& options, int threads) {
     }
     throw UsageError(fmt::format(
         "--rows: no winner of {} with {} threads that this step can run; measure the layers: {} run {} "
-        "--batch {} --threads {} --out DIR",
-        to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads));
+        "--batch {} --threads {}{} --out DIR",
+        to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads,
+        problem.epilogue == Epilogue::none ? ""
+                                           : fmt::format(" --epilogue none,{}", name(problem.epilogue))));
   };
 }
 
@@ -87,7 +89,8 @@ Chooser by_model(const Registry& registry, const Ceilings& ceilings) {
 Chooser first_of(const std::vector<std::string>& patterns, const Registry& registry) {
   std::vector<std::string> ids;
   for (const std::string& pattern : patterns)
-    for (std::string& id : meant_by({pattern}, registry, DeviceKind::cpu)) ids.push_back(std::move(id));
+    for (std::string& id : meant_by({pattern}, registry, DeviceKind::cpu, Epilogue::bias_relu))
+      ids.push_back(std::move(id));
   return [ids](const ConvProblem&, const TaskCandidates& candidates) -> std::optional<size_t> {
     for (const std::string& id : ids)
       if (const auto index = index_of(candidates, id)) return index;
@@ -130,6 +133,7 @@ std::string rerun_of(const StepOptions& options, const StepRun& run) {
   if (!options.rows.empty()) text += fmt::format(" --rows {}", fmt::join(options.rows, ","));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  if (options.fuse) text += " --fuse";
   if (!options.load.empty()) text += " --under-load " + options.load;
   if (run.workspace_cap != StepOptions().workspace_cap)
     text += " --workspace-cap " + byte_limit_text(run.workspace_cap);
@@ -145,7 +149,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
                                    std::optional<TaskFolder>& folder) {
   const Suite suite = load_suite(options.config);
   StepRun run = step_run(options, suite, batch_of(options, suite));
-  StepNetwork network = network_of(suite, run.batch);
+  StepNetwork network = network_of(suite, run.batch, run.is_fused);
   run.chains = network.chains();
   check_memory(network, run.device);
   check_patterns("--algorithm", patterns_of(options), program.registry);
@@ -191,13 +195,16 @@ StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images)
   run.threads = options.threads == 0 ? free_cores : options.threads;
   run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
   run.workspace_cap = options.workspace_cap;
+  run.is_fused = options.fuse;
   return run;
 }
 
 MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run) {
   check_patterns("--algorithm", patterns_of(options), program.registry);
   MeasureStepOptions measuring;
-  measuring.algorithms = meant_by(patterns_of(options), program.registry, DeviceKind::cpu);
+  // Separate forms are no candidates of convolutions without an epilogue.
+  measuring.algorithms =
+      meant_by(patterns_of(options), program.registry, DeviceKind::cpu, Epilogue::bias_relu);
   measuring.choose = chooser_of(options, program, run);
   measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
   measuring.plan.threads = run.threads;
@@ -212,6 +219,7 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu", "--compress"},
                     verb);
+  if (launch().size > 1) refuse_flags_of("step on one process", {"--fuse"}, verb);
   if (const auto load = load_of(options)) {
     if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
       throw UsageError(

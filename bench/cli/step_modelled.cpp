@@ -143,7 +143,8 @@ std::vector<Compression> compressions_of(const StepOptions& options) {
 
 void check_modelled(const CLI::App& verb, const StepOptions& options) {
   refuse_flags_of("measured step",
-                  {"--algorithm", "--threads", "--workspace-cap", "--time-limit", "--under-load"}, verb);
+                  {"--algorithm", "--threads", "--workspace-cap", "--time-limit", "--under-load", "--fuse"},
+                  verb);
   read_counts("--gpus", options.parallel.gpus);
   read_counts("--batch", options.batch);
   reductions_of(options);

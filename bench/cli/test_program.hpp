@@ -62,7 +62,7 @@ class Picky final : public Algorithm {
     info_.id = id;
   }
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem& p, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo&) const override {
     if (p.pass != Pass::forward) return Support::no(Reason::unsupported_pass, "it only goes forward");
     if (p.math != MathMode::fp32) return Support::no(Reason::unsupported_math, "it needs fp32");
     if (p.filter != Extent2{3, 3}) return Support::no(Reason::unsupported_filter, "it needs a 3x3 filter");

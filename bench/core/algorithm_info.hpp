@@ -23,6 +23,7 @@ enum class Reason {
   unsupported_dilation,
   unsupported_groups,
   unsupported_size,
+  unsupported_epilogue,
   library_missing,
   library_refused,
   device_missing,
@@ -47,11 +48,13 @@ struct AlgorithmInfo {
   std::string provider;  // "convscope", or the library whose code does the arithmetic: "onednn", "openblas"
   std::string version;   // the provider's version; empty for our own
   DeviceKind device = DeviceKind::cpu;
-  std::string summary;             // one line for `list algorithms`
-  bool exact_on_integers = false;  // direct and GEMM: small integers must come out exactly
-  bool candidate = true;           // false: never timed against others (the reference)
-  bool emulated = true;            // of device kind cuda: whether the emulator can run it too
-  bool on_request = false;         // many of a kind: the pattern * alone does not mean it
+  std::string summary;                // one line for `list algorithms`
+  bool exact_on_integers = false;     // direct and GEMM: small integers must come out exactly
+  bool candidate = true;              // false: never timed against others (the reference)
+  bool emulated = true;               // of device kind cuda: whether the emulator can run it too
+  bool on_request = false;            // many of a kind: the pattern * alone does not mean it
+  bool takes_epilogues = false;       // others are not asked for problems that have one
+  bool takes_only_epilogues = false;  // a problem without one is another algorithm's
 };
 
 // Operations that an algorithm really does, padding to tile multiples included. A multiply-add counts 2. All

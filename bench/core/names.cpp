@@ -24,6 +24,11 @@ std::string_view name(Layout layout) {
   return names[static_cast<size_t>(layout)];
 }
 
+std::string_view name(Epilogue epilogue) {
+  constexpr std::string_view names[] = {"none", "relu", "bias", "bias+relu"};
+  return names[static_cast<size_t>(epilogue)];
+}
+
 std::string_view name(Role role) {
   constexpr std::string_view names[] = {"input", "filter", "output"};
   return names[static_cast<size_t>(role)];
@@ -41,6 +46,10 @@ std::optional<Layout> layout_from_name(std::string_view text) {
   return from_name(kLayouts, text);
 }
 
+std::optional<Epilogue> epilogue_from_name(std::string_view text) {
+  return from_name(kEpilogues, text);
+}
+
 std::string_view name(Reason reason) {
   constexpr std::string_view names[] = {"none",
                                         "unsupported_pass",
@@ -51,6 +60,7 @@ std::string_view name(Reason reason) {
                                         "unsupported_dilation",
                                         "unsupported_groups",
                                         "unsupported_size",
+                                        "unsupported_epilogue",
                                         "library_missing",
                                         "library_refused",
                                         "device_missing",

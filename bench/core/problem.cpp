@@ -162,6 +162,9 @@ std::optional<std::string> validate(const ConvProblem& p) {
     if (!bytes || *bytes > std::numeric_limits<int64_t>::max() / 4)
       return "the " + std::string(name(role)) + " tensor's size overflows 64 bits";
   }
+  if (p.epilogue != Epilogue::none && p.pass != Pass::forward)
+    return "the pass is " + std::string(name(p.pass)) + " with the epilogue " +
+           std::string(name(p.epilogue)) + "; only forward has one";
   return std::nullopt;
 }
 

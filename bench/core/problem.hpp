@@ -30,6 +30,10 @@ enum class DataType { f32, bf16, f16 };
 // Memory order of the activations; the filter's order goes with it: KCRS, KRSC, CRSK (C is per group).
 enum class Layout { nchw, nhwc, chwn };
 
+// What is applied to every output of a forward pass before it is stored: nothing, max(y, 0), the bias of its
+// channel, or the bias and then max(y, 0).
+enum class Epilogue { none, relu, bias, bias_relu };
+
 // The three tensors. In backward passes `input` and `output` hold the gradients of the forward input and
 // output.
 enum class Role { input, filter, output };
@@ -37,15 +41,25 @@ enum class Role { input, filter, output };
 inline constexpr auto kPasses = enumerators<Pass::backward_filter>();
 inline constexpr auto kMathModes = enumerators<MathMode::fp16>();
 inline constexpr auto kLayouts = enumerators<Layout::chwn>();
+inline constexpr auto kEpilogues = enumerators<Epilogue::bias_relu>();
 inline constexpr auto kRoles = enumerators<Role::output>();
 
 std::string_view name(Pass);      // "forward", "backward_data", "backward_filter"
 std::string_view name(MathMode);  // "fp32", "tf32", "3xtf32", "bf16", "fp16"
 std::string_view name(Layout);    // "nchw", "nhwc", "chwn"
+std::string_view name(Epilogue);  // "none", "relu", "bias", "bias+relu"
 std::string_view name(Role);      // "input", "filter", "output"
 std::optional<Pass> pass_from_name(std::string_view);
 std::optional<MathMode> math_from_name(std::string_view);
 std::optional<Layout> layout_from_name(std::string_view);
+std::optional<Epilogue> epilogue_from_name(std::string_view);
+
+constexpr bool has_bias(Epilogue epilogue) {
+  return epilogue == Epilogue::bias || epilogue == Epilogue::bias_relu;
+}
+constexpr bool has_relu(Epilogue epilogue) {
+  return epilogue == Epilogue::relu || epilogue == Epilogue::bias_relu;
+}
 
 DataType storage_type(MathMode);
 int64_t bytes_per_element(DataType);
@@ -76,6 +90,7 @@ struct ConvProblem {
   Extent2 stride{1, 1};
   Extent2 pad{0, 0};
   Extent2 dilation{1, 1};
+  Epilogue epilogue = Epilogue::none;  // of the forward pass alone
 
   auto operator<=>(const ConvProblem&) const = default;
 
@@ -104,13 +119,14 @@ std::optional<std::string> validate(const ConvProblem&);
 
 // One line that parse_problem reads back to the same value, as in
 //   forward fp32 nchw n=16 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2 dilation=1x1 groups=1
+// with epilogue=bias+relu at its end where there is one.
 std::string to_line(const ConvProblem&);
 
 // Reads to_line's form (defaults may be left out) or benchdnn's descriptor. Throws UsageError.
 ConvProblem parse_problem(std::string_view line);
 
 // oneDNN benchdnn's descriptor of the same shape: `mb16_ic96ih27oc256oh27kh5ph2`, square dimensions written
-// once, dilation counted from zero. Pass, math and layout are not in it.
+// once, dilation counted from zero. Pass, math, layout and epilogue are not in it.
 std::string to_benchdnn(const ConvProblem&);
 ConvProblem parse_benchdnn(std::string_view descriptor);
 

@@ -136,6 +136,19 @@ TEST(ProblemLine, FillsInDefaults) {
             "forward fp32 nchw n=2 c=3 hw=8x8 k=4 rs=3x3 stride=1x1 pad=0x0 dilation=1x1 groups=1");
 }
 
+TEST(ProblemLine, HasAnEpilogueWhereThereIsOne) {
+  ConvProblem p = parse_problem("n=2 c=3 hw=8 k=4 rs=3x3");
+  for (Epilogue epilogue : kEpilogues) {
+    p.epilogue = epilogue;
+    EXPECT_EQ(parse_problem(to_line(p)), p) << to_line(p);
+    EXPECT_EQ(to_line(p).find("epilogue") != std::string::npos, epilogue != Epilogue::none);
+  }
+  EXPECT_THAT(error_of("n=2 c=3 hw=8 k=4 rs=3x3 epilogue=tanh"), HasSubstr("relu, bias and bias+relu"));
+  EXPECT_THAT(error_of("n=2 c=3 hw=8 k=4 rs=3x3 epilogue=relu epilogue=bias"), HasSubstr("given twice"));
+  EXPECT_THAT(error_of("backward_data n=2 c=3 hw=8 k=4 rs=3x3 epilogue=relu"),
+              HasSubstr("only forward has one"));
+}
+
 TEST(ProblemLine, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(""), HasSubstr("empty"));
   EXPECT_THAT(error_of("n=2 c=3 hw=8x8 k=4"), HasSubstr("\"rs=\" is missing"));

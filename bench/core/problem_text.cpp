@@ -90,11 +90,18 @@ ConvProblem parse_line(std::string_view line) {
     }
     const std::string_view key = word.substr(0, equals);
     const auto* field = std::ranges::find(kFields, key, &Field::key);
-    if (field == std::end(kFields))
+    if (field == std::end(kFields) && key != "epilogue")
       fail(line, "unknown key \"" + std::string(key) +
-                     "\"; allowed are n, c, hw, k, rs, stride, pad, dilation, groups");
+                     "\"; allowed are n, c, hw, k, rs, stride, pad, dilation, groups, epilogue");
     if (is_given(key)) fail(line, "\"" + std::string(key) + "\" is given twice");
     seen.push_back(key);
+    if (key == "epilogue") {
+      const auto epilogue = epilogue_from_name(word.substr(equals + 1));
+      if (!epilogue)
+        fail(line, "\"" + std::string(word) + "\" is none of epilogue=none, relu, bias and bias+relu");
+      problem.epilogue = *epilogue;
+      continue;
+    }
     if (!set_field(problem, *field, word.substr(equals + 1)))
       fail(line, "\"" + std::string(word) + "\" has no whole number, or pair of them as in 3x3, after the =");
   }
@@ -117,6 +124,7 @@ std::string to_line(const ConvProblem& p) {
   line += " k=" + std::to_string(p.out_channels) + " rs=" + to_text(p.filter);
   line += " stride=" + to_text(p.stride) + " pad=" + to_text(p.pad) + " dilation=" + to_text(p.dilation);
   line += " groups=" + std::to_string(p.groups);
+  if (p.epilogue != Epilogue::none) line.append(" epilogue=").append(name(p.epilogue));
   return line;
 }
 

@@ -46,6 +46,11 @@ TensorCopies::TensorCopies(const ConvProblem& problem, Device& device, CacheStat
     copies.step = padded(problem.bytes(role));
     copies.slab = copies_of(problem, role, device, fixed ? 1 : count_, seed);
   }
+  if (!has_bias(problem.epilogue)) return;
+  std::vector<float> bias(static_cast<size_t>(problem.out_channels));
+  for (size_t k = 0; k < bias.size(); ++k) bias[k] = random_uniform(random_bits(seed, kRoles.size()), k);
+  bias_ = Buffer(device, bias.size() * sizeof(float));
+  upload_values(bias_, DataType::f32, bias);
 }
 
 ConvArgs TensorCopies::next(void* workspace) {
@@ -53,7 +58,8 @@ ConvArgs TensorCopies::next(void* workspace) {
     const Copies& copies = tensors_[static_cast<size_t>(role)];
     return copies.slab.as<std::byte>() + turn_ % copies.count * copies.step;
   };
-  const ConvArgs args{at(Role::input), at(Role::filter), at(Role::output), workspace};
+  const ConvArgs args{at(Role::input), at(Role::filter), at(Role::output), workspace,
+                      static_cast<const float*>(bias_.data())};
   turn_ = (turn_ + 1) % static_cast<size_t>(count_);
   return args;
 }

@@ -30,6 +30,7 @@ class TensorCopies {
     size_t count = 1;
   };
   std::array<Copies, 3> tensors_;  // by role
+  Buffer bias_;                    // of the epilogue: one, as it is small
   int64_t count_ = 1;
   size_t turn_ = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 auto circumstances_besides_batch(const ResultRecord& record) {
   const CaseKey& key = record.key;
   return std::tuple(key.device_id(), record.device.name, record.device.machine_class, key.problem.math,
-                    key.problem.layout, key.threads, key.cache, key.workspace_cap);
+                    key.problem.layout, key.problem.epilogue, key.threads, key.cache, key.workspace_cap);
 }
 
 const ResultRecord* record_of(const Scope& scope, const ConvProblem& problem, std::string_view choose) {
@@ -56,6 +56,7 @@ StepWork step_work(std::span<const StepLayer> layers, const Scope& scope, int64_
     problem.batch = batch;
     problem.math = key.problem.math;
     problem.layout = key.problem.layout;
+    problem.epilogue = Epilogue::none;
     const int64_t values = problem.in_channels_per_group() * problem.filter.h * problem.filter.w;
     LayerWork work{layer.name};
     work.gradient_bytes = static_cast<double>(4 * problem.out_channels * (values + 1));

@@ -45,8 +45,8 @@ std::vector<Contest> contests(std::span<const ResultRecord> records);
 inline auto circumstances_of(const ResultRecord& record) {
   const CaseKey& key = record.key;
   return std::tuple(key.network, key.device_id(), record.device.name, record.device.machine_class,
-                    key.problem.batch, key.problem.math, key.problem.layout, key.threads, key.cache,
-                    key.workspace_cap);
+                    key.problem.batch, key.problem.math, key.problem.layout, key.problem.epilogue,
+                    key.threads, key.cache, key.workspace_cap);
 }
 
 // The contests of one network under the same circumstances, its layers and passes.

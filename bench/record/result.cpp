@@ -71,6 +71,7 @@ Outcome outcome_of(Reason reason, bool is_timed) {
     case Reason::unsupported_dilation:
     case Reason::unsupported_groups:
     case Reason::unsupported_size:
+    case Reason::unsupported_epilogue:
     case Reason::library_missing:
     case Reason::library_refused:
     case Reason::device_missing:

@@ -97,9 +97,11 @@ std::string device_text(const CaseKey& key, const DeviceInfo& device) {
 std::string circumstances(const CaseKey& key, const DeviceInfo& device, bool with_cap) {
   const std::string cap =
       key.workspace_cap ? "workspace up to " + bytes_text(*key.workspace_cap) : "any workspace";
-  return fmt::format("{} {}, {} thread{}, {} cache, {}{}", name(key.problem.math), name(key.problem.layout),
-                     key.threads, key.threads == 1 ? "" : "s", name(key.cache), with_cap ? cap + ", " : "",
-                     device_text(key, device));
+  const std::string epilogue =
+      key.problem.epilogue == Epilogue::none ? "" : fmt::format(" with {}", name(key.problem.epilogue));
+  return fmt::format("{} {}{}, {} thread{}, {} cache, {}{}", name(key.problem.math), name(key.problem.layout),
+                     epilogue, key.threads, key.threads == 1 ? "" : "s", name(key.cache),
+                     with_cap ? cap + ", " : "", device_text(key, device));
 }
 
 std::string marked_name(const ResultRecord& record) {

@@ -47,6 +47,20 @@ bool means(const std::string& text, const AlgorithmInfo& info, const Registry& r
   return names.size() == 1 && without_device(info.id) == *names.begin();
 }
 
+bool matches_a_separate_form(const std::string& text, const Registry& registry) {
+  return std::ranges::any_of(registry.all(), [&](const Algorithm* algorithm) {
+    const Algorithm* const separate = registry.separate(*algorithm);
+    return separate != nullptr && matches_glob(text, separate->info().id);
+  });
+}
+
+// Whether a pattern without mark means the separate form of an algorithm.
+bool means_separate(const std::string& text, const AlgorithmInfo& info, const AlgorithmInfo& separate,
+                    const Registry& registry) {
+  if (matches_glob(text, separate.id)) return !(info.on_request && text == "*");
+  return text != info.id && means(text, info, registry);
+}
+
 // What a name may be besides an id: families and first parts of ids.
 std::vector<std::string> known_names(const Registry& registry) {
   std::set<std::string> names;
@@ -67,6 +81,7 @@ std::string without_device(const std::string& id) {
 
 std::string defect_of_pattern(const std::string& pattern, const Registry& registry) {
   const std::string text = without_mark(pattern);
+  if (matches_a_separate_form(text, registry)) return "";
   std::vector<std::string> ids;
   std::string other;  // never timed
   for (const Algorithm* algorithm : registry.all()) {
@@ -95,7 +110,7 @@ std::string defect_of_pattern(const std::string& pattern, const Registry& regist
 }
 
 std::vector<std::string> meant_by(const std::vector<std::string>& patterns, const Registry& registry,
-                                  DeviceKind kind) {
+                                  DeviceKind kind, Epilogue epilogue) {
   std::vector<std::string> wanted, unwanted;
   for (const std::string& pattern : patterns)
     (excludes(pattern) ? unwanted : wanted).push_back(without_mark(pattern));
@@ -103,10 +118,16 @@ std::vector<std::string> meant_by(const std::vector<std::string>& patterns, cons
   std::vector<std::string> ids;
   for (const Algorithm* algorithm : registry.all()) {
     const AlgorithmInfo& info = algorithm->info();
-    const auto meaning = [&](const std::string& text) { return means(text, info, registry); };
-    if (info.candidate && runs_on(info, kind) && std::ranges::any_of(wanted, meaning) &&
-        std::ranges::none_of(unwanted, meaning))
-      ids.push_back(info.id);
+    if (!info.candidate || !runs_on(info, kind)) continue;
+    const auto add_if_meant = [&](const std::string& id, const auto& meaning) {
+      if (std::ranges::any_of(wanted, meaning) && std::ranges::none_of(unwanted, meaning)) ids.push_back(id);
+    };
+    add_if_meant(info.id, [&](const std::string& text) { return means(text, info, registry); });
+    const Algorithm* const separate = registry.separate(*algorithm);
+    if (epilogue == Epilogue::none || separate == nullptr) continue;
+    add_if_meant(separate->info().id, [&](const std::string& text) {
+      return means_separate(text, info, separate->info(), registry);
+    });
   }
   return ids;
 }

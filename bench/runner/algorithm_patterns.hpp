@@ -9,6 +9,7 @@
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/core/device_info.hpp"
+#include "bench/core/problem.hpp"
 
 namespace convscope {
 
@@ -19,8 +20,10 @@ std::string without_device(const std::string& id);
 std::string defect_of_pattern(const std::string& pattern, const Registry& registry);
 
 // The ids of the candidates for one kind of device that the patterns mean, in the registry's order. The
-// pattern * does not mean algorithms that are there on request only. Every pattern is without defect.
+// pattern * does not mean algorithms that are there on request only. Every pattern is without defect. For a
+// problem with an epilogue, an algorithm's separate form comes with it, unless a pattern is the id of just
+// one of the two.
 std::vector<std::string> meant_by(const std::vector<std::string>& patterns, const Registry& registry,
-                                  DeviceKind kind);
+                                  DeviceKind kind, Epilogue epilogue = Epilogue::none);
 
 }  // namespace convscope

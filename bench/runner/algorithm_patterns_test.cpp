@@ -18,7 +18,7 @@ class Named final : public Algorithm {
  public:
   explicit Named(AlgorithmInfo info) : info_(std::move(info)) {}
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
+  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }
@@ -106,6 +106,24 @@ TEST_F(AlgorithmPatterns, WithoutAMatchGetTheNearestNameOrTheFamilies) {
               HasSubstr("direct, gemm, im2col_gemm, library, onednn, winograd"));
   EXPECT_THAT(defect_of_pattern("reference", registry_), HasSubstr("reference.cpu, and that is never timed"));
   EXPECT_THAT(defect_of_pattern("", registry_), Not(IsEmpty()));
+}
+
+TEST_F(AlgorithmPatterns, MeanSeparateFormsToo) {
+  const auto with_epilogue = [&](const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) EXPECT_EQ(defect_of_pattern(pattern, registry_), "");
+    return meant_by(patterns, registry_, DeviceKind::cpu, Epilogue::relu);
+  };
+  EXPECT_THAT(with_epilogue({"direct", "gemm"}), ElementsAre("direct.cpu", "direct.separate.cpu",
+                                                             "im2col_gemm.cpu", "im2col_gemm.separate.cpu"));
+  EXPECT_THAT(with_epilogue({"direct.cpu"}), ElementsAre("direct.cpu"));
+  EXPECT_THAT(with_epilogue({"direct.separate.cpu"}), ElementsAre("direct.separate.cpu"));
+  EXPECT_THAT(with_epilogue({"winograd", "!*.separate.*"}),
+              ElementsAre("winograd.f2x2_3x3.cpu", "winograd.f4x4_3x3.cpu", "winograd.mixed.cpu"));
+  EXPECT_THAT(with_epilogue({"winograd.m", "!winograd.mixed.cpu"}),
+              ElementsAre("winograd.mixed.separate.cpu"));
+  EXPECT_THAT(with_epilogue({"*"}), Not(::testing::Contains(HasSubstr("engine_7"))));
+  EXPECT_THAT(on_cpu({"direct"}), ElementsAre("direct.cpu"));
+  EXPECT_THAT(on_cpu({"direct.separate.cpu"}), IsEmpty());
 }
 
 }  // namespace

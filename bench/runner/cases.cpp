@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -58,7 +59,7 @@ std::vector<int> resolved_threads(const Suite& suite, const DeviceInfo& info) {
 struct Target {
   DeviceInfo info;
   std::vector<int> threads;
-  std::vector<std::string> algorithms;
+  std::map<Epilogue, std::vector<std::string>> algorithms;  // of the suite's, and of none
 };
 
 std::vector<Target> targets_of(const Suite& suite, const Registry& registry, const DeviceList& devices) {
@@ -69,7 +70,10 @@ std::vector<Target> targets_of(const Suite& suite, const Registry& registry, con
   std::vector<std::string> kinds;
   for (const DeviceInfo& info : selected_devices(suite, devices)) {
     kinds.push_back(name(info.id()));
-    Target target{info, resolved_threads(suite, info), meant_by(suite.algorithms, registry, info.kind)};
+    Target target{info, resolved_threads(suite, info), {}};
+    for (Epilogue epilogue : suite.epilogues)
+      target.algorithms[epilogue] = meant_by(suite.algorithms, registry, info.kind, epilogue);
+    std::erase_if(target.algorithms, [](const auto& entry) { return entry.second.empty(); });
     if (!target.algorithms.empty()) targets.push_back(std::move(target));
   }
   if (targets.empty())
@@ -99,11 +103,11 @@ void add_protocols(const Suite& suite, const Target& target, CaseKey key, std::v
         key.threads = threads;
         key.cache = cache;
         key.workspace_cap = cap;
-        groups.push_back({key, target.algorithms});
+        groups.push_back({key, target.algorithms.at(key.problem.epilogue)});
       }
 }
 
-// The problems of one layer in one pass on one device: batches, math modes, layouts.
+// The problems of one layer in one pass on one device: batches, math modes, layouts, epilogues.
 void add_problems(const Suite& suite, size_t index, Pass pass, const Target& target,
                   std::vector<Group>& groups) {
   const Layer& layer = suite.layers[index];
@@ -116,6 +120,7 @@ void add_problems(const Suite& suite, size_t index, Pass pass, const Target& tar
   key.seed = suite.measuring.seed;
   key.problem = layer.shape;
   key.problem.pass = pass;
+  key.problem.epilogue = Epilogue::none;
   const auto batches = layer.batch ? std::vector{*layer.batch} : suite.batch.at(target.info.kind);
   for (int64_t batch : batches)
     for (MathMode math : suite.math)
@@ -124,7 +129,11 @@ void add_problems(const Suite& suite, size_t index, Pass pass, const Target& tar
         key.problem.math = math;
         key.problem.layout = layout;
         check_memory(suite, index, key.problem, target.info);
-        add_protocols(suite, target, key, groups);
+        for (const auto& [epilogue, algorithms] : target.algorithms) {
+          if (epilogue != Epilogue::none && pass != Pass::forward) continue;
+          key.problem.epilogue = epilogue;
+          add_protocols(suite, target, key, groups);
+        }
       }
 }
 
@@ -146,6 +155,11 @@ std::vector<Group> expand(const Suite& suite, const Registry& registry, const De
       if (is_needless && !suite.first_backward_data) continue;
       for (const Target& target : targets) add_problems(suite, index, pass, target, groups);
     }
+  if (groups.empty() && std::ranges::find(suite.passes, Pass::forward) == suite.passes.end() &&
+      std::ranges::find(suite.epilogues, Epilogue::none) == suite.epilogues.end())
+    refuse(
+        suite, "epilogues", std::nullopt,
+        "found none that a pass of this run has; only forward has an epilogue, allowed for others is none");
   if (groups.empty())
     refuse(suite, "passes", std::nullopt,
            "found only backward_data, and every layer is a first layer, whose backward-data pass training "

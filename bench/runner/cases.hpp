@@ -27,9 +27,9 @@ struct Group {
 //   "alexnet" "conv2" forward fp32 nchw n=16 ... groups=1 direct.cpu cpu threads=2 cache=cold cap=256MiB
 std::string candidate_key(const CaseKey& key);
 
-// In config order: layer, pass, device, then batch, math, layout, threads, cache, cap. Threads are resolved:
-// 0 becomes the device's cores; other devices than the CPU have 1. A suite that names no device runs on the
-// first present device of each kind except the emulator, whose time means nothing. Throws
+// In config order: layer, pass, device, then batch, math, layout, epilogue, threads, cache, cap. Threads are
+// resolved: 0 becomes the device's cores; other devices than the CPU have 1. A suite that names no device
+// runs on the first present device of each kind except the emulator, whose time means nothing. Throws
 // UsageError when a glob matches no algorithm, a device is missing, a layer's tensors do not fit the
 // device's memory, there are fewer cores than threads, or nothing is left to run.
 std::vector<Group> expand(const Suite& suite, const Registry& registry, const DeviceList& devices);

@@ -29,7 +29,7 @@ class NamedAlgorithm final : public Algorithm {
     info_.on_request = on_request;
   }
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem&, const DeviceInfo&) const override {
+  Support takes(const ConvProblem&, const DeviceInfo&) const override {
     return Support::no(Reason::unsupported_size, "it only has a name");
   }
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
@@ -115,6 +115,30 @@ TEST(Expand, RunsRowsOnRequestOnlyWhereAPatternNamesThem) {
               ElementsAre("direct.cpu", "fft16.cpu", "fft32.cpu"));
   suite.algorithms = {"direct.cpu", "many.*"};
   EXPECT_THAT(expand(suite, registry, kCpuOnly)[0].algorithms, ElementsAre("direct.cpu", "many.0.cpu"));
+}
+
+TEST(Expand, GivesForwardItsEpilogueAndEveryAlgorithmASeparateFormBesideIt) {
+  Suite suite = test_suite();
+  suite.layers = {layer("a")};
+  suite.algorithms = {"direct", "fft16"};
+  suite.epilogues = {Epilogue::bias_relu, Epilogue::none};
+  const auto groups = expand(suite, test_registry(), kCpuOnly);
+  std::vector<std::string> seen;
+  for (const Group& group : groups)
+    seen.push_back(std::string(name(group.common.problem.pass)) + " " +
+                   std::string(name(group.common.problem.epilogue)));
+  EXPECT_THAT(seen,
+              ElementsAre("forward none", "forward bias+relu", "backward_data none", "backward_filter none"));
+  EXPECT_THAT(groups[0].algorithms, ElementsAre("direct.cpu", "fft16.cpu"));
+  EXPECT_THAT(groups[1].algorithms,
+              ElementsAre("direct.cpu", "direct.separate.cpu", "fft16.cpu", "fft16.separate.cpu"));
+  EXPECT_NE(candidate_key(groups[0].common), candidate_key(groups[1].common));
+
+  suite.epilogues = {Epilogue::relu};
+  EXPECT_EQ(expand(suite, test_registry(), kCpuOnly).size(), 1U);
+  suite.passes = {Pass::backward_data};
+  EXPECT_THAT(expand_error(suite),
+              HasSubstr("net.json: at /epilogues: found none that a pass of this run has"));
 }
 
 TEST(Expand, RunsTheFirstLayersBackwardDataWhenAsked) {

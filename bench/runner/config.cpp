@@ -203,6 +203,7 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   read_list(top, "passes", suite.passes, read_name<kPasses, pass_from_name>);
   read_list(top, "math", suite.math, read_name<kMathModes, math_from_name>);
   read_list(top, "layouts", suite.layouts, read_name<kLayouts, layout_from_name>);
+  read_list(top, "epilogues", suite.epilogues, read_name<kEpilogues, epilogue_from_name>);
   read_list(top, "algorithms", suite.algorithms, &ConfigValue::short_name);
   read_list(top, "threads", suite.threads,
             [](const ConfigValue& v) { return static_cast<int>(v.number(kThreadCounts)); });
@@ -271,6 +272,7 @@ nlohmann::ordered_json to_json(const Suite& suite) {
   json["passes"] = all_names(suite.passes);
   json["math"] = all_names(suite.math);
   json["layouts"] = all_names(suite.layouts);
+  json["epilogues"] = all_names(suite.epilogues);
   json["algorithms"] = suite.algorithms;
   json["threads"] = suite.threads;
   json["first_backward_data"] = suite.first_backward_data;

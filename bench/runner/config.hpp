@@ -55,16 +55,18 @@ struct Suite {
   std::vector<Pass> passes{kPasses.begin(), kPasses.end()};
   std::vector<MathMode> math{MathMode::fp32};
   std::vector<Layout> layouts{Layout::nchw};
-  std::vector<std::string> algorithms{"*"};  // globs
-  std::vector<int> threads{0};               // 0 is every core
+  std::vector<Epilogue> epilogues{Epilogue::none};  // of the forward pass; other passes have none
+  std::vector<std::string> algorithms{"*"};         // globs
+  std::vector<int> threads{0};                      // 0 is every core
   bool first_backward_data = false;
   MeasuringSettings measuring;
 };
 
 // The keys that a config's objects may have; configs/schema.json names the same (tested).
-inline constexpr std::array<std::string_view, 14> kSuiteKeys{
-    "$schema", "name", "about",   "source",     "layers",  "batch",     "devices",
-    "passes",  "math", "layouts", "algorithms", "threads", "measuring", "first_backward_data"};
+inline constexpr std::array<std::string_view, 15> kSuiteKeys{
+    "$schema",   "name",       "about",   "source",    "layers",
+    "batch",     "devices",    "passes",  "math",      "layouts",
+    "epilogues", "algorithms", "threads", "measuring", "first_backward_data"};
 inline constexpr std::array<std::string_view, 13> kLayerKeys{
     "name",     "in_channels", "input", "out_channels", "filter", "stride", "pad",
     "dilation", "groups",      "count", "first",        "batch",  "after"};

@@ -135,7 +135,7 @@ TEST(Config, MayRepeatAKeyInDifferentObjects) {
 TEST(Config, WrittenAsJsonReadsBackToTheSameSuite) {
   const Suite suite = suite_with(
       R"(, "about": "a", "source": "s", "batch": {"cuda": [8, 9]}, "devices": ["cuda", "cpu"], "passes": ["backward_filter"],
-         "math": ["tf32", "3xtf32"], "layouts": ["chwn"], "algorithms": ["a*", "b?"], "threads": [1, 0],
+         "math": ["tf32", "3xtf32"], "layouts": ["chwn"], "epilogues": ["relu", "bias+relu"], "algorithms": ["a*", "b?"], "threads": [1, 0],
          "first_backward_data": true, "measuring": {"cache": ["hot", "weights-cold"], "workspace_cap": ["8MiB", "inf"],
          "time_limit_s": 0.25, "min_samples": 7, "max_samples": 8, "confidence_width": 0.5, "seed": 99})");
   const auto json = to_json(suite);
@@ -144,6 +144,7 @@ TEST(Config, WrittenAsJsonReadsBackToTheSameSuite) {
   const Suite again = suite_of(json.dump());
   EXPECT_EQ(to_json(again), json);
   EXPECT_EQ(again.layers[0].shape, suite.layers[0].shape);
+  EXPECT_THAT(again.epilogues, ElementsAre(Epilogue::relu, Epilogue::bias_relu));
   EXPECT_EQ(again.measuring.time_limit_seconds, 0.25);
 }
 

@@ -137,6 +137,10 @@ constexpr OverrideFlag kFlags[] = {
      set_names<&Suite::math, kMathModes, math_from_name>},
     {"--layout", "layouts", "NAME,...", "Layouts of the caller's tensors: nchw, nhwc, chwn.",
      set_names<&Suite::layouts, kLayouts, layout_from_name>},
+    {"--epilogue", "epilogues", "NAME,...",
+     "What forward applies to its outputs: none, relu, bias, bias+relu; other passes run where none is "
+     "there.",
+     set_names<&Suite::epilogues, kEpilogues, epilogue_from_name>},
     {"--threads", "threads", "N,...", "Thread counts on the CPU; 0 is every core.", set_threads},
     {"--first-backward-data", "first_backward_data", "", "Run backward-data on first layers too.",
      [](std::string_view, std::string_view) { return set_to<&Suite::first_backward_data>(true); }},

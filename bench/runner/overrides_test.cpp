@@ -52,6 +52,7 @@ TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   overrides.add("--layout", "nhwc,nchw");
   overrides.add("--threads", "0,2");
   overrides.add("--first-backward-data", "");
+  overrides.add("--epilogue", "none,bias+relu");
   overrides.add("--cache", "hot,weights-cold");
   overrides.add("--workspace-cap", "0,8MiB,inf");
   overrides.add("--time-limit", "0.5");
@@ -69,6 +70,7 @@ TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   for (DeviceKind kind : kDeviceKinds) EXPECT_THAT(suite.batch.at(kind), ElementsAre(1, 8));
   EXPECT_THAT(suite.math, ElementsAre(MathMode::bf16));
   EXPECT_THAT(suite.layouts, ElementsAre(Layout::nhwc, Layout::nchw));
+  EXPECT_THAT(suite.epilogues, ElementsAre(Epilogue::none, Epilogue::bias_relu));
   EXPECT_THAT(suite.threads, ElementsAre(0, 2));
   EXPECT_TRUE(suite.first_backward_data);
   EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::hot, CacheState::weights_cold));

@@ -62,7 +62,7 @@ class TestAlgorithm final : public Algorithm {
     info_.candidate = behaviour_.candidate;
   }
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem&, const DeviceInfo&) const override { return behaviour_.support; }
+  Support takes(const ConvProblem&, const DeviceInfo&) const override { return behaviour_.support; }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions&) const override {
     behaviour_.in_plan();
     return std::make_unique<TestPlan>(problem, behaviour_);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <new>
@@ -34,7 +35,8 @@ double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t 
   double error = 0, norm = 0;
 #pragma omp parallel for schedule(dynamic, 4) reduction(+ : error, norm)
   for (size_t i = 0; i < sample.size(); ++i) {
-    const double expected = reference.at(sample[i]).value;
+    const double bias = args.bias == nullptr ? 0 : args.bias[sample[i][1]];
+    const double expected = with_epilogue(reference.at(sample[i]), problem.epilogue, bias).value;
     const double difference = written[offset_of(shape, sample[i])] - expected;
     error += difference * difference;
     norm += expected * expected;
@@ -42,17 +44,21 @@ double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t 
   return norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
 }
 
-// Sorts by the time of the check and drops what is too slow or too many.
+// Sorts by the time of the check and drops what is too slow or too many, but the fastest of each form.
 void keep_fast(TaskCandidates& found, size_t most) {
   std::ranges::stable_sort(found.all, {}, &StepCandidate::checked_seconds);
   const double fastest = found.all.front().checked_seconds;
-  while (found.all.size() > 1 &&
-         (found.all.size() > most || found.all.back().checked_seconds > kTooSlow * fastest)) {
-    const StepCandidate& slow = found.all.back();
-    found.left_out.push_back(fmt::format("{}: {:.3g} times the fastest one's time when checked", slow.id,
-                                         slow.checked_seconds / fastest));
-    found.all.pop_back();
-  }
+  std::array<size_t, 2> kept{};  // of fused and of separate ones
+  std::erase_if(found.all, [&](const StepCandidate& one) {
+    size_t& of_form = kept[one.is_separate ? 1 : 0];
+    if (of_form == 0 || (of_form < most && one.checked_seconds <= kTooSlow * fastest)) {
+      ++of_form;
+      return false;
+    }
+    found.left_out.push_back(fmt::format("{}: {:.3g} times the fastest one's time when checked", one.id,
+                                         one.checked_seconds / fastest));
+    return true;
+  });
 }
 
 // Those of `ids` that support and plan the problem within the workspace cap.
@@ -61,6 +67,8 @@ TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std
   TaskCandidates found;
   for (const std::string& id : ids) {
     const Algorithm& algorithm = *registry.find(id);
+    const bool is_separate = algorithm.info().takes_only_epilogues;
+    if (is_separate && problem.epilogue == Epilogue::none) continue;
     const auto leave_out = [&](const std::string& why) { found.left_out.push_back(id + ": " + why); };
     if (const Support support = algorithm.supports(problem, device.info()); !support) {
       leave_out(support.why());
@@ -69,6 +77,7 @@ TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std
     try {
       StepCandidate candidate{id, algorithm.plan(problem, device, options)};
       candidate.workspace_bytes = candidate.plan->workspace_bytes();
+      candidate.is_separate = is_separate;
       if (candidate.workspace_bytes <= options.workspace_cap)
         found.all.push_back(std::move(candidate));
       else

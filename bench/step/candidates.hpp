@@ -21,6 +21,7 @@ struct StepCandidate {
   int64_t workspace_bytes = 0;
   double relative_l2 = 0;      // of a sample of what it wrote on the step's tensors, against the definition
   double checked_seconds = 0;  // of a run right after the one that was checked
+  bool is_separate = false;    // its epilogue is a pass of its own
 };
 
 // Candidates of a task, and those that are none: "fft.tiled.cpu: stride 4x4: ...".
@@ -33,10 +34,11 @@ struct TaskCandidates {
 using Chooser = std::function<std::optional<size_t>(const ConvProblem&, const TaskCandidates&)>;
 
 struct CandidateOptions {
-  std::vector<std::string> algorithms;  // ids of the CPU's
-  Chooser choose;                       // empty: all are candidates
+  // Ids of the CPU's; separate forms are for convolutions with an epilogue alone.
+  std::vector<std::string> algorithms;
+  Chooser choose;  // empty: all are candidates
   PlanOptions plan;
-  size_t most = 6;  // candidates of a task that are kept, the fastest when checked
+  size_t most = 6;  // candidates of a task that are kept, the fastest when checked; of each form as many
   uint64_t seed = 1;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   // Asked between candidates and between rounds: whether the user wants no more of them.
@@ -53,7 +55,8 @@ class StoppedEarly : public std::runtime_error {
 class StepCandidates {
  public:
   // Plans everything, then runs the step once, each convolution by all of its candidates. Those that are
-  // wrong, or take twice the fastest one's time, are left out; the others are sorted, the fastest first.
+  // wrong, or take twice the fastest one's time, are left out; the others are sorted, the fastest first. The
+  // fastest with a separate epilogue stays in any case.
   // Throws UsageError where a convolution has none, and StoppedEarly.
   StepCandidates(TrainingStep& step, const Registry& registry, Device& device, Queue& queue,
                  const CandidateOptions& options);

@@ -70,6 +70,14 @@ class StepMeasurement {
     for (const TaskTimes& task : times_.tasks) choice.push_back(task.winner_alone);
     return choice;
   }
+  // The winners inside, but of those with a separate epilogue wherever there is one; the winners themselves
+  // where there is none at all.
+  Choice separate_winners() const {
+    Choice choice = inside_winners();
+    for (size_t task = 0; task < choice.size(); ++task)
+      choice[task] = times_.tasks[task].winner_separate.value_or(choice[task]);
+    return choice;
+  }
   double timed(size_t task, Plan* plan, void* workspace) {
     const auto begin = Clock::now();
     step_.run(task, plan, workspace, *queue_);
@@ -171,10 +179,10 @@ class StepMeasurement {
     });
     if (load_) times_.load_bytes_per_second = load_->measured_rate();
     load_.reset();
-    for (size_t task : convolutions(step_)) choose_winners(times_.tasks[task]);
+    for (size_t task : convolutions(step_)) choose_winners(times_.tasks[task], candidates_[task].all);
   }
 
-  static void choose_winners(TaskTimes& times) {
+  static void choose_winners(TaskTimes& times, const std::vector<StepCandidate>& candidates) {
     if (times.tuned.size() == 1) return;
     const auto winner = [&](Samples TunedCandidate::*series) {
       const auto best = std::ranges::min_element(
@@ -184,6 +192,11 @@ class StepMeasurement {
     times.winner_alone = winner(&TunedCandidate::alone);
     times.winner_inside = winner(&TunedCandidate::inside);
     times.winner_under_load = winner(&TunedCandidate::under_load);
+    std::optional<size_t>& separate = times.winner_separate;
+    for (size_t i = 0; i < candidates.size(); ++i)
+      if (candidates[i].is_separate &&
+          (!separate || median_of(times.tuned[i].inside) < median_of(times.tuned[*separate].inside)))
+        separate = i;
   }
 
   void prepare_own_workspaces() {
@@ -201,19 +214,31 @@ class StepMeasurement {
     for (size_t task = 0; task < sample.size(); ++task) (times_.tasks[task].*series).push_back(sample[task]);
   }
 
-  // A step as it runs; its sum goes beside that of the winners alone, whose step is run right before or
-  // after.
-  void compare_steps(const Choice& inside, const Choice& alone, bool alone_first) {
+  // A step as it runs; its sum goes beside those of the winners alone and of separate epilogues, whose steps
+  // are run right before and after it.
+  void compare_steps(const Choice& inside, const Choice& alone, const Choice& separate, bool alone_first) {
     const auto run_alone_winners = [&] {
       if (alone != inside) times_.step_of_winners_alone.push_back(sum(quiet_step(alone, How::as_it_runs)));
     };
-    if (alone_first) run_alone_winners();
+    const auto run_separate = [&] {
+      if (!has_separate_) return;
+      const Samples sample = quiet_step(separate, How::as_it_runs);
+      add_step(&TaskTimes::separate, sample);
+      times_.step_of_separate.push_back(sum(sample));
+    };
+    if (alone_first)
+      run_alone_winners();
+    else
+      run_separate();
     Samples clocks;
     const Samples sample = quiet_step(inside, How::as_it_runs, &clocks);
     add_step(&TaskTimes::inside, sample);
     add_step(&TaskTimes::clock_inside, clocks);
     times_.step.push_back(sum(sample));
-    if (!alone_first) run_alone_winners();
+    if (alone_first)
+      run_separate();
+    else
+      run_alone_winners();
   }
 
   void run_alone(const Choice& inside) {
@@ -229,12 +254,14 @@ class StepMeasurement {
   // A round has every circumstance once, from another one each round.
   void compare(double seconds) {
     prepare_own_workspaces();
-    const Choice inside = inside_winners(), alone = alone_winners();
+    const Choice inside = inside_winners(), alone = alone_winners(), separate = separate_winners();
+    has_separate_ = std::ranges::any_of(
+        times_.tasks, [](const TaskTimes& task) { return task.winner_separate.has_value(); });
     if (has_own_workspaces_) run_step(inside, How::own_workspace);  // pages are there before they are timed
     run_rounds("comparing", kFewestRounds, seconds, [&](int64_t round) {
       for (int64_t turn = round; turn < round + 4; ++turn) switch (turn % 4) {
           case 0:
-            compare_steps(inside, alone, round % 2 == 0);
+            compare_steps(inside, alone, separate, round % 2 == 0);
             break;
           case 1:
             add_step(&TaskTimes::evicted, quiet_step(inside, How::evicted));
@@ -273,7 +300,7 @@ class StepMeasurement {
   StepCandidates candidates_;
   CoreWatch cores_;
   std::optional<MemoryLoad> load_;  // while tuning
-  bool has_own_workspaces_ = false;
+  bool has_own_workspaces_ = false, has_separate_ = false;
   std::vector<Buffer> own_;  // by task
   StepTimes times_;
 };

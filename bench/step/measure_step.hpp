@@ -45,9 +45,12 @@ struct TaskTimes {
   std::vector<std::string> left_out;
   // Of `tuned`; the same where one is chosen.
   size_t winner_alone = 0, winner_inside = 0, winner_under_load = 0;
+  std::optional<size_t> winner_separate;  // inside, of those whose epilogue is a pass of its own
   // With the winner inside, in the step: as it runs, with caches emptied before the task, with a workspace of
   // its own; and outside it: caches emptied before, and right after another run of it.
   Samples inside, evicted, own_workspace, alone_cold, alone_hot;
+  // In a step in which the best separate one runs wherever there is one; empty where there is none.
+  Samples separate;
   // Clock right after the task, in MHz.
   Samples clock_inside, clock_alone;
 };
@@ -55,8 +58,8 @@ struct TaskTimes {
 struct StepTimes {
   std::vector<TaskTimes> tasks;  // as the step's
   // Sums over the tasks of a step, round by round, so that they are pairs. Of the winners alone empty where
-  // they are those inside.
-  Samples step, step_of_winners_alone;
+  // they are those inside, and of the separate ones where there are none.
+  Samples step, step_of_winners_alone, step_of_separate;
   int64_t tuning_rounds = 0;
   int64_t disturbed = 0;         // samples that were disturbed twice; a step is one sample
   double directional_error = 0;  // of check_gradient()

@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 
 // A measured step of the small network, as short as can be, and its rows.
 struct Measured {
-  explicit Measured(std::vector<std::string> algorithms, Chooser choose = {})
-      : step(network_of(testing::small_suite(), 2), device, 1) {
+  explicit Measured(std::vector<std::string> algorithms, Chooser choose = {}, bool fuse = false)
+      : step(network_of(testing::small_suite(), 2, fuse), device, 1) {
     const Registry registry = testing::step_registry();
     MeasureStepOptions options;
     options.algorithms = std::move(algorithms);
@@ -174,6 +174,67 @@ TaskTimes times_of(double inside, double evicted, double own_workspace, double a
   times.clock_inside = Samples(6, clock);
   times.clock_alone = Samples(6, 2000);
   return times;
+}
+
+TEST(MeasureStep, ComparesFusedEpiloguesWithAPassOfTheirOwn) {
+  const Measured measured({"exact.cpu", "exact.separate.cpu", "same.separate.cpu", "wrong.separate.cpu"}, {},
+                          true);
+  for (size_t i = 0; i < measured.step.tasks().size(); ++i) {
+    const TaskTimes& times = measured.times.tasks[i];
+    const TaskRow& row = measured.rows[i];
+    EXPECT_EQ(times.separate.size(), 6U) << "every task runs in that step";
+    if (measured.step.tasks()[i].kind != TaskKind::forward) {
+      EXPECT_FALSE(row.separate) << row.task;
+      continue;
+    }
+    EXPECT_EQ(times.tuned.size(), 3U);
+    EXPECT_THAT(times.left_out, Contains(HasSubstr("wrong.separate.cpu: wrong: the relative L2 error")));
+    EXPECT_THAT(row.separate_algorithm, HasSubstr(".separate.cpu"));
+    EXPECT_GT(*row.separate_over_inside, 0);
+  }
+  EXPECT_EQ(measured.times.step_of_separate.size(), 6U);
+  EXPECT_TRUE(measured.rows.back().separate);
+}
+
+TEST(MeasureStep, KeepsTheFastestSeparateFormWhateverIsFaster) {
+  CpuDevice device;
+  const Registry registry = testing::step_registry();
+  TrainingStep step(network_of(testing::small_suite(), 2, true), device, 1);
+  CandidateOptions options;
+  options.algorithms = {"exact.cpu", "same.cpu", "exact.separate.cpu", "same.separate.cpu"};
+  options.most = 1;
+  const auto queue = device.make_queue();
+  const StepCandidates candidates(step, registry, device, *queue, options);
+  for (size_t task : convolutions(step)) {
+    const bool has_epilogue = step.tasks()[task].kind == TaskKind::forward;
+    EXPECT_EQ(candidates[task].all.size(), has_epilogue ? 2U : 1U) << "one of each form";
+  }
+}
+
+TEST(TaskRows, SayWhatFusingGainsWhereItIsShown) {
+  CpuDevice device;
+  const TrainingStep step(network_of(testing::small_suite(), 2, true), device, 1);
+  const auto rows_of = [&](const Samples& separate) {
+    StepTimes all;
+    for (const StepTask& task : step.tasks()) {
+      TaskTimes times = times_of(1, 1, 1, 1);
+      times.tuned.push_back({"a.separate.cpu", "", 0, 0, Samples(6, 1), Samples(6, 1)});
+      times.separate = separate;
+      if (task.kind == TaskKind::forward) times.winner_separate = 1;
+      if (!task.problem) times.tuned.clear();
+      all.tasks.push_back(times);
+    }
+    all.step = Samples(6, 2);
+    all.step_of_separate = Samples(6, 2.5);
+    return task_rows({}, step, all);
+  };
+  const auto apart = rows_of(Samples(6, 1.2));
+  EXPECT_EQ(apart.front().separate_algorithm, "a.separate.cpu");
+  EXPECT_DOUBLE_EQ(*apart.front().separate_over_inside, 1.2);
+  EXPECT_TRUE(*apart.front().is_separate_shown_slower);
+  EXPECT_DOUBLE_EQ(*apart.back().separate_over_inside, 1.25);
+  EXPECT_TRUE(*apart.back().is_separate_shown_slower);
+  EXPECT_FALSE(*rows_of({0.9, 1.1, 1.3, 1.1, 1.2, 1.3}).front().is_separate_shown_slower);
 }
 
 TEST(TaskRows, NameTheCauseThatTakesTheDifferenceAway) {

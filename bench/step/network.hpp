@@ -15,7 +15,7 @@ namespace convscope {
 
 struct NetworkLayer {
   std::string name;     // with "#2" behind it for the second copy of a layer with a count
-  ConvProblem problem;  // forward
+  ConvProblem problem;  // forward; with an epilogue where bias and ReLU behind it are fused into it
   std::vector<LayerOperation> after;
   bool begins_chain = false, ends_chain = false;
   bool needs_input_gradient = true;
@@ -30,7 +30,8 @@ struct StepNetwork {
 };
 
 // The config's layers at this batch (a layer's own goes before it), FP32 in nchw, each as often as its count
-// says; a pool follows the last copy only, as the copies have one shape.
-StepNetwork network_of(const Suite& suite, int64_t batch);
+// says; a pool follows the last copy only, as the copies have one shape. With `fuse`, bias and ReLU that come
+// right after a convolution are its epilogue.
+StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse = false);
 
 }  // namespace convscope

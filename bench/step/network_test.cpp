@@ -7,11 +7,11 @@
 namespace convscope {
 namespace {
 
-StepNetwork network(const std::string& layers) {
+StepNetwork network(const std::string& layers, bool fuse = false) {
   return network_of(
       suite_from_json(nlohmann::json::parse(R"({"name": "net", "batch": 4, "layers": [)" + layers + "]}"),
                       "net.json"),
-      4);
+      4, fuse);
 }
 std::string layer(const std::string& name, int64_t in, int64_t image, int64_t out, const std::string& more) {
   return nlohmann::json{{"name", name}, {"in_channels", in}, {"input", {image, image}}, {"out_channels", out}}
@@ -45,6 +45,20 @@ TEST(StepNetwork, RepeatsALayerByItsCountAndPoolsAfterTheLast) {
   EXPECT_EQ(net.layers[1].name, "a#2");
   EXPECT_EQ(net.layers[1].after.size(), 1U);
   EXPECT_EQ(net.layers[2].after.size(), 2U);
+}
+
+TEST(StepNetwork, FusesBiasAndReluThatComeRightAfterAConvolution) {
+  const auto epilogue = [](const std::string& after, bool fuse = true) {
+    return network(layer("a", 3, 8, 6, after.empty() ? "" : "\"after\": " + after + ", "), fuse)
+        .layers[0]
+        .problem.epilogue;
+  };
+  EXPECT_EQ(epilogue(R"(["bias", "relu", "lrn"])"), Epilogue::bias_relu);
+  EXPECT_EQ(epilogue(R"(["bias", "pool 2x2/2", "relu"])"), Epilogue::bias);
+  EXPECT_EQ(epilogue(R"(["relu"])"), Epilogue::relu);
+  EXPECT_EQ(epilogue(R"(["pool 2x2/2", "relu"])"), Epilogue::none);
+  EXPECT_EQ(epilogue(""), Epilogue::none);
+  EXPECT_EQ(epilogue(R"(["bias", "relu"])", false), Epilogue::none);
 }
 
 TEST(StepNetwork, OnlyTheLayerThatReadsTheImageNeedsNoGradientOfIt) {

@@ -40,7 +40,8 @@ void print_convolutions(std::ostream& out, std::span<const TaskRow> rows, const 
   print_heading(
       out,
       fmt::format("A training step of {}, batch {}: convolutions inside it and alone", of.network, of.batch),
-      fmt::format("fp32 nchw, {} thread{}, {}{}", of.threads, of.threads == 1 ? "" : "s", of.device.name,
+      fmt::format("fp32 nchw, {} thread{}, {}{}{}", of.threads, of.threads == 1 ? "" : "s", of.device.name,
+                  of.is_fused ? "; bias and ReLU fused into the convolution" : "",
                   of.chains == 1 ? ""
                                  : fmt::format("; {} chains, as layers do not read what the one before gives",
                                                of.chains)),
@@ -127,6 +128,26 @@ void print_load(std::ostream& out, std::span<const TaskRow> rows) {
       1e-9 * step.of.load->bytes_per_second, with / without, others, tuned, shown);
 }
 
+// What fusing gains, where epilogues were fused.
+void print_separate(std::ostream& out, std::span<const TaskRow> rows) {
+  const TaskRow& step = rows.back();
+  if (!step.separate) return;
+  int64_t count = 0, shown = 0;
+  double fused = 0, separate = 0;
+  for (const TaskRow& row : rows.first(rows.size() - 1)) {
+    if (!row.separate) continue;
+    ++count;
+    shown += *row.is_separate_shown_slower;
+    fused += row.inside.median;
+    separate += row.separate->median;
+  }
+  fmt::print(out,
+             "With bias and ReLU in a pass of their own the {} convolutions before them take {:.3f} times as "
+             "long ({} of them by\nmore than the noise), and the step {:.3f} times{}.\n",
+             count, separate / fused, shown, *step.separate_over_inside,
+             *step.is_separate_shown_slower ? "" : ", not shown to be more than 1");
+}
+
 void print_causes(std::ostream& out, std::span<const TaskRow> rows) {
   for (Cause cause : kCauses) {
     double seconds = 0;
@@ -155,6 +176,7 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
       milliseconds_text(*step.convolutions_alone_seconds), *step.inside_over_alone());
   print_causes(out, rows);
   print_winners(out, rows);
+  print_separate(out, rows);
   print_load(out, rows);
   fmt::print(out,
              "Gradient against differences of the loss: {:.2g}. Largest error of a convolution: {:.2g}.\n",

@@ -86,6 +86,17 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.regret); }},
     {"regret_shown", "", "Whether their intervals inside are apart.",
      [](const R& r) { return cell(r.is_regret_shown); }},
+    {"fused", "", "Whether bias and ReLU right after a convolution are applied by it.",
+     [](const R& r) { return cell(r.of.is_fused); }},
+    {"separate_algorithm", "",
+     "The fastest inside whose bias and ReLU are a pass of its own; null where there is no epilogue.",
+     [](const R& r) { return cell(r.separate_algorithm); }},
+    {"separate_ms", "ms", "Its time, in a step in which all convolutions with an epilogue are such.",
+     [](const R& r) { return median_cell(r.separate); }},
+    {"separate_over_inside", "", "separate_ms / inside_ms; of the step the median of neighbours in time.",
+     [](const R& r) { return cell(r.separate_over_inside); }},
+    {"separate_shown", "", "Whether that is above 1 by more than the noise.",
+     [](const R& r) { return cell(r.is_separate_shown_slower); }},
     {"winner_under_load", "",
      "The fastest candidate outside the step beside the load; null where there was none.",
      [](const R& r) { return cell(r.winner_under_load); }},
@@ -176,6 +187,12 @@ void add_convolution(TaskRow& row, const TaskTimes& times) {
   row.cause = cause_of(row);
   row.tuned = times.tuned;
   row.left_out = times.left_out;
+  if (times.winner_separate) {
+    row.separate_algorithm = times.tuned[*times.winner_separate].id;
+    row.separate = summarise(times.separate);
+    row.separate_over_inside = row.separate->median / row.inside.median;
+    row.is_separate_shown_slower = row.separate->ci_low > row.inside.ci_high;
+  }
   if (winner.inside.empty()) return;
   const TunedCandidate& alone = times.tuned[times.winner_alone];
   row.winner_alone = alone.id;
@@ -189,6 +206,13 @@ void add_convolution(TaskRow& row, const TaskTimes& times) {
   row.load_regret = alone_loaded.median / best_loaded.median;
   row.is_load_regret_shown = alone_loaded.ci_low > best_loaded.ci_high;
   row.load_slowdown = alone_loaded.median / median_of(alone.alone);
+}
+
+// Of steps that are neighbours in time.
+Statistics ratio_of(const Samples& other, const Samples& step) {
+  Samples ratios;
+  for (size_t i = 0; i < step.size(); ++i) ratios.push_back(other[i] / step[i]);
+  return summarise(ratios);
 }
 
 TaskRow step_row(const StepRun& of, const std::vector<TaskRow>& rows, const StepTimes& times) {
@@ -210,11 +234,14 @@ TaskRow step_row(const StepRun& of, const std::vector<TaskRow>& rows, const Step
   }
   row.convolutions_seconds = inside;
   row.convolutions_alone_seconds = alone;
+  if (!times.step_of_separate.empty()) {
+    const Statistics ratio = ratio_of(times.step_of_separate, times.step);
+    row.separate = summarise(times.step_of_separate);
+    row.separate_over_inside = ratio.median;
+    row.is_separate_shown_slower = ratio.ci_low > 1;
+  }
   if (times.step_of_winners_alone.empty()) return row;
-  Samples ratios;  // of neighbours in time
-  for (size_t i = 0; i < times.step.size(); ++i)
-    ratios.push_back(times.step_of_winners_alone[i] / times.step[i]);
-  const Statistics ratio = summarise(ratios);
+  const Statistics ratio = ratio_of(times.step_of_winners_alone, times.step);
   row.regret = ratio.median;
   row.is_regret_shown = ratio.ci_low > 1;
   return row;

@@ -23,6 +23,7 @@ struct StepRun {
   std::optional<int64_t> workspace_cap;
   DeviceInfo device;
   Ceilings ceilings;
+  bool is_fused = false;  // bias and ReLU right after a convolution are its epilogue
   std::optional<LoadRate> load;
   std::string rerun;
 };
@@ -57,6 +58,13 @@ struct TaskRow {
   std::string winner_under_load;
   std::optional<double> load_regret, load_slowdown;
   std::optional<bool> is_load_regret_shown;
+  // Of a convolution with an epilogue that was tuned, and of the step: the fastest inside whose epilogue is a
+  // pass of its own, in a step of such; its time over that of the winner inside, and whether that is shown to
+  // be above 1.
+  std::string separate_algorithm;
+  std::optional<Statistics> separate;
+  std::optional<double> separate_over_inside;
+  std::optional<bool> is_separate_shown_slower;
   std::vector<TunedCandidate> tuned;
   std::vector<std::string> left_out;
   // Of the step alone.

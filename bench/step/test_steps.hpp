@@ -20,10 +20,11 @@ class ScaledReference final : public Algorithm {
     info_.id = id;
     info_.family = "direct";
     info_.provider = "convscope";
+    info_.takes_epilogues = true;
     add_reference(reference_);
   }
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     return require(!only_ || problem.pass == *only_, Reason::unsupported_pass, "it has one pass");
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,

@@ -11,6 +11,7 @@ namespace convscope {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
+constexpr double kBiasReach = 0.01;
 constexpr int64_t kAligned = 64;  // values: each layer's parameters begin on a cache line
 
 int64_t filter_values(const ConvProblem& problem) {
@@ -118,6 +119,9 @@ void TrainingStep::add_layer(const NetworkLayer& layer, size_t input, uint64_t s
   const double variance = (has(layer, OperationKind::relu) ? 2.0 : 1.0) / static_cast<double>(terms);
   fill_random(parameters_.as<float>() + state.first_parameter, filter_values(problem), seed,
               std::sqrt(3 * variance));
+  // So small that it changes nothing, and not zero, so that one that is left out shows.
+  if (has(layer, OperationKind::bias))
+    fill_random(parameters_.as<float>() + state.first_bias, problem.out_channels, ~seed, kBiasReach);
   state.convolved = add_tensor(convolved_shape(problem));
   size_t last = state.convolved;
   for (const LayerOperation& operation : layer.after) {
@@ -153,6 +157,7 @@ void TrainingStep::add_convolution(size_t layer, Pass pass) {
                                                       : TaskKind::backward_filter;
   ConvProblem problem = network_.layers[layer].problem;
   problem.pass = pass;
+  if (pass != Pass::forward) problem.epilogue = Epilogue::none;
   tasks_.push_back(
       {kind, layer, std::string(name(kind)), problem, static_cast<double>(problem.total_bytes())});
   group_of_task_.push_back(0);
@@ -172,7 +177,8 @@ void TrainingStep::add_tasks() {
   };
   for (size_t i = 0; i < layers_.size(); ++i) {
     add_convolution(i, Pass::forward);
-    for (size_t g = 0; g < layers_[i].groups.size(); ++g)
+    const bool is_fused = network_.layers[i].problem.epilogue != Epilogue::none;  // with the first group
+    for (size_t g = is_fused ? 1 : 0; g < layers_[i].groups.size(); ++g)
       add(TaskKind::operation_forward, i, layers_[i].groups[g].label, g,
           bytes_of_group(layers_[i].groups[g], true));
   }
@@ -200,7 +206,8 @@ ConvArgs TrainingStep::args(size_t task, void* workspace) const {
   float* const filter_gradient = gradients_.as<float>() + layer.first_parameter;
   switch (of.problem->pass) {
     case Pass::forward:
-      return {in.value.data(), filter, out.value.data(), workspace};
+      return {in.value.data(), filter, out.value.data(), workspace,
+              has_bias(of.problem->epilogue) ? parameters_.as<float>() + layer.first_bias : nullptr};
     case Pass::backward_data:
       return {in.gradient.data(), filter, out.gradient.data(), workspace};
     case Pass::backward_filter:

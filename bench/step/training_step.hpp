@@ -39,9 +39,9 @@ struct StepTask {
 
 class TrainingStep {
  public:
-  // Allocates everything but workspaces; parameters are drawn by He's rule, images and labels at random.
-  // Images and labels are those from `first_image` on of all that the seed stands for, so that ranks have
-  // different ones of the same batch. Throws std::bad_alloc.
+  // Allocates everything but workspaces; filters are drawn by He's rule, biases close to zero, images and
+  // labels at random. Images and labels are those from `first_image` on of all that the seed stands for, so
+  // that ranks have different ones of the same batch. Throws std::bad_alloc.
   TrainingStep(StepNetwork network, Device& device, uint64_t seed, int64_t first_image = 0);
 
   // Bytes that the constructor allocates.

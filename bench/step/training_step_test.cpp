@@ -146,6 +146,37 @@ TEST(TrainingStep, GradientsOfASmallNetAreThoseOfTheDefinitionInF64) {
   EXPECT_GT(compared, 70) << "most parameters change the loss";
 }
 
+// The loss and all gradients of a step, its convolutions by the definition.
+std::pair<double, std::vector<float>> outcome(bool fuse) {
+  CpuDevice device;
+  const Registry registry = step_registry();
+  TrainingStep step(network_of(small_suite(), 2, fuse), device, 5);
+  Plans plans(step, *registry.find("exact.cpu"), device);
+  for (size_t task = 0; task < plans.all.size(); ++task)
+    step.run(task, plans.all[task], plans.workspace.data(), *plans.queue);
+  return {step.loss(), {step.gradients().begin(), step.gradients().end()}};
+}
+
+TEST(TrainingStep, IsTheSameWithBiasAndReluFusedAndHasNoTaskForThem) {
+  const auto [loss, gradients] = outcome(false);
+  const auto [fused_loss, fused_gradients] = outcome(true);
+  EXPECT_NEAR(fused_loss, loss, 1e-6);
+  ASSERT_EQ(fused_gradients.size(), gradients.size());
+  for (size_t i = 0; i < gradients.size(); ++i) EXPECT_NEAR(fused_gradients[i], gradients[i], 1e-6) << i;
+
+  CpuDevice device;
+  const TrainingStep step(network_of(small_suite(), 2, true), device, 5);
+  std::vector<std::string> forward;
+  for (const StepTask& task : step.tasks())
+    if (task.kind == TaskKind::forward || task.kind == TaskKind::operation_forward)
+      forward.push_back(task.label);
+  EXPECT_THAT(forward, ::testing::ElementsAre("forward", "lrn", "pool 3x2/2", "forward"));
+  for (const StepTask& task : step.tasks()) {
+    if (!task.problem) continue;
+    EXPECT_EQ(task.problem->epilogue != Epilogue::none, task.kind == TaskKind::forward);
+  }
+}
+
 TEST(TrainingStep, TasksAreThoseOfAProgramInItsOrder) {
   CpuDevice device;
   const TrainingStep step(network_of(small_suite(), 2), device, 1);

@@ -81,10 +81,19 @@ std::vector<double> BlockSums::folded(Role role, const T* tensor) const {
   return sums;
 }
 
-std::vector<double> BlockSums::expected(const float* input, const float* filter, const float* output) const {
+std::vector<double> BlockSums::expected(const float* input, const float* filter, const float* output,
+                                        std::span<const float> bias) const {
   if (problem_.pass == Pass::backward_filter)
     return all_sums(folded_problem_, input, filter, folded(Role::output, output).data());
-  return all_sums(folded_problem_, input, folded(Role::filter, filter).data(), output);
+  std::vector<double> sums = all_sums(folded_problem_, input, folded(Role::filter, filter).data(), output);
+  if (bias.empty()) return sums;
+  const TensorShape shape = folded_problem_.shape(Role::output);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto [first, last] = channels(index_of_offset(shape, static_cast<int64_t>(i))[1]);
+    for (int64_t channel = first; channel <= last; ++channel)
+      sums[i] += signs_[static_cast<size_t>(channel)] * bias[static_cast<size_t>(channel)];
+  }
+  return sums;
 }
 
 std::vector<double> BlockSums::of_result(const float* written) const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "bench/core/problem.hpp"
@@ -19,8 +20,10 @@ class BlockSums {
   // Blocks of `block` channels, the last one of each group may be shorter.
   BlockSums(const ConvProblem& problem, int64_t block, uint64_t seed);
 
-  // The expected sums, from the two tensors that the pass reads (the third may be null).
-  std::vector<double> expected(const float* input, const float* filter, const float* output) const;
+  // The expected sums, from the two tensors that the pass reads (the third may be null), and the bias where
+  // one is added.
+  std::vector<double> expected(const float* input, const float* filter, const float* output,
+                               std::span<const float> bias = {}) const;
   // The sums of a candidate's result, in the same order.
   std::vector<double> of_result(const float* written) const;
 

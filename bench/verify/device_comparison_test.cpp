@@ -113,7 +113,7 @@ struct Named final : Algorithm {
   double growth = 1;
   explicit Named(bool exact) { info_.exact_on_integers = exact; }
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
+  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
   std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
     return nullptr;
   }

@@ -81,18 +81,20 @@ double accuracy_gate(MathMode math) {
 }
 
 Expectation::Expectation(const ConvProblem& problem, const VerifyOptions& options, DataKind kind)
-    : problem_(problem), gate_(accuracy_gate(problem.math)) {
+    : problem_(problem), kind_(kind), gate_(accuracy_gate(problem.math)) {
   Tensors tensors;
   for (Role role : read_roles(problem.pass))
     tensors[static_cast<size_t>(role)] = TensorData(problem, role, kind, options.seed).generate();
   from_device_ = expect_from_device(tensors, options.reference_device);
-  if (!from_device_) expect_from_cpu(tensors, options);
+  if (!from_device_) expect_from_cpu(tensors, bias_data(problem, kind, options.seed), options);
   summarise();
 }
 
-// Every output; false where no device is given or its memory is too small.
+// Every output; false where no device is given, its memory is too small or there is an epilogue, of which its
+// reference knows nothing.
 bool Expectation::expect_from_device(const Tensors& tensors, Device* device) {
-  if (device == nullptr || problem_.elements(written_role(problem_.pass)) > kMaxDeviceOutputs) return false;
+  if (device == nullptr || problem_.epilogue != Epilogue::none) return false;
+  if (problem_.elements(written_role(problem_.pass)) > kMaxDeviceOutputs) return false;
   try {
     const ReferenceOutputs outputs = reference_outputs(problem_, tensors, *device);
     offset_.resize(outputs.values.size());
@@ -105,8 +107,10 @@ bool Expectation::expect_from_device(const Tensors& tensors, Device* device) {
   }
 }
 
-// Every output, or a sample and sums over blocks of channels.
-void Expectation::expect_from_cpu(const Tensors& tensors, const VerifyOptions& options) {
+// Every output, or a sample and sums over blocks of channels. What ReLU has cut off does not add up to what
+// the convolution's linearity predicts, so that sums need data of which it cuts off nothing.
+void Expectation::expect_from_cpu(const Tensors& tensors, std::span<const float> bias,
+                                  const VerifyOptions& options) {
   const float *input = tensors[0].data(), *filter = tensors[1].data(), *output = tensors[2].data();
   const Role written = written_role(problem_.pass);
   const TensorShape shape = problem_.shape(written);
@@ -122,14 +126,15 @@ void Expectation::expect_from_cpu(const Tensors& tensors, const VerifyOptions& o
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
-    const ReferenceSum sum = fast.at(indices[at]);
+    const ReferenceSum sum = with_epilogue(fast.at(indices[at]), problem_.epilogue,
+                                           bias.empty() ? 0 : bias[static_cast<size_t>(indices[at][1])]);
     offset_[at] = offset_of(shape, indices[at]);
     value_[at] = sum.value;
     magnitude_[at] = sum.magnitude;
   }
-  if (!all) {
+  if (!all && (kind_ == DataKind::positive || !has_relu(problem_.epilogue))) {
     sums_.emplace(problem_, block_for_cost(problem_, kSumMultiplyAdds), random_bits(options.seed, 0xb1));
-    expected_sums_ = sums_->expected(input, filter, output);
+    expected_sums_ = sums_->expected(input, filter, output, bias);
   }
 }
 
@@ -217,6 +222,8 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   size_t worst = 0;
   while (worst_excess > 0 && excess(worst) < worst_excess) ++worst;
   Comparison result = figures(squares, max_abs);
+  if (has_relu(problem_.epilogue)) result.fault = negative_output(written);
+  if (result.fault) return result;
 
   const std::string where = element_name(role, index_of_offset(shape, offset_[worst]));
   if (exact && worst_excess > 0)
@@ -235,6 +242,16 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   else
     result.fault = sums_fault(written, exact);
   return result;
+}
+
+// ReLU shows in every output, whether it is in the sample or not.
+std::optional<std::string> Expectation::negative_output(const float* written) const {
+  const Role role = written_role(problem_.pass);
+  const float* const end = written + problem_.elements(role);
+  const float* const found = std::find_if(written, end, [](float value) { return value < 0; });
+  if (found == end) return std::nullopt;
+  const TensorIndex at = index_of_offset(problem_.shape(role), found - written);
+  return fmt::format("{} is {}, and ReLU leaves nothing below zero", element_name(role, at), *found);
 }
 
 std::optional<std::string> Expectation::sums_fault(const float* written, bool exact) const {

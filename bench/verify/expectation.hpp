@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ class Expectation {
   // which.
   std::optional<Comparison> passed(const Findings& findings) const;
 
+  // Whether every output is covered, by itself or by sums over blocks.
+  bool covers_all() const {
+    return sums_ || checked_outputs() == problem_.elements(written_role(problem_.pass));
+  }
   // `written` is the whole tensor that the pass wrote, without NaN. `exact`: must be equal.
   Comparison compare(const float* written, double error_growth, bool exact) const;
   // The largest difference allowed between two runs of one plan at one element.
@@ -67,7 +72,8 @@ class Expectation {
   using Tensors = std::array<std::vector<float>, 3>;  // by role; the written one is empty
 
   bool expect_from_device(const Tensors& tensors, Device* device);
-  void expect_from_cpu(const Tensors& tensors, const VerifyOptions& options);
+  void expect_from_cpu(const Tensors& tensors, std::span<const float> bias, const VerifyOptions& options);
+  std::optional<std::string> negative_output(const float* written) const;
   void summarise();
   double bound(size_t i, const ErrorBounds& bounds) const;
   Comparison figures(double squares, double max_abs) const;
@@ -75,6 +81,7 @@ class Expectation {
   std::optional<std::string> sums_fault(const float* written, bool exact) const;
 
   ConvProblem problem_;
+  DataKind kind_;
   double gate_;
   bool from_device_ = false;
   std::vector<int64_t> offset_;

@@ -20,6 +20,13 @@ struct ReferenceSum {
   double magnitude = 0;
 };
 
+// What the epilogue makes of a sum, with this bias of its channel.
+inline ReferenceSum with_epilogue(ReferenceSum sum, Epilogue epilogue, double bias) {
+  if (has_bias(epilogue)) sum = {sum.value + bias, sum.magnitude + std::abs(bias)};
+  if (has_relu(epilogue)) sum.value = std::max(sum.value, 0.0);
+  return sum;
+}
+
 // One of the loops of a sum of products: how often, and how far each step goes in the two tensors.
 struct ReferenceLoop {
   int64_t count, a_step, b_step;

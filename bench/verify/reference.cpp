@@ -8,7 +8,7 @@
 namespace convscope {
 
 void reference(const ConvProblem& problem, const float* input, const float* filter, const float* output,
-               std::span<double> values, std::span<double> magnitudes) {
+               std::span<double> values, std::span<double> magnitudes, const float* bias) {
   const TensorShape x = problem.shape(Role::input), f = problem.shape(Role::filter),
                     y = problem.shape(Role::output);
   // No structured bindings: before version 16 clang lets no lambda use them.
@@ -49,6 +49,16 @@ void reference(const ConvProblem& problem, const float* input, const float* filt
     for (int64_t c = 0; c < C; ++c)
       for (int64_t oc = 0; oc < OC; ++oc) add_channels(oc, c);
   }
+  if (problem.epilogue == Epilogue::none) return;
+  for (int64_t n = 0; n < N; ++n)
+    for (int64_t oc = 0; oc < OC; ++oc)
+      for (int64_t oh = 0; oh < OH; ++oh)
+        for (int64_t ow = 0; ow < OW; ++ow) {
+          const int64_t at = y.offset(n, oc, oh, ow);
+          double& value = values[static_cast<size_t>(at)];
+          if (has_bias(problem.epilogue)) add(at, bias[oc], 1);
+          if (has_relu(problem.epilogue)) value = std::max(value, 0.0);
+        }
 }
 
 }  // namespace convscope

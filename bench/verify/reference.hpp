@@ -11,10 +11,10 @@
 namespace convscope {
 
 // Fills `values` with the tensor that the pass writes, in f64 and in the problem's layout, from the two f32
-// tensors that it reads; the pointer to the third is ignored. `magnitudes`, where it is not empty, gets the
-// sums of the products' absolute values, which error bounds need. Both have elements(written_role(pass))
-// entries.
+// tensors that it reads and the bias of its epilogue; the pointer to the third is ignored. `magnitudes`,
+// where it is not empty, gets the sums of the products' absolute values, which error bounds need. Both have
+// elements(written_role(pass)) entries.
 void reference(const ConvProblem& problem, const float* input, const float* filter, const float* output,
-               std::span<double> values, std::span<double> magnitudes = {});
+               std::span<double> values, std::span<double> magnitudes = {}, const float* bias = nullptr);
 
 }  // namespace convscope

@@ -29,7 +29,7 @@ class ReferencePlan final : public Plan {
     for (Role role : kRoles)
       if (role != written) load_values(args.tensor(role), storage_, tensor(role));
     reference(problem_, tensor(Role::input).data(), tensor(Role::filter).data(), tensor(Role::output).data(),
-              sums_);
+              sums_, {}, args.bias);
     std::vector<float>& rounded = tensor(written);
     for (size_t i = 0; i < sums_.size(); ++i) rounded[i] = static_cast<float>(sums_[i]);
     store_values(args.tensor(written), storage_, rounded);
@@ -75,9 +75,10 @@ class ReferenceAlgorithm final : public Algorithm {
     info_.summary = summary;
     info_.exact_on_integers = true;
     info_.candidate = false;
+    info_.takes_epilogues = device == DeviceKind::cpu;
   }
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     return require(info_.device == DeviceKind::cpu || storage_type(problem.math) == DataType::f32,
                    Reason::unsupported_math,
                    "math " + std::string(name(problem.math)) +

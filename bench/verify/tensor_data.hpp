@@ -16,6 +16,13 @@ int64_t reduction_length(const ConvProblem& problem);
 // The two tensors that the pass reads.
 std::array<Role, 2> read_roles(Pass pass);
 
+// The bias of the problem's epilogue, a value for each output channel in f32 whatever the math mode, of the
+// range of the tensors; empty where there is none.
+std::vector<float> bias_data(const ConvProblem& problem, DataKind kind, uint64_t seed);
+
+// The same in device memory; an empty buffer where there is none.
+Buffer bias_buffer(const std::vector<float>& bias, Device& device);
+
 class TensorData {
  public:
   TensorData(const ConvProblem& problem, Role role, DataKind kind, uint64_t seed);

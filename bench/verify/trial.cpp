@@ -32,7 +32,8 @@ std::optional<int64_t> first_fault(int64_t count, const Fault& is_fault) {
 
 }  // namespace
 
-ReadTensors::ReadTensors(const ConvProblem& problem, DataKind kind, uint64_t seed) {
+ReadTensors::ReadTensors(const ConvProblem& problem, DataKind kind, uint64_t seed)
+    : bias(bias_data(problem, kind, seed)) {
   for (Role role : read_roles(problem.pass))
     values[static_cast<size_t>(role)] = TensorData(problem, role, kind, seed).generate();
 }
@@ -49,7 +50,8 @@ Trial::Trial(const ConvProblem& problem, const ReadTensors& read, Plan& plan, Bu
       on_device_(on_device),
       operands_{Buffer(device, static_cast<size_t>(problem.bytes(Role::input))),
                 Buffer(device, static_cast<size_t>(problem.bytes(Role::filter))),
-                Buffer(device, static_cast<size_t>(problem.bytes(Role::output)))} {
+                Buffer(device, static_cast<size_t>(problem.bytes(Role::output))),
+                bias_buffer(read.bias, device)} {
   for (Role role : read_roles(problem.pass)) {
     if (on_device_.comparison != nullptr)
       on_device_.comparison->copy_original(role, tensor(role).data(), queue_);
@@ -101,6 +103,7 @@ std::optional<std::string> Trial::run(Before before) {
   execute(before);
   auto fault = broken_guard();
   if (!fault) fault = changed_tensor();
+  if (!fault) fault = changed_bias();
   if (fault) {
     contained_ = false;
     return fault;
@@ -112,6 +115,7 @@ std::optional<std::string> Trial::run(Before before) {
 std::optional<std::string> Trial::broken_guard() const {
   for (Role role : kRoles)
     if (!tensor(role).guards_intact()) return fmt::format("writes outside the {} buffer", name(role));
+  if (!read_.bias.empty() && !operands_.bias.guards_intact()) return "writes outside the bias";
   if (!workspace_.guards_intact())
     return fmt::format("writes outside the workspace of {} bytes", workspace_.bytes());
   return std::nullopt;
@@ -137,6 +141,17 @@ std::optional<std::string> Trial::changed_tensor() const {
                        element_name(role, index_of_offset(problem_.shape(role), *changed)),
                        before[static_cast<size_t>(*changed)], now[static_cast<size_t>(*changed)]);
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> Trial::changed_bias() const {
+  if (read_.bias.empty()) return std::nullopt;
+  std::vector<float> now(read_.bias.size());
+  download_values(operands_.bias, DataType::f32, now);
+  for (size_t k = 0; k < now.size(); ++k)
+    if (now[k] != read_.bias[k])
+      return fmt::format("writes into its bias, which it may only read: that of channel {} was {} and is {}",
+                         k, read_.bias[k], now[k]);
   return std::nullopt;
 }
 

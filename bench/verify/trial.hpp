@@ -17,10 +17,12 @@ namespace convscope {
 // What the written tensor holds before a run.
 enum class Before { nan, old_result, constant };
 
-// The two tensors that the pass reads, by role, on the host; the written one is empty. Made once a problem.
+// The two tensors that the pass reads, by role, on the host, and the epilogue's bias; the written one is
+// empty. Made once a problem.
 struct ReadTensors {
   ReadTensors(const ConvProblem& problem, DataKind kind, uint64_t seed);
   std::array<std::vector<float>, 3> values;
+  std::vector<float> bias;
 };
 
 class DeviceComparison;
@@ -58,6 +60,7 @@ class Trial {
   void execute(Before before);
   std::optional<std::string> broken_guard() const;
   std::optional<std::string> changed_tensor() const;
+  std::optional<std::string> changed_bias() const;
   bool is_changed(Role role) const;
   std::optional<int64_t> first_not_finite();
   std::string explain_not_finite(int64_t offset);

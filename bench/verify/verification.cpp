@@ -16,11 +16,20 @@ namespace convscope {
 struct Verification::Impl {
   ConvProblem problem;
   VerifyOptions options;
-  Expectation integers, uniform;
-  ReadTensors integer_tensors, uniform_tensors;
-  std::array<std::unique_ptr<DeviceComparison>, 2> on_device = {};  // by kind of data; made when first needed
+  // What one kind of data holds and gives.
+  struct Data {
+    Data(const ConvProblem& problem, const VerifyOptions& options, DataKind kind)
+        : expected(problem, options, kind), read(problem, kind, options.seed) {}
+    Expectation expected;
+    ReadTensors read;
+    std::unique_ptr<DeviceComparison> on_device;  // made when first needed
+  };
+  Data integers, uniform;
+  std::optional<Data> positive;  // where uniform data do not cover every output
 
-  const Expectation& expected(DataKind kind) const { return kind == DataKind::integers ? integers : uniform; }
+  Data& data(DataKind kind) {
+    return kind == DataKind::integers ? integers : kind == DataKind::uniform ? uniform : positive.value();
+  }
   Accuracy unchecked() const;
   void record(DataKind kind, bool promises_exact, const Comparison& comparison, Accuracy& accuracy) const;
   std::optional<std::string> check_kind(DataKind kind, const Algorithm& algorithm, Plan& plan,
@@ -38,19 +47,20 @@ VerificationMemory verification_memory(const ConvProblem& problem) {
     largest_read = std::max(largest_read, problem.elements(role) * float_bytes);
   }
   const int64_t written = problem.elements(written_role(problem.pass)) * float_bytes;
-  // Held: what is read, in both kinds of data. In a check: the operands, the results of two runs, and one
+  // Held: what is read, in every kind of data. In a check: the operands, the results of two runs, and one
   // tensor that was read, to see whether it still is what it was.
-  return {2 * read, problem.total_bytes() + 2 * written + largest_read};
+  const int64_t kinds = has_relu(problem.epilogue) ? 3 : 2;
+  return {kinds * read, problem.total_bytes() + 2 * written + largest_read};
 }
 
 Verification::Verification(const ConvProblem& problem, const VerifyOptions& options)
     : impl_(new Impl{problem,
                      options,
-                     Expectation(problem, options, DataKind::integers),
-                     Expectation(problem, options, DataKind::uniform),
-                     ReadTensors(problem, DataKind::integers, options.seed),
-                     ReadTensors(problem, DataKind::uniform, options.seed),
-                     {}}) {}
+                     {problem, options, DataKind::integers},
+                     {problem, options, DataKind::uniform},
+                     {}}) {
+  if (!impl_->uniform.expected.covers_all()) impl_->positive.emplace(problem, options, DataKind::positive);
+}
 
 Verification::~Verification() = default;
 
@@ -63,26 +73,22 @@ Accuracy Verification::Impl::unchecked() const {
 
 void Verification::Impl::record(DataKind kind, bool promises_exact, const Comparison& comparison,
                                 Accuracy& accuracy) const {
-  if (kind == DataKind::integers) {
-    if (promises_exact) accuracy.integers_exact = !comparison.fault;
-    return;
-  }
+  if (kind == DataKind::integers && promises_exact) accuracy.integers_exact = !comparison.fault;
+  if (kind != DataKind::uniform) return;
   accuracy.relative_l2 = comparison.relative_l2;
   accuracy.max_abs = comparison.max_abs;
   accuracy.max_relative = comparison.max_relative;
-  accuracy.checked_outputs = uniform.checked_outputs();
+  accuracy.checked_outputs = uniform.expected.checked_outputs();
 }
 
 // Null where the host compares: expected values that are a sample or the CPU's, another device than the one
 // that computed them, or one whose memory does not hold a check besides.
 DeviceComparison* Verification::Impl::comparison_on(Device& device, DataKind kind) {
-  if (options.reference_device != &device || !expected(kind).is_complete()) return nullptr;
-  std::unique_ptr<DeviceComparison>& comparison = on_device[static_cast<size_t>(kind)];
+  const auto& [expected, read, _] = data(kind);
+  if (options.reference_device != &device || !expected.is_complete()) return nullptr;
+  std::unique_ptr<DeviceComparison>& comparison = data(kind).on_device;
   try {
-    if (!comparison) {
-      const ReadTensors& read = kind == DataKind::integers ? integer_tensors : uniform_tensors;
-      comparison = std::make_unique<DeviceComparison>(problem, kind, expected(kind), read, device);
-    }
+    if (!comparison) comparison = std::make_unique<DeviceComparison>(problem, kind, expected, read, device);
   } catch (const std::bad_alloc&) {
   }
   if (comparison && device.usable_bytes() < problem.total_bytes()) comparison.reset();
@@ -95,15 +101,15 @@ std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const A
   const double error_growth = algorithm.error_growth(problem);
   const bool promises_exact = algorithm.info().exact_on_integers;
   const bool exact = promises_exact && kind == DataKind::integers;
-  const ReadTensors& read = kind == DataKind::integers ? integer_tensors : uniform_tensors;
-  Trial trial(problem, read, plan, workspace, device, queue,
-              {comparison_on(device, kind), expected(kind).bounds(error_growth, exact)});
+  const Expectation& expected = data(kind).expected;
+  Trial trial(problem, data(kind).read, plan, workspace, device, queue,
+              {comparison_on(device, kind), expected.bounds(error_growth, exact)});
   const auto misbehaved = trial.run(Before::nan);
   verdict.contained = trial.contained();
   if (misbehaved) return misbehaved;
-  const auto passed = trial.findings() ? expected(kind).passed(*trial.findings()) : std::nullopt;
+  const auto passed = trial.findings() ? expected.passed(*trial.findings()) : std::nullopt;
   const Comparison comparison =
-      passed ? *passed : expected(kind).compare(trial.result().data(), error_growth, exact);
+      passed ? *passed : expected.compare(trial.result().data(), error_growth, exact);
   record(kind, promises_exact, comparison, verdict.accuracy);
   if (comparison.fault) return comparison.fault;
   if (!twice) return std::nullopt;
@@ -116,7 +122,8 @@ std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const A
 // the output show. (An element that is written only once shows on the next data, where the output is NaN
 // again.)
 std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, double error_growth) const {
-  const double tolerance = uniform.repeat_tolerance();
+  const Expectation& expected = uniform.expected;
+  const double tolerance = expected.repeat_tolerance();
   const bool on_host = !trial.findings();
   std::vector<float> first;
   if (on_host) first = trial.first_result();
@@ -124,11 +131,11 @@ std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, do
   if (fault) return "on the second run: " + *fault;
   if (!on_host) {
     const Findings& findings = *trial.findings();
-    if (findings.first_difference == Findings::kNone && uniform.passed(findings)) return std::nullopt;
+    if (findings.first_difference == Findings::kNone && expected.passed(findings)) return std::nullopt;
     first = trial.first_result();
   }
   fault = trial.difference(first, tolerance);
-  if (!fault) fault = uniform.compare(trial.result().data(), error_growth, false).fault;
+  if (!fault) fault = expected.compare(trial.result().data(), error_growth, false).fault;
   if (!fault) return std::nullopt;
   if (trial.depends_on_output(first, tolerance))
     return "reads its output: on a second run over the first result, " + *fault;
@@ -136,22 +143,22 @@ std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, do
 }
 
 void Verification::release_device() {
-  for (auto& comparison : impl_->on_device) comparison.reset();
+  for (Impl::Data* data : {&impl_->integers, &impl_->uniform}) data->on_device.reset();
 }
 
 Verdict Verification::check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue) {
   Verdict verdict;
   verdict.accuracy = impl_->unchecked();
   Buffer workspace(device, static_cast<size_t>(plan.workspace_bytes()));
-  for (DataKind kind : {DataKind::integers, DataKind::uniform}) {
+  for (DataKind kind : kDataKinds) {
     // Whole numbers tell nothing more about an algorithm that rounds them.
     if (kind == DataKind::integers && !algorithm.info().exact_on_integers) continue;
-    const bool twice = kind == DataKind::uniform;  // once is enough of two kinds
+    if (kind == DataKind::positive && !impl_->positive) continue;
+    const bool twice = kind == DataKind::uniform;  // once is enough of the other kinds
     const auto fault = impl_->check_kind(kind, algorithm, plan, workspace, device, queue, twice, verdict);
     if (!fault) continue;
     verdict.reason = Reason::accuracy;
-    verdict.note =
-        fmt::format("{} ({} data)", *fault, kind == DataKind::integers ? "whole-number" : "uniform");
+    verdict.note = fmt::format("{} ({} data)", *fault, name(kind));
     break;
   }
   return verdict;

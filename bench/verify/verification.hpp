@@ -11,16 +11,23 @@
 
 namespace convscope {
 
-// The user's three tensors on a device, in the problem's layout.
+// The user's three tensors on a device, in the problem's layout, and the bias of its epilogue, in f32.
 struct Operands {
-  Buffer input, filter, output;
-  ConvArgs args(void* workspace) const { return {input.data(), filter.data(), output.data(), workspace}; }
+  Buffer input, filter, output, bias;
+  ConvArgs args(void* workspace) const {
+    const float* const values = bias.bytes() > 0 ? bias.as<const float>() : nullptr;
+    return {input.data(), filter.data(), output.data(), workspace, values};
+  }
 };
 
-// integers: small whole numbers whose sums are exact in f32; uniform: [-1, 1).
-enum class DataKind { integers, uniform };
+// integers: small whole numbers whose sums are exact in f32; uniform: [-1, 1); positive: [0, 1), of which
+// ReLU leaves every sum as it is.
+enum class DataKind { integers, uniform, positive };
+inline constexpr auto kDataKinds = enumerators<DataKind::positive>();
+std::string_view name(DataKind);  // "whole-number", "uniform", "positive"
 
-// The two tensors that the pass reads are filled with reproducible data of `seed`; the third with NaN.
+// The two tensors that the pass reads, and the bias, are filled with reproducible data of `seed`; the third
+// with NaN.
 Operands make_operands(const ConvProblem& problem, Device& device, DataKind kind, uint64_t seed);
 
 struct VerifyOptions {
@@ -62,8 +69,9 @@ class Verification {
   ~Verification();
 
   // The whole check, before timing: integer data where the algorithm promises to be exact on it, uniform data
-  // against f64; output and workspace NaN-filled before; guards intact, read tensors unchanged; a second run
-  // on the uniform data, without prepare, agrees within the gate.
+  // against f64, and positive data where ReLU keeps the sums over blocks from covering uniform data; output
+  // and workspace NaN-filled before; guards intact, read tensors unchanged; a second run on the uniform data,
+  // without prepare, agrees within the gate.
   Verdict check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);
   // After timing: one more run of the same plan, on uniform data.
   Verdict check_again(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue);

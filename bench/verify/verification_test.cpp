@@ -248,7 +248,7 @@ TEST(Verification, CatchesOneSlightlyWrongElementAmongInexactOnes) {
   struct Inexact final : Algorithm {
     AlgorithmInfo info_;
     const AlgorithmInfo& info() const override { return info_; }
-    Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
+    Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
     std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
       return nullptr;
     }
@@ -275,6 +275,63 @@ TEST(Verification, CatchesOneSlightlyWrongElementAmongInexactOnes) {
   });
   const Verdict caught = verification.check(inexact, bad, fixture.device, *fixture.queue);
   EXPECT_THAT(caught.note, HasSubstr("an element outside the sample is wrong"));
+}
+
+TEST(Verification, PassesTheReferenceWithEveryEpilogue) {
+  Fixture fixture;
+  for (Epilogue epilogue : kEpilogues)
+    for (Layout layout : kLayouts)
+      for (const VerifyOptions& options : {VerifyOptions{}, kSampled}) {
+        ConvProblem problem = parse_problem("n=3 c=6 hw=11x13 k=10 rs=3x3 pad=1x1 groups=2");
+        problem.epilogue = epilogue;
+        problem.layout = layout;
+        const Verdict verdict = fixture.check(problem, options, kNothing);
+        EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;
+        EXPECT_EQ(verdict.accuracy.integers_exact, true);
+      }
+}
+
+// Everywhere is outside the sample too.
+TEST(Verification, CatchesOneWrongElementAnywhereUnderAnEpilogue) {
+  Fixture fixture;
+  uint64_t draw = 0;
+  for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu}) {
+    ConvProblem problem = parse_problem("n=3 c=6 hw=11x13 k=10 rs=3x3 pad=1x1 groups=2");
+    problem.epilogue = epilogue;
+    for (int plant = 0; plant < 12; ++plant) {
+      const int64_t where = random_below(5, draw++, problem.elements(Role::output));
+      const Verdict verdict = fixture.check(problem, kSampled, [&](const Tampering& t) {
+        t.written[where] = t.written[(where + 1) % t.elements] + 0.25f;
+      });
+      EXPECT_FALSE(verdict.passed()) << to_line(problem) << " element " << where;
+    }
+  }
+}
+
+TEST(Verification, CatchesAnOutputThatReluWasNotAppliedTo) {
+  Fixture fixture;
+  ConvProblem problem = parse_problem("n=3 c=6 hw=11x13 k=10 rs=3x3 pad=1x1 epilogue=relu");
+  const Verdict verdict = fixture.check(problem, kSampled, [](const Tampering& t) {
+    if (t.written[1234] == 0) t.written[1234] = -0.001f;
+    if (t.written[1235] == 0) t.written[1235] = -0.001f;
+    if (t.written[1236] == 0) t.written[1236] = -0.001f;
+  });
+  EXPECT_THAT(verdict.note, HasSubstr("ReLU leaves nothing below zero"));
+}
+
+TEST(Verification, CatchesABiasOfAnotherChannelAndOneThatIsWritten) {
+  Fixture fixture;
+  ConvProblem problem = parse_problem("n=2 c=3 hw=9x11 k=4 rs=3x3 pad=1x1 epilogue=bias");
+  EXPECT_THAT(fixture.fault(problem,
+                            [](const Tampering& t) {
+                              const TensorShape y = t.problem.shape(Role::output);
+                              t.written[y.offset(1, 2, 3, 4)] += t.args.bias[3] - t.args.bias[2];
+                            }),
+              HasSubstr("output[n=1 k=2 p=3 q=4]"));
+  EXPECT_THAT(fixture.fault(problem, [](const Tampering& t) { const_cast<float*>(t.args.bias)[1] = 99; }),
+              HasSubstr("writes into its bias, which it may only read: that of channel 1"));
+  EXPECT_THAT(fixture.fault(problem, [](const Tampering& t) { const_cast<float*>(t.args.bias)[4] = 99; }),
+              HasSubstr("writes outside the bias"));
 }
 
 TEST(Verification, ChecksAgainOnUniformDataOnly) {

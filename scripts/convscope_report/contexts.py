@@ -9,6 +9,7 @@ CIRCUMSTANCES = (
     "batch",
     "math",
     "layout",
+    "epilogue",
     "device",
     "device_index",
     "device_name",
@@ -91,6 +92,8 @@ def words(fixed: dict) -> tuple:
         parts.append(f"{fixed['math']} {fixed.get('layout', '')}".strip())
     elif "layout" in fixed:
         parts.append(fixed["layout"])
+    if fixed.get("epilogue", "none") != "none":
+        parts.append(f"with {fixed['epilogue']}")
     if "threads" in fixed and fixed.get("device", "cpu") == "cpu":
         parts.append(f"{fixed['threads']:.0f} thread{'' if fixed['threads'] == 1 else 's'}")
     if "cache" in fixed:

@@ -40,6 +40,7 @@ LATER_COLUMNS = {
     "disturbed_samples": 0,
     "disturbed": False,
     "disturbed_by": None,
+    "epilogue": "none",
     "machine_class": None,
     "machine_unit": None,
 }

@@ -27,6 +27,7 @@ CASES = {
     "workspace": ["workspace", "caps"],
     "batch": ["batch", "sweep", "--where", "threads=2"],
     "threads": ["threads", "sweep"],
+    "fusion": ["fusion", "fused"],
     "gpus": ["gpus", "basic", "gpu", "--where", "pass=forward"],
     "threads-published": [
         "threads",
@@ -200,12 +201,13 @@ def test_pass_without_a_right_row_is_named(tmp_path):
     assert "Not in any ranking" not in report("table", "layers", DATA / "basic").out
 
 
-@pytest.mark.parametrize("name", ["layout", "first-layer", "batch", "threads", "gpus", "symmetry"])
+@pytest.mark.parametrize("name", ["layout", "first-layer", "batch", "threads", "gpus", "symmetry", "fusion"])
 def test_table_without_its_rows_says_what_to_run(name):
     done = report("table", name, DATA / "schema1")
     assert done.code == 2
     assert done.out == ""
-    assert re.search(r"--first-backward-data|--batch|--threads|--layout|two or more|without --pass", done.err)
+    hints = "--first-backward-data|--batch|--threads|--layout|--epilogue|two or more|without --pass"
+    assert re.search(hints, done.err)
 
 
 def test_parser_is_complete():

@@ -7,6 +7,7 @@
 
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/cpu/correlation_plan.hpp"
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope::direct {
 namespace {
@@ -46,7 +47,8 @@ class ChannelPlan final : public CorrelationPlan {
  private:
   double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
-  void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
+  void compute(const Task& task, const float* packed, const float* bias, float* scratch,
+               float* written) const override;
 
   Traversal make_traversal(const Correlation& correlation, int64_t packed_at) const;
   int64_t packed_floats(const Correlation& correlation) const;
@@ -238,7 +240,8 @@ void ChannelPlan::store(const Traversal& traversal, const Strip& strip, float* t
   }
 }
 
-void ChannelPlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
+void ChannelPlan::compute(const Task& task, const float* packed, const float* bias, float* scratch,
+                          float* written) const {
   const Correlation& correlation = correlations_[task.correlation];
   const Traversal& traversal = traversals_[task.correlation];
   const int64_t vectors = vectors_of(task.block), tile_lanes = vectors * kernels_.lanes;
@@ -246,6 +249,7 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
   const auto& kernels = (staged_.shape.blocked ? kernels_.blocked_tile : kernels_.planar_tile)[vectors - 1];
   const float* filter =
       packed + traversal.packed_at + (task.first_group * blocks_ + task.block) * traversal.channel_block_step;
+  const float* block_bias = bias_from(bias, task.first_group * written_channels_ + task.block * block_lanes_);
   TileJob job;
   job.in = task.staged;
   job.tile = scratch;
@@ -277,6 +281,8 @@ void ChannelPlan::compute(const Task& task, const float* packed, float* scratch,
         prefetch_rows(to + strip.pixels.begin * traversal.pixel_step, written_shape_.stride[1],
                       channels_of(task.block), (strip.pixels.size() - 1) * traversal.pixel_step + 1);
       kernels[strip.pixels.size() - 1](job);
+      finish_columns(problem_.epilogue, block_bias, scratch, tile_lanes, strip.pixels.size(),
+                     channels_of(task.block));
       store(traversal, strip, scratch, tile_lanes, channels_of(task.block), to);
     }
   }

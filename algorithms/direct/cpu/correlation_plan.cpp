@@ -155,8 +155,12 @@ void CorrelationPlan::run(const ConvArgs& args, Queue&) {
   auto* workspace = static_cast<float*>(args.workspace);
 #pragma omp parallel num_threads(options_.threads)
   {
-    const Memory memory{read, workspace, workspace + staged_at_,
-                        workspace + scratch_at_ + omp_get_thread_num() * thread_floats_, written};
+    const Memory memory{read,
+                        workspace,
+                        args.bias,
+                        workspace + staged_at_,
+                        workspace + scratch_at_ + omp_get_thread_num() * thread_floats_,
+                        written};
     if (by_unit_)
       run_by_unit(memory);
     else
@@ -174,7 +178,8 @@ void CorrelationPlan::run_by_unit(const Memory& memory) const {
     for (int64_t row = 0; row < band_rows_; ++row) stage_unit_row(memory.read, own, row, staged);
     for (size_t correlation = 0; correlation < correlations_.size(); ++correlation)
       for (int64_t block = 0; block < blocks_; ++block)
-        compute(whole_task(own, correlation, block, staged), memory.packed, memory.scratch, memory.written);
+        compute(whole_task(own, correlation, block, staged), memory.packed, memory.bias, memory.scratch,
+                memory.written);
   }
 }
 
@@ -193,7 +198,7 @@ void CorrelationPlan::run_together(const Memory& memory) const {
         stage_unit_row(memory.read, unit(first + slot), row, memory.staged + slot * unit_floats_);
 #pragma omp for schedule(dynamic)
     for (int64_t index = 0; index < units * tasks_per_unit; ++index)
-      compute(task(index, first, memory.staged), memory.packed, memory.scratch, memory.written);
+      compute(task(index, first, memory.staged), memory.packed, memory.bias, memory.scratch, memory.written);
   }
 }
 

@@ -45,8 +45,10 @@ class CorrelationPlan : public DirectPlan {
                int64_t thread_floats);
 
   virtual void pack(const float* filter, float* packed) const = 0;  // in parallel
-  // Writes the task's part of the output. `scratch` has thread_floats and is private to the thread.
-  virtual void compute(const Task& task, const float* packed, float* scratch, float* written) const = 0;
+  // Writes the task's part of the output, with the epilogue applied, whose bias is that of all channels or
+  // null. `scratch` has thread_floats and is private to the thread.
+  virtual void compute(const Task& task, const float* packed, const float* bias, float* scratch,
+                       float* written) const = 0;
 
   std::vector<Correlation> correlations_;
   int64_t read_channels_ = 0, written_channels_ = 0;  // per group
@@ -68,6 +70,7 @@ class CorrelationPlan : public DirectPlan {
   struct Memory {
     const float* read = nullptr;
     const float* packed = nullptr;
+    const float* bias = nullptr;
     float* staged = nullptr;
     float* scratch = nullptr;
     float* written = nullptr;

@@ -6,6 +6,7 @@
 
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/cpu/correlation_plan.hpp"
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope::direct {
 namespace {
@@ -25,7 +26,8 @@ class DepthwisePlan final : public CorrelationPlan {
   double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
   void pack_block(const Correlation& correlation, const float* filter, int64_t channels, float* to) const;
-  void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
+  void compute(const Task& task, const float* packed, const float* bias, float* scratch,
+               float* written) const override;
   void store(const Correlation& correlation, Range pixels, int64_t channels, const float* tile,
              float* to) const;
 
@@ -112,7 +114,8 @@ void DepthwisePlan::store(const Correlation& correlation, Range pixels, int64_t 
       to[pixel * pixel_stride + c * channel_stride] = tile[pixel * kChannelBlock + c];
 }
 
-void DepthwisePlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
+void DepthwisePlan::compute(const Task& task, const float* packed, const float* bias, float* scratch,
+                            float* written) const {
   const Correlation& one = correlations_[task.correlation];
   const Traversal& traversal = traversals_[task.correlation];
   const int64_t channel = task.first_group + task.block * kChannelBlock;
@@ -140,6 +143,8 @@ void DepthwisePlan::compute(const Task& task, const float* packed, float* scratc
         prefetch_rows(to + pixels.begin * one.columns.out_step, written_shape_.stride[1], channels,
                       (pixels.size() - 1) * one.columns.out_step + 1);
       kernels_.depthwise_tile[pixels.size() - 1](job);
+      finish_columns(problem_.epilogue, bias_from(bias, channel), scratch, kChannelBlock, pixels.size(),
+                     channels);
       store(one, pixels, channels, scratch, to);
     }
   }

@@ -6,6 +6,7 @@
 
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/direct/cpu/correlation_plan.hpp"
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope::direct {
 namespace {
@@ -27,7 +28,8 @@ class PixelPlan final : public CorrelationPlan {
  private:
   double multiply_adds() const override;
   void pack(const float* filter, float* packed) const override;
-  void compute(const Task& task, const float* packed, float* scratch, float* written) const override;
+  void compute(const Task& task, const float* packed, const float* bias, float* scratch,
+               float* written) const override;
 
   void compute_row(const Task& task, int64_t i, const float* packed, float* scratch) const;
   void store_row(const Correlation& correlation, const Traversal& traversal, const float* scratch,
@@ -154,11 +156,14 @@ void PixelPlan::store_row(const Correlation& correlation, const Traversal& trave
   spread_rows(scratch, traversal.columns, to, channel_stride, column_stride, channels, columns);
 }
 
-void PixelPlan::compute(const Task& task, const float* packed, float* scratch, float* written) const {
+void PixelPlan::compute(const Task& task, const float* packed, const float* bias, float* scratch,
+                        float* written) const {
   const Correlation& one = correlations_[task.correlation];
   const Traversal& traversal = traversals_[task.correlation];
   for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
     compute_row(task, i, packed, scratch);
+    finish_rows(problem_.epilogue, bias_from(bias, task.first_group * written_channels_), scratch,
+                traversal.columns, bundle_ * written_channels_, one.columns.count);
     store_row(
         one, traversal, scratch,
         written + written_shape_.offset(task.first_image, task.first_group * written_channels_,

@@ -7,6 +7,7 @@
 
 #include "algorithms/direct/cpu/correlation_plan.hpp"
 #include "algorithms/direct/cpu/staged_plane.hpp"
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope::direct {
 namespace {
@@ -33,7 +34,7 @@ class PlanePlan final : public DirectPlan {
   };
   std::vector<BandJob> make_jobs(const Band& band) const;
   void choose_bands();
-  void compute(const float* plane, const float* filter, const Band& band, float* staged,
+  void compute(const float* plane, const float* filter, const float* bias, const Band& band, float* staged,
                float* written) const;
 
   std::vector<Correlation> correlations_;  // those of one residue of the rows lie side by side
@@ -125,9 +126,9 @@ std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(const Band& band) const {
   return jobs;
 }
 
-// `plane` and `written` are the channel's, `filter` its taps.
-void PlanePlan::compute(const float* plane, const float* filter, const Band& band, float* staged,
-                        float* written) const {
+// `plane`, `bias` and `written` are the channel's, `filter` its taps.
+void PlanePlan::compute(const float* plane, const float* filter, const float* bias, const Band& band,
+                        float* staged, float* written) const {
   staged_.stage(plane_kernels_, plane, band.read, staged);
   for (const BandJob& made : band.jobs) {
     PlaneJob job = made.job;
@@ -135,6 +136,8 @@ void PlanePlan::compute(const float* plane, const float* filter, const Band& ban
     job.filter = filter;
     job.out = written + made.out_offset;
     plane_kernels_.correlate(job);
+    // The rows of forward follow each other.
+    finish_rows(problem_.epilogue, bias, job.out, 0, 1, job.rows * job.columns);
   }
 }
 
@@ -154,7 +157,8 @@ void PlanePlan::run(const ConvArgs& args, Queue&) {
       for (int64_t channel = 0; channel < problem_.groups; ++channel)
         for (size_t band = 0; band < bands_.size(); ++band)
           compute(read + read_shape_.offset(image, channel, 0, 0), filter + channel * filter_shape_.stride[0],
-                  bands_[band], staged, written + written_shape_.offset(image, channel, 0, 0));
+                  bias_from(args.bias, channel), bands_[band], staged,
+                  written + written_shape_.offset(image, channel, 0, 0));
   }
 }
 

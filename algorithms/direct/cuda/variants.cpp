@@ -113,7 +113,7 @@ class DirectCuda final : public Algorithm {
   }
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& problem, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     if (problem.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
                                                        ": the direct kernels compute in fp32 only");

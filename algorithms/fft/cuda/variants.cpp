@@ -52,7 +52,7 @@ class TiledFft final : public FftOnGpu {
                  "overlap-save FFT on " + to_text({size, size}) + " tiles, stride by polyphase split"),
         size_(size) {}
 
-  Support supports(const ConvProblem& p, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo&) const override {
     if (Support support = fft::tile_support(p, size_); !support) return support;
     return size_limits(p);
   }
@@ -79,7 +79,7 @@ class FullFft final : public FftOnGpu {
  public:
   FullFft() : FftOnGpu("fft.full.cuda", "cufft", "cuFFT on whole images, complex products by cuBLAS") {}
 
-  Support supports(const ConvProblem& p, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
     if (Support support = fft::common_support(p); !support) return support;
     if (p.stride != Extent2{1, 1})
       return Support::no(Reason::unsupported_stride,

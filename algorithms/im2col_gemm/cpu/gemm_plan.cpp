@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "algorithms/common/rounding.hpp"
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -136,6 +137,7 @@ GemmPlan::Work GemmPlan::work(const ConvArgs& args, int64_t worker, Queue* queue
           columns,
           columns + used,
           scratch,
+          args.bias,
           queue};
 }
 
@@ -233,6 +235,7 @@ void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) cons
   product.c_stride = output.stride;
   product.c_image_step = output.image_step;
   multiply(work, product);
+  finish(work, product, group);
   if (!chunks_.gathers_output) return;
   mark(work.queue, Phase::inverse);
   split(!workers_, channels,
@@ -275,6 +278,23 @@ void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t gro
 
 void GemmPlan::multiply(const Work& work, const MatrixProduct& product) const {
   gemm_.multiply(product, threads_, work.scratch, scratch_bytes_);
+}
+
+void GemmPlan::finish(const Work& work, const MatrixProduct& product, int64_t group) const {
+  const Epilogue epilogue = problem_.epilogue;
+  if (epilogue == Epilogue::none) return;
+  const float* const bias = bias_from(work.bias, group * problem_.out_channels_per_group());
+  mark(work.queue, Phase::inverse);
+  split(!workers_, product.rows, [&](Range rows) {
+    float* const first = product.c + rows.begin * product.c_stride;
+    if (problem_.layout == Layout::nhwc)
+      return finish_columns(epilogue, bias, first, product.c_stride, rows.count(), product.columns);
+    const bool apart = product.images == Images::in_columns;
+    const int64_t pixels = apart ? product.image_pixels : product.columns;
+    for (int64_t image = 0; image < product.columns / pixels; ++image)
+      finish_rows(epilogue, bias_from(bias, rows.begin), first + image * product.c_image_step,
+                  product.c_stride, rows.count(), pixels);
+  });
 }
 
 void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {

@@ -28,6 +28,7 @@ class GemmPlan final : public Plan {
   // The user's tensors and this worker's part of the workspace.
   struct Work {
     float *input, *filter, *output, *columns, *gathered, *scratch;
+    const float* bias;
     Queue* queue;  // null where phases are not marked
   };
   // The column matrix, which in a pointwise convolution is the input itself, and the output of a chunk.
@@ -50,6 +51,8 @@ class GemmPlan final : public Plan {
   void backward_filter(const Work& work, const Chunk& chunk, int64_t group) const;
 
   void multiply(const Work& work, const MatrixProduct& product) const;
+  // Applies the epilogue to a product of forward, while it is in the caches.
+  void finish(const Work& work, const MatrixProduct& product, int64_t group) const;
   Matrix columns_of(const Work& work, const Chunk& chunk, int64_t group) const;
   Matrix output_of(const Work& work, const Chunk& chunk, int64_t group) const;
   void build_columns(const Work& work, const Chunk& chunk, int64_t group) const;

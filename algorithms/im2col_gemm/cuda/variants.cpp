@@ -28,7 +28,7 @@ class Im2colOnGpu : public Algorithm {
 
   const AlgorithmInfo& info() const override { return info_; }
 
-  Support supports(const ConvProblem& p, const DeviceInfo&) const override {
+  Support takes(const ConvProblem& p, const DeviceInfo&) const override {
     if (p.math != MathMode::fp32)
       return Support::no(Reason::unsupported_math,
                          "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
@@ -69,8 +69,8 @@ class CublasVariant final : public Im2colOnGpu {
                     "im2col in chunks that fit in L2, and the SGEMM of cuBLAS",
                     std::numeric_limits<int32_t>::max()) {}
 
-  Support supports(const ConvProblem& p, const DeviceInfo& device) const override {
-    if (Support support = Im2colOnGpu::supports(p, device); !support) return support;
+  Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
+    if (Support support = Im2colOnGpu::takes(p, device); !support) return support;
 #if defined(CONVSCOPE_HAS_CUDA)
     if (device.kind == DeviceKind::cuda)
       if (const std::string defect = cuda::blas_defect(); !defect.empty())

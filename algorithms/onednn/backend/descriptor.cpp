@@ -1,4 +1,4 @@
-// See descriptor.hpp. The #if below is the only place that knows two versions of oneDNN.
+// See descriptor.hpp. The #ifs below are the only places that know two versions of oneDNN.
 #include "algorithms/onednn/backend/descriptor.hpp"
 
 #include <functional>
@@ -21,14 +21,27 @@ Descriptor advance(Descriptor candidate, const Accept& accept) {
   return {};
 }
 
+// What backward needs of forward is computed from what ReLU left, so that a fused forward keeps nothing.
+dnnl::prop_kind kind_of(Epilogue epilogue) {
+  return epilogue == Epilogue::none ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
+}
+
+void append_relu(dnnl::post_ops& operations) {
+#if DNNL_VERSION_MAJOR >= 3
+  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+  operations.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+}
+
 // oneDNN 2 goes through operation descriptors, which have to live while its list of implementations is
 // walked; oneDNN 3 builds primitive descriptors at once.
 #if DNNL_VERSION_MAJOR >= 3
 template <typename... Parts>
 dnnl::convolution_forward::primitive_desc find_forward(const Accept& accept, const dnnl::engine& engine,
-                                                       const Parts&... parts) {
+                                                       Epilogue epilogue, const Parts&... parts) {
   using Descriptor = dnnl::convolution_forward::primitive_desc;
-  return advance(Descriptor(engine, dnnl::prop_kind::forward_training, parts..., attributes()), accept);
+  return advance(Descriptor(engine, kind_of(epilogue), parts..., attributes(epilogue)), accept);
 }
 template <typename Convolution, typename... Parts>
 typename Convolution::primitive_desc find_backward(const Accept& accept, const dnnl::engine& engine,
@@ -40,9 +53,9 @@ typename Convolution::primitive_desc find_backward(const Accept& accept, const d
 #else
 template <typename... Parts>
 dnnl::convolution_forward::primitive_desc find_forward(const Accept& accept, const dnnl::engine& engine,
-                                                       const Parts&... parts) {
-  const dnnl::convolution_forward::desc operation(dnnl::prop_kind::forward_training, parts...);
-  const dnnl::primitive_attr attr = attributes();
+                                                       Epilogue epilogue, const Parts&... parts) {
+  const dnnl::convolution_forward::desc operation(kind_of(epilogue), parts...);
+  const dnnl::primitive_attr attr = attributes(epilogue);
   return advance(dnnl::convolution_forward::primitive_desc(operation, attr, engine), accept);
 }
 template <typename Convolution, typename... Parts>
@@ -79,7 +92,11 @@ Choice find(dnnl::algorithm algorithm, const ConvProblem& p, const Tensors& t, c
   const memory::dims stride{p.stride.h, p.stride.w}, pad{p.pad.h, p.pad.w};
   const memory::dims dilation{p.dilation.h - 1, p.dilation.w - 1};  // oneDNN counts from zero
   const auto forward = [&](dnnl::algorithm of, const Accept& wanted) {
-    return find_forward(wanted, engine, of, t.input, t.filter, t.output, stride, dilation, pad, pad);
+    if (has_bias(p.epilogue))
+      return find_forward(wanted, engine, p.epilogue, of, t.input, t.filter, bias_descriptor(p), t.output,
+                          stride, dilation, pad, pad);
+    return find_forward(wanted, engine, p.epilogue, of, t.input, t.filter, t.output, stride, dilation, pad,
+                        pad);
   };
   if (p.pass == Pass::forward) return {forward(algorithm, accept), {}};
   const auto hint = forward(dnnl::algorithm::convolution_direct, [](const auto&) { return true; });
@@ -130,6 +147,10 @@ memory::desc user_descriptor(const ConvProblem& p, Role role) {
   return {sizes(p, role), memory::data_type::f32, strides};
 }
 
+memory::desc bias_descriptor(const ConvProblem& p) {
+  return {{p.out_channels}, memory::data_type::f32, memory::format_tag::x};
+}
+
 memory::desc own_descriptor(const dnnl::primitive_desc& chosen, Pass pass, Role role) {
   switch (role) {
     case Role::input:
@@ -154,8 +175,13 @@ int argument(Pass pass, Role role) {
   return pass == Pass::forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
 }
 
-dnnl::primitive_attr attributes() {
+dnnl::primitive_attr attributes(Epilogue epilogue) {
   dnnl::primitive_attr attr;
+  if (has_relu(epilogue)) {
+    dnnl::post_ops operations;
+    append_relu(operations);
+    attr.set_post_ops(operations);
+  }
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attr;
 }

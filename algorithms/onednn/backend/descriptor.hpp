@@ -13,13 +13,16 @@ namespace convscope::onednn {
 
 // The user's tensor: f32, strided as the problem's layout says; a grouped filter is 5-D (g, k, c, r, s).
 dnnl::memory::desc user_descriptor(const ConvProblem& problem, Role role);
+// The bias of the problem's epilogue.
+dnnl::memory::desc bias_descriptor(const ConvProblem& problem);
 
 // What the chosen implementation works on (its layout of the tensor), and the argument index it has there.
 dnnl::memory::desc own_descriptor(const dnnl::primitive_desc& chosen, Pass pass, Role role);
 int argument(Pass pass, Role role);
 
-// User-mode scratchpad: primitives allocate nothing of their own.
-dnnl::primitive_attr attributes();
+// User-mode scratchpad: primitives allocate nothing of their own. With ReLU as a post-operation where the
+// epilogue has it.
+dnnl::primitive_attr attributes(Epilogue epilogue = Epilogue::none);
 
 // The hint is the forward descriptor that oneDNN wants beside a backward one. It reads it whenever it looks
 // at an implementation, so the two live together until the primitive has been made.

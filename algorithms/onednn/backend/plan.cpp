@@ -43,6 +43,11 @@ dnnl_memory_t Memories::add_user(Role role, const dnnl::memory::desc& descriptor
   return memory.get();
 }
 
+dnnl_memory_t Memories::add_bias(const dnnl::memory::desc& descriptor) {
+  bias_ = dnnl::memory(descriptor, engine_, DNNL_MEMORY_NONE);
+  return bias_.get();
+}
+
 dnnl_memory_t Memories::add_own(const dnnl::memory::desc& descriptor) {
   const dnnl_memory_t memory = add(own_, descriptor, own_bytes_);
   own_bytes_ += aligned(descriptor.get_size());
@@ -56,6 +61,7 @@ dnnl_memory_t Memories::add_scratch(const dnnl::memory::desc& descriptor) {
 
 void Memories::bind(const ConvArgs& args) {
   for (Role role : kRoles) user_[static_cast<size_t>(role)].set_data_handle(tensor(args, role));
+  if (bias_) bias_.set_data_handle(const_cast<float*>(args.bias));  // oneDNN only reads it
   // Setting a pointer makes oneDNN 2 write the zeros of a padded layout, so do it only when it is a new one.
   if (args.workspace == bound_workspace_) return;
   bound_workspace_ = args.workspace;
@@ -83,6 +89,8 @@ ConvolutionPlan::ConvolutionPlan(const dnnl::engine& engine, const ConvProblem& 
   std::vector<dnnl_exec_arg_t> arguments;
   for (Role role : kRoles)
     arguments.push_back({argument(problem.pass, role), add_operand(problem, chosen, role)});
+  if (has_bias(problem.epilogue))
+    arguments.push_back({DNNL_ARG_BIAS, memories_.add_bias(bias_descriptor(problem))});
   if (const auto scratch = chosen.scratchpad_desc(); scratch.get_size() > 0)
     arguments.push_back({DNNL_ARG_SCRATCHPAD, memories_.add_scratch(scratch)});
   convolution_.emplace_back(dnnl::primitive(chosen.get()), std::move(arguments));

@@ -21,6 +21,7 @@ class Memories {
   explicit Memories(const dnnl::engine& engine) : engine_(engine) {}
   // A tensor of the user's.
   dnnl_memory_t add_user(Role role, const dnnl::memory::desc& descriptor);
+  dnnl_memory_t add_bias(const dnnl::memory::desc& descriptor);
   // A tensor with a part of the workspace to itself.
   dnnl_memory_t add_own(const dnnl::memory::desc& descriptor);
   // Scratch of one primitive; all scratch shares one part of the workspace, since primitives run in turn.
@@ -38,6 +39,7 @@ class Memories {
 
   dnnl::engine engine_;
   std::array<dnnl::memory, kRoles.size()> user_;
+  dnnl::memory bias_;  // empty where there is none
   std::vector<Slot> own_, scratch_;
   int64_t own_bytes_ = 0, scratch_bytes_ = 0;
   void* bound_workspace_ = nullptr;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "bench/algorithm/epilogue.hpp"
+
 namespace convscope::winograd {
 
 ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const PlanOptions& options)
@@ -41,6 +43,7 @@ ConvolutionPlan::Work ConvolutionPlan::work(const ConvArgs& args, int64_t group,
   auto* const written = static_cast<float*>(forward_ ? args.output : args.input);
   return {block,
           read + group * read_view_.channels * read_view_.shape.stride[1],
+          bias_from(args.bias, group * written_view_.channels),
           written + group * written_view_.channels * written_view_.shape.stride[1],
           planes,
           planes + tiles_.plane * geometry_.planes(),
@@ -76,8 +79,8 @@ void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, c
 }
 
 void ConvolutionPlan::write(const Work& work, const VectorUnit& unit) const {
-  inverse_tiles(kernels_, geometry_, written_view_, work.written, work.block, unit.rows, unit.vector,
-                products_, work.products, work.scratch);
+  inverse_tiles(kernels_, geometry_, written_view_, work.bias, work.written, work.block, unit.rows,
+                unit.vector, products_, work.products, work.scratch);
 }
 
 void ConvolutionPlan::write_panel(const Work& work, int64_t panel) const {

@@ -35,6 +35,7 @@ class ConvolutionPlan : public Plan {
   struct Work {
     const Block& block;
     const float* read;
+    const float* bias;  // of the group's first channel, or null
     float* written;
     float *tiles, *products;
     Scratch scratch;

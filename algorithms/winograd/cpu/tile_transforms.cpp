@@ -1,7 +1,10 @@
 #include "algorithms/winograd/cpu/tile_transforms.hpp"
 
+#include <algorithm>
+
 #include "algorithms/winograd/cpu/tensor_view.hpp"
 #include "algorithms/winograd/line_costs.hpp"
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope::winograd {
 namespace {
@@ -58,7 +61,7 @@ void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, Til
 }
 
 void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
-                   float* tensor, const Block& block, const TileRows& rows, int64_t vector,
+                   const float* bias, float* tensor, const Block& block, const TileRows& rows, int64_t vector,
                    const PlaneLayout& layout, const float* planes, const Scratch& scratch) {
   const int64_t lanes = kernels.lanes;
   const int64_t start = geometry.h.tiles[rows.first].start, width = geometry.w.covered();
@@ -85,8 +88,10 @@ void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const
       }
     }
   }
-  scatter(kernels, view, scratch.staged,
-          {rows.image, start, 0, covered(geometry.h, rows.first, rows.count), width}, vector, tensor);
+  const int64_t height = covered(geometry.h, rows.first, rows.count), channel = vector * lanes;
+  finish_columns(geometry.problem.epilogue, bias_from(bias, channel), scratch.staged, lanes, height * width,
+                 std::min(lanes, view.lanes() - channel));
+  scatter(kernels, view, scratch.staged, {rows.image, start, 0, height, width}, vector, tensor);
 }
 
 // Lines of one point cost nothing, so that these hold for tiles of one row or column too.

@@ -26,9 +26,10 @@ void transform_tiles(const VectorKernels& kernels, const Geometry& geometry, Til
                      const TensorView& view, const float* tensor, const Block& block, const TileRows& rows,
                      int64_t vector, const PlaneLayout& layout, float* planes, const Scratch& scratch);
 
-// Reads the products of some rows of tiles from `planes` and writes their outputs to the tensor.
+// Reads the products of some rows of tiles from `planes`, applies the problem's epilogue and writes their
+// outputs to the tensor. `bias` is that of the channel group's first channel, or null.
 void inverse_tiles(const VectorKernels& kernels, const Geometry& geometry, const TensorView& view,
-                   float* tensor, const Block& block, const TileRows& rows, int64_t vector,
+                   const float* bias, float* tensor, const Block& block, const TileRows& rows, int64_t vector,
                    const PlaneLayout& layout, const float* planes, const Scratch& scratch);
 
 // Additions and multiplications of one lane of all tiles of one image.

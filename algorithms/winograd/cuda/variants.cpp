@@ -52,7 +52,7 @@ class CudaWinograd : public Algorithm {
   }
 
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     const Support support = on_cpu_.supports(problem, device);
     if (!support) return support;
     if (const Support small = small_enough(problem); !small) return small;
@@ -86,13 +86,13 @@ class FusedWinograd final : public CudaWinograd {
       : CudaWinograd(on_cpu, variant + ".fused", TileRule{size}) {
     info_.summary += ", all in one kernel";
   }
-  Support supports(const ConvProblem& problem, const DeviceInfo& device) const override {
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.pass == Pass::backward_filter)
       return Support::no(
           Reason::unsupported_pass,
           "pass backward_filter: the fused kernel sums over channels, that pass over tiles (see "
           "winograd.f4x4_3x3.cuda)");
-    const Support support = CudaWinograd::supports(problem, device);
+    const Support support = CudaWinograd::takes(problem, device);
     if (!support) return support;
     constexpr int kReserved = 1024;  // of a multiprocessor's shared memory, for each block
     const int needed = fused_shared_bytes(rule_.size) + kReserved;

@@ -73,7 +73,7 @@ class Faulty final : public Algorithm {
   }
 
   const AlgorithmInfo& info() const override { return info_; }
-  Support supports(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
+  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
     if (from_run_ < 0) fault_.in_plan ? fault_.in_plan(options) : fault_.act();
     return std::make_unique<FaultyPlan>(problem, fault_, from_run_ < 0 ? INT32_MAX : from_run_);

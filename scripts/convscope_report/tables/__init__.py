@@ -1,6 +1,6 @@
 """The tables by name: functions (results, options) -> list of Table."""
 
-from convscope_report.tables import algorithms, by_layer, choices, slides, sweeps
+from convscope_report.tables import algorithms, by_layer, choices, fusion, slides, sweeps
 
 TABLES = {
     "layers": by_layer.layers,
@@ -16,6 +16,7 @@ TABLES = {
     "batch": sweeps.batch,
     "threads": sweeps.threads,
     "gpus": sweeps.machines,
+    "fusion": fusion.fusion,
     "slides": slides.slides,
 }
 # Those that the program computes: they take no results, which it reads itself.

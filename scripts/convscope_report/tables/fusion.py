@@ -1,0 +1,105 @@
+"""Tables of forward with an epilogue, applied as the sums are stored or in a pass over the output."""
+
+from convscope_report import ReportError
+from convscope_report.contexts import (
+    best,
+    by_place,
+    counts_of,
+    median_cell,
+    ratio,
+    right_contexts,
+    sum_cell,
+)
+from convscope_report.table import Column, Table
+
+BEST = "What does fusing the epilogue into the convolution gain, with the best algorithm for each?"
+SAME = "What does fusing gain with the same algorithm, and what would the pass cost at the speed of a copy?"
+
+SEPARATE = ".separate."
+FLOAT_BYTES = 4
+
+
+def fusion(results, options) -> list:
+    """Return for each circumstances a table of the best of each form, and one of algorithms with both."""
+    made = []
+    for title, circumstances, records, _ in right_contexts(results):
+        if circumstances.scope["epilogue"] == "none":
+            continue
+        separate = records["algorithm"].str.contains(SEPARATE, regex=False)
+        made.append(best_of_each(title, circumstances, records[~separate], records[separate]))
+        made.append(of_the_same(title, circumstances, records[~separate], records[separate], results.runs))
+    if not made:
+        raise ReportError(
+            "no right record has an epilogue; "
+            "`convscope run --pass forward --epilogue bias+relu` measures both forms"
+        )
+    return [table for table in made if table.rows]
+
+
+def best_of_each(title, circumstances, fused, separate) -> Table:
+    """Return a row a layer: the fastest fused and the fastest separate, of all and of libraries."""
+    columns = [Column("layer"), Column("fused by"), Column("fused", "number", "ms"), Column("separate by")]
+    columns += [Column("separate", "number", "ms"), Column("separate / fused", "ratio"), Column("shown")]
+    columns += [Column("library fused", "number", "ms"), Column("library / fused", "ratio")]
+    table = Table(f"{title}, epilogue fused and apart", BEST, columns, circumstances)
+    counts = counts_of(fused if len(separate) == 0 else separate)
+    libraries = fused[fused["family"] == "library"]
+    sums = {"fused": [], "separate": [], "library": []}
+    for layer, count in counts.items():
+        one, other, library = (best(part[part["layer"] == layer]) for part in (fused, separate, libraries))
+        times = [median_cell(record) for record in (one, other, library)]
+        for parts, cell in zip(sums.values(), times, strict=True):
+            parts.append((count, cell))
+        names = ["" if record is None else record["algorithm"] for record in (one, other)]
+        table.add(layer, names[0], times[0], names[1], times[1], ratio(times[1], times[0]),
+                  shown(one, other), times[2], ratio(times[2], times[0]))  # fmt: skip
+    totals = [sum_cell(parts) for parts in sums.values()]
+    table.add("sum by count", "", totals[0], "", totals[1], ratio(totals[1], totals[0]), "", totals[2],
+              ratio(totals[2], totals[0]))  # fmt: skip
+    table.note("shown: the 95% intervals of the two do not overlap.")
+    table.note("separate: the convolution, then one pass of bias and ReLU over its output.")
+    return table
+
+
+def of_the_same(title, circumstances, fused, separate, runs) -> Table:
+    """Return a row for each layer and algorithm that was measured in both forms."""
+    columns = [Column("layer"), Column("algorithm"), Column("fused", "number", "ms")]
+    columns += [Column("separate", "number", "ms"), Column("separate / fused", "ratio"), Column("shown")]
+    columns += [Column("pass", "number", "ms"), Column("pass as a copy", "number", "ms")]
+    table = Table(f"{title}, each algorithm in both forms", SAME, columns, circumstances)
+    found = by_place(separate, "layer", "algorithm")
+    for record in fused.to_dict("records"):
+        stem, device = record["algorithm"].rsplit(".", 1)
+        other = found.get((record["layer"], f"{stem}{SEPARATE}{device}"))
+        if other is None:
+            continue
+        times = [median_cell(record), median_cell(other)]
+        more = other["full_median_ms"] - record["full_median_ms"]
+        table.add(record["layer"], record["algorithm"], *times, ratio(times[1], times[0]),
+                  shown(record, other), more, copy_ms(record, runs))  # fmt: skip
+    table.note("pass: the difference of the two medians; below zero where it is less than their spread.")
+    table.note("pass as a copy: the output's bytes read and written at the measured speed of a copy.")
+    return table
+
+
+def shown(one, other) -> str:
+    """Return whether the intervals of two records are apart; empty where there is none."""
+    if one is None or other is None:
+        return ""
+    ends = [record["full_ci_low_ms"] for record in (one, other)] + [
+        record["full_ci_high_ms"] for record in (one, other)
+    ]
+    if any(end is None or end != end for end in ends):
+        return ""
+    return "yes" if ends[0] > ends[3] or ends[1] > ends[2] else "no"
+
+
+def copy_ms(record, runs) -> float | None:
+    """Return the milliseconds that reading and writing the output takes at the ceiling of copies."""
+    size = FLOAT_BYTES * record["batch"] * record["out_channels"] * record["output_h"] * record["output_w"]
+    rates = [
+        ceiling["copy_bytes"]
+        for ceiling in runs[int(record["run"])].ceilings
+        if ceiling["device"] == record["device"] and ceiling["threads"] == record["threads"]
+    ]
+    return 2e3 * size / rates[0] if rates and rates[0] > 0 else None
