@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/onednn/library.hpp"
+#include "algorithms/onednn/operations.hpp"
 
 namespace convscope {
 namespace {
@@ -60,6 +61,7 @@ void add_onednn(Registry& registry) {
   add(registry, Method::direct, "direct", "oneDNN's direct convolution, neither GEMM nor its reference");
   add(registry, Method::winograd, "winograd", "oneDNN's Winograd convolution");
   add(registry, Method::gemm, "gemm", "oneDNN's im2col and GEMM convolution");
+  registry.add_operations(onednn::operations());
 }
 
 }  // namespace convscope

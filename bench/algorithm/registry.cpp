@@ -17,6 +17,10 @@ void Registry::add(std::unique_ptr<Algorithm> algorithm) {
   algorithms_.push_back(std::move(algorithm));
 }
 
+void Registry::add_operations(std::unique_ptr<OperationAlgorithm> operations) {
+  operations_.push_back(std::move(operations));
+}
+
 const Algorithm* Registry::find(std::string_view id) const {
   for (const auto* all : {&algorithms_, &separate_})
     for (const auto& algorithm : *all)

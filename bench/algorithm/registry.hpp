@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/algorithm/operation_algorithm.hpp"
 
 namespace convscope {
 
@@ -23,8 +24,12 @@ class Registry {
   // The separate form of an algorithm; null where there is none.
   const Algorithm* separate(const Algorithm& algorithm) const;
 
+  void add_operations(std::unique_ptr<OperationAlgorithm> operations);
+  const std::vector<std::unique_ptr<OperationAlgorithm>>& operations() const { return operations_; }
+
  private:
   std::vector<std::unique_ptr<Algorithm>> algorithms_, separate_;
+  std::vector<std::unique_ptr<OperationAlgorithm>> operations_;
 };
 
 // True when `text` matches `glob`: the shell's `*`, `?` and `[...]`.

@@ -135,6 +135,7 @@ std::function<int(const Program&)> parse_command(const std::vector<std::string>&
   CLI::App app("convscope times convolution algorithms side by side, every result verified.", "convscope");
   const std::vector<Verb> verbs = all_verbs();
   for (const Verb& verb : verbs) add_verb(app, verb);
+  app.require_subcommand(0, 1);  // behind the verb the name of another one is a word like any other
   app.set_version_flag("--version", "convscope " + build_info().version);
   app.footer("`convscope VERB --help` tells more. Example:\n  convscope run configs/smoke.json");
   app.allow_extras();

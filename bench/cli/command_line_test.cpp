@@ -12,8 +12,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const char* const kVerbs[] = {"run",   "verify", "list",   "info",     "explain", "exec",
-                              "merge", "csv",    "select", "policies", "choose"};
+const char* const kVerbs[] = {"run", "verify", "list",     "info",   "explain", "exec",      "merge",
+                              "csv", "select", "policies", "choose", "step",    "allreduce", "operations"};
 
 struct Wrong {
   std::vector<std::string> words;
@@ -72,6 +72,17 @@ TEST(Help, OfTheProgramNamesEveryVerbButTheHiddenOne) {
 TEST(Help, OfRunNamesEveryOverride) {
   const std::string text = testing::run_program({"run", "--help"});
   for (const OverrideFlag& flag : override_flags()) EXPECT_THAT(text, HasSubstr(std::string(flag.flag)));
+}
+
+TEST(CommandLine, TakesTheNameOfAVerbBehindAVerbForAWord) {
+  for (const std::string kind : {"allreduce", "operations"}) {
+    std::ostringstream out, errors;
+    const Registry registry;
+    const std::vector<std::string> argv{"convscope", "list", "columns", kind};
+    EXPECT_EQ(parse_command(argv)({argv, registry, out, errors}), 0);
+    EXPECT_THAT(out.str(), Not(HasSubstr("full_median_ms"))) << kind << ": not the columns of results";
+    EXPECT_THAT(out.str(), HasSubstr(kind == "allreduce" ? "identical_bits" : "bandwidth_share"));
+  }
 }
 
 TEST(CommandLine, KnowsTheHiddenVerb) {

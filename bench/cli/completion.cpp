@@ -58,7 +58,8 @@ std::map<std::string, Words> values_of_flags(const Registry& registry) {
 Words arguments_of(const std::string& verb) {
   if (verb == "list") return {"algorithms", "columns", "configs", "devices", "layers"};
   if (verb == "completion") return {"bash", "zsh"};
-  if (verb == "run" || verb == "verify" || verb == "choose" || verb == "step") return config_names();
+  if (verb == "run" || verb == "verify" || verb == "choose" || verb == "step" || verb == "operations")
+    return config_names();
   return {};
 }
 

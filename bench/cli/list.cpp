@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "bench/core/error.hpp"
+#include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/record/columns.hpp"
 #include "bench/record/record_json.hpp"
@@ -209,9 +210,12 @@ void list_columns(std::ostream& out, const ListOptions& options, const Look& loo
     list_columns_of(out, step_columns(), step_format_markdown, options, look);
   else if (options.argument == "tasks")
     list_columns_of(out, task_columns(), task_format_markdown, options, look);
+  else if (options.argument == "operations")
+    list_columns_of(out, operation_columns(), operation_format_markdown, options, look);
   else
-    throw UsageError(fmt::format("list columns: found \"{}\"; allowed is results, allreduce, steps, tasks",
-                                 options.argument));
+    throw UsageError(
+        fmt::format("list columns: found \"{}\"; allowed is results, allreduce, steps, tasks, operations",
+                    options.argument));
 }
 
 void add_flags(CLI::App& verb, ListOptions& options) {
@@ -221,7 +225,7 @@ void add_flags(CLI::App& verb, ListOptions& options) {
   verb.add_option(
           "NAME", options.argument,
           "Of layers: the config. Of algorithms: a pattern, as --algorithm. Of columns: results (when left "
-          "out), allreduce, steps, tasks.")
+          "out), allreduce, steps, tasks, operations.")
       ->type_name("NAME");
   const auto add_list = [&](const std::string& flag, std::vector<std::string>& target,
                             const std::string& meaning) {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "bench/cli/test_program.hpp"
+#include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/record/columns.hpp"
 #include "bench/runner/test_errors.hpp"
@@ -219,6 +220,7 @@ TEST(ListColumns, PrintsTheDocumentationFilesAndTheColumnsOfEachKindOfRow) {
   EXPECT_EQ(printed({.markdown = true}), results_format_markdown());
   EXPECT_EQ(printed({.argument = "steps", .markdown = true}), step_format_markdown());
   EXPECT_EQ(printed({.argument = "tasks", .markdown = true}), task_format_markdown());
+  EXPECT_EQ(printed({.argument = "operations", .markdown = true}), operation_format_markdown());
   EXPECT_THAT(printed({}), HasSubstr("full_median_ms"));
   EXPECT_THAT(printed({.argument = "allreduce"}), HasSubstr("identical_bits"));
   EXPECT_EQ(Json::parse(printed({.json = true}))[0]["name"], "network");

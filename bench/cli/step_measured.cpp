@@ -140,8 +140,6 @@ std::string rerun_of(const StepOptions& options, const StepRun& run) {
   return text;
 }
 
-constexpr int kInterrupted = 130;
-
 using TaskFolder = RowFolder<TaskRow>;
 
 // The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.

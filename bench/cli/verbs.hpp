@@ -41,6 +41,9 @@ struct Program {
   DeviceMaker device_maker = make_device;  // for workers
 };
 
+// The exit code of a verb that Ctrl-C stopped, as a shell's.
+inline constexpr int kInterrupted = 130;
+
 struct Verb {
   std::string name;
   std::string summary;  // for `convscope --help`; empty for a hidden verb
@@ -76,14 +79,15 @@ Verb policies_verb();
 Verb choose_verb();
 Verb allreduce_verb();
 Verb step_verb();
+Verb operations_verb();
 Verb completion_verb();
 Verb worker_verb();
 
 // In the order of `convscope --help`.
 inline std::vector<Verb> all_verbs() {
-  return {run_verb(),    verify_verb(),    list_verb(), info_verb(),       calibrate_verb(), explain_verb(),
-          exec_verb(),   merge_verb(),     csv_verb(),  show_verb(),       select_verb(),    policies_verb(),
-          choose_verb(), allreduce_verb(), step_verb(), completion_verb(), worker_verb()};
+  return {run_verb(),    verify_verb(),    list_verb(), info_verb(),       calibrate_verb(),  explain_verb(),
+          exec_verb(),   merge_verb(),     csv_verb(),  show_verb(),       select_verb(),     policies_verb(),
+          choose_verb(), allreduce_verb(), step_verb(), operations_verb(), completion_verb(), worker_verb()};
 }
 
 // The verb with its flags, ready to be run; of --help and --version the text to print. Runs nothing and reads

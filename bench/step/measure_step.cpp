@@ -8,11 +8,10 @@
 
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
+#include "bench/measure/cache_eviction.hpp"
 #include "bench/measure/health.hpp"
-#include "bench/measure/lost_time.hpp"
+#include "bench/measure/quiet_sampler.hpp"
 #include "bench/measure/statistics.hpp"
-#include "bench/measure/watches.hpp"
-#include "bench/step/cache_eviction.hpp"
 
 namespace convscope {
 namespace {
@@ -36,7 +35,7 @@ class StepMeasurement {
         queue_(device.make_queue()),
         eviction_(device),
         candidates_(step, registry, device, *queue_, options),
-        cores_(read_cores, options.known_cores, kCorePatience * options.seconds) {
+        sampler_(options.known_cores, kCorePatience * options.seconds) {
     for (size_t task = 0; task < step.tasks().size(); ++task) {
       TaskTimes times;
       for (const StepCandidate& one : candidates_[task].all)
@@ -54,6 +53,7 @@ class StepMeasurement {
     if (!options_.choose) tune(kTuningShare * options_.seconds);
     compare(options_.seconds - seconds_since(measuring));
     times_.loss = step_.loss();
+    times_.disturbed = sampler_.disturbed();
     return std::move(times_);
   }
 
@@ -108,26 +108,8 @@ class StepMeasurement {
     return seconds;
   }
 
-  // What `sample` returns, taken again where it lost more time to other programs than a sample may or threads
-  // that had cores of their own shared one after it; of a second such one that. Waits first for such cores.
-  template <typename Prepare, typename Sample>
-  auto quiet(Prepare prepare, Sample sample) {
-    for (int tries = 0;; ++tries) {
-      cores_.wait();
-      prepare();
-      const ThreadReading before = read_threads();
-      auto taken = sample();
-      const double lost = lost_time(before, read_threads()).share();
-      const std::optional<CoreReading> cores = cores_.read();
-      const bool is_disturbed = lost > kDisturbedShare || (cores && cores_.is_slow(*cores));
-      if (is_disturbed && tries == 0) continue;
-      times_.disturbed += is_disturbed;
-      return taken;
-    }
-  }
-
   Samples quiet_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
-    return quiet(
+    return sampler_.take(
         [&] {
           if (clocks != nullptr) clocks->clear();
         },
@@ -136,8 +118,8 @@ class StepMeasurement {
 
   // A task outside the step, its caches emptied before.
   double quiet_alone(size_t task, Plan* plan) {
-    return quiet([&] { evict(task, plan, candidates_.arena()); },
-                 [&] { return timed(task, plan, candidates_.arena()); });
+    return sampler_.take([&] { evict(task, plan, candidates_.arena()); },
+                         [&] { return timed(task, plan, candidates_.arena()); });
   }
 
   // A candidate alone with caches emptied before, and once more beside the load where there is one.
@@ -247,7 +229,7 @@ class StepMeasurement {
       TaskTimes& times = times_.tasks[task];
       times.alone_cold.push_back(quiet_alone(task, plan));
       times.clock_alone.push_back(measured_clock_mhz());
-      times.alone_hot.push_back(quiet([] {}, [&] { return timed(task, plan, candidates_.arena()); }));
+      times.alone_hot.push_back(sampler_.take([] {}, [&] { return timed(task, plan, candidates_.arena()); }));
     }
   }
 
@@ -298,7 +280,7 @@ class StepMeasurement {
   std::unique_ptr<Queue> queue_;
   CacheEviction eviction_;
   StepCandidates candidates_;
-  CoreWatch cores_;
+  QuietSampler sampler_;
   std::optional<MemoryLoad> load_;  // while tuning
   bool has_own_workspaces_ = false, has_separate_ = false;
   std::vector<Buffer> own_;  // by task

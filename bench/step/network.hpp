@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/operation/operations.hpp"
 #include "bench/runner/config.hpp"
-#include "bench/step/operations.hpp"
 
 namespace convscope {
 

@@ -3,16 +3,9 @@
 
 #include <stdexcept>
 
+#include "algorithms/onednn/unavailable/missing.hpp"
+
 namespace convscope::onednn {
-namespace {
-
-constexpr const char* kMissing =
-    "oneDNN built with OpenMP was not found when this program was built (Debian: apt install libdnnl-dev, "
-    "then "
-    "configure again)";
-
-}  // namespace
-
 std::string version() {
   return "";
 }

@@ -7,16 +7,9 @@
 #include <cstdint>
 #include <span>
 
-#include "bench/core/layer_operation.hpp"
+#include "bench/core/operation_problem.hpp"
 
 namespace convscope {
-
-struct Activations {
-  int64_t n = 1, c = 1, h = 1, w = 1;
-  int64_t pixels() const { return h * w; }
-  int64_t elements() const { return n * c * h * w; }
-  bool operator==(const Activations&) const = default;
-};
 
 // y += bias of its channel (none where null), then max(y, 0) with `relu`; in place.
 void bias_relu_forward(const Activations& shape, const float* bias, bool relu, float* y);
@@ -41,10 +34,7 @@ void lrn_backward(const Activations& shape, const float* x, const float* y, cons
 // returned, and its gradient written. `labels` has a channel for each image.
 double softmax_loss(const Activations& shape, const float* x, std::span<const int32_t> labels, float* dx);
 
-// velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
-struct UpdateRule {
-  float rate = 1e-3F, momentum = 0.9F, decay = 5e-4F;
-};
+// In place, by the rule.
 void update(const UpdateRule& rule, int64_t values, const float* gradient, float* velocity, float* weight);
 
 }  // namespace convscope

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "bench/step/operations.hpp"
+#include "bench/operation/operations.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "bench/step/lrn.cpp"
+#define HWY_TARGET_INCLUDE "bench/operation/lrn.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,4 +1,4 @@
-#include "bench/step/cache_eviction.hpp"
+#include "bench/measure/cache_eviction.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "bench/step/operations.hpp"
+#include "bench/operation/operations.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,31 @@ namespace {
 // The larger; a NaN stays one. As std::max, in the form that GCC vectorises.
 inline float at_least(float lowest, float value) {
   return lowest > value ? lowest : value;
+}
+
+void sum_over_channels(const Activations& shape, const float* values, float* sums) {
+  const int64_t pixels = shape.pixels();
+  if (pixels == 1) {
+#pragma omp parallel for simd schedule(static)
+    for (int64_t c = 0; c < shape.c; ++c) {
+      float sum = 0;
+      for (int64_t n = 0; n < shape.n; ++n) sum += values[n * shape.c + c];
+      sums[c] = sum;
+    }
+    return;
+  }
+#pragma omp parallel for schedule(static)
+  for (int64_t channel = 0; channel < shape.c; ++channel) {
+    double sum = 0;
+    for (int64_t n = 0; n < shape.n; ++n) {
+      const float* const plane = values + (n * shape.c + channel) * pixels;
+      float of_image = 0;
+#pragma omp simd reduction(+ : of_image)
+      for (int64_t i = 0; i < pixels; ++i) of_image += plane[i];
+      sum += of_image;
+    }
+    sums[channel] = static_cast<float>(sum);
+  }
 }
 
 }  // namespace
@@ -38,16 +63,18 @@ void bias_relu_forward(const Activations& shape, const float* bias, bool relu, f
 }
 
 void bias_relu_backward(const Activations& shape, const float* y, bool relu, float* dy, float* dbias) {
-  if (!relu && dbias == nullptr) return;
+  if (!relu) {
+    if (dbias != nullptr) sum_over_channels(shape, dy, dbias);
+    return;
+  }
   const int64_t pixels = shape.pixels();
-  const float lowest = relu ? 0 : -std::numeric_limits<float>::infinity();
   if (pixels == 1) {
 #pragma omp parallel for simd schedule(static)
     for (int64_t c = 0; c < shape.c; ++c) {
       float sum = 0;
       for (int64_t n = 0; n < shape.n; ++n) {
         const int64_t at = n * shape.c + c;
-        dy[at] = y[at] > lowest ? dy[at] : 0.0F;
+        dy[at] = y[at] > 0 ? dy[at] : 0.0F;
         sum += dy[at];
       }
       if (dbias != nullptr) dbias[c] = sum;
@@ -62,7 +89,7 @@ void bias_relu_backward(const Activations& shape, const float* y, bool relu, flo
       float of_image = 0;
 #pragma omp simd reduction(+ : of_image)
       for (int64_t i = 0; i < pixels; ++i) {
-        dy[plane + i] = y[plane + i] > lowest ? dy[plane + i] : 0.0F;
+        dy[plane + i] = y[plane + i] > 0 ? dy[plane + i] : 0.0F;
         of_image += dy[plane + i];
       }
       sum += of_image;

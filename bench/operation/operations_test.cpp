@@ -1,5 +1,5 @@
 // Operations against their definitions in f64, and their gradients against differences of the same.
-#include "bench/step/operations.hpp"
+#include "bench/operation/operations.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "bench/step/operations.hpp"
-#include "bench/step/pool_row.hpp"
+#include "bench/operation/operations.hpp"
+#include "bench/operation/pool_row.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "bench/step/pool.cpp"
+#define HWY_TARGET_INCLUDE "bench/operation/pool.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

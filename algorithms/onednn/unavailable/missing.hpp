@@ -1,0 +1,10 @@
+#pragma once
+
+namespace convscope::onednn {
+
+inline constexpr const char* kMissing =
+    "oneDNN built with OpenMP was not found when this program was built (Debian: apt install libdnnl-dev, "
+    "then "
+    "configure again)";
+
+}  // namespace convscope::onednn

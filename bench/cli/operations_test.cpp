@@ -1,0 +1,94 @@
+// The verb on the whole catalog, from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "algorithms/catalog.hpp"
+#include "bench/cli/verbs.hpp"
+#include "bench/core/error.hpp"
+#include "bench/operation/measure_operations.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Operations : public ::testing::Test {
+ protected:
+  Operations() {
+    register_all(registry_);
+    std::filesystem::create_directories(folder_);
+    std::ofstream(config_) << R"({"name": "small", "layers": [
+      {"name": "one", "in_channels": 2, "input": [17, 16], "out_channels": 19, "filter": 3, "pad": 1,
+       "after": ["bias", "relu", "lrn", "pool 3x3/2"]},
+      {"name": "two", "in_channels": 19, "input": [8, 7], "out_channels": 4, "filter": 2, "after": ["pool 2x2/1 pad 1"]}]})";
+  }
+  ~Operations() override { std::filesystem::remove_all(folder_); }
+
+  int run(std::vector<std::string> argv) {
+    argv.insert(argv.begin(), {"convscope", "operations"});
+    return parse_command(argv)({argv, registry_, out_, errors_});
+  }
+
+  std::string folder_ = ::testing::TempDir() + "operations";
+  std::string config_ = folder_ + "/small.json";
+  Registry registry_;
+  std::ostringstream out_, errors_;
+};
+
+TEST_F(Operations, OfEveryProviderAreRightAndWritten) {
+  EXPECT_EQ(run({config_, "--batch", "3", "--time-limit", "0.01", "--out", folder_ + "/out", "--json"}), 0)
+      << errors_.str();
+  const auto rows = nlohmann::json::parse(out_.str());
+  int measured = 0;
+  for (const auto& row : rows) {
+    EXPECT_NE(row["outcome"], "wrong") << row.dump();
+    if (row["outcome"] != "measured") continue;
+    ++measured;
+    EXPECT_LT(row["relative_l2"], 1e-5);
+    EXPECT_GT(row["gbs"], 0);
+  }
+  const auto providers = static_cast<int>(1 + registry_.operations().size());
+  EXPECT_GE(rows.size(), 14U * static_cast<size_t>(providers));
+  EXPECT_GE(measured, 14) << "ours at least";
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/out/operations.csv"));
+}
+
+TEST_F(Operations, ArePrintedWithTheirShareOfACopysRate) {
+  EXPECT_EQ(run({config_, "--batch", "1", "--time-limit", "0.01"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("What stands between the convolutions of small, batch 1"));
+  EXPECT_THAT(out_.str(), HasSubstr("bias+relu backward"));
+}
+
+TEST_F(Operations, RefuseWhatCannotBe) {
+  const auto refusal = [&](const std::vector<std::string>& argv) {
+    try {
+      run(argv);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal({"no_such_config"}), HasSubstr("no_such_config"));
+  EXPECT_THAT(refusal({config_, "--threads", "4000"}), HasSubstr("--threads: found 4000"));
+  EXPECT_THAT(refusal({config_, "--batch", "0"}), HasSubstr("--batch"));
+  EXPECT_THAT(refusal({config_, "--batch", "1000000"}), HasSubstr("take a smaller --batch"));
+}
+
+std::string read_file(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(OperationFormat, IsThePageInDocs) {
+  EXPECT_EQ(read_file(CONVSCOPE_SOURCE_FOLDER "/docs/operation_format.md"), operation_format_markdown())
+      << "regenerate it: convscope list columns operations --markdown > docs/operation_format.md";
+}
+
+}  // namespace
+}  // namespace convscope

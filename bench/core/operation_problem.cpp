@@ -1,0 +1,77 @@
+#include "bench/core/operation_problem.hpp"
+
+namespace convscope {
+
+std::string_view name(OperationSort sort) {
+  constexpr std::string_view names[] = {"bias", "relu", "bias+relu", "lrn", "pool", "update"};
+  return names[static_cast<size_t>(sort)];
+}
+
+std::string_view name(Slot slot) {
+  constexpr std::string_view names[] = {"x", "y", "dx", "dy", "parameter", "parameter_gradient", "velocity"};
+  return names[static_cast<size_t>(slot)];
+}
+
+Activations OperationProblem::out() const {
+  if (sort != OperationSort::pool) return in;
+  const Extent2 image = pool.output({in.h, in.w});
+  return {in.n, in.c, image.h, image.w};
+}
+
+std::vector<SlotUse> OperationProblem::slots() const {
+  const SlotUse bias{Slot::parameter, Use::read}, bias_gradient{Slot::parameter_gradient, Use::written};
+  switch (sort) {
+    case OperationSort::bias:
+      if (!backward) return {{Slot::y, Use::updated}, bias};
+      return {{Slot::dy, Use::read}, bias_gradient};
+    case OperationSort::relu:
+      if (!backward) return {{Slot::y, Use::updated}};
+      return {{Slot::y, Use::read}, {Slot::dy, Use::updated}};
+    case OperationSort::bias_relu:
+      if (!backward) return {{Slot::y, Use::updated}, bias};
+      return {{Slot::y, Use::read}, {Slot::dy, Use::updated}, bias_gradient};
+    case OperationSort::lrn:
+      if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}};
+      return {{Slot::x, Use::read}, {Slot::y, Use::read}, {Slot::dy, Use::read}, {Slot::dx, Use::written}};
+    case OperationSort::pool:
+      if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}};
+      return {{Slot::dy, Use::read}, {Slot::dx, Use::written}};
+    case OperationSort::update:
+      break;
+  }
+  return {
+      {Slot::parameter, Use::updated}, {Slot::velocity, Use::updated}, {Slot::parameter_gradient, Use::read}};
+}
+
+int64_t OperationProblem::elements(Slot slot) const {
+  switch (slot) {
+    case Slot::x:
+    case Slot::dx:
+      return in.elements();
+    case Slot::y:
+    case Slot::dy:
+      return out().elements();
+    case Slot::parameter:
+    case Slot::parameter_gradient:
+    case Slot::velocity:
+      break;
+  }
+  return sort == OperationSort::update ? in.elements() : in.c;
+}
+
+int64_t OperationProblem::bytes() const {
+  int64_t values = 0;
+  for (const SlotUse& use : slots()) values += (use.use == Use::updated ? 2 : 1) * elements(use.slot);
+  return values * static_cast<int64_t>(sizeof(float));
+}
+
+std::string to_text(const OperationProblem& problem) {
+  if (problem.sort == OperationSort::update) return "update values=" + std::to_string(problem.in.elements());
+  std::string text =
+      problem.sort == OperationSort::pool ? to_text(problem.pool) : std::string(name(problem.sort));
+  if (problem.backward) text += " backward";
+  return text + " n=" + std::to_string(problem.in.n) + " c=" + std::to_string(problem.in.c) +
+         " hw=" + to_text(Extent2{problem.in.h, problem.in.w});
+}
+
+}  // namespace convscope

@@ -1,0 +1,65 @@
+// OperationProblem: one of the operations between convolutions, in one direction, as a plain value:
+// everything that its result and its time depend on besides the machine and who computes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/core/layer_operation.hpp"
+#include "bench/core/names.hpp"
+
+namespace convscope {
+
+// The tensor of an operation: dense f32 in nchw.
+struct Activations {
+  int64_t n = 1, c = 1, h = 1, w = 1;
+  int64_t pixels() const { return h * w; }
+  int64_t elements() const { return n * c * h * w; }
+  bool operator==(const Activations&) const = default;
+};
+
+// bias_relu is one pass. update: SGD with momentum and weight decay over the parameters of a layer.
+enum class OperationSort { bias, relu, bias_relu, lrn, pool, update };
+inline constexpr auto kOperationSorts = enumerators<OperationSort::update>();
+std::string_view name(OperationSort);  // "bias", "relu", "bias+relu", "lrn", "pool", "update"
+
+// velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
+struct UpdateRule {
+  float rate = 1e-3F, momentum = 0.9F, decay = 5e-4F;
+};
+
+// What an operation reads and writes. x, y: of forward; dx, dy: their gradients; parameter: the biases, or
+// what is updated.
+enum class Slot { x, y, dx, dy, parameter, parameter_gradient, velocity };
+inline constexpr auto kSlots = enumerators<Slot::velocity>();
+std::string_view name(Slot);  // as spelled above
+
+// How an operation uses a tensor. updated: read and written in place.
+enum class Use { read, written, updated };
+struct SlotUse {
+  Slot slot;
+  Use use;
+};
+
+struct OperationProblem {
+  OperationSort sort = OperationSort::relu;
+  bool backward = false;  // an update has one direction
+  Activations in;         // of x; of an update its parameters, along w
+  LayerOperation pool{OperationKind::pool};
+
+  bool operator==(const OperationProblem&) const = default;
+
+  Activations out() const;  // of y
+  // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left.
+  std::vector<SlotUse> slots() const;
+  int64_t elements(Slot) const;
+  // Each tensor once, twice where it is updated: what memory has to move at least.
+  int64_t bytes() const;
+};
+
+// "bias+relu backward n=16 c=96 hw=55x55", "pool 3x3/2 n=16 c=96 hw=55x55", "update values=34944".
+std::string to_text(const OperationProblem&);
+
+}  // namespace convscope

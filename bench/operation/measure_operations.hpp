@@ -1,0 +1,80 @@
+// The operations of a network, each computed by ours and by libraries on the same tensors: checked, then
+// timed in turn with the tensors out of the caches. Rows of operations.csv.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/algorithm/operation_algorithm.hpp"
+#include "bench/core/device_info.hpp"
+#include "bench/device/device.hpp"
+#include "bench/measure/health.hpp"
+#include "bench/record/cells.hpp"
+#include "bench/record/result.hpp"
+#include "bench/runner/config.hpp"
+
+namespace convscope {
+
+struct LayerOperations {
+  std::string layer;
+  std::vector<OperationProblem> problems;
+};
+
+// What the config names with `after`, forward and backward, and each layer's update: bias and ReLU each by
+// itself, and together where they are neighbours. A layer's own batch goes before `batch`.
+std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch);
+
+// What all rows of a run have in common.
+struct OperationRun {
+  std::string network;
+  int64_t batch = 1;
+  int threads = 1;
+  DeviceInfo device;
+  Ceilings ceilings;
+  std::string rerun;
+};
+
+// wrong: failed the check; refused: its provider does not compute it.
+enum class OperationOutcome { measured, wrong, refused };
+std::string_view name(OperationOutcome);  // as spelled above
+
+struct OperationRow {
+  OperationRun of;
+  std::string layer;
+  OperationProblem problem;
+  std::string provider, version, implementation;
+  OperationOutcome outcome = OperationOutcome::refused;
+  std::string note;
+  std::optional<double> relative_l2;
+  Statistics time;        // n is 0 without a time
+  int64_t disturbed = 0;  // samples of the problem that were disturbed twice and kept
+
+  double bytes_per_second() const { return static_cast<double>(problem.bytes()) / time.median; }
+};
+
+std::span<const ColumnOf<OperationRow>> operation_columns();
+// docs/operation_format.md
+std::string operation_format_markdown();
+
+struct OperationOptions {
+  double seconds = 0.3;  // of timing one problem, all providers together; each has its fewest samples anyway
+  uint64_t seed = 1;
+  CoreReading known_cores;  // the best that is known of the threads' cores; 0 where nothing is
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+  // Asked between problems: whether the user wants no more of them.
+  std::function<bool()> stopped = [] { return false; };
+};
+inline constexpr int64_t kFewestOperationSamples = 6, kMostOperationSamples = 100;
+
+// A row for each problem and provider, in their order; handed to `done` as each problem is finished.
+void measure_operations(const OperationRun& of, std::span<const LayerOperations> layers,
+                        std::span<const OperationAlgorithm* const> providers, Device& device,
+                        const OperationOptions& options,
+                        const std::function<void(std::span<const OperationRow>)>& done);
+
+}  // namespace convscope

@@ -1,0 +1,305 @@
+#include "bench/verify/operation_reference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "bench/core/random.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr double kGate = 2e-5;
+// Activations so large that the sum of squares shows in a normalisation's scale.
+constexpr float kActivation = 30;
+// Krizhevsky et al. 2012, section 3.3.
+constexpr double kLrnBias = 2, kLrnAlpha = 1e-4, kLrnBeta = 0.75;
+constexpr int64_t kLrnReach = 2;
+
+size_t index(Slot slot) {
+  return static_cast<size_t>(slot);
+}
+
+bool has(const OperationProblem& problem, Slot slot) {
+  return std::ranges::any_of(problem.slots(), [&](const SlotUse& use) { return use.slot == slot; });
+}
+
+// Of a plane of up to 2^22 pixels no two values are equal.
+void fill_distinct(const Activations& shape, uint64_t seed, std::vector<float>& values) {
+  constexpr uint64_t count = uint64_t{1} << 22, odd = 2654435761;
+  const int64_t pixels = shape.pixels();
+#pragma omp parallel for schedule(static)
+  for (int64_t plane = 0; plane < shape.n * shape.c; ++plane) {
+    const uint64_t shift = random_bits(seed, static_cast<uint64_t>(plane));
+    for (int64_t i = 0; i < pixels; ++i) {
+      const uint64_t place = (static_cast<uint64_t>(i) * odd + shift) % count;
+      values[static_cast<size_t>(plane * pixels + i)] = static_cast<float>(place) / (count / 2) - 1;
+    }
+  }
+}
+
+// The element of another channel of the same image and pixel.
+template <typename T>
+double other_channel(const Activations& shape, const std::vector<T>& values, int64_t i, int64_t step) {
+  return values[static_cast<size_t>(i + step * shape.pixels())];
+}
+
+// k + alpha times the sum of squares around the element.
+double lrn_scale(const Activations& shape, const std::vector<float>& x, int64_t i) {
+  const int64_t channel = i / shape.pixels() % shape.c;
+  double squares = 0;
+  for (int64_t step = -std::min(kLrnReach, channel); step <= std::min(kLrnReach, shape.c - 1 - channel);
+       ++step)
+    squares += std::pow(other_channel(shape, x, i, step), 2);
+  return kLrnBias + kLrnAlpha * squares;
+}
+
+template <typename Value>
+std::vector<double> for_each(int64_t count, const Value& value) {
+  std::vector<double> values(static_cast<size_t>(count));
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = value(i);
+  return values;
+}
+
+std::vector<double> lrn(const Activations& shape, const std::vector<float>& x) {
+  return for_each(shape.elements(), [&](int64_t i) {
+    return x[static_cast<size_t>(i)] * std::pow(lrn_scale(shape, x, i), -kLrnBeta);
+  });
+}
+
+// dx_i = dy_i s_i^-beta - 2 alpha beta x_i sum over the neighbours j of dy_j y_j / s_j.
+std::vector<double> lrn_gradient(const Activations& shape, const BySlot<float>& data) {
+  const std::vector<float>&x = data[index(Slot::x)], &dy = data[index(Slot::dy)];
+  const std::vector<double> scale =
+      for_each(shape.elements(), [&](int64_t i) { return lrn_scale(shape, x, i); });
+  return for_each(shape.elements(), [&](int64_t i) {
+    const int64_t channel = i / shape.pixels() % shape.c;
+    double sum = 0;
+    for (int64_t step = -std::min(kLrnReach, channel); step <= std::min(kLrnReach, shape.c - 1 - channel);
+         ++step) {
+      const double s = other_channel(shape, scale, i, step);
+      const double y = other_channel(shape, x, i, step) * std::pow(s, -kLrnBeta);
+      sum += other_channel(shape, dy, i, step) * y / s;
+    }
+    const auto at = static_cast<size_t>(i);
+    return dy[at] * std::pow(scale[at], -kLrnBeta) - 2 * kLrnAlpha * kLrnBeta * x[at] * sum;
+  });
+}
+
+// Calls at(place in x of a window's maximum, place in y) for every window.
+template <typename At>
+void for_each_window(const OperationProblem& problem, const std::vector<float>& x, const At& at) {
+  const Activations in = problem.in, out = problem.out();
+  const LayerOperation& pool = problem.pool;
+#pragma omp parallel for schedule(static)
+  for (int64_t plane = 0; plane < out.n * out.c; ++plane)
+    for (int64_t p = 0; p < out.h; ++p)
+      for (int64_t q = 0; q < out.w; ++q) {
+        int64_t best = -1;
+        for (int64_t r = 0; r < pool.window.h; ++r)
+          for (int64_t s = 0; s < pool.window.w; ++s) {
+            const int64_t h = p * pool.stride.h - pool.pad.h + r, w = q * pool.stride.w - pool.pad.w + s;
+            if (h < 0 || h >= in.h || w < 0 || w >= in.w) continue;
+            const int64_t place = (plane * in.h + h) * in.w + w;
+            if (best < 0 || x[static_cast<size_t>(place)] > x[static_cast<size_t>(best)]) best = place;
+          }
+        at(best, (plane * out.h + p) * out.w + q);
+      }
+}
+
+std::vector<double> sums_over_channels(const Activations& shape, const std::vector<double>& values) {
+  return for_each(shape.c, [&](int64_t channel) {
+    double sum = 0;
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t i = 0; i < shape.pixels(); ++i)
+        sum += values[static_cast<size_t>((n * shape.c + channel) * shape.pixels() + i)];
+    return sum;
+  });
+}
+
+void add_bias_relu(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
+  const Activations& shape = problem.in;
+  const std::vector<float>&y = data[index(Slot::y)], &dy = data[index(Slot::dy)];
+  const bool has_bias = problem.sort != OperationSort::relu, has_relu = problem.sort != OperationSort::bias;
+  if (!problem.backward) {
+    expected[index(Slot::y)] = for_each(shape.elements(), [&](int64_t i) {
+      const auto channel = static_cast<size_t>(i / shape.pixels() % shape.c);
+      const double sum =
+          y[static_cast<size_t>(i)] + (has_bias ? double{data[index(Slot::parameter)][channel]} : 0.0);
+      return has_relu ? std::max(sum, 0.0) : sum;
+    });
+    return;
+  }
+  const std::vector<double> masked = for_each(shape.elements(), [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    return has_relu && y[at] <= 0 ? 0.0 : double{dy[at]};
+  });
+  if (has_relu) expected[index(Slot::dy)] = masked;
+  if (has_bias) expected[index(Slot::parameter_gradient)] = sums_over_channels(shape, masked);
+}
+
+void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
+  const std::vector<float>& x = data[index(Slot::x)];
+  if (problem.backward) {
+    std::vector<double>& dx = expected[index(Slot::dx)];
+    dx.assign(static_cast<size_t>(problem.in.elements()), 0);
+    const std::vector<float>& dy = data[index(Slot::dy)];
+    for_each_window(problem, x, [&](int64_t from, int64_t to) {
+      dx[static_cast<size_t>(from)] += dy[static_cast<size_t>(to)];
+    });
+    return;
+  }
+  std::vector<double>& y = expected[index(Slot::y)];
+  y.resize(static_cast<size_t>(problem.out().elements()));
+  for_each_window(problem, x, [&](int64_t from, int64_t to) {
+    y[static_cast<size_t>(to)] = x[static_cast<size_t>(from)];
+  });
+}
+
+void add_update(const BySlot<float>& data, BySlot<double>& expected) {
+  const UpdateRule rule;
+  const std::vector<float>&weight = data[index(Slot::parameter)],
+        &gradient = data[index(Slot::parameter_gradient)], &velocity = data[index(Slot::velocity)];
+  const auto count = static_cast<int64_t>(weight.size());
+  expected[index(Slot::velocity)] = for_each(count, [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    return double{rule.momentum} * velocity[at] + gradient[at] + double{rule.decay} * weight[at];
+  });
+  expected[index(Slot::parameter)] = for_each(count, [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    return weight[at] - double{rule.rate} * expected[index(Slot::velocity)][at];
+  });
+}
+
+BySlot<float> values_of(const OperationBuffers& buffers) {
+  BySlot<float> values;
+  for (Slot slot : kSlots) {
+    const auto* const begin = buffers[slot].as<const float>();
+    values[index(slot)].assign(begin, begin + buffers[slot].bytes() / sizeof(float));
+  }
+  return values;
+}
+
+// The relative L2 error of what was written, or the first thing that is no number.
+OperationCheck compare(Slot slot, const float* found, const std::vector<double>& expected) {
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!std::isfinite(found[i])) return {0, fmt::format("element {} of {} is {}", i, name(slot), found[i])};
+    error += std::pow(found[i] - expected[i], 2);
+    norm += std::pow(expected[i], 2);
+  }
+  OperationCheck check{norm > 0 ? std::sqrt(error / norm) : std::sqrt(error), {}};
+  if (check.relative_l2 > kGate)
+    check.fault = fmt::format("the relative L2 error of {} is {:.2g}, more than {}", name(slot),
+                              check.relative_l2, kGate);
+  return check;
+}
+
+}  // namespace
+
+BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
+  BySlot<float> data;
+  const auto fill = [&](Slot slot, float reach) {
+    std::vector<float>& values = data[index(slot)];
+    values.resize(static_cast<size_t>(problem.elements(slot)));
+    const uint64_t stream = random_bits(seed, index(slot));
+    const auto count = static_cast<int64_t>(values.size());
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; ++i)
+      values[static_cast<size_t>(i)] = reach * random_uniform(stream, static_cast<uint64_t>(i));
+  };
+  for (const SlotUse& use : problem.slots()) fill(use.slot, 1);
+  if (problem.sort == OperationSort::lrn || problem.sort == OperationSort::pool) {
+    fill(Slot::x, kActivation);
+    if (problem.sort == OperationSort::pool) fill_distinct(problem.in, seed, data[index(Slot::x)]);
+    fill(Slot::y, 1);
+  }
+  // What forward leaves.
+  std::vector<float>& y = data[index(Slot::y)];
+  if (problem.backward && problem.sort == OperationSort::lrn) {
+    const std::vector<double> values = lrn(problem.in, data[index(Slot::x)]);
+    y.assign(values.begin(), values.end());
+  }
+  if (problem.backward && (problem.sort == OperationSort::relu || problem.sort == OperationSort::bias_relu))
+    for (float& value : y) value = std::max(value, 0.0F);
+  for (const SlotUse& use : problem.slots())
+    if (use.use == Use::written)
+      std::ranges::fill(data[index(use.slot)], std::numeric_limits<float>::quiet_NaN());
+  return data;
+}
+
+BySlot<double> operation_reference(const OperationProblem& problem, const BySlot<float>& data) {
+  BySlot<double> expected;
+  switch (problem.sort) {
+    case OperationSort::bias:
+    case OperationSort::relu:
+    case OperationSort::bias_relu:
+      add_bias_relu(problem, data, expected);
+      break;
+    case OperationSort::lrn:
+      if (problem.backward)
+        expected[index(Slot::dx)] = lrn_gradient(problem.in, data);
+      else
+        expected[index(Slot::y)] = lrn(problem.in, data[index(Slot::x)]);
+      break;
+    case OperationSort::pool:
+      add_pool(problem, data, expected);
+      break;
+    case OperationSort::update:
+      add_update(data, expected);
+      break;
+  }
+  return expected;
+}
+
+OperationBuffers::OperationBuffers(const OperationProblem&, const BySlot<float>& data, Device& device) {
+  for (Slot slot : kSlots)
+    if (!data[index(slot)].empty())
+      buffers_[index(slot)] = Buffer(device, data[index(slot)].size() * sizeof(float));
+  fill(data);
+}
+
+void OperationBuffers::fill(const BySlot<float>& data) {
+  for (Slot slot : kSlots)
+    if (!data[index(slot)].empty())
+      buffers_[index(slot)].upload(data[index(slot)].data(), data[index(slot)].size() * sizeof(float));
+}
+
+OperationTensors OperationBuffers::tensors() const {
+  OperationTensors tensors;
+  for (Slot slot : kSlots) tensors[slot] = static_cast<float*>(buffers_[index(slot)].data());
+  return tensors;
+}
+
+OperationCheck check_operation(const OperationProblem& problem, OperationPlan& plan,
+                               OperationBuffers& buffers, const Buffer& kept, const BySlot<float>& data,
+                               const BySlot<double>& expected) {
+  OperationCheck worst;
+  for (int run = 0; run < 2; ++run) {
+    buffers.fill(data);
+    if (problem.backward) plan.prepare(buffers.tensors(), kept.data());
+    const BySlot<float> before = values_of(buffers);
+    plan.run(buffers.tensors(), kept.data());
+    if (kept.bytes() > 0 && !kept.guards_intact()) return {0, "writes outside what it keeps"};
+    for (Slot slot : kSlots) {
+      const Buffer& buffer = buffers[slot];
+      if (buffer.bytes() == 0) continue;
+      if (!buffer.guards_intact()) return {0, fmt::format("writes outside {}", name(slot))};
+      const bool is_written = !expected[index(slot)].empty();
+      if (!is_written && has(problem, slot) &&
+          std::memcmp(buffer.data(), before[index(slot)].data(), buffer.bytes()) != 0)
+        return {0, fmt::format("writes into {}, which it may only read", name(slot))};
+      if (!is_written) continue;
+      const OperationCheck check = compare(slot, buffer.as<const float>(), expected[index(slot)]);
+      if (check.fault) return check;
+      worst.relative_l2 = std::max(worst.relative_l2, check.relative_l2);
+    }
+  }
+  return worst;
+}
+
+}  // namespace convscope
