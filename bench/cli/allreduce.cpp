@@ -1,5 +1,5 @@
 // The verb `allreduce`: reductions of gradients over ranks, measured over MPI or threads, or modelled from a
-// link.
+// link or a platform.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -14,6 +14,7 @@
 #include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/row_files.hpp"
+#include "bench/parallel/simulated_network.hpp"
 #include "bench/parallel/threads_fabric.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
@@ -30,15 +31,19 @@ struct AllReduceOptions {
   ParallelOptions parallel;
   std::vector<std::string> bytes{"4KiB..64MiB"};
   std::string basis = "measured";
-  std::string fabric = kMpi;
   SamplingRule rule{.time_limit_seconds = 2, .max_samples = 100};
   uint64_t seed = 1;
   bool json = false;
 };
 
+// Of measured rows.
+std::string fabric_of(const AllReduceOptions& options) {
+  return options.parallel.fabric.empty() ? kMpi : options.parallel.fabric;
+}
+
 std::vector<std::string> reductions_of(const AllReduceOptions& options, Basis basis) {
   std::vector<std::string> known = all_names(kReductions);
-  if (basis == Basis::measured && options.fabric == kMpi) known.emplace_back(kMpiReduction);
+  if (basis == Basis::measured && fabric_of(options) == kMpi) known.emplace_back(kMpiReduction);
   if (options.parallel.reduce.empty()) return known;
   std::vector<std::string> allowed = all_names(kReductions);
   allowed.emplace_back(kMpiReduction);
@@ -58,8 +63,7 @@ std::string rerun_of(const ReductionRow& row, const AllReduceOptions& options) {
   if (ranks.nodes() > 1) text += fmt::format(" --per-node {}", ranks.per_node);
   if (row.fleet.basis != Basis::modelled)
     return text + (row.fleet.fabric == kThreads ? " --fabric threads" : "");
-  text += " --basis modelled --link " + options.parallel.link;
-  return options.parallel.node_link.empty() ? text : text + " --node-link " + options.parallel.node_link;
+  return text + " --basis modelled " + network_flags(options.parallel);
 }
 
 // The rows of one number of ranks and of bytes, nothing run yet.
@@ -90,7 +94,8 @@ class Source {
  public:
   explicit Source(const AllReduceOptions& options)
       : options_(options), basis_(*basis_from_name(options.basis)) {
-    if (basis_ != Basis::measured || options.fabric != kMpi) return;
+    if (basis_ == Basis::modelled) network_ = read_network(options.parallel);
+    if (basis_ != Basis::measured || fabric_of(options) != kMpi) return;
     if (launch().size > 1)
       job_ = start_mpi(why_no_mpi_);
     else
@@ -101,24 +106,20 @@ class Source {
   bool reports() const { return job_ ? job_->rank() == 0 : basis_ != Basis::measured || launch().rank == 0; }
 
   Fleet fleet(int n) const {
-    Fleet fleet;
-    fleet.ranks = ranks_of(n, options_.parallel);
-    fleet.basis = basis_;
-    fleet.fabric = basis_ == Basis::modelled ? "closed form" : options_.fabric;
-    if (job_) fleet.fabric_version = job_->library();
-    if (basis_ == Basis::modelled) fleet.links = read_links(options_.parallel);
-    return fleet;
+    const Ranks ranks = ranks_of(n, options_.parallel);
+    if (network_) return network_->fleet(ranks);
+    return {ranks, basis_, fabric_of(options_), job_ ? job_->library() : "", std::nullopt};
   }
 
   // Fills rows that are all of n ranks, those of one size after the other, and hands each size's on.
   template <typename Done>
   void fill(int n, std::vector<std::vector<ReductionRow>>& sizes, const Done& done) {
-    if (basis_ == Basis::modelled) {
+    if (network_) {
       for (auto& rows : sizes) {
-        for (ReductionRow& row : rows) model_reduction(row);
+        for (ReductionRow& row : rows) model_reduction(row, *network_);
         done(rows);
       }
-    } else if (options_.fabric == kThreads) {
+    } else if (fabric_of(options_) == kThreads) {
       run_ranks(n, [&](Fabric& fabric) {
         for (auto& rows : sizes) {
           std::vector<ReductionRow> mine = rows;
@@ -153,6 +154,7 @@ class Source {
 
   const AllReduceOptions& options_;
   Basis basis_;
+  std::unique_ptr<NetworkModel> network_;  // of modelled rows
   std::unique_ptr<MpiJob> job_;
   std::string why_no_mpi_;
 };
@@ -199,11 +201,10 @@ void check(const CLI::App&, const AllReduceOptions& options) {
   read_counts("--gpus", options.parallel.gpus);
   read_sizes("--bytes", options.bytes);
   reductions_of(options, *basis);
-  const bool has_links = read_links(options.parallel).has_value();
-  if (basis == Basis::modelled && !has_links)
-    throw UsageError("--basis modelled needs the links: --link 5GB/s,5us");
-  if (basis != Basis::modelled && (has_links || !options.parallel.node_link.empty()))
-    throw UsageError("--link and --node-link are for --basis modelled only");
+  if (basis == Basis::modelled)
+    read_network(options.parallel);
+  else if (names_network(options.parallel) || options.parallel.fabric == kSimGrid)
+    throw UsageError("--link, --node-link, --platform and --fabric simgrid are for --basis modelled only");
 }
 
 void add_flags(CLI::App& verb, AllReduceOptions& options) {
@@ -216,12 +217,13 @@ void add_flags(CLI::App& verb, AllReduceOptions& options) {
       ->type_name("SIZE,...");
   add_parallel_flags(verb, options.parallel);
   verb.add_option("--basis", options.basis,
-                  "measured (when left out), or modelled: by closed form from --link.")
+                  "measured (when left out), or modelled: from --link or --platform.")
       ->check(CLI::IsMember({"measured", "modelled"}))
       ->type_name("BASIS");
-  verb.add_option("--fabric", options.fabric,
-                  "Of measured rows: mpi (when left out), started by mpirun, or threads of this process.")
-      ->check(CLI::IsMember({kMpi, kThreads}))
+  verb.add_option("--fabric", options.parallel.fabric,
+                  "Of measured rows: mpi (when left out), started by mpirun, or threads of this process. Of "
+                  "modelled ones: simgrid, where messages are simulated; the closed form when left out.")
+      ->check(CLI::IsMember({std::string(kMpi), std::string(kThreads), std::string(kSimGrid)}))
       ->type_name("FABRIC");
   verb.add_option("--time-limit", options.rule.time_limit_seconds, "Seconds for the samples of a row (2).")
       ->type_name("S")
@@ -240,7 +242,8 @@ void add_flags(CLI::App& verb, AllReduceOptions& options) {
       "Examples:\n"
       "  mpirun -np 4 convscope allreduce --bytes 4KiB..256MiB --gpus 2,4 --out out/allreduce\n"
       "  convscope allreduce --basis modelled --link 5GB/s,5us --gpus 2..1024 --bytes 238MiB --reduce "
-      "tree,ring");
+      "tree,ring\n"
+      "  convscope allreduce --basis modelled --platform cluster.xml --gpus 2..64 --bytes 238MiB");
 }
 
 }  // namespace

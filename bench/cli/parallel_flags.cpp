@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/parallel/beside_program.hpp"
+#include "bench/parallel/simulated_network.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
@@ -123,6 +125,37 @@ std::optional<Links> read_links(const ParallelOptions& options) {
   return Links{options.node_link.empty() ? between : read_link("--node-link", options.node_link), between};
 }
 
+bool names_network(const ParallelOptions& options) {
+  return !options.link.empty() || !options.node_link.empty() || !options.platform.empty();
+}
+
+std::unique_ptr<NetworkModel> read_network(const ParallelOptions& options) {
+  if (!options.fabric.empty() && options.fabric != kSimGrid)
+    throw UsageError(
+        fmt::format("--fabric {}: of measured rows only; modelled ones have {}, or the closed "
+                    "form when it is left out",
+                    options.fabric, kSimGrid));
+  const std::string simulator = beside_program("convscope_simgrid");
+  if (!options.platform.empty()) {
+    if (!options.link.empty() || !options.node_link.empty())
+      throw UsageError("--platform: the file says what the links are; leave out --link and --node-link");
+    return std::make_unique<SimulatedNetwork>(simulator, options.platform);
+  }
+  const auto links = read_links(options);
+  if (!links)
+    throw UsageError(
+        "--link is missing: the link of a GPU, as in --link 5GB/s,5us; or a --platform file of SimGrid's");
+  if (options.fabric.empty()) return std::make_unique<ClosedForm>(*links);
+  return std::make_unique<SimulatedNetwork>(simulator, *links);
+}
+
+std::string network_flags(const ParallelOptions& options) {
+  if (!options.platform.empty()) return "--platform " + options.platform;
+  std::string text = "--link " + options.link;
+  if (!options.node_link.empty()) text += " --node-link " + options.node_link;
+  return options.fabric.empty() ? text : text + " --fabric " + options.fabric;
+}
+
 Ranks ranks_of(int n, const ParallelOptions& options) {
   const auto per_node = static_cast<int>(options.per_node);
   return {n, per_node == 0 || per_node > n ? n : per_node};
@@ -154,6 +187,11 @@ void add_parallel_flags(CLI::App& verb, ParallelOptions& options) {
       ->type_name("LINK");
   verb.add_option("--node-link", options.node_link, "The same within a node; --link when left out.")
       ->type_name("LINK");
+  verb.add_option(
+          "--platform", options.platform,
+          "Of modelled rows, in place of --link: a platform file of SimGrid's, each host of which is a "
+          "GPU, in the order of names.")
+      ->type_name("FILE");
   verb.add_option("--per-node", options.per_node, "GPUs of a node; all when left out.")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{65'536}));

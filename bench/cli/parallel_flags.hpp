@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/parallel/basis.hpp"
+#include "bench/parallel/network_model.hpp"
 #include "bench/parallel/schedule.hpp"
 #include "bench/record/result_files.hpp"
 
@@ -21,6 +23,8 @@ struct ParallelOptions {
   std::vector<std::string> reduce = {};   // empty: all there are
   std::string link = {}, node_link = {};  // empty: none is given
   int64_t per_node = 0;                   // 0: all on one node
+  std::string fabric = {};                // empty: the basis has a default
+  std::string platform = {};              // empty: no file
   std::string out = {};                   // empty: no folder
 };
 void add_parallel_flags(CLI::App& verb, ParallelOptions& options);
@@ -39,6 +43,15 @@ double read_rate(std::string_view flag, std::string_view text);
 
 // The links that were given: --node-link is --link where it is left out. Nothing where neither is.
 std::optional<Links> read_links(const ParallelOptions& options);
+
+// What modelled rows take the times of their reductions from: the closed form of --link, or SimGrid where
+// --fabric simgrid or --platform asks for it. Throws UsageError where flags are missing or contradict each
+// other, and where the platform file cannot be read.
+std::unique_ptr<NetworkModel> read_network(const ParallelOptions& options);
+// Whether one of the flags that say which network is modelled was given, --fabric apart.
+bool names_network(const ParallelOptions& options);
+// Those flags again: "--link 5GB/s,5us --fabric simgrid".
+std::string network_flags(const ParallelOptions& options);
 
 // n ranks on nodes of --per-node.
 Ranks ranks_of(int n, const ParallelOptions& options);

@@ -61,7 +61,7 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
     EXPECT_THROW(read_link("--link", link), UsageError) << link;
   for (const char* overlap : {"all", "bucket", "bucket:", "bucket:0", "bucket:inf"})
     EXPECT_THROW(read_overlap("--overlap", overlap), UsageError) << overlap;
-  EXPECT_THAT(refusal_of({"allreduce", "--basis", "modelled"}), HasSubstr("needs the links: --link"));
+  EXPECT_THAT(refusal_of({"allreduce", "--basis", "modelled"}), HasSubstr("--link is missing"));
   EXPECT_THAT(refusal_of({"allreduce", "--link", "5GB/s,5us"}), HasSubstr("for --basis modelled only"));
   EXPECT_THAT(refusal_of({"allreduce", "--reduce", "rings"}), HasSubstr("did you mean \"ring\"?"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--reduce", "mpi"})),

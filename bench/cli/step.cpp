@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/core/error.hpp"
+#include "bench/parallel/simulated_network.hpp"
 
 namespace convscope {
 namespace {
@@ -37,6 +38,10 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
 void add_modelled_flags(CLI::App& verb, StepOptions& options) {
   verb.add_flag("--per-gpu", options.per_gpu, "--batch is of each GPU instead: weak scaling.");
   add_parallel_flags(verb, options.parallel);
+  verb.add_option("--fabric", options.parallel.fabric,
+                  "Of a modelled step: simgrid, where messages are simulated; the closed form when left out.")
+      ->check(CLI::IsMember({std::string(kSimGrid)}))
+      ->type_name("FABRIC");
   add_list(verb, "--overlap", options.overlap,
            "What communication hides behind: none, layer, bucket:SIZE. All three, with 25MiB, when left out.",
            "NAME,...");
@@ -55,8 +60,8 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       ->required();
   verb.add_option("--basis", options.basis,
                   "measured: the step runs here, on the CPU, on one process or on those that mpirun started. "
-                  "modelled: compute from --rows, communication by "
-                  "closed form from --link. When left out: modelled where --link is given.")
+                  "modelled: compute from --rows, communication from --link or --platform. When left out: "
+                  "modelled where one of them is given.")
       ->check(CLI::IsMember({"measured", "modelled"}))
       ->type_name("BASIS");
   add_list(verb, "--rows", options.rows,

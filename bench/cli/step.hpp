@@ -41,9 +41,10 @@ struct StepOptions {
   std::string load;  // empty: none
 };
 
-// Whether --basis, or else --link, asks for a model.
+// Whether --basis, or else --link or --platform, asks for a model.
 inline bool is_modelled(const StepOptions& options) {
-  return options.basis.empty() ? !options.parallel.link.empty() : options.basis == "modelled";
+  return options.basis.empty() ? !options.parallel.link.empty() || !options.parallel.platform.empty()
+                               : options.basis == "modelled";
 }
 
 // Throws UsageError where one of the flags was given, which only `whose`, as in "modelled step", has.
@@ -55,7 +56,7 @@ std::vector<Reduction> reductions_of(const StepOptions& options);
 // --compress; none when it was left out.
 std::vector<Compression> compressions_of(const StepOptions& options);
 
-// step_modelled.cpp: on n GPUs, compute from kept rows, communication by closed form. Runs no convolution.
+// step_modelled.cpp: on n GPUs, compute from kept rows, communication modelled. Runs no convolution.
 void check_modelled(const CLI::App& verb, const StepOptions& options);
 int model_steps(const StepOptions& options, const Program& program);
 

@@ -212,8 +212,10 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 }
 
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--per-node", "--overlap", "--codec"},
-                  verb);
+  refuse_flags_of(
+      "modelled step",
+      {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--per-node", "--overlap", "--codec"},
+      verb);
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu", "--compress"},
                     verb);

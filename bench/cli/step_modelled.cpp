@@ -78,11 +78,10 @@ std::string measure_command(const StepOptions& options, const StepCase& of, cons
 std::string rerun_of(const StepOptions& options, const StepCase& of) {
   std::string text = fmt::format(
       "{} step {} --rows {} --batch {} --gpus {} --reduce {} --overlap {} --compress {} "
-      "--choose {} --link {}",
+      "--choose {} {}",
       program_at_hand(), options.config, fmt::join(options.rows, ","),
       of.is_weak ? of.batch_per_gpu() : of.batch, of.fleet.ranks.count, name(of.reduction),
-      convscope::text(of.overlap), name(of.compression), of.choose, options.parallel.link);
-  if (!options.parallel.node_link.empty()) text += " --node-link " + options.parallel.node_link;
+      convscope::text(of.overlap), name(of.compression), of.choose, network_flags(options.parallel));
   if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
   if (of.is_weak) text += " --per-gpu";
   return options.codec.empty() ? text : text + " --codec " + options.codec;
@@ -90,8 +89,7 @@ std::string rerun_of(const StepOptions& options, const StepCase& of) {
 
 std::string hash_of(const std::vector<ResultRecord>& records) {
   uint64_t hash = 0;
-  for (const ResultRecord& record : records)
-    for (char c : dump_json(to_json(record))) hash = random_bits(hash, static_cast<unsigned char>(c));
+  for (const ResultRecord& record : records) hash = hash_of_text(hash, dump_json(to_json(record)));
   return fmt::format("{:016x}", hash);
 }
 
@@ -111,18 +109,17 @@ std::vector<StepRow> all_rows(const StepOptions& options) {
   common.network = suite.name;
   common.is_weak = options.per_gpu;
   common.choose = options.choose.empty() ? std::string(kBest) : options.choose;
-  common.fleet.basis = Basis::modelled;
-  common.fleet.fabric = "closed form";
-  common.fleet.links = read_links(options.parallel);
+  const std::unique_ptr<NetworkModel> network = read_network(options.parallel);
   if (!options.codec.empty()) common.codec_bytes_per_second = read_rate("--codec", options.codec);
   std::vector<StepRow> rows;
   for (const Scope& scope : scopes_of(contests_of_rows))
     for (int batch : read_counts("--batch", options.batch))
       for (int n : read_counts("--gpus", options.parallel.gpus)) {
         common.batch = options.per_gpu ? int64_t{batch} * n : batch;
-        common.fleet.ranks = ranks_of(n, options.parallel);
+        common.fleet = network->fleet(ranks_of(n, options.parallel));
         for (const StepCase& of : cases_of(options, common)) {
-          rows.push_back(modelled_step(of, layers, scope, measure_command(options, of, scope.any().key())));
+          rows.push_back(
+              modelled_step(of, layers, scope, *network, measure_command(options, of, scope.any().key())));
           rows.back().rows_hash = hash;
           if (rows.back().rerun.empty()) rows.back().rerun = rerun_of(options, of);
         }
@@ -154,8 +151,7 @@ void check_modelled(const CLI::App& verb, const StepOptions& options) {
   if (options.rows.empty())
     throw UsageError("--rows is missing: a modelled step takes the times of its layers from results");
   if (options.batch.empty()) throw UsageError("--batch is missing: the images of all GPUs together");
-  if (!read_links(options.parallel))
-    throw UsageError("--link is missing: the link of a GPU, as in --link 5GB/s,5us");
+  read_network(options.parallel);
 }
 
 int model_steps(const StepOptions& options, const Program& program) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace convscope {
 
@@ -21,6 +22,12 @@ constexpr float random_uniform(uint64_t seed, uint64_t index) {
 // Uniform in [0, limit); limit below 2^32.
 constexpr int64_t random_below(uint64_t seed, uint64_t index, int64_t limit) {
   return static_cast<int64_t>(((random_bits(seed, index) >> 32) * static_cast<uint64_t>(limit)) >> 32);
+}
+
+// The hash of what was hashed before and this text behind it.
+constexpr uint64_t hash_of_text(uint64_t before, std::string_view text) {
+  for (char c : text) before = random_bits(before, static_cast<unsigned char>(c));
+  return before;
 }
 
 }  // namespace convscope

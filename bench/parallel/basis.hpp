@@ -11,7 +11,8 @@
 
 namespace convscope {
 
-// measured: everything ran. replayed: compute was slept, bytes were real. modelled: by formula.
+// measured: everything ran. replayed: compute was slept, bytes were real. modelled: communication by formula
+// or simulated.
 enum class Basis { measured, replayed, modelled };
 inline constexpr auto kBases = enumerators<Basis::modelled>();
 std::string_view name(Basis);  // as spelled above
@@ -22,13 +23,14 @@ std::optional<Basis> basis_from_name(std::string_view);
 enum class RowOutcome { good, refused, wrong };
 std::string_view name(RowOutcome);  // as spelled above
 
-// Which ranks and links a row is for. Links only of modelled rows.
+// Which ranks and links a row is for. Links only of modelled rows, unless they are a platform file's.
 struct Fleet {
   Ranks ranks;
   Basis basis = Basis::modelled;
-  std::string fabric;          // "mpi", "threads", "closed form"
+  std::string fabric;          // "mpi", "threads", "closed form", "simgrid"
   std::string fabric_version;  // of a library; else empty
   std::optional<Links> links;
+  std::string platform = {}, platform_hash = {};  // the file of a simulated network; else empty
 };
 
 }  // namespace convscope

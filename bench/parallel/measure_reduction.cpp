@@ -234,15 +234,15 @@ void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRu
   for (Candidate& candidate : candidates) candidate.row().time = summarise(candidate.samples);
 }
 
-void model_reduction(ReductionRow& row) {
+void model_reduction(ReductionRow& row, NetworkModel& network) {
   const auto reduction = reduction_from_name(row.reduce);
   if (!reduction)
-    return refuse(row, "no_model",
-                  row.reduce + " chooses its algorithm itself, so there is no closed form of it");
+    return refuse(row, "no_model", row.reduce + " chooses its algorithm itself, so there is no model of it");
   if (const auto refused = refusal(*reduction, row.fleet.ranks))
     return refuse(row, refused->reason, refused->note);
-  const Cost cost =
-      all_reduce_cost(*reduction, static_cast<double>(row.bytes), row.fleet.ranks, *row.fleet.links);
+  if (const auto refused = network.refusal(row.fleet.ranks))
+    return refuse(row, refused->reason, refused->note);
+  const Cost cost = network.all_reduce(*reduction, static_cast<double>(row.bytes), row.fleet.ranks);
   row.time.median = cost.seconds;
   row.busiest_bytes = cost.busiest_bytes;
 }

@@ -6,6 +6,7 @@
 
 #include "bench/parallel/fabric.hpp"
 #include "bench/parallel/mpi_job.hpp"
+#include "bench/parallel/network_model.hpp"
 #include "bench/parallel/reduction_row.hpp"
 
 namespace convscope {
@@ -21,7 +22,7 @@ inline constexpr std::string_view kMpiReduction = "mpi";
 void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
 
-// Sets the time and the bytes of a row from its fleet's links by closed form, or why it is refused.
-void model_reduction(ReductionRow& row);
+// Sets the time and the bytes of a row of this network's fleet, or why it is refused.
+void model_reduction(ReductionRow& row, NetworkModel& network);
 
 }  // namespace convscope

@@ -130,10 +130,11 @@ TEST(MeasuredReductions, AreWrongAndWithoutATimeWhereTheSumsAre) {
 
 ReductionRow modelled(const std::string& reduce, int n) {
   ReductionRow row;
-  row.fleet = {{n, n}, Basis::modelled, "closed form", "", Links{{5e9, 5e-6}, {5e9, 5e-6}}};
+  ClosedForm network({{5e9, 5e-6}, {5e9, 5e-6}});
+  row.fleet = network.fleet({n, n});
   row.reduce = reduce;
   row.bytes = 1'000'000'000;
-  model_reduction(row);
+  model_reduction(row, network);
   return row;
 }
 

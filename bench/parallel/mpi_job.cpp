@@ -5,10 +5,10 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string_view>
-#include <system_error>
+
+#include "bench/parallel/beside_program.hpp"
 
 namespace convscope {
 namespace {
@@ -37,10 +37,8 @@ Launch launch() {
 }
 
 std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
-  std::error_code unknown;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  const std::string module = (program.parent_path() / "convscope_mpi.so").string();
-  if (unknown || !std::filesystem::exists(module, unknown)) {
+  const std::string module = beside_program("convscope_mpi.so");
+  if (module.empty()) {
     why_not = "this program was built without MPI; on Debian: apt install libopenmpi-dev, and build again";
     return nullptr;
   }

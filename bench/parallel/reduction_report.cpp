@@ -51,6 +51,7 @@ std::string words_of(const Fleet& fleet) {
   std::string text = fmt::format("{}, {}{}", name(fleet.basis), fleet.fabric,
                                  fleet.fabric_version.empty() ? "" : " (" + fleet.fabric_version + ")");
   if (fleet.ranks.nodes() > 1) text += fmt::format(", nodes of {}", fleet.ranks.per_node);
+  if (!fleet.platform.empty()) text += "; platform " + fleet.platform;
   if (!fleet.links) return text;
   const auto link = [](const Link& one) {
     return fmt::format("{:g} GB/s, {:g} us", 1e-9 * one.bytes_per_second, 1e6 * one.latency);

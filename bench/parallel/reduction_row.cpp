@@ -16,11 +16,16 @@ Cell link_cell(const R& r, Link Links::*which, double Link::*member, double fact
 }
 
 constexpr ColumnOf<R> kColumns[] = {
-    {"basis", "", "measured, or modelled: by formula from the links.",
-     [](const R& r) { return cell(r.fleet.basis); }},
-    {"fabric", "", "What the bytes travel on: mpi, threads of one process, or closed form.",
+    {"basis", "", "measured, or modelled: as `fabric` says.", [](const R& r) { return cell(r.fleet.basis); }},
+    {"fabric", "",
+     "What the bytes travel on: mpi, or threads of one process; of a modelled row closed form, by formula "
+     "from "
+     "the links, or simgrid, simulated.",
      [](const R& r) { return cell(r.fleet.fabric); }},
     {"fabric_version", "", "The library behind it.", [](const R& r) { return cell(r.fleet.fabric_version); }},
+    {"platform", "", "The platform file of a simulated network; null where it was built from the links.",
+     [](const R& r) { return cell(r.fleet.platform); }},
+    {"platform_hash", "", "Of that file's bytes.", [](const R& r) { return cell(r.fleet.platform_hash); }},
     {"gpus", "", "Ranks: GPUs, or processes that stand for them.",
      [](const R& r) { return cell(r.fleet.ranks.count); }},
     {"gpus_per_node", "", "Ranks of one node.", [](const R& r) { return cell(r.fleet.ranks.per_node); }},

@@ -12,7 +12,7 @@
 
 namespace convscope {
 
-// "modelled, closed form; link 5 GB/s, 5 us"
+// "modelled, closed form; link 5 GB/s, 5 us", "modelled, simgrid (SimGrid 3.32); platform cluster.xml"
 std::string words_of(const Fleet& fleet);
 
 // A table for each fleet: bytes, reduction, time and its interval, algbw, busbw, verification; below it what

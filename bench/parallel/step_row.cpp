@@ -36,10 +36,17 @@ constexpr ColumnOf<R> kColumns[] = {
     {"gpus", "", "GPUs, or CPUs that stand for them: one device of the rows each.",
      [](const R& r) { return cell(r.of.fleet.ranks.count); }},
     {"gpus_per_node", "", "GPUs of one node.", [](const R& r) { return cell(r.of.fleet.ranks.per_node); }},
-    {"basis", "", "measured: all was run; modelled: compute from the rows, communication by formula.",
+    {"basis", "", "measured: all was run; modelled: compute from the rows, communication as `fabric` says.",
      [](const R& r) { return cell(r.of.fleet.basis); }},
-    {"fabric", "", "What communication is from: closed form, or of a measured row mpi or threads.",
+    {"fabric", "",
+     "What communication is from: closed form, by formula from the links; simgrid, simulated; or of a "
+     "measured row mpi or threads.",
      [](const R& r) { return cell(r.of.fleet.fabric); }},
+    {"fabric_version", "", "The library behind it.",
+     [](const R& r) { return cell(r.of.fleet.fabric_version); }},
+    {"platform", "", "The platform file of a simulated network; null where it was built from the links.",
+     [](const R& r) { return cell(r.of.fleet.platform); }},
+    {"platform_hash", "", "Of that file's bytes.", [](const R& r) { return cell(r.of.fleet.platform_hash); }},
     {"link_gbs", "GB/s", "Bandwidth each way of a GPU's link to other nodes.",
      [](const R& r) { return link_cell(r, &Links::between, &Link::bytes_per_second, 1e-9); }},
     {"link_us", "us", "Latency of a message over it.",
@@ -158,9 +165,19 @@ double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layer
   return sum_of(layers, &LayerWork::gradient_bytes) / *of.codec_bytes_per_second;
 }
 
-std::optional<double> seconds_of_step(const StepCase& of, std::span<const LayerWork> layers) {
+// What one reduction takes, with its codec.
+Cost reduction_cost(const StepCase& of, NetworkModel& network, std::span<const LayerWork* const> layers) {
+  const bool is_coded = of.compression != Compression::none;
+  const double bytes = sum_of(layers, is_coded ? &LayerWork::coded_bytes : &LayerWork::gradient_bytes);
+  Cost cost = network.all_reduce(of.reduction, bytes, of.fleet.ranks);
+  cost.seconds += codec_seconds(of, layers);
+  return cost;
+}
+
+std::optional<double> seconds_of_step(const StepCase& of, NetworkModel& network,
+                                      std::span<const LayerWork> layers) {
   const double seconds = schedule(layers, of.overlap, [&](auto bucket) {
-                           return step_reduction_cost(of, bucket).seconds;
+                           return reduction_cost(of, network, bucket).seconds;
                          }).step_seconds;
   return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
 }
@@ -192,16 +209,8 @@ std::span<const ColumnOf<StepRow>> step_columns() {
   return kColumns;
 }
 
-Cost step_reduction_cost(const StepCase& of, std::span<const LayerWork* const> layers) {
-  const bool is_coded = of.compression != Compression::none;
-  const double bytes = sum_of(layers, is_coded ? &LayerWork::coded_bytes : &LayerWork::gradient_bytes);
-  Cost cost = all_reduce_cost(of.reduction, bytes, of.fleet.ranks, *of.fleet.links);
-  cost.seconds += codec_seconds(of, layers);
-  return cost;
-}
-
 StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
-                      const std::string& measure_command) {
+                      NetworkModel& network, const std::string& measure_command) {
   StepRow row;
   row.of = of;
   row.circumstances = scope.any().key();
@@ -211,6 +220,7 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
     return refused(row, "batch_not_divisible",
                    fmt::format("{} images cannot be shared out evenly over {} GPUs", of.batch, n));
   if (const auto why = refusal(of.reduction, of.fleet.ranks)) return refused(row, why->reason, why->note);
+  if (const auto why = network.refusal(of.fleet.ranks)) return refused(row, why->reason, why->note);
   const StepWork work = step_work(layers, scope, of.batch_per_gpu(), of.choose);
   if (!work.missing.empty()) {
     row.rerun = measure_command;
@@ -219,20 +229,20 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
                                of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing)));
   }
   row.schedule = schedule(work.layers, of.overlap, [&](auto bucket) {
-    const Cost cost = step_reduction_cost(of, bucket);
+    const Cost cost = reduction_cost(of, network, bucket);
     row.busiest_bytes += cost.busiest_bytes;
     row.codec_seconds += codec_seconds(of, bucket);
     row.gradient_bytes += sum_of(bucket, &LayerWork::gradient_bytes);
     return cost.seconds;
   });
-  row.lowest = seconds_of_step(of, work.lowest);
-  row.highest = seconds_of_step(of, work.highest);
+  row.lowest = seconds_of_step(of, network, work.lowest);
+  row.highest = seconds_of_step(of, network, work.highest);
   row.suspect = work.suspect;
   StepCase alone = of;
   alone.fleet.ranks = {1, 1};
   const StepWork work_alone = step_work(layers, scope, of.is_weak ? of.batch_per_gpu() : of.batch, of.choose);
   if (work_alone.missing.empty())
-    row.alone_seconds = seconds_of_step(alone, work_alone.layers);
+    row.alone_seconds = seconds_of_step(alone, network, work_alone.layers);
   else
     row.note = fmt::format("no speed-up: at batch {} there is no right record of {}", of.batch,
                            missing_text(work_alone.missing));

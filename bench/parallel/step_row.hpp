@@ -8,6 +8,7 @@
 
 #include "bench/parallel/basis.hpp"
 #include "bench/parallel/kept_rows.hpp"
+#include "bench/parallel/network_model.hpp"
 #include "bench/record/cells.hpp"
 
 namespace convscope {
@@ -56,12 +57,10 @@ struct StepRow {
 
 std::span<const ColumnOf<StepRow>> step_columns();
 
-// The row by closed form. Refused: `batch_not_divisible`, what the reduction refuses, and `no_rows`, with the
-// command that measures what is missing in `rerun`, as `measure_command` writes it for a batch.
+// The row of a fleet of this network. Refused: `batch_not_divisible`, what the reduction or the network
+// refuses, and `no_rows`, with the command that measures what is missing in `rerun`, as `measure_command`
+// writes it for a batch.
 StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
-                      const std::string& measure_command);
-
-// The bytes of one such reduction, and what it takes.
-Cost step_reduction_cost(const StepCase& of, std::span<const LayerWork* const> layers);
+                      NetworkModel& network, const std::string& measure_command);
 
 }  // namespace convscope

@@ -64,7 +64,10 @@ class Steps : public testing::Test {
     of_.batch = 8;
     of_.fleet = {{4, 4}, Basis::modelled, "closed form", "", Links{{1e6, 1e-3}, {1e6, 1e-3}}};
   }
-  StepRow step() const { return modelled_step(of_, network(), scopes_.at(0), "convscope run net --batch 2"); }
+  StepRow step() const {
+    ClosedForm links(*of_.fleet.links);
+    return modelled_step(of_, network(), scopes_.at(0), links, "convscope run net --batch 2");
+  }
 
   std::vector<ResultRecord> records_;
   std::vector<Contest> contests_;

@@ -28,8 +28,8 @@ void SimGridFabric::exchange(std::span<const Outgoing> sent, std::span<const Inc
     sent_bytes_ += bytes;
     // A copy: both ends go on at the same simulated time, and the sender may write first.
     auto copy = std::make_unique<Payload>(message.bytes.begin(), message.bytes.end());
-    pending.push_back(mailbox(rank_, message.to)
-                          ->put_async(copy.release(), std::max<uint64_t>(1, std::llround(bytes))));
+    pending.push_back(
+        mailbox(rank_, message.to)->put_async(copy.release(), std::max<uint64_t>(1, std::llround(bytes))));
   }
   for (const s4u::CommPtr& message : pending) message->wait();
   for (size_t i = 0; i < received.size(); ++i) {

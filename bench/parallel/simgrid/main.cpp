@@ -9,11 +9,10 @@
 //                            ready VERSION HOSTS, or: refused WHY
 //   REDUCTION N PER_NODE BYTES     cost SECONDS BYTES_OF_THE_BUSIEST
 #include <fmt/format.h>
-#include <simgrid/s4u.hpp>
-#include <simgrid/version.h>
 
 #include <algorithm>
 #include <iostream>
+#include <simgrid/s4u.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -111,9 +110,7 @@ int serve(s4u::Engine& engine, const std::vector<std::string>& words) {
     std::cout << "refused " << why.substr(0, why.find('\n')) << '\n';
     return 2;
   }
-  int major = 0, minor = 0, patch = 0;
-  sg_version_get(&major, &minor, &patch);
-  std::cout << fmt::format("ready {}.{} {}\n", major, minor, hosts.size()) << std::flush;
+  std::cout << fmt::format("ready {} {}\n", CONVSCOPE_SIMGRID_VERSION, hosts.size()) << std::flush;
   if (hosts.empty()) return 2;
   s4u::Actor::create("requests", hosts.front(), [&] { answer_requests(hosts); });
   engine.run();

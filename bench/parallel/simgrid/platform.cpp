@@ -39,8 +39,8 @@ std::vector<s4u::Host*> one_level(int count, const Link& of) {
 }
 
 // The ranks of one node, whose way out is by their other link to `gateway`.
-std::vector<s4u::Host*> add_node(s4u::NetZone& node, int first, int end, simgrid::kernel::routing::NetPoint* gateway,
-                                 const Links& links) {
+std::vector<s4u::Host*> add_node(s4u::NetZone& node, int first, int end,
+                                 simgrid::kernel::routing::NetPoint* gateway, const Links& links) {
   std::vector<s4u::Host*> hosts;
   std::vector<s4u::SplitDuplexLink*> within;
   for (int rank = first; rank < end; ++rank) {
