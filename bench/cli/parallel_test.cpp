@@ -62,7 +62,17 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
   for (const char* overlap : {"all", "bucket", "bucket:", "bucket:0", "bucket:inf"})
     EXPECT_THROW(read_overlap("--overlap", overlap), UsageError) << overlap;
   EXPECT_THAT(refusal_of({"allreduce", "--basis", "modelled"}), HasSubstr("--link is missing"));
-  EXPECT_THAT(refusal_of({"allreduce", "--link", "5GB/s,5us"}), HasSubstr("for --basis modelled only"));
+  for (const std::vector<std::string>& flag :
+       {std::vector<std::string>{"--link", "5GB/s,5us"}, {"--platform", "a.xml"}, {"--fabric", "simgrid"}})
+    EXPECT_THAT(refusal_of({"allreduce", flag[0], flag[1]}), HasSubstr("for --basis modelled only"));
+  const auto modelled = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"allreduce", "--basis", "modelled"});
+    return refusal_of(words);
+  };
+  EXPECT_THAT(modelled({"--fabric", "simgrid"}), HasSubstr("--link is missing"));
+  EXPECT_THAT(modelled({"--fabric", "threads", "--link", "5GB/s,5us"}), HasSubstr("of measured rows only"));
+  EXPECT_THAT(modelled({"--platform", "a.xml", "--link", "5GB/s,5us"}), HasSubstr("leave out --link"));
+  EXPECT_THAT(modelled({"--platform", "missing.xml"}), HasSubstr("missing.xml: cannot read this file"));
   EXPECT_THAT(refusal_of({"allreduce", "--reduce", "rings"}), HasSubstr("did you mean \"ring\"?"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--reduce", "mpi"})),
               HasSubstr("--reduce: found \"mpi\""));
@@ -74,6 +84,11 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
               HasSubstr("--rows is missing"));
   EXPECT_THAT(refusal_of({"step", kConfig, "--link", "5GB/s,5us", "--rows", "out"}),
               HasSubstr("--batch is missing"));
+  EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--platform", "a.xml"})),
+              HasSubstr("leave out --link"));
+  EXPECT_THAT(refusal_of({"step", kConfig, "--platform", "missing.xml", "--rows", "out", "--batch", "16"}),
+              HasSubstr("missing.xml: cannot read this file"));
+  EXPECT_THAT(refusal_of({"step", kConfig, "--fabric", "simgrid"}), HasSubstr("only a modelled step has it"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--time-limit", "3"})),
               HasSubstr("--time-limit: only a measured step has it"));
 }
@@ -103,6 +118,24 @@ TEST(AllReduce, ModelsRowsForEveryNumberOfGpusAndSize) {
   EXPECT_THAT(
       rows.back()["rerun"].get<std::string>(),
       HasSubstr(" allreduce --bytes 64MiB --gpus 1024 --reduce ring --basis modelled --link 5GB/s,5us"));
+}
+
+// Where the program is, a test has no convscope_simgrid, as a build without SimGrid has none. What it gives
+// is tested in bench/parallel and by scripts/tests/test_simulated_network.py.
+TEST(SimulatedNetworks, WithoutSimGridAreRefusedRowByRow) {
+  const Rows sums = rows_of({"allreduce", "--basis", "modelled", "--link", "5GB/s,5us", "--fabric", "simgrid",
+                             "--gpus", "4", "--bytes", "1MiB", "--reduce", "ring"});
+  ASSERT_EQ(sums.size(), 1U);
+  EXPECT_EQ(sums[0]["reason"], "library_missing");
+  EXPECT_EQ(sums[0]["fabric"], "simgrid");
+  EXPECT_TRUE(sums[0]["median_ms"].is_null());
+  EXPECT_THAT(sums[0]["rerun"].get<std::string>(), HasSubstr("--link 5GB/s,5us --fabric simgrid"));
+  const Rows steps = rows_of(step_words({"--batch", "16", "--gpus", "16", "--fabric", "simgrid"}));
+  for (const auto& row : steps) {
+    EXPECT_EQ(row["reason"], "library_missing");
+    EXPECT_THAT(row["note"].get<std::string>(), HasSubstr("apt install libsimgrid-dev"));
+    EXPECT_THAT(row["rerun"].get<std::string>(), HasSubstr("--link 5GB/s,5us --fabric simgrid"));
+  }
 }
 
 TEST(AllReduce, MeasuresOverThreadsAndWritesItsRows) {

@@ -18,7 +18,7 @@ using testing::Not;
 
 // A network of two layers, each pass of which takes so many seconds an image with `fast`, and half as long
 // again with `slow`.
-const std::vector<StepLayer>& network() {
+const std::vector<StepLayer>& network_of_two() {
   static const std::vector<StepLayer> layers{
       {"a", parse_problem("forward n=1 c=3 hw=8x8 k=10 rs=3x3"), 1, true},
       {"b", parse_problem("forward n=1 c=10 hw=6x6 k=20 rs=3x3"), 2, false}};
@@ -45,7 +45,7 @@ ResultRecord record(const StepLayer& layer, Pass pass, int64_t batch, const std:
 std::vector<ResultRecord> records_at(std::initializer_list<int64_t> batches) {
   std::vector<ResultRecord> records;
   for (int64_t batch : batches)
-    for (const StepLayer& layer : network())
+    for (const StepLayer& layer : network_of_two())
       for (Pass pass : kPasses) {
         // Twice the time for 4 times the batch: a division of the larger one's time would be wrong.
         const double seconds = batch == 8 ? 0.02 : 0.01;
@@ -66,7 +66,7 @@ class Steps : public testing::Test {
   }
   StepRow step() const {
     ClosedForm links(*of_.fleet.links);
-    return modelled_step(of_, network(), scopes_.at(0), links, "convscope run net --batch 2");
+    return modelled_step(of_, network_of_two(), scopes_.at(0), links, "convscope run net --batch 2");
   }
 
   std::vector<ResultRecord> records_;
@@ -156,6 +156,46 @@ TEST_F(Steps, WithOneBitGradientsSendTheirCodeStriped) {
   of_.codec_bytes_per_second = 1e6;
   EXPECT_NEAR(step().codec_seconds, kGradientBytes / 1e6, 1e-12);
   EXPECT_NEAR(step().schedule.communication_seconds, (1.5 * coded + kGradientBytes) / 1e6 + 2 * 1e-3, 1e-12);
+}
+
+// Every reduction takes a second; at most so many GPUs.
+class ASecond final : public NetworkModel {
+ public:
+  Fleet fleet(const Ranks& ranks) override {
+    return {ranks, Basis::modelled, "a second", "1.0", {}, "f", "h"};
+  }
+  std::optional<Refusal> refusal(const Ranks& ranks) override {
+    return ranks.count > 4 ? std::optional(Refusal{"too_few_hosts", "four at most"}) : std::nullopt;
+  }
+  Cost all_reduce(Reduction, double bytes, const Ranks& ranks) override {
+    return ranks.count == 1 ? Cost{} : Cost{1, 2 * bytes};
+  }
+};
+
+TEST_F(Steps, TakeTheTimesOfReductionsFromTheNetworkWithOverlapToo) {
+  ASecond network;
+  for (const auto& [overlap, reductions] :
+       {std::pair(Overlap{OverlapKind::none, 0}, 1), {Overlap{OverlapKind::layer, 0}, 3}}) {
+    of_.fleet = network.fleet({4, 4});
+    of_.overlap = overlap;
+    const StepRow row = modelled_step(of_, network_of_two(), scopes_.at(0), network, "");
+    EXPECT_DOUBLE_EQ(row.schedule.communication_seconds, reductions);
+    // With overlap the first reduction begins when b's first gradient is ready, after 50 of 80 ms.
+    const double begin = overlap.kind == OverlapKind::none ? 0.08 : 0.04;
+    EXPECT_NEAR(row.schedule.step_seconds, begin + reductions, 1e-9);
+    EXPECT_NEAR(*row.lowest, 0.9 * begin + reductions, 1e-9);
+    EXPECT_DOUBLE_EQ(row.busiest_bytes, 2 * kGradientBytes);
+    EXPECT_NEAR(*row.alone_seconds, 0.16, 1e-12);
+    const auto json = row_json(step_columns(), row);
+    EXPECT_EQ(json["fabric"], "a second");
+    EXPECT_EQ(json["fabric_version"], "1.0");
+    EXPECT_EQ(json["platform_hash"], "h");
+    EXPECT_TRUE(json["link_gbs"].is_null());
+  }
+  of_.fleet = network.fleet({8, 8});
+  const StepRow refused = modelled_step(of_, network_of_two(), scopes_.at(0), network, "");
+  EXPECT_EQ(refused.reason, "too_few_hosts");
+  EXPECT_FALSE(refused.has_time());
 }
 
 TEST_F(Steps, OfOneGpuCommunicateNothing) {
