@@ -240,7 +240,7 @@ void model_reduction(ReductionRow& row, NetworkModel& network) {
     return refuse(row, "no_model", row.reduce + " chooses its algorithm itself, so there is no model of it");
   if (const auto refused = refusal(*reduction, row.fleet.ranks))
     return refuse(row, refused->reason, refused->note);
-  if (const auto refused = network.refusal(row.fleet.ranks))
+  if (const auto refused = network.refusal(*reduction, row.fleet.ranks))
     return refuse(row, refused->reason, refused->note);
   const Cost cost = network.all_reduce(*reduction, static_cast<double>(row.bytes), row.fleet.ranks);
   row.time.median = cost.seconds;

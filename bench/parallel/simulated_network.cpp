@@ -31,7 +31,9 @@ SimulatedNetwork::SimulatedNetwork(std::string program, const Links& links)
 SimulatedNetwork::SimulatedNetwork(std::string program, std::string platform_file)
     : program_(std::move(program)),
       file_(std::move(platform_file)),
-      file_hash_(fmt::format("{:016x}", hash_of_text(0, read_file(file_)))) {}
+      file_hash_(fmt::format("{:016x}", hash_of_text(0, read_file(file_)))) {
+  simulator({});
+}
 
 SimulatedNetwork::~SimulatedNetwork() = default;
 
@@ -54,15 +56,18 @@ Fleet SimulatedNetwork::fleet(const Ranks& ranks) {
   return fleet;
 }
 
-std::optional<Refusal> SimulatedNetwork::refusal(const Ranks& ranks) {
+std::optional<Refusal> SimulatedNetwork::refusal(Reduction reduction, const Ranks& ranks) {
   if (program_.empty())
     return Refusal{"library_missing",
                    "this program was built without SimGrid; on Debian and Ubuntu: apt install "
                    "libsimgrid-dev, and build again. The closed form needs none: --link alone"};
-  if (ranks.count > kMostSimulated)
-    return Refusal{"too_many_gpus", fmt::format("{} GPUs are simulated at most, not {}; the closed form "
-                                                "takes any number: --link alone",
-                                                kMostSimulated, ranks.count)};
+  const int most = reduction == Reduction::striped ? kMostStriped : kMostSimulated;
+  if (ranks.count > most)
+    return Refusal{
+        "too_many_gpus",
+        fmt::format("{} is simulated on {} GPUs at most, not {}; the closed form takes any number: "
+                    "--link alone",
+                    name(reduction), most, ranks.count)};
   const int hosts = simulator(ranks)->hosts();
   if (hosts < ranks.count)
     return Refusal{

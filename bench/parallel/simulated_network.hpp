@@ -16,8 +16,9 @@ namespace convscope {
 // The name of its fabric.
 inline constexpr std::string_view kSimGrid = "simgrid";
 
-// More ranks are refused (`too_many_gpus`): messages grow by the square of them.
-inline constexpr int kMostSimulated = 4096;
+// More ranks are refused (`too_many_gpus`), as it would take hours: a ring has as many messages as the square
+// of them, and of `striped` all of these are under way at once.
+inline constexpr int kMostSimulated = 4096, kMostStriped = 256;
 
 class SimulatorProcess;
 
@@ -27,13 +28,12 @@ class SimulatedNetwork final : public NetworkModel {
   // convscope_simgrid; where it is empty, all ranks are refused (`library_missing`).
   SimulatedNetwork(std::string program, const Links& links);
   // Of a platform file in SimGrid's own format, each host of which is a GPU (`too_few_hosts`). Throws
-  // UsageError where it cannot be read; what it says is read by the first call of fleet() or refusal(), which
-  // throw it too.
+  // UsageError where it cannot be read, or SimGrid finds a fault in it.
   SimulatedNetwork(std::string program, std::string platform_file);
   ~SimulatedNetwork() override;
 
   Fleet fleet(const Ranks& ranks) override;
-  std::optional<Refusal> refusal(const Ranks& ranks) override;
+  std::optional<Refusal> refusal(Reduction reduction, const Ranks& ranks) override;
   // Each is simulated once. Throws UsageError with SimGrid's words where it gives up, as between hosts that
   // nothing connects.
   Cost all_reduce(Reduction reduction, double bytes, const Ranks& ranks) override;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr Link kFast{450e9, 2e-6}, kSlow{5e9, 5e-6};
+constexpr Link kWithin{450e9, 2e-6}, kBetween{5e9, 5e-6};
 constexpr double kBytes = 1e8;
 const std::string kProgram = CONVSCOPE_SIMGRID;  // empty where the build has none
 
@@ -38,15 +38,15 @@ class SimulatedNetworks : public testing::Test {
       testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".xml";
 };
 
-// Sixteen hosts with links as kSlow, and twice the bandwidth of one behind them all.
+// Sixteen hosts with links as kBetween, and twice the bandwidth of one behind them all.
 const std::string kCluster =
     R"(<cluster id="all" prefix="gpu-" suffix="" radical="0-15" speed="1Gf" bw="5GBps" lat="2.5us")"
     R"( bb_bw="10GBps" bb_lat="0us"/>)";
 
 TEST(SimulatedNetworksWithoutSimGrid, RefuseEveryNumberOfGpusAndSayWhatToInstall) {
-  SimulatedNetwork network("", Links{kSlow, kSlow});
+  SimulatedNetwork network("", Links{kBetween, kBetween});
   for (int n : {1, 8, 5000}) {
-    const auto refused = network.refusal({n, n});
+    const auto refused = network.refusal(Reduction::ring, {n, n});
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->reason, "library_missing");
     EXPECT_THAT(refused->note, HasSubstr("apt install libsimgrid-dev"));
@@ -63,9 +63,9 @@ TEST_F(SimulatedNetworks, TakeTheTimeOfTheClosedFormWhereNothingIsShared) {
       const Ranks ranks = reduction == Reduction::hierarchical ? nodes : Ranks{nodes.count, 1};
       if (refusal(reduction, ranks)) continue;
       SCOPED_TRACE(std::string(name(reduction)) + ", " + std::to_string(ranks.count));
-      SimulatedNetwork network(kProgram, Links{kFast, kSlow});
-      EXPECT_FALSE(network.refusal(ranks));
-      const Cost form = all_reduce_cost(reduction, kBytes, ranks, {kFast, kSlow});
+      SimulatedNetwork network(kProgram, Links{kWithin, kBetween});
+      EXPECT_FALSE(network.refusal(reduction, ranks));
+      const Cost form = all_reduce_cost(reduction, kBytes, ranks, {kWithin, kBetween});
       const Cost simulated = network.all_reduce(reduction, kBytes, ranks);
       EXPECT_NEAR(simulated.seconds, form.seconds, 1e-3 * form.seconds);
       EXPECT_NEAR(simulated.busiest_bytes, form.busiest_bytes, 1e-9 * form.busiest_bytes);
@@ -87,18 +87,19 @@ TEST_F(SimulatedNetworks, HoldAThousandGpus) {
   for (const auto& [reduction, ranks] : {std::pair(Reduction::tree, Ranks{1024, 1}),
                                          {Reduction::halving, {1024, 1}},
                                          {Reduction::ring, {256, 1}}}) {
-    SimulatedNetwork network(kProgram, Links{kSlow, kSlow});
-    const double form = all_reduce_cost(reduction, kBytes, ranks, {kSlow, kSlow}).seconds;
+    SimulatedNetwork network(kProgram, Links{kBetween, kBetween});
+    const double form = all_reduce_cost(reduction, kBytes, ranks, {kBetween, kBetween}).seconds;
     EXPECT_NEAR(network.all_reduce(reduction, kBytes, ranks).seconds, form, 1e-3 * form) << name(reduction);
   }
-  SimulatedNetwork network(kProgram, Links{kSlow, kSlow});
-  EXPECT_EQ(network.refusal({kMostSimulated + 1, 1})->reason, "too_many_gpus");
+  SimulatedNetwork network(kProgram, Links{kBetween, kBetween});
+  EXPECT_EQ(network.refusal(Reduction::tree, {kMostSimulated + 1, 1})->reason, "too_many_gpus");
+  EXPECT_EQ(network.refusal(Reduction::striped, {kMostStriped + 1, 1})->reason, "too_many_gpus");
 }
 
 // Of a tree over nodes of four GPUs the messages within a node are fast; the closed form takes all to be
 // slow.
 TEST_F(SimulatedNetworks, KnowWhichMessagesStayWithinANode) {
-  SimulatedNetwork network(kProgram, Links{kFast, kSlow});
+  SimulatedNetwork network(kProgram, Links{kWithin, kBetween});
   const double seconds = network.all_reduce(Reduction::tree, kBytes, {16, 4}).seconds;
   EXPECT_NEAR(seconds, 4 * (kBytes / 5e9 + 5e-6) + 4 * (kBytes / 450e9 + 2e-6), 1e-3 * seconds);
 }
@@ -106,11 +107,12 @@ TEST_F(SimulatedNetworks, KnowWhichMessagesStayWithinANode) {
 TEST_F(SimulatedNetworks, AreSlowerWhereLinksAreShared) {
   SimulatedNetwork network(kProgram, platform(kCluster));
   const double two = network.all_reduce(Reduction::ring, kBytes, {2, 2}).seconds;
-  EXPECT_NEAR(two, all_reduce_cost(Reduction::ring, kBytes, {2, 2}, {kSlow, kSlow}).seconds, 1e-3 * two);
+  EXPECT_NEAR(two, all_reduce_cost(Reduction::ring, kBytes, {2, 2}, {kBetween, kBetween}).seconds,
+              1e-3 * two);
   // All sixteen messages of a round are on the link behind them.
   const double sixteen = network.all_reduce(Reduction::ring, kBytes, {16, 16}).seconds;
   EXPECT_NEAR(sixteen, 2 * 15 * kBytes / 10e9 + 30 * 5e-6, 1e-3 * sixteen);
-  EXPECT_GT(sixteen, 7 * all_reduce_cost(Reduction::ring, kBytes, {16, 16}, {kSlow, kSlow}).seconds);
+  EXPECT_GT(sixteen, 7 * all_reduce_cost(Reduction::ring, kBytes, {16, 16}, {kBetween, kBetween}).seconds);
 }
 
 TEST_F(SimulatedNetworks, OfAFileAreNamedByItAndItsHash) {
@@ -145,19 +147,20 @@ TEST_F(SimulatedNetworks, TakeTheirModelFromHereWhateverAFileConfigures) {
 
 TEST_F(SimulatedNetworks, RefuseMoreGpusThanAFileHasHosts) {
   SimulatedNetwork network(kProgram, platform(kCluster));
-  EXPECT_FALSE(network.refusal({16, 4}));
-  const auto refused = network.refusal({17, 17});
+  EXPECT_FALSE(network.refusal(Reduction::ring, {16, 4}));
+  const auto refused = network.refusal(Reduction::ring, {17, 17});
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->reason, "too_few_hosts");
   EXPECT_THAT(refused->note, HasSubstr(file_ + " has 16 hosts"));
   SimulatedNetwork empty(kProgram, platform(R"(<zone id="all" routing="Full"/>)"));
-  EXPECT_EQ(empty.refusal({1, 1})->reason, "too_few_hosts");
+  EXPECT_EQ(empty.refusal(Reduction::ring, {1, 1})->reason, "too_few_hosts");
 }
 
 TEST_F(SimulatedNetworks, SayWhatIsWrongWithAFile) {
   const auto use = [&](int ranks) {
     SimulatedNetwork network(kProgram, file_);
-    if (!network.refusal({ranks, ranks})) network.all_reduce(Reduction::ring, kBytes, {ranks, ranks});
+    if (!network.refusal(Reduction::ring, {ranks, ranks}))
+      network.all_reduce(Reduction::ring, kBytes, {ranks, ranks});
   };
   EXPECT_THAT([&] { use(2); }, ThrowsMessage<UsageError>(HasSubstr(file_ + ": cannot read this file")));
   for (const auto& [inside, says] :

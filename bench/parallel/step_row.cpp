@@ -220,7 +220,8 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
     return refused(row, "batch_not_divisible",
                    fmt::format("{} images cannot be shared out evenly over {} GPUs", of.batch, n));
   if (const auto why = refusal(of.reduction, of.fleet.ranks)) return refused(row, why->reason, why->note);
-  if (const auto why = network.refusal(of.fleet.ranks)) return refused(row, why->reason, why->note);
+  if (const auto why = network.refusal(of.reduction, of.fleet.ranks))
+    return refused(row, why->reason, why->note);
   const StepWork work = step_work(layers, scope, of.batch_per_gpu(), of.choose);
   if (!work.missing.empty()) {
     row.rerun = measure_command;

@@ -164,7 +164,7 @@ class ASecond final : public NetworkModel {
   Fleet fleet(const Ranks& ranks) override {
     return {ranks, Basis::modelled, "a second", "1.0", {}, "f", "h"};
   }
-  std::optional<Refusal> refusal(const Ranks& ranks) override {
+  std::optional<Refusal> refusal(Reduction, const Ranks& ranks) override {
     return ranks.count > 4 ? std::optional(Refusal{"too_few_hosts", "four at most"}) : std::nullopt;
   }
   Cost all_reduce(Reduction, double bytes, const Ranks& ranks) override {
