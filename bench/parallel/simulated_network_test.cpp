@@ -168,6 +168,9 @@ TEST_F(SimulatedNetworks, SayWhatIsWrongWithAFile) {
         {R"(<zone id="all" routing="Full"><host id="a" speed="1Gx"/></zone>)", "unknown unit: Gx"},
         {R"(<zone id="all" routing="Full"><host id="a" speed="1f"/><host id="a" speed="1f"/></zone>)",
          "second host named 'a'"},
+        {R"(<zone id="all" routing="Full"><host id="a" speed="1f"/>)"
+         R"(<link id="l" bandwidth="0Bps" latency="0us"/></zone>)",
+         "the link 'l' has no bandwidth"},
         {R"(<zone id="all" routing="Full"><host id="a" speed="1f"/><host id="b" speed="1f"/></zone>)",
          "no connecting path"}}) {
     platform(inside);

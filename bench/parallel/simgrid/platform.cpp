@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 namespace convscope {
 namespace {
@@ -89,6 +90,9 @@ std::vector<s4u::Host*> build_platform(const Ranks& ranks, const Links& links) {
 
 std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const std::string& file) {
   engine.load_platform(file);
+  for (const s4u::Link* one : engine.get_all_links())
+    if (!(one->get_bandwidth() > 0))  // which SimGrid would take for one without a limit
+      throw std::invalid_argument("the link '" + one->get_name() + "' has no bandwidth");
   std::vector<s4u::Host*> hosts = engine.get_all_hosts();
   std::ranges::sort(hosts, [](const s4u::Host* a, const s4u::Host* b) {
     return natural_less(a->get_name(), b->get_name());

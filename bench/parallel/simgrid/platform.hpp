@@ -16,7 +16,7 @@ namespace convscope {
 std::vector<simgrid::s4u::Host*> build_platform(const Ranks& ranks, const Links& links);
 
 // All hosts of the file by name, numbers in names by value, so that gpu-2 comes before gpu-10. Throws what
-// SimGrid throws.
+// SimGrid throws, and std::invalid_argument where a link has no bandwidth.
 std::vector<simgrid::s4u::Host*> load_platform(simgrid::s4u::Engine& engine, const std::string& file);
 
 }  // namespace convscope
