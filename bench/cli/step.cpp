@@ -1,4 +1,4 @@
-// The verb `step`: its flags and help, and which of its two bases a command line asks for.
+// The verb `step`: its flags and help, and which of its three bases a command line asks for.
 #include "bench/cli/step.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +20,10 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
            "PATTERN,...");
   add_threads(verb, options.threads);
   add_workspace_cap(verb, options.workspace_cap);
-  verb.add_option("--time-limit", options.seconds,
-                  "Measured: seconds for tuning and comparing, the fewest rounds apart; 90 when left out.")
+  verb.add_option(
+          "--time-limit", options.seconds,
+          "Measured: seconds for tuning and comparing, replayed: for all rows, the fewest rounds apart; 90 "
+          "when left out.")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
   verb.add_option(
@@ -60,9 +62,10 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       ->required();
   verb.add_option("--basis", options.basis,
                   "measured: the step runs here, on the CPU, on one process or on those that mpirun started. "
-                  "modelled: compute from --rows, communication from --link or --platform. When left out: "
+                  "modelled: compute from --rows, communication from --link or --platform. replayed: compute "
+                  "from --rows is slept, communication runs on the processes of mpirun. When left out: "
                   "modelled where one of them is given.")
-      ->check(CLI::IsMember({"measured", "modelled"}))
+      ->check(CLI::IsMember(all_names(kBases)))
       ->type_name("BASIS");
   add_list(verb, "--rows", options.rows,
            "Result folders, their results.json, or kept runs: the times of the layers, measured at the batch "
@@ -84,27 +87,43 @@ void add_flags(CLI::App& verb, StepOptions& options) {
   add_json(verb, options.json);
   verb.footer(
       "A measured step runs forward, backward and update on real tensors and compares its convolutions with\n"
-      "the same run alone. A modelled one runs nothing; a batch of which the rows have no records is "
-      "refused\n"
-      "with the command that measures it. What the tables may and may not be used for is in docs/step.md.\n"
-      "Exit codes: 0 there are steps; 1 all were refused; 2 bad usage; 130 stopped by Ctrl-C, its complete\n"
+      "the same run alone. A modelled or replayed one runs no convolution; a batch of which the rows have "
+      "no\n"
+      "records is refused with the command that measures it. What the tables may and may not be used for is "
+      "in docs/step.md.\n"
+      "Exit codes: 0 there are steps; 1 all were refused, or one is wrong; 2 bad usage; 130 stopped by "
+      "Ctrl-C, its complete\n"
       "rounds written.\n\n"
       "Examples:\n"
       "  convscope step alexnet --out out/step\n"
       "  mpirun -np 2 convscope step alexnet --reduce ring,halving --compress none,1bit\n"
+      "  mpirun -np 2 convscope step alexnet_full --rows out/batch-64,out/batch-128 --batch 128 --basis "
+      "replayed\n"
       "  convscope step alexnet_full --rows out/batch-64,out/batch-128 --batch 128 --gpus 1,2 \\\n"
       "    --link 5GB/s,5us --compress none,1bit --trace step.json");
 }
 
 void check(const CLI::App& verb, const StepOptions& options) {
-  if (is_modelled(options))
-    check_modelled(verb, options);
-  else
-    check_measured(verb, options);
+  switch (basis_of(options)) {
+    case Basis::measured:
+      return check_measured(verb, options);
+    case Basis::replayed:
+      return check_replayed(verb, options);
+    case Basis::modelled:
+      return check_modelled(verb, options);
+  }
 }
 
 int act(const StepOptions& options, const Program& program) {
-  return is_modelled(options) ? model_steps(options, program) : measure_step_here(options, program);
+  switch (basis_of(options)) {
+    case Basis::measured:
+      return measure_step_here(options, program);
+    case Basis::replayed:
+      return replay_steps_on_ranks(options, program);
+    case Basis::modelled:
+      return model_steps(options, program);
+  }
+  return 0;
 }
 
 }  // namespace

@@ -1,15 +1,18 @@
-// The verb `step`: its flags, and its two bases. Not here: the flags that it shares with allreduce
+// The verb `step`: its flags, and its three bases. Not here: the flags that it shares with allreduce
 // (parallel_flags.hpp).
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
+#include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/step_row.hpp"
 #include "bench/step/task_row.hpp"
 
@@ -41,10 +44,11 @@ struct StepOptions {
   std::string load;  // empty: none
 };
 
-// Whether --basis, or else --link or --platform, asks for a model.
-inline bool is_modelled(const StepOptions& options) {
-  return options.basis.empty() ? !options.parallel.link.empty() || !options.parallel.platform.empty()
-                               : options.basis == "modelled";
+// --basis, or else modelled where --link or --platform asks for it.
+inline Basis basis_of(const StepOptions& options) {
+  if (!options.basis.empty()) return *basis_from_name(options.basis);
+  return options.parallel.link.empty() && options.parallel.platform.empty() ? Basis::measured
+                                                                            : Basis::modelled;
 }
 
 // Throws UsageError where one of the flags was given, which only `whose`, as in "modelled step", has.
@@ -56,6 +60,17 @@ std::vector<Reduction> reductions_of(const StepOptions& options);
 // --compress; none when it was left out.
 std::vector<Compression> compressions_of(const StepOptions& options);
 
+// step_kept.cpp: what modelled and replayed steps have in common, compute from kept rows. A row for each of
+// their circumstances, batch, number of GPUs, reduction, overlap and codec, as `make` makes it.
+using MakeStepRow = std::function<StepRow(const StepCase&, std::span<const StepLayer>, const Scope&,
+                                          const std::string& measure_command)>;
+std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& network,
+                                    const std::vector<int>& gpus, const MakeStepRow& make);
+// Throws UsageError where its flags are missing or wrong.
+void check_kept(const StepOptions& options);
+// Writes and prints the rows; the exit code.
+int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows);
+
 // step_modelled.cpp: on n GPUs, compute from kept rows, communication modelled. Runs no convolution.
 void check_modelled(const CLI::App& verb, const StepOptions& options);
 int model_steps(const StepOptions& options, const Program& program);
@@ -63,6 +78,15 @@ int model_steps(const StepOptions& options, const Program& program);
 // step_measured.cpp: on this machine's CPU, one process; every task runs.
 void check_measured(const CLI::App& verb, const StepOptions& options);
 int measure_step_here(const StepOptions& options, const Program& program);
+
+// step_replayed.cpp: on the ranks that mpirun started, compute slept as kept rows say. Runs no convolution.
+void check_replayed(const CLI::App& verb, const StepOptions& options);
+int replay_steps_on_ranks(const StepOptions& options, const Program& program);
+
+// Calls `act` on each of the ranks that mpirun started; where one throws, all end.
+int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act);
+// Throws UsageError where the ranks do not have the same hash.
+void check_same_on(Fabric& fabric, uint64_t hash);
 
 // step_ranks.cpp: the same on the ranks that mpirun started, each with its share of the images.
 int measure_step_on_ranks(const StepOptions& options, const Program& program);

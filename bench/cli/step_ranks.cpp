@@ -72,16 +72,13 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
 // Ranks that run something else would wait for each other for ever, or sum what does not belong together.
 void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) {
   uint64_t hash = 0;
-  const auto add = [&](const std::string& text) {
-    for (char c : text) hash = random_bits(hash, static_cast<unsigned char>(c));
-  };
+  const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
   add(to_json(suite).dump());
   add(build_info().version + build_info().commit);
   for (const auto* list : {&options.batch, &options.parallel.reduce, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");
   add(options.choose + (options.per_gpu ? " per GPU" : ""));
-  if (!same_on_all_ranks(fabric, hash))
-    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
+  check_same_on(fabric, hash);
 }
 
 std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, int ranks) {
@@ -137,20 +134,29 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
 
 }  // namespace
 
-int measure_step_on_ranks(const StepOptions& options, const Program& program) {
-  const Suite suite = load_suite(options.config);
+void check_same_on(Fabric& fabric, uint64_t hash) {
+  if (!same_on_all_ranks(fabric, hash))
+    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
+}
+
+int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act) {
   std::string why_not;
   const std::unique_ptr<MpiJob> job = start_mpi(why_not);
   if (!job) throw UsageError("this program was started by mpirun, but " + why_not);
-  if (!options.trace.empty()) throw UsageError("--trace: a step on ranks has no schedule to show");
   try {
-    return measure_all(*job, options, suite, program);
+    return act(*job);
   } catch (const std::exception& error) {
     // Before the job ends with all its ranks, as it does where one of them fails.
     fmt::print(program.errors, "convscope: rank {}: {}\n", job->rank(), error.what());
     program.errors.flush();
     throw;
   }
+}
+
+int measure_step_on_ranks(const StepOptions& options, const Program& program) {
+  const Suite suite = load_suite(options.config);
+  if (!options.trace.empty()) throw UsageError("--trace: a step on ranks has no schedule to show");
+  return on_mpi_ranks(program, [&](MpiJob& job) { return measure_all(job, options, suite, program); });
 }
 
 }  // namespace convscope

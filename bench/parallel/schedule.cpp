@@ -7,17 +7,38 @@
 namespace convscope {
 namespace {
 
-// Gradients that are reduced together, and when the last of them is ready.
-struct Bucket {
-  std::vector<const LayerWork*> layers;
-  double bytes = 0;
-  double ready = 0;
-};
-
 class StepSchedule {
  public:
-  explicit StepSchedule(const Overlap& overlap) : overlap_(overlap) {}
+  StepSchedule(std::span<const LayerWork> layers, const Overlap& overlap) : overlap_(overlap) {
+    for (const LayerWork& layer : layers) compute(layer, "forward", layer.forward);
+    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+      compute(*layer, "backward_filter", layer->backward_filter);
+      gradient_ready(*layer);
+      compute(*layer, "backward_data", layer->backward_data);
+    }
+    end_of_backward();
+  }
 
+  const std::vector<Bucket>& buckets() const { return closed_; }
+
+  void communicate(const std::function<double(std::span<const LayerWork* const>)>& reduction_seconds) {
+    double free = 0;  // when the queue is
+    for (const Bucket& bucket : closed_) {
+      const double seconds = reduction_seconds(bucket.layers);
+      std::string name = "reduce";
+      for (const LayerWork* layer : bucket.layers) name += " " + layer->name;
+      const double begin = std::max(free, bucket.ready);
+      free = begin + seconds;
+      result.spans.push_back({std::move(name), true, begin, free, bucket.bytes});
+      result.communication_seconds += seconds;
+    }
+    result.reductions = static_cast<int64_t>(closed_.size());
+    result.step_seconds = std::max(now_, free);
+  }
+
+  Schedule result;
+
+ private:
   void compute(const LayerWork& layer, const char* pass, double seconds) {
     if (seconds <= 0) return;
     result.spans.push_back({layer.name + " " + pass, false, now_, now_ + seconds, 0});
@@ -40,24 +61,6 @@ class StepSchedule {
     result.compute_seconds = now_;
   }
 
-  void communicate(const std::function<double(std::span<const LayerWork* const>)>& reduction_seconds) {
-    double free = 0;  // when the queue is
-    for (const Bucket& bucket : closed_) {
-      const double seconds = reduction_seconds(bucket.layers);
-      std::string name = "reduce";
-      for (const LayerWork* layer : bucket.layers) name += " " + layer->name;
-      const double begin = std::max(free, bucket.ready);
-      free = begin + seconds;
-      result.spans.push_back({std::move(name), true, begin, free, bucket.bytes});
-      result.communication_seconds += seconds;
-    }
-    result.reductions = static_cast<int64_t>(closed_.size());
-    result.step_seconds = std::max(now_, free);
-  }
-
-  Schedule result;
-
- private:
   void close() {
     open_.ready = now_;
     closed_.push_back(std::move(open_));
@@ -84,16 +87,13 @@ double Schedule::overlap_efficiency() const {
   return communication_seconds > 0 ? std::clamp(1 - exposed_seconds() / communication_seconds, 0.0, 1.0) : 1;
 }
 
+std::vector<Bucket> buckets(std::span<const LayerWork> layers, const Overlap& overlap) {
+  return StepSchedule(layers, overlap).buckets();
+}
+
 Schedule schedule(std::span<const LayerWork> layers, const Overlap& overlap,
                   const std::function<double(std::span<const LayerWork* const>)>& reduction_seconds) {
-  StepSchedule step(overlap);
-  for (const LayerWork& layer : layers) step.compute(layer, "forward", layer.forward);
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    step.compute(*layer, "backward_filter", layer->backward_filter);
-    step.gradient_ready(*layer);
-    step.compute(*layer, "backward_data", layer->backward_data);
-  }
-  step.end_of_backward();
+  StepSchedule step(layers, overlap);
   step.communicate(reduction_seconds);
   return step.result;
 }

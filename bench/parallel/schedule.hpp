@@ -58,6 +58,15 @@ struct Schedule {
   double overlap_efficiency() const;
 };
 
+// Gradients that are reduced together, and when the last of them is ready.
+struct Bucket {
+  std::vector<const LayerWork*> layers;  // of those that were given
+  double bytes = 0;                      // of their gradients
+  double ready = 0;                      // seconds since the step began
+};
+// In the order in which they are reduced.
+std::vector<Bucket> buckets(std::span<const LayerWork> layers, const Overlap& overlap);
+
 // `reduction_seconds` is what one reduction of so many bytes takes; bytes of 0 are never reduced. `layers`
 // are in the order of the forward pass.
 Schedule schedule(std::span<const LayerWork> layers, const Overlap& overlap,

@@ -36,11 +36,13 @@ constexpr ColumnOf<R> kColumns[] = {
     {"gpus", "", "GPUs, or CPUs that stand for them: one device of the rows each.",
      [](const R& r) { return cell(r.of.fleet.ranks.count); }},
     {"gpus_per_node", "", "GPUs of one node.", [](const R& r) { return cell(r.of.fleet.ranks.per_node); }},
-    {"basis", "", "measured: all was run; modelled: compute from the rows, communication as `fabric` says.",
+    {"basis", "",
+     "measured: all was run; replayed: compute from the rows was slept, communication was run; modelled: "
+     "compute from the rows, communication as `fabric` says.",
      [](const R& r) { return cell(r.of.fleet.basis); }},
     {"fabric", "",
-     "What communication is from: closed form, by formula from the links; simgrid, simulated; or of a "
-     "measured row mpi or threads.",
+     "What communication is from: closed form, by formula from the links; simgrid, simulated; or, where "
+     "it was run, mpi.",
      [](const R& r) { return cell(r.of.fleet.fabric); }},
     {"fabric_version", "", "The library behind it.",
      [](const R& r) { return cell(r.of.fleet.fabric_version); }},
@@ -85,7 +87,8 @@ constexpr ColumnOf<R> kColumns[] = {
     {"step_ms", "ms", "Forward, backward and the last gradient reduced.",
      [](const R& r) { return milliseconds(r, r.schedule.step_seconds); }},
     {"step_low_ms", "ms",
-     "The same if every layer took the lower end of its median's 95% interval; null where one has none.",
+     "The same if every layer took the lower end of its median's 95% interval; null where one has none. Of a "
+     "measured or replayed row that interval of the step itself.",
      [](const R& r) { return milliseconds(r, r.lowest); }},
     {"step_high_ms", "ms", "Likewise the upper end.", [](const R& r) { return milliseconds(r, r.highest); }},
     {"compute_ms", "ms", "Convolutions of one GPU, forward and backward, alone.",
@@ -158,18 +161,9 @@ double sum_of(std::span<const LayerWork* const> layers, double LayerWork::*membe
   return sum;
 }
 
-// A gradient is coded, and where it is owned the sum of all; then all sums are decoded.
-double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layers) {
-  if (of.compression == Compression::none || !of.codec_bytes_per_second || of.fleet.ranks.count == 1)
-    return 0;
-  return sum_of(layers, &LayerWork::gradient_bytes) / *of.codec_bytes_per_second;
-}
-
 // What one reduction takes, with its codec.
 Cost reduction_cost(const StepCase& of, NetworkModel& network, std::span<const LayerWork* const> layers) {
-  const bool is_coded = of.compression != Compression::none;
-  const double bytes = sum_of(layers, is_coded ? &LayerWork::coded_bytes : &LayerWork::gradient_bytes);
-  Cost cost = network.all_reduce(of.reduction, bytes, of.fleet.ranks);
+  Cost cost = network.all_reduce(of.reduction, reduced_bytes(of, layers), of.fleet.ranks);
   cost.seconds += codec_seconds(of, layers);
   return cost;
 }
@@ -207,6 +201,17 @@ std::optional<double> StepRow::speed_up() const {
 
 std::span<const ColumnOf<StepRow>> step_columns() {
   return kColumns;
+}
+
+double reduced_bytes(const StepCase& of, std::span<const LayerWork* const> layers) {
+  const bool is_coded = of.compression != Compression::none;
+  return sum_of(layers, is_coded ? &LayerWork::coded_bytes : &LayerWork::gradient_bytes);
+}
+
+double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layers) {
+  if (of.compression == Compression::none || !of.codec_bytes_per_second || of.fleet.ranks.count == 1)
+    return 0;
+  return sum_of(layers, &LayerWork::gradient_bytes) / *of.codec_bytes_per_second;
 }
 
 StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,

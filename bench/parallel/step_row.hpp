@@ -57,6 +57,11 @@ struct StepRow {
 
 std::span<const ColumnOf<StepRow>> step_columns();
 
+// Of one reduction: the bytes that are summed, those of its codes where there is a codec, and the seconds of
+// coding: a gradient, and where it is owned the sum of all; then all sums are decoded.
+double reduced_bytes(const StepCase& of, std::span<const LayerWork* const> layers);
+double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layers);
+
 // The row of a fleet of this network. Refused: `batch_not_divisible`, what the reduction or the network
 // refuses, and `no_rows`, with the command that measures what is missing in `rerun`, as `measure_command`
 // writes it for a batch.
