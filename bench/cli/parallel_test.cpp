@@ -88,9 +88,21 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
               HasSubstr("leave out --link"));
   EXPECT_THAT(refusal_of({"step", kConfig, "--platform", "missing.xml", "--rows", "out", "--batch", "16"}),
               HasSubstr("missing.xml: cannot read this file"));
+  const auto replayed = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"step", kConfig, "--basis", "replayed"};
+    words.insert(words.end(), more.begin(), more.end());
+    return refusal_of(words);
+  };
+  EXPECT_THAT(replayed({"--batch", "16"}), HasSubstr("--rows is missing"));
+  EXPECT_THAT(replayed({"--rows", "out"}), HasSubstr("--batch is missing"));
+  for (const char* flag : {"--link", "--platform", "--gpus"})
+    EXPECT_THAT(replayed({"--rows", "out", "--batch", "16", flag, "2"}),
+                HasSubstr("only a modelled step has it"));
+  EXPECT_THAT(replayed({"--threads", "2"}), HasSubstr("only a measured step has it"));
+  EXPECT_THAT(replayed({"--trace", "a.json"}), HasSubstr("only a modelled or measured step has it"));
   EXPECT_THAT(refusal_of({"step", kConfig, "--fabric", "simgrid"}), HasSubstr("only a modelled step has it"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--time-limit", "3"})),
-              HasSubstr("--time-limit: only a measured step has it"));
+              HasSubstr("--time-limit: only a measured or replayed step has it"));
 }
 
 TEST(Step, RefusesRowsOfVirtualTime) {
@@ -155,6 +167,14 @@ TEST(AllReduce, WithoutALauncherSaysHowToStartIt) {
   const Rows rows = rows_of({"allreduce", "--gpus", "2", "--bytes", "4KiB", "--reduce", "ring"});
   EXPECT_EQ(rows[0]["reason"], "no_ranks");
   EXPECT_THAT(rows[0]["note"].get<std::string>(), HasSubstr("mpirun -np 2"));
+}
+
+TEST(Step, IsReplayedOnRanksThatMpirunStartedOnly) {
+  std::vector<std::string> words = step_words({"--batch", "2", "--basis", "replayed"});
+  std::erase(words, "--link");
+  std::erase(words, "5GB/s,5us");
+  EXPECT_THAT([&] { testing::run_program(words); },
+              ::testing::ThrowsMessage<UsageError>(HasSubstr("start it with mpirun")));
 }
 
 TEST(Step, TakesComputeFromKeptRunsAtTheBatchOfOneGpu) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/parallel/replay_step.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/record/result_files.hpp"
 
@@ -196,6 +197,28 @@ TEST_F(Steps, TakeTheTimesOfReductionsFromTheNetworkWithOverlapToo) {
   const StepRow refused = modelled_step(of_, network_of_two(), scopes_.at(0), network, "");
   EXPECT_EQ(refused.reason, "too_few_hosts");
   EXPECT_FALSE(refused.has_time());
+}
+
+TEST_F(Steps, ThatAreReplayedReduceTheBytesOfTheModelWhenItsGradientsAreReady) {
+  ReplayedNetwork network("mpi", "Open MPI 4.1.4");
+  of_.fleet = network.fleet({4, 4});
+  of_.overlap = {OverlapKind::layer, 0};
+  const StepRow row = modelled_step(of_, network_of_two(), scopes_.at(0), network, "");
+  EXPECT_DOUBLE_EQ(row.schedule.compute_seconds, 0.08);
+  EXPECT_DOUBLE_EQ(row.busiest_bytes, 1.5 * kGradientBytes);
+  const auto reductions = replayed_reductions(of_, network_of_two(), scopes_.at(0));
+  ASSERT_EQ(reductions.size(), 3U);
+  // After three times forward: b's second copy, its first, and a, which is without backward-data.
+  for (const auto& [i, ready, values] :
+       {std::tuple(0, 0.04, 20 * 91), {1, 0.06, 20 * 91}, {2, 0.08, 10 * 28}}) {
+    EXPECT_NEAR(reductions[static_cast<size_t>(i)].ready, ready, 1e-12);
+    EXPECT_EQ(reductions[static_cast<size_t>(i)].values, static_cast<size_t>(values));
+  }
+  of_.compression = Compression::one_bit;
+  of_.codec_bytes_per_second = 1e6;
+  const auto coded = replayed_reductions(of_, network_of_two(), scopes_.at(0));
+  EXPECT_LT(coded[0].values, reductions[0].values / 10);
+  EXPECT_NEAR(coded[0].codec_seconds, 4e-6 * 20 * 91, 1e-12);
 }
 
 TEST_F(Steps, OfOneGpuCommunicateNothing) {

@@ -1,4 +1,4 @@
-"""`convscope allreduce` over MPI ranks; skipped where there is no mpirun or no module for it."""
+"""`convscope allreduce` and `step` over MPI ranks; skipped where there is no mpirun or no module for it."""
 
 import csv
 import json
@@ -100,6 +100,53 @@ def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path)
         assert row["batch_per_gpu"] == 2 and row["identical_bits"]
         assert (row["reduce_relative_l2"] < 1e-6) == (row["compress"] == "none")
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
+
+
+def replayed(root, batch, *more):
+    kept = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
+    words = ["step", root / "configs/alexnet.json", "--rows", kept, "--batch", batch, "--basis", "replayed"]
+    return [*words, "--time-limit", "0.5", *more]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_replayed_step_sends_real_bytes_and_sleeps_as_kept_rows_say(mpirun, root, ranks, tmp_path):
+    more = ("--compress", "none,1bit", "--overlap", "none,layer", "--out", tmp_path / "out")
+    done = mpirun(ranks, *replayed(root, ranks, *more))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("scaling: alexnet, strong scaling") == 1  # one rank reports
+    rows = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
+    assert [(row["reduce"], row["overlap"], row["buckets"]) for row in rows] == [
+        (reduce, overlap, buckets)
+        for reduce in ("tree", "ring", "striped")
+        for overlap, buckets in (("none", 1), ("layer", 5))
+    ]
+    for row in rows:
+        assert (row["outcome"], row["basis"], row["fabric"], row["gpus"]) == ("good", "replayed", "mpi", ranks)
+        assert row["batch_per_gpu"] == 1
+        assert row["compute_ms"] == rows[0]["compute_ms"]
+        assert row["step_ms"] >= row["compute_ms"]  # it slept no less
+        assert row["step_low_ms"] <= row["step_ms"] <= row["step_high_ms"]
+        assert row["comm_alone_ms"] > 0 and row["link_gbs"] is None
+        assert row["rerun"].startswith(f"mpirun -np {ranks} ") and row["rerun"].endswith("--basis replayed")
+    by_formula = mpirun(
+        1, *(word if word != "replayed" else "modelled" for word in replayed(root, ranks)[:-2]),
+        "--gpus", ranks, "--link", "5GB/s,5us", "--reduce", "ring", "--overlap", "none", "--json",
+    )  # fmt: skip
+    modelled = json.loads(by_formula.stdout)[0]
+    ring = rows[2]
+    for column in ("compute_ms", "gradient_bytes", "wire_bytes_per_gpu"):
+        assert ring[column] == pytest.approx(modelled[column])
+    assert ring["rows_hash"] == modelled["rows_hash"]
+
+
+def test_a_replayed_step_refuses_what_a_modelled_one_does_and_ranks_that_differ(mpirun, convscope, root):
+    done = mpirun(2, *replayed(root, 4, "--json"))
+    assert done.returncode == 1
+    assert {row["reason"] for row in json.loads(done.stdout)} == {"no_rows"}
+    other = ("-np", "1", convscope, *replayed(root, 2, "--overlap", "none"))
+    differ = mpirun(1, *replayed(root, 2), ":", *other)
+    assert differ.returncode != 0
+    assert "the ranks differ in their program, config or flags" in differ.stderr
 
 
 def test_a_step_refuses_ranks_that_differ_and_batches_that_cannot_be_shared(mpirun, convscope, root):
