@@ -121,7 +121,8 @@ def test_a_replayed_step_sends_real_bytes_and_sleeps_as_kept_rows_say(mpirun, ro
         for overlap, buckets in (("none", 1), ("layer", 5))
     ]
     for row in rows:
-        assert (row["outcome"], row["basis"], row["fabric"], row["gpus"]) == ("good", "replayed", "mpi", ranks)
+        assert (row["outcome"], row["basis"], row["fabric"]) == ("good", "replayed", "mpi")
+        assert row["gpus"] == ranks
         assert row["batch_per_gpu"] == 1
         assert row["compute_ms"] == rows[0]["compute_ms"]
         assert row["step_ms"] >= row["compute_ms"]  # it slept no less
