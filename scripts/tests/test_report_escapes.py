@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from latex_structure import tabulars
 
 from convscope_report.render import latex, latex_text, markdown, markdown_text
 from convscope_report.table import Cell, Column, Table
@@ -56,12 +57,40 @@ def test_what_latex_would_take_for_its_own_is_escaped():
 
 
 def test_a_latex_table_has_its_columns_and_rows_whatever_the_names():
-    lines = latex(table_of(NAMES)).splitlines()
-    rows = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
-    assert len(rows) == len(NAMES)
-    assert all(row.endswith(r" \\") and len(re.findall(r"(?<!\\)&", row)) == 1 for row in rows)
-    for row in rows:
-        assert row.count("{") - row.count(r"\{") == row.count("}") - row.count(r"\}")
+    assert tabulars(latex(table_of(NAMES))) == [[2] * (1 + len(NAMES))]
+
+
+GOOD_TABLE = latex(table_of(["a_b", "50%"]))
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "why"),
+    [
+        (r"\_", "_", "_ is not escaped"),
+        (r"\%", "%", "% is not escaped"),
+        (r"\#", "#", "# is not escaped"),
+        (r"\&", "&", "& outside a tabular"),
+        (r"\$x\$", "$x", "on the wrong side of $"),
+        (" & ", r" \& ", "a row of 1 cells in a tabular of 2 columns"),
+        (r"{lr}", "{lrr}", "a row of 2 cells in a tabular of 3 columns"),
+        (r"{lr}", "{l,r}", "is missing"),
+        (r"{tabular}{", r"{tabbing}{", r"\toprule within a row"),
+        ("\\end{tabular}\n", "", "the end of table, where tabular is open"),
+        ("\\end{table}\n", "", "table is not closed"),
+        (r"\textbf{", r"\textbf", "the end of {, where tabular is open"),
+        (r"\centering", r"\centring", r"\centring is not known"),
+        (" \\\\\n\\bottomrule", "\n\\bottomrule", r"\bottomrule within a row"),
+        ("\\midrule\n", "[1ex]", "takes for an argument"),
+        ("\\end{table}\n", "\\end{table} $x", "$ is not closed"),
+        ("\\centering\n", "\\centering\n\n", "a blank line within table"),
+        ("shown", "gezeigt, größer", "ö is not ASCII"),
+    ],
+)
+def test_a_broken_latex_table_is_found_without_tex(good, bad, why):
+    broken = GOOD_TABLE.replace(good, bad, 1)
+    assert broken != GOOD_TABLE
+    with pytest.raises(ValueError, match=re.escape(why)):
+        tabulars(broken)
 
 
 DOCUMENT = r"""\documentclass{article}

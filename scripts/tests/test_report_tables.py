@@ -1,10 +1,13 @@
 """Every table of convscope-report on small recorded results, against golden files, in every format."""
 
 import argparse
+import csv
+import io
 import json
 import re
 
 import pytest
+from latex_structure import tabulars
 from report_support import DATA, made_up_gpu, report
 
 from convscope_report.contexts import contexts
@@ -70,6 +73,20 @@ def test_table_looks_as_before(name, folders, convscope, regenerate):
     done = report("table", *arguments(CASES[name], folders), "--convscope", convscope)
     assert (done.code, done.err) == (0, "")
     same_as_golden(done.out, f"{name}.txt", regenerate)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_table_holds_together_as_latex(name, folders, convscope):
+    words = ["table", *arguments(CASES[name], folders), "--convscope", convscope, "--format"]
+    done = report(*words, "latex")
+    assert (done.code, done.err) == (0, "")
+    of_csv = []
+    for row in csv.reader(io.StringIO(report(*words, "csv").out)):
+        if row[:2] == ["table", "source"]:
+            of_csv.append([])
+        if row:
+            of_csv[-1].append(len(row) - 2)
+    assert tabulars(done.out) == of_csv
 
 
 @pytest.mark.parametrize("form", FORMATS)
