@@ -45,7 +45,8 @@ void add_modelled_flags(CLI::App& verb, StepOptions& options) {
       ->check(CLI::IsMember({std::string(kSimGrid)}))
       ->type_name("FABRIC");
   add_list(verb, "--overlap", options.overlap,
-           "What communication hides behind: none, layer, bucket:SIZE. All three, with 25MiB, when left out.",
+           "What communication hides behind: none, layer, bucket:SIZE. When left out none of a step that is "
+           "run on ranks, else all three, with 25MiB.",
            "NAME,...");
   add_list(verb, "--compress", options.compress, "Gradients as they are sent: none (when left out), 1bit.",
            "NAME,...");

@@ -32,7 +32,7 @@ struct StepOptions {
   // Of a modelled step.
   ParallelOptions parallel{.gpus = {"1", "2", "4"}};
   bool per_gpu = false;
-  std::vector<std::string> overlap{"none", "layer", "bucket:25MiB"};
+  std::vector<std::string> overlap;  // empty: overlaps_of() says
   std::vector<std::string> compress{"none"};
   std::string codec;  // empty: the codec takes no time
   // Of a step that is run.
@@ -57,6 +57,8 @@ void refuse_flags_of(std::string_view whose, std::initializer_list<std::string_v
 
 // --reduce; tree and ring when it was left out.
 std::vector<Reduction> reductions_of(const StepOptions& options);
+// --overlap; when it was left out none of a step that is run, else all three.
+std::vector<Overlap> overlaps_of(const StepOptions& options);
 // --compress; none when it was left out.
 std::vector<Compression> compressions_of(const StepOptions& options);
 

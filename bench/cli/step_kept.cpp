@@ -51,11 +51,11 @@ std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& commo
   for (Compression compression : compressions_of(options))
     for (Reduction reduction :
          compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
-      for (const std::string& overlap : options.overlap) {
+      for (const Overlap& overlap : overlaps_of(options)) {
         StepCase one = common;
         one.reduction = reduction;
         one.compression = compression;
-        one.overlap = read_overlap("--overlap", overlap);
+        one.overlap = overlap;
         cases.push_back(std::move(one));
         if (common.fleet.ranks.count == 1) return cases;
       }
@@ -135,6 +135,17 @@ std::vector<Reduction> reductions_of(const StepOptions& options) {
   return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
 }
 
+std::vector<Overlap> overlaps_of(const StepOptions& options) {
+  const bool is_run = basis_of(options) == Basis::measured;
+  std::vector<std::string> texts = options.overlap;
+  if (texts.empty())
+    texts =
+        is_run ? std::vector<std::string>{"none"} : std::vector<std::string>{"none", "layer", "bucket:25MiB"};
+  std::vector<Overlap> overlaps;
+  for (const std::string& text : texts) overlaps.push_back(read_overlap("--overlap", text));
+  return overlaps;
+}
+
 std::vector<Compression> compressions_of(const StepOptions& options) {
   return read_names<kCompressions, compression_from_name>("--compress", options.compress);
 }
@@ -143,7 +154,7 @@ void check_kept(const StepOptions& options) {
   read_counts("--batch", options.batch);
   reductions_of(options);
   compressions_of(options);
-  for (const std::string& overlap : options.overlap) read_overlap("--overlap", overlap);
+  overlaps_of(options);
   if (!options.codec.empty()) read_rate("--codec", options.codec);
   if (options.rows.empty())
     throw UsageError("--rows is missing: this step takes the times of its layers from results");

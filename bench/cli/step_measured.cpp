@@ -212,13 +212,12 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 }
 
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of(
-      "modelled step",
-      {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--per-node", "--overlap", "--codec"},
-      verb);
+  refuse_flags_of("modelled step",
+                  {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--per-node", "--codec"},
+                  verb);
   if (launch().size == 1)
-    refuse_flags_of("modelled step, or one that mpirun starts,", {"--reduce", "--per-gpu", "--compress"},
-                    verb);
+    refuse_flags_of("modelled step, or one that mpirun starts,",
+                    {"--reduce", "--per-gpu", "--compress", "--overlap"}, verb);
   if (launch().size > 1) refuse_flags_of("step on one process", {"--fuse"}, verb);
   if (const auto load = load_of(options)) {
     if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
@@ -232,6 +231,7 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
   if (!options.batch.empty()) read_counts("--batch", options.batch);
   reductions_of(options);
   compressions_of(options);
+  overlaps_of(options);
   if (options.rows.empty() == (options.choose == kBest))
     throw UsageError(options.rows.empty()
                          ? "--choose best: --rows is missing: the results whose winners are taken"

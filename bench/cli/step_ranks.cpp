@@ -25,18 +25,25 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
       fmt::format("mpirun -np {} {} step {} --basis measured --batch {} --threads {} --choose {} --reduce {}",
                   of.fleet.ranks.count, program_at_hand(), options.config,
                   of.is_weak ? of.batch_per_gpu() : of.batch, threads, of.choose, name(of.reduction));
+  text += fmt::format(" --overlap {} --compress {}", convscope::text(of.overlap), name(of.compression));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
-// Each reduction of plain gradients, and the striped one of 1-bit codes, which the codec defines.
-std::vector<std::pair<Reduction, Compression>> sums_of(const StepOptions& options) {
-  std::vector<std::pair<Reduction, Compression>> sums;
+// How gradients are summed: each reduction of plain ones, and the striped one of 1-bit codes, which the codec
+// defines, with each overlap.
+std::vector<StepCase> sums_of(const StepOptions& options) {
+  std::vector<StepCase> sums;
   for (Compression compression : compressions_of(options))
     for (Reduction reduction :
          compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
-      sums.emplace_back(reduction, compression);
+      for (const Overlap& overlap : overlaps_of(options)) {
+        StepCase& one = sums.emplace_back();
+        one.reduction = reduction;
+        one.compression = compression;
+        one.overlap = overlap;
+      }
   return sums;
 }
 
@@ -44,22 +51,24 @@ std::vector<std::pair<Reduction, Compression>> sums_of(const StepOptions& option
 std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, const StepRun& run,
                                 int64_t batch) {
   std::vector<StepRow> rows;
-  for (const auto& [reduction, compression] : sums_of(options)) {
+  for (const StepCase& sum : sums_of(options)) {
     StepRow row;
+    row.of = sum;
     row.of.network = run.network;
     row.of.batch = batch;
     row.of.is_weak = options.per_gpu;
     row.of.fleet = {{job.size(), job.size()}, Basis::measured, "mpi", job.library(), {}};
-    row.of.reduction = reduction;
-    row.of.compression = compression;
     row.of.choose = run.choose;
     row.circumstances.network = run.network;
     row.circumstances.threads = run.threads;
     row.circumstances.workspace_cap = run.workspace_cap;
     row.device = run.device;
-    row.note = "no speed-up: the same batch on one process was not run beside it";
     row.rerun = rerun_of(options, row, run.threads);
-    if (const auto why = refusal(reduction, row.of.fleet.ranks)) {
+    if (sum.overlap.kind != OverlapKind::none && !job.takes_any_thread()) {
+      row.outcome = RowOutcome::refused;
+      row.reason = "no_threads";
+      row.note = job.library() + " lets no other thread than the first communicate; take --overlap none";
+    } else if (const auto why = refusal(sum.reduction, row.of.fleet.ranks)) {
       row.outcome = RowOutcome::refused;
       row.reason = why->reason;
       row.note = why->note;
@@ -75,7 +84,8 @@ void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) 
   const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
   add(to_json(suite).dump());
   add(build_info().version + build_info().commit);
-  for (const auto* list : {&options.batch, &options.parallel.reduce, &options.compress, &options.algorithms})
+  for (const auto* list :
+       {&options.batch, &options.parallel.reduce, &options.overlap, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");
   add(options.choose + (options.per_gpu ? " per GPU" : ""));
   check_same_on(fabric, hash);
@@ -114,7 +124,13 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
     std::vector<StepRow> rows = empty_rows(options, job, run, batch);
     const MeasureStepOptions measuring = measure_options(options, program, run);
     TrainingStep step(std::move(network), *device, measuring.seed, job.rank() * images);
-    measure_ranked_step(step, program.registry, *device, *fabric, measuring, rows);
+    std::optional<TrainingStep> whole;
+    if (job.rank() == 0 && job.size() > 1) {
+      StepNetwork of_one = network_of(suite, options.per_gpu ? images : batch);
+      check_memory(of_one, run.device);
+      whole.emplace(std::move(of_one), *device, measuring.seed);
+    }
+    measure_ranked_step(step, program.registry, *device, *fabric, measuring, rows, whole ? &*whole : nullptr);
     for (const StepRow& row : rows)
       if (folder) folder->add(row);
     all.insert(all.end(), rows.begin(), rows.end());

@@ -24,6 +24,8 @@ class MpiJob {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string library() const = 0;  // "Open MPI 4.1.4"
+  // Whether another thread than the first may communicate, one at a time.
+  virtual bool takes_any_thread() const = 0;
   // A fabric of the first n ranks; null on the others. All ranks call it with the same n.
   virtual std::unique_ptr<LibraryFabric> first_ranks(int n) = 0;
 };

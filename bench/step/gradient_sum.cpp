@@ -21,8 +21,10 @@ class PlainSum final : public GradientSum {
         ranks_(ranks),
         values_(values),
         scratch_(scratch_values(reduction, values, ranks)) {}
-  void run(Fabric& fabric, TrainingStep& step) override {
-    all_reduce(reduction_, fabric, step.gradients(), scratch_, ranks_);
+  void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) override {
+    const size_t first = step.parameters_of(layers.begin).first;
+    const auto [last, count] = step.parameters_of(layers.end - 1);
+    all_reduce(reduction_, fabric, step.gradients().subspan(first, last + count - first), scratch_, ranks_);
   }
   std::vector<float> kept(std::span<const size_t> places) const override {
     return std::vector<float>(places.size());
@@ -55,17 +57,19 @@ class OneBitSum final : public GradientSum {
     scratch_.resize(scratch_values(Reduction::striped, biases_.size(), ranks));
   }
 
-  void run(Fabric& fabric, TrainingStep& step) override {
+  void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) override {
     const std::span<float> all = step.gradients();
+    const std::span<Layer> summed = std::span(layers_).subspan(layers.begin, layers.end - layers.begin);
     float* bias = biases_.data();
-    for (Layer& layer : layers_) {
+    for (Layer& layer : summed) {
       layer.filter.all_reduce(fabric, all.subspan(layer.first, layer.columns.elements()));
       const auto own = all.subspan(layer.first_bias, layer.end - layer.first_bias);
       bias = std::copy(own.begin(), own.end(), bias);
     }
-    all_reduce(Reduction::striped, fabric, biases_, scratch_, ranks_);
+    const auto values = static_cast<size_t>(bias - biases_.data());
+    all_reduce(Reduction::striped, fabric, std::span(biases_).first(values), scratch_, ranks_);
     const float* sum = biases_.data();
-    for (const Layer& layer : layers_) {
+    for (const Layer& layer : summed) {
       const size_t count = layer.end - layer.first_bias;
       std::copy_n(sum, count, all.subspan(layer.first_bias, count).begin());
       sum += count;
@@ -110,6 +114,22 @@ class OneBitSum final : public GradientSum {
 };
 
 }  // namespace
+
+std::vector<LayerRange> summed_together(const TrainingStep& step, const Overlap& overlap) {
+  std::vector<LayerWork> work;
+  for (size_t i = 0; i < step.network().layers.size(); ++i) {
+    work.emplace_back().name = step.network().layers[i].name;
+    work.back().gradient_bytes = static_cast<double>(step.parameters_of(i).second * sizeof(float));
+  }
+  std::vector<LayerRange> ranges;
+  for (const Bucket& bucket : buckets(work, overlap)) {
+    // From the last layer to the first.
+    const auto last = static_cast<size_t>(bucket.layers.front() - work.data());
+    const auto first = static_cast<size_t>(bucket.layers.back() - work.data());
+    ranges.push_back({first, last + 1});
+  }
+  return ranges;
+}
 
 std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank) {
   if (of.compression == Compression::one_bit) return std::make_unique<OneBitSum>(step, of.fleet.ranks, rank);

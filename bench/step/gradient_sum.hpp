@@ -13,11 +13,19 @@
 
 namespace convscope {
 
+// Neighbouring layers of a step: [begin, end).
+struct LayerRange {
+  size_t begin = 0, end = 0;
+};
+// Those that are summed together, in the order in which their gradients become ready: of the whole network,
+// each layer, or buckets (schedule.hpp).
+std::vector<LayerRange> summed_together(const TrainingStep& step, const Overlap& overlap);
+
 class GradientSum {
  public:
   virtual ~GradientSum() = default;
-  // Replaces the step's gradients by their sums over all ranks, the same bits on each.
-  virtual void run(Fabric& fabric, TrainingStep& step) = 0;
+  // Replaces the gradients of these layers by their sums over all ranks, the same bits on each.
+  virtual void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) = 0;
   // What this rank has not passed on at these places of the gradients: the sums that it left are those of the
   // gradients less what all ranks keep, but for rounding.
   virtual std::vector<float> kept(std::span<const size_t> places) const = 0;

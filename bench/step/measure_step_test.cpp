@@ -187,7 +187,8 @@ TEST(MeasureStep, ComparesFusedEpiloguesWithAPassOfTheirOwn) {
       EXPECT_FALSE(row.separate) << row.task;
       continue;
     }
-    EXPECT_EQ(times.tuned.size(), 3U);
+    EXPECT_GE(times.tuned.size(), 2U) << "one of each form; a slow one is left out";
+    EXPECT_EQ(times.tuned.size() + times.left_out.size(), 4U);
     EXPECT_THAT(times.left_out, Contains(HasSubstr("wrong.separate.cpu: wrong: the relative L2 error")));
     EXPECT_THAT(row.separate_algorithm, HasSubstr(".separate.cpu"));
     EXPECT_GT(*row.separate_over_inside, 0);

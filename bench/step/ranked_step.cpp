@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/parallel/communication_queue.hpp"
 #include "bench/step/gradient_sum.hpp"
 
 namespace convscope {
 namespace {
 
-constexpr size_t kSampled = 256;  // gradients that are compared with sums in f64
+constexpr size_t kSampled = 256;    // gradients that are compared with sums in f64
+constexpr double kSameSums = 1e-4;  // relative L2 distance of two sums of the same gradients
 
 // The index in options.algorithms of what rank 0 takes for each convolution.
 std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry, Device& device,
@@ -34,6 +38,38 @@ std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(choice.size())};
 }
 
+void run_half(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue,
+               bool updates) {
+  for (size_t task = 0; task < plans.size(); ++task)
+    if ((step.tasks()[task].kind == TaskKind::update) == updates)
+      step.run(task, plans[task], workspace, queue);
+}
+
+// The step of one process, by the algorithms that are fastest for it when checked.
+class WholeStep {
+ public:
+  WholeStep(TrainingStep& step, const Registry& registry, Device& device, const CandidateOptions& options)
+      : step_(step),
+        queue_(device.make_queue()),
+        candidates_(step, registry, device, *queue_, with_one(options)),
+        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))) {}
+
+  void run() {
+    for (bool updates : {false, true}) run_half(step_, plans_, candidates_.arena(), *queue_, updates);
+  }
+
+ private:
+  static CandidateOptions with_one(CandidateOptions options) {
+    options.most = 1;
+    return options;
+  }
+
+  TrainingStep& step_;
+  std::unique_ptr<Queue> queue_;
+  StepCandidates candidates_;
+  std::vector<Plan*> plans_;
+};
+
 class RankedStep {
  public:
   RankedStep(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
@@ -42,18 +78,18 @@ class RankedStep {
         fabric_(fabric),
         queue_(device.make_queue()),
         candidates_(step, registry, device, *queue_, as_rank_0(registry, device, options)),
-        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))) {}
+        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))),
+        communication_(on_a_free_core(device, options.plan.threads)) {}
 
   // `sum` is a new one, which keeps nothing of an earlier step.
   void verify(StepRow& row, GradientSum& sum) {
+    const std::vector<LayerRange> together = summed_together(step_, row.of.overlap);
     compute();
     const std::vector<size_t> places = sampled_places();
     const std::vector<float> gradients = gathered(fabric_, at(places));
-    sum.run(fabric_, step_);
+    communicate(sum, together);
     const std::vector<float> kept = gathered(fabric_, sum.kept(places)), sums = at(places);
-    uint64_t hash = 0;
-    for (float value : step_.gradients()) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
-    row.identical_bits = same_on_all_ranks(fabric_, hash);
+    row.identical_bits = has_same_bits();
     const auto ranks = static_cast<size_t>(fabric_.size());
     double excess = 0, error = 0, squares = 0;
     for (size_t i = 0; i < places.size(); ++i) {
@@ -70,21 +106,43 @@ class RankedStep {
       squares += whole * whole;
     }
     row.reduce_relative_l2 = squares > 0 ? std::sqrt(error / squares) : 0;
-    if (*row.identical_bits && excess <= 0 && squares > 0) return;
+    bool is_same_overlapped = true;
+    if (row.of.overlap.kind != OverlapKind::none) {
+      compute_and_communicate(sum, together);
+      row.identical_bits = *row.identical_bits && has_same_bits();
+      // Codes keep what they lost, so that a second sum of the same is another.
+      if (row.of.compression == Compression::none) is_same_overlapped = are_near(sums, at(places));
+    }
+    const bool is_right = excess <= 0 && squares > 0 && is_same_overlapped;
+    if (*row.identical_bits && is_right) return;
     row.outcome = RowOutcome::wrong;
     row.reason = *row.identical_bits ? "wrong_sums" : "ranks_differ";
     row.note = *row.identical_bits ? "the summed gradients are not the sums of the ranks' gradients"
                                    : "the summed gradients are not the same on all ranks";
   }
 
+  // The seconds of the slowest rank, from a barrier on.
+  template <typename Work>
+  double slowest(Work work) {
+    largest_over_ranks(fabric_, 0);  // a barrier
+    const auto begin = Clock::now();
+    work();
+    return largest_over_ranks(fabric_, seconds_since(begin));
+  }
+
   struct Series {
     Samples step, compute, communication;
   };
   // A round: the step, its compute alone and its sum alone.
-  void measure_round(GradientSum& sum, Series& series) {
+  void measure_round(const Overlap& overlap, GradientSum& sum, Series& series) {
+    const std::vector<LayerRange> together = summed_together(step_, overlap);
     series.step.push_back(slowest([&] {
-      compute();
-      sum.run(fabric_, step_);
+      if (overlap.kind == OverlapKind::none) {
+        compute();
+        communicate(sum, together);
+      } else {
+        compute_and_communicate(sum, together);
+      }
       average();
       update();
     }));
@@ -92,7 +150,7 @@ class RankedStep {
       compute();
       update();
     }));
-    series.communication.push_back(slowest([&] { sum.run(fabric_, step_); }));
+    series.communication.push_back(slowest([&] { communicate(sum, together); }));
   }
 
  private:
@@ -110,21 +168,31 @@ class RankedStep {
     return same;
   }
 
-  template <typename Work>
-  double slowest(Work work) {
-    largest_over_ranks(fabric_, 0);  // a barrier
-    const auto begin = Clock::now();
-    work();
-    return largest_over_ranks(fabric_, seconds_since(begin));
+  // Communication takes a core that compute leaves free; where there is none it shares the first one.
+  static std::function<void()> on_a_free_core(const Device& device, int compute_threads) {
+    if (compute_threads >= device.info().cores) return {};
+    return [compute_threads] { pin_this_thread(compute_threads); };
   }
 
-  void run(bool updates) {
-    for (size_t task = 0; task < plans_.size(); ++task)
-      if ((step_.tasks()[task].kind == TaskKind::update) == updates)
-        step_.run(task, plans_[task], candidates_.arena(), *queue_);
+  void compute() { run_half(step_, plans_, candidates_.arena(), *queue_, false); }
+  void communicate(GradientSum& sum, std::span<const LayerRange> together) {
+    for (const LayerRange& layers : together) sum.run(fabric_, step_, layers);
   }
-  void compute() { run(false); }
-  void update() { run(true); }
+  // What is summed together is posted when the gradient of the first of its layers, which is the last one of
+  // backward, is there.
+  void compute_and_communicate(GradientSum& sum, std::span<const LayerRange> together) {
+    size_t next = 0;
+    for (size_t task = 0; task < plans_.size(); ++task) {
+      const StepTask& of = step_.tasks()[task];
+      if (of.kind == TaskKind::update) continue;
+      step_.run(task, plans_[task], candidates_.arena(), *queue_);
+      if (of.kind != TaskKind::backward_filter || of.layer != together[next].begin) continue;
+      communication_.post([this, &sum, layers = together[next]] { sum.run(fabric_, step_, layers); });
+      next = std::min(next + 1, together.size() - 1);
+    }
+    communication_.wait();
+  }
+  void update() { run_half(step_, plans_, candidates_.arena(), *queue_, true); }
 
   // The gradient of the mean loss of all images, of which each rank has that of its own.
   void average() {
@@ -132,6 +200,21 @@ class RankedStep {
     const std::span<float> all = step_.gradients();
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < all.size(); ++i) all[i] *= share;
+  }
+
+  bool has_same_bits() {
+    uint64_t hash = 0;
+    for (float value : step_.gradients()) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
+    return same_on_all_ranks(fabric_, hash);
+  }
+  // Up to the order in which threads add.
+  static bool are_near(std::span<const float> a, std::span<const float> b) {
+    double difference = 0, squares = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      difference += std::pow(double{a[i]} - b[i], 2);
+      squares += double{a[i]} * a[i];
+    }
+    return difference <= std::pow(kSameSums, 2) * squares;
   }
 
   std::vector<size_t> sampled_places() const {
@@ -151,25 +234,31 @@ class RankedStep {
   std::unique_ptr<Queue> queue_;
   StepCandidates candidates_;
   std::vector<Plan*> plans_;
+  CommunicationQueue communication_;
 };
 
-void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum, double gradient_bytes) {
-  const Statistics step = summarise(series.step);
-  row.schedule.step_seconds = step.median;
-  row.lowest = step.ci_low;
-  row.highest = step.ci_high;
+void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum,
+             const TrainingStep& step) {
+  const Statistics whole = summarise(series.step);
+  row.schedule.step_seconds = whole.median;
+  row.lowest = whole.ci_low;
+  row.highest = whole.ci_high;
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
-  row.schedule.reductions = 1;
-  row.gradient_bytes = gradient_bytes;
+  row.schedule.reductions = static_cast<int64_t>(summed_together(step, row.of.overlap).size());
+  row.gradient_bytes = static_cast<double>(step.gradients().size_bytes());
   row.busiest_bytes = sum.busiest_bytes();
 }
 
 }  // namespace
 
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
-                         const MeasureStepOptions& options, std::span<StepRow> rows) {
+                         const MeasureStepOptions& options, std::span<StepRow> rows, TrainingStep* whole) {
   RankedStep ranked(step, registry, device, fabric, options);
+  const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
+  std::optional<WholeStep> alone;
+  if (whole != nullptr) alone.emplace(*whole, registry, device, options);
+  Samples of_one;
   std::vector<RankedStep::Series> series(rows.size());
   std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -183,11 +272,17 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
     if (largest_over_ranks(fabric, spent) > options.seconds && round >= kFewestRounds) break;
     for (size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].outcome == RowOutcome::good) ranked.measure_round(*sums[i], series[i]);
+      if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of.overlap, *sums[i], series[i]);
+    if (has_whole)
+      of_one.push_back(ranked.slowest([&] {
+        if (alone) alone->run();
+      }));
   }
   for (size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].outcome == RowOutcome::good)
-      fill_in(rows[i], series[i], *sums[i], static_cast<double>(step.gradients().size_bytes()));
+    if (rows[i].outcome == RowOutcome::good) {
+      fill_in(rows[i], series[i], *sums[i], step);
+      if (has_whole) rows[i].alone_seconds = summarise(of_one).median;
+    }
 }
 
 }  // namespace convscope

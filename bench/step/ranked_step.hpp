@@ -1,6 +1,6 @@
 // A data-parallel training step that several ranks run: each computes the gradient of its share of the
-// images, all sum their gradients, each updates alike. Nothing overlaps: the sum begins when backward is
-// done. Start at measure_ranked_step(), which every rank of a fabric calls.
+// images, all sum their gradients, each updates alike. The sum begins when backward is done, or behind it on
+// a thread of its own. Start at measure_ranked_step(), which every rank of a fabric calls.
 #pragma once
 
 #include <span>
@@ -17,8 +17,12 @@ namespace convscope {
 // and have the same bits on all ranks; a row that is not is `wrong` and has no time. Rank 0 chooses each
 // convolution's algorithm, the fastest when checked or options.choose's, and all take it. A sample is the
 // time of the slowest rank from a barrier on. `step` holds this rank's images: those from rank times its
-// batch on. Throws UsageError where a convolution has no candidate, std::runtime_error where a rank is lost.
+// batch on. `whole`, on rank 0 alone, is the step that one process runs in place of all, of which the
+// speed-up is: of all images, or where the scaling is weak of as many as a rank has. Its rounds have their
+// turn among the others, while the other ranks wait. Throws UsageError where a convolution has no candidate,
+// std::runtime_error where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
-                         const MeasureStepOptions& options, std::span<StepRow> rows);
+                         const MeasureStepOptions& options, std::span<StepRow> rows,
+                         TrainingStep* whole = nullptr);
 
 }  // namespace convscope

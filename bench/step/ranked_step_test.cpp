@@ -19,8 +19,9 @@ MeasureStepOptions short_options() {
   return options;
 }
 
-StepRow row_of(Reduction reduction, int ranks) {
+StepRow row_of(Reduction reduction, int ranks, const Overlap& overlap = {}) {
   StepRow row;
+  row.of.overlap = overlap;
   row.of.batch = 2 * ranks;
   row.of.fleet = {{ranks, ranks}, Basis::measured, "threads", "", {}};
   row.of.reduction = reduction;
@@ -56,6 +57,65 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
     EXPECT_GT(*of_ranks.front()[2].reduce_relative_l2, 0.1) << "one bit a value";
     EXPECT_LT(of_ranks.front()[2].busiest_bytes, of_ranks.front()[0].busiest_bytes);
   }
+}
+
+// The sum of all ranks is posted while the layers before are still computed: under the thread sanitizer this
+// shows that nothing is shared.
+TEST(RankedStep, SumsBehindTheBackwardPassByLayerAndByBucket) {
+  const std::vector<Overlap> overlaps{{}, {OverlapKind::layer}, {OverlapKind::bucket, 256}};
+  std::mutex mutex;
+  std::vector<std::vector<StepRow>> of_ranks;
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    const Registry registry = testing::step_registry();
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    std::vector<StepRow> rows;
+    for (const Overlap& overlap : overlaps) {
+      rows.push_back(row_of(Reduction::ring, 2, overlap));
+      rows.push_back(row_of(Reduction::striped, 2, overlap));
+      rows.back().of.compression = Compression::one_bit;
+    }
+    measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+    const std::lock_guard lock(mutex);
+    of_ranks.push_back(rows);
+  });
+  for (const auto& rows : of_ranks)
+    for (size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i].outcome, RowOutcome::good) << i << ": " << rows[i].note;
+      EXPECT_TRUE(*rows[i].identical_bits);
+      EXPECT_EQ(rows[i].schedule.reductions, i < 2 ? 1 : 2) << "two layers, each of 256 bytes";
+      if (rows[i].of.compression == Compression::none) {
+        EXPECT_EQ(rows[i].gradient_bytes, 512);
+      }
+    }
+}
+
+TEST(RankedStep, HasASpeedUpOverTheStepOfOneProcess) {
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    const Registry registry = testing::step_registry();
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    std::optional<TrainingStep> whole;
+    if (fabric.rank() == 0) whole.emplace(network_of(testing::small_suite(), 4), device, 1);
+    std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
+    measure_ranked_step(step, registry, device, fabric, short_options(), rows, whole ? &*whole : nullptr);
+    ASSERT_TRUE(rows[0].alone_seconds);
+    EXPECT_DOUBLE_EQ(*rows[0].speed_up(), *rows[0].alone_seconds / rows[0].schedule.step_seconds);
+  });
+}
+
+TEST(SummedTogether, AreTheLayersOfEachBucketFromTheLastOn) {
+  CpuDevice device;
+  const TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  const auto ranges = [&](const Overlap& overlap) {
+    std::vector<std::pair<size_t, size_t>> all;
+    for (const LayerRange& one : summed_together(step, overlap)) all.emplace_back(one.begin, one.end);
+    return all;
+  };
+  using Ranges = std::vector<std::pair<size_t, size_t>>;
+  EXPECT_EQ(ranges({}), (Ranges{{0, 2}}));
+  EXPECT_EQ(ranges({OverlapKind::layer}), (Ranges{{1, 2}, {0, 1}}));
+  EXPECT_EQ(ranges({OverlapKind::bucket, 1 << 20}), (Ranges{{0, 2}}));
 }
 
 // Runs all tasks but the update.
@@ -108,7 +168,7 @@ TEST(GradientSum, WhatCodesKeepIsPassedOnInLaterSteps) {
         step.gradients()[i] = random_uniform(static_cast<uint64_t>(2 * round + fabric.rank()), i);
         mine[i] += step.gradients()[i];
       }
-      sum->run(fabric, step);
+      sum->run(fabric, step, {0, step.network().layers.size()});
       for (size_t i = 0; i < places.size(); ++i) sums[i] += step.gradients()[i];
     }
     const std::vector<float> kept = sum->kept(places);

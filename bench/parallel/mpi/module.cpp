@@ -60,7 +60,9 @@ class Job final : public MpiJob {
  public:
   Job() {
     int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    // Serialized: gradients are summed on a thread of their own while another computes.
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    takes_any_thread_ = provided >= MPI_THREAD_SERIALIZED;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }
@@ -83,6 +85,7 @@ class Job final : public MpiJob {
     if (first.starts_with("Open MPI v")) first.erase(9, 1);
     return first;
   }
+  bool takes_any_thread() const override { return takes_any_thread_; }
   std::unique_ptr<LibraryFabric> first_ranks(int n) override {
     MPI_Comm ranks = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank_ < n ? 0 : MPI_UNDEFINED, rank_, &ranks);
@@ -91,6 +94,7 @@ class Job final : public MpiJob {
 
  private:
   int rank_ = 0, size_ = 1;
+  bool takes_any_thread_ = false;
 };
 
 }  // namespace
