@@ -18,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where `policies` looks when it is given no --policy: beneath the current folder, as in a checkout.
-constexpr std::string_view kPolicyFolder = "configs/policies";
-
 constexpr std::string_view kOneFilter = "one_filter";
 
 void read_cap(const ConfigValue& value, Policy& policy) {

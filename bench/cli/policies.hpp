@@ -13,6 +13,9 @@
 
 namespace convscope {
 
+// Where policies are looked for by name: beneath the current folder, as in a checkout.
+inline constexpr std::string_view kPolicyFolder = "configs/policies";
+
 // The keys that a policy may have; configs/policies/schema.json names the same (tested).
 inline constexpr std::array<std::string_view, 13> kPolicyKeys{
     "$schema", "name",          "title",  "framework", "default", "source",    "unverified",

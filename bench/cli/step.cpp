@@ -77,7 +77,8 @@ void add_flags(CLI::App& verb, StepOptions& options) {
            "N,...");
   verb.add_option("--choose", options.choose,
                   "best: of each layer and pass the winner in --rows. Algorithms: the first that can run it. "
-                  "Measured also: tuned (when left out), the fastest inside the step; model, our cost "
+                  "Measured also: a policy, what it takes of --rows; tuned (when left out), the fastest "
+                  "inside the step; model, our cost "
                   "model's.")
       ->type_name("HOW");
   add_measured_flags(verb, options);

@@ -93,6 +93,14 @@ void check_same_on(Fabric& fabric, uint64_t hash);
 // step_ranks.cpp: the same on the ranks that mpirun started, each with its share of the images.
 int measure_step_on_ranks(const StepOptions& options, const Program& program);
 
+// step_choosers.cpp: what --choose means for a step that is run; empty where it is tuned. `options` outlives
+// it. Throws UsageError.
+Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run);
+bool is_policy(const std::string& choose);
+// Throws UsageError where a pattern means no algorithm.
+void check_patterns(std::string_view flag, const std::vector<std::string>& patterns,
+                    const Registry& registry);
+
 // What a measured step is, and how it is measured; `images` are one process's. Both throw UsageError.
 StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images);
 MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run);

@@ -18,7 +18,6 @@
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
-#include "bench/select/cost_model.hpp"
 #include "bench/step/report.hpp"
 
 namespace convscope {
@@ -34,87 +33,6 @@ int64_t batch_of(const StepOptions& options, const Suite& suite) {
 
 std::vector<std::string> patterns_of(const StepOptions& options) {
   return options.algorithms.empty() ? std::vector<std::string>{"*"} : options.algorithms;
-}
-
-void check_patterns(std::string_view flag, const std::vector<std::string>& patterns,
-                    const Registry& registry) {
-  for (const std::string& pattern : patterns)
-    if (const std::string defect = defect_of_pattern(pattern, registry); !defect.empty())
-      throw UsageError(fmt::format("{}: {}", flag, defect));
-}
-
-std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_view id) {
-  const auto found = std::ranges::find(candidates.all, id, &StepCandidate::id);
-  return found == candidates.all.end() ? std::nullopt
-                                       : std::optional(static_cast<size_t>(found - candidates.all.begin()));
-}
-
-// The winners of given results at this batch and thread count, in FP32 and nchw.
-Chooser best_of_rows(const StepOptions& options, int threads) {
-  const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
-  const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
-  // The contests point into the file's records.
-  return [file, all, threads, &options](const ConvProblem& problem,
-                                        const TaskCandidates& candidates) -> std::optional<size_t> {
-    for (const Contest& contest : *all) {
-      const CaseKey& key = contest.key();
-      if (key.device != DeviceKind::cpu || key.threads != threads || key.problem != problem) continue;
-      if (const ResultRecord* winner = contest.winner())
-        if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
-    }
-    throw UsageError(fmt::format(
-        "--rows: no winner of {} with {} threads that this step can run; measure the layers: {} run {} "
-        "--batch {} --threads {}{} --out DIR",
-        to_line(problem), threads, program_at_hand(), options.config, problem.batch, threads,
-        problem.epilogue == Epilogue::none ? ""
-                                           : fmt::format(" --epilogue none,{}", name(problem.epilogue))));
-  };
-}
-
-// The cost model's, of those that say what they do.
-Chooser by_model(const Registry& registry, const Ceilings& ceilings) {
-  return [&registry, ceilings](const ConvProblem& problem,
-                               const TaskCandidates& candidates) -> std::optional<size_t> {
-    std::vector<PlannedAlgorithm> planned;
-    for (const StepCandidate& one : candidates.all)
-      if (const auto operations = one.plan->operations();
-          operations && counts_are_known(registry.find(one.id)->info()))
-        planned.push_back({one.id, *operations});
-    const std::vector<Prediction> predictions = predict(problem, planned, ceilings);
-    return predictions.empty() ? std::nullopt : index_of(candidates, predictions.front().algorithm);
-  };
-}
-
-// The first pattern's first algorithm that can run it.
-Chooser first_of(const std::vector<std::string>& patterns, const Registry& registry) {
-  std::vector<std::string> ids;
-  for (const std::string& pattern : patterns)
-    for (std::string& id : meant_by({pattern}, registry, DeviceKind::cpu, Epilogue::bias_relu))
-      ids.push_back(std::move(id));
-  return [ids](const ConvProblem&, const TaskCandidates& candidates) -> std::optional<size_t> {
-    for (const std::string& id : ids)
-      if (const auto index = index_of(candidates, id)) return index;
-    return std::nullopt;
-  };
-}
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  for (size_t comma = 0; comma != std::string_view::npos; text.remove_prefix(comma + 1)) {
-    comma = text.find(',');
-    parts.emplace_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) break;
-  }
-  return parts;
-}
-
-Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run) {
-  if (run.choose == kTuned) return {};
-  if (run.choose == kBest) return best_of_rows(options, run.threads);
-  if (run.choose == kModel) return by_model(program.registry, run.ceilings);
-  const std::vector<std::string> patterns = split(run.choose);
-  check_patterns("--choose", patterns, program.registry);
-  return first_of(patterns, program.registry);
 }
 
 // "5GB/s", "5GB/s:2"
@@ -232,11 +150,14 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
   reductions_of(options);
   compressions_of(options);
   overlaps_of(options);
-  if (options.rows.empty() == (options.choose == kBest))
-    throw UsageError(options.rows.empty()
-                         ? "--choose best: --rows is missing: the results whose winners are taken"
-                         : "--rows: a measured step takes winners from results with --choose best only; a "
-                           "modelled one needs --link");
+  const bool takes_rows = options.choose == kBest || is_policy(options.choose);
+  if (options.rows.empty() && takes_rows)
+    throw UsageError(
+        fmt::format("--choose {}: --rows is missing: the results whose winners are taken", options.choose));
+  if (!options.rows.empty() && !takes_rows)
+    throw UsageError(
+        "--rows: a measured step takes winners from results with --choose best or a policy only; a modelled "
+        "one needs --link");
 }
 
 int measure_step_here(const StepOptions& options, const Program& program) {

@@ -72,11 +72,39 @@ TEST_F(MeasuredStep, TakesTheWinnersOfGivenRowsAndNamesWhatIsMissing) {
                            HasSubstr("measure the layers: "), HasSubstr("--batch 2 --threads 1"))));
 }
 
+TEST_F(MeasuredStep, TakesWhatAPolicyTakesOfGivenRows) {
+  const std::string rows = folder_ + "/rows", policy = folder_ + "/fixed.json";
+  testing::run_program({"run", config_, "--batch", "2", "--threads", "1", "--time-limit", "0.01", "--isolate",
+                        "off", "--out", rows},
+                       testing::step_registry());
+  std::ofstream(policy) << R"({"name": "fixed", "title": "t", "framework": "f", "source": "s", "library": "l",
+      "workspace_cap": "inf", "take": "first", "algorithms": {"forward": ["forward", "same"],
+      "backward_data": ["same"], "backward_filter": ["same", "exact"]}})";
+  for (const auto& row :
+       Rows::parse(printed({"--batch", "2", "--choose", policy, "--rows", rows, "--json"}))) {
+    if (row["problem"].is_null()) continue;
+    EXPECT_EQ(row["algorithm"], row["task"] == "forward" ? "forward.cpu" : "same.cpu");
+  }
+}
+
 TEST_F(MeasuredStep, RefusesWhatItCannotBe) {
   EXPECT_THAT(refusal_of({"step", config_, "--gpus", "2"}), HasSubstr("--gpus: only a modelled step has it"));
   EXPECT_THAT(refusal_of({"step", config_, "--reduce", "ring"}),
               HasSubstr("or one that mpirun starts, has it"));
-  EXPECT_THAT(refusal_of({"step", config_, "--rows", "out"}), HasSubstr("with --choose best only"));
+  EXPECT_THAT(refusal_of({"step", config_, "--rows", "out"}),
+              HasSubstr("with --choose best or a policy only"));
+  std::ofstream(folder_ + "/fixed.json")
+      << R"({"name": "fixed", "title": "t", "framework": "f", "source": "s", "library": "l", "workspace_cap": "inf",
+             "take": "first", "algorithms": {"forward": ["exact"], "backward_data": ["exact"]}})";
+  EXPECT_THAT(refusal_of({"step", config_, "--choose", folder_ + "/fixed.json"}),
+              HasSubstr("--rows is missing"));
+  EXPECT_THAT(
+      [&] {
+        printed({"--choose", folder_ + "/fixed.json", "--rows", testing::kKeptRun});
+      },
+      ::testing::ThrowsMessage<UsageError>(
+          ::testing::AllOf(HasSubstr("the policy takes no record of forward fp32 nchw n=2 c=2 hw=7x6"),
+                           HasSubstr("measure the layers: "))));
   EXPECT_THAT(refusal_of({"step", config_, "--choose", "best"}), HasSubstr("--rows is missing"));
   EXPECT_THAT(refusal_of({"step", config_, "--basis", "guessed"}), HasSubstr("--basis"));
   EXPECT_THAT(refusal_of({"step", config_, "--time-limit", "0"}), HasSubstr("--time-limit"));

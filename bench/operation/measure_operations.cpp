@@ -13,8 +13,6 @@
 namespace convscope {
 namespace {
 
-constexpr double kCorePatience = 5;  // seconds, for threads to get cores of their own
-
 // A provider's plan of one problem, while it is timed.
 struct Candidate {
   std::unique_ptr<OperationPlan> plan;
@@ -25,7 +23,10 @@ struct Candidate {
 class OperationMeasurement {
  public:
   OperationMeasurement(Device& device, const OperationOptions& options)
-      : device_(device), options_(options), eviction_(device), sampler_(options.known_cores, kCorePatience) {}
+      : device_(device),
+        options_(options),
+        eviction_(device),
+        sampler_(options.known_cores, options.core_patience_seconds) {}
 
   // Fills in rows that have everything but what is measured.
   void measure(const OperationProblem& problem, std::span<const OperationAlgorithm* const> providers,

@@ -64,7 +64,8 @@ std::string operation_format_markdown();
 struct OperationOptions {
   double seconds = 0.3;  // of timing one problem, all providers together; each has its fewest samples anyway
   uint64_t seed = 1;
-  CoreReading known_cores;  // the best that is known of the threads' cores; 0 where nothing is
+  CoreReading known_cores;           // the best that is known of the threads' cores; 0 where nothing is
+  double core_patience_seconds = 5;  // of all waiting for cores of their own
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   // Asked between problems: whether the user wants no more of them.
   std::function<bool()> stopped = [] { return false; };

@@ -70,7 +70,7 @@ std::vector<OperationRow> measured(const OperationProblem& problem,
   std::vector<OperationRow> rows;
   const std::vector<LayerOperations> layers{{"one", {problem}}};
   OperationOptions options;
-  options.seconds = 0;
+  options.seconds = options.core_patience_seconds = 0;
   measure_operations({}, layers, providers, device, options, [&](std::span<const OperationRow> some) {
     rows.insert(rows.end(), some.begin(), some.end());
   });

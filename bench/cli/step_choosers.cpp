@@ -1,0 +1,143 @@
+// step_choosers.cpp: `step --choose`, which algorithm runs a convolution of a step that is run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "bench/cli/policies.hpp"
+#include "bench/cli/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/ranking/ranking.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
+#include "bench/runner/config_text.hpp"
+#include "bench/select/cost_model.hpp"
+
+namespace convscope {
+namespace {
+
+std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_view id) {
+  const auto found = std::ranges::find(candidates.all, id, &StepCandidate::id);
+  return found == candidates.all.end() ? std::nullopt
+                                       : std::optional(static_cast<size_t>(found - candidates.all.begin()));
+}
+
+// The file of a policy by its path, or by its name beneath configs/policies; empty where there is none.
+std::string policy_file(const std::string& choose) {
+  std::error_code unknown;
+  for (const std::string& file : {choose, std::string(kPolicyFolder) + "/" + choose + ".json"})
+    if (file.ends_with(".json") && std::filesystem::is_regular_file(file, unknown)) return file;
+  return "";
+}
+
+std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, int threads) {
+  return fmt::format(
+      "measure the layers: {} run {} --batch {} --threads {}{} --out DIR", program_at_hand(), options.config,
+      problem.batch, threads,
+      problem.epilogue == Epilogue::none ? "" : fmt::format(" --epilogue none,{}", name(problem.epilogue)));
+}
+
+// What the policy takes of given results at this batch and thread count.
+Chooser by_policy(const StepOptions& options, const std::string& policy_path, int threads) {
+  const auto policies = std::make_shared<const std::vector<Policy>>(load_policies({policy_path}));
+  const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
+  const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
+  // The contests point into the file's records, and the scopes into both.
+  const auto scopes =
+      std::make_shared<const std::vector<PolicyScope>>(apply(*policies, *all, first_layers(file->config)));
+  return [policies, file, all, scopes, threads, &options](
+             const ConvProblem& problem, const TaskCandidates& candidates) -> std::optional<size_t> {
+    for (const PolicyScope& scope : *scopes)
+      for (const PolicyUnit& unit : scope.results.front().units) {
+        const ResultRecord* const record = unit.chosen.record;
+        if (record == nullptr || record->key.device != DeviceKind::cpu || record->key.threads != threads ||
+            record->key.problem != problem)
+          continue;
+        if (const auto index = index_of(candidates, record->key.algorithm)) return index;
+      }
+    throw UsageError(fmt::format(
+        "--choose {}: the policy takes no record of {} with {} threads that this step can run; {}",
+        options.choose, to_line(problem), threads, how_to_measure(options, problem, threads)));
+  };
+}
+
+// The winners of given results at this batch and thread count, in FP32 and nchw.
+Chooser best_of_rows(const StepOptions& options, int threads) {
+  const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
+  const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
+  // The contests point into the file's records.
+  return [file, all, threads, &options](const ConvProblem& problem,
+                                        const TaskCandidates& candidates) -> std::optional<size_t> {
+    for (const Contest& contest : *all) {
+      const CaseKey& key = contest.key();
+      if (key.device != DeviceKind::cpu || key.threads != threads || key.problem != problem) continue;
+      if (const ResultRecord* winner = contest.winner())
+        if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
+    }
+    throw UsageError(fmt::format("--rows: no winner of {} with {} threads that this step can run; {}",
+                                 to_line(problem), threads, how_to_measure(options, problem, threads)));
+  };
+}
+
+// The cost model's, of those that say what they do.
+Chooser by_model(const Registry& registry, const Ceilings& ceilings) {
+  return [&registry, ceilings](const ConvProblem& problem,
+                               const TaskCandidates& candidates) -> std::optional<size_t> {
+    std::vector<PlannedAlgorithm> planned;
+    for (const StepCandidate& one : candidates.all)
+      if (const auto operations = one.plan->operations();
+          operations && counts_are_known(registry.find(one.id)->info()))
+        planned.push_back({one.id, *operations});
+    const std::vector<Prediction> predictions = predict(problem, planned, ceilings);
+    return predictions.empty() ? std::nullopt : index_of(candidates, predictions.front().algorithm);
+  };
+}
+
+// The first pattern's first algorithm that can run it.
+Chooser first_of(const std::vector<std::string>& patterns, const Registry& registry) {
+  std::vector<std::string> ids;
+  for (const std::string& pattern : patterns)
+    for (std::string& id : meant_by({pattern}, registry, DeviceKind::cpu, Epilogue::bias_relu))
+      ids.push_back(std::move(id));
+  return [ids](const ConvProblem&, const TaskCandidates& candidates) -> std::optional<size_t> {
+    for (const std::string& id : ids)
+      if (const auto index = index_of(candidates, id)) return index;
+    return std::nullopt;
+  };
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  for (size_t comma = 0; comma != std::string_view::npos; text.remove_prefix(comma + 1)) {
+    comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+  }
+  return parts;
+}
+
+}  // namespace
+
+bool is_policy(const std::string& choose) {
+  return !policy_file(choose).empty();
+}
+
+void check_patterns(std::string_view flag, const std::vector<std::string>& patterns,
+                    const Registry& registry) {
+  for (const std::string& pattern : patterns)
+    if (const std::string defect = defect_of_pattern(pattern, registry); !defect.empty())
+      throw UsageError(fmt::format("{}: {}", flag, defect));
+}
+
+Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run) {
+  if (run.choose == kTuned) return {};
+  if (run.choose == kBest) return best_of_rows(options, run.threads);
+  if (run.choose == kModel) return by_model(program.registry, run.ceilings);
+  if (const std::string file = policy_file(run.choose); !file.empty())
+    return by_policy(options, file, run.threads);
+  const std::vector<std::string> patterns = split(run.choose);
+  check_patterns("--choose", patterns, program.registry);
+  return first_of(patterns, program.registry);
+}
+
+}  // namespace convscope
