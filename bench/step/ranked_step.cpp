@@ -39,7 +39,7 @@ std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry
 }
 
 void run_half(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue,
-               bool updates) {
+              bool updates) {
   for (size_t task = 0; task < plans.size(); ++task)
     if ((step.tasks()[task].kind == TaskKind::update) == updates)
       step.run(task, plans[task], workspace, queue);
