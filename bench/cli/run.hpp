@@ -80,7 +80,8 @@ class RunConsole final : public RunObserver {
   Clock::time_point drawn_;
 };
 
-// Every group with the candidates that would run and the refusals of the others, and an estimate of the time.
+// Every group with the candidates that would run and the refusals of the others, those that only planning
+// shows on a CPU included, and an estimate of the time (run_estimate.hpp).
 void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& registry);
 
 // What is wrong or failed and why, a line a record, below each the command that runs it alone again where

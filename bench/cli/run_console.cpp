@@ -110,29 +110,6 @@ void RunConsole::draw() {
   progress_.update(state_);
 }
 
-void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& registry) {
-  double seconds = 0;
-  size_t candidates = 0;
-  for (const GroupTask& task : plan.tasks) {
-    GroupTask supported = task;
-    std::string refused;
-    const DeviceInfo device = describe_device(task.group.common.device_id());
-    std::erase_if(supported.group.algorithms, [&](const std::string& id) {
-      const Support support = registry.find(id)->supports(task.group.common.problem, device);
-      if (!support) refused += fmt::format("\n    {} refuses: {}", id, support.why());
-      return !support;
-    });
-    const CaseKey& key = task.group.common;
-    fmt::print(out, "{} {}: {}, {} threads, {} cache\n", key.network, key.layer, to_line(key.problem),
-               key.threads, name(key.cache));
-    for (const std::string& id : supported.group.algorithms) fmt::print(out, "    {}\n", id);
-    fmt::print(out, "{}{}", refused.empty() ? "" : refused.substr(1), refused.empty() ? "" : "\n");
-    candidates += task.group.algorithms.size();
-    seconds += estimated_seconds(supported);
-  }
-  fmt::print(out, "{} groups, {} candidates, roughly {:.0f} s\n", plan.tasks.size(), candidates, seconds);
-}
-
 std::optional<double> difference_of_series(const ResultRecord& record) {
   if (!record.time || !record.time->repeat) return std::nullopt;
   const double first = record.time->full.statistics.median;

@@ -104,16 +104,20 @@ std::string resolution_folder(const DeviceInfo& device, int threads) {
                      machine.empty() ? "unknown-machine" : machine, name(device.kind), threads);
 }
 
-std::optional<Resolution> known_resolution(const DeviceInfo& device, int threads) {
+std::vector<std::vector<ResultRecord>> calibration_runs(const DeviceInfo& device, int threads) {
+  std::vector<std::vector<ResultRecord>> runs;
   try {
     const std::string folder = resolution_folder(device, threads);
-    std::vector<std::vector<ResultRecord>> runs;
     for (int run = 1; std::filesystem::exists(fmt::format("{}/{}/results.json", folder, run)); ++run)
       runs.push_back(read_results(fmt::format("{}/{}", folder, run)).records);
-    return resolution_of(runs);
   } catch (const UsageError&) {
-    return std::nullopt;  // nothing depends on it: it is measured anew
+    runs.clear();  // nothing depends on them: they are measured anew
   }
+  return runs;
+}
+
+std::optional<Resolution> known_resolution(const DeviceInfo& device, int threads) {
+  return resolution_of(calibration_runs(device, threads));
 }
 
 double confidence_width(const std::optional<Resolution>& resolution) {

@@ -38,7 +38,10 @@ std::optional<Resolution> resolution_of(std::span<const std::vector<ResultRecord
 // $CONVSCOPE_CACHE, or convscope/ in $XDG_CACHE_HOME or in ~/.cache. Throws UsageError where none is set.
 std::string resolution_folder(const DeviceInfo& device, int threads);
 
-// Of the runs in that folder; null where there are none that can be read.
+// The records of each run in that folder; none where one cannot be read.
+std::vector<std::vector<ResultRecord>> calibration_runs(const DeviceInfo& device, int threads);
+
+// Of those runs; null where there are none that can be read.
 std::optional<Resolution> known_resolution(const DeviceInfo& device, int threads);
 
 // The width of the intervals that a series goes on for where the user asks for none: the default, or the

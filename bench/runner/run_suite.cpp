@@ -295,22 +295,6 @@ std::optional<std::string> why_left_out(std::span<const ResultRecord> records, c
   return fmt::format("left out of the rest of the run after {} failures: {}", kFailuresBeforeLeftOut, how);
 }
 
-double estimated_seconds(const GroupTask& task) {
-  constexpr double kVerifyRuns = 5;
-  constexpr double kMeasureRuns = 40;
-  constexpr double kStartSeconds = 0.1;
-  const Protocol& protocol = task.protocol;
-  const CaseKey& key = task.group.common;
-  const DeviceTraits& device = traits(key.device);
-  const double rate = device.convolution_flops * (device.rates_are_per_thread ? key.threads : 1);
-  const double run = key.problem.nominal_flops() / rate;
-  const double measuring = protocol.measure && key.device != DeviceKind::emulator
-                               ? std::min(protocol.time_limit_seconds, 0.2 + kMeasureRuns * run)
-                               : 0;
-  const double candidates = static_cast<double>(task.group.algorithms.size());
-  return kStartSeconds + candidates * (kVerifyRuns * run + measuring * (protocol.repeat ? 2 : 1));
-}
-
 bool is_failure(Outcome outcome) {
   return outcome == Outcome::wrong || outcome == Outcome::timeout || outcome == Outcome::crashed ||
          outcome == Outcome::failed;

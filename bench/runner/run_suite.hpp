@@ -57,9 +57,6 @@ bool counts_as_failure(const ResultRecord& record);
 std::optional<std::string> why_left_out(std::span<const ResultRecord> records, const std::string& algorithm,
                                         DeviceKind device);
 
-// Roughly how long the task will take: warm-up and samples at a modest rate of arithmetic. For --dry-run.
-double estimated_seconds(const GroupTask& task);
-
 // An outcome that makes the run end with exit code 1: wrong, timeout, crashed (killed by the system included)
 // or failed. The others are measured, verified, or refused for a reason that is no fault.
 bool is_failure(Outcome outcome);

@@ -138,7 +138,7 @@ def run(verb, arguments):
     flags, plan = plan_of(arguments)
     if "--dry-run" in flags:
         print("alexnet conv1: ...\n" + "\n".join(f"    {key['algorithm']}" for key in plan["keys"]))
-        print(f"{len(plan['keys'])} groups, {len(plan['keys'])} candidates, roughly 1 s")
+        print(f"{len(plan['keys'])} groups, {len(plan['keys'])} candidates, about 1 s on a quiet machine")
         return
     folder = Path(flags["--out"])
     folder.mkdir(parents=True)

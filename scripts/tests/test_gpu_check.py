@@ -419,7 +419,7 @@ def test_the_time_limit_follows_from_the_plan_and_the_time():
             "alexnet conv1: forward",
             *["    x.cuda"] * 20,
             "    y.cuda refuses: no",
-            "2 groups, 21 candidates, roughly 9 s",
+            "2 groups, 21 candidates, about 9 s on a quiet machine",
         ]
     )
     assert work.candidates_in(dry) == (2, 20)

@@ -1,0 +1,59 @@
+// How long a run takes, from its protocol and what the machine can do, before anything is run: for
+// --dry-run. The time of a candidate's run is the cost model's (bench/select/cost_model); how many samples
+// its series take follows from the very rule that stops them (bench/measure/statistics), fed with samples
+// that spread as the machine's do. A machine that is busy, or that places threads badly, takes longer: it is
+// taken to be quiet.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "bench/record/result.hpp"
+#include "bench/runner/cases.hpp"
+
+namespace convscope {
+
+// What is known of a device with a number of threads. `spread`: the standard deviation of a candidate's
+// samples over their median, between quartiles.
+struct Pace {
+  Ceilings ceilings;  // rates of 0 where they are not known
+  double spread = 0.05;
+};
+
+// Of the runs that `convscope calibrate` keeps, the best ceilings and the middle spread. Where there are
+// none, of a CPU what a twentieth of a second shows, of other devices nothing.
+Pace pace_of(const DeviceInfo& device, int threads);
+
+// A candidate that was not refused. `run_seconds`: of one run, prepare included.
+struct PacedCandidate {
+  double run_seconds = 0;
+  int64_t workspace_bytes = 0;
+  bool has_prepare = false;
+  bool exact_on_integers = false;  // it is verified on two kinds of data
+  bool is_timed = true;            // false: of the reference
+};
+
+// One run. `operations`: the plan's; of one that does not say what it does, or of a device that was not asked
+// for plans, the direct method's. By the kind's rate for convolutions where no ceiling is known.
+double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace);
+
+// Of one group, by stage.
+struct StageSeconds {
+  double start = 0;     // of the worker, and its end
+  double expected = 0;  // the values that candidates are compared with
+  double verify = 0, measure = 0, verify_again = 0;
+  double total() const { return start + expected + verify + measure + verify_again; }
+};
+
+// 0 throughout without a candidate but for the worker's start.
+StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> candidates,
+                      const DeviceInfo& device, const Pace& pace);
+
+// Warm-up and all series of one candidate.
+double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread);
+
+// What a run does besides its groups, which take `groups` seconds: ceilings for each of so many devices and
+// numbers of threads that are measured with, once more after a long run, and a look for other programs.
+double run_overhead_seconds(double groups, int64_t measured_with);
+
+}  // namespace convscope
