@@ -233,7 +233,23 @@ std::string read_file(const std::string& path) {
   }
 }
 
+namespace {
+
+// A pipe, a device or a terminal, such as /dev/stdout: it is written to and never replaced.
+bool is_no_plain_file(const std::string& path) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+}  // namespace
+
 void write_file_atomically(const std::string& path, std::string_view text) {
+  if (is_no_plain_file(path)) {
+    const FileDescriptor file = open_file(path, O_WRONLY);
+    if (!file.is_open() || !write_all(file.get(), text)) fail_with_errno(path, "cannot write this file");
+    return;
+  }
   const std::string temporary = path + ".writing";
   {
     const FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);

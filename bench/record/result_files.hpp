@@ -54,8 +54,9 @@ std::string unpack_xz(std::string_view bytes);
 // The bytes of a file. Throws UsageError with the path and the system's words.
 std::string read_file(const std::string& path);
 
-// Replaces the file by `text`: written beside it, fsynced, renamed. Throws with the path and the system's
-// words: UsageError where no file can be made, std::runtime_error where the disk does not take it.
+// Replaces the file by `text`: written beside it, fsynced, renamed. What is no plain file, as a pipe or
+// /dev/stdout, is written to. Throws with the path and the system's words: UsageError where no file can be
+// made or that pipe or device takes no more, std::runtime_error where the disk does not take it.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // Append-only, one JSON object a line: {"kind": "run"|"record"|"benchmark", ...}. Every append is one write

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
@@ -292,6 +294,27 @@ TEST_F(ResultFiles, JournalSaysWhatIsWrong) {
               AllOf(HasSubstr("nowhere/journal.jsonl"), HasSubstr("No such file")));
   write("journal.jsonl", "{\"kind\": \"run\"}\nnonsense\n{}\n");
   EXPECT_THAT(error_of([&] { Journal::read(folder_.string()); }), HasSubstr("journal.jsonl:2: "));
+}
+
+// By links, so that a write that replaces its target replaces a link of this test and no device.
+TEST_F(ResultFiles, WriteToADeviceAndNeverReplaceIt) {
+  fs::create_symlink("/dev/null", path("nowhere"));
+  write_file_atomically(path("nowhere"), "text");
+  EXPECT_TRUE(fs::is_symlink(path("nowhere")));
+  fs::create_symlink("/dev/full", path("full"));
+  EXPECT_THAT([&] { write_file_atomically(path("full"), "text"); },
+              ::testing::ThrowsMessage<UsageError>(
+                  AllOf(HasSubstr("full: cannot write this file"), HasSubstr("No space left on device"))));
+  EXPECT_TRUE(fs::is_symlink(path("full")));
+  EXPECT_FALSE(fs::exists(path("full.writing")));
+}
+
+TEST_F(ResultFiles, WriteToAPipe) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::thread reader([&] { EXPECT_EQ(text("pipe"), "through"); });
+  write_file_atomically(path("pipe"), "through");
+  reader.join();
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
 }
 
 }  // namespace
