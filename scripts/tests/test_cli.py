@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_support import QUICK, config, journal, keys, records, run, terminal_output
 
@@ -151,6 +152,22 @@ def test_output_that_cannot_be_written_is_exit_code_2(
     assert words != "run" or len(records(tmp_path / "out")) == 1, "the results are there all the same"
 
 
+def test_exec_that_has_nothing_to_say_does_not_miss_standard_output(convscope: Path, tmp_path: Path) -> None:
+    for name, shape in (("x", (1, 3, 8, 8)), ("w", (4, 3, 3, 3))):
+        np.save(tmp_path / f"{name}.npy", np.ones(shape, np.float32))
+    words = ["exec", "--case", "n=1 c=3 hw=8x8 k=4 rs=3x3", "--algorithm", "direct.cpu"]
+    words += ["--input", "x.npy", "--filter", "w.npy", "--output"]
+    done = run(convscope, *words, "y.npy", cwd=tmp_path, preexec_fn=lambda: os.close(1))
+    assert done.returncode == 0, done.stderr
+    assert (np.load(tmp_path / "y.npy") == 27).all(), "and no file is taken for it"
+    # By a link: a program that replaces its output replaces that and no device.
+    (tmp_path / "full").symlink_to("/dev/full")
+    done = run(convscope, *words, "full", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "full: cannot write this file: No space left on device" in done.stderr
+    assert (tmp_path / "full").is_symlink()
+
+
 VERBS = [
     "{name} --help", "--version", "list algorithms", "list configs", "list layers {config}",
     "csv {out}", "show {out}", "select {out}", "policies {out} --policy {policies}",
@@ -164,7 +181,7 @@ def test_every_verb_ends_with_2_where_standard_output_takes_nothing(
     faulty: Path, convscope: Path, root: Path, tmp_path: Path, good: tuple, closed: bool
 ) -> None:
     places = {"config": config(tmp_path, 1), "out": good[0], "policies": root / "configs" / "policies"}
-    for verb in VERBS if closed else [*VERBS, "explain {line}"]:  # it measures ceilings, as info does above
+    for verb in [*VERBS, "info", "explain {line}"]:
         places |= {"line": LINE, "name": "run", "new": tmp_path / "new"}
         words = [word.format(**places) for word in verb.split()]
         words += ["--algorithm", "plain.cpu"] if "--dry-run" in words else []
