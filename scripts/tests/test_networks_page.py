@@ -1,0 +1,150 @@
+"""docs/experiments/networks.md and the errors that modelled tables print, against the kept measurements."""
+
+import json
+import lzma
+import re
+import statistics
+import subprocess
+from pathlib import Path
+
+PAGE = "docs/experiments/networks.md"
+SMALLEST = 4096  # bytes; its tree shows the latency
+SIMGRID = 7  # its column in the table of sums, as cells of a line split at "|"
+
+
+def kept(root: Path, what: str) -> dict:
+    """Return the rows of the kept files by rate in MB/s and ranks."""
+    files = {}
+    for path in sorted(root.glob(f"results/*/networks/{what}-*.json.xz")):
+        rate, ranks = re.fullmatch(rf"{what}-(\d+)MBs-(\d+)\.json", path.stem).groups()
+        files[int(rate), int(ranks)] = json.loads(lzma.decompress(path.read_bytes()))["rows"]
+    assert files
+    return files
+
+
+def links(root: Path) -> dict:
+    """Return by rate and ranks the link whose tree of the smallest size takes the time that was measured."""
+    found = {}
+    for (rate, ranks), rows in kept(root, "allreduce").items():
+        tree = next(row for row in rows if (row["reduce"], row["bytes"]) == ("tree", SMALLEST))
+        messages = 2 * (ranks - 1).bit_length()
+        found[rate, ranks] = round(1e3 * tree["median_ms"] / messages - SMALLEST / rate)
+    return found
+
+
+def run(convscope: Path, root: Path, *words) -> str:
+    command = [convscope, *map(str, words)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def of_sum(row: dict) -> tuple:
+    return row["reduce"], row["bytes"]
+
+
+def of_step(row: dict) -> tuple:
+    return row["reduce"], row["overlap"], row["compress"]
+
+
+def modelled_sums(convscope: Path, root: Path, link: str, ranks: int, rows: list, *more) -> dict:
+    sizes = ",".join(map(str, dict.fromkeys(row["bytes"] for row in rows)))
+    reductions = ",".join(dict.fromkeys(row["reduce"] for row in rows))
+    words = ["--link", link, "--gpus", ranks, "--bytes", sizes, "--reduce", reductions, *more]
+    printed = run(convscope, root, "allreduce", "--basis", "modelled", *words, "--json")
+    return {of_sum(row): row["median_ms"] for row in json.loads(printed)}
+
+
+def modelled_steps(convscope: Path, root: Path, link: str, ranks: int, rows: list) -> dict:
+    words = rows[0]["rerun"].split()
+    given = [words[words.index(flag) + 1] for flag in ("--rows", "--batch")]
+    asked = ["--reduce", "tree,ring", "--overlap", "none,layer", "--compress", "none,1bit"]
+    printed = run(
+        convscope, root, "step", "alexnet", "--rows", given[0], "--batch", given[1], "--gpus", ranks,
+        "--link", link, *asked, "--json",
+    )  # fmt: skip
+    return {of_step(row): row["step_ms"] for row in json.loads(printed)}
+
+
+def line(*cells) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def error(measured: float, modelled: float) -> float:
+    return 100 * abs(measured / modelled - 1)
+
+
+def sums(convscope: Path, root: Path, has_simgrid: bool) -> tuple:
+    """Return the lines of the page's table of sums and the closed form's errors in percent."""
+    lines, errors = [], []
+    for (rate, ranks), latency in sorted(links(root).items(), reverse=True):
+        link = f"{rate}MB/s,{latency}us"
+        rows = [row for row in kept(root, "allreduce")[rate, ranks] if row["bytes"] > SMALLEST]
+        formula = modelled_sums(convscope, root, link, ranks, rows)
+        simulated = (
+            modelled_sums(convscope, root, link, ranks, rows, "--fabric", "simgrid") if has_simgrid else {}
+        )
+        for row in rows:
+            measured, modelled = row["median_ms"], formula[of_sum(row)]
+            cells = [f"{rate} MB/s, {latency} us", ranks, row["reduce"], f"{row['bytes'] >> 20} MiB"]
+            cells += [f"{measured:.1f}", f"{modelled:.1f}"]
+            cells += [f"{simulated[of_sum(row)]:.1f}"] if has_simgrid else []
+            lines.append(line(*cells, f"{measured / modelled:.2f}"))
+            errors.append(error(measured, modelled))
+    return lines, errors
+
+
+def steps(convscope: Path, root: Path) -> tuple:
+    """Return the lines of the page's table of steps and the closed form's errors in percent."""
+    lines, errors = [], []
+    for (rate, ranks), rows in sorted(kept(root, "step").items()):
+        modelled = modelled_steps(convscope, root, f"{rate}MB/s,{links(root)[rate, ranks]}us", ranks, rows)
+        for row in rows:
+            step = row["step_ms"]
+            codes = ", 1bit" if row["compress"] == "1bit" else ""
+            lines.append(
+                line(ranks, row["reduce"] + codes, row["overlap"], f"{row['compute_ms']:.1f}", f"{step:.1f}",
+                     f"{modelled[of_step(row)]:.1f}", f"{step / modelled[of_step(row)]:.2f}")
+            )  # fmt: skip
+            errors.append(error(step, modelled[of_step(row)]))
+    return lines, errors
+
+
+def words_of(errors: list) -> str:
+    return f"median {statistics.median(errors):.0f}%, largest {max(errors):.0f}%"
+
+
+def test_the_page_has_the_table_of_sums(convscope, root):
+    has_simgrid = (convscope.parent / "convscope_simgrid").exists()
+    page = (root / PAGE).read_text().splitlines()
+    if not has_simgrid:
+        page = [
+            "|".join(cells[:SIMGRID] + cells[SIMGRID + 1 :]) for cells in (text.split("|") for text in page)
+        ]
+    lines, errors = sums(convscope, root, has_simgrid)
+    assert "\n".join(lines) in "\n".join(page), "\n".join(lines)
+    assert f"Sums: {words_of(errors)}." in (root / PAGE).read_text(), words_of(errors)
+
+
+def test_the_page_has_the_table_of_steps(convscope, root):
+    lines, errors = steps(convscope, root)
+    page = (root / PAGE).read_text()
+    assert "\n".join(lines) in page, "\n".join(lines)
+    assert f"Steps: {words_of(errors)}." in page, words_of(errors)
+
+
+def test_every_kept_row_is_right_and_was_really_sent(root):
+    for what in ("allreduce", "eager", "step"):
+        for rows in kept(root, what).values():
+            assert {row["outcome"] for row in rows} == {"good"}
+            assert {row["fabric"] for row in rows} == {"mpi"}
+            assert {row["basis"] for row in rows} == {"replayed" if what == "step" else "measured"}
+
+
+def test_the_page_says_what_sending_at_once_saves(root):
+    page = " ".join((root / PAGE).read_text().split())
+    usual = {of_sum(row): row["median_ms"] for row in kept(root, "allreduce")[50, 4]}
+    at_once = {of_sum(row): row["median_ms"] for row in kept(root, "eager")[50, 4]}
+    for reduce in ("ring", "halving", "striped"):
+        key = reduce, 4 << 20
+        assert f"{reduce} {usual[key]:.0f} ms and {at_once[key]:.0f}" in page, (usual[key], at_once[key])
