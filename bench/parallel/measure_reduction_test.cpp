@@ -1,5 +1,6 @@
 #include "bench/parallel/measure_reduction.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "bench/core/error.hpp"
+#include "bench/parallel/model_error.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/row_files.hpp"
 #include "bench/parallel/threads_fabric.hpp"
@@ -19,6 +21,7 @@ namespace convscope {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Rows of every reduction of so many bytes over n threads.
 std::vector<ReductionRow> rows_of(int n, int64_t bytes) {
@@ -167,6 +170,26 @@ TEST(ReductionRows, ArePrintedWithTheirLinksAndReasons) {
   EXPECT_THAT(out.str(), HasSubstr("all-reduce over 3 ranks\n  modelled, closed form; link 5 GB/s, 5 us"));
   EXPECT_THAT(out.str(), HasSubstr("ring"));
   EXPECT_THAT(out.str(), HasSubstr("halving on 3 ranks: not_power_of_two: halving needs"));
+}
+
+TEST(ReductionRows, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeasured) {
+  std::vector<ReductionRow> rows{modelled("ring", 3), modelled("ring", 4)};
+  const auto printed = [&](size_t columns) {
+    std::ostringstream out;
+    print_reductions(out, rows, Look(false, columns));
+    return out.str();
+  };
+  const std::string said = model_error_text(kSumError, Look(false, 120));
+  EXPECT_THAT(said,
+              HasSubstr(fmt::format("median {:.0f}%, largest {:.0f}%", kSumError.median, kSumError.largest)));
+  EXPECT_THAT(said, HasSubstr("model's error on sums"));
+  const std::string both = printed(120);
+  const size_t first = both.find(said);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_NE(both.find(said, first + 1), std::string::npos);  // each table has it
+  EXPECT_THAT(printed(60), HasSubstr(model_error_text(kSumError, Look(false, 60))));
+  for (ReductionRow& row : rows) row.fleet.basis = Basis::measured;
+  EXPECT_THAT(printed(120), Not(HasSubstr("model's error")));
 }
 
 TEST(RowFolder, HoldsEveryRowInTheJournalBeforeTheFilesAreWritten) {

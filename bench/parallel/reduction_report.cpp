@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/parallel/model_error.hpp"
 #include "bench/parallel/report.hpp"
 
 namespace convscope {
@@ -79,7 +80,9 @@ void print_reductions(std::ostream& out, std::span<const ReductionRow> rows, con
     print_heading(out, fmt::format("all-reduce over {} ranks", ranks.count), words_of(rows[begin].fleet),
                   look);
     const auto left_out = table.print(out, look);
-    fmt::print(out, "{}\n", left_out_text(left_out, look));
+    const bool is_modelled = rows[begin].fleet.basis == Basis::modelled;
+    fmt::print(out, "{}{}\n", left_out_text(left_out, look),
+               is_modelled ? model_error_text(kSumError, look) : "");
   }
   for (const auto& [reason, reductions] : refused)
     fmt::print(out, "{}\n", wrapped(comma_list(reductions) + " " + reason, look.columns, "  "));

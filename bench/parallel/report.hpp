@@ -15,13 +15,13 @@ namespace convscope {
 // "modelled, closed form; link 5 GB/s, 5 us", "modelled, simgrid (SimGrid 3.32); platform cluster.xml"
 std::string words_of(const Fleet& fleet);
 
-// A table for each fleet: bytes, reduction, time and its interval, algbw, busbw, verification; below it what
-// was refused or wrong, and why.
+// A table for each fleet: bytes, reduction, time and its interval, algbw, busbw, verification, and of a
+// modelled one the model's error (model_error.hpp); below them what was refused or wrong, and why.
 void print_reductions(std::ostream& out, std::span<const ReductionRow> rows, const Look& look);
 
 // The tables `scaling` (every row), `overlap` (rows that differ in it alone, side by side) and `compression`
-// (likewise; only where there are rows of both kinds), then what was refused and the commands that measure
-// missing rows.
+// (likewise; only where there are rows of both kinds), each with the model's error where it is modelled, then
+// what was refused and the commands that measure missing rows.
 void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& look);
 
 // The trace event format: a process for each row, in it a thread for compute and one for communication; times

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/parallel/model_error.hpp"
 #include "bench/parallel/report.hpp"
 
 namespace convscope {
@@ -30,12 +31,13 @@ std::string gpus_text(const StepCase& of) {
   return fmt::format("{}", of.fleet.ranks.count);
 }
 
-void print_table(std::ostream& out, const std::string& title, const std::string& below,
+void print_table(std::ostream& out, const std::string& title, const std::string& below, Basis basis,
                  const TextTable& table, const Look& look) {
   if (table.empty()) return;
   print_heading(out, title, below, look);
   const auto left_out = table.print(out, look);
-  fmt::print(out, "{}\n", left_out_text(left_out, look));
+  fmt::print(out, "{}{}\n", left_out_text(left_out, look),
+             basis == Basis::modelled ? model_error_text(kStepError, look) : "");
 }
 
 std::string interval_text(const StepRow& row) {
@@ -159,9 +161,9 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     const std::string title =
         fmt::format("{}, {} scaling, {}", first.of.network, first.of.is_weak ? "weak" : "strong",
                     first.of.choose == kBest ? "best of each layer" : first.of.choose);
-    print_table(out, "scaling: " + title, below, scaling_table(part), look);
-    print_table(out, "overlap: " + title, below, overlap_table(part), look);
-    print_table(out, "compression: " + title, below, compression_table(part), look);
+    print_table(out, "scaling: " + title, below, links.basis, scaling_table(part), look);
+    print_table(out, "overlap: " + title, below, links.basis, overlap_table(part), look);
+    print_table(out, "compression: " + title, below, links.basis, compression_table(part), look);
     print_refusals(out, part, look);
     for (const StepRow& row : part)
       if (row.suspect) {

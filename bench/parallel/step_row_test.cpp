@@ -1,5 +1,6 @@
 #include "bench/parallel/step_row.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/parallel/model_error.hpp"
 #include "bench/parallel/replay_step.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/record/result_files.hpp"
@@ -258,6 +260,24 @@ TEST_F(Steps, ArePrintedAsTablesWithRefusalsAndTheirCommands) {
         "batch 8 on 2 GPUs: no_rows: at batch 4 there is no right record of",
         "    convscope run net --batch 2\n"})
     EXPECT_THAT(out.str(), HasSubstr(part));
+}
+
+TEST_F(Steps, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeasured) {
+  std::vector<StepRow> rows{step()};
+  of_.overlap = {OverlapKind::layer, 0};
+  rows.push_back(step());
+  const auto printed = [&] {
+    std::ostringstream out;
+    print_steps(out, rows, Look(false, 140));
+    return out.str();
+  };
+  const std::string said = model_error_text(kStepError, Look(false, 140)), both = printed();
+  EXPECT_THAT(
+      said, HasSubstr(fmt::format("median {:.0f}%, largest {:.0f}%", kStepError.median, kStepError.largest)));
+  EXPECT_THAT(both.substr(0, both.find("overlap: net")), HasSubstr(said));
+  EXPECT_THAT(both.substr(both.find("overlap: net")), HasSubstr(said));
+  for (StepRow& row : rows) row.of.fleet.basis = Basis::replayed;
+  EXPECT_THAT(printed(), Not(HasSubstr("model's error")));
 }
 
 TEST_F(Steps, AreTracedWithComputeAndCommunicationApart) {

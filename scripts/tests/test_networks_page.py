@@ -7,6 +7,8 @@ import statistics
 import subprocess
 from pathlib import Path
 
+import pytest
+
 PAGE = "docs/experiments/networks.md"
 SMALLEST = 4096  # bytes; its tree shows the latency
 SIMGRID = 7  # its column in the table of sums, as cells of a line split at "|"
@@ -63,7 +65,10 @@ def modelled_steps(convscope: Path, root: Path, link: str, ranks: int, rows: lis
         convscope, root, "step", "alexnet", "--rows", given[0], "--batch", given[1], "--gpus", ranks,
         "--link", link, *asked, "--json",
     )  # fmt: skip
-    return {of_step(row): row["step_ms"] for row in json.loads(printed)}
+    modelled = json.loads(printed)
+    replaced = f"{given[0]} was replaced: measure and keep the steps again"
+    assert modelled[0]["compute_ms"] == pytest.approx(rows[0]["compute_ms"]), replaced
+    return {of_step(row): row["step_ms"] for row in modelled}
 
 
 def line(*cells) -> str:
@@ -139,6 +144,31 @@ def test_every_kept_row_is_right_and_was_really_sent(root):
             assert {row["outcome"] for row in rows} == {"good"}
             assert {row["fabric"] for row in rows} == {"mpi"}
             assert {row["basis"] for row in rows} == {"replayed" if what == "step" else "measured"}
+
+
+def printed(convscope: Path, root: Path, *words) -> set:
+    """Return what the tables of a modelled command say about the model's error."""
+    text = run(convscope, root, *words, "--link", "5GB/s,5us")
+    tables = text.count("modelled, closed form")
+    said = re.findall(r"^  model's error on .*$", text, re.MULTILINE)
+    assert tables == len(said) > 0
+    return set(said)
+
+
+def test_modelled_tables_say_what_the_page_says(convscope, root):
+    said = printed(convscope, root, "allreduce", "--basis", "modelled", "--gpus", "2,4", "--bytes", "1MiB")
+    errors = words_of(sums(convscope, root, False)[1])
+    assert said == {f"  model's error on sums: {errors} ({PAGE})"}
+    kept_rows = "results/amd-zen4-2-cores/alexnet-batch-64.json.xz"
+    said = printed(convscope, root, "step", "alexnet", "--rows", kept_rows, "--batch", 128, "--gpus", 2)
+    errors = words_of(steps(convscope, root)[1])
+    assert said == {f"  model's error on steps: {errors} ({PAGE})"}
+
+
+def test_the_guide_says_the_same(convscope, root):
+    guide = " ".join((root / "docs/step.md").read_text().split())
+    for what, made in (("sums", sums(convscope, root, False)), ("steps", steps(convscope, root))):
+        assert f"{what}: {words_of(made[1])}" in guide
 
 
 def test_the_page_says_what_sending_at_once_saves(root):
