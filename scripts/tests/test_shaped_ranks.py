@@ -5,8 +5,10 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +48,7 @@ def ranks():
     for process in started:
         assert process.poll() is not None
         assert f"shaped-ranks-{process.pid}-" not in listed("ip", "netns", "list")
+        assert not list(Path(tempfile.gettempdir()).glob(f"shaped-ranks-{process.pid}-*"))
     assert {line.split()[0] for line in links} == {
         line.split()[0] for line in listed("ip", "-brief", "link").splitlines()
     }
