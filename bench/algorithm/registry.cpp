@@ -12,8 +12,7 @@ void Registry::add(std::unique_ptr<Algorithm> algorithm) {
   if (find(algorithm->info().id) != nullptr)
     throw std::logic_error("two algorithms are called " + algorithm->info().id);
   const AlgorithmInfo& info = algorithm->info();
-  if (info.candidate && info.device == DeviceKind::cpu)
-    separate_.push_back(with_separate_epilogue(*algorithm));
+  if (info.candidate && !info.on_request) separate_.push_back(with_separate_epilogue(*algorithm));
   algorithms_.push_back(std::move(algorithm));
 }
 

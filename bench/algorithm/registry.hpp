@@ -14,8 +14,8 @@ namespace convscope {
 
 class Registry {
  public:
-  // Throws std::logic_error when the id is taken. A candidate for the CPU gets a form with a separate
-  // epilogue (separate_epilogue.hpp).
+  // Throws std::logic_error when the id is taken. A candidate gets a form with a separate epilogue
+  // (separate_epilogue.hpp), but for those on request, which are many of a kind.
   void add(std::unique_ptr<Algorithm> algorithm);
   // Separate forms too; null when unknown.
   const Algorithm* find(std::string_view id) const;

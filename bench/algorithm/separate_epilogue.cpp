@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/algorithm/device_epilogue.hpp"
 #include "bench/algorithm/epilogue.hpp"
 
 namespace convscope {
@@ -12,10 +13,20 @@ ConvProblem without_epilogue(ConvProblem problem) {
   return problem;
 }
 
+// In the memory of a device of this kind; on a GPU or the emulator it is enqueued.
+void finish(const ConvProblem& problem, const ConvArgs& args, DeviceKind kind, int threads, Queue& queue) {
+  auto* output = static_cast<float*>(args.output);
+  if (kind == DeviceKind::cpu) return finish_output(problem, args.bias, output, threads);
+#if CONVSCOPE_HAS_CUDA
+  if (kind == DeviceKind::cuda) return cuda::enqueue_epilogue(problem, args.bias, output, queue);
+#endif
+  emulated::enqueue_epilogue(problem, args.bias, output, queue);
+}
+
 class SeparatePlan final : public Plan {
  public:
-  SeparatePlan(std::unique_ptr<Plan> plan, const ConvProblem& problem, int threads)
-      : plan_(std::move(plan)), problem_(problem), threads_(threads) {}
+  SeparatePlan(std::unique_ptr<Plan> plan, const ConvProblem& problem, DeviceKind kind, int threads)
+      : plan_(std::move(plan)), problem_(problem), kind_(kind), threads_(threads) {}
 
   int64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
   std::string implementation() const override {
@@ -26,7 +37,7 @@ class SeparatePlan final : public Plan {
   void prepare(const ConvArgs& args, Queue& queue) override { plan_->prepare(args, queue); }
   void run(const ConvArgs& args, Queue& queue) override {
     plan_->run(args, queue);
-    finish_output(problem_, args.bias, static_cast<float*>(args.output), threads_);
+    finish(problem_, args, kind_, threads_, queue);
   }
   std::optional<OperationCount> operations() const override {
     auto count = plan_->operations();
@@ -39,6 +50,7 @@ class SeparatePlan final : public Plan {
  private:
   std::unique_ptr<Plan> plan_;
   ConvProblem problem_;
+  DeviceKind kind_;
   int threads_;
 };
 
@@ -54,7 +66,7 @@ class SeparateEpilogue final : public Algorithm {
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
     return std::make_unique<SeparatePlan>(algorithm_.plan(without_epilogue(problem), device, options),
-                                          problem, options.threads);
+                                          problem, device.info().kind, options.threads);
   }
   double error_growth(const ConvProblem& problem) const override { return algorithm_.error_growth(problem); }
   double sum_growth(const ConvProblem& problem) const override { return algorithm_.sum_growth(problem); }

@@ -13,7 +13,7 @@ namespace convscope {
 // "direct.separate.cpu" of "direct.cpu".
 std::string separate_id(const std::string& id);
 
-// For algorithms of device kind cpu that compute in FP32; `algorithm` outlives the result.
+// For tensors of f32, on every device that the algorithm runs on; `algorithm` outlives the result.
 std::unique_ptr<Algorithm> with_separate_epilogue(const Algorithm& algorithm);
 
 }  // namespace convscope

@@ -1,0 +1,20 @@
+// What an epilogue does to one sum in a kernel. Included by .cu files only. A NaN stays one, so that what was
+// never written shows.
+#pragma once
+
+#include "bench/core/problem.hpp"
+#include "bench/device/kernel/kernel.hpp"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+// `bias` is that of the sum's channel, and not used where the epilogue has none.
+template <Epilogue kEpilogue>
+__device__ __forceinline__ float finished(float sum, [[maybe_unused]] float bias) {
+  constexpr bool kBias = has_bias(kEpilogue), kRelu = has_relu(kEpilogue);
+  const float value = kBias ? sum + bias : sum;
+  return kRelu && value < 0 ? 0 : value;
+}
+
+}  // namespace
+}  // namespace convscope::CONVSCOPE_KERNELS
