@@ -41,8 +41,10 @@ AlgorithmInfo row_info(std::string id, std::string summary) {
 // One row: its kernels, tiles and math modes.
 class Row : public Algorithm {
  public:
-  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind))
-      : info_(row_info(std::move(id), std::move(summary))), launchers_(launchers) {}
+  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind), bool takes_epilogues = false)
+      : info_(row_info(std::move(id), std::move(summary))), launchers_(launchers) {
+    info_.takes_epilogues = takes_epilogues;
+  }
 
   const AlgorithmInfo& info() const override { return info_; }
 
@@ -62,7 +64,7 @@ class Simt final : public Row {
   Simt()
       : Row("implicit_gemm.simt.cuda",
             "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
-            simt_launchers) {}
+            simt_launchers, true) {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math != MathMode::fp32)

@@ -165,6 +165,34 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
     }
 }
 
+// Odd shapes, groups among them, and every tile: with splits, whose sum has the epilogue, and without.
+TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
+  const std::vector<ConvProblem> odd = problems(kShapes, MathMode::fp32);
+  for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu}) {
+    for (size_t i = static_cast<size_t>(epilogue) % 3 + static_cast<size_t>(GetParam()) * 3; i < odd.size();
+         i += 9) {
+      ConvProblem problem = odd[i];
+      problem.pass = Pass::forward;
+      problem.epilogue = epilogue;
+      expect_right("implicit_gemm.simt.cuda", problem);
+    }
+    for (const Cut& cut : share(every_cut(kSimtTiles), GetParam()))
+      for (const char* line : {"nchw n=1 c=3 hw=9x15 k=131 rs=3x3 pad=1x1",
+                               "nhwc n=2 c=6 hw=9x7 k=10 rs=3x2 stride=2x1 groups=2"}) {
+        ConvProblem problem = parse_problem(line);
+        problem.epilogue = epilogue;
+        expect_right_when_cut(row("implicit_gemm.simt.cuda"), problem, simt_launchers, cut);
+      }
+  }
+}
+
+// In two pieces: the first must not have the epilogue.
+TEST_P(ImplicitGemm, SimtAppliesTheEpilogueAfterTheLastPiece) {
+  ConvProblem problem = parse_problem("n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
+  ASSERT_EQ(pieces(index_maps(problem).front(), 1, kSimtDepth), 2);
+  expect_right_when_cut(row("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
+}
+
 // Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
 // others add to it.
 TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
@@ -195,6 +223,9 @@ TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
   const char* id = "implicit_gemm.simt.cuda";
   ConvProblem problem = parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3");
   EXPECT_TRUE(supports(id, problem));
+  problem.epilogue = Epilogue::relu;
+  EXPECT_TRUE(supports(id, problem));
+  EXPECT_EQ(supports("implicit_gemm.tensor.cuda", problem).reason(), Reason::unsupported_epilogue);
   problem.layout = Layout::chwn;
   EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_layout);
   problem = parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3");

@@ -16,5 +16,20 @@ __device__ __forceinline__ float finished(float sum, [[maybe_unused]] float bias
   return kRelu && value < 0 ? 0 : value;
 }
 
+// The same where only the launch knows the epilogue, for kernels that are large and store little.
+struct Finish {
+  const float* bias;  // of all output channels, or null
+  bool relu;
+};
+
+inline Finish finish_of(Epilogue epilogue, const float* bias) {
+  return {has_bias(epilogue) ? bias : nullptr, has_relu(epilogue)};
+}
+
+__device__ __forceinline__ float finished(float sum, const Finish& finish, int channel) {
+  const float value = finish.bias == nullptr ? sum : sum + finish.bias[channel];
+  return finish.relu && value < 0 ? 0 : value;
+}
+
 }  // namespace
 }  // namespace convscope::CONVSCOPE_KERNELS

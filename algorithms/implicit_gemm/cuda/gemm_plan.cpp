@@ -50,8 +50,8 @@ std::vector<Product> products(const ConvProblem& problem, const Choice& choice, 
   if (choice.paired) words.in_channels /= 2;
   std::vector<Product> all;
   for (const IndexMap& map : index_maps(words))
-    all.push_back(
-        {map, choose_cut(map, choice.tiles, choice.machine, workspace_bytes), problem.math, choice.paired});
+    all.push_back({map, choose_cut(map, choice.tiles, choice.machine, workspace_bytes), problem.math,
+                   choice.paired, problem.epilogue});
   return all;
 }
 
@@ -110,9 +110,9 @@ double GemmPlan::truncation_error() const {
 }
 
 void GemmPlan::run(const ConvArgs& args, Queue& queue) {
-  Tensors tensors{args.input, args.filter, args.output, nullptr};
-  if (problem_.pass == Pass::backward_data) tensors = {args.output, args.filter, args.input, nullptr};
-  if (problem_.pass == Pass::backward_filter) tensors = {args.input, args.output, args.filter, nullptr};
+  Tensors tensors{args.input, args.filter, args.output, nullptr, args.bias};
+  if (problem_.pass == Pass::backward_data) tensors = {args.output, args.filter, args.input};
+  if (problem_.pass == Pass::backward_filter) tensors = {args.input, args.output, args.filter};
   for (const Product& product : products_) {
     const bool split = product.cut.splits > 1;
     tensors.partials = split ? static_cast<float*>(args.workspace) : nullptr;

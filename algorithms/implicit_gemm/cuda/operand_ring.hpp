@@ -10,6 +10,7 @@
 
 #include "algorithms/common/tally.hpp"
 #include "algorithms/implicit_gemm/cuda/product.hpp"
+#include "bench/algorithm/epilogue.cuh"
 #include "bench/device/kernel/kernel.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -26,8 +27,14 @@ struct BlockShape {
   static constexpr int kDepth = Depth, kStages = Stages;
   static constexpr int kRowPitch = Rows + Padding, kColumnPitch = Columns + Padding;
   static constexpr int kStageFloats = kDepth * (kRowPitch + kColumnPitch);
+  static constexpr bool kFinishes = false;  // applies an epilogue to D; columns are output channels then
   static constexpr int kTilesPerChunk = Threads / Depth;  // of the depth table
   static_assert(kDepth % 8 == 0 && kStages <= kTilesPerChunk / 2 && kRows <= kThreads);
+};
+
+template <typename Shape>
+struct Finishing : Shape {
+  static constexpr bool kFinishes = true;
 };
 
 // The depths [begin, end) of the rows and columns that a block adds up in this launch.
@@ -222,13 +229,14 @@ __device__ __forceinline__ void for_each_tile(const IndexMap& map, const Element
 }
 
 // Where a block's sums go: D, or its split's partial sums, ordered group, column, row. Those of the second
-// piece and on are added to what is there.
+// piece and on are added to what is there. A shape that finishes has D and the last piece.
 template <typename Shape, typename Output>
 class Writer {
  public:
   __device__ __forceinline__ Writer(const IndexMap& map, Output* d, float* partials, int split, int piece,
-                                    Shared<Shape>& shared)
+                                    Shared<Shape>& shared, const Finish& finish = {})
       : shared_(shared),
+        finish_(finish),
         adds_(piece > 0),
         columns_(map.columns - shared.part.first_column),
         column_stride_(partials ? map.rows : map.d_column),
@@ -237,6 +245,7 @@ class Writer {
     const int64_t matrix = int64_t{map.rows} * map.columns;
     const int64_t first = int64_t{part.first_column} * column_stride_;
     d_ = d + int64_t{part.group} * map.d_group + first;
+    if constexpr (Shape::kFinishes) first_channel_ = part.group * map.columns + part.first_column;
     if (partials) partials_ = partials + (int64_t{split} * map.groups + part.group) * matrix + first;
     const int thread = static_cast<int>(threadIdx.x), row = part.first_row + thread;
     if (thread >= Shape::kRows) return;
@@ -259,7 +268,9 @@ class Writer {
       if (offset < 0 || column >= columns_) continue;
       const float value = shared_.ring[in_slice * kSlicePitch + row];
       const int at = offset + column * column_stride_;
-      if (partials_)
+      if constexpr (Shape::kFinishes)
+        d_[at] = finished(adds_ ? d_[at] + value : value, finish_, first_channel_ + column);
+      else if (partials_)
         partials_[at] = adds_ ? partials_[at] + value : value;
       else if constexpr (sizeof(Output) == sizeof(float))
         d_[at] = adds_ ? d_[at] + value : value;
@@ -270,6 +281,8 @@ class Writer {
 
  private:
   const Shared<Shape>& shared_;
+  Finish finish_;
+  int first_channel_ = 0;
   bool adds_;
   Output* d_;
   float* partials_ = nullptr;

@@ -12,7 +12,8 @@ struct Product {
   IndexMap map;
   Cut cut;
   MathMode math = MathMode::fp32;
-  bool paired = false;  // a depth of A and B is two neighbouring 16-bit elements
+  bool paired = false;                 // a depth of A and B is two neighbouring 16-bit elements
+  Epilogue epilogue = Epilogue::none;  // of D, once its sums are whole; FP32 without tensor cores only
 };
 
 // Device pointers, of the storage type of the math. `partials` has partial_elements() floats, ordered split,
@@ -22,6 +23,7 @@ struct Tensors {
   const void* b = nullptr;
   void* d = nullptr;
   float* partials = nullptr;
+  const float* bias = nullptr;  // of the epilogue
 };
 
 struct Launchers {

@@ -25,7 +25,7 @@ template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     simt_product(const __grid_constant__ IndexMap map, const float* __restrict__ a,
                  const float* __restrict__ b, float* __restrict__ d, float* __restrict__ partials, int splits,
-                 int piece) {
+                 int piece, Finish finish) {
   constexpr int kQuads = Shape::kColumnQuads;
   auto& shared = *dynamic_smem<Shared<Shape>>();
 
@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
   });
 
   // Only now, so that the loop has its registers.
-  const Writer<Shape, float> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, piece, shared);
+  const Writer<Shape, float> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits, piece, shared,
+                                    finish);
   UNROLL
   for (int q = 0; q < kQuads; ++q) {
     UNROLL
@@ -71,12 +72,24 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 }
 
 template <typename Shape>
+void launch_piece(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, int piece,
+                  Queue& queue) {
+  const int splits = product.cut.splits;
+  launch(simt_product<Shape>, grid_of<Shape>(product.map, splits), Shape::kThreads, sizeof(Shared<Shape>),
+         queue, product.map, static_cast<const float*>(tensors.a), static_cast<const float*>(tensors.b),
+         static_cast<float*>(tensors.d), tensors.partials, splits, piece,
+         finish_of(product.epilogue, tensors.bias));
+}
+
+template <typename Shape>
 void launch_simt(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
   const int splits = product.cut.splits, pieces = implicit_gemm::pieces(product.map, splits, Shape::kDepth);
-  for (int piece = 0; piece < pieces; ++piece)
-    launch(simt_product<Shape>, grid_of<Shape>(product.map, splits), Shape::kThreads, sizeof(Shared<Shape>),
-           queue, product.map, static_cast<const float*>(tensors.a), static_cast<const float*>(tensors.b),
-           static_cast<float*>(tensors.d), tensors.partials, splits, piece);
+  // The sum of the splits has the epilogue where there are any.
+  const bool finishes = product.epilogue != Epilogue::none && splits == 1;
+  for (int piece = 0; piece < pieces; ++piece) {
+    const bool last = piece == pieces - 1;
+    (finishes && last ? launch_piece<Finishing<Shape>> : launch_piece<Shape>)(product, tensors, piece, queue);
+  }
 }
 
 }  // namespace
