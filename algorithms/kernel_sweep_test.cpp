@@ -67,7 +67,8 @@ class KernelSweep : public ::testing::TestWithParam<std::string> {
   Registry registry_;
 };
 
-// Every pass, math mode and layout of the shape that the row takes.
+// Every pass, math mode and layout of the shape that the row takes, forward with every epilogue too where it
+// takes them.
 std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device,
                                      const char* shape) {
   std::vector<ConvProblem> all;
@@ -78,7 +79,11 @@ std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInf
         problem.math = math;
         problem.layout = layout;
         problem.pass = pass;
-        if (algorithm.supports(problem, device)) all.push_back(problem);
+        for (Epilogue epilogue : kEpilogues) {
+          problem.epilogue = epilogue;
+          const bool has_it = epilogue == Epilogue::none || pass == Pass::forward;
+          if (has_it && algorithm.supports(problem, device)) all.push_back(problem);
+        }
       }
   return all;
 }
@@ -98,6 +103,21 @@ TEST_P(KernelSweep, IsRightInEveryOrderOfThreads) {
   ASSERT_FALSE(problems.empty()) << "no problem of this sweep is one for " << GetParam();
   for (size_t turn = 0; turn * kEvery < problems.size(); ++turn)
     expect_right(algorithm, problems[turn * kEvery], order_of(turn));
+}
+
+// Epilogues and layouts take turns.
+TEST_P(KernelSweep, IsRightWithTheEpilogueInAPassOfItsOwn) {
+  const Algorithm* const algorithm = registry_.separate(*registry_.find(GetParam()));
+  ASSERT_NE(algorithm, nullptr);
+  const EmulatorDevice device;
+  size_t turn = 0;
+  for (const char* shape : kShapes) {
+    const auto problems = problems_of(*algorithm, device.info(), shape);
+    if (problems.empty()) continue;
+    expect_right(*algorithm, problems[4 * turn % problems.size()], order_of(turn));
+    ++turn;
+  }
+  if (turn == 0) GTEST_SKIP() << "no tensors of f32 for " << GetParam();
 }
 
 // In one of the math modes and layouts, which take turns; so do the passes under the address sanitizer.
