@@ -28,7 +28,7 @@ constexpr const char* kShapes[] = {
     "n=1 c=3 hw=5x6 k=3 rs=3x3 pad=1x1 groups=3",
 };
 
-// The shapes in a math mode, layout and pass that the algorithm takes.
+// The shapes in a math mode, layout, pass and epilogue that the algorithm takes.
 std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device) {
   std::vector<ConvProblem> chosen;
   for (const char* shape : kShapes) {
@@ -40,7 +40,11 @@ std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInf
           problem.math = math;
           problem.layout = layout;
           problem.pass = pass;
-          if (algorithm.supports(problem, device)) all.push_back(problem);
+          for (Epilogue epilogue : kEpilogues) {
+            problem.epilogue = epilogue;
+            const bool has_it = epilogue == Epilogue::none || pass == Pass::forward;
+            if (has_it && algorithm.supports(problem, device)) all.push_back(problem);
+          }
         }
     if (all.empty()) continue;
     chosen.push_back(all[chosen.size() % all.size()]);
