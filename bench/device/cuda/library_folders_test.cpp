@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -36,7 +37,8 @@ class Tree : public ::testing::Test {
     return found;
   }
 
-  fs::path root_ = fs::path(::testing::TempDir()) / "library_folders_test";
+  // A folder a process: CI runs the tests of one program in two.
+  fs::path root_ = fs::path(::testing::TempDir()) / ("library_folders_test_" + std::to_string(getpid()));
 };
 
 TEST_F(Tree, PrefixesAreTheActivatedEnvironmentsThenThoseOfThePathThenThoseBeside) {
