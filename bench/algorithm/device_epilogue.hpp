@@ -7,9 +7,13 @@
 
 namespace convscope {
 
-// Enqueue the epilogue of a whole output tensor of f32, in the problem's layout and in place. `output` is
-// aligned to 16 bytes; `bias` has a value for each output channel and is not read where the epilogue has
-// none. The problem has an epilogue.
+// Enqueues the epilogue of a whole output tensor of f32, in the problem's layout and in place, on a GPU or
+// the emulator. `output` is aligned to 16 bytes; `bias` has a value for each output channel and is not read
+// where the epilogue has none. The problem has an epilogue.
+void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* output, DeviceKind kind,
+                      Queue& queue);
+
+// The same on one of them.
 namespace cuda {
 void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* output, Queue& queue);
 }  // namespace cuda

@@ -16,11 +16,10 @@ ConvProblem without_epilogue(ConvProblem problem) {
 // In the memory of a device of this kind; on a GPU or the emulator it is enqueued.
 void finish(const ConvProblem& problem, const ConvArgs& args, DeviceKind kind, int threads, Queue& queue) {
   auto* output = static_cast<float*>(args.output);
-  if (kind == DeviceKind::cpu) return finish_output(problem, args.bias, output, threads);
-#if CONVSCOPE_HAS_CUDA
-  if (kind == DeviceKind::cuda) return cuda::enqueue_epilogue(problem, args.bias, output, queue);
-#endif
-  emulated::enqueue_epilogue(problem, args.bias, output, queue);
+  if (kind == DeviceKind::cpu)
+    finish_output(problem, args.bias, output, threads);
+  else
+    enqueue_epilogue(problem, args.bias, output, kind, queue);
 }
 
 class SeparatePlan final : public Plan {

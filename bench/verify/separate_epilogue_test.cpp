@@ -96,12 +96,7 @@ std::vector<float> finished_on(Device& device, const ConvProblem& problem, const
   upload_values(output, DataType::f32, values);
   upload_values(biases, DataType::f32, bias);
   const auto queue = device.make_queue();
-#if CONVSCOPE_HAS_CUDA
-  if (device.info().kind == DeviceKind::cuda)
-    cuda::enqueue_epilogue(problem, biases.as<float>(), output.as<float>(), *queue);
-  else
-#endif
-    emulated::enqueue_epilogue(problem, biases.as<float>(), output.as<float>(), *queue);
+  enqueue_epilogue(problem, biases.as<float>(), output.as<float>(), device.info().kind, *queue);
   queue->synchronize();
   std::vector<float> result(values.size());
   download_values(output, DataType::f32, result);
