@@ -25,7 +25,7 @@ TEST(OneDnnOperations, AreRightInEveryShapeAndDirectionOrRefuseAsASentence) {
           }
           const auto plan = library->plan(problem, 1);
           const BySlot<float> data = operation_data(problem, 1);
-          OperationBuffers buffers(problem, data, device);
+          OperationBuffers buffers(data, device);
           const Buffer kept(device, static_cast<size_t>(plan->kept_bytes()));
           const OperationCheck check =
               check_operation(problem, *plan, buffers, kept, data, operation_reference(problem, data));

@@ -99,31 +99,40 @@ void finish_columns(Epilogue epilogue, const float* bias, float* values, int64_t
   (has_relu(epilogue), has_bias(epilogue) ? bias : nullptr, values, row_step, rows, columns);
 }
 
+namespace {
+
+// Where channels are innermost: threads take shares of the pixels.
+void finish_pixels(Epilogue epilogue, const float* bias, float* values, int64_t pixels, int64_t channels,
+                   int threads) {
+  constexpr int64_t kShare = 16;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t share = 0; share < ceil_div(pixels, kShare); ++share) {
+    const int64_t first = share * kShare;
+    finish_columns(epilogue, bias, values + first * channels, channels, std::min(kShare, pixels - first),
+                   channels);
+  }
+}
+
+}  // namespace
+
+void finish_planes(Epilogue epilogue, const float* bias, float* values, int64_t images, int64_t channels,
+                   int64_t pixels, int threads) {
+  if (pixels == 1) return finish_pixels(epilogue, bias, values, images, channels, threads);
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t plane = 0; plane < images * channels; ++plane)
+    finish_rows(epilogue, bias_from(bias, plane % channels), values + plane * pixels, pixels, 1, pixels);
+}
+
 void finish_output(const ConvProblem& problem, const float* bias, float* output, int threads) {
   const Extent2 image = problem.output();
-  const int64_t channels = problem.out_channels, pixels = image.h * image.w;
-  const int64_t images = problem.batch;
-  if (problem.layout == Layout::nchw && pixels > 1) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t plane = 0; plane < images * channels; ++plane)
-      finish_rows(problem.epilogue, bias_from(bias, plane % channels), output + plane * pixels, pixels, 1,
-                  pixels);
-    return;
-  }
-  if (problem.layout == Layout::chwn) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t channel = 0; channel < channels; ++channel)
-      finish_rows(problem.epilogue, bias_from(bias, channel), output + channel * pixels * images, 0, 1,
-                  pixels * images);
-    return;
-  }
-  constexpr int64_t kPixels = 16;  // of a share
-  const int64_t all = images * pixels;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t share = 0; share < ceil_div(all, kPixels); ++share) {
-    const int64_t first = share * kPixels;
-    finish_columns(problem.epilogue, bias, output + first * channels, channels,
-                   std::min(kPixels, all - first), channels);
+  const int64_t images = problem.batch, channels = problem.out_channels, pixels = image.h * image.w;
+  switch (problem.layout) {
+    case Layout::nchw:
+      return finish_planes(problem.epilogue, bias, output, images, channels, pixels, threads);
+    case Layout::nhwc:
+      return finish_pixels(problem.epilogue, bias, output, images * pixels, channels, threads);
+    case Layout::chwn:
+      return finish_planes(problem.epilogue, bias, output, 1, channels, pixels * images, threads);
   }
 }
 

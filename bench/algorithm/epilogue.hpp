@@ -22,6 +22,10 @@ void finish_rows(Epilogue epilogue, const float* bias, float* values, int64_t ro
 void finish_columns(Epilogue epilogue, const float* bias, float* values, int64_t row_step, int64_t rows,
                     int64_t columns);
 
+// Of `images` x `channels` planes, one behind the other, by so many threads.
+void finish_planes(Epilogue epilogue, const float* bias, float* values, int64_t images, int64_t channels,
+                   int64_t pixels, int threads);
+
 // Of a whole output tensor, in the problem's layout, by so many threads.
 void finish_output(const ConvProblem& problem, const float* bias, float* output, int threads);
 

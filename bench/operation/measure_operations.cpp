@@ -33,7 +33,7 @@ class OperationMeasurement {
                std::span<OperationRow> rows) {
     const BySlot<float> data = operation_data(problem, options_.seed);
     const BySlot<double> expected = operation_reference(problem, data);
-    OperationBuffers buffers(problem, data, device_);
+    OperationBuffers buffers(data, device_);
     std::vector<Candidate> candidates(rows.size());
     for (size_t i = 0; i < rows.size(); ++i) {
       check(problem, *providers[i], buffers, data, expected, rows[i], candidates[i]);

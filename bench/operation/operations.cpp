@@ -1,17 +1,15 @@
 #include "bench/operation/operations.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
+
+#include "bench/algorithm/epilogue.hpp"
 
 namespace convscope {
 namespace {
-
-// The larger; a NaN stays one. As std::max, in the form that GCC vectorises.
-inline float at_least(float lowest, float value) {
-  return lowest > value ? lowest : value;
-}
 
 void sum_over_channels(const Activations& shape, const float* values, float* sums) {
   const int64_t pixels = shape.pixels();
@@ -41,25 +39,9 @@ void sum_over_channels(const Activations& shape, const float* values, float* sum
 }  // namespace
 
 void bias_relu_forward(const Activations& shape, const float* bias, bool relu, float* y) {
-  const int64_t pixels = shape.pixels();
-  const float lowest = relu ? 0 : -std::numeric_limits<float>::infinity();
-  if (pixels == 1) {  // after a fully-connected layer: a loop over channels
-#pragma omp parallel for schedule(static)
-    for (int64_t n = 0; n < shape.n; ++n) {
-      float* const values = y + n * shape.c;
-#pragma omp simd
-      for (int64_t c = 0; c < shape.c; ++c)
-        values[c] = at_least(lowest, values[c] + (bias == nullptr ? 0 : bias[c]));
-    }
-    return;
-  }
-#pragma omp parallel for schedule(static)
-  for (int64_t plane = 0; plane < shape.n * shape.c; ++plane) {
-    float* const values = y + plane * pixels;
-    const float added = bias == nullptr ? 0 : bias[plane % shape.c];
-#pragma omp simd
-    for (int64_t i = 0; i < pixels; ++i) values[i] = at_least(lowest, values[i] + added);
-  }
+  const Epilogue with_bias = relu ? Epilogue::bias_relu : Epilogue::bias;
+  const Epilogue epilogue = bias != nullptr ? with_bias : relu ? Epilogue::relu : Epilogue::none;
+  finish_planes(epilogue, bias, y, shape.n, shape.c, shape.pixels(), omp_get_max_threads());
 }
 
 void bias_relu_backward(const Activations& shape, const float* y, bool relu, float* dy, float* dbias) {

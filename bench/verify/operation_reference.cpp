@@ -256,7 +256,7 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
   return expected;
 }
 
-OperationBuffers::OperationBuffers(const OperationProblem&, const BySlot<float>& data, Device& device) {
+OperationBuffers::OperationBuffers(const BySlot<float>& data, Device& device) {
   for (Slot slot : kSlots)
     if (!data[index(slot)].empty())
       buffers_[index(slot)] = Buffer(device, data[index(slot)].size() * sizeof(float));

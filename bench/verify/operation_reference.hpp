@@ -25,7 +25,7 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
 // The tensors of a problem on the device, with the data in them.
 class OperationBuffers {
  public:
-  OperationBuffers(const OperationProblem& problem, const BySlot<float>& data, Device& device);
+  OperationBuffers(const BySlot<float>& data, Device& device);
   void fill(const BySlot<float>& data);
   OperationTensors tensors() const;
   const Buffer& operator[](Slot slot) const { return buffers_[static_cast<size_t>(slot)]; }

@@ -84,11 +84,12 @@ void Verification::Impl::record(DataKind kind, bool promises_exact, const Compar
 // Null where the host compares: expected values that are a sample or the CPU's, another device than the one
 // that computed them, or one whose memory does not hold a check besides.
 DeviceComparison* Verification::Impl::comparison_on(Device& device, DataKind kind) {
-  const auto& [expected, read, _] = data(kind);
-  if (options.reference_device != &device || !expected.is_complete()) return nullptr;
-  std::unique_ptr<DeviceComparison>& comparison = data(kind).on_device;
+  Data& of = data(kind);
+  if (options.reference_device != &device || !of.expected.is_complete()) return nullptr;
+  std::unique_ptr<DeviceComparison>& comparison = of.on_device;
   try {
-    if (!comparison) comparison = std::make_unique<DeviceComparison>(problem, kind, expected, read, device);
+    if (!comparison)
+      comparison = std::make_unique<DeviceComparison>(problem, kind, of.expected, of.read, device);
   } catch (const std::bad_alloc&) {
   }
   if (comparison && device.usable_bytes() < problem.total_bytes()) comparison.reset();

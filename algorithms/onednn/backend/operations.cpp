@@ -90,38 +90,41 @@ dnnl::reduction::primitive_desc sum_over_channels(const dnnl::engine& engine, co
                                    0.0F);
 }
 
-dnnl::pooling_forward::primitive_desc pool_forward(const dnnl::engine& engine, const OperationProblem& p) {
+// A pool's windows as oneDNN has them: what the last one does not reach is negative padding behind.
+struct Windows {
+  memory::dims size, stride, pad, behind;
+};
+Windows windows_of(const OperationProblem& p) {
   const LayerOperation& pool = p.pool;
   const Activations out = p.out();
-  const memory::dims window{pool.window.h, pool.window.w}, stride{pool.stride.h, pool.stride.w},
-      pad{pool.pad.h, pool.pad.w};
-  // What the last window does not reach counts as negative padding.
-  const memory::dims behind{(out.h - 1) * pool.stride.h + pool.window.h - p.in.h - pool.pad.h,
-                            (out.w - 1) * pool.stride.w + pool.window.w - p.in.w - pool.pad.w};
+  return {{pool.window.h, pool.window.w},
+          {pool.stride.h, pool.stride.w},
+          {pool.pad.h, pool.pad.w},
+          {(out.h - 1) * pool.stride.h + pool.window.h - p.in.h - pool.pad.h,
+           (out.w - 1) * pool.stride.w + pool.window.w - p.in.w - pool.pad.w}};
+}
+
+dnnl::pooling_forward::primitive_desc pool_forward(const dnnl::engine& engine, const OperationProblem& p) {
+  const Windows at = windows_of(p);
 #if DNNL_VERSION_MAJOR >= 3
   return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm::pooling_max,
-                                         dense(p.in), dense(out), stride, window, memory::dims{0, 0}, pad,
-                                         behind);
+                                         dense(p.in), dense(p.out()), at.stride, at.size, memory::dims{0, 0},
+                                         at.pad, at.behind);
 #else
   return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm::pooling_max,
-                                         dense(p.in), dense(out), stride, window, pad, behind);
+                                         dense(p.in), dense(p.out()), at.stride, at.size, at.pad, at.behind);
 #endif
 }
 
 dnnl::pooling_backward::primitive_desc pool_backward(const dnnl::engine& engine, const OperationProblem& p,
                                                      const dnnl::pooling_forward::primitive_desc& hint) {
-  const LayerOperation& pool = p.pool;
-  const Activations out = p.out();
-  const memory::dims window{pool.window.h, pool.window.w}, stride{pool.stride.h, pool.stride.w},
-      pad{pool.pad.h, pool.pad.w};
-  const memory::dims behind{(out.h - 1) * pool.stride.h + pool.window.h - p.in.h - pool.pad.h,
-                            (out.w - 1) * pool.stride.w + pool.window.w - p.in.w - pool.pad.w};
+  const Windows at = windows_of(p);
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, algorithm::pooling_max, dense(p.in), dense(out), stride,
-          window, memory::dims{0, 0},     pad,         behind,     hint};
+  return {engine,  algorithm::pooling_max, dense(p.in), dense(p.out()), at.stride,
+          at.size, memory::dims{0, 0},     at.pad,      at.behind,      hint};
 #else
-  return {dnnl::pooling_backward::desc(algorithm::pooling_max, dense(p.in), dense(out), stride, window, pad,
-                                       behind),
+  return {dnnl::pooling_backward::desc(algorithm::pooling_max, dense(p.in), dense(p.out()), at.stride,
+                                       at.size, at.pad, at.behind),
           engine, hint};
 #endif
 }
