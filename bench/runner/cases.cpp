@@ -14,6 +14,7 @@
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/algorithm_patterns.hpp"
+#include "bench/runner/config_text.hpp"
 
 namespace convscope {
 namespace {
@@ -159,7 +160,9 @@ std::vector<Group> expand(const Suite& suite, const Registry& registry, const De
       std::ranges::find(suite.epilogues, Epilogue::none) == suite.epilogues.end())
     refuse(
         suite, "epilogues", std::nullopt,
-        "found none that a pass of this run has; only forward has an epilogue, allowed for others is none");
+        fmt::format("found {}; only forward has an epilogue, and it is not among the passes: take forward to "
+                    "them, or none to the epilogues",
+                    comma_list(all_names(suite.epilogues))));
   if (groups.empty())
     refuse(suite, "passes", std::nullopt,
            "found only backward_data, and every layer is a first layer, whose backward-data pass training "

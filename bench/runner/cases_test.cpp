@@ -138,7 +138,7 @@ TEST(Expand, GivesForwardItsEpilogueAndEveryAlgorithmASeparateFormBesideIt) {
   EXPECT_EQ(expand(suite, test_registry(), kCpuOnly).size(), 1U);
   suite.passes = {Pass::backward_data};
   EXPECT_THAT(expand_error(suite),
-              HasSubstr("net.json: at /epilogues: found none that a pass of this run has"));
+              HasSubstr("net.json: at /epilogues: found relu; only forward has an epilogue"));
 }
 
 TEST(Expand, RunsTheFirstLayersBackwardDataWhenAsked) {
