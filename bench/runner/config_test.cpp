@@ -172,7 +172,7 @@ Suite shipped(const std::string& file) {
 }
 
 TEST(ShippedConfigs, AreAllValidAndCalledAsTheirFile) {
-  EXPECT_EQ(shipped_configs().size(), 24u);
+  EXPECT_EQ(shipped_configs().size(), 25u);
   for (const std::string& path : shipped_configs()) {
     const Suite suite = load_suite(path);
     EXPECT_EQ(suite.name, std::filesystem::path(path).stem().string());
@@ -248,6 +248,33 @@ TEST(ShippedConfigs, AlexNetFullEndsInAThousandClasses) {
   ASSERT_EQ(suite.layers.size(), 8u);
   EXPECT_EQ(suite.layers[5].shape.output(), (Extent2{1, 1}));
   EXPECT_EQ(suite.layers[7].shape.out_channels, 1000);
+}
+
+// Figure 1 of the paper, with a 2x2 pool before each lower level and a 2x2 up-convolution before each higher
+// one, whose result is put beside as many channels of the way down.
+TEST(ShippedConfigs, UNetIsTheOneOfThePaper) {
+  const Suite suite = shipped("unet.json");
+  std::vector<int64_t> inputs, outputs;
+  for (const Layer& layer : suite.layers) {
+    EXPECT_EQ(layer.shape.pad, (Extent2{0, 0})) << layer.name;
+    inputs.push_back(layer.shape.input.h);
+    outputs.push_back(layer.shape.output().h);
+  }
+  EXPECT_THAT(outputs, ElementsAre(570, 568, 282, 280, 138, 136, 66, 64, 30, 28, 54, 52, 102, 100, 198, 196,
+                                   390, 388, 388));
+  constexpr size_t kBottom = 8, kLast = 18, kConvolutionsOfThePaper = 23, kUpConvolutions = 4;
+  ASSERT_EQ(suite.layers.size(), kConvolutionsOfThePaper - kUpConvolutions);
+  for (size_t i = 1; i < suite.layers.size(); ++i) {
+    const bool new_level = i % 2 == 0 && i != kLast;
+    const int64_t before = outputs[i - 1], halved = before / 2, doubled = before * 2;
+    EXPECT_EQ(inputs[i], !new_level ? before : i <= kBottom ? halved : doubled) << suite.layers[i].name;
+    if (new_level && i <= kBottom) {
+      EXPECT_EQ(before % 2, 0) << suite.layers[i].name << ": a pool drops nothing";
+    }
+    const int64_t channels = suite.layers[i - 1].shape.out_channels;
+    EXPECT_EQ(suite.layers[i].shape.in_channels, channels) << suite.layers[i].name;
+  }
+  EXPECT_EQ(suite.layers[kLast].shape.out_channels, 2);
 }
 
 TEST(ShippedConfigs, SmokeReachesEveryKindOfShapeWithTinyTensors) {
