@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/common/each_target.hpp"
@@ -162,6 +163,24 @@ TEST_P(EachVariant, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
           EXPECT_LE(variant().plan(p, device_, {.workspace_cap = cap, .threads = threads})->workspace_bytes(),
                     cap);
       }
+}
+
+// Chunks of one row of 4 pixels: 103,424 additions one after the other, or 322 subtotals, the last one shorter.
+TEST_P(EachVariant, SumsVeryManyChunksInTwoLevelsWhereASubtotalFits) {
+  for (const auto& [layout, threads] : {std::pair{Layout::nchw, 2}, {Layout::nhwc, 1}}) {
+    ConvProblem p = parse_problem("backward_filter fp32 nchw n=101 c=2 hw=1026x6 k=2 rs=3x3 groups=2");
+    p.layout = layout;
+    const int64_t smallest =
+        variant().plan(p, device_, {.workspace_cap = 0, .threads = threads})->workspace_bytes();
+    const PlanOptions with_room{.workspace_cap = smallest + 128, .threads = threads};
+    const auto one_level = variant().plan(p, device_, {.workspace_cap = smallest, .threads = threads});
+    const auto two_levels = variant().plan(p, device_, with_room);
+    EXPECT_GT(one_level->longest_sum(), 1e5);
+    EXPECT_LT(two_levels->longest_sum(), 1e3);
+    EXPECT_LE(two_levels->workspace_bytes(), with_room.workspace_cap);
+    EXPECT_GT(two_levels->operations()->bytes, one_level->operations()->bytes);
+    if (threads <= device_.info().cores) expect_exact(p, with_room);
+  }
 }
 
 TEST_F(OpenBlasVariant, NeedsNoWorkspaceForPointwiseConvolutions) {

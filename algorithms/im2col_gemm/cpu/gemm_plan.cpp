@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "algorithms/common/rounding.hpp"
 #include "bench/algorithm/epilogue.hpp"
@@ -18,6 +19,10 @@ constexpr double kLargeGemm = 5e7;
 // thread keeps the filter in its private caches, and reads no columns that another thread wrote.
 constexpr int64_t kSmallFilter = 256 << 10;
 constexpr double kMinOccupied = 0.9;
+// Chunks of a filter gradient are summed in two levels where one would have longer sums than this, which
+// together err by half of what verification allows.
+constexpr double kLongestInOneLevel = 1e5;
+constexpr int64_t kLineFloats = kLineBytes / static_cast<int64_t>(sizeof(float));
 
 // Calls body(range) for [0, count): by all threads, or by the calling one alone.
 template <typename Body>
@@ -51,99 +56,130 @@ GemmPlan::GemmPlan(const ConvProblem& problem, const Gemm& gemm, const PlanOptio
       gemm_(gemm),
       movement_(problem_),
       threads_(options.threads),
-      scratch_bytes_(gemm.scratch_bytes(options.workspace_cap / options.threads / 4)) {
+      scratch_bytes_(gemm.scratch_bytes(options.workspace_cap / options.threads / 4)),
+      cutting_(cut_chunks(options.workspace_cap, 0)) {
+  if (problem_.pass != Pass::backward_filter || longest_sum() <= kLongestInOneLevel) return;
+  const Cutting one_level = cutting_;
+  cutting_ = cut_chunks(options.workspace_cap, round_up(filter_elements(), kLineFloats));
+  const auto chunks = static_cast<double>(cutting_.chunks.list.size());
+  cutting_.chunks_per_subtotal = static_cast<int64_t>(std::ceil(std::sqrt(chunks)));
+  if (workspace_bytes() > options.workspace_cap) cutting_ = one_level;
+}
+
+GemmPlan::Cutting GemmPlan::cut_chunks(int64_t workspace_cap, int64_t subtotal_elements) const {
   // Gathered outputs take their part of the cap, and so does rounding to whole lines.
   const int64_t column = column_elements(problem_);
   const auto cut_for = [&](int64_t workers) {
-    const int64_t left = options.workspace_cap - threads_ * scratch_bytes_;
-    const int64_t cap = std::max<int64_t>(0, left / workers - kLineBytes);
+    const int64_t left = workspace_cap - threads_ * scratch_bytes_;
+    const int64_t subtotal = subtotal_elements * static_cast<int64_t>(sizeof(float));
+    const int64_t cap = std::max<int64_t>(0, left / workers - kLineBytes - subtotal);
     const int64_t bytes =
-        std::min(kColumnBytes / workers, cap / (column + problem.out_channels_per_group()) * column);
-    Chunks chunks = cut(problem_, bytes, gemm.takes_images());
+        std::min(kColumnBytes / workers, cap / (column + problem_.out_channels_per_group()) * column);
+    Cutting cutting{cut(problem_, bytes, gemm_.takes_images()), workers > 1, subtotal_elements, 0};
+    Chunks& chunks = cutting.chunks;
     if (problem_.pass == Pass::forward && problem_.layout == Layout::nchw && chunks.builds_columns &&
-        chunks.list.front().images > 1 && chunks.pixels <= gemm.max_columns_together())
+        chunks.list.front().images > 1 && chunks.pixels <= gemm_.max_columns_together())
       chunks.gathers_output = true;
-    return chunks;
+    cutting.chunks_per_subtotal = static_cast<int64_t>(chunks.list.size());
+    return cutting;
   };
-  chunks_ = cut_for(1);
-  const auto series = [&] {
-    return problem.groups * static_cast<int64_t>(chunks_.list.size()) / chunks_in_series();
+  Cutting shared = cut_for(1);
+  const auto series = [&](const Cutting& cutting) {
+    return problem_.groups * static_cast<int64_t>(cutting.chunks.list.size()) / chunks_in_series(cutting);
   };
-  const double flops = problem.nominal_flops() / static_cast<double>(chunks_.list.size()) /
-                       static_cast<double>(problem.groups);
-  const bool small = flops < kLargeGemm && series() >= threads_;
-  const int64_t filter_bytes = column * problem.out_channels_per_group() * int64_t{sizeof(float)};
-  workers_ = threads_ > 1 && (small || (chunks_.builds_columns && filter_bytes <= kSmallFilter));
-  if (!workers_) return;
-  chunks_ = cut_for(threads_);
-  const bool even = static_cast<double>(series()) >=
-                    kMinOccupied * static_cast<double>(round_up(series(), int64_t{threads_}));
-  if ((small || even) && workspace_bytes() <= options.workspace_cap) return;
-  workers_ = false;
-  chunks_ = cut_for(1);
+  const double flops = problem_.nominal_flops() / static_cast<double>(shared.chunks.list.size()) /
+                       static_cast<double>(problem_.groups);
+  const bool small = flops < kLargeGemm && series(shared) >= threads_;
+  const int64_t filter_bytes = filter_elements() * static_cast<int64_t>(sizeof(float));
+  if (threads_ == 1 || !(small || (shared.chunks.builds_columns && filter_bytes <= kSmallFilter)))
+    return shared;
+  Cutting apart = cut_for(threads_);
+  const bool even = static_cast<double>(series(apart)) >=
+                    kMinOccupied * static_cast<double>(round_up(series(apart), int64_t{threads_}));
+  return (small || even) && workspace_bytes(apart) <= workspace_cap ? apart : shared;
 }
 
-int64_t GemmPlan::chunks_in_series() const {
+int64_t GemmPlan::filter_elements() const {
+  return column_elements(problem_) * problem_.out_channels_per_group();
+}
+
+int64_t GemmPlan::chunks_in_series(const Cutting& cutting) const {
   switch (problem_.pass) {
     case Pass::forward:
       return 1;
     case Pass::backward_data:
-      return chunks_.per_image;
+      return cutting.chunks.per_image;
     case Pass::backward_filter:
       break;
   }
-  return static_cast<int64_t>(chunks_.list.size());
+  return static_cast<int64_t>(cutting.chunks.list.size());
 }
 
-int64_t GemmPlan::elements_per_worker() const {
-  const int64_t columns = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
-  const int64_t gathered = chunks_.gathers_output ? problem_.out_channels_per_group() * chunks_.pixels : 0;
-  return round_up(columns + gathered, kLineBytes / static_cast<int64_t>(sizeof(float)));
+int64_t GemmPlan::elements_per_worker(const Cutting& cutting) const {
+  const Chunks& chunks = cutting.chunks;
+  const int64_t columns = chunks.builds_columns ? column_elements(problem_) * chunks.pixels : 0;
+  const int64_t gathered = chunks.gathers_output ? problem_.out_channels_per_group() * chunks.pixels : 0;
+  return round_up(columns + gathered, kLineFloats) + cutting.subtotal_elements;
+}
+
+int64_t GemmPlan::workspace_bytes(const Cutting& cutting) const {
+  return elements_per_worker(cutting) * static_cast<int64_t>(sizeof(float)) *
+             (cutting.workers ? threads_ : 1) +
+         threads_ * scratch_bytes_;
 }
 
 int64_t GemmPlan::workspace_bytes() const {
-  return elements_per_worker() * static_cast<int64_t>(sizeof(float)) * (workers_ ? threads_ : 1) +
-         threads_ * scratch_bytes_;
+  return workspace_bytes(cutting_);
+}
+
+int64_t GemmPlan::subtotals() const {
+  return ceil_div(static_cast<int64_t>(cutting_.chunks.list.size()), cutting_.chunks_per_subtotal);
 }
 
 std::optional<OperationCount> GemmPlan::operations() const {
   const ConvProblem& p = problem_;
   OperationCount count;
-  for (const Chunk& chunk : chunks_.list)
-    count.product_flops +=
-        static_cast<double>(p.groups) * gemm_.executed_flops(product_of(chunk), workers_ ? 1 : threads_);
-  const int64_t copied = (chunks_.builds_columns ? column_elements(p) : 0) +
-                         (chunks_.gathers_output ? p.out_channels_per_group() : 0);
+  for (const Chunk& chunk : cutting_.chunks.list)
+    count.product_flops += static_cast<double>(p.groups) *
+                           gemm_.executed_flops(product_of(chunk), cutting_.workers ? 1 : threads_);
+  const int64_t copied = (cutting_.chunks.builds_columns ? column_elements(p) : 0) +
+                         (cutting_.chunks.gathers_output ? p.out_channels_per_group() : 0);
   const int64_t all_pixels = p.batch * p.output().h * p.output().w;
   count.bytes = static_cast<double>(p.total_bytes()) +
                 2.0 * sizeof(float) * static_cast<double>(all_pixels * p.groups * copied);
+  if (p.pass == Pass::backward_filter)
+    count.bytes += 4.0 * static_cast<double>((subtotals() - 1) * p.bytes(Role::filter));
   return count;
 }
 
 std::string GemmPlan::implementation() const {
-  return "sgemm " + gemm_.name() + ", " + std::to_string(chunks_.list.size()) + " x " +
-         std::to_string(chunks_.pixels) + " pixels" + (workers_ ? ", a chunk per thread" : "");
+  return "sgemm " + gemm_.name() + ", " + std::to_string(cutting_.chunks.list.size()) + " x " +
+         std::to_string(cutting_.chunks.pixels) + " pixels" +
+         (cutting_.workers ? ", a chunk per thread" : "");
 }
 
 GemmPlan::Work GemmPlan::work(const ConvArgs& args, int64_t worker, Queue* queue) const {
   auto* const workspace = static_cast<float*>(args.workspace);
-  auto* const columns = workspace + worker * elements_per_worker();
-  const int64_t used = chunks_.builds_columns ? column_elements(problem_) * chunks_.pixels : 0;
-  auto* const scratch = workspace + elements_per_worker() * (workers_ ? threads_ : 1) +
+  auto* const columns = workspace + worker * elements_per_worker(cutting_);
+  const int64_t used =
+      cutting_.chunks.builds_columns ? column_elements(problem_) * cutting_.chunks.pixels : 0;
+  auto* const scratch = workspace + elements_per_worker(cutting_) * (cutting_.workers ? threads_ : 1) +
                         worker * (scratch_bytes_ / static_cast<int64_t>(sizeof(float)));
   return {static_cast<float*>(args.input),
           static_cast<float*>(args.filter),
           static_cast<float*>(args.output),
           columns,
           columns + used,
+          columns + elements_per_worker(cutting_) - cutting_.subtotal_elements,
           scratch,
           args.bias,
           queue};
 }
 
 void GemmPlan::run(const ConvArgs& args, Queue& queue) {
-  const int64_t count = static_cast<int64_t>(chunks_.list.size()) / chunks_in_series() * problem_.groups;
-  if (workers_) {
+  const int64_t count =
+      static_cast<int64_t>(cutting_.chunks.list.size()) / chunks_in_series(cutting_) * problem_.groups;
+  if (cutting_.workers) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads_)
     for (int64_t series = 0; series < count; ++series) {
       const int worker = omp_get_thread_num();
@@ -156,10 +192,10 @@ void GemmPlan::run(const ConvArgs& args, Queue& queue) {
 }
 
 void GemmPlan::run_series(const Work& work, int64_t series) const {
-  const int64_t length = chunks_in_series(), first = series / problem_.groups * length;
+  const int64_t length = chunks_in_series(cutting_), first = series / problem_.groups * length;
   const int64_t group = series % problem_.groups;
   for (int64_t i = first; i < first + length; ++i) {
-    const Chunk& chunk = chunks_.list[static_cast<size_t>(i)];
+    const Chunk& chunk = cutting_.chunks.list[static_cast<size_t>(i)];
     switch (problem_.pass) {
       case Pass::forward:
         forward(work, chunk, group);
@@ -168,7 +204,7 @@ void GemmPlan::run_series(const Work& work, int64_t series) const {
         backward_data(work, chunk, group);
         break;
       case Pass::backward_filter:
-        backward_filter(work, chunk, group);
+        backward_filter(work, i, group);
         break;
     }
   }
@@ -198,27 +234,31 @@ MatrixProduct GemmPlan::product_of(const Chunk& chunk) const {
       set(channels, width, count);
       product.a.transposed = !nchw;
       product.b.transposed = nchw;
-      product.accumulate = chunk.image != 0 || chunk.row != 0;
       break;
   }
-  if (nchw && chunk.images > 1 && !chunks_.gathers_output) {
+  if (nchw && chunk.images > 1 && !cutting_.chunks.gathers_output) {
     product.images = problem_.pass == Pass::backward_filter ? Images::in_depth : Images::in_columns;
     product.image_pixels = problem_.output().h * problem_.output().w;
   }
   return product;
 }
 
-// In backward-filter every chunk adds to the same elements, in backward-data every tap of a column.
+// In backward-filter the chunks of a subtotal add to the same elements, in backward-data every tap of a
+// column.
 double GemmPlan::longest_sum() const {
-  SumLevels all;
-  for (const Chunk& chunk : chunks_.list) {
-    if (problem_.pass != Pass::backward_filter) all.second = 0;
-    all = in_series(all, gemm_.levels(product_of(chunk), scratch_bytes_));
+  const bool in_subtotals = problem_.pass == Pass::backward_filter;
+  double longest = 0;
+  SumLevels sum;
+  for (size_t i = 0; i < cutting_.chunks.list.size(); ++i) {
+    if (!in_subtotals || static_cast<int64_t>(i) % cutting_.chunks_per_subtotal == 0) sum = {};
+    sum = in_series(sum, gemm_.levels(product_of(cutting_.chunks.list[i]), scratch_bytes_));
+    longest = std::max(longest, sum.longest());
   }
-  if (problem_.pass == Pass::backward_data && chunks_.builds_columns)
-    all.second +=
-        ceil_div(problem_.filter.h, problem_.stride.h) * ceil_div(problem_.filter.w, problem_.stride.w);
-  return all.longest();
+  if (in_subtotals) longest += static_cast<double>(subtotals() - 1);
+  if (problem_.pass == Pass::backward_data && cutting_.chunks.builds_columns)
+    longest += static_cast<double>(ceil_div(problem_.filter.h, problem_.stride.h) *
+                                   ceil_div(problem_.filter.w, problem_.stride.w));
+  return longest;
 }
 
 void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) const {
@@ -236,9 +276,9 @@ void GemmPlan::forward(const Work& work, const Chunk& chunk, int64_t group) cons
   product.c_image_step = output.image_step;
   multiply(work, product);
   finish(work, product, group);
-  if (!chunks_.gathers_output) return;
+  if (!cutting_.chunks.gathers_output) return;
   mark(work.queue, Phase::inverse);
-  split(!workers_, channels,
+  split(!cutting_.workers, channels,
         [&](Range range) { movement_.scatter_output(chunk, group, work.gathered, work.output, range); });
 }
 
@@ -256,14 +296,14 @@ void GemmPlan::backward_data(const Work& work, const Chunk& chunk, int64_t group
   product.c_stride = columns.stride;
   product.c_image_step = columns.image_step;
   multiply(work, product);
-  if (!chunks_.builds_columns) return;
+  if (!cutting_.chunks.builds_columns) return;
   mark(work.queue, Phase::inverse);
-  split(!workers_, movement_.col2im_units(chunk),
+  split(!cutting_.workers, movement_.col2im_units(chunk),
         [&](Range range) { movement_.col2im(chunk, group, work.columns, work.input, range); });
 }
 
-void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t group) const {
-  const int64_t width = column_elements(problem_), channels = problem_.out_channels_per_group();
+void GemmPlan::backward_filter(const Work& work, int64_t index, int64_t group) const {
+  const Chunk& chunk = cutting_.chunks.list[static_cast<size_t>(index)];
   build_columns(work, chunk, group);
   gather(work, chunk, group);
   const Matrix columns = columns_of(work, chunk, group), output = output_of(work, chunk, group);
@@ -271,9 +311,20 @@ void GemmPlan::backward_filter(const Work& work, const Chunk& chunk, int64_t gro
   MatrixProduct product = product_of(chunk);
   place(product.a, output.data, output.stride, output.image_step);
   place(product.b, columns.data, columns.stride, columns.image_step);
-  product.c = work.filter + group * channels * width;
-  product.c_stride = width;
+  float* const filter = work.filter + group * filter_elements();
+  const int64_t per_subtotal = cutting_.chunks_per_subtotal;
+  const bool apart = index >= per_subtotal;  // the first subtotal is summed where the total will be
+  product.c = apart ? work.subtotal : filter;
+  product.c_stride = column_elements(problem_);
+  product.accumulate = index % per_subtotal != 0;
   multiply(work, product);
+  const int64_t next = index + 1;
+  const bool last = next % per_subtotal == 0 || next == static_cast<int64_t>(cutting_.chunks.list.size());
+  if (!apart || !last) return;
+  mark(work.queue, Phase::inverse);
+  split(!cutting_.workers, filter_elements(), [&](Range range) {
+    for (int64_t i = range.begin; i < range.end; ++i) filter[i] += work.subtotal[i];
+  });
 }
 
 void GemmPlan::multiply(const Work& work, const MatrixProduct& product) const {
@@ -285,7 +336,7 @@ void GemmPlan::finish(const Work& work, const MatrixProduct& product, int64_t gr
   if (epilogue == Epilogue::none) return;
   const float* const bias = bias_from(work.bias, group * problem_.out_channels_per_group());
   mark(work.queue, Phase::inverse);
-  split(!workers_, product.rows, [&](Range rows) {
+  split(!cutting_.workers, product.rows, [&](Range rows) {
     float* const first = product.c + rows.begin * product.c_stride;
     if (problem_.layout == Layout::nhwc)
       return finish_columns(epilogue, bias, first, product.c_stride, rows.count(), product.columns);
@@ -298,22 +349,22 @@ void GemmPlan::finish(const Work& work, const MatrixProduct& product, int64_t gr
 }
 
 void GemmPlan::build_columns(const Work& work, const Chunk& chunk, int64_t group) const {
-  if (!chunks_.builds_columns) return;
+  if (!cutting_.chunks.builds_columns) return;
   mark(work.queue, Phase::transform);
-  split(!workers_, movement_.im2col_units(chunk),
+  split(!cutting_.workers, movement_.im2col_units(chunk),
         [&](Range range) { movement_.im2col(chunk, group, work.input, work.columns, range); });
 }
 
 void GemmPlan::gather(const Work& work, const Chunk& chunk, int64_t group) const {
-  if (!chunks_.gathers_output) return;
+  if (!cutting_.chunks.gathers_output) return;
   mark(work.queue, Phase::transform);
-  split(!workers_, problem_.out_channels_per_group(),
+  split(!cutting_.workers, problem_.out_channels_per_group(),
         [&](Range range) { movement_.gather_output(chunk, group, work.output, work.gathered, range); });
 }
 
 GemmPlan::Matrix GemmPlan::columns_of(const Work& work, const Chunk& chunk, int64_t group) const {
   const bool nchw = problem_.layout == Layout::nchw;
-  if (chunks_.builds_columns)
+  if (cutting_.chunks.builds_columns)
     return {work.columns, nchw ? pixels(problem_, chunk) : column_elements(problem_),
             chunk.rows * problem_.output().w};
   const TensorShape x = problem_.shape(Role::input);
@@ -322,7 +373,7 @@ GemmPlan::Matrix GemmPlan::columns_of(const Work& work, const Chunk& chunk, int6
 }
 
 GemmPlan::Matrix GemmPlan::output_of(const Work& work, const Chunk& chunk, int64_t group) const {
-  if (chunks_.gathers_output)
+  if (cutting_.chunks.gathers_output)
     return {work.gathered, pixels(problem_, chunk), chunk.rows * problem_.output().w};
   const TensorShape y = problem_.shape(Role::output);
   return {work.output + y.offset(chunk.image, group * problem_.out_channels_per_group(), chunk.row, 0),
