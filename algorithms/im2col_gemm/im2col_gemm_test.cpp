@@ -165,7 +165,8 @@ TEST_P(EachVariant, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
       }
 }
 
-// Chunks of one row of 4 pixels: 103,424 additions one after the other, or 322 subtotals, the last one shorter.
+// Chunks of one row of 4 pixels: 103,424 additions one after the other, or 322 subtotals, the last one
+// shorter.
 TEST_P(EachVariant, SumsVeryManyChunksInTwoLevelsWhereASubtotalFits) {
   for (const auto& [layout, threads] : {std::pair{Layout::nchw, 2}, {Layout::nhwc, 1}}) {
     ConvProblem p = parse_problem("backward_filter fp32 nchw n=101 c=2 hw=1026x6 k=2 rs=3x3 groups=2");

@@ -95,7 +95,7 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       "in docs/step.md.\n"
       "Exit codes: 0 there are steps; 1 all were refused, or one is wrong; 2 bad usage; 130 stopped by "
       "Ctrl-C, its complete\n"
-      "rounds written.\n\n"
+      "rounds written. On ranks the rows in --out are brought up to date every two seconds.\n\n"
       "Examples:\n"
       "  convscope step alexnet --out out/step\n"
       "  mpirun -np 2 convscope step alexnet --reduce ring,halving --compress none,1bit\n"

@@ -3,6 +3,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
 
 #include "bench/cli/step.hpp"
@@ -130,7 +131,14 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
       check_memory(of_one, run.device);
       whole.emplace(std::move(of_one), *device, measuring.seed);
     }
-    measure_ranked_step(step, program.registry, *device, *fabric, measuring, rows, whole ? &*whole : nullptr);
+    // mpirun leaves the ranks of a job that it stops no time to write.
+    const auto keep = [&] {
+      std::vector<StepRow> so_far = all;
+      so_far.insert(so_far.end(), rows.begin(), rows.end());
+      folder->finish(so_far);
+    };
+    measure_ranked_step(step, program.registry, *device, *fabric, measuring, rows, whole ? &*whole : nullptr,
+                        folder ? std::function<void()>(keep) : nullptr);
     for (const StepRow& row : rows)
       if (folder) folder->add(row);
     all.insert(all.end(), rows.begin(), rows.end());

@@ -46,7 +46,10 @@ struct StepRow {
   double gradient_bytes = 0, busiest_bytes = 0;  // of one GPU; sent by the busiest
   std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share
   bool suspect = false;
-  // Of a measured row: the summed gradients against f64, and whether all ranks have the same bits.
+  // Of a measured row: compute while communication runs behind it, its samples of a step, those of all kinds
+  // that were disturbed twice, the summed gradients against f64, and whether all ranks have the same bits.
+  std::optional<double> compute_beside_seconds;
+  std::optional<int64_t> samples, disturbed;
   std::optional<double> reduce_relative_l2;
   std::optional<bool> identical_bits;
 

@@ -11,6 +11,7 @@
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/measure/lost_time.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/communication_queue.hpp"
 #include "bench/step/gradient_sum.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr size_t kSampled = 256;    // gradients that are compared with sums in f64
 constexpr double kSameSums = 1e-4;  // relative L2 distance of two sums of the same gradients
+constexpr double kKeepSeconds = 2;  // between two times that rows are kept
 
 // The index in options.algorithms of what rank 0 takes for each convolution.
 std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry, Device& device,
@@ -121,36 +123,56 @@ class RankedStep {
                                    : "the summed gradients are not the same on all ranks";
   }
 
-  // The seconds of the slowest rank, from a barrier on.
+  // The seconds of the slowest rank, from a barrier on. Where other programs disturbed a rank the sample is
+  // taken again, and a second such one is kept and counted.
   template <typename Work>
-  double slowest(Work work) {
-    largest_over_ranks(fabric_, 0);  // a barrier
-    const auto begin = Clock::now();
-    work();
-    return largest_over_ranks(fabric_, seconds_since(begin));
+  double slowest(Work work, int64_t& disturbed) {
+    for (int tries = 0;; ++tries) {
+      // Before the barrier, where ranks that share a core wait for it: their own clocks would not show it.
+      const ThreadReading before = read_threads();
+      largest_over_ranks(fabric_, 0);  // a barrier
+      const auto begin = Clock::now();
+      work();
+      const double own = seconds_since(begin), lost = lost_time(before, read_threads()).share();
+      const double seconds = largest_over_ranks(fabric_, own);
+      const bool is_disturbed = largest_over_ranks(fabric_, lost) > kDisturbedShare;
+      if (is_disturbed && tries == 0) continue;
+      disturbed += is_disturbed;
+      return seconds;
+    }
   }
 
   struct Series {
     Samples step, compute, communication;
+    Samples beside;  // compute while communication runs; empty where nothing overlaps
+    int64_t disturbed = 0;
   };
   // A round: the step, its compute alone and its sum alone.
   void measure_round(const Overlap& overlap, GradientSum& sum, Series& series) {
     const std::vector<LayerRange> together = summed_together(step_, overlap);
-    series.step.push_back(slowest([&] {
-      if (overlap.kind == OverlapKind::none) {
-        compute();
-        communicate(sum, together);
-      } else {
-        compute_and_communicate(sum, together);
-      }
-      average();
-      update();
-    }));
-    series.compute.push_back(slowest([&] {
-      compute();
-      update();
-    }));
-    series.communication.push_back(slowest([&] { communicate(sum, together); }));
+    double beside = 0;
+    series.step.push_back(slowest(
+        [&] {
+          if (overlap.kind == OverlapKind::none) {
+            compute();
+            communicate(sum, together);
+          } else {
+            beside = compute_and_communicate(sum, together);
+          }
+          average();
+          const auto begin = Clock::now();
+          update();
+          beside += seconds_since(begin);
+        },
+        series.disturbed));
+    if (overlap.kind != OverlapKind::none) series.beside.push_back(largest_over_ranks(fabric_, beside));
+    series.compute.push_back(slowest(
+        [&] {
+          compute();
+          update();
+        },
+        series.disturbed));
+    series.communication.push_back(slowest([&] { communicate(sum, together); }, series.disturbed));
   }
 
  private:
@@ -179,8 +201,9 @@ class RankedStep {
     for (const LayerRange& layers : together) sum.run(fabric_, step_, layers);
   }
   // What is summed together is posted when the gradient of the first of its layers, which is the last one of
-  // backward, is there.
-  void compute_and_communicate(GradientSum& sum, std::span<const LayerRange> together) {
+  // backward, is there. Returns the seconds of compute.
+  double compute_and_communicate(GradientSum& sum, std::span<const LayerRange> together) {
+    const auto begin = Clock::now();
     size_t next = 0;
     for (size_t task = 0; task < plans_.size(); ++task) {
       const StepTask& of = step_.tasks()[task];
@@ -190,7 +213,9 @@ class RankedStep {
       communication_.post([this, &sum, layers = together[next]] { sum.run(fabric_, step_, layers); });
       next = std::min(next + 1, together.size() - 1);
     }
+    const double seconds = seconds_since(begin);
     communication_.wait();
+    return seconds;
   }
   void update() { run_half(step_, plans_, candidates_.arena(), *queue_, true); }
 
@@ -245,6 +270,8 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   row.highest = whole.ci_high;
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
+  if (!series.beside.empty()) row.compute_beside_seconds = summarise(series.beside).median;
+  row.samples = static_cast<int64_t>(series.step.size());
   row.schedule.reductions = static_cast<int64_t>(summed_together(step, row.of.overlap).size());
   row.gradient_bytes = static_cast<double>(step.gradients().size_bytes());
   row.busiest_bytes = sum.busiest_bytes();
@@ -253,12 +280,14 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
 }  // namespace
 
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
-                         const MeasureStepOptions& options, std::span<StepRow> rows, TrainingStep* whole) {
+                         const MeasureStepOptions& options, std::span<StepRow> rows, TrainingStep* whole,
+                         const std::function<void()>& keep) {
   RankedStep ranked(step, registry, device, fabric, options);
   const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
   std::optional<WholeStep> alone;
   if (whole != nullptr) alone.emplace(*whole, registry, device, options);
   Samples of_one;
+  int64_t of_one_disturbed = 0;
   std::vector<RankedStep::Series> series(rows.size());
   std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -266,7 +295,16 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     sums[i] = gradient_sum(rows[i].of, step, fabric.rank());
     ranked.verify(rows[i], *sums[i]);
   }
+  const auto fill_in_all = [&] {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].outcome != RowOutcome::good) continue;
+      fill_in(rows[i], series[i], *sums[i], step);
+      if (has_whole) rows[i].alone_seconds = summarise(of_one).median;
+      rows[i].disturbed = series[i].disturbed + of_one_disturbed;
+    }
+  };
   const auto begin = Clock::now();
+  auto kept = begin;
   for (int64_t round = 0; round < kMostRounds; ++round) {
     // Rank 0's clock decides for all.
     const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
@@ -274,15 +312,17 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     for (size_t i = 0; i < rows.size(); ++i)
       if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of.overlap, *sums[i], series[i]);
     if (has_whole)
-      of_one.push_back(ranked.slowest([&] {
-        if (alone) alone->run();
-      }));
+      of_one.push_back(ranked.slowest(
+          [&] {
+            if (alone) alone->run();
+          },
+          of_one_disturbed));
+    if (!keep || seconds_since(kept) < kKeepSeconds) continue;
+    fill_in_all();
+    keep();
+    kept = Clock::now();
   }
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].outcome == RowOutcome::good) {
-      fill_in(rows[i], series[i], *sums[i], step);
-      if (has_whole) rows[i].alone_seconds = summarise(of_one).median;
-    }
+  fill_in_all();
 }
 
 }  // namespace convscope

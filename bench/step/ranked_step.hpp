@@ -3,6 +3,7 @@
 // a thread of its own. Start at measure_ranked_step(), which every rank of a fabric calls.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "bench/parallel/fabric.hpp"
@@ -19,10 +20,12 @@ namespace convscope {
 // time of the slowest rank from a barrier on. `step` holds this rank's images: those from rank times its
 // batch on. `whole`, on rank 0 alone, is the step that one process runs in place of all, of which the
 // speed-up is: of all images, or where the scaling is weak of as many as a rank has. Its rounds have their
-// turn among the others, while the other ranks wait. Throws UsageError where a convolution has no candidate,
-// std::runtime_error where a rank is lost.
+// turn among the others, while the other ranks wait. A sample that other programs disturbed on any rank is
+// taken once more. `keep`, where it is given, is called every few seconds with `rows` filled in from the
+// complete rounds, so that a job that is killed has lost no more. Throws UsageError where a convolution has
+// no candidate, std::runtime_error where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          const MeasureStepOptions& options, std::span<StepRow> rows,
-                         TrainingStep* whole = nullptr);
+                         TrainingStep* whole = nullptr, const std::function<void()>& keep = {});
 
 }  // namespace convscope

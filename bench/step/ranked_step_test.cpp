@@ -51,6 +51,8 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
           EXPECT_LT(*rows[i].reduce_relative_l2, 1e-6);
         }
         EXPECT_GT(rows[i].schedule.step_seconds, 0);
+        EXPECT_GE(*rows[i].samples, 6);
+        EXPECT_GE(*rows[i].disturbed, 0);
         EXPECT_EQ(rows[i].schedule.step_seconds, of_ranks.front()[i].schedule.step_seconds);
       }
     EXPECT_NE(of_ranks.front()[0].busiest_bytes, 0);
@@ -84,6 +86,11 @@ TEST(RankedStep, SumsBehindTheBackwardPassByLayerAndByBucket) {
       EXPECT_EQ(rows[i].outcome, RowOutcome::good) << i << ": " << rows[i].note;
       EXPECT_TRUE(*rows[i].identical_bits);
       EXPECT_EQ(rows[i].schedule.reductions, i < 2 ? 1 : 2) << "two layers, each of 256 bytes";
+      ASSERT_EQ(rows[i].compute_beside_seconds.has_value(), i >= 2);
+      if (i >= 2) {
+        EXPECT_GT(*rows[i].compute_beside_seconds, 0);
+        EXPECT_LE(*rows[i].compute_beside_seconds, *rows[i].highest);
+      }
       if (rows[i].of.compression == Compression::none) {
         EXPECT_EQ(rows[i].gradient_bytes, 512);
       }

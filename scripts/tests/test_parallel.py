@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -20,12 +21,25 @@ def mpirun(convscope):
     # Open MPI refuses root and more ranks than cores unless told otherwise, as containers and two cores need.
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-    def run(ranks, *words):
-        command = ["mpirun", "-np", str(ranks), "--oversubscribe", str(convscope), *map(str, words)]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+    def start(ranks, *words, before=()):
+        command = [*before, "mpirun", "-np", ranks, "--oversubscribe", convscope, *words]
+        return subprocess.Popen(
+            list(map(str, command)),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
+    def run(*words, **more):
+        process = start(*words, **more)
+        try:
+            output = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, *output)
+
+    run.start = start
     return run
 
 
@@ -100,6 +114,34 @@ def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path)
         assert row["batch_per_gpu"] == 2 and row["identical_bits"]
         assert (row["reduce_relative_l2"] < 1e-6) == (row["compress"] == "none")
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
+
+
+def test_a_step_whose_ranks_share_a_core_says_that_its_samples_are_disturbed(mpirun, tmp_path):
+    core = min(os.sched_getaffinity(0))
+    words = ("step", "alexnet", "--batch", "2", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1")
+    done = mpirun(2, *words, "--out", tmp_path / "out", before=("taskset", "-c", core))
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
+    assert row["disturbed"] >= row["samples"]
+    assert "The machine was not quiet" in done.stdout
+
+
+def test_a_step_on_ranks_that_is_stopped_has_written_its_complete_rounds(mpirun, tmp_path):
+    job = mpirun.start(
+        2, "step", "alexnet", "--batch", "2,4", "--threads", "1", "--reduce", "ring,tree",
+        "--time-limit", "600", "--out", tmp_path / "out",
+    )  # fmt: skip
+    deadline = time.monotonic() + 100
+    while not (tmp_path / "out/steps.json").exists():
+        assert job.poll() is None and time.monotonic() < deadline, job.communicate()
+        time.sleep(0.1)
+    job.send_signal(signal.SIGINT)
+    job.communicate(timeout=20)
+    assert job.returncode != 0
+    rows = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
+    assert [row["reduce"] for row in rows] == ["ring", "tree"]
+    for row in rows:
+        assert row["outcome"] == "good" and row["samples"] >= 1 and row["step_ms"] > 0
 
 
 def replayed(root, batch, *more):
