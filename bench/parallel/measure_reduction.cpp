@@ -12,6 +12,7 @@
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/parallel/slowest_rank.hpp"
 
 namespace convscope {
 namespace {
@@ -95,16 +96,17 @@ class Candidate {
     run();
     row_.iterations = 1;
     const double once = sample();
+    row_.disturbed = 0;
     row_.iterations =
         std::clamp<int64_t>(static_cast<int64_t>(kShortestSample / std::max(once, 1e-9)), 1, 10'000);
   }
 
   // Seconds of one all-reduce, of the slowest rank.
   double sample() {
-    largest_over_ranks(fabric_, 0);
-    const auto begin = Clock::now();
-    for (int64_t i = 0; i < row_.iterations; ++i) run();
-    return largest_over_ranks(fabric_, seconds_since(begin)) / static_cast<double>(row_.iterations);
+    const auto work = [&] {
+      for (int64_t i = 0; i < row_.iterations; ++i) run();
+    };
+    return quiet_slowest_rank(fabric_, work, row_.disturbed) / static_cast<double>(row_.iterations);
   }
 
   // Whether this series needs no more samples, as rank 0 decides for all.

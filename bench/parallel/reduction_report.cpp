@@ -62,6 +62,15 @@ std::string words_of(const Fleet& fleet) {
   return has_both ? text + "; within a node " + link(fleet.links->within) : text;
 }
 
+void print_disturbed(std::ostream& out, int64_t samples, const Look& look) {
+  if (samples == 0) return;
+  const std::string text = fmt::format(
+      "The machine was not quiet: {} samples lost time to other programs on some rank, or to another rank on "
+      "the same core (column disturbed).",
+      samples);
+  fmt::print(out, "{}\n", wrapped(text, look.columns, "  "));
+}
+
 void print_reductions(std::ostream& out, std::span<const ReductionRow> rows, const Look& look) {
   std::map<std::string, std::vector<std::string>> refused;  // by reason: the reductions
   for (size_t begin = 0, end; begin < rows.size(); begin = end) {
@@ -83,6 +92,9 @@ void print_reductions(std::ostream& out, std::span<const ReductionRow> rows, con
     const bool is_modelled = rows[begin].fleet.basis == Basis::modelled;
     fmt::print(out, "{}{}\n", left_out_text(left_out, look),
                is_modelled ? model_error_text(kSumError, look) : "");
+    int64_t disturbed = 0;
+    for (const ReductionRow& row : rows.subspan(begin, end - begin)) disturbed += row.disturbed;
+    print_disturbed(out, disturbed, look);
   }
   for (const auto& [reason, reductions] : refused)
     fmt::print(out, "{}\n", wrapped(comma_list(reductions) + " " + reason, look.columns, "  "));

@@ -49,6 +49,10 @@ constexpr ColumnOf<R> kColumns[] = {
     {"samples", "", "Samples behind it; 0 of a modelled row.", [](const R& r) { return cell(r.time.n); }},
     {"iterations_per_sample", "", "All-reduces that one sample is the mean of.",
      [](const R& r) { return r.time.n > 0 ? cell(r.iterations) : Cell{}; }},
+    {"disturbed", "",
+     "Samples that lost time to other programs on some rank, and did so again when they were taken once "
+     "more; null of a modelled row.",
+     [](const R& r) { return r.time.n > 0 ? cell(r.disturbed) : Cell{}; }},
     {"algbw", "GB/s", "bytes over median_ms.",
      [](const R& r) {
        return r.has_time() ? cell(1e-9 * algorithm_bandwidth(static_cast<double>(r.bytes), r.time.median))

@@ -7,6 +7,7 @@
 
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/parallel/slowest_rank.hpp"
 
 namespace convscope {
 namespace {
@@ -51,14 +52,14 @@ class Replay {
   }
 
   double step() {
-    return slowest([&](Clock::time_point begin) {
+    return slowest_rank(fabric_, [&](Clock::time_point begin) {
       reduce_all(
           [&](const ReplayedReduction& one) { std::this_thread::sleep_until(later(begin, one.ready)); });
       std::this_thread::sleep_until(later(begin, row_.schedule.compute_seconds));
     });
   }
   double communication() {
-    return slowest([&](Clock::time_point) { reduce_all([](const ReplayedReduction&) {}); });
+    return slowest_rank(fabric_, [&](Clock::time_point) { reduce_all([](const ReplayedReduction&) {}); });
   }
 
  private:
@@ -73,14 +74,6 @@ class Replay {
       if (one.codec_seconds > 0)
         std::this_thread::sleep_for(std::chrono::duration<double>(one.codec_seconds));
     }
-  }
-
-  template <typename Work>
-  double slowest(const Work& work) {
-    largest_over_ranks(fabric_, 0);  // a barrier
-    const auto begin = Clock::now();
-    work(begin);
-    return largest_over_ranks(fabric_, seconds_since(begin));
   }
 
   Fabric& fabric_;

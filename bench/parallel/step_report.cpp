@@ -130,17 +130,6 @@ std::string compute_text(const StepRow& row) {
                      key.threads, key.threads == 1 ? "" : "s", device_text(key, row.device));
 }
 
-void print_disturbed(std::ostream& out, std::span<const StepRow> rows, const Look& look) {
-  int64_t disturbed = 0;
-  for (const StepRow& row : rows) disturbed += row.disturbed.value_or(0);
-  if (disturbed == 0) return;
-  fmt::print(out, "{}\n",
-             wrapped(fmt::format("The machine was not quiet: {} samples lost time to other programs on some "
-                                 "rank (column disturbed).",
-                                 disturbed),
-                     look.columns, "  "));
-}
-
 void print_refusals(std::ostream& out, std::span<const StepRow> rows, const Look& look) {
   std::set<std::string> said;
   for (const StepRow& row : rows) {
@@ -176,7 +165,9 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     print_table(out, "overlap: " + title, below, links.basis, overlap_table(part), look);
     print_table(out, "compression: " + title, below, links.basis, compression_table(part), look);
     print_refusals(out, part, look);
-    print_disturbed(out, part, look);
+    int64_t disturbed = 0;
+    for (const StepRow& row : part) disturbed += row.disturbed.value_or(0);
+    print_disturbed(out, disturbed, look);
     for (const StepRow& row : part)
       if (row.suspect) {
         out << "  some records that compute is from were throttled or disturbed (column suspect)\n";

@@ -11,9 +11,9 @@
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/measure/lost_time.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/communication_queue.hpp"
+#include "bench/parallel/slowest_rank.hpp"
 #include "bench/step/gradient_sum.hpp"
 
 namespace convscope {
@@ -123,23 +123,10 @@ class RankedStep {
                                    : "the summed gradients are not the same on all ranks";
   }
 
-  // The seconds of the slowest rank, from a barrier on. Where other programs disturbed a rank the sample is
-  // taken again, and a second such one is kept and counted.
+  // The seconds of the slowest rank.
   template <typename Work>
-  double slowest(Work work, int64_t& disturbed) {
-    for (int tries = 0;; ++tries) {
-      // Before the barrier, where ranks that share a core wait for it: their own clocks would not show it.
-      const ThreadReading before = read_threads();
-      largest_over_ranks(fabric_, 0);  // a barrier
-      const auto begin = Clock::now();
-      work();
-      const double own = seconds_since(begin), lost = lost_time(before, read_threads()).share();
-      const double seconds = largest_over_ranks(fabric_, own);
-      const bool is_disturbed = largest_over_ranks(fabric_, lost) > kDisturbedShare;
-      if (is_disturbed && tries == 0) continue;
-      disturbed += is_disturbed;
-      return seconds;
-    }
+  double slowest(const Work& work, int64_t& disturbed) {
+    return quiet_slowest_rank(fabric_, work, disturbed);
   }
 
   struct Series {
