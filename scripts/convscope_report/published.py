@@ -24,9 +24,7 @@ def table(name: str, conditions: dict) -> Table:
     known = sources()
     if name not in known:
         raise ReportError(f"no published figures are called {name}; there are {', '.join(known)}")
-    source = known[name]
-    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    source, rows = known[name], rows_of(name)
     for column, values in conditions.items():
         if column not in rows[0]:
             raise ReportError(f"{name} has no column {column}; its columns are {', '.join(rows[0])}")
@@ -37,6 +35,12 @@ def table(name: str, conditions: dict) -> Table:
     made.note(f"Source: {source['source']}.")
     made.note(source["about"])
     return made
+
+
+def rows_of(name: str) -> list:
+    """Return the rows of one file as dicts of texts."""
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def listing() -> Table:
@@ -51,7 +55,7 @@ def listing() -> Table:
 def as_they_are(source: dict, rows: list) -> Table:
     """Return a row for each row of the file."""
     columns = [Column(name, kind) for name, kind in source["columns"].items()]
-    made = Table(source["title"], QUESTION, columns, published=True)
+    made = Table(source["title"], source.get("question", QUESTION), columns, published=True)
     for row in rows:
         made.add(*(value_of(row[column.name], column.kind) for column in columns))
     return made

@@ -102,7 +102,7 @@ class Results:
     bytes, None where nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw
     samples of full; `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads
     the image; `sampling`, the rule of sampling as one line, or None; `summary`, what the algorithm says of
-    itself.
+    itself; `hardware`, what results.json says of the device (cores, sizes of caches).
     """
 
     records: pd.DataFrame
@@ -297,6 +297,7 @@ def facts_of(record: dict) -> dict:
         "samples_again_ms": samples_ms(record, "repeat"),
         "sampling": sampling_text(record.get("sampling")),
         "summary": record["algorithm"]["summary"],
+        "hardware": record["device"],
     }
 
 

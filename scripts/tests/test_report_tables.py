@@ -31,6 +31,7 @@ CASES = {
     "batch": ["batch", "sweep", "--where", "threads=2"],
     "threads": ["threads", "sweep"],
     "fusion": ["fusion", "fused"],
+    "why-gpu": ["why-gpu", "basic", "gpu", "fused", "operations", "--where", "pass=forward"],
     "gpus": ["gpus", "basic", "gpu", "--where", "pass=forward"],
     "threads-published": [
         "threads",

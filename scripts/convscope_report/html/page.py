@@ -18,7 +18,7 @@ from convscope_report.tables import TABLES
 HERE = Path(__file__).parent
 LARGEST = 6_000_000
 # What only the program's own tables need, and the page never shows.
-LEFT_OUT = ("samples_ms", "samples_again_ms")
+LEFT_OUT = ("samples_ms", "samples_again_ms", "hardware")
 DIGITS = 7
 SCRIPTS = ("marks.js", "layers.js", "charts.js", "record.js", "grid.js", "report.js")
 

@@ -1,6 +1,6 @@
 """The tables by name: functions (results, options) -> list of Table."""
 
-from convscope_report.tables import algorithms, by_layer, choices, fusion, slides, sweeps
+from convscope_report.tables import algorithms, by_layer, choices, fusion, slides, sweeps, why_gpu
 
 TABLES = {
     "layers": by_layer.layers,
@@ -17,7 +17,10 @@ TABLES = {
     "threads": sweeps.threads,
     "gpus": sweeps.machines,
     "fusion": fusion.fusion,
+    "why-gpu": why_gpu.why_gpu,
     "slides": slides.slides,
 }
 # Those that the program computes: they take no results, which it reads itself.
 OF_THE_PROGRAM = ("algorithms", "selection", "policies", "workspace", "slides")
+# Those that read `convscope operations --out` beside runs.
+WITH_OPERATIONS = ("why-gpu",)

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from convscope_report import ReportError, published
+from convscope_report import ReportError, operations, published
 from convscope_report.contexts import passes_left_out
 from convscope_report.figures import NAMES, figures
 from convscope_report.render import render
 from convscope_report.results import CANDIDATE, conditions
-from convscope_report.tables import OF_THE_PROGRAM, TABLES
+from convscope_report.tables import OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
 from convscope_report.verbs import (
     Verb,
     add_format,
@@ -43,6 +43,8 @@ def table_arguments(parser) -> None:
 
 def table(options) -> int:
     """Make the tables and write them."""
+    if options.name in WITH_OPERATIONS:
+        options.results, options.operations = operations.split(options.results)
     results = None if options.name in OF_THE_PROGRAM else load(options)
     made = TABLES[options.name](results, options)
     if results is not None:

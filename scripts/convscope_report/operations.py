@@ -1,0 +1,76 @@
+"""Results of `convscope operations`: rows of what stands between convolutions (docs/operation_format.md)."""
+
+import json
+import lzma
+from pathlib import Path
+
+from convscope_report import ReportError
+from convscope_report.results import as_text
+from convscope_report.run_files import content_of
+
+FILE = "operations.json"
+TEXTS = ("network", "device_name", "layer", "operation", "provider", "outcome")
+NUMBERS = ("batch", "threads", "bytes")
+# Of a row that was measured; bandwidth_share is a share of the measured copy bandwidth.
+MEASURED = ("median_ms", "gbs", "bandwidth_share", "copy_gbs")
+# Columns of records that a row has by another name.
+NAMES = {"pass": "direction"}
+
+
+def split(paths: list) -> tuple[list, list]:
+    """Return the paths that are runs, and the files of those that `operations --out` wrote.
+
+    The latter are folders with an operations.json, and files of such a name, compressed ones as well.
+    """
+    runs, files = [], []
+    for path in map(Path, paths):
+        if path.is_dir() and (path / FILE).is_file():
+            files.append(path / FILE)
+        elif path.is_file() and path.name.startswith("operations"):
+            files.append(path)
+        else:
+            runs.append(path)
+    return runs, files
+
+
+def load(files: list, wanted: dict) -> list:
+    """Return the measured rows of all files; `wanted` has values by column, unknown columns keep all.
+
+    Each has besides `hardware`, what the file says of the device (cores, sizes of caches). Raises
+    ReportError where a file holds no such rows.
+    """
+    rows = [row for file in files for row in read(file) if row["outcome"] == "measured"]
+    for column, values in wanted.items():
+        name = NAMES.get(column, column)
+        rows = [row for row in rows if name not in row or as_text(row[name]) in values]
+    return rows
+
+
+def read(file: Path) -> list:
+    """Return the rows of one file, checked, each with the file's `hardware`."""
+    again = "name a folder that `convscope operations --out` wrote"
+    try:
+        document = json.loads(content_of(file))
+        rows, hardware = document["rows"], document["environment"]["device"]
+    except OSError as fault:
+        raise ReportError(f"{file}: cannot be read: {fault.strerror}; {again}") from fault
+    except (ValueError, lzma.LZMAError, EOFError, KeyError, TypeError, RecursionError) as fault:
+        raise ReportError(f"{file}: no rows of operations: {fault}; {again}") from fault
+    if not isinstance(rows, list) or not rows or not isinstance(hardware, dict):
+        raise ReportError(f"{file}: no rows of operations; {again}")
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise ReportError(f"{file}: row {place} is no object; {again}")
+        check(row, f"{file}: row {place}", again)
+    return [{**row, "hardware": hardware} for row in rows]
+
+
+def check(row: dict, where: str, again: str) -> None:
+    """Raise ReportError where a row lacks what the tables read, or has it in another kind."""
+    for name in TEXTS:
+        if not isinstance(row.get(name), str):
+            raise ReportError(f"{where}: {name} is {row.get(name)!r}, where a text is expected; {again}")
+    for name in NUMBERS + MEASURED * (row["outcome"] == "measured"):
+        value = row.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+            raise ReportError(f"{where}: {name} is {value!r}, where a number above 0 is expected; {again}")
