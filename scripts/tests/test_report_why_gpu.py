@@ -10,6 +10,7 @@ import pytest
 from report_support import DATA, made_up_gpu, report, write_results
 
 from convscope_report import published
+from convscope_report.program import ROOT
 from convscope_report.table import Cell
 from convscope_report.tables.claims import CLAIMS, Row, verdicts
 from convscope_report.tables.why_gpu import operand_bytes, registers
@@ -114,9 +115,18 @@ def test_without_activations_and_with_one_machine_the_table_says_what_to_run():
     assert done.code == 0
     assert "`convscope operations NETWORK --out DIR`" in done.out
     assert "One machine: name the results of others" in done.out
-    both = report("table", "why-gpu", DATA / "fused", DATA / "basic")
+    both = report("table", "why-gpu", DATA / "fused", DATA / "basic", DATA / "operations")
     assert "One machine" not in both.out
     assert "convscope operations NETWORK" not in both.out
+
+
+def test_a_separate_form_gives_an_activation_and_decides_where_it_is_shown_to_be_longer():
+    run = ROOT / "results" / "intel-f6m167-2-cores" / "alexnet-1-thread-bias-relu.json.xz"
+    rows = {line[2]: line[4:] for line in lines(why_gpu(run), ": activations")}
+    assert rows["conv1 bias+relu forward"][0] == "winograd.polyphase.separate.cpu less fused"
+    assert rows["conv1 bias+relu forward"][-3:] == ["confirms", "refutes", "refutes"]
+    assert rows["conv2 bias+relu forward"][-3:] == ["undecided"] * 3  # 4% longer, and the intervals overlap
+    assert "conv5 bias+relu forward" not in rows  # its separate form is the faster one
 
 
 def test_only_operations_are_no_results():
@@ -133,7 +143,7 @@ def test_kept_operations_and_those_of_a_machine_without_runs_are_read(tmp_path):
     machines = {line[2]: line for line in lines(done, "Machines")}
     alone = next(line for name, line in machines.items() if name.startswith("another"))
     assert float(alone[3]) > 0 and alone[5] == ""
-    assert {line[5] for line in lines(done, ": activations")} <= {"convscope", "onednn"}
+    assert {line[4] for line in lines(done, ": activations")} == {"convscope"}
 
 
 def test_the_filter_of_passes_takes_directions():
