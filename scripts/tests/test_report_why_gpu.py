@@ -22,10 +22,17 @@ def row(milliseconds=1.0, size=0.0, flops=0.0, **more):
     """A row of a CPU whose tensors have `size` bytes; its ceilings are those above."""
     bound = {"memory": size / MEMORY, "compute": flops / PEAK}
     name = max(bound, key=bound.get)
-    known = {"traffic": size, "bound": name, "reached": 1e3 * bound[name] / milliseconds} | more
-    return Row("conv", "here", "direct", Cell(milliseconds), size, known.pop("traffic"), MEMORY,
-               known.pop("bound"), known.pop("reached"), flops=flops, peak=PEAK,
-               operands=known.pop("operands", 4 * flops), cache_bytes=known.pop("cache_bytes", CACHE), **known)  # fmt: skip
+    known = {
+        "traffic": size,
+        "copy_bytes": MEMORY,
+        "bound": name,
+        "reached": 1e3 * bound[name] / milliseconds,
+        "flops": flops,
+        "peak": PEAK,
+        "operands": 4 * flops,
+        "cache_bytes": CACHE,
+    }
+    return Row("conv", "here", "direct", Cell(milliseconds), size, **(known | more))
 
 
 CASES = {
