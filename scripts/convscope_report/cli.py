@@ -11,7 +11,7 @@ from convscope_report.verbs.import_config import IMPORT
 from convscope_report.verbs.keep import INDEX, KEEP
 from convscope_report.verbs.save import RUNS, SAVE
 from convscope_report.verbs.show import PLOT, PUBLISHED, REPORT, TABLE
-from convscope_report.verbs.steps import PLOT_STEP, STEPS
+from convscope_report.verbs.steps import PLOT_STEP, PLOT_TIMELINE, STEPS
 
 VERBS = {
     "table": TABLE,
@@ -22,6 +22,7 @@ VERBS = {
     "report": REPORT,
     "steps": STEPS,
     "plot-step": PLOT_STEP,
+    "plot-timeline": PLOT_TIMELINE,
     "import": IMPORT,
     "export": EXPORT,
     "keep": KEEP,

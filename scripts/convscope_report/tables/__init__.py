@@ -24,3 +24,5 @@ TABLES = {
 OF_THE_PROGRAM = ("algorithms", "selection", "policies", "workspace", "slides")
 # Those that read `convscope operations --out` beside runs.
 WITH_OPERATIONS = ("why-gpu",)
+# Those that take a folder of `convscope step --out`, or nothing, in place of runs.
+OF_STEPS = ("slides",)

@@ -7,7 +7,7 @@ from convscope_report.contexts import passes_left_out
 from convscope_report.figures import NAMES, figures
 from convscope_report.render import render
 from convscope_report.results import CANDIDATE, conditions
-from convscope_report.tables import OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
+from convscope_report.tables import OF_STEPS, OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
 from convscope_report.verbs import (
     Verb,
     add_format,
@@ -45,6 +45,8 @@ def table(options) -> int:
     """Make the tables and write them."""
     if options.name in WITH_OPERATIONS:
         options.results, options.operations = operations.split(options.results)
+    if options.name in OF_STEPS:
+        options.steps = options.results
     results = None if options.name in OF_THE_PROGRAM else load(options)
     made = TABLES[options.name](results, options)
     if results is not None:

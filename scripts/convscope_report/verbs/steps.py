@@ -1,13 +1,15 @@
-"""The verbs `steps` and `plot-step`: the table and the figure of steps that `convscope step --out` left."""
+"""The verbs `steps`, `plot-step` and `plot-timeline`: of what `convscope step --out` left."""
 
 import json
 import lzma
 from pathlib import Path
 
 from convscope_report import ReportError
+from convscope_report import steps as many_gpus
 from convscope_report.render import render
+from convscope_report.results import as_text, conditions
 from convscope_report.tables import steps as step_table
-from convscope_report.verbs import Verb, add_format, write_or_print
+from convscope_report.verbs import Verb, add_format, add_where, write_or_print
 from convscope_report.verbs.show import plot_formats
 
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
@@ -27,6 +29,8 @@ OTHERS = (
     "inside_high_ms",
     "alone_ms",
 )
+# Of a figure of timelines.
+MOST_PANELS = 8
 
 
 def steps_arguments(parser) -> None:
@@ -56,6 +60,11 @@ def print_steps(options) -> int:
 def plot_arguments(parser) -> None:
     """Add STEPS..., --format and -o."""
     add_steps(parser)
+    add_files(parser)
+
+
+def add_files(parser) -> None:
+    """Add --format and -o of figures."""
     parser.add_argument("--format", default="png", metavar="FORMAT,...", help="Of png, svg, pdf (png).")
     parser.add_argument(
         "-o", "--out", type=Path, default=Path(), metavar="DIR", help="Folder for the files (.)."
@@ -97,16 +106,69 @@ def has_numbers(row: dict, names) -> bool:
 def plot(options) -> int:
     """Draw the figures and print the paths of their files."""
     # Imported here: matplotlib takes half a second to load.
-    from convscope_report.figures import steps, style
+    from convscope_report.figures import steps
 
     formats = plot_formats(options)
-    made = [steps.step(read_step(path)) for path in options.steps]
+    return save([steps.step(read_step(path)) for path in options.steps], options.out, formats)
+
+
+def save(made: list, out: Path, formats: list) -> int:
+    """Write the figures and print the paths of their files."""
+    from convscope_report.figures import style
+
     try:
-        paths = style.save(made, options.out, formats)
+        paths = style.save(made, out, formats)
     except OSError as fault:
-        raise ReportError(f"-o {options.out}: cannot be written: {fault.strerror}") from fault
+        raise ReportError(f"-o {out}: cannot be written: {fault.strerror}") from fault
     print("\n".join(map(str, paths)))
     return 0
+
+
+def timeline_arguments(parser) -> None:
+    """Add STEPS, --where, --slide-27, --format and -o."""
+    parser.add_argument(
+        "steps", type=Path, metavar="STEPS", help="A folder of `step --out` with its --trace as trace.json."
+    )
+    add_where(parser, "Only steps with one of these values in a column of steps.csv.")
+    parser.add_argument(
+        "--slide-27",
+        action="store_true",
+        help="Above them the two times of slide 27 of Kim et al. 2017, on as many GPUs.",
+    )
+    add_files(parser)
+
+
+def plot_timeline(options) -> int:
+    """Draw the schedules of the steps, a panel each."""
+    # Imported here: matplotlib takes half a second to load.
+    from convscope_report.figures import timeline
+
+    formats = plot_formats(options)
+    file = options.steps / "trace.json"
+    rows, schedules = many_gpus.read(options.steps), many_gpus.read_trace(file)
+    if len(rows) != len(schedules):
+        raise ReportError(
+            f"{file}: {len(schedules)} schedules for {len(rows)} steps of steps.json: of another run; "
+            "write both by one `convscope step --out FOLDER --trace FOLDER/trace.json`"
+        )
+    wanted = conditions(options.where, "--where").items()
+    kept = [
+        (row, schedule)
+        for row, schedule in zip(rows, schedules, strict=True)
+        if all(as_text(row.get(column)) in values for column, values in wanted)
+    ]
+    if not 0 < len(kept) <= MOST_PANELS:
+        raise ReportError(
+            f"{options.steps}: {len(kept)} steps to draw, where 1 to {MOST_PANELS} are expected; "
+            "choose some by --where, as in --where batch=16 --where gpus=4"
+        )
+    caption = "; ".join(dict.fromkeys(many_gpus.words(row) for row, _ in kept))
+    published = ()
+    if options.slide_27:
+        published = tuple(timeline.of_slide(gpus) for gpus in sorted({row["gpus"] for row, _ in kept}))
+        caption += f"\n{timeline.SOURCE}"
+    drawn = timeline.timeline([schedule for _, schedule in kept], caption, published)
+    return save([drawn], options.out, formats)
 
 
 STEPS = Verb(
@@ -120,4 +182,10 @@ PLOT_STEP = Verb(
     "  convscope-report plot-step out/step --format pdf -o figures",
     plot_arguments,
     plot,
+)
+PLOT_TIMELINE = Verb(
+    "Draw when each GPU of a data-parallel step computes and when it communicates.",
+    "  convscope-report plot-timeline out/step --where batch=16 --where gpus=4 -o figures",
+    timeline_arguments,
+    plot_timeline,
 )

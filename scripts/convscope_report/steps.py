@@ -1,0 +1,98 @@
+"""Steps on many GPUs that `convscope step --out` left: steps.json (docs/step_format.md) and their trace."""
+
+import json
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+
+from convscope_report import ReportError
+from convscope_report.run_files import content_of
+
+AGAIN = "name a folder that `convscope step --out` wrote"
+TEXTS = ("network", "reduce", "overlap", "compress", "basis", "outcome")
+NUMBERS = ("batch", "gpus")
+# Of a row that has a time.
+TIMES = ("step_ms", "compute_ms", "comm_alone_ms")
+
+
+def read(path: Path) -> list:
+    """Return the rows of a folder's steps.json, or of such a file, that have a time.
+
+    Raises ReportError where it is none.
+    """
+    file = path / "steps.json" if path.is_dir() else path
+    rows = document(file, "rows of steps").get("rows")
+    if not isinstance(rows, list) or not all(map(is_row, rows)):
+        raise ReportError(f"{file}: no rows of steps; {AGAIN}")
+    timed = [row for row in rows if row["outcome"] == "good"]
+    if not timed:
+        raise ReportError(f"{file}: all steps were refused; the column reason of steps.csv says why")
+    return timed
+
+
+def is_row(row) -> bool:
+    """Say whether a row has what tables and figures read, in its types."""
+    if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in TEXTS):
+        return False
+    return all(is_number(row.get(name)) for name in NUMBERS + TIMES * (row["outcome"] == "good"))
+
+
+def is_number(value) -> bool:
+    """Say whether a value is a number from 0."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def document(file: Path, what: str) -> dict:
+    """Return the object in a JSON file, compressed or not; `what` says in an error what it should hold."""
+    try:
+        found = json.loads(content_of(file))
+    except OSError as fault:
+        raise ReportError(f"{file}: cannot be read: {fault.strerror}; {AGAIN}") from fault
+    except (ValueError, lzma.LZMAError, EOFError, RecursionError) as fault:
+        raise ReportError(f"{file}: no {what}: {fault}; {AGAIN}") from fault
+    if not isinstance(found, dict):
+        raise ReportError(f"{file}: no {what}; {AGAIN}")
+    return found
+
+
+def words(row: dict) -> str:
+    """Return what a row rests on: machine, basis and link."""
+    link = f"link {row['link_gbs']:.3g} GB/s" if is_number(row.get("link_gbs")) else "simulated network"
+    machine = row.get("device_name") or "unknown device"
+    return f"{row['basis']}: compute from rows of {machine}, {link}"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A bar of a schedule: its name, whether it is communication, from and how long in ms."""
+
+    name: str
+    is_communication: bool
+    start: float
+    length: float
+
+
+def read_trace(file: Path) -> list:
+    """Return (title, spans) of each schedule in a file of `step --trace`, in its order.
+
+    Raises ReportError where it holds none.
+    """
+    events = document(file, "trace").get("traceEvents")
+    try:
+        names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        spans = {process: [] for process in names}
+        for event in events:
+            if event["ph"] == "X":
+                times = (event["ts"], event["dur"])
+                if not all(map(is_number, times)):
+                    raise ValueError(f"{event['name']} has no times")
+                spans[event["pid"]].append(
+                    Span(str(event["name"]), event["cat"] == "communication", *(time / 1e3 for time in times))
+                )
+    except (KeyError, TypeError, ValueError) as fault:
+        raise ReportError(
+            f"{file}: no trace of `convscope step --trace`: {fault} is missing or of another kind"
+        ) from fault
+    if not spans or not all(spans.values()):
+        raise ReportError(f"{file}: a trace without a schedule; {AGAIN} with --trace FOLDER/trace.json")
+    return [(str(names[process]), parts) for process, parts in spans.items()]
