@@ -1,10 +1,12 @@
 """`convscope-report table slides`: the speed-ups of the slides' two times, and what their text says."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
+from report_support import report
 
-from convscope_report.tables.slides import claim, slides
+from convscope_report.tables.slides import claim, sentences, slides
 
 
 def test_speed_ups_follow_from_the_two_times_and_the_closed_forms(convscope):
@@ -38,3 +40,105 @@ def test_what_the_text_says_is_compared_and_nothing_else_is_claimed(convscope):
 )
 def test_a_model_that_disagrees_is_said_to(case, gain, agrees):
     assert claim(*case, gain)[1] == agrees
+
+
+def own_rows(batches=(4, 8, 16), gpus=(1, 2, 4), transfer=45.0, one=200.0):
+    """Modelled steps without overlap: `one` ms on one GPU at the middle batch, compute shared evenly."""
+    rows = []
+    for batch in batches:
+        alone = one * batch / batches[1] if len(batches) > 1 else one
+        for count in gpus:
+            for reduce, compress in (("tree", "none"), ("ring", "none"), ("striped", "1bit")):
+                sent = {"tree": 2 * (count // 2), "ring": 2 * (count - 1) / count}.get(reduce, 0.0) * transfer
+                step = alone / count + sent
+                rows.append(
+                    {
+                        "network": "small",
+                        "batch": batch,
+                        "gpus": count,
+                        "basis": "modelled",
+                        "reduce": reduce,
+                        "compress": compress,
+                        "overlap": "none",
+                        "outcome": "good",
+                        "device_name": "A processor",
+                        "link_gbs": 2.5,
+                        "step_ms": step,
+                        "compute_ms": alone / count,
+                        "comm_alone_ms": sent,
+                        "speedup": alone / step,
+                    }
+                )
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def write(rows):
+        (tmp_path / "steps.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_a_machines_own_inputs_stand_beside_those_of_the_paper(folder, convscope):
+    options = SimpleNamespace(convscope=str(convscope), steps=[folder(own_rows())])
+    (table,) = slides(None, options)
+    assert "small, modelled: compute from rows of A processor, link 2.5 GB/s" in table.circumstances
+    assert [(row[0], row[6]) for row in table.rows] == [
+        (128, 4),
+        (128, 4),
+        (256, 8),
+        (256, 8),
+        (512, 16),
+        (512, 16),
+    ]
+    for row in table.rows:  # the same two times give the same speed-ups
+        assert row[2:5] == pytest.approx(row[7:10], rel=1e-4)
+        assert row[12] is None or row[12].split(";")[0] == row[13].split(";")[0]
+    (slide_27,) = (note for note in table.footnotes if note.startswith("Slide 27"))
+    assert "here 0.23 (45 of 200 ms at batch 8)" in slide_27
+
+
+def test_each_slide_has_one_sentence_with_and_without_a_machine(folder, convscope):
+    for steps in ([], [folder(own_rows(transfer=1.0))]):
+        (table,) = slides(None, SimpleNamespace(convscope=str(convscope), steps=steps))
+        for slide in ("26", "27", "30"):
+            (said,) = (note for note in table.footnotes if note.startswith(f"Slide {slide} "))
+            assert said.endswith(".") and ("here" in said or "this machine's" in said) == bool(steps)
+        said = next(note for note in table.footnotes if note.startswith("Slide 26"))
+        assert "With the slides' times a tree with 3 of 3 and a ring with 0 of 3 agrees" in said
+        if steps:
+            assert "with this machine's a tree with 0 of 3" in said
+
+
+def test_a_codec_slower_than_the_label_is_said_to_contradict_it():
+    gains = {place: {"tree": 1.0, "ring": 1.0, "striped": 2.0} for place in [(128, 2), (128, 4), (512, 4)]}
+    assert "the slides' times contradict it" in sentences(gains, None)[2]
+
+
+INCOMPLETE = {
+    "two batches": (own_rows(batches=(4, 8)), "of 2 batches"),
+    "no step on 4 GPUs": (own_rows(gpus=(1, 2)), "none of batch 4 on 4 GPUs, tree"),
+    "no speed-ups": ([row | {"speedup": None} for row in own_rows()], "of 0 batches"),
+    "of a run": ([row | {"basis": "measured"} for row in own_rows()], "of 0 batches"),
+    "all refused": ([row | {"outcome": "refused"} for row in own_rows()], "all steps were refused"),
+    "no numbers": ([own_rows()[0] | {"step_ms": "fast"}], "no rows of steps"),
+    "none": ([], "all steps were refused"),
+}
+
+
+@pytest.mark.parametrize("name", INCOMPLETE)
+def test_steps_that_lack_something_are_refused_with_what_to_run(name, folder, convscope):
+    rows, said = INCOMPLETE[name]
+    done = report("table", "slides", folder(rows), "--convscope", convscope)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err and "step" in done.err
+
+
+def test_a_folder_without_steps_and_two_folders_are_refused(folder, tmp_path, convscope):
+    done = report("table", "slides", tmp_path / "none", "--convscope", convscope)
+    assert done.code == 2 and "cannot be read" in done.err
+    full = folder(own_rows())
+    done = report("table", "slides", full, full, "--convscope", convscope)
+    assert done.code == 2 and "takes one folder" in done.err

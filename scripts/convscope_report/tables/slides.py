@@ -178,14 +178,14 @@ def slide_27(own: Own | None) -> str:
 
 
 def slide_30(gains: dict, of_machine: dict | None) -> str:
-    """Return whether slide 30's bytes are right, and how far its highest label is below a free codec."""
+    """Return whether slide 30's bytes are right, and whether a codec without time is at least as fast."""
     place = max(BATCHES), max(GPUS)
     modelled = gains[place]["striped"]
-    here = "" if of_machine is None else f", here {of_machine[place]['striped']:.2f}"
+    here = "" if of_machine is None else f" (here {of_machine[place]['striped']:.2f})"
     return (
         f"Slide 30 says 1/{CODES} of the bytes: it agrees, 1/{GRADIENT / CODED:.1f} counted. Its highest "
-        f"label {ONE_BIT} is below the {modelled:.2f}{here} of a codec that takes no time: not contradicted, as "
-        "what coding costs is not in these."
+        f"label {ONE_BIT} is {ONE_BIT / modelled:.2f} of the {modelled:.2f} that a codec without time would "
+        f"give{here}: the slides' times {'do not contradict' if modelled >= ONE_BIT else 'contradict'} it."
     )
 
 
