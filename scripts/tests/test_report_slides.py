@@ -94,10 +94,18 @@ def test_a_machines_own_inputs_stand_beside_those_of_the_paper(folder, convscope
         (512, 16),
     ]
     for row in table.rows:  # the same two times give the same speed-ups
-        assert row[2:5] == pytest.approx(row[7:10], rel=1e-4)
+        assert row[2:5] == pytest.approx([cell.value for cell in row[7:10]], rel=1e-4)
+        assert not any(cell.suspect for cell in row[7:11])
         assert row[12] is None or row[12].split(";")[0] == row[13].split(";")[0]
     (slide_27,) = (note for note in table.footnotes if note.startswith("Slide 27"))
     assert "here 0.23 (45 of 200 ms at batch 8)" in slide_27
+
+
+def test_times_of_disturbed_records_are_marked(folder, convscope):
+    rows = [row | {"suspect": row["batch"] == 8} for row in own_rows()]
+    done = report("table", "slides", folder(rows), "--convscope", convscope)
+    assert done.code == 0 and done.out.count("^") == 2 * 4 + 1
+    assert "^ from records that were throttled or disturbed while measured" in done.out
 
 
 def test_each_slide_has_one_sentence_with_and_without_a_machine(folder, convscope):

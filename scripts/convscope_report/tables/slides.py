@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from convscope_report import ReportError, program, steps
-from convscope_report.table import Column, Table
+from convscope_report.table import Cell, Column, Table
 
 QUESTION = "Do the two times that the slides print give the speed-ups that they show?"
 # Slide 27: forward and backward at batch 256, and the gradient from one GPU to another (250 MB at 5 GB/s).
@@ -32,7 +32,8 @@ OF_A_STEP = (
 class Own:
     """A machine's own inputs: three batches for BATCHES, compute and gains by (batch, GPUs), and in words.
 
-    `alone_ms` is one GPU's step of the middle batch, `transfer_ms` the gradient's over the link.
+    `alone_ms` is one GPU's step of the middle batch, `transfer_ms` the gradient's over the link; `suspects`
+    are the batches of which a record behind compute was throttled or disturbed.
     """
 
     batches: list
@@ -40,6 +41,7 @@ class Own:
     gains: dict
     alone_ms: float
     transfer_ms: float
+    suspects: set
     words: str
 
 
@@ -61,6 +63,7 @@ def slides(results, options) -> list:
         columns += [replace(column, name=f"here: {column.name}") for column in TIMES]
     columns += [Column("the slides say"), Column("agrees"), *[Column("here agrees")] * (own is not None)]
     table = Table("Speed-up over one GPU, Kim et al. 2017", QUESTION, columns, circumstances)
+    table.suspect_means = "from records that were throttled or disturbed while measured"
     gains = {}
     for place, batch in enumerate(BATCHES):
         alone = STEP_MS * batch / STEP_BATCH
@@ -75,7 +78,11 @@ def slides(results, options) -> list:
                 continue
             here = own.batches[place], gpus
             mine = own.gains[here]
-            line += [here[0], own.compute_ms[here], *mine.values()]
+            suspect = here[0] in own.suspects
+            line += [
+                here[0],
+                *(Cell(value, suspect=suspect) for value in (own.compute_ms[here], *mine.values())),
+            ]
             table.add(*line, says, agrees, claim(batch, gpus, mine)[1])
     for sentence in sentences(gains, own):
         table.note(sentence)
@@ -126,6 +133,7 @@ def own_inputs(paths: list) -> Own:
         middle["speedup"] * middle["step_ms"],
         # A tree of two GPUs is a transfer there and one back.
         middle["comm_alone_ms"] / 2,
+        {row["batch"] for row in rows if row.get("suspect")},
         f"{middle['network']}, {steps.words(middle)}",
     )
 
