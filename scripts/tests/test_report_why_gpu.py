@@ -179,6 +179,19 @@ def test_hardware_that_nobody_knows_has_no_registers(tmp_path):
     assert all(line[6:8] == ["0", "0"] for line in threads)
 
 
+def test_records_with_hot_caches_decide_nothing(tmp_path):
+    shutil.copytree(DATA / "basic", tmp_path / "run")
+    document = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
+    with (tmp_path / "run" / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for record, line in zip(document["records"], rows, strict=True):
+        record["key"]["cache"] = line["cache"] = "hot"
+    write_results(tmp_path / "run", document, rows)
+    done = report("table", "why-gpu", tmp_path / "run")
+    assert (done.code, done.out) == (2, "")
+    assert "with cold caches" in done.err
+
+
 BAD = {
     "not JSON": ("{", "no rows of operations"),
     "no rows": ('{"rows": [], "environment": {"device": {}}}', "no rows of operations"),

@@ -44,11 +44,15 @@ def why_gpu(results, options) -> list:
     """Return machines, published GPUs and claims, rows of convolutions and activations, and their sum.
 
     `options.operations` has the files of `convscope operations --out`, `options.where` their filter.
-    Raises ReportError where no record was measured and is right.
+    Only records with cold caches count: of others the measured bandwidths of memory bound nothing. Raises
+    ReportError where none was measured and is right.
     """
     ranked = results.ranked()
+    ranked = ranked[ranked["cache"] == "cold"]
     if ranked.empty:
-        raise ReportError("none of the records was measured and is right; `convscope run` measures some")
+        raise ReportError(
+            "none of the records was measured with cold caches and is right; `convscope run` measures some"
+        )
     ranked = ranked.assign(machine=[machine(record) for record in ranked.to_dict("records")])
     wanted = conditions(options.where, "--where")
     rows = operations.load(getattr(options, "operations", []), wanted)
@@ -214,7 +218,8 @@ def groups_of_activations(ranked, rows: list) -> dict:
                 best[place] = row
     for (network, batch, name, on), row in best.items():
         made.setdefault(f"{network}, batch {batch}", []).append(of_operation(name, on, row))
-    for title, _, records in contexts(ranked[ranked["epilogue"] != "none"]):
+    of_floats = (ranked["math"] == "fp32") & (ranked["layout"] == "nchw")
+    for title, _, records in contexts(ranked[of_floats & (ranked["epilogue"] != "none")]):
         made.setdefault(title, []).extend(of_separate_forms(records))
     return {title: part for title, part in made.items() if part}
 
@@ -224,13 +229,18 @@ def name_of(row: dict) -> str:
     return f"{row['layer']} {row['operation']} {row.get('direction') or ''}".rstrip()
 
 
+def is_disturbed(row: dict) -> bool:
+    """Whether more of an operation's samples were disturbed than half of those behind its median."""
+    return 2 * (known(row.get("disturbed")) or 0) > (known(row.get("samples")) or 0)
+
+
 def of_operation(name: str, on: str, row: dict) -> Row:
     """Return the row of an activation."""
     return Row(
         name=name,
         machine=on,
         by=row["provider"],
-        time=Cell(row["median_ms"], suspect=2 * (row.get("disturbed") or 0) > (row.get("samples") or 0)),
+        time=Cell(row["median_ms"], suspect=is_disturbed(row)),
         bytes=row["bytes"],
         traffic=row["bytes"],
         copy_bytes=1e9 * row["copy_gbs"],
