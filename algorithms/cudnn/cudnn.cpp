@@ -56,6 +56,10 @@ class CudnnAlgorithm final : public Algorithm {
         problem.math == MathMode::tf32 && off != nullptr && std::string_view(off) == "0")
       return Support::no(Reason::unsupported_math,
                          "math tf32: NVIDIA_TF32_OVERRIDE=0 in the environment makes cuDNN compute in FP32");
+    if (problem.epilogue != Epilogue::none && storage_type(problem.math) != DataType::f32)
+      return Support::no(Reason::unsupported_math,
+                         "math " + std::string(name(problem.math)) +
+                             ": cuDNN fuses a bias of the tensors' type, and that of an epilogue is FP32");
     if (variant_.choice == Choice::forced && !legacy_index(problem.pass, variant_.algorithm))
       return Support::no(Reason::unsupported_pass, "pass " + std::string(name(problem.pass)) +
                                                        ": cuDNN has no algorithm " +
@@ -90,6 +94,7 @@ void add(Registry& registry, const Variant& variant, const std::string& word, co
   info.exact_on_integers = is_gemm(variant);
   info.emulated = false;
   info.on_request = variant.choice == Choice::engine;
+  info.takes_epilogues = asks_graph(variant);
   registry.add(std::make_unique<CudnnAlgorithm>(variant, std::move(info)));
 }
 

@@ -27,6 +27,11 @@ struct Variant {
   bool transposed = false;     // in the other layout, with transforms there and back
 };
 
+// Whether the graph API is asked, whose operation graphs may end in an epilogue.
+inline bool asks_graph(const Variant& variant) {
+  return variant.choice != Choice::forced && variant.choice != Choice::get && variant.choice != Choice::find;
+}
+
 // Engines beyond this have no variant; planning the last one's fails, with the number that there are.
 inline constexpr int kEngineVariants = 128;
 

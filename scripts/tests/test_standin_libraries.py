@@ -59,6 +59,30 @@ def test_every_row_of_the_libraries_is_right_or_says_why_not(standin, root, math
     assert set(right) - good == set()
 
 
+def test_the_graph_api_fuses_a_bias_with_and_without_a_relu(standin):
+    records = standin.rows(
+        "verify", "--algorithm", "cudnn.heur_*,cudnn.autotune.cuda,cudnn.engine.0.cuda,cudnn.get*",
+        "--pass", "forward", "--math", "fp32,tf32,fp16", "--layout", "nchw,nhwc",
+        "--epilogue", "relu,bias,bias+relu",
+    )  # fmt: skip
+    assert {record["key"]["algorithm"] for record in records} >= {
+        "cudnn.get.separate.cuda",
+        "cudnn.heur_a.cuda",
+    }
+    for record in records:
+        line, algorithm = record["key"]["problem"], record["key"]["algorithm"]
+        if ".separate" in algorithm:
+            continue
+        if algorithm == "cudnn.get.cuda":
+            assert record["note"].endswith("this algorithm stores its sums as they are")
+        elif " fp16 " in line:
+            assert "cuDNN fuses a bias of the tensors' type" in record["note"]
+        elif "epilogue=relu" in line and algorithm != "cudnn.engine.0.cuda":
+            assert record["outcome"] == "unsupported", "heuristics know no engine for it"
+        else:
+            assert record["outcome"] == "verified_only", (line, algorithm, record["note"])
+
+
 def test_choosers_are_measured_and_select_says_what_their_choices_cost(standin):
     process, out = standin.run("run", "--algorithm", "cudnn.[a-df-z]*,cudnn.engine.[01].cuda", "--knobs", "3")
     assert process.returncode == 0, process.stdout + process.stderr
@@ -214,8 +238,9 @@ def test_nothing_is_known_without_nvml_or_of_what_it_does_not_tell(standin):
 
 # The stand-in of cuDNN itself, by its functions.
 SUCCESS, BAD_PARAM = 0, 2000
-INT64, DATA_TYPE, CONVOLUTION_MODE, FLOAT, DESCRIPTOR = 3, 1, 7, 4, 15
+INT64, DATA_TYPE, CONVOLUTION_MODE, POINTWISE_MODE, FLOAT, DESCRIPTOR = 3, 1, 7, 14, 4, 15
 TENSOR, CONVOLUTION, FORWARD, GRAPH, ENGINE, PLAN = 17, 1, 10, 15, 2, 5
+POINTWISE, POINTWISE_OPERATION = 0, 13
 
 
 def category(status):
@@ -289,6 +314,21 @@ class Backend:
         } | (change or {})
         return self._filled(FORWARD, attributes, leave_out)
 
+    def relu(self, change=None, leave_out=None):
+        """Set and finalise a ReLU's description."""
+        return self._filled(
+            POINTWISE, {0: (POINTWISE_MODE, 100), 1: (DATA_TYPE, 0)} | (change or {}), leave_out
+        )
+
+    def pointwise(self, change=None, leave_out=None):
+        """Set and finalise a ReLU from one tensor to another."""
+        attributes = {
+            750: (DESCRIPTOR, self.relu()[0]),
+            751: (DESCRIPTOR, self.tensor(121, (2, 8, 7, 6))[0]),
+            753: (DESCRIPTOR, self.tensor(122, (2, 8, 7, 6))[0]),
+        } | (change or {})
+        return self._filled(POINTWISE_OPERATION, attributes, leave_out)
+
     def _filled(self, kind, attributes, leave_out):
         descriptor = self.make(kind)
         for name, (type_, *values) in attributes.items():
@@ -322,6 +362,10 @@ WRONG = {
     "alpha as a whole number": lambda b: b.operation({700: (INT64, 1)}),
     "no descriptor": lambda b: b.operation({704: (DESCRIPTOR, None)}),
     "backward's attribute in forward": lambda b: b.operation({706: (FLOAT, 1)}),
+    "a mode as a number": lambda b: b.relu({0: (INT64, 100)}),
+    "ReLU of nothing": lambda b: b.pointwise(leave_out=751),
+    "ReLU to nowhere": lambda b: b.pointwise(leave_out=753),
+    "pointwise operation without its kind": lambda b: b.pointwise(leave_out=750),
     "set after it was finalised": lambda b: (None, b.set(b.tensor(1, (1, 2, 3, 4))[0], 906, INT64, 2)),
     "finalised twice": lambda b: (None, b.finalize(b.tensor(1, (1, 2, 3, 4))[0])),
     "a graph without operations": lambda b: (None, b.finalize(b.make(GRAPH))),

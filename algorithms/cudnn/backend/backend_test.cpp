@@ -47,7 +47,7 @@ class Cudnn : public ::testing::Test {
 TEST_F(Cudnn, TakesTheDescriptorsOfEveryPassTypeAndLayout) {
   for (const ConvProblem& problem : problems()) {
     SCOPED_TRACE(to_line(problem));
-    EXPECT_NO_THROW(operation(problem));
+    EXPECT_NO_THROW(operations(problem));
     EXPECT_NO_THROW(LegacyConvolution{problem});
   }
 }

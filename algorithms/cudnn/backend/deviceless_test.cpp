@@ -1,6 +1,7 @@
 // The graph API of the cuDNN that is installed, asked for a GPU that is not there: it ranks, describes and
 // builds engines from the device's properties alone. So everything of graph.hpp but the run meets the library
 // itself.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,6 +72,27 @@ TEST_F(CudnnWithoutADevice, EveryHeuristicRanksEnginesOfEveryPassTypeAndLayout) 
           }
         }
       }
+}
+
+TEST_F(CudnnWithoutADevice, ABiasIsFusedInStrictFp32AndInTf32) {
+  for (const char* epilogue : {"bias", "bias+relu"})
+    for (const MathMode math : {MathMode::fp32, MathMode::tf32})
+      for (const char* layout : {"nchw", "nhwc"}) {
+        const auto line = fmt::format("forward {} {} {} epilogue={}", name(math), layout, kConv2, epilogue);
+        SCOPED_TRACE(line);
+        const auto ranked = graph(line).ranked(CUDNN_HEUR_MODE_A);
+        std::vector<Offer> offers;
+        for (const EngineConfig& config : ranked) offers.push_back(config.offer);
+        EXPECT_TRUE(first_that_fits(offers, math, int64_t{1} << 32, [&](size_t index) {
+          offers[index].workspace_bytes = ExecutionPlan(ranked[index], *target_).workspace_bytes();
+        }));
+      }
+}
+
+// Where this fails cuDNN has learnt it, and the stand-in's epilogue.cpp and README.md are to be changed.
+TEST_F(CudnnWithoutADevice, AReluWithoutABiasHasNoEngine) {
+  const std::string line = std::string("forward fp32 nchw ") + kConv2 + " epilogue=relu";
+  EXPECT_THAT(graph(line).ranked(CUDNN_HEUR_MODE_A), SizeIs(0));
 }
 
 TEST_F(CudnnWithoutADevice, TheConfigurationsOfOneEngineDifferInTheKnobsOfTheirNames) {

@@ -26,6 +26,7 @@ constexpr size_t kTriesPerVariant = 32;
 int64_t uid(Role role) {
   return role == Role::input ? 'x' : role == Role::filter ? 'w' : 'y';
 }
+constexpr int64_t kBias = 'b';
 
 // Names of the device's properties, which headers before cuDNN 9.8 do not have.
 constexpr auto kPropertiesDescriptor = static_cast<cudnnBackendDescriptorType_t>(38);
@@ -128,9 +129,70 @@ const OperationNames& operation_names(Pass pass) {
 BackendDescriptor operation_graph(const ConvProblem& problem, const Target& target) {
   BackendDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   target.tell(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, std::nullopt);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation(problem));
+  const std::vector<BackendDescriptor> all = operations(problem);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, std::span<const BackendDescriptor>(all));
   graph.finalize();
   return graph;
+}
+
+// What a tensor is besides its sizes. A virtual one is handed from one operation to the next and never
+// stored.
+struct TensorKind {
+  int64_t uid;
+  cudnnDataType_t type;
+  bool is_virtual = false;
+};
+
+BackendDescriptor tensor(const TensorShape& shape, const TensorKind& kind) {
+  BackendDescriptor descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, kind.uid);
+  descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &kind.type);
+  descriptor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const int64_t>(shape.size));
+  descriptor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const int64_t>(shape.stride));
+  descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
+  if (kind.is_virtual) descriptor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &kind.is_virtual);
+  descriptor.finalize();
+  return descriptor;
+}
+
+// The output before the epilogue, or before its ReLU, in FP32.
+BackendDescriptor unfinished(const ConvProblem& problem, int64_t unique_id) {
+  return tensor(problem.shape(Role::output), {unique_id, CUDNN_DATA_FLOAT, true});
+}
+
+BackendDescriptor bias_tensor(const ConvProblem& problem) {
+  const int64_t channels = problem.out_channels;
+  return tensor({{1, channels, 1, 1}, {channels, 1, channels, channels}}, {kBias, CUDNN_DATA_FLOAT});
+}
+
+BackendDescriptor convolution_to(const ConvProblem& problem, const BackendDescriptor& output) {
+  const OperationNames& names = operation_names(problem.pass);
+  BackendDescriptor descriptor(names.type);
+  descriptor.set(names.convolution, convolution(problem));
+  descriptor.set(names.input, cudnn::tensor(problem, Role::input));
+  descriptor.set(names.filter, cudnn::tensor(problem, Role::filter));
+  descriptor.set(names.output, output);
+  descriptor.set(names.alpha, 1.0f);
+  descriptor.set(names.beta, 0.0f);
+  descriptor.finalize();
+  return descriptor;
+}
+
+// Of each element of `from`, and where it is given of `other`, which is repeated along axes of size 1.
+BackendDescriptor pointwise(cudnnPointwiseMode_t mode, const BackendDescriptor& from,
+                            const BackendDescriptor* other, const BackendDescriptor& to) {
+  const cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  BackendDescriptor how(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+  how.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type);
+  how.finalize();
+  BackendDescriptor descriptor(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+  descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, from);
+  if (other != nullptr) descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *other);
+  descriptor.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to);
+  descriptor.finalize();
+  return descriptor;
 }
 
 BackendDescriptor knob_choice(cudnnBackendKnobType_t type, int64_t value) {
@@ -144,16 +206,7 @@ BackendDescriptor knob_choice(cudnnBackendKnobType_t type, int64_t value) {
 }  // namespace
 
 BackendDescriptor tensor(const ConvProblem& problem, Role role) {
-  const TensorShape shape = problem.shape(role);
-  const cudnnDataType_t type = data_type(problem.math);
-  BackendDescriptor descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, uid(role));
-  descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  descriptor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, std::span<const int64_t>(shape.size));
-  descriptor.set(CUDNN_ATTR_TENSOR_STRIDES, std::span<const int64_t>(shape.stride));
-  descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
-  descriptor.finalize();
-  return descriptor;
+  return tensor(problem.shape(role), {uid(role), data_type(problem.math)});
 }
 
 BackendDescriptor convolution(const ConvProblem& problem) {
@@ -173,17 +226,23 @@ BackendDescriptor convolution(const ConvProblem& problem) {
   return descriptor;
 }
 
-BackendDescriptor operation(const ConvProblem& problem) {
-  const OperationNames& names = operation_names(problem.pass);
-  BackendDescriptor descriptor(names.type);
-  descriptor.set(names.convolution, convolution(problem));
-  descriptor.set(names.input, tensor(problem, Role::input));
-  descriptor.set(names.filter, tensor(problem, Role::filter));
-  descriptor.set(names.output, tensor(problem, Role::output));
-  descriptor.set(names.alpha, 1.0f);
-  descriptor.set(names.beta, 0.0f);
-  descriptor.finalize();
-  return descriptor;
+std::vector<BackendDescriptor> operations(const ConvProblem& problem) {
+  std::vector<BackendDescriptor> all;
+  const BackendDescriptor output = tensor(problem, Role::output);
+  if (problem.epilogue == Epilogue::none) {
+    all.push_back(convolution_to(problem, output));
+    return all;
+  }
+  const BackendDescriptor sums = unfinished(problem, 's'), biased = unfinished(problem, 'p');
+  all.push_back(convolution_to(problem, sums));
+  if (has_bias(problem.epilogue)) {
+    const BackendDescriptor bias = bias_tensor(problem);
+    all.push_back(pointwise(CUDNN_POINTWISE_ADD, sums, &bias, has_relu(problem.epilogue) ? biased : output));
+  }
+  if (has_relu(problem.epilogue))
+    all.push_back(
+        pointwise(CUDNN_POINTWISE_RELU_FWD, has_bias(problem.epilogue) ? biased : sums, nullptr, output));
+  return all;
 }
 
 Target Target::with_properties(const std::string& json) {
@@ -303,13 +362,15 @@ ExecutionPlan::ExecutionPlan(const EngineConfig& config, const Target& target)
 
 const BackendDescriptor& ExecutionPlan::variant_pack(const ConvArgs& args) const {
   constexpr size_t most_packs = 4096;  // more than there are copies of the tensors, usually
-  const std::array<void*, 4> operands{args.input, args.filter, args.output, args.workspace};
+  const std::array<const void*, 5> operands{args.input, args.filter, args.output, args.bias, args.workspace};
   if (const auto found = packs_.find(operands); found != packs_.end()) return found->second;
-  const std::array<int64_t, 3> uids{uid(Role::input), uid(Role::filter), uid(Role::output)};
+  const std::array<int64_t, 4> uids{uid(Role::input), uid(Role::filter), uid(Role::output), kBias};
+  const size_t tensors = args.bias == nullptr ? 3 : 4;
   BackendDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const int64_t>(uids));
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, operands.data());
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &operands[3]);
+  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span(uids).first(tensors));
+  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, static_cast<int64_t>(tensors),
+           operands.data());
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &operands[4]);
   pack.finalize();
   if (packs_.size() >= most_packs) packs_.clear();
   return packs_.emplace(operands, std::move(pack)).first->second;

@@ -1,5 +1,5 @@
-// One problem in cuDNN's graph API, whose unit is the engine: an operation graph of one convolution, its
-// engines with their notes and knobs, what the heuristics rank, and execution plans.
+// One problem in cuDNN's graph API, whose unit is the engine: an operation graph of one convolution and its
+// epilogue, its engines with their notes and knobs, what the heuristics rank, and execution plans.
 #pragma once
 
 #include <array>
@@ -22,10 +22,12 @@ struct EngineConfig {
   Offer offer;
 };
 
-// The parts of the graph that need no device. UIDs are 'x', 'w' and 'y', whatever the pass.
+// The parts of the graph that need no device. UIDs are 'x', 'w' and 'y', whatever the pass, and 'b' of a
+// bias.
 BackendDescriptor tensor(const ConvProblem& problem, Role role);
 BackendDescriptor convolution(const ConvProblem& problem);
-BackendDescriptor operation(const ConvProblem& problem);
+// The convolution, then each part of the epilogue.
+std::vector<BackendDescriptor> operations(const ConvProblem& problem);
 
 // Where a graph is to run: on the device of a handle, or on one of which only the properties are known. For
 // both cuDNN tells, ranks and builds engines; to run them takes a handle.
@@ -75,7 +77,7 @@ class ExecutionPlan {
 
   BackendDescriptor plan_;
   // By the operands' addresses. To make one takes the host longer than a short convolution takes the device.
-  mutable std::map<std::array<void*, 4>, BackendDescriptor> packs_;
+  mutable std::map<std::array<const void*, 5>, BackendDescriptor> packs_;
 };
 
 }  // namespace convscope::cudnn

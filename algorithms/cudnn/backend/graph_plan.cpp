@@ -49,13 +49,20 @@ class TrialTensors {
       tensors_.emplace_back(device, static_cast<size_t>(problem.bytes(role)));
       upload_values(tensors_.back(), storage_type(problem.math), values);
     }
+    if (!has_bias(problem.epilogue)) return;
+    const std::vector<float> values(static_cast<size_t>(problem.out_channels), 0.125F);
+    bias_.emplace(device, values.size() * sizeof(float));
+    upload_values(*bias_, DataType::f32, values);
   }
   ConvArgs args(void* workspace) const {
-    return {tensors_[0].data(), tensors_[1].data(), tensors_[2].data(), workspace};
+    ConvArgs args{tensors_[0].data(), tensors_[1].data(), tensors_[2].data(), workspace};
+    if (bias_) args.bias = static_cast<const float*>(bias_->data());
+    return args;
   }
 
  private:
   std::vector<Buffer> tensors_;  // in the order of kRoles
+  std::optional<Buffer> bias_;
 };
 
 // The handle works on no stream of a queue that has gone.

@@ -43,10 +43,8 @@ std::string version() {
 std::unique_ptr<Plan> make_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                 const PlanOptions& options) {
   if (variant.transposed) return make_transposed_plan(variant, problem, device, options);
-  const bool legacy =
-      variant.choice == Choice::forced || variant.choice == Choice::get || variant.choice == Choice::find;
-  return legacy ? make_legacy_plan(variant, problem, options)
-                : make_graph_plan(variant, problem, device, options);
+  return asks_graph(variant) ? make_graph_plan(variant, problem, device, options)
+                             : make_legacy_plan(variant, problem, options);
 }
 
 }  // namespace convscope::cudnn

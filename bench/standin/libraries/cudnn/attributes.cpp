@@ -1,5 +1,6 @@
 // The attributes of each type of descriptor: CUDNN_ATTR_* of cudnn_graph.h with the types and counts that
-// cuDNN's backend reference gives (docs.nvidia.com, "cuDNN Backend API"), for what one convolution needs.
+// cuDNN's backend reference gives (docs.nvidia.com, "cuDNN Backend API"), for what one convolution and its
+// epilogue need.
 #include <algorithm>
 
 #include "bench/standin/libraries/cudnn/backend.hpp"
@@ -8,6 +9,7 @@ namespace convscope::standin {
 namespace {
 
 constexpr int64_t kDimensions = 4, kSpatial = 2, kOne = 1, kMany = 1 << 20;
+constexpr int64_t kOperations = 3;  // a convolution, its bias and its ReLU
 
 // An attribute that the caller sets.
 constexpr AttributeRule must(cudnnBackendDescriptorType_t owner, cudnnBackendAttributeName_t name,
@@ -33,6 +35,8 @@ constexpr auto kConvolution = CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR;
 constexpr auto kForward = CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
 constexpr auto kBackwardData = CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
 constexpr auto kBackwardFilter = CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+constexpr auto kPointwise = CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
+constexpr auto kPointwiseOperation = CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
 constexpr auto kGraph = CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
 constexpr auto kHeuristic = CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR;
 constexpr auto kEngine = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
@@ -80,8 +84,15 @@ const AttributeRule kRules[] = {
     must(kBackwardFilter, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT),
     must(kBackwardFilter, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT),
 
+    must(kPointwise, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE),
+    must(kPointwise, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE),
+    held(must(kPointwiseOperation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kDescriptor), kPointwise),
+    held(must(kPointwiseOperation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, kDescriptor), kTensor),
+    held(may(kPointwiseOperation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, kDescriptor), kTensor),
+    held(must(kPointwiseOperation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, kDescriptor), kTensor),
+
     must(kGraph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE),
-    held(must(kGraph, CUDNN_ATTR_OPERATIONGRAPH_OPS, kDescriptor, kOne, kOne), kForward),
+    held(must(kGraph, CUDNN_ATTR_OPERATIONGRAPH_OPS, kDescriptor, kOne, kOperations), kForward),
     told(kGraph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, kInt64),
 
     held(must(kHeuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, kDescriptor), kGraph),
@@ -132,7 +143,7 @@ bool is_known(cudnnBackendDescriptorType_t type) {
 }
 
 bool is_operation(cudnnBackendDescriptorType_t type) {
-  return type == kForward || type == kBackwardData || type == kBackwardFilter;
+  return type == kForward || type == kBackwardData || type == kBackwardFilter || type == kPointwiseOperation;
 }
 
 size_t bytes_of(cudnnBackendAttributeType_t type) {

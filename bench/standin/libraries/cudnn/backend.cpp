@@ -154,8 +154,9 @@ cudnnStatus_t execute(cudaStream_t stream, const BackendObject& plan, const Back
   const cudaError_t code =
       enqueue(stream, [=, shared = plan.graph, seconds = scripted_time(plan.config.seconds)] {
         scribble(workspace, bytes);
+        const auto* const bias = shared->bias == 0 ? nullptr : static_cast<float*>(tensors.at(shared->bias));
         compute(shared->convolution, tensors.at(shared->input), tensors.at(shared->filter),
-                tensors.at(shared->output), shared->alpha, shared->beta);
+                tensors.at(shared->output), shared->alpha, shared->beta, bias);
         take(seconds);
       });
   if (code == cudaSuccess) return CUDNN_STATUS_SUCCESS;

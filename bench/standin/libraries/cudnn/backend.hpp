@@ -29,7 +29,10 @@ struct AttributeValue {
 struct Graph {
   Convolution convolution;
   std::map<int64_t, int64_t> alignment;       // bytes, by the tensor's unique id
-  int64_t input = 0, filter = 0, output = 0;  // unique ids
+  int64_t input = 0, filter = 0, output = 0;  // unique ids; `output` of the last operation
+  int64_t bias = 0;                           // of an epilogue that has one
+  bool is_output_virtual = false;
+  bool is_ranked = true;  // whether heuristics know an engine for it
   double alpha = 1, beta = 0;
   GraphAnswers answers;
 };
@@ -76,6 +79,13 @@ bool is_known(cudnnBackendDescriptorType_t type);
 bool is_operation(cudnnBackendDescriptorType_t type);
 size_t bytes_of(cudnnBackendAttributeType_t type);
 
+// Elements of a tensor's descriptor, and whether they are handed from one operation to the next.
+TensorView view_of(const BackendObject& tensor);
+bool is_virtual(const BackendObject& tensor);
+
+// Adds an operation behind what the graph has (epilogue.cpp).
+cudnnStatus_t add_pointwise(Graph& graph, const BackendObject& operation);
+
 // Checks the object and works out what it tells from then on.
 cudnnStatus_t finalize(BackendObject& object);
 
@@ -83,7 +93,7 @@ template <typename T>
 std::vector<T> BackendObject::values(cudnnBackendAttributeName_t name) const {
   const AttributeValue& value = attributes.at(name);
   const T* first = reinterpret_cast<const T*>(value.bytes.data());
-  return {first, first + value.count};
+  return std::vector<T>(first, first + value.count);
 }
 
 template <typename T>

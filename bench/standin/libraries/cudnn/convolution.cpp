@@ -56,6 +56,19 @@ void write(const TensorView& view, void* data, const std::vector<double>& values
   });
 }
 
+// The epilogue of what is stored.
+void finish(const ConvProblem& p, const TensorView& view, void* data, const float* bias) {
+  if (p.epilogue == Epilogue::none) return;
+  const TensorShape& shape = view.shape;
+  const int64_t plane = shape.size[2] * shape.size[3];
+  for_each_element(shape, [&](int64_t position, int64_t offset) {
+    const int64_t channel = position / plane % shape.size[1];
+    double value = load(view.type, data, offset);
+    if (has_bias(p.epilogue)) value += bias[channel];
+    store(view.type, data, offset, has_relu(p.epilogue) && value < 0 ? 0 : value);
+  });
+}
+
 // Positions in logical order of the three tensors.
 struct Positions {
   const ConvProblem& p;
@@ -118,13 +131,14 @@ cudnnStatus_t check_shapes(const Convolution& convolution) {
 }
 
 void compute(const Convolution& convolution, void* input, void* filter, void* output, double alpha,
-             double beta) {
+             double beta, const float* bias) {
   const ConvProblem& p = convolution.problem;
   if (p.pass == Pass::forward) {
     const auto x = read(convolution.input, input), w = read(convolution.filter, filter);
     auto y = zeros(convolution.output);
     for_each_product(p, [&](size_t i, size_t f, size_t o) { y[o] += x[i] * w[f]; });
     write(convolution.output, output, y, alpha, beta);
+    finish(p, convolution.output, output, bias);
   } else if (p.pass == Pass::backward_data) {
     const auto dy = read(convolution.output, output), w = read(convolution.filter, filter);
     auto dx = zeros(convolution.input);

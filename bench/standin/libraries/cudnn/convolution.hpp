@@ -26,8 +26,10 @@ ConvProblem problem_of_shapes(const TensorShape& input, const TensorShape& filte
 cudnnStatus_t check_shapes(const Convolution&);
 
 // The tensor that the pass writes is alpha * result + beta * what was in it; with beta 0 that is not read.
-// All pointers are device memory, which is the host's here.
-void compute(const Convolution&, void* input, void* filter, void* output, double alpha, double beta);
+// The problem's epilogue comes after that, with the bias of each output channel where it has one. All
+// pointers are device memory, which is the host's here.
+void compute(const Convolution&, void* input, void* filter, void* output, double alpha, double beta,
+             const float* bias = nullptr);
 
 // to = alpha * from + beta * to, element by element; the shapes' sizes are the same.
 void copy_elements(const TensorView& from, const void* data, const TensorView& to, void* result, double alpha,

@@ -46,10 +46,6 @@ std::vector<int> notes_of(const std::vector<std::string>& notes, const NoteName 
   return numbers;
 }
 
-cudnnStatus_t bad(const std::string& words) {
-  return failed(CUDNN_STATUS_BAD_PARAM, words);
-}
-
 bool all_at_least(const std::vector<int64_t>& values, int64_t min) {
   return std::all_of(values.begin(), values.end(), [&](int64_t value) { return value >= min; });
 }
@@ -118,16 +114,6 @@ OperationNames names_of(cudnnBackendDescriptorType_t type) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
 }
 
-TensorView view_of(const BackendObject& tensor) {
-  TensorView view;
-  view.type = tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
-  const auto sizes = tensor.values<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
-  const auto strides = tensor.values<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-  std::copy(sizes.begin(), sizes.end(), view.shape.size.begin());
-  std::copy(strides.begin(), strides.end(), view.shape.stride.begin());
-  return view;
-}
-
 Extent2 extent(const BackendObject& object, cudnnBackendAttributeName_t name) {
   const auto values = object.values<int64_t>(name);
   return {values[0], values[1]};
@@ -169,10 +155,16 @@ cudnnStatus_t finalize_operation(BackendObject& operation) {
   if (const cudnnStatus_t status = check_shapes(convolution); status != CUDNN_STATUS_SUCCESS) return status;
   if (convolution.problem.layout == Layout::chwn)
     return failed(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "the strides are neither those of NCHW nor of NHWC");
-  for (const Object& tensor : {input, filter, output})
+  std::set<int64_t> ids;
+  for (const Object& tensor : {input, filter, output}) {
+    ids.insert(tensor->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
+    if (is_virtual(*tensor)) continue;
     graph->alignment[tensor->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID)] =
         tensor->value<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
-  if (graph->alignment.size() != 3) return bad("tensors share a unique id");
+  }
+  if (ids.size() != 3) return bad("tensors share a unique id");
+  if (is_virtual(*input) || is_virtual(*filter)) return bad("what is convolved is virtual");
+  graph->is_output_virtual = is_virtual(*output);
   graph->input = input->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
   graph->filter = filter->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
   graph->output = output->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
@@ -183,8 +175,19 @@ cudnnStatus_t finalize_operation(BackendObject& operation) {
 }
 
 cudnnStatus_t finalize_graph(BackendObject& object) {
-  auto graph = std::make_shared<Graph>(*object.object(CUDNN_ATTR_OPERATIONGRAPH_OPS)->graph);
+  const std::vector<Object>& operations = object.objects(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  if (operations.front()->graph == nullptr)
+    return failed(CUDNN_STATUS_NOT_SUPPORTED, "the stand-in only knows graphs that begin with a convolution");
+  auto graph = std::make_shared<Graph>(*operations.front()->graph);
+  for (const Object& operation : std::span(operations).subspan(1)) {
+    if (operation->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+      return failed(CUDNN_STATUS_NOT_SUPPORTED, "the stand-in only knows graphs of one convolution");
+    if (const cudnnStatus_t status = add_pointwise(*graph, *operation); status != CUDNN_STATUS_SUCCESS)
+      return status;
+  }
+  if (graph->is_output_virtual) return bad("the output of the last operation is virtual");
   graph->answers = graph_answers(graph->convolution.problem);
+  if (!graph->is_ranked) graph->answers.ranked = {};
   object.put(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT,
              std::vector<int64_t>{graph->answers.engine_count});
   object.graph = graph;
@@ -311,6 +314,16 @@ cudnnStatus_t finalize_pack(BackendObject& pack) {
 
 }  // namespace
 
+TensorView view_of(const BackendObject& tensor) {
+  TensorView view;
+  view.type = tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  const auto sizes = tensor.values<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+  const auto strides = tensor.values<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+  std::copy(sizes.begin(), sizes.end(), view.shape.size.begin());
+  std::copy(strides.begin(), strides.end(), view.shape.stride.begin());
+  return view;
+}
+
 cudnnStatus_t finalize(BackendObject& object) {
   static const std::map<cudnnBackendDescriptorType_t, cudnnStatus_t (*)(BackendObject&)> functions = {
       {CUDNN_BACKEND_TENSOR_DESCRIPTOR, finalize_tensor},
@@ -321,10 +334,12 @@ cudnnStatus_t finalize(BackendObject& object) {
       {CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, finalize_config},
       {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, finalize_plan},
       {CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, finalize_pack}};
-  if (is_operation(object.type)) return finalize_operation(object);
+  const auto found = functions.find(object.type);
+  if (found == functions.end() && is_operation(object.type) &&
+      object.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+    return finalize_operation(object);
   if (object.type == CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR)
     return failed(CUDNN_STATUS_BAD_PARAM, "what is known of a knob is read from an engine");
-  const auto found = functions.find(object.type);
   return found == functions.end() ? CUDNN_STATUS_SUCCESS : found->second(object);
 }
 

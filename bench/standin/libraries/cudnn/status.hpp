@@ -17,6 +17,9 @@ int cudnn_status(std::string_view name);
 // The status, whose words cudnnGetLastErrorString() tells this thread next.
 cudnnStatus_t failed(cudnnStatus_t status, std::string words);
 cudnnStatus_t failed(const Fault& fault);
+inline cudnnStatus_t bad(const std::string& words) {
+  return failed(CUDNN_STATUS_BAD_PARAM, words);
+}
 // The first status that the text names, CUDNN_STATUS_SUCCESS where it names none.
 cudnnStatus_t status_in(std::string_view text);
 
