@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "bench/parallel/fleet_columns.hpp"
+
 namespace convscope {
 namespace {
 
@@ -11,32 +13,7 @@ Cell milliseconds(const R& r, double Statistics::*statistic, bool sampled) {
   return r.has_time() && (!sampled || r.time.n > 0) ? cell(1e3 * (r.time.*statistic)) : Cell{};
 }
 
-Cell link_cell(const R& r, Link Links::*which, double Link::*member, double factor) {
-  return r.fleet.links ? cell(factor * ((*r.fleet.links).*which).*member) : Cell{};
-}
-
-constexpr ColumnOf<R> kColumns[] = {
-    {"basis", "", "measured, or modelled: as `fabric` says.", [](const R& r) { return cell(r.fleet.basis); }},
-    {"fabric", "",
-     "What the bytes travel on: mpi, or threads of one process; of a modelled row closed form, by formula "
-     "from "
-     "the links, or simgrid, simulated.",
-     [](const R& r) { return cell(r.fleet.fabric); }},
-    {"fabric_version", "", "The library behind it.", [](const R& r) { return cell(r.fleet.fabric_version); }},
-    {"platform", "", "The platform file of a simulated network; null where it was built from the links.",
-     [](const R& r) { return cell(r.fleet.platform); }},
-    {"platform_hash", "", "Of that file's bytes.", [](const R& r) { return cell(r.fleet.platform_hash); }},
-    {"gpus", "", "Ranks: GPUs, or processes that stand for them.",
-     [](const R& r) { return cell(r.fleet.ranks.count); }},
-    {"gpus_per_node", "", "Ranks of one node.", [](const R& r) { return cell(r.fleet.ranks.per_node); }},
-    {"link_gbs", "GB/s", "Of a modelled row: bandwidth each way of a rank's link to other nodes.",
-     [](const R& r) { return link_cell(r, &Links::between, &Link::bytes_per_second, 1e-9); }},
-    {"link_us", "us", "Likewise the latency of a message.",
-     [](const R& r) { return link_cell(r, &Links::between, &Link::latency, 1e6); }},
-    {"node_link_gbs", "GB/s", "Likewise within a node.",
-     [](const R& r) { return link_cell(r, &Links::within, &Link::bytes_per_second, 1e-9); }},
-    {"node_link_us", "us", "Likewise within a node.",
-     [](const R& r) { return link_cell(r, &Links::within, &Link::latency, 1e6); }},
+constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
     {"reduce", "", "tree, ring, halving, hierarchical, striped, or the library's own: mpi, nccl.",
      [](const R& r) { return cell(r.reduce); }},
     {"bytes", "bytes", "The gradient of one rank, in FP32.", [](const R& r) { return cell(r.bytes); }},
@@ -80,7 +57,10 @@ constexpr ColumnOf<R> kColumns[] = {
     {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
     {"note", "", "The sentence behind the reason.", [](const R& r) { return cell(r.note); }},
     {"rerun", "", "The command that makes this row again.", [](const R& r) { return cell(r.rerun); }},
-};
+});
+
+constexpr auto kColumns =
+    joined(kFleetColumns<R, [](const R& r) -> const Fleet& { return r.fleet; }>, kColumnsOfReduction);
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "bench/parallel/fleet_columns.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -18,45 +19,20 @@ Cell milliseconds(const R& r, double seconds) {
 Cell milliseconds(const R& r, const std::optional<double>& seconds) {
   return seconds ? milliseconds(r, *seconds) : Cell{};
 }
-Cell link_cell(const R& r, Link Links::*which, double Link::*member, double factor) {
-  const auto& links = r.of.fleet.links;
-  return links ? cell(factor * ((*links).*which).*member) : Cell{};
-}
 bool communicates(const R& r) {
   return r.has_time() && r.schedule.communication_seconds > 0;
 }
 
-constexpr ColumnOf<R> kColumns[] = {
+constexpr auto kColumnsOfCase = std::to_array<ColumnOf<R>>({
     {"network", "", "The config's name.", [](const R& r) { return cell(r.of.network); }},
     {"batch", "", "Images of all GPUs together.", [](const R& r) { return cell(r.of.batch); }},
     {"batch_per_gpu", "", "Images of one GPU; the batch of the rows that compute is from.",
      [](const R& r) { return cell(r.of.batch_per_gpu()); }},
     {"scaling", "", "strong: the batch is shared out; weak: it grows with the GPUs.",
      [](const R& r) { return cell(std::string(r.of.is_weak ? "weak" : "strong")); }},
-    {"gpus", "", "GPUs, or CPUs that stand for them: one device of the rows each.",
-     [](const R& r) { return cell(r.of.fleet.ranks.count); }},
-    {"gpus_per_node", "", "GPUs of one node.", [](const R& r) { return cell(r.of.fleet.ranks.per_node); }},
-    {"basis", "",
-     "measured: all was run; replayed: compute from the rows was slept, communication was run; modelled: "
-     "compute from the rows, communication as `fabric` says.",
-     [](const R& r) { return cell(r.of.fleet.basis); }},
-    {"fabric", "",
-     "What communication is from: closed form, by formula from the links; simgrid, simulated; or, where "
-     "it was run, mpi.",
-     [](const R& r) { return cell(r.of.fleet.fabric); }},
-    {"fabric_version", "", "The library behind it.",
-     [](const R& r) { return cell(r.of.fleet.fabric_version); }},
-    {"platform", "", "The platform file of a simulated network; null where it was built from the links.",
-     [](const R& r) { return cell(r.of.fleet.platform); }},
-    {"platform_hash", "", "Of that file's bytes.", [](const R& r) { return cell(r.of.fleet.platform_hash); }},
-    {"link_gbs", "GB/s", "Bandwidth each way of a GPU's link to other nodes.",
-     [](const R& r) { return link_cell(r, &Links::between, &Link::bytes_per_second, 1e-9); }},
-    {"link_us", "us", "Latency of a message over it.",
-     [](const R& r) { return link_cell(r, &Links::between, &Link::latency, 1e6); }},
-    {"node_link_gbs", "GB/s", "Bandwidth each way within a node.",
-     [](const R& r) { return link_cell(r, &Links::within, &Link::bytes_per_second, 1e-9); }},
-    {"node_link_us", "us", "Latency of a message within a node.",
-     [](const R& r) { return link_cell(r, &Links::within, &Link::latency, 1e6); }},
+});
+
+constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"device_name", "", "Of the rows: the processor's own name.",
      [](const R& r) { return cell(r.device.name); }},
     {"machine_class", "", "Of the rows: the class of machine.",
@@ -153,7 +129,10 @@ constexpr ColumnOf<R> kColumns[] = {
     {"rerun", "",
      "The command that makes this row again; of a row without records the one that measures them.",
      [](const R& r) { return cell(r.rerun); }},
-};
+});
+
+constexpr auto kColumns = joined(
+    kColumnsOfCase, kFleetColumns<R, [](const R& r) -> const Fleet& { return r.of.fleet; }>, kColumnsOfTime);
 
 StepRow refused(StepRow row, std::string reason, std::string note) {
   row.outcome = RowOutcome::refused;
