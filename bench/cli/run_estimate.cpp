@@ -74,15 +74,23 @@ WarmUpEstimate warm_up_of(double run, const MeasureOptions& options, double time
   return {runs, runs * run};
 }
 
+bool is_checked_whole(const ConvProblem& problem) {
+  return problem.nominal_flops() <= VerifyOptions().full_check_flops;
+}
+
+// Data on which no output is below zero, so that sums over outputs show what no sample does
+// (verification.cpp).
+bool is_checked_on_positive_data(const ConvProblem& problem) {
+  return !is_checked_whole(problem) && has_relu(problem.epilogue);
+}
+
 double expected_seconds(const ConvProblem& problem, int threads) {
-  constexpr double kKindsOfData = 2;
-  const VerifyOptions options;
+  const double kinds_of_data = is_checked_on_positive_data(problem) ? 3 : 2;
   const double outputs = static_cast<double>(problem.elements(written_role(problem.pass)));
   const double all = problem.nominal_flops() / 2;
   const double one_output = all / outputs;
   const double sampled = std::min(all, kSampledMultiplyAdds + 1024 * one_output);
-  const bool is_full = problem.nominal_flops() <= options.full_check_flops;
-  return kKindsOfData * (is_full ? all : sampled) / (kReferenceRate * threads);
+  return kinds_of_data * (is_checked_whole(problem) ? all : sampled) / (kReferenceRate * threads);
 }
 
 double copies_seconds(const GroupTask& task, const DeviceInfo& device) {
@@ -168,7 +176,9 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
   for (const PacedCandidate& candidate : candidates) {
     const double check = check_seconds(candidate, key.problem);
     // The second run on the same data is compared with the first besides.
-    seconds.verify += (candidate.exact_on_integers ? 3 : 2) * check;
+    const int checks =
+        2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
+    seconds.verify += checks * check;
     if (!is_measured || !candidate.is_timed) continue;
     seconds.measure += series_seconds(candidate, protocol, pace.spread);
     seconds.verify_again += check;

@@ -91,6 +91,19 @@ TEST(RunEstimate, VerifiesOnWholeNumbersWhereTheyMustBeExact) {
                    3 * estimate_of(1).verify);
 }
 
+TEST(RunEstimate, VerifiesSampledOutputsWithAReluOnPositiveDataToo) {
+  const auto verified = [](int64_t channels, Epilogue epilogue) {
+    GroupTask of = task();
+    of.group.common.problem.out_channels = channels;
+    of.group.common.problem.epilogue = epilogue;
+    return estimate_of(1, of);
+  };
+  const StageSeconds relu = verified(256, Epilogue::relu), bias = verified(256, Epilogue::bias);
+  EXPECT_DOUBLE_EQ(2 * relu.verify, 3 * bias.verify);
+  EXPECT_DOUBLE_EQ(2 * relu.expected, 3 * bias.expected);
+  EXPECT_DOUBLE_EQ(verified(1, Epilogue::relu).verify, verified(1, Epilogue::bias).verify) << "few: all";
+}
+
 TEST(RunEstimate, CopiesTensorsForAColdCache) {
   GroupTask hot = task();
   hot.group.common.cache = CacheState::hot;

@@ -1,4 +1,4 @@
-// The column table, and the CSV, the texts and the rerun command that are made from it.
+// The column table.
 #include "bench/record/columns.hpp"
 
 #include <fmt/format.h>
