@@ -31,5 +31,16 @@ __device__ __forceinline__ float finished(float sum, const Finish& finish, int c
   return finish.relu && value < 0 ? 0 : value;
 }
 
+// Of sums of one channel, in place: its bias is read once.
+template <int kCount>
+__device__ __forceinline__ void finish_all(float (&sums)[kCount], const Finish& finish, int channel) {
+  const float bias = finish.bias == nullptr ? 0 : finish.bias[channel];
+  UNROLL
+  for (float& sum : sums) {
+    sum += bias;
+    if (finish.relu && sum < 0) sum = 0;
+  }
+}
+
 }  // namespace
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -8,6 +8,7 @@
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/packed_filter.cuh"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -30,6 +31,7 @@ struct ChwnArgs {
   int read_channels, written_channels;  // of one group
   int channel_tiles;
   direct::AxisResidue y, x;
+  Finish finish;
 };
 
 // The first tap inside the tensor and one past the last: those with 0 <= first + i * step < size.
@@ -77,8 +79,9 @@ class DepthRow {
   int64_t next_row_, filter_next_row_;
 };
 
-// kFours: the batch is a multiple of 4, so that images are copied and written 16 bytes at a time.
-template <bool kFours>
+// kFours: the batch is a multiple of 4, so that images are copied and written 16 bytes at a time. kFinishes:
+// applies an epilogue.
+template <bool kFours, bool kFinishes>
 __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
     chwn(const __grid_constant__ ChwnArgs a) {
   using T = ChwnTile;
@@ -152,6 +155,7 @@ __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
   for (int i = 0; i < 8; ++i) {
     const int k = i % 4 + i / 4 * (T::kChannels / 2);
     if (first_k + k >= a.written_channels) continue;
+    if constexpr (kFinishes) finish_all(sums[i], a.finish, group * a.written_channels + first_k + k);
     UNROLL
     for (int half = 0; half < 2; ++half) {
       const int image = half * (T::kImages / 2), j = half * 4;
@@ -210,6 +214,9 @@ class ChwnPlan final : public Plan {
     const TensorShape read = problem_.shape(forward ? Role::input : Role::output);
     const TensorShape written = problem_.shape(written_role(problem_.pass));
     const direct::PassChannels channels = direct::pass_channels(problem_);
+    const bool fours = problem_.batch % 4 == 0;
+    const auto kernel = problem_.epilogue == Epilogue::none ? (fours ? chwn<true, false> : chwn<false, false>)
+                                                            : (fours ? chwn<true, true> : chwn<false, true>);
     queue.phase(Phase::product);
     for (const PackedResidue& residue : packed_.residues()) {
       const ChwnArgs a{.read = static_cast<const float*>(forward ? args.input : args.output),
@@ -229,14 +236,12 @@ class ChwnPlan final : public Plan {
                        .written_channels = channels.written,
                        .channel_tiles = static_cast<int>(packed_.channel_tiles()),
                        .y = residue.y,
-                       .x = residue.x};
+                       .x = residue.x,
+                       .finish = finish_of(problem_.epilogue, args.bias)};
       const dim3 grid(static_cast<unsigned>(residue.y.extent * residue.x.extent),
                       static_cast<unsigned>(a.channel_tiles * problem_.groups),
                       static_cast<unsigned>((problem_.batch + ChwnTile::kImages - 1) / ChwnTile::kImages));
-      if (problem_.batch % 4 == 0)
-        launch(chwn<true>, grid, ChwnTile::kThreads, 0, queue, a);
-      else
-        launch(chwn<false>, grid, ChwnTile::kThreads, 0, queue, a);
+      launch(kernel, grid, ChwnTile::kThreads, 0, queue, a);
     }
     queue.end_phase();
   }

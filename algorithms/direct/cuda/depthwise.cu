@@ -9,6 +9,7 @@
 #include "algorithms/direct/cuda/add_slices.cuh"
 #include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -32,9 +33,11 @@ struct DepthwiseArgs {
   bool channels_inner;
   int64_t threads;
   direct::AxisResidue y, x;
+  Finish finish;
 };
 
-// The sum over the read channels of the group: one in forward.
+// The sum over the read channels of the group: one in forward. kFinishes: applies an epilogue.
+template <bool kFinishes>
 __global__ void __launch_bounds__(kThreads) depthwise(DepthwiseArgs a) {
   int64_t index = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (index >= a.threads) return;
@@ -77,6 +80,7 @@ __global__ void __launch_bounds__(kThreads) depthwise(DepthwiseArgs a) {
     }
   }
   tally_product(2 * products);
+  if constexpr (kFinishes) finish_all(sum, a.finish, k);
   float* const out = a.written + n * a.written_n + k * a.written_k +
                      static_cast<int64_t>(a.y.written_first + u * a.y.written_step) * a.written_h;
   UNROLL
@@ -204,12 +208,14 @@ class DepthwiseCudaPlan final : public Plan {
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
+    const auto kernel = problem_.epilogue == Epilogue::none ? depthwise<false> : depthwise<true>;
     queue.phase(Phase::product);
     for (DepthwiseArgs a : residues_) {
       a.read = static_cast<const float*>(forward_ ? args.input : args.output);
       a.filter = static_cast<const float*>(args.filter);
       a.written = static_cast<float*>(forward_ ? args.output : args.input);
-      launch(depthwise, static_cast<unsigned>((a.threads + kThreads - 1) / kThreads), kThreads, 0, queue, a);
+      a.finish = finish_of(problem_.epilogue, args.bias);
+      launch(kernel, static_cast<unsigned>((a.threads + kThreads - 1) / kThreads), kThreads, 0, queue, a);
     }
     queue.end_phase();
   }

@@ -6,6 +6,7 @@
 
 #include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/packed_filter.cuh"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -24,6 +25,7 @@ struct TiledArgs {
   int tiles_x, tiles;                   // of one image
   direct::AxisResidue y, x;
   direct::TiledShape shape;
+  Finish finish;
 };
 
 // Rows of the patch by warps, lanes along w: neighbours in memory (NCHW).
@@ -82,8 +84,8 @@ __device__ __forceinline__ void add_taps(const float* row, const int (&at)[8], c
 }
 
 // Thread (tk, tp) of 8 x 16 has written channels tk * 8 + i and pixels tp + 16 * j, so that a warp's reads of
-// the patch are neighbours and its reads of the filter are broadcasts.
-template <bool kChannelsInner>
+// the patch are neighbours and its reads of the filter are broadcasts. kFinishes: applies an epilogue.
+template <bool kChannelsInner, bool kFinishes>
 __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled(TiledArgs a) {
   constexpr int kTogether = kChannelsInner ? 2 : 3;  // taps, as many as 128 registers allow
   constexpr int kEach = TiledTile::kPerThread, kPixelLanes = TiledTile::kPixels / kEach;
@@ -138,6 +140,12 @@ __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled
   const int first_k = static_cast<int>(blockIdx.y) % a.channel_tiles * TiledTile::kChannels + tk * kEach;
   float* const out = a.written + n * a.written_n +
                      (static_cast<int64_t>(group) * a.written_channels + first_k) * a.written_k;
+  if constexpr (kFinishes) {
+    UNROLL
+    for (int k = 0; k < kEach; ++k)
+      if (first_k + k < a.written_channels)
+        finish_all(sum[k], a.finish, group * a.written_channels + first_k + k);
+  }
   UNROLL
   for (int m = 0; m < kEach; ++m) {
     const int pixel = tp + kPixelLanes * m, row = pixel / a.shape.tile_w;
@@ -200,20 +208,21 @@ class TiledPlan final : public Plan {
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
-    const bool forward = problem_.pass == Pass::forward;
+    const bool forward = problem_.pass == Pass::forward, nhwc = problem_.layout == Layout::nhwc;
+    const auto kernel = problem_.epilogue == Epilogue::none
+                            ? (nhwc ? tiled<true, false> : tiled<false, false>)
+                            : (nhwc ? tiled<true, true> : tiled<false, true>);
     queue.phase(Phase::product);
     for (size_t i = 0; i < residues_.size(); ++i) {
       TiledArgs residue = residues_[i];
       residue.read = static_cast<const float*>(forward ? args.input : args.output);
       residue.written = static_cast<float*>(forward ? args.output : args.input);
       residue.filter = static_cast<const float*>(args.workspace) + packed_.residues()[i].filter_offset;
+      residue.finish = finish_of(problem_.epilogue, args.bias);
       const dim3 grid(static_cast<unsigned>(residue.tiles * problem_.batch),
                       static_cast<unsigned>(residue.channel_tiles * problem_.groups));
-      const auto smem = static_cast<size_t>(residue.shape.smem_bytes);
-      if (problem_.layout == Layout::nhwc)
-        launch(tiled<true>, grid, TiledTile::kThreads, smem, queue, residue);
-      else
-        launch(tiled<false>, grid, TiledTile::kThreads, smem, queue, residue);
+      launch(kernel, grid, TiledTile::kThreads, static_cast<size_t>(residue.shape.smem_bytes), queue,
+             residue);
     }
     queue.end_phase();
   }

@@ -110,6 +110,7 @@ class DirectCuda final : public Algorithm {
     info_.device = DeviceKind::cuda;
     info_.summary = variant.summary;
     info_.exact_on_integers = true;
+    info_.takes_epilogues = true;
   }
   const AlgorithmInfo& info() const override { return info_; }
 

@@ -100,6 +100,29 @@ TEST_F(DirectCuda, DepthwiseIsRightWithAndWithoutAMultiplier) {
     for (Layout layout : {Layout::nchw, Layout::nhwc}) expect_right("direct.depthwise.cuda", line, layout);
 }
 
+// Channels of several groups and tiles, and a tile that they do not fill.
+TEST_F(DirectCuda, ForwardAppliesEveryEpilogue) {
+  for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu}) {
+    const auto finishes = [&](std::string_view id, const char* line) {
+      ConvProblem problem = parse_problem(line);
+      problem.epilogue = epilogue;
+      expect_right(id, problem);
+    };
+    for (const char* line :
+         {"nchw n=2 c=3 hw=7x9 k=67 rs=3x3 pad=1x1", "nhwc n=2 c=3 hw=7x9 k=67 rs=3x3 pad=1x1",
+          "nchw n=1 c=6 hw=8x7 k=9 rs=3x3 stride=2x1 groups=3",
+          "nhwc n=1 c=6 hw=8x7 k=9 rs=3x3 stride=2x1 groups=3"})
+      finishes("direct.tiled.cuda", line);
+    for (const char* line :
+         {"chwn n=3 c=3 hw=3x4 k=67 rs=3x3 pad=1x1", "chwn n=4 c=3 hw=3x4 k=67 rs=2x3",
+          "chwn n=5 c=6 hw=3x3 k=9 rs=2x2 groups=3", "chwn n=8 c=6 hw=3x3 k=9 rs=2x2 groups=3"})
+      finishes("direct.chwn.cuda", line);
+    for (const char* line :
+         {"nchw n=2 c=3 hw=8x7 k=6 rs=3x2 stride=2x1 groups=3", "nhwc n=2 c=5 hw=7x9 k=5 rs=3x3 groups=5"})
+      finishes("direct.depthwise.cuda", line);
+  }
+}
+
 TEST_F(DirectCuda, EveryOrderOfThreadsIsRight) {
   for (const EmulatorOptions& order : {kForward, kReverse, kRandom}) {
     for (Layout layout : {Layout::nchw, Layout::nhwc}) {
