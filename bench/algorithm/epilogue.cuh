@@ -31,13 +31,21 @@ __device__ __forceinline__ float finished(float sum, const Finish& finish, int c
   return finish.relu && value < 0 ? 0 : value;
 }
 
-// Of sums of one channel, in place: its bias is read once.
+// What it does to all sums of one channel, whose bias is read once.
+struct ChannelFinish {
+  float bias;
+  bool relu;
+};
+
+__device__ __forceinline__ ChannelFinish at_channel(const Finish& finish, int channel) {
+  return {finish.bias == nullptr ? 0 : finish.bias[channel], finish.relu};
+}
+
 template <int kCount>
-__device__ __forceinline__ void finish_all(float (&sums)[kCount], const Finish& finish, int channel) {
-  const float bias = finish.bias == nullptr ? 0 : finish.bias[channel];
+__device__ __forceinline__ void finish_all(float (&sums)[kCount], const ChannelFinish& finish) {
   UNROLL
   for (float& sum : sums) {
-    sum += bias;
+    sum += finish.bias;
     if (finish.relu && sum < 0) sum = 0;
   }
 }

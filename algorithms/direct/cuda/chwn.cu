@@ -155,7 +155,8 @@ __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
   for (int i = 0; i < 8; ++i) {
     const int k = i % 4 + i / 4 * (T::kChannels / 2);
     if (first_k + k >= a.written_channels) continue;
-    if constexpr (kFinishes) finish_all(sums[i], a.finish, group * a.written_channels + first_k + k);
+    if constexpr (kFinishes)
+      finish_all(sums[i], at_channel(a.finish, group * a.written_channels + first_k + k));
     UNROLL
     for (int half = 0; half < 2; ++half) {
       const int image = half * (T::kImages / 2), j = half * 4;

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads) depthwise(DepthwiseArgs a) {
     }
   }
   tally_product(2 * products);
-  if constexpr (kFinishes) finish_all(sum, a.finish, k);
+  if constexpr (kFinishes) finish_all(sum, at_channel(a.finish, k));
   float* const out = a.written + n * a.written_n + k * a.written_k +
                      static_cast<int64_t>(a.y.written_first + u * a.y.written_step) * a.written_h;
   UNROLL

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled
     UNROLL
     for (int k = 0; k < kEach; ++k)
       if (first_k + k < a.written_channels)
-        finish_all(sum[k], a.finish, group * a.written_channels + first_k + k);
+        finish_all(sum[k], at_channel(a.finish, group * a.written_channels + first_k + k));
   }
   UNROLL
   for (int m = 0; m < kEach; ++m) {

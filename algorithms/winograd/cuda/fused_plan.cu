@@ -19,6 +19,7 @@
 #include "algorithms/winograd/cuda/plane_product.hpp"
 #include "algorithms/winograd/cuda/variants.hpp"
 #include "algorithms/winograd/line_costs.hpp"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -52,6 +53,7 @@ struct FusedArguments {
   TensorAddressing from, to;
   TileClass tiles;
   int depth;  // channels read, of a group
+  Finish finish;
 };
 
 __device__ __forceinline__ int swizzle(int row, int n) {
@@ -190,7 +192,7 @@ __device__ __forceinline__ void multiply_slab(typename F::Sums& sums, const floa
 
 // The outputs of one channel and tile, from the exchange [plane][channel][tile]. With stride 1 the first tile
 // starts where the tensor does; the last ones may reach beyond.
-template <typename F>
+template <typename F, bool Finishes>
 __device__ __forceinline__ void write_outputs(const FusedArguments& a, const float* points, int group, int m,
                                               int tile) {
   using Line = InterpolateLine<F::kAlpha, F::kSize>;
@@ -205,12 +207,15 @@ __device__ __forceinline__ void write_outputs(const FusedArguments& a, const flo
   const TileOrigin at = tile_origin<F::kSize>(a.tiles, tile);
   float* const to =
       a.written + at.n * a.to.stride_n + (static_cast<int64_t>(group) * a.to.channels + m) * a.to.stride_c;
+  [[maybe_unused]] ChannelFinish finish;
+  if constexpr (Finishes) finish = at_channel(a.finish, group * a.to.channels + m);
   UNROLL
   for (int j = 0; j < F::kSize; ++j) {
     float column[F::kAlpha], outputs[F::kSize];
     UNROLL
     for (int i = 0; i < F::kAlpha; ++i) column[i] = lines[i][j];
     Line::apply(column, outputs);
+    if constexpr (Finishes) finish_all(outputs, finish);
     UNROLL
     for (int i = 0; i < F::kSize; ++i) {
       const int y = at.h + i, x = at.w + j;
@@ -221,7 +226,7 @@ __device__ __forceinline__ void write_outputs(const FusedArguments& a, const flo
 
 // A warp takes 32 tiles of a channel, or 4 tiles of 8 channels (32 bytes together): where tensors are
 // contiguous and no two lanes read one bank.
-template <typename F, bool ChannelsContiguous>
+template <typename F, bool ChannelsContiguous, bool Finishes>
 __device__ __forceinline__ void invert(const FusedArguments& a, const typename F::Sums& sums, float* exchange,
                                        int group, int m0, int n0, int warp, int m, int n) {
   UNROLL
@@ -243,15 +248,16 @@ __device__ __forceinline__ void invert(const FusedArguments& a, const typename F
       const int column = ChannelsContiguous ? e / 8 % 4 + e / 128 * 4 : e % F::kN;
       const int channel = m0 + part * F::kPart + row;
       if (channel < a.to.channels && n0 + column < a.tiles.tiles)
-        write_outputs<F>(a, exchange + row * F::kN + swizzle(row, column), group, channel, n0 + column);
+        write_outputs<F, Finishes>(a, exchange + row * F::kN + swizzle(row, column), group, channel,
+                                   n0 + column);
     }
   }
 }
 
 // Blocks in the order m (fastest), tiles, groups: neighbours read the same tiles. Half a warp reads its rows
 // and its columns of a plane in one access each: neighbours have the same rows, lanes two apart the same
-// columns.
-template <int Size, bool ChannelsContiguous>
+// columns. Finishes: with an epilogue.
+template <int Size, bool ChannelsContiguous, bool Finishes>
 __global__ void __launch_bounds__(Fused<Size>::kThreads, 1)
     fused_kernel(const FusedArguments a, int m_blocks, int n_blocks) {
   using F = Fused<Size>;
@@ -283,7 +289,7 @@ __global__ void __launch_bounds__(Fused<Size>::kThreads, 1)
     if (k0 + F::kDepth < a.depth) copy(k0 + F::kDepth, shared + half * F::kSlabFloats);
     multiply_slab<F>(sums, slab, warp, m, n);
   }
-  invert<F, ChannelsContiguous>(a, sums, shared, group, m0, n0, warp, m, n);
+  invert<F, ChannelsContiguous, Finishes>(a, sums, shared, group, m0, n0, warp, m, n);
 }
 
 class FusedPlan final : public Plan {
@@ -317,12 +323,12 @@ class FusedPlan final : public Plan {
                            forward ? image : signal,
                            forward ? signal : image,
                            tile_classes(geometry_.h, geometry_.w, problem.batch).at[0],
-                           forward ? image.lanes : signal.lanes};
-    const bool nhwc = problem.layout == Layout::nhwc;
+                           forward ? image.lanes : signal.lanes,
+                           finish_of(problem.epilogue, args.bias)};
     if (a.tiles.h.size == 2)
-      launch_kernel<2>(a, nhwc ? fused_kernel<2, true> : fused_kernel<2, false>, queue);
+      launch_kernel<2>(a, queue);
     else
-      launch_kernel<4>(a, nhwc ? fused_kernel<4, true> : fused_kernel<4, false>, queue);
+      launch_kernel<4>(a, queue);
   }
 
  private:
@@ -334,8 +340,12 @@ class FusedPlan final : public Plan {
             geometry_.points_w(), filters_.lanes_contiguous};
   }
   template <int Size>
-  void launch_kernel(const FusedArguments& a, void (*kernel)(FusedArguments, int, int), Queue& queue) const {
+  void launch_kernel(const FusedArguments& a, Queue& queue) const {
     using F = Fused<Size>;
+    const bool nhwc = geometry_.problem.layout == Layout::nhwc;
+    const auto kernel = geometry_.problem.epilogue == Epilogue::none
+                            ? (nhwc ? fused_kernel<Size, true, false> : fused_kernel<Size, false, false>)
+                            : (nhwc ? fused_kernel<Size, true, true> : fused_kernel<Size, false, true>);
     const int m_blocks = (a.to.channels + F::kM - 1) / F::kM;
     const int n_blocks = (a.tiles.tiles + F::kN - 1) / F::kN;
     launch(kernel, static_cast<unsigned>(m_blocks * n_blocks * geometry_.problem.groups), F::kThreads,

@@ -114,7 +114,8 @@ class ChunkedConvolution final : public ChunkedPlan {
       multiply_planes(product, queue);
       queue.phase(Phase::inverse);
       invert_tiles(activation(written_view, chunk), products,
-                   written + chunk.first * written_view.shape.stride[0], queue);
+                   written + chunk.first * written_view.shape.stride[0], queue, geometry_.problem.epilogue,
+                   args.bias);
     });
     queue.end_phase();
   }

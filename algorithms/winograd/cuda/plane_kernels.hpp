@@ -21,8 +21,9 @@ struct TileTransform {
 // Writes the tiles of `tensor` (at the first image of the chunk) to the planes, with the zeros that pad them.
 void transform_tiles(winograd::TileOperand operand, const TileTransform& what, const float* tensor,
                      float* planes, Queue& queue);
-// Reads products from the planes, writes outputs to the tensor.
-void invert_tiles(const TileTransform& what, const float* planes, float* tensor, Queue& queue);
+// Reads products from the planes, writes outputs to the tensor, with the epilogue and its bias.
+void invert_tiles(const TileTransform& what, const float* planes, float* tensor, Queue& queue,
+                  Epilogue epilogue = Epilogue::none, const float* bias = nullptr);
 // Additions and multiplications of these, those of idle lanes and padding included.
 double transform_tiles_flops(winograd::TileOperand operand, const TileTransform& what);
 double invert_tiles_flops(const TileTransform& what);

@@ -11,6 +11,7 @@
 #include "algorithms/winograd/cuda/line_transforms.cuh"
 #include "algorithms/winograd/cuda/plane_kernels.hpp"
 #include "algorithms/winograd/line_costs.hpp"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -52,10 +53,10 @@ __device__ __forceinline__ TileAt tile_at(const TensorAddressing& tensor, const 
   return {tile < cls.tiles && in_group < tensor.images, image * tensor.stride_n,
           cls.h.start + row * cls.h.size, cls.w.start + column * cls.w.size};
 }
-// A lane in the tensor: the offset of its channel, and its residue.
+// A lane in the tensor: its channel, that one's offset, and its residue.
 struct LaneAt {
   bool inside;
-  int64_t offset;
+  int64_t channel, offset;
   int h, w;
 };
 __device__ __forceinline__ LaneAt lane_at(const TensorAddressing& tensor, int lane) {
@@ -66,7 +67,7 @@ __device__ __forceinline__ LaneAt lane_at(const TensorAddressing& tensor, int la
   const int residue = inside && tensor.lanes != tensor.channels ? in_group / tensor.channels : 0;
   const int64_t channel =
       static_cast<int64_t>(group) * tensor.channels + in_group - residue * tensor.channels;
-  return {inside, channel * tensor.stride_c, tensor.residues[residue].h - tensor.origin_h,
+  return {inside, channel, channel * tensor.stride_c, tensor.residues[residue].h - tensor.origin_h,
           tensor.residues[residue].w - tensor.origin_w};
 }
 
@@ -146,9 +147,11 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // The inverse of transform_kernel: rows of points first, from the planes; then columns, into the tensor.
-template <bool LanesContiguous>
+// Finishes: with an epilogue.
+template <bool LanesContiguous, bool Finishes>
 __global__ void __launch_bounds__(kThreads)
-    inverse_kernel(const TileTransform a, const float* planes, float* tensor, int blocks_along_tiles) {
+    inverse_kernel(const TileTransform a, const float* planes, float* tensor, int blocks_along_tiles,
+                   Finish finish) {
   __shared__ float exchange[kLargestAlpha * kLineFloats];
   const Place at = block_place<LanesContiguous>(a, blocks_along_tiles);
   const int columns = at.cls.w.size;
@@ -195,6 +198,7 @@ __global__ void __launch_bounds__(kThreads)
           UNROLL
           for (int i = 0; i < L::kIn; ++i) in[i] = from[i * kLineFloats];
           L::apply(in, out);
+          if constexpr (Finishes) finish_all(out, at_channel(finish, static_cast<int>(lane.channel)));
           UNROLL
           for (int i = 0; i < L::kOut; ++i) {
             const int y = h + i * a.addressing.step_h;
@@ -284,11 +288,16 @@ void transform_tiles(TileOperand operand, const TileTransform& what, const float
   launch(kernel, grid(what, blocks), kThreads, 0, queue, numbered, tensor, planes, blocks);
 }
 
-void invert_tiles(const TileTransform& what, const float* planes, float* tensor, Queue& queue) {
+void invert_tiles(const TileTransform& what, const float* planes, float* tensor, Queue& queue,
+                  Epilogue epilogue, const float* bias) {
   TileTransform numbered = what;
   const int blocks = number_blocks(numbered);
-  const auto kernel = what.lanes_contiguous ? inverse_kernel<true> : inverse_kernel<false>;
-  launch(kernel, grid(what, blocks), kThreads, 0, queue, numbered, planes, tensor, blocks);
+  const bool lanes = what.lanes_contiguous;
+  const auto kernel = epilogue == Epilogue::none
+                          ? (lanes ? inverse_kernel<true, false> : inverse_kernel<false, false>)
+                          : (lanes ? inverse_kernel<true, true> : inverse_kernel<false, true>);
+  launch(kernel, grid(what, blocks), kThreads, 0, queue, numbered, planes, tensor, blocks,
+         finish_of(epilogue, bias));
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

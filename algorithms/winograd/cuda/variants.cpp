@@ -49,7 +49,6 @@ class CudaWinograd : public Algorithm {
     info_ = on_cpu.info();
     info_.id = "winograd." + variant + ".cuda";
     info_.device = DeviceKind::cuda;
-    info_.takes_epilogues = false;  // the CPU's form does
   }
 
   const AlgorithmInfo& info() const override { return info_; }

@@ -224,6 +224,23 @@ TEST_F(WinogradCuda, GroupsAreRight) {
   expect_all_passes("polyphase", "n=1 c=6 hw=11x12 k=10 rs=5x5 stride=2x2 pad=2x2 groups=2");
 }
 
+// Channels of three groups, padded lanes, several blocks, tiles of two sizes, chunks of one image.
+TEST_F(WinogradCuda, ForwardAppliesEveryEpilogueOnce) {
+  for (const char* epilogue : {"relu", "bias", "bias+relu"})
+    for (const char* layout : {"nchw", "nhwc"}) {
+      const auto finishes = [&](const char* name, const std::string& shape, const PlanOptions& options = {}) {
+        expect_right(name, parse_problem(std::string(layout) + " " + shape + " epilogue=" + epilogue),
+                     options);
+      };
+      const std::string groups = "n=2 c=12 hw=9x9 k=15 rs=3x3 pad=1x1 groups=3";
+      for (const char* name : {kFused2, kFused4, "f4x4_3x3", "mixed"}) finishes(name, groups);
+      finishes(kFused2, "n=1 c=3 hw=5x5 k=72 rs=3x3 pad=1x1");
+      finishes("mixed", groups, {.workspace_cap = 1});
+      finishes("f2x2_5x5", "n=1 c=4 hw=6x7 k=5 rs=5x5");
+      finishes("polyphase", "n=2 c=6 hw=11x12 k=10 rs=5x5 stride=2x2 pad=2x2 groups=2");
+    }
+}
+
 TEST_F(WinogradCuda, StaysUnderAWorkspaceCapWithSmallerChunks) {
   EmulatorDevice device;
   for (const Pass pass : kPasses) {
