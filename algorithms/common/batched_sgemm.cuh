@@ -12,6 +12,8 @@
 //   int a_stride(), b_stride()          see the loaders
 //   int c_row(), c_column()             between rows and columns of C; one of the two is 1
 //   bool accumulate(), vectors()        C += instead of C =; C may be accessed 16 bytes at a time
+//   kFinishes, finish<T>(block, corner, sums)  whether and what to do to whole sums, C's included where it
+//                                       accumulates, before they replace C
 // Included by .cu files only.
 #pragma once
 
@@ -285,6 +287,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) sgemm_kernel(const __
           slab + at.m, slab + T::kDepth * T::kRowPitch + at.n, sums);
       tally_product(2 * 64 * T::kDepth);
       slabs.end();
+    }
+    if constexpr (Batch::kFinishes) {
+      static_assert(T::kRun == 0);
+      batch.template finish<T>(block, at, sums);
+      return store_sums<T>(batch, block, at, sums, false);
     }
     if constexpr (T::kRun == 0) return store_sums<T>(batch, block, at, sums, batch.accumulate());
     store_sums<T>(batch, block, at, sums, batch.accumulate() || stop + T::kRun < block.depth);

@@ -26,12 +26,7 @@ inline Finish finish_of(Epilogue epilogue, const float* bias) {
   return {has_bias(epilogue) ? bias : nullptr, has_relu(epilogue)};
 }
 
-__device__ __forceinline__ float finished(float sum, const Finish& finish, int channel) {
-  const float value = finish.bias == nullptr ? sum : sum + finish.bias[channel];
-  return finish.relu && value < 0 ? 0 : value;
-}
-
-// What it does to all sums of one channel, whose bias is read once.
+// Of one channel, whose bias is read once.
 struct ChannelFinish {
   float bias;
   bool relu;
@@ -41,13 +36,19 @@ __device__ __forceinline__ ChannelFinish at_channel(const Finish& finish, int ch
   return {finish.bias == nullptr ? 0 : finish.bias[channel], finish.relu};
 }
 
+__device__ __forceinline__ float finished(float sum, const ChannelFinish& finish) {
+  const float value = sum + finish.bias;
+  return finish.relu && value < 0 ? 0 : value;
+}
+
+__device__ __forceinline__ float finished(float sum, const Finish& finish, int channel) {
+  return finished(sum, at_channel(finish, channel));
+}
+
 template <int kCount>
 __device__ __forceinline__ void finish_all(float (&sums)[kCount], const ChannelFinish& finish) {
   UNROLL
-  for (float& sum : sums) {
-    sum += finish.bias;
-    if (finish.relu && sum < 0) sum = 0;
-  }
+  for (float& sum : sums) sum = finished(sum, finish);
 }
 
 }  // namespace

@@ -139,6 +139,7 @@ ChunkProduct product_of(const ConvProblem& p, const DeviceChunks& chunks, const 
       break;
   }
   ChunkProduct result;
+  result.batch_of_groups = !images;
   result.repeats = images ? static_cast<int>(p.groups) : 1;
   SgemmProduct& product = result.product;
   product.rows = static_cast<int>(size[0]);

@@ -51,6 +51,7 @@ struct ChunkProduct {
   std::array<MatrixRole, 3> roles{};  // of A, B and C
   std::array<int64_t, 3> step{};
   int repeats = 1;
+  bool batch_of_groups = false;  // else of images; the repeats are the groups then
 };
 ChunkProduct product_of(const ConvProblem& problem, const DeviceChunks& chunks, const Chunk& chunk);
 

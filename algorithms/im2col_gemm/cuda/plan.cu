@@ -29,10 +29,12 @@ class Gemm {
   virtual OperationCount count(const SgemmProduct&) const = 0;
   virtual int64_t launches(const SgemmProduct&) const = 0;
   virtual SumLevels levels(const SgemmProduct&) const = 0;
-  virtual void multiply(const SgemmProduct&, float* workspace, Queue&) = 0;
+  // A library's finishes nothing.
+  virtual void multiply(const SgemmProduct&, const SgemmFinish&, float* workspace, Queue&) = 0;
 };
 
-// Calls body(part) for parts of the depth of at most `max_depth`, of which all but the first add to C.
+// Calls body(part, whether it is the last) for parts of the depth of at most `max_depth`, of which all but
+// the first add to C.
 template <typename Body>
 void in_parts(const SgemmProduct& product, int max_depth, const Body& body) {
   SgemmProduct part = product;
@@ -41,7 +43,7 @@ void in_parts(const SgemmProduct& product, int max_depth, const Body& body) {
     part.a.data = product.a.data + k * (product.a.op == MatrixOp::none ? 1 : product.a.stride);
     part.b.data = product.b.data + k * (product.b.op == MatrixOp::none ? product.b.stride : 1);
     if (k > 0) part.beta = 1;
-    body(part);
+    body(part, k + part.depth == product.depth);
   }
 }
 
@@ -58,7 +60,7 @@ class OwnGemm final : public Gemm {
   }
   OperationCount count(const SgemmProduct& product) const override {
     OperationCount all;
-    for_each_part(product, [&](const SgemmProduct& part, const SgemmCut& cut) {
+    for_each_part(product, [&](const SgemmProduct& part, const SgemmCut& cut, bool) {
       all.product_flops += executed_flops(part, cut);
       all.bytes += 2 * static_cast<double>(partial_bytes(part, cut));
     });
@@ -74,19 +76,21 @@ class OwnGemm final : public Gemm {
     const int depth = std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
     return in_chains(product.depth, depth);
   }
-  void multiply(const SgemmProduct& product, float* workspace, Queue& queue) override {
-    for_each_part(product,
-                  [&](const SgemmProduct& part, const SgemmCut& cut) { sgemm(part, cut, workspace, queue); });
+  void multiply(const SgemmProduct& product, const SgemmFinish& finish, float* workspace,
+                Queue& queue) override {
+    for_each_part(product, [&](const SgemmProduct& part, const SgemmCut& cut, bool last) {
+      sgemm(part, cut, workspace, queue, last ? finish : SgemmFinish{});
+    });
   }
 
  private:
-  // Calls body(part, its cut) for parts of the depth whose splits are short enough.
+  // Calls body(part, its cut, whether it is the last) for parts of the depth whose splits are short enough.
   template <typename Body>
   void for_each_part(const SgemmProduct& product, const Body& body) const {
     const SgemmCut cut = choose_cut(product, max_bytes_);
     const int depth = std::min(cut.split_depth, kMaxSgemmSum);
-    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part) {
-      body(part, SgemmCut{cut.columns, (part.depth + depth - 1) / depth, depth});
+    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part, bool last) {
+      body(part, SgemmCut{cut.columns, (part.depth + depth - 1) / depth, depth}, last);
     });
   }
 
@@ -105,8 +109,8 @@ class LibraryGemm final : public Gemm {
   int64_t launches(const SgemmProduct& product) const override { return ceil_div(product.depth, kMaxDepth); }
   // A library does not say how it sums: at worst each part in one chain.
   SumLevels levels(const SgemmProduct& product) const override { return in_chains(product.depth, kMaxDepth); }
-  void multiply(const SgemmProduct& product, float*, Queue& queue) override {
-    in_parts(product, kMaxDepth, [&](const SgemmProduct& part) { blas_->multiply(part, queue); });
+  void multiply(const SgemmProduct& product, const SgemmFinish&, float*, Queue& queue) override {
+    in_parts(product, kMaxDepth, [&](const SgemmProduct& part, bool) { blas_->multiply(part, queue); });
   }
 
  private:
@@ -197,9 +201,12 @@ void ColumnPlan::multiply(const ConvArgs& args, const Chunk& chunk, bool accumul
   product.b.data = matrix(all.roles[1], args, chunk);
   product.c.data = matrix(all.roles[2], args, chunk);
   product.beta = accumulate ? 1.0f : 0.0f;
+  const auto group = static_cast<int>(p_.out_channels_per_group());
+  SgemmFinish finish{p_.epilogue, args.bias, p_.layout == Layout::nhwc, all.batch_of_groups ? group : 0};
   queue.phase(Phase::product);
   for (int i = 0; i < all.repeats; ++i) {
-    gemm_->multiply(product, partials(args), queue);
+    gemm_->multiply(product, finish, partials(args), queue);
+    if (finish.bias != nullptr) finish.bias += group;
     product.a.data += all.step[0];
     product.b.data += all.step[1];
     product.c.data += all.step[2];

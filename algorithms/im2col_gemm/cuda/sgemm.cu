@@ -4,11 +4,13 @@
 
 #include "algorithms/common/batched_sgemm.cuh"
 #include "algorithms/im2col_gemm/cuda/sgemm.hpp"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 using im2col_gemm::SgemmCut;
+using im2col_gemm::SgemmFinish;
 using im2col_gemm::SgemmProduct;
 
 // 128 or 168 registers.
@@ -26,7 +28,7 @@ struct Side {
 
 // Matrices of one size. Partial sums are a C of their own for each split, one after another.
 struct UniformBatch {
-  static constexpr bool kWholeFours = false;
+  static constexpr bool kWholeFours = false, kFinishes = false;
   Side a, b;
   float* c;
   int64_t c_batch, c_split;
@@ -66,11 +68,51 @@ struct UniformBatch {
   }
 };
 
+// The same with an epilogue; without splits.
+struct FinishingBatch : UniformBatch {
+  static constexpr bool kFinishes = true;
+  Finish epilogue;
+  bool columns_are_channels;  // of the block: rows and columns may have changed places
+  int channels_apart;
+
+  template <typename T>
+  __device__ __forceinline__ void finish(const SgemmBlock& block, const Corner& at,
+                                         float (&sums)[8][8]) const {
+    const auto row = [&](int i) { return at.m + i % 4 + i / 4 * (T::kRows / 2); };
+    const auto column = [&](int j) { return at.n + j % 4 + j / 4 * (T::kColumns / 2); };
+    if (accumulate()) {
+      UNROLL
+      for (int i = 0; i < 8; ++i) UNROLL
+      for (int j = 0; j < 8; ++j)
+        if (row(i) < block.rows && column(j) < block.columns)
+          sums[i][j] += block.c[int64_t{row(i)} * c_row() + int64_t{column(j)} * c_column()];
+    }
+    const int across = (b.count + T::kColumns - 1) / T::kColumns, down = (a.count + T::kRows - 1) / T::kRows;
+    const int first_channel = static_cast<int>(blockIdx.x) / (across * down) * channels_apart +
+                              (columns_are_channels ? b.count - block.columns : a.count - block.rows);
+    // Channels outside take another's bias; they are not stored.
+    if (columns_are_channels) {
+      UNROLL
+      for (int j = 0; j < 8; ++j) {
+        const ChannelFinish all = at_channel(epilogue, first_channel + min(column(j), block.columns - 1));
+        UNROLL
+        for (int i = 0; i < 8; ++i) sums[i][j] = finished(sums[i][j], all);
+      }
+    } else {
+      UNROLL
+      for (int i = 0; i < 8; ++i)
+        finish_all(sums[i], at_channel(epilogue, first_channel + min(row(i), block.rows - 1)));
+    }
+  }
+};
+
 // One thread an element; `partials` as [count][batch][row][column].
 constexpr int kAddThreads = 256;
+template <bool kFinishes>
 __global__ void __launch_bounds__(kAddThreads)
     add_kernel(const float* __restrict__ partials, float* __restrict__ c, int64_t c_batch, int64_t c_stride,
-               int rows, int columns, int batch, int count, bool accumulate) {
+               int rows, int columns, int batch, int count, bool accumulate, Finish finish,
+               bool columns_are_channels, int channels_apart) {
   const int64_t all = int64_t{rows} * columns * batch;
   const int64_t element = int64_t{blockIdx.x} * kAddThreads + threadIdx.x;
   if (element >= all) return;
@@ -78,6 +120,10 @@ __global__ void __launch_bounds__(kAddThreads)
   float* const to = c + image * c_batch + (row - image * rows) * c_stride + (element - row * columns);
   float sum = accumulate ? *to : 0.0f;
   for (int i = 0; i < count; ++i) sum += partials[i * all + element];
+  if constexpr (kFinishes) {
+    const int64_t channel = columns_are_channels ? element - row * columns : row - image * rows;
+    sum = finished(sum, finish, static_cast<int>(image * channels_apart + channel));
+  }
   *to = sum;
 }
 
@@ -110,33 +156,48 @@ UniformBatch batch_of(const SgemmProduct& p, const SgemmCut& cut, float* partial
   return g;
 }
 
-template <int Columns>
-void launch_tile(const UniformBatch& g, int batch, Queue& queue) {
+template <int Columns, typename Batch>
+void launch_tile(const Batch& g, int batch, Queue& queue) {
   using T = Tile<Columns>;
   const int64_t across = (g.b.count + T::kColumns - 1) / T::kColumns,
                 down = (g.a.count + T::kRows - 1) / T::kRows;
-  launch(sgemm_kernel<T, CopiedSlabs, UniformBatch>, static_cast<unsigned>(across * down * g.splits * batch),
+  launch(sgemm_kernel<T, CopiedSlabs, Batch>, static_cast<unsigned>(across * down * g.splits * batch),
          T::kThreads, 0, queue, g);
+}
+
+template <typename Batch>
+void launch_tiles(const Batch& g, int columns, int batch, Queue& queue) {
+  if (columns == im2col_gemm::kSgemmColumns[0])
+    launch_tile<im2col_gemm::kSgemmColumns[0]>(g, batch, queue);
+  else if (columns == im2col_gemm::kSgemmColumns[1])
+    launch_tile<im2col_gemm::kSgemmColumns[1]>(g, batch, queue);
+  else
+    launch_tile<im2col_gemm::kSgemmColumns[2]>(g, batch, queue);
 }
 
 }  // namespace
 
-void sgemm(const SgemmProduct& product, const SgemmCut& cut, float* partials, Queue& queue) {
+void sgemm(const SgemmProduct& product, const SgemmCut& cut, float* partials, Queue& queue,
+           const SgemmFinish& finish) {
   const UniformBatch g = batch_of(product, cut, partials);
-  if (cut.columns == im2col_gemm::kSgemmColumns[0])
-    launch_tile<im2col_gemm::kSgemmColumns[0]>(g, product.batch, queue);
-  else if (cut.columns == im2col_gemm::kSgemmColumns[1])
-    launch_tile<im2col_gemm::kSgemmColumns[1]>(g, product.batch, queue);
+  const bool exchanged = product.rows < product.columns;
+  if (cut.splits > 1 || finish.epilogue == Epilogue::none)
+    launch_tiles(g, cut.columns, product.batch, queue);
   else
-    launch_tile<im2col_gemm::kSgemmColumns[2]>(g, product.batch, queue);
-  if (cut.splits > 1) add_partials(product, partials, cut.splits, queue);
+    launch_tiles(FinishingBatch{g, finish_of(finish.epilogue, finish.bias),
+                                finish.columns_are_channels != exchanged, finish.channels_apart},
+                 cut.columns, product.batch, queue);
+  if (cut.splits > 1) add_partials(product, partials, cut.splits, queue, finish);
 }
 
-void add_partials(const SgemmProduct& product, const float* partials, int count, Queue& queue) {
+void add_partials(const SgemmProduct& product, const float* partials, int count, Queue& queue,
+                  const SgemmFinish& finish) {
   const int64_t elements = int64_t{product.rows} * product.columns * product.batch;
-  launch(add_kernel, static_cast<unsigned>((elements + kAddThreads - 1) / kAddThreads), kAddThreads, 0, queue,
+  const auto kernel = finish.epilogue == Epilogue::none ? add_kernel<false> : add_kernel<true>;
+  launch(kernel, static_cast<unsigned>((elements + kAddThreads - 1) / kAddThreads), kAddThreads, 0, queue,
          partials, product.c.data, product.c.batch_stride, product.c.stride, product.rows, product.columns,
-         product.batch, count, product.beta != 0.0f);
+         product.batch, count, product.beta != 0.0f, finish_of(finish.epilogue, finish.bias),
+         finish.columns_are_channels, finish.channels_apart);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -6,11 +6,21 @@
 #include <array>
 #include <cstdint>
 
+#include "bench/core/problem.hpp"
 #include "bench/device/blas.hpp"
 
 namespace convscope::im2col_gemm {
 
 using SgemmProduct = Product<float>;  // alpha is 1, beta 0 or 1
+
+// What is applied to the elements of C once their sums are whole. Its rows, or its columns, are output
+// channels.
+struct SgemmFinish {
+  Epilogue epilogue = Epilogue::none;
+  const float* bias = nullptr;  // from the first channel of the first matrix of the batch on
+  bool columns_are_channels = false;
+  int channels_apart = 0;  // of one matrix and the next of the batch
+};
 
 // A block computes kSgemmRows x columns of C, or of the transpose of C where C has more columns than rows,
 // kSgemmDepth of the depth at a time.
@@ -42,12 +52,16 @@ double executed_flops(const SgemmProduct& product, const SgemmCut& cut);
 
 namespace convscope::cuda {
 // `partials` has partial_bytes(). Two launches where there are splits, which are added in order.
-void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmCut&, float* partials, Queue&);
+void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmCut&, float* partials, Queue&,
+           const im2col_gemm::SgemmFinish& = {});
 // C (with beta 1, C +) the sum of `count` matrices of rows x columns of each of the batch, which lie one
 // after another in `partials`.
-void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&);
+void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&,
+                  const im2col_gemm::SgemmFinish& = {});
 }  // namespace convscope::cuda
 namespace convscope::emulated {
-void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmCut&, float* partials, Queue&);
-void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&);
+void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmCut&, float* partials, Queue&,
+           const im2col_gemm::SgemmFinish& = {});
+void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&,
+                  const im2col_gemm::SgemmFinish& = {});
 }  // namespace convscope::emulated

@@ -42,8 +42,10 @@ class Im2colOnGpu : public Algorithm {
     return Support::yes();
   }
 
- private:
+ protected:
   AlgorithmInfo info_;
+
+ private:
   int64_t max_row_;
 };
 
@@ -51,7 +53,9 @@ class OwnVariant final : public Im2colOnGpu {
  public:
   OwnVariant()
       : Im2colOnGpu("im2col_gemm.cuda", "convscope", "im2col in chunks that fit in L2, and our SGEMM",
-                    kMaxSgemmStride) {}
+                    kMaxSgemmStride) {
+    info_.takes_epilogues = true;
+  }
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
                              const PlanOptions& options) const override {
@@ -64,6 +68,7 @@ class OwnVariant final : public Im2colOnGpu {
 
 class CublasVariant final : public Im2colOnGpu {
  public:
+  // No epilogues: the library stores its sums as they are.
   CublasVariant()
       : Im2colOnGpu("im2col_gemm.cublas.cuda", "cublas",
                     "im2col in chunks that fit in L2, and the SGEMM of cuBLAS",

@@ -112,6 +112,38 @@ TEST_P(Im2colGemmCuda, IsRightInChunksOfSomeImagesOrRows) {
     }
 }
 
+// Groups as the batch and one after the other, images as one matrix and as a batch of them, either layout,
+// and more pixels than channels or fewer.
+constexpr const char* kFinished[] = {
+    "nchw n=2 c=4 hw=27x27 k=7 rs=1x1",
+    "nchw n=2 c=6 hw=7x7 k=10 rs=1x1 groups=2",
+    "nchw n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
+    "nchw n=1 c=6 hw=12x12 k=300 rs=3x3 groups=2",
+    "nhwc n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
+    "nhwc n=1 c=3 hw=6x6 k=70 rs=3x3",
+    "nchw n=1 c=4000 hw=1x3 k=6 rs=1x1 groups=2",
+    "nhwc n=1 c=4000 hw=1x3 k=6 rs=1x1 groups=2",
+};
+
+TEST_P(Im2colGemmCuda, OursAppliesEveryEpilogue) {
+  for (size_t i = static_cast<size_t>(GetParam()); i < std::size(kFinished); i += 3)
+    for (const char* epilogue : {"relu", "bias", "bias+relu"}) {
+      const ConvProblem problem = parse_problem(std::string(kFinished[i]) + " epilogue=" + epilogue);
+      expect_right("im2col_gemm.cuda", problem);
+      expect_right("im2col_gemm.cuda", problem, 0);
+    }
+}
+
+// A depth of two parts, each of one split or of several: the first must not have the epilogue.
+TEST_P(Im2colGemmCuda, OursAppliesTheEpilogueAfterTheLastPartOfTheDepth) {
+  for (const char* layout : {"nchw", "nhwc"}) {
+    const ConvProblem problem =
+        parse_problem(std::string(layout) + " n=1 c=17000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
+    expect_right("im2col_gemm.cuda", problem);
+    expect_right("im2col_gemm.cuda", problem, 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, Im2colGemmCuda, ::testing::ValuesIn(kEveryOrder), order_name);
 
 class Im2colGemmCudaVariants : public ::testing::Test {
@@ -242,6 +274,12 @@ TEST_F(Im2colGemmCudaVariants, RefuseOtherMathAndChwnWithTheReason) {
     EXPECT_EQ(supports(id, parse_problem("chwn n=1 c=3 hw=9x9 k=4 rs=3x3")).reason(),
               Reason::unsupported_layout);
   }
+}
+
+TEST_F(Im2colGemmCudaVariants, RefuseEpiloguesWhereTheLibraryStoresTheSums) {
+  const ConvProblem problem = parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3 epilogue=relu");
+  EXPECT_TRUE(supports(kVariants[0], problem));
+  EXPECT_EQ(supports(kVariants[1], problem).reason(), Reason::unsupported_epilogue);
 }
 
 TEST_F(Im2colGemmCudaVariants, RefuseSizesThatTheirKernelsCannotCount) {

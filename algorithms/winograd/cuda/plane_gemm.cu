@@ -17,7 +17,7 @@ using Tile = SgemmTile<M, kGemmColumns, 2, 512 / (M * kGemmColumns / 64), kGemmR
 static_assert(Tile<128>::kDepth == kGemmDepth);
 
 struct PlaneBatch {
-  static constexpr bool kWholeFours = true;
+  static constexpr bool kWholeFours = true, kFinishes = false;
   GemmArguments g;
   int m_blocks, n_blocks;
 
