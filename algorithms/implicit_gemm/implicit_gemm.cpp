@@ -23,6 +23,10 @@ Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
                        "device cpu: this row runs on a CUDA device or on the emulator");
   if (problem.layout == Layout::chwn)
     return Support::no(Reason::unsupported_layout, "layout chwn: implicit GEMM takes nchw and nhwc");
+  if (problem.epilogue != Epilogue::none && storage_type(problem.math) != DataType::f32)
+    return Support::no(Reason::unsupported_epilogue, "epilogue " + std::string(name(problem.epilogue)) +
+                                                         " in " + std::string(name(problem.math)) +
+                                                         ": this row applies epilogues to FP32 tensors only");
   if (const auto defect = size_defect(problem)) return Support::no(Reason::unsupported_size, *defect);
   return Support::yes();
 }
@@ -35,16 +39,15 @@ AlgorithmInfo row_info(std::string id, std::string summary) {
   info.device = DeviceKind::cuda;
   info.summary = std::move(summary);
   info.exact_on_integers = true;
+  info.takes_epilogues = true;
   return info;
 }
 
 // One row: its kernels, tiles and math modes.
 class Row : public Algorithm {
  public:
-  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind), bool takes_epilogues = false)
-      : info_(row_info(std::move(id), std::move(summary))), launchers_(launchers) {
-    info_.takes_epilogues = takes_epilogues;
-  }
+  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind))
+      : info_(row_info(std::move(id), std::move(summary))), launchers_(launchers) {}
 
   const AlgorithmInfo& info() const override { return info_; }
 
@@ -64,7 +67,7 @@ class Simt final : public Row {
   Simt()
       : Row("implicit_gemm.simt.cuda",
             "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
-            simt_launchers, true) {}
+            simt_launchers) {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math != MathMode::fp32)

@@ -193,6 +193,24 @@ TEST_P(ImplicitGemm, SimtAppliesTheEpilogueAfterTheLastPiece) {
   expect_right_when_cut(row("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
 }
 
+TEST_P(ImplicitGemm, TensorAppliesEveryEpilogueOnce) {
+  for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu})
+    for (const Cut& cut : share(every_cut(kTensorTiles), GetParam()))
+      for (const char* line : {"nchw n=1 c=3 hw=9x15 k=131 rs=3x3 pad=1x1",
+                               "nhwc n=2 c=6 hw=9x7 k=10 rs=3x2 stride=2x1 groups=2"}) {
+        ConvProblem problem = parse_problem(line);
+        problem.epilogue = epilogue;
+        problem.math = epilogue == Epilogue::bias ? MathMode::tf32x3 : MathMode::tf32;
+        expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, cut);
+      }
+}
+
+TEST_P(ImplicitGemm, TensorAppliesTheEpilogueAfterTheLastPiece) {
+  ConvProblem problem = parse_problem("tf32 n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
+  ASSERT_EQ(pieces(index_maps(problem).front(), 1, kTensorDepth), 2);
+  expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, {kTensorTiles[2], 1});
+}
+
 // Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
 // others add to it.
 TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
@@ -223,9 +241,6 @@ TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
   const char* id = "implicit_gemm.simt.cuda";
   ConvProblem problem = parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3");
   EXPECT_TRUE(supports(id, problem));
-  problem.epilogue = Epilogue::relu;
-  EXPECT_TRUE(supports(id, problem));
-  EXPECT_EQ(supports("implicit_gemm.tensor.cuda", problem).reason(), Reason::unsupported_epilogue);
   problem.layout = Layout::chwn;
   EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_layout);
   problem = parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3");
@@ -239,6 +254,22 @@ TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
   EXPECT_EQ(
       registry_.find(id)->supports(parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3"), CpuDevice().info()).reason(),
       Reason::device_missing);
+}
+
+TEST_F(ImplicitGemmRows, TakeEpiloguesOfFp32TensorsOnly) {
+  const auto supports_in = [&](const char* id, const char* math) {
+    return supports(id, parse_problem(std::string(math) + " n=1 c=3 hw=9x9 k=4 rs=3x3 epilogue=relu"));
+  };
+  EXPECT_TRUE(supports_in("implicit_gemm.simt.cuda", "fp32"));
+  EXPECT_TRUE(supports_in("implicit_gemm.tensor.cuda", "tf32"));
+  EXPECT_TRUE(supports_in("implicit_gemm.tensor.cuda", "3xtf32"));
+  EXPECT_TRUE(supports_in("implicit_gemm.hopper.cuda", "tf32"));
+  for (const char* id : {"implicit_gemm.tensor.cuda", "implicit_gemm.hopper.cuda"})
+    for (const char* math : {"bf16", "fp16"}) {
+      const Support refusal = supports_in(id, math);
+      EXPECT_EQ(refusal.reason(), Reason::unsupported_epilogue);
+      EXPECT_THAT(refusal.why(), HasSubstr(std::string("epilogue relu in ") + math));
+    }
 }
 
 TEST_F(ImplicitGemmRows, TensorRefusesOtherMathAndOlderGpusWithTheReason) {

@@ -70,6 +70,7 @@ BoxedProduct boxed(const ConvProblem& p, const IndexMap& inside, const IndexMap&
   const TensorShape image = p.shape(image_role(p));
   BoxedProduct product;
   product.math = p.math;
+  product.epilogue = p.epilogue;
   product.images = inside.row_size[0];
   product.height = inside.row_size[1];
   product.width = inside.row_size[2];

@@ -55,6 +55,7 @@ Box best_box(const PixelBoxes& pixels, int most, int granule);
 // Channels, columns and their pitch are of one group.
 struct BoxedProduct : PixelBoxes {
   MathMode math = MathMode::bf16;
+  Epilogue epilogue = Epilogue::none;  // of a D of f32 only
   HopperTile tile;
   int columns = 0, channels = 0, groups = 1;
   // B is [group][column][tap][channel]; the tap (r, s) is number first_tap + r * tap_line + s * tap_column.

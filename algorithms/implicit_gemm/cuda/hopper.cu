@@ -1,6 +1,7 @@
 // Hopper, forward and backward-data: a stage is a tap and 128 bytes of channels, a box of A's pixels and
 // lines of B, both K-major. What a box is: boxed_product.hpp; the ring and the products: hopper_ring.hpp.
 #include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
+#include "bench/algorithm/epilogue.cuh"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -48,6 +49,28 @@ __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const Tensor
       }
 }
 
+// Columns are output channels: 8j + 2t and 8j + 2t + 1 in sums[4j] and on, as in store_row().
+template <typename Shape>
+__device__ __forceinline__ void finish_tile(Sums<Shape>& sums, const BoxedProduct& product,
+                                            const Finish& finish) {
+  const Place place = place_of_block<Shape>(product);
+  const int column = place.column + static_cast<int>(threadIdx.x) % 4 * 2, left = product.columns - column;
+  Finish here = finish;  // from the thread's first channel on
+  if (here.bias != nullptr) here.bias += place.group * product.columns + column;
+  UNROLL
+  for (int j = 0; j < Shape::kColumns / 8; ++j) UNROLL
+  for (int e = 0; e < 2; ++e) {
+    if (8 * j + e >= left) continue;
+    const ChannelFinish all = at_channel(here, 8 * j + e);
+    UNROLL
+    for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
+    for (int half = 0; half < 2; ++half) {
+      float& sum = sums[i][4 * j + 2 * half + e];
+      sum = finished(sum, all);
+    }
+  }
+}
+
 template <typename Shape>
 __device__ __forceinline__ void store_tile(const Sums<Shape>& sums, typename Shape::Stored* d,
                                            const BoxedProduct& product) {
@@ -78,10 +101,12 @@ __device__ __forceinline__ Stages stages_of(const BoxedProduct& product) {
           before_last % Shape::kLine / Shape::kStep + 1};
 }
 
-template <typename Shape>
+// kFinishes: with an epilogue.
+template <typename Shape, bool kFinishes>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     hopper_product(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
-                   const __grid_constant__ BoxedProduct product, typename Shape::Stored* __restrict__ d) {
+                   const __grid_constant__ BoxedProduct product, typename Shape::Stored* __restrict__ d,
+                   Finish finish) {
   if constexpr (kHopperInstructions) {
     const Ring<Shape> ring = start_ring<Shape>();
     __syncthreads();
@@ -91,6 +116,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     }
     Sums<Shape> sums = {};
     multiply_tiles<Shape>(sums, ring, stages_of<Shape>(product));
+    if constexpr (kFinishes) finish_tile<Shape>(sums, product, finish);
     store_tile<Shape>(sums, d, product);
   }
 }
@@ -111,8 +137,11 @@ void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& te
   const int64_t column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
   const dim3 grid(static_cast<unsigned>(boxes(product) * column_tiles),
                   static_cast<unsigned>(product.groups));
-  launch(hopper_product<Shape>, grid, Shape::kThreads, Shape::kSmemBytes, queue, a, b, product,
-         static_cast<typename Shape::Stored*>(tensors.d));
+  auto kernel = hopper_product<Shape, false>;
+  if constexpr (std::is_same_v<typename Shape::Stored, float>)
+    if (product.epilogue != Epilogue::none) kernel = hopper_product<Shape, true>;
+  launch(kernel, grid, Shape::kThreads, Shape::kSmemBytes, queue, a, b, product,
+         static_cast<typename Shape::Stored*>(tensors.d), finish_of(product.epilogue, tensors.bias));
 }
 
 template <typename Element>

@@ -86,7 +86,8 @@ void HopperPlan::prepare(const ConvArgs& args, Queue& queue) {
 
 void HopperPlan::run(const ConvArgs& args, Queue& queue) {
   const bool forward = problem_.pass == Pass::forward;
-  Tensors tensors{forward ? args.input : args.output, args.filter, forward ? args.output : args.input};
+  Tensors tensors{forward ? args.input : args.output, args.filter, forward ? args.output : args.input,
+                  nullptr, args.bias};
   if (work_.filter) tensors.b = packed_filter(args);
   if (work_.image) {
     queue.phase(Phase::layout);

@@ -214,6 +214,18 @@ TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
   }
 }
 
+// Columns of several groups and of tiles that they do not fill, read as they lie and repacked, in every tile.
+TEST_P(Hopper, AppliesEveryEpilogueInTf32) {
+  for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu})
+    for (const HopperTile& tile : kHopperTiles)
+      for (const char* line : {"tf32 nhwc n=2 c=8 hw=6x7 k=140 rs=3x3 pad=1x1",
+                               "tf32 nchw n=1 c=9 hw=5x6 k=15 rs=3x3 pad=1x1 groups=3"}) {
+        ConvProblem problem = parse_problem(line);
+        problem.epilogue = epilogue;
+        expect_right_in_tile(problem, tile);
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, Hopper, ::testing::ValuesIn(kEveryOrder), order_name);
 
 class HopperRow : public ::testing::Test {

@@ -290,6 +290,15 @@ class Writer {
   bool along_rows_;
 };
 
+// Calls body(piece, whether it is D's last, which applies the epilogue) for each piece of a depth of f32
+// sums. Where there are splits their sum has the epilogue.
+template <typename Shape, typename Body>
+void for_each_piece(const implicit_gemm::Product& product, const Body& body) {
+  const int splits = product.cut.splits, pieces = implicit_gemm::pieces(product.map, splits, Shape::kDepth);
+  const bool finishes = product.epilogue != Epilogue::none && splits == 1;
+  for (int piece = 0; piece < pieces; ++piece) body(piece, finishes && piece == pieces - 1);
+}
+
 template <typename Shape>
 dim3 grid_of(const IndexMap& map, int splits) {
   const int down = (map.rows + Shape::kRows - 1) / Shape::kRows;

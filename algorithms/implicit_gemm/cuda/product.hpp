@@ -13,7 +13,7 @@ struct Product {
   Cut cut;
   MathMode math = MathMode::fp32;
   bool paired = false;                 // a depth of A and B is two neighbouring 16-bit elements
-  Epilogue epilogue = Epilogue::none;  // of D, once its sums are whole; FP32 without tensor cores only
+  Epilogue epilogue = Epilogue::none;  // of D, once its sums are whole; a D of f32 only
 };
 
 // Device pointers, of the storage type of the math. `partials` has partial_elements() floats, ordered split,

@@ -83,13 +83,9 @@ void launch_piece(const implicit_gemm::Product& product, const implicit_gemm::Te
 
 template <typename Shape>
 void launch_simt(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  const int splits = product.cut.splits, pieces = implicit_gemm::pieces(product.map, splits, Shape::kDepth);
-  // The sum of the splits has the epilogue where there are any.
-  const bool finishes = product.epilogue != Epilogue::none && splits == 1;
-  for (int piece = 0; piece < pieces; ++piece) {
-    const bool last = piece == pieces - 1;
-    (finishes && last ? launch_piece<Finishing<Shape>> : launch_piece<Shape>)(product, tensors, piece, queue);
-  }
+  for_each_piece<Shape>(product, [&](int piece, bool finishes) {
+    (finishes ? launch_piece<Finishing<Shape>> : launch_piece<Shape>)(product, tensors, piece, queue);
+  });
 }
 
 }  // namespace

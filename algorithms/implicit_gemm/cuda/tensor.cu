@@ -153,7 +153,7 @@ template <typename Shape, typename Math>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::kExact>())
     tensor_product(const __grid_constant__ IndexMap map, const typename Math::Loaded* __restrict__ a,
                    const typename Math::Loaded* __restrict__ b, typename Math::Output* __restrict__ d,
-                   float* __restrict__ partials, int splits, int piece) {
+                   float* __restrict__ partials, int splits, int piece, Finish finish) {
   auto& shared = *dynamic_smem<Shared<Shape>>();
 
   // As in the description of mma: lane = 4 * g + t.
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::
 
   // Only now, so that the loop has its registers.
   const Writer<Shape, typename Math::Output> writer(map, d, partials, static_cast<int>(blockIdx.z) % splits,
-                                                    piece, shared);
+                                                    piece, shared, finish);
   UNROLL
   for (int j = 0; j < Shape::kColumnTiles; ++j) {
     UNROLL
@@ -191,17 +191,14 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::template blocks<Math::
 }
 
 template <typename Shape, typename Math>
-void launch_tensor(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
-                   Queue& queue) {
+void launch_piece(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, int piece,
+                  Queue& queue) {
   using Loaded = typename Math::Loaded;
   const int splits = product.cut.splits;
-  const bool whole = sizeof(typename Math::Output) < sizeof(float);
-  const int pieces = whole ? 1 : implicit_gemm::pieces(product.map, splits, Shape::kDepth);
-  for (int piece = 0; piece < pieces; ++piece)
-    launch(tensor_product<Shape, Math>, grid_of<Shape>(product.map, splits), Shape::kThreads,
-           sizeof(Shared<Shape>), queue, product.map, static_cast<const Loaded*>(tensors.a),
-           static_cast<const Loaded*>(tensors.b), static_cast<typename Math::Output*>(tensors.d),
-           tensors.partials, splits, whole ? kWhole : piece);
+  launch(tensor_product<Shape, Math>, grid_of<Shape>(product.map, splits), Shape::kThreads,
+         sizeof(Shared<Shape>), queue, product.map, static_cast<const Loaded*>(tensors.a),
+         static_cast<const Loaded*>(tensors.b), static_cast<typename Math::Output*>(tensors.d),
+         tensors.partials, splits, piece, finish_of(product.epilogue, tensors.bias));
 }
 
 using Large = TensorShape<128, 128, 256, 64>;
@@ -211,16 +208,23 @@ using Small = TensorShape<64, 64, 128, 32>;
 template <typename Math>
 void launch_f32(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
   const implicit_gemm::Tile& tile = product.cut.tile;
-  if (tile.columns == 128) return launch_tensor<Large, Math>(product, tensors, queue);
-  if (tile.rows == 128) return launch_tensor<Medium, Math>(product, tensors, queue);
-  launch_tensor<Small, Math>(product, tensors, queue);
+  const auto in_tiles = [&]<typename Shape>() {
+    for_each_piece<Shape>(product, [&](int piece, bool finishes) {
+      (finishes ? launch_piece<Finishing<Shape>, Math> : launch_piece<Shape, Math>)(product, tensors, piece,
+                                                                                    queue);
+    });
+  };
+  if (tile.columns == 128) return in_tiles.template operator()<Large>();
+  if (tile.rows == 128) return in_tiles.template operator()<Medium>();
+  in_tiles.template operator()<Small>();
 }
 
 template <typename Element>
 void launch_16(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  if (!product.paired) return launch_tensor<Medium, Widened<Element>>(product, tensors, queue);
-  if (product.cut.tile.columns == 128) return launch_tensor<Large, Paired<Element>>(product, tensors, queue);
-  launch_tensor<Small, Paired<Element>>(product, tensors, queue);
+  if (!product.paired) return launch_piece<Medium, Widened<Element>>(product, tensors, kWhole, queue);
+  if (product.cut.tile.columns == 128)
+    return launch_piece<Large, Paired<Element>>(product, tensors, kWhole, queue);
+  launch_piece<Small, Paired<Element>>(product, tensors, kWhole, queue);
 }
 
 }  // namespace
