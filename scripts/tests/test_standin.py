@@ -48,6 +48,24 @@ def test_every_row_of_ours_is_right_as_nvcc_compiled_it(play, tmp_path, settings
     assert "implicit_gemm.hopper.cuda" in verified
 
 
+def test_every_row_that_fuses_an_epilogue_is_right_as_nvcc_compiled_it(play, tmp_path):
+    algorithms = OURS + ",!*.separate.cuda"
+    maths, layouts = "fp32,tf32,3xtf32", "nchw,nhwc,chwn"
+    problem = ["--pass", "forward", "--epilogue", "bias+relu", "--math", maths, "--layout", layouts]
+    where = ["--device", "cuda", "--algorithm", algorithms, "--out", tmp_path]
+    code, said = play({"order": "reverse"}, "verify", SMOKE, *problem, *where)
+    assert code == 0, said
+    assert "standin: " not in said, "a race, or another warning of the interpreter"
+    rows = rows_of(tmp_path)
+    assert {row["outcome"] for row in rows} - REFUSED == {"verified_only"}
+    verified = {row["algorithm"] for row in rows if row["outcome"] == "verified_only"}
+    fused = [f"direct.{name}" for name in ("tiled", "chwn", "depthwise")]
+    fused += [f"implicit_gemm.{name}" for name in ("simt", "tensor", "hopper")]
+    tiles = ("f2x2_3x3.fused", "f4x4_3x3.fused", "f4x4_3x3", "f2x2_5x5", "f4x4_5x5", "mixed", "polyphase")
+    fused += ["im2col_gemm"] + [f"winograd.{name}" for name in tiles]
+    assert verified == {f"{name}.cuda" for name in fused}
+
+
 def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play, convscope, root, tmp_path):
     settings = {"skipped": BUSY, "launch_nanoseconds": 300_000}
     out = tmp_path / "run"
