@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/core/stopwatch.hpp"
+
 namespace convscope {
 
 OneBitReduction::OneBitReduction(const Columns& columns, int ranks, int rank)
@@ -24,7 +26,12 @@ void OneBitReduction::all_reduce(Fabric& fabric, std::span<float> gradient) {
   if (gradient.size() != columns_.elements() || fabric.size() != ranks_ || fabric.rank() != rank_)
     throw std::invalid_argument("OneBitReduction: another gradient or fabric than it was made for");
   if (ranks_ == 1) return;
-  encode(columns_, gradient, error_, encoded_);
+  const auto code = [&](const auto& work) {
+    const auto begin = Clock::now();
+    work();
+    coding_seconds_ += seconds_since(begin);
+  };
+  code([&] { encode(columns_, gradient, error_, encoded_); });
   const Columns own = stripe(rank_);
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
@@ -36,16 +43,18 @@ void OneBitReduction::all_reduce(Fabric& fabric, std::span<float> gradient) {
   }
   fabric.exchange(out, in);
 
-  decode(own, words_of(rank_, encoded_), sum_);
-  for (size_t i = 0; i < in.size(); ++i)
-    decode_and_add(own, std::span(received_).subspan(i * own.encoded_words(), own.encoded_words()), sum_);
-  encode(own, sum_, owner_error_, words_of(rank_, encoded_));
+  code([&] {
+    decode(own, words_of(rank_, encoded_), sum_);
+    for (size_t i = 0; i < in.size(); ++i)
+      decode_and_add(own, std::span(received_).subspan(i * own.encoded_words(), own.encoded_words()), sum_);
+    encode(own, sum_, owner_error_, words_of(rank_, encoded_));
+  });
   for (size_t i = 0; i < in.size(); ++i) {
     out[i].bytes = std::as_bytes(words_of(rank_, encoded_));
     in[i].bytes = std::as_writable_bytes(words_of(in[i].from, encoded_));
   }
   fabric.exchange(out, in);
-  decode(columns_, encoded_, gradient);
+  code([&] { decode(columns_, encoded_, gradient); });
 }
 
 double OneBitReduction::busiest_bytes(const Columns& columns, int ranks) {

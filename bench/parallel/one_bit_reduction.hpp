@@ -27,6 +27,9 @@ class OneBitReduction {
   std::span<const float> owner_error() const { return owner_error_; }
   int64_t first_owned_column() const { return first_column(rank_); }
 
+  // Spent in coding and decoding so far, in all calls together.
+  double coding_seconds() const { return coding_seconds_; }
+
   // That a rank sends in one all_reduce(), at most.
   static double busiest_bytes(const Columns& columns, int ranks);
 
@@ -41,6 +44,7 @@ class OneBitReduction {
   std::vector<float> error_, owner_error_, sum_;
   std::vector<uint32_t> encoded_;   // of all columns: first this rank's own, then the sums
   std::vector<uint32_t> received_;  // this rank's stripe as the other ranks encoded it
+  double coding_seconds_ = 0;
 };
 
 }  // namespace convscope

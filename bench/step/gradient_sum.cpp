@@ -86,6 +86,11 @@ class OneBitSum final : public GradientSum {
   }
   // The gradient with the old error, the code's level, twice; and what each loses.
   double roundings() const override { return 8; }
+  double coding_seconds() const override {
+    double seconds = 0;
+    for (const Layer& layer : layers_) seconds += layer.filter.coding_seconds();
+    return seconds;
+  }
   double busiest_bytes() const override {
     double bytes =
         busiest_bytes_of(Reduction::striped, static_cast<double>(biases_.size() * sizeof(float)), ranks_);

@@ -31,6 +31,8 @@ class GradientSum {
   virtual std::vector<float> kept(std::span<const size_t> places) const = 0;
   // Roundings of a value on its way, besides those of the sum.
   virtual double roundings() const = 0;
+  // Spent by this rank in coding and decoding, in all runs so far; 0 where nothing is coded.
+  virtual double coding_seconds() const { return 0; }
   // Sent by the busiest rank.
   virtual double busiest_bytes() const = 0;
 };

@@ -132,6 +132,7 @@ class RankedStep {
   struct Series {
     Samples step, compute, communication;
     Samples beside;  // compute while communication runs; empty where nothing overlaps
+    Samples coding;  // in the sum alone
     int64_t disturbed = 0;
   };
   // A round: the step, its compute alone and its sum alone.
@@ -159,7 +160,15 @@ class RankedStep {
           update();
         },
         series.disturbed));
-    series.communication.push_back(slowest([&] { communicate(sum, together); }, series.disturbed));
+    double coding = 0;
+    series.communication.push_back(slowest(
+        [&] {
+          const double before = sum.coding_seconds();
+          communicate(sum, together);
+          coding = sum.coding_seconds() - before;
+        },
+        series.disturbed));
+    series.coding.push_back(largest_over_ranks(fabric_, coding));
   }
 
  private:
@@ -257,6 +266,7 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   row.highest = whole.ci_high;
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
+  row.codec_seconds = summarise(series.coding).median;
   if (!series.beside.empty()) row.compute_beside_seconds = summarise(series.beside).median;
   row.samples = static_cast<int64_t>(series.step.size());
   row.schedule.reductions = static_cast<int64_t>(summed_together(step, row.of.overlap).size());

@@ -57,6 +57,9 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
       }
     EXPECT_NE(of_ranks.front()[0].busiest_bytes, 0);
     EXPECT_GT(*of_ranks.front()[2].reduce_relative_l2, 0.1) << "one bit a value";
+    EXPECT_EQ(of_ranks.front()[0].codec_seconds, 0);
+    EXPECT_GT(of_ranks.front()[2].codec_seconds, 0);
+    EXPECT_LT(of_ranks.front()[2].codec_seconds, of_ranks.front()[2].schedule.communication_seconds);
     EXPECT_LT(of_ranks.front()[2].busiest_bytes, of_ranks.front()[0].busiest_bytes);
   }
 }
