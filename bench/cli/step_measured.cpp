@@ -136,7 +136,6 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,",
                     {"--reduce", "--per-gpu", "--compress", "--overlap"}, verb);
-  if (launch().size > 1) refuse_flags_of("step on one process", {"--fuse"}, verb);
   if (const auto load = load_of(options)) {
     if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
       throw UsageError(

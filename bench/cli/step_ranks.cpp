@@ -29,6 +29,7 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
   text += fmt::format(" --overlap {} --compress {}", convscope::text(of.overlap), name(of.compression));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  if (of.is_fused) text += " --fuse";
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
@@ -60,6 +61,7 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
     row.of.is_weak = options.per_gpu;
     row.of.fleet = {{job.size(), job.size()}, Basis::measured, "mpi", job.library(), {}};
     row.of.choose = run.choose;
+    row.of.is_fused = run.is_fused;
     row.circumstances.network = run.network;
     row.circumstances.threads = run.threads;
     row.circumstances.workspace_cap = run.workspace_cap;
@@ -88,7 +90,7 @@ void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) 
   for (const auto* list :
        {&options.batch, &options.parallel.reduce, &options.overlap, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");
-  add(options.choose + (options.per_gpu ? " per GPU" : ""));
+  add(options.choose + (options.per_gpu ? " per GPU" : "") + (options.fuse ? " fused" : ""));
   check_same_on(fabric, hash);
 }
 
@@ -118,7 +120,7 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
   for (int64_t batch : batches_of(options, suite, job.size())) {
     const int64_t images = batch / job.size();
     StepRun run = step_run(options, suite, images);
-    StepNetwork network = network_of(suite, images);
+    StepNetwork network = network_of(suite, images, run.is_fused);
     check_memory(network, run.device);
     const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
     if (run.choose == kModel) run.ceilings = measure_ceilings(*device, run.threads);
@@ -127,7 +129,7 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
     TrainingStep step(std::move(network), *device, measuring.seed, job.rank() * images);
     std::optional<TrainingStep> whole;
     if (job.rank() == 0 && job.size() > 1) {
-      StepNetwork of_one = network_of(suite, options.per_gpu ? images : batch);
+      StepNetwork of_one = network_of(suite, options.per_gpu ? images : batch, run.is_fused);
       check_memory(of_one, run.device);
       whole.emplace(std::move(of_one), *device, measuring.seed);
     }

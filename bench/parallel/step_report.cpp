@@ -159,8 +159,9 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
         part.back().of.fleet.ranks;  // the most GPUs, so that nodes are named where there are several
     const std::string below = "compute: " + compute_text(first) + "\ncommunication: " + words_of(links);
     const std::string title =
-        fmt::format("{}, {} scaling, {}", first.of.network, first.of.is_weak ? "weak" : "strong",
-                    first.of.choose == kBest ? "best of each layer" : first.of.choose);
+        fmt::format("{}, {} scaling, {}{}", first.of.network, first.of.is_weak ? "weak" : "strong",
+                    first.of.choose == kBest ? "best of each layer" : first.of.choose,
+                    first.of.is_fused ? ", bias and ReLU fused" : "");
     print_table(out, "scaling: " + title, below, links.basis, scaling_table(part), look);
     print_table(out, "overlap: " + title, below, links.basis, overlap_table(part), look);
     print_table(out, "compression: " + title, below, links.basis, compression_table(part), look);

@@ -28,6 +28,7 @@ struct StepCase {
   Overlap overlap;
   Compression compression = Compression::none;
   std::string choose{kBest};
+  bool is_fused = false;  // of a measured step: bias and ReLU right after a convolution are its epilogue
   std::optional<double> codec_bytes_per_second;  // FP32 bytes coded a second; null: the codec takes no time
 
   int64_t batch_per_gpu() const { return batch / fleet.ranks.count; }

@@ -120,6 +120,20 @@ def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path)
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
 
 
+def test_a_step_on_ranks_fuses_bias_and_relu_into_its_convolutions(mpirun, convscope, tmp_path):
+    words = ("step", "alexnet", "--batch", "2", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1",
+             "--algorithm", "im2col_gemm.packed.cpu")  # fmt: skip
+    done = mpirun(2, *words, "--fuse", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "scaling: alexnet, strong scaling, tuned, bias and ReLU fused" in done.stdout
+    [row] = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
+    assert (row["outcome"], row["fused"], row["identical_bits"]) == ("good", True, True)
+    assert row["rerun"].endswith(" --fuse")
+    differ = mpirun(1, *words, ":", "-np", "1", convscope, *words, "--fuse")
+    assert differ.returncode != 0
+    assert "the ranks differ in their program, config or flags" in differ.stderr
+
+
 def test_ranks_that_share_a_core_say_that_their_samples_are_disturbed(mpirun, tmp_path):
     core = min(os.sched_getaffinity(0))
     step = ("step", "smoke", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1")
