@@ -33,8 +33,8 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
       ->type_name("RATE[:THREADS]");
   verb.add_flag(
       "--fuse", options.fuse,
-      "Measured: bias and ReLU right after a convolution are applied by it, where its algorithm can, "
-      "and compared with a pass of their own.");
+      "Measured: bias and ReLU right after a convolution are applied by it, where its algorithm can; on one "
+      "process beside a step in which they are a pass of their own.");
 }
 
 void add_modelled_flags(CLI::App& verb, StepOptions& options) {
