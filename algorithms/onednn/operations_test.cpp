@@ -11,6 +11,7 @@ namespace {
 
 TEST(OneDnnOperations, AreRightInEveryShapeAndDirectionOrRefuseAsASentence) {
   CpuDevice device;
+  const auto queue = device.make_queue();
   const auto library = onednn::operations();
   int right = 0;
   for (const Activations& shape : {Activations{2, 3, 5, 7}, {3, 37, 3, 3}, {2, 16, 20, 17}})
@@ -23,12 +24,12 @@ TEST(OneDnnOperations, AreRightInEveryShapeAndDirectionOrRefuseAsASentence) {
             EXPECT_GT(refusal->size(), 12U);
             continue;
           }
-          const auto plan = library->plan(problem, 1);
+          const auto plan = library->plan(problem, device);
           const BySlot<float> data = operation_data(problem, 1);
           OperationBuffers buffers(data, device);
           const Buffer kept(device, static_cast<size_t>(plan->kept_bytes()));
-          const OperationCheck check =
-              check_operation(problem, *plan, buffers, kept, data, operation_reference(problem, data));
+          const OperationCheck check = check_operation(problem, *plan, buffers, kept, data,
+                                                       operation_reference(problem, data), *queue);
           EXPECT_EQ(check.fault.value_or(""), "") << to_text(problem);
           ++right;
         }

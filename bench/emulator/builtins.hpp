@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -80,6 +81,10 @@ constexpr std::common_type_t<T, U> min(T a, U b) {
 template <typename T, typename U>
 constexpr std::common_type_t<T, U> max(T a, U b) {
   return a < b ? b : a;
+}
+// A GPU's is an approximation, of 22 bits or more.
+inline float rsqrtf(float x) {
+  return static_cast<float>(1 / std::sqrt(double{x}));
 }
 inline float __uint_as_float(unsigned x) {
   return std::bit_cast<float>(x);

@@ -2,112 +2,102 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <new>
 
 #include "bench/core/stopwatch.hpp"
-#include "bench/measure/cache_eviction.hpp"
-#include "bench/measure/quiet_sampler.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/operation/operation_sampler.hpp"
 #include "bench/verify/operation_reference.hpp"
 
 namespace convscope {
 namespace {
 
-// A provider's plan of one problem, while it is timed.
-struct Candidate {
-  std::unique_ptr<OperationPlan> plan;
-  Buffer kept;
-  std::vector<double> samples;
-};
-
 class OperationMeasurement {
  public:
   OperationMeasurement(Device& device, const OperationOptions& options)
       : device_(device),
+        queue_(device.make_queue()),
         options_(options),
-        eviction_(device),
-        sampler_(options.known_cores, options.core_patience_seconds) {}
+        sampler_(make_operation_sampler(device, *queue_, options)) {}
 
   // Fills in rows that have everything but what is measured.
   void measure(const OperationProblem& problem, std::span<const OperationAlgorithm* const> providers,
                std::span<OperationRow> rows) {
     const BySlot<float> data = operation_data(problem, options_.seed);
-    const BySlot<double> expected = operation_reference(problem, data);
-    OperationBuffers buffers(data, device_);
-    std::vector<Candidate> candidates(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) {
-      check(problem, *providers[i], buffers, data, expected, rows[i], candidates[i]);
-      if (rows[i].outcome != OperationOutcome::measured) candidates[i].plan.reset();
+    std::vector<std::unique_ptr<OperationPlan>> plans(rows.size());
+    {
+      const BySlot<double> expected = operation_reference(problem, data);
+      OperationBuffers buffers(data, device_);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        plans[i] = plan_of(problem, *providers[i], rows[i]);
+        if (plans[i]) check(problem, *plans[i], buffers, data, expected, rows[i]);
+      }
     }
-    const int64_t disturbed = sampler_.disturbed();
-    time_in_turn(problem, buffers, data, candidates);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (!candidates[i].samples.empty()) rows[i].time = summarise(candidates[i].samples);
-      rows[i].disturbed = sampler_.disturbed() - disturbed;
-    }
+    if (sampler_ != nullptr) time_in_turn(problem, data, plans, rows);
   }
 
  private:
-  void check(const OperationProblem& problem, const OperationAlgorithm& provider, OperationBuffers& buffers,
-             const BySlot<float>& data, const BySlot<double>& expected, OperationRow& row,
-             Candidate& candidate) {
+  // Null where there is none, with the reason in the row.
+  std::unique_ptr<OperationPlan> plan_of(const OperationProblem& problem, const OperationAlgorithm& provider,
+                                         OperationRow& row) {
     if (const auto refusal = provider.refusal(problem)) {
       row.note = *refusal;
-      return;
+      return nullptr;
     }
     try {
-      candidate.plan = provider.plan(problem, row.of.threads);
+      return provider.plan(problem, device_);
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::exception& fault) {
       row.note = fault.what();
-      return;
+      return nullptr;
     }
-    candidate.kept = Buffer(device_, static_cast<size_t>(candidate.plan->kept_bytes()));
-    const OperationCheck found =
-        check_operation(problem, *candidate.plan, buffers, candidate.kept, data, expected);
-    row.implementation = candidate.plan->implementation();
+  }
+
+  void check(const OperationProblem& problem, OperationPlan& plan, OperationBuffers& buffers,
+             const BySlot<float>& data, const BySlot<double>& expected, OperationRow& row) {
+    const Buffer kept(device_, static_cast<size_t>(plan.kept_bytes()));
+    const OperationCheck found = check_operation(problem, plan, buffers, kept, data, expected, *queue_);
+    row.implementation = plan.implementation();
     row.relative_l2 = found.relative_l2;
-    row.outcome = found.fault ? OperationOutcome::wrong : OperationOutcome::measured;
+    row.outcome = found.fault           ? OperationOutcome::wrong
+                  : sampler_ == nullptr ? OperationOutcome::verified_only
+                                        : OperationOutcome::measured;
     row.note = found.fault.value_or("");
   }
 
-  void evict(const OperationBuffers& buffers, const Candidate& candidate) {
-    std::vector<std::span<const std::byte>> memory;
-    const auto add = [&](const Buffer& buffer) {
-      if (buffer.bytes() > 0) memory.emplace_back(buffer.as<const std::byte>(), buffer.bytes());
-    };
-    for (Slot slot : kSlots) add(buffers[slot]);
-    add(candidate.kept);
-    eviction_.evict(memory);
-  }
-
-  // In rounds, from another candidate each: fresh data every time would cost more than all else, and what is
-  // updated again and again stays finite.
-  void time_in_turn(const OperationProblem& problem, OperationBuffers& buffers, const BySlot<float>& data,
-                    std::vector<Candidate>& candidates) {
+  // In rounds, from another candidate each.
+  void time_in_turn(const OperationProblem& problem, const BySlot<float>& data,
+                    std::span<const std::unique_ptr<OperationPlan>> plans, std::span<OperationRow> rows) {
+    std::vector<OperationPlan*> right;
+    std::vector<size_t> row_of;
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].outcome == OperationOutcome::measured) {
+        right.push_back(plans[i].get());
+        row_of.push_back(i);
+      }
+    if (right.empty()) return;
+    const int64_t disturbed = sampler_->disturbed();
+    sampler_->begin(problem, data, right);
+    std::vector<std::vector<double>> samples(right.size());
     const auto begin = Clock::now();
-    for (int64_t round = 0; round < kMostOperationSamples; ++round) {
-      if (round >= kFewestOperationSamples && seconds_since(begin) > options_.seconds) return;
-      for (size_t turn = 0; turn < candidates.size(); ++turn) {
-        Candidate& one = candidates[(turn + static_cast<size_t>(round)) % candidates.size()];
-        if (!one.plan) continue;
-        if (round == 0) {
-          buffers.fill(data);
-          if (problem.backward) one.plan->prepare(buffers.tensors(), one.kept.data());
-        }
-        one.samples.push_back(sampler_.take([&] { evict(buffers, one); },
-                                            [&] {
-                                              const auto start = Clock::now();
-                                              one.plan->run(buffers.tensors(), one.kept.data());
-                                              return seconds_since(start);
-                                            }));
+    for (size_t round = 0; round < static_cast<size_t>(kMostOperationSamples); ++round) {
+      if (round >= static_cast<size_t>(kFewestOperationSamples) && seconds_since(begin) > options_.seconds)
+        break;
+      for (size_t turn = 0; turn < right.size(); ++turn) {
+        const size_t one = (turn + round) % right.size();
+        samples[one].push_back(sampler_->take(one));
       }
     }
+    for (size_t i = 0; i < right.size(); ++i) rows[row_of[i]].time = summarise(samples[i]);
+    for (OperationRow& row : rows) row.disturbed = sampler_->disturbed() - disturbed;
   }
 
   Device& device_;
+  std::unique_ptr<Queue> queue_;
   const OperationOptions& options_;
-  CacheEviction eviction_;
-  QuietSampler sampler_;
+  std::unique_ptr<OperationSampler> sampler_;
 };
 
 }  // namespace
@@ -153,13 +143,16 @@ void measure_operations(const OperationRun& of, std::span<const LayerOperations>
                         std::span<const OperationAlgorithm* const> providers, Device& device,
                         const OperationOptions& options,
                         const std::function<void(std::span<const OperationRow>)>& done) {
+  std::vector<const OperationAlgorithm*> asked;
+  for (const OperationAlgorithm* provider : providers)
+    if (provider->runs_on(device.info().kind)) asked.push_back(provider);
   OperationMeasurement measurement(device, options);
   for (const LayerOperations& layer : layers)
     for (const OperationProblem& problem : layer.problems) {
       if (options.stopped()) return;
       options.progress(fmt::format("{} {}", layer.layer, to_text(problem)));
       std::vector<OperationRow> rows;
-      for (const OperationAlgorithm* provider : providers) {
+      for (const OperationAlgorithm* provider : asked) {
         OperationRow row;
         row.of = of;
         row.layer = layer.layer;
@@ -168,7 +161,13 @@ void measure_operations(const OperationRun& of, std::span<const LayerOperations>
         row.version = provider->version();
         rows.push_back(std::move(row));
       }
-      measurement.measure(problem, providers, rows);
+      try {
+        measurement.measure(problem, asked, rows);
+      } catch (const std::bad_alloc&) {
+        throw DeviceError(
+            fmt::format("{} {}: the memory of {} does not hold its tensors; take a smaller batch",
+                        layer.layer, to_text(problem), device.info().name));
+      }
       done(rows);
     }
 }

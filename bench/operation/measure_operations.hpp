@@ -1,5 +1,6 @@
 // The operations of a network, each computed by ours and by libraries on the same tensors: checked, then
-// timed in turn with the tensors out of the caches. Rows of operations.csv.
+// timed in turn with the tensors out of the caches; on the emulator, whose time means nothing, checked alone.
+// Rows of operations.csv.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +34,15 @@ std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch);
 struct OperationRun {
   std::string network;
   int64_t batch = 1;
-  int threads = 1;
+  int threads = 1;  // of a CPU
   DeviceInfo device;
   Ceilings ceilings;
   std::string rerun;
 };
 
-// wrong: failed the check; refused: its provider does not compute it.
-enum class OperationOutcome { measured, wrong, refused };
+// verified_only: right, on a device that is not timed; wrong: failed the check; refused: its provider does
+// not compute it.
+enum class OperationOutcome { measured, verified_only, wrong, refused };
 std::string_view name(OperationOutcome);  // as spelled above
 
 struct OperationRow {
@@ -72,7 +74,8 @@ struct OperationOptions {
 };
 inline constexpr int64_t kFewestOperationSamples = 6, kMostOperationSamples = 100;
 
-// A row for each problem and provider, in their order; handed to `done` as each problem is finished.
+// A row for each problem and each provider that is for such devices, in their order; handed to `done` as each
+// problem is finished. Throws DeviceError, and std::bad_alloc where the device's memory does not hold them.
 void measure_operations(const OperationRun& of, std::span<const LayerOperations> layers,
                         std::span<const OperationAlgorithm* const> providers, Device& device,
                         const OperationOptions& options,

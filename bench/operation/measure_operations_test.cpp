@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/emulator/emulator_device.hpp"
 #include "bench/operation/own_operations.hpp"
 #include "bench/verify/operation_reference.hpp"
 
@@ -30,28 +31,35 @@ std::vector<OperationProblem> problems() {
   return all;
 }
 
-// Our operations, with something done to the tensors after each run.
-using Tamper = std::function<void(const OperationTensors&)>;
+const OperationProblem kRelu{OperationSort::relu, false, kSmallShapes[0], {}};
+
+// Our operations, with something done to the tensors after each run, where the device is told so.
+using Tamper = std::function<void(Device&, const OperationTensors&)>;
 class Tampered final : public OperationAlgorithm {
  public:
   explicit Tampered(Tamper tamper) : tamper_(std::move(tamper)) {}
   std::string provider() const override { return "tampered"; }
-  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, int threads) const override {
-    return std::make_unique<TamperedPlan>(own_->plan(problem, threads), tamper_);
+  bool runs_on(DeviceKind) const override { return true; }
+  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, Device& device) const override {
+    return std::make_unique<TamperedPlan>(own_->plan(problem, device), tamper_, device);
   }
 
  private:
   struct TamperedPlan final : OperationPlan {
-    TamperedPlan(std::unique_ptr<OperationPlan> plan, Tamper tamper)
-        : plan_(std::move(plan)), tamper_(std::move(tamper)) {}
+    TamperedPlan(std::unique_ptr<OperationPlan> plan, Tamper tamper, Device& device)
+        : plan_(std::move(plan)), tamper_(std::move(tamper)), device_(device) {}
     int64_t kept_bytes() const override { return plan_->kept_bytes(); }
-    void prepare(const OperationTensors& tensors, void* kept) override { plan_->prepare(tensors, kept); }
-    void run(const OperationTensors& tensors, void* kept) override {
-      plan_->run(tensors, kept);
-      tamper_(tensors);
+    void prepare(const OperationTensors& tensors, void* kept, Queue& queue) override {
+      plan_->prepare(tensors, kept, queue);
+    }
+    void run(const OperationTensors& tensors, void* kept, Queue& queue) override {
+      plan_->run(tensors, kept, queue);
+      queue.synchronize();
+      tamper_(device_, tensors);
     }
     std::unique_ptr<OperationPlan> plan_;
     Tamper tamper_;
+    Device& device_;
   };
   std::unique_ptr<OperationAlgorithm> own_ = own_operations();
   Tamper tamper_;
@@ -60,13 +68,13 @@ class Tampered final : public OperationAlgorithm {
 class Refuser final : public OperationAlgorithm {
  public:
   std::string provider() const override { return "refuser"; }
+  bool runs_on(DeviceKind kind) const override { return kind == DeviceKind::cpu; }
   std::optional<std::string> refusal(const OperationProblem&) const override { return "it never does"; }
-  std::unique_ptr<OperationPlan> plan(const OperationProblem&, int) const override { return nullptr; }
+  std::unique_ptr<OperationPlan> plan(const OperationProblem&, Device&) const override { return nullptr; }
 };
 
 std::vector<OperationRow> measured(const OperationProblem& problem,
-                                   std::vector<const OperationAlgorithm*> providers) {
-  CpuDevice device;
+                                   std::vector<const OperationAlgorithm*> providers, Device& device) {
   std::vector<OperationRow> rows;
   const std::vector<LayerOperations> layers{{"one", {problem}}};
   OperationOptions options;
@@ -77,53 +85,72 @@ std::vector<OperationRow> measured(const OperationProblem& problem,
   return rows;
 }
 
-std::string note_of(const OperationProblem& problem, Tamper tamper) {
+std::string note_of(const OperationProblem& problem, Device& device, Tamper tamper) {
   const Tampered provider(std::move(tamper));
-  const OperationRow row = measured(problem, {&provider}).front();
+  const OperationRow row = measured(problem, {&provider}, device).front();
   EXPECT_EQ(row.outcome == OperationOutcome::wrong, !row.note.empty());
-  EXPECT_EQ(row.time.n == 0, row.outcome == OperationOutcome::wrong) << "what is wrong has no time";
+  EXPECT_EQ(row.time.n > 0, row.outcome == OperationOutcome::measured) << "what is wrong has no time";
   return row.note;
 }
 
 TEST(MeasureOperations, OursAreRightInEveryShapeAndDirection) {
+  CpuDevice device;
   const auto own = own_operations();
   for (const OperationProblem& problem : problems()) {
-    const OperationRow row = measured(problem, {own.get()}).front();
+    const OperationRow row = measured(problem, {own.get()}, device).front();
     EXPECT_EQ(row.outcome, OperationOutcome::measured) << to_text(problem) << ": " << row.note;
     EXPECT_LT(*row.relative_l2, 2e-6) << to_text(problem);
     EXPECT_EQ(row.time.n, kFewestOperationSamples);
   }
 }
 
+void expect_catches(const OperationProblem& problem, Device& device) {
+  const auto note_after = [&](Slot slot, int64_t element, float value) {
+    return note_of(problem, device, [=](Device& on, const OperationTensors& tensors) {
+      on.copy_to_device(tensors[slot] + element, &value, sizeof(value));
+    });
+  };
+  const SlotUse first = problem.slots().front(), last = problem.slots().back();
+  const Slot written =
+      first.use == Use::read ? last.use == Use::read ? problem.slots()[1].slot : last.slot : first.slot;
+  EXPECT_EQ(note_of(problem, device, [](Device&, const OperationTensors&) {}), "");
+  EXPECT_THAT(note_after(written, 1, 500),
+              HasSubstr("the relative L2 error of " + std::string(name(written))))
+      << to_text(problem);
+  EXPECT_THAT(note_after(written, 2, NAN), HasSubstr("element 2 of " + std::string(name(written))));
+  EXPECT_THAT(note_after(written, problem.elements(written), 1), HasSubstr("writes outside"));
+  for (const SlotUse& use : problem.slots())
+    if (use.use == Use::read) {
+      EXPECT_THAT(note_after(use.slot, 0, 500), HasSubstr("writes into " + std::string(name(use.slot))));
+    }
+}
+
 TEST(MeasureOperations, CatchesAWrongElementAHoleAndWritesWhereNoneAreDue) {
-  for (const OperationProblem& problem : problems()) {
-    const SlotUse first = problem.slots().front(), last = problem.slots().back();
-    const Slot written =
-        first.use == Use::read ? last.use == Use::read ? problem.slots()[1].slot : last.slot : first.slot;
-    EXPECT_EQ(note_of(problem, [](const OperationTensors&) {}), "");
-    EXPECT_THAT(note_of(problem, [&](const OperationTensors& t) { t[written][1] += 5; }),
-                HasSubstr("the relative L2 error of " + std::string(name(written))))
-        << to_text(problem);
-    EXPECT_THAT(note_of(problem, [&](const OperationTensors& t) { t[written][2] = NAN; }),
-                HasSubstr("element 2 of " + std::string(name(written))));
-    EXPECT_THAT(
-        note_of(problem, [&](const OperationTensors& t) { t[written][problem.elements(written)] = 1; }),
-        HasSubstr("writes outside"));
-    for (const SlotUse& use : problem.slots())
-      if (use.use == Use::read) {
-        EXPECT_THAT(note_of(problem, [&](const OperationTensors& t) { t[use.slot][0] += 1; }),
-                    HasSubstr("writes into " + std::string(name(use.slot))));
-      }
-  }
+  CpuDevice cpu;
+  EmulatorDevice emulator;
+  for (const OperationProblem& problem : problems())
+    for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&emulator)})
+      expect_catches(problem, *device);
 }
 
 TEST(MeasureOperations, SaysWhyAProviderHasNoTimeAndMeasuresTheOthers) {
   const auto own = own_operations();
   const Refuser refuser;
-  const auto rows = measured({OperationSort::relu, false, kSmallShapes[0], {}}, {own.get(), &refuser});
+  CpuDevice device;
+  const auto rows = measured(kRelu, {own.get(), &refuser}, device);
   EXPECT_EQ(rows[0].outcome, OperationOutcome::measured);
   EXPECT_EQ(rows[1].outcome, OperationOutcome::refused);
   EXPECT_EQ(rows[1].note, "it never does");
+}
+
+TEST(MeasureOperations, ChecksOnTheEmulatorWithoutATimeAndAsksOnlyThoseWhoRunThere) {
+  const auto own = own_operations();
+  const Refuser refuser;
+  EmulatorDevice device;
+  const auto rows = measured(kRelu, {own.get(), &refuser}, device);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].outcome, OperationOutcome::verified_only);
+  EXPECT_EQ(rows[0].time.n, 0);
 }
 
 TEST(OperationData, HasNoTwoEqualMaximaInAWindow) {

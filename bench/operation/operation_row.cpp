@@ -13,12 +13,13 @@ Cell milliseconds(const R& r, double seconds) {
 constexpr ColumnOf<R> kColumns[] = {
     {"network", "", "The config's name.", [](const R& r) { return cell(r.of.network); }},
     {"batch", "", "Images.", [](const R& r) { return cell(r.of.batch); }},
-    {"device_name", "", "The processor's own name.", [](const R& r) { return cell(r.of.device.name); }},
+    {"device", "", "cpu, cuda, cuda:1 or emulator.", [](const R& r) { return cell(name(r.of.device.id())); }},
+    {"device_name", "", "The device's own name.", [](const R& r) { return cell(r.of.device.name); }},
     {"machine_class", "", "The class of machine.",
      [](const R& r) { return cell(r.of.device.machine_class); }},
     {"machine_unit", "", "Which machine of that class.",
      [](const R& r) { return cell(r.of.device.machine_unit); }},
-    {"threads", "", "OpenMP threads.", [](const R& r) { return cell(r.of.threads); }},
+    {"threads", "", "OpenMP threads; 1 on a GPU.", [](const R& r) { return cell(r.of.threads); }},
     {"layer", "", "The layer that it follows; of an update the layer whose parameters it changes.",
      [](const R& r) { return cell(r.layer); }},
     {"operation", "", "bias, relu, bias+relu (one pass), lrn, pool, or update (SGD with momentum and decay).",
@@ -34,12 +35,15 @@ constexpr ColumnOf<R> kColumns[] = {
     {"provider", "", "Whose code it is.", [](const R& r) { return cell(r.provider); }},
     {"version", "", "The library's version.", [](const R& r) { return cell(r.version); }},
     {"implementation", "", "What the library chose.", [](const R& r) { return cell(r.implementation); }},
-    {"outcome", "", "measured; wrong: it failed the check; refused: the provider does not compute it.",
+    {"outcome", "",
+     "measured; verified_only: right, on the emulator, which is not timed; wrong: it failed the check; "
+     "refused: the provider does not compute it.",
      [](const R& r) { return cell(r.outcome); }},
     {"note", "", "What is wrong, or why it was refused.", [](const R& r) { return cell(r.note); }},
     {"relative_l2", "", "The largest error against f64 of a tensor that it writes.",
      [](const R& r) { return cell(r.relative_l2); }},
-    {"samples", "", "Runs that median_ms is the median of.",
+    {"samples", "",
+     "What median_ms is the median of: single runs; on a GPU of short runs the means of several.",
      [](const R& r) { return r.time.n > 0 ? cell(r.time.n) : Cell{}; }},
     {"median_ms", "ms", "One run with all tensors out of the caches: the median.",
      [](const R& r) { return milliseconds(r, r.time.median); }},
@@ -49,8 +53,8 @@ constexpr ColumnOf<R> kColumns[] = {
     {"disturbed", "", "Samples of the problem that were disturbed twice and kept.",
      [](const R& r) { return cell(r.disturbed); }},
     {"bytes", "bytes",
-     "Each tensor read or written once, twice where it is updated in place; what is kept for backward is not "
-     "in it.",
+     "Each tensor read or written once, twice where it is updated in place; what is kept for backward, and "
+     "scratch, are not in it.",
      [](const R& r) { return cell(r.problem.bytes()); }},
     {"gbs", "GB/s", "bytes over median_ms.",
      [](const R& r) { return r.time.n > 0 ? cell(1e-9 * r.bytes_per_second()) : Cell{}; }},
@@ -61,7 +65,9 @@ constexpr ColumnOf<R> kColumns[] = {
                   : Cell{};
      }},
     {"copy_gbs", "GB/s", "The measured copy bandwidth, bytes read plus bytes written.",
-     [](const R& r) { return cell(1e-9 * r.of.ceilings.copy_bytes); }},
+     [](const R& r) {
+       return r.of.ceilings.copy_bytes > 0 ? cell(1e-9 * r.of.ceilings.copy_bytes) : Cell{};
+     }},
     {"rerun", "", "The command that measures the network's operations again.",
      [](const R& r) { return cell(r.of.rerun); }},
 };
@@ -69,7 +75,7 @@ constexpr ColumnOf<R> kColumns[] = {
 }  // namespace
 
 std::string_view name(OperationOutcome outcome) {
-  constexpr std::string_view names[] = {"measured", "wrong", "refused"};
+  constexpr std::string_view names[] = {"measured", "verified_only", "wrong", "refused"};
   return names[static_cast<size_t>(outcome)];
 }
 

@@ -1,25 +1,31 @@
 #include "bench/operation/own_operations.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "bench/operation/cuda/device_operations.hpp"
 #include "bench/operation/operations.hpp"
 
 namespace convscope {
 namespace {
 
-class OwnPlan final : public OperationPlan {
+class CpuPlan final : public OperationPlan {
  public:
-  explicit OwnPlan(const OperationProblem& problem) : problem_(problem) {}
+  explicit CpuPlan(const OperationProblem& problem) : problem_(problem) {}
 
   int64_t kept_bytes() const override {
     const bool keeps = problem_.sort == OperationSort::lrn || problem_.sort == OperationSort::pool;
     return keeps ? problem_.out().elements() * static_cast<int64_t>(sizeof(float)) : 0;
   }
 
-  void prepare(const OperationTensors& tensors, void* kept) override {
+  void prepare(const OperationTensors& tensors, void* kept, Queue&) override {
     if (problem_.sort == OperationSort::lrn || problem_.sort == OperationSort::pool)
       run_forward(tensors, kept);
   }
 
-  void run(const OperationTensors& tensors, void* kept) override {
+  void run(const OperationTensors& tensors, void* kept, Queue&) override {
     if (problem_.backward)
       run_backward(tensors, kept);
     else
@@ -71,11 +77,78 @@ class OwnPlan final : public OperationPlan {
   OperationProblem problem_;
 };
 
+// The functions of one of the two namespaces of kernels.
+struct Kernels {
+  decltype(&emulated::enqueue_bias_relu) bias_relu;
+  decltype(&emulated::enqueue_pool) pool;
+  decltype(&emulated::enqueue_lrn) lrn;
+  decltype(&emulated::enqueue_update) update;
+};
+
+// In a build without nvcc a CUDA device, then a stand-in, runs the emulator's.
+Kernels kernels_for([[maybe_unused]] DeviceKind kind) {
+#if CONVSCOPE_HAS_CUDA
+  if (kind == DeviceKind::cuda)
+    return {cuda::enqueue_bias_relu, cuda::enqueue_pool, cuda::enqueue_lrn, cuda::enqueue_update};
+#endif
+  return {emulated::enqueue_bias_relu, emulated::enqueue_pool, emulated::enqueue_lrn,
+          emulated::enqueue_update};
+}
+
+class DevicePlan final : public OperationPlan {
+ public:
+  DevicePlan(const OperationProblem& problem, DeviceKind kind)
+      : problem_(problem), kernels_(kernels_for(kind)) {
+    constexpr int64_t limit = int64_t{1} << 31;
+    if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.sort != OperationSort::update)
+      throw std::runtime_error(fmt::format(
+          "{} channels of {} pixels: our kernels for GPUs take fewer than 2^31 of each; take a smaller image",
+          problem.in.c, problem.in.pixels()));
+  }
+
+  int64_t kept_bytes() const override {
+    if (problem_.sort == OperationSort::pool) return problem_.out().elements() * winner_bytes(problem_.pool);
+    const bool has_bias = problem_.sort == OperationSort::bias || problem_.sort == OperationSort::bias_relu;
+    if (!has_bias || !problem_.backward) return 0;
+    const BiasSums sums(problem_.in);
+    return sums.slices * problem_.in.c * sums.width * static_cast<int64_t>(sizeof(float));
+  }
+
+  void prepare(const OperationTensors& tensors, void* kept, Queue& queue) override {
+    if (problem_.sort != OperationSort::pool) return;
+    OperationProblem forward = problem_;
+    forward.backward = false;
+    kernels_.pool(forward, tensors, kept, queue);
+  }
+
+  void run(const OperationTensors& tensors, void* kept, Queue& queue) override {
+    switch (problem_.sort) {
+      case OperationSort::bias:
+      case OperationSort::relu:
+      case OperationSort::bias_relu:
+        return kernels_.bias_relu(problem_, tensors, kept, queue);
+      case OperationSort::lrn:
+        return kernels_.lrn(problem_, tensors, queue);
+      case OperationSort::pool:
+        return kernels_.pool(problem_, tensors, kept, queue);
+      case OperationSort::update:
+        return kernels_.update(problem_, tensors, queue);
+    }
+  }
+
+ private:
+  OperationProblem problem_;
+  Kernels kernels_;
+};
+
 class OwnOperations final : public OperationAlgorithm {
  public:
   std::string provider() const override { return "convscope"; }
-  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, int /*threads*/) const override {
-    return std::make_unique<OwnPlan>(problem);
+  bool runs_on(DeviceKind) const override { return true; }
+  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, Device& device) const override {
+    const DeviceKind kind = device.info().kind;
+    if (kind == DeviceKind::cpu) return std::make_unique<CpuPlan>(problem);
+    return std::make_unique<DevicePlan>(problem, kind);
   }
 };
 

@@ -1,4 +1,5 @@
-// operations.hpp behind the contract of bench/algorithm/operation_algorithm.hpp.
+// Our operations behind the contract of bench/algorithm/operation_algorithm.hpp: operations.hpp on the CPU,
+// cuda/device_operations.hpp on GPUs and the emulator.
 #pragma once
 
 #include <memory>

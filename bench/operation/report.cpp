@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 
@@ -30,16 +31,37 @@ bool is_faster(const OperationRow& row, const OperationRow* than) {
   return than == nullptr || row.time.median < than->time.median;
 }
 
+std::string circumstances(const OperationRun& of) {
+  if (of.device.kind == DeviceKind::emulator) return "fp32 nchw, on the emulator: checked, not timed";
+  const std::string threads = of.device.kind == DeviceKind::cpu
+                                  ? fmt::format("{} thread{}, ", of.threads, of.threads == 1 ? "" : "s")
+                                  : "";
+  return fmt::format("fp32 nchw, {}{}, tensors out of the caches; a copy moves {:.1f} GB/s", threads,
+                     of.device.name, 1e-9 * of.ceilings.copy_bytes);
+}
+
+void print_wrong(std::ostream& out, std::span<const OperationRow> rows) {
+  for (const OperationRow& row : rows)
+    if (row.outcome == OperationOutcome::wrong)
+      fmt::print(out, "wrong: {} {} by {}: {}\n", row.layer, to_text(row.problem), row.provider, row.note);
+}
+
+void print_checks(std::ostream& out, std::span<const OperationRow> rows) {
+  const auto right = std::ranges::count_if(
+      rows, [](const OperationRow& row) { return row.outcome == OperationOutcome::verified_only; });
+  fmt::print(out, "  {} of {} results are right.\n", right, rows.size());
+  print_wrong(out, rows);
+}
+
 }  // namespace
 
 void print_operations(std::ostream& out, std::span<const OperationRow> rows, const Look& look) {
   if (rows.empty()) return;
   const OperationRun& of = rows.front().of;
-  print_heading(
-      out, fmt::format("What stands between the convolutions of {}, batch {}", of.network, of.batch),
-      fmt::format("fp32 nchw, {} thread{}, {}, tensors out of the caches; a copy moves {:.1f} GB/s",
-                  of.threads, of.threads == 1 ? "" : "s", of.device.name, 1e-9 * of.ceilings.copy_bytes),
-      look);
+  print_heading(out,
+                fmt::format("What stands between the convolutions of {}, batch {}", of.network, of.batch),
+                circumstances(of), look);
+  if (of.device.kind == DeviceKind::emulator) return print_checks(out, rows);
   TextTable table(
       {"<layer", "<operation", ">MB", ">ours ms|ours", ">of a copy's rate|of a copy", ">library ms|library",
        ">library of a copy's|of a copy", "<library's name|name", ">library / ours|ratio"},
@@ -68,9 +90,7 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
   fmt::print(
       out, "  MB: each tensor once, twice where it is updated in place. ~ their 95% intervals overlap.\n{}\n",
       left_out_text(left_out, look));
-  for (const OperationRow& row : rows)
-    if (row.outcome == OperationOutcome::wrong)
-      fmt::print(out, "wrong: {} {} by {}: {}\n", row.layer, to_text(row.problem), row.provider, row.note);
+  print_wrong(out, rows);
   if (disturbed > 0)
     fmt::print(out, "The machine was not quiet: {} samples were disturbed twice.\n", disturbed);
 }

@@ -285,6 +285,8 @@ Handler arithmetic_handler(Instruction& i, const Mnemonic& m) {
   const std::string& operation = m.operation();
   const Type t = i.type;
   if (Handler handler = bits_handler(i, m)) return handler;
+  if (operation == "rsqrt" && t == Type::f32 && m.parts.size() == 3 && m.has("approx"))
+    return compute<float, op::rsqrt, float>;
   if (is_unsupported(t, m)) return nullptr;
   if (operation == "setp") {
     if (m.parts.size() != 3) return nullptr;

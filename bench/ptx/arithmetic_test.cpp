@@ -58,6 +58,11 @@ TEST_F(Arithmetic, AMultiplyAddRoundsOnceAndAProductAndASumTwice) {
   EXPECT_EQ(float_result(inputs + "mul.f32 %f3, %f1, %f1; add.f32 %f0, %f3, %f2;"), 0.0f);
 }
 
+TEST_F(Arithmetic, AReciprocalRootIsTheRoundedOne) {
+  EXPECT_EQ(float_result("mov.f32 %f1, 0f40800000; rsqrt.approx.f32 %f0, %f1;"), 0.5f);
+  EXPECT_EQ(float_result("mov.f32 %f1, 0f40000000; rsqrt.approx.f32 %f0, %f1;"), 0.70710678f);
+}
+
 TEST_F(Arithmetic, ComparisonsWithNanHoldOnlyWhenTheyAreUnordered) {
   const std::string nan = "mov.f32 %f1, 0f7FC00000; mov.f32 %f2, 0f3F800000; ";
   const auto holds = [&](const std::string& comparison) {
@@ -91,8 +96,8 @@ TEST_F(Arithmetic, NumbersOf16BitsRoundToNearestEven) {
 
 TEST_F(Arithmetic, WhatIsNotComputedHereIsRefusedByName) {
   for (const char* refused :
-       {"add.ftz.f32 %f0, %f1, %f2;", "div.approx.f32 %f0, %f1, %f2;", "add.rz.f32 %f0, %f1, %f2;",
-        "tex.1d.v4.f32.s32 x;", "fma.rn.f16 %h0, %h1, %h2, %h3;"})
+       {"add.ftz.f32 %f0, %f1, %f2;", "div.approx.f32 %f0, %f1, %f2;", "rsqrt.approx.ftz.f32 %f0, %f1;",
+        "add.rz.f32 %f0, %f1, %f2;", "tex.1d.v4.f32.s32 x;", "fma.rn.f16 %h0, %h1, %h2, %h3;"})
     EXPECT_THAT(fault_of(refused), HasSubstr("instruction not known: ")) << refused;
 }
 

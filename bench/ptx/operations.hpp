@@ -53,6 +53,8 @@ inline constexpr auto div = []<class T>(T a, T b) {
   }
   return T(a / b);
 };
+// 1 / sqrt(x), rounded; a GPU's approximation has a relative error of 2^-22.9 at most.
+inline constexpr auto rsqrt = []<std::floating_point T>(T a) { return T(1 / std::sqrt(double{a})); };
 inline constexpr auto rem = []<std::integral T>(T a, T b) {
   if (b == 0) return a;
   if constexpr (std::is_signed_v<T>)

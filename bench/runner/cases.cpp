@@ -29,6 +29,8 @@ namespace {
       fmt::format("{}: at /{}{}: {}", suite.file, field, entry ? fmt::format("/{}", *entry) : "", what));
 }
 
+}  // namespace
+
 std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& devices) {
   std::vector<DeviceInfo> selected;
   for (const DeviceInfo& info : devices.present)
@@ -41,6 +43,8 @@ std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& d
   }
   return selected;
 }
+
+namespace {
 
 std::vector<int> resolved_threads(const Suite& suite, const DeviceInfo& info) {
   if (info.kind != DeviceKind::cpu) return {1};

@@ -27,6 +27,10 @@ struct Group {
 //   "alexnet" "conv2" forward fp32 nchw n=16 ... groups=1 direct.cpu cpu threads=2 cache=cold cap=256MiB
 std::string candidate_key(const CaseKey& key);
 
+// Those that the suite names, or the first present one of each kind except the emulator, whose time means
+// nothing. Throws UsageError where one is missing.
+std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& devices);
+
 // In config order: layer, pass, device, then batch, math, layout, epilogue, threads, cache, cap. Threads are
 // resolved: 0 becomes the device's cores; other devices than the CPU have 1. A suite that names no device
 // runs on the first present device of each kind except the emulator, whose time means nothing. Throws

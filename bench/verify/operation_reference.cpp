@@ -178,14 +178,14 @@ void add_update(const BySlot<float>& data, BySlot<double>& expected) {
 BySlot<float> values_of(const OperationBuffers& buffers) {
   BySlot<float> values;
   for (Slot slot : kSlots) {
-    const auto* const begin = buffers[slot].as<const float>();
-    values[index(slot)].assign(begin, begin + buffers[slot].bytes() / sizeof(float));
+    values[index(slot)].resize(buffers[slot].bytes() / sizeof(float));
+    buffers[slot].download(values[index(slot)].data(), buffers[slot].bytes());
   }
   return values;
 }
 
 // The relative L2 error of what was written, or the first thing that is no number.
-OperationCheck compare(Slot slot, const float* found, const std::vector<double>& expected) {
+OperationCheck compare(Slot slot, const std::vector<float>& found, const std::vector<double>& expected) {
   double error = 0, norm = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!std::isfinite(found[i])) return {0, fmt::format("element {} of {} is {}", i, name(slot), found[i])};
@@ -277,13 +277,16 @@ OperationTensors OperationBuffers::tensors() const {
 
 OperationCheck check_operation(const OperationProblem& problem, OperationPlan& plan,
                                OperationBuffers& buffers, const Buffer& kept, const BySlot<float>& data,
-                               const BySlot<double>& expected) {
+                               const BySlot<double>& expected, Queue& queue) {
   OperationCheck worst;
   for (int run = 0; run < 2; ++run) {
     buffers.fill(data);
-    if (problem.backward) plan.prepare(buffers.tensors(), kept.data());
+    if (problem.backward) plan.prepare(buffers.tensors(), kept.data(), queue);
+    queue.synchronize();
     const BySlot<float> before = values_of(buffers);
-    plan.run(buffers.tensors(), kept.data());
+    plan.run(buffers.tensors(), kept.data(), queue);
+    queue.synchronize();
+    const BySlot<float> after = values_of(buffers);
     if (kept.bytes() > 0 && !kept.guards_intact()) return {0, "writes outside what it keeps"};
     for (Slot slot : kSlots) {
       const Buffer& buffer = buffers[slot];
@@ -291,10 +294,10 @@ OperationCheck check_operation(const OperationProblem& problem, OperationPlan& p
       if (!buffer.guards_intact()) return {0, fmt::format("writes outside {}", name(slot))};
       const bool is_written = !expected[index(slot)].empty();
       if (!is_written && has(problem, slot) &&
-          std::memcmp(buffer.data(), before[index(slot)].data(), buffer.bytes()) != 0)
+          std::memcmp(after[index(slot)].data(), before[index(slot)].data(), buffer.bytes()) != 0)
         return {0, fmt::format("writes into {}, which it may only read", name(slot))};
       if (!is_written) continue;
-      const OperationCheck check = compare(slot, buffer.as<const float>(), expected[index(slot)]);
+      const OperationCheck check = compare(slot, after[index(slot)], expected[index(slot)]);
       if (check.fault) return check;
       worst.relative_l2 = std::max(worst.relative_l2, check.relative_l2);
     }

@@ -39,11 +39,11 @@ struct OperationCheck {
   std::optional<std::string> fault;
 };
 
-// Runs the plan twice on fresh data: what it writes must be right within the gate of FP32 (2e-5, relative L2)
-// and finite, what it reads unchanged, and nothing outside may be touched. `kept` has the plan's
-// kept_bytes().
+// Runs the plan twice on fresh data, on the queue: what it writes must be right within the gate of FP32
+// (2e-5, relative L2) and finite, what it reads unchanged, and nothing outside may be touched. `kept` has the
+// plan's kept_bytes().
 OperationCheck check_operation(const OperationProblem& problem, OperationPlan& plan,
                                OperationBuffers& buffers, const Buffer& kept, const BySlot<float>& data,
-                               const BySlot<double>& expected);
+                               const BySlot<double>& expected, Queue& queue);
 
 }  // namespace convscope

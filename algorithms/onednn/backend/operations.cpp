@@ -198,8 +198,10 @@ class LibraryPlan final : public OperationPlan {
 
   int64_t kept_bytes() const override { return kept_bytes_; }
   std::string implementation() const override { return implementation_; }
-  void prepare(const OperationTensors& tensors, void* kept) override { execute(forward_, tensors, kept); }
-  void run(const OperationTensors& tensors, void* kept) override { execute(steps_, tensors, kept); }
+  void prepare(const OperationTensors& tensors, void* kept, Queue&) override {
+    execute(forward_, tensors, kept);
+  }
+  void run(const OperationTensors& tensors, void* kept, Queue&) override { execute(steps_, tensors, kept); }
 
  private:
   template <typename Descriptor, typename Primitive>
@@ -298,11 +300,12 @@ class LibraryOperations final : public OperationAlgorithm {
  public:
   std::string provider() const override { return "onednn"; }
   std::string version() const override { return onednn::version(); }
+  bool runs_on(DeviceKind kind) const override { return kind == DeviceKind::cpu; }
   std::optional<std::string> refusal(const OperationProblem& problem) const override {
     if (problem.sort != OperationSort::update) return {};
     return "oneDNN has no update of parameters";
   }
-  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, int /*threads*/) const override {
+  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, Device&) const override {
     try {
       dnnl::set_primitive_cache_capacity(0);
       return std::make_unique<LibraryPlan>(problem);

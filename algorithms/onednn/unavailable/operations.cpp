@@ -11,8 +11,9 @@ namespace {
 class Missing final : public OperationAlgorithm {
  public:
   std::string provider() const override { return "onednn"; }
+  bool runs_on(DeviceKind kind) const override { return kind == DeviceKind::cpu; }
   std::optional<std::string> refusal(const OperationProblem&) const override { return kMissing; }
-  std::unique_ptr<OperationPlan> plan(const OperationProblem&, int) const override {
+  std::unique_ptr<OperationPlan> plan(const OperationProblem&, Device&) const override {
     throw std::runtime_error(kMissing);
   }
 };

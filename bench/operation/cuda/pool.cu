@@ -1,0 +1,159 @@
+// Max pooling. Forward: a thread for an output, which keeps the place of the maximum within its window.
+// Backward: a thread for four neighbouring inputs, each of which looks at the windows that it is in and adds
+// up the gradients of those that it won, in a fixed order; so nothing is cleared and nothing is atomic. A
+// block takes several small planes or a part of a large one, so that places inside are 32-bit numbers.
+#include <algorithm>
+#include <type_traits>
+
+#include "bench/operation/cuda/device_operations.hpp"
+#include "bench/operation/cuda/quads.cuh"
+
+namespace convscope::CONVSCOPE_KERNELS {
+namespace {
+
+constexpr int kThreads = kQuadThreads;
+constexpr int kOfAThread = 4;  // outputs, or quads of inputs: the place in the plane is worked out for each
+constexpr int64_t kMaxParts = 65535;
+
+struct PoolArgs {
+  const float* from;  // x or dy
+  float* to;          // y or dx
+  void* winners;      // of each output, the number of the cell of its window
+  int64_t planes;
+  int group;  // planes of a block
+  int in_h, in_w, out_h, out_w;
+  int window_h, window_w, stride_h, stride_w, pad_h, pad_w;
+};
+
+// kWindow: the sides of the window, where they are equal and known when this is compiled; 0 elsewhere.
+template <typename Winner, int kWindow>
+__global__ void __launch_bounds__(kThreads) pool_forward(const __grid_constant__ PoolArgs args) {
+  const int window_h = kWindow > 0 ? kWindow : args.window_h;
+  const int window_w = kWindow > 0 ? kWindow : args.window_w;
+  const int inputs = args.in_h * args.in_w, outputs = args.out_h * args.out_w;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
+  const int count = static_cast<int>(min(args.planes - first, static_cast<int64_t>(args.group))) * outputs;
+  const float* const x = args.from + first * inputs;
+  float* const y = args.to + first * outputs;
+  Winner* const winners = static_cast<Winner*>(args.winners) + first * outputs;
+  const int step = static_cast<int>(gridDim.y) * kThreads;
+  for (int i = static_cast<int>(blockIdx.y * kThreads + threadIdx.x); i < count; i += step) {
+    const int plane = i / outputs, row = i % outputs / args.out_w, column = i % args.out_w;
+    const float* const image = x + static_cast<int64_t>(plane) * inputs;
+    const int top = row * args.stride_h - args.pad_h, left = column * args.stride_w - args.pad_w;
+    float best = 0;
+    int winner = -1;
+    UNROLL
+    for (int r = 0; r < window_h; ++r) {
+      UNROLL
+      for (int s = 0; s < window_w; ++s) {
+        const int h = top + r, w = left + s;
+        if (h < 0 || h >= args.in_h || w < 0 || w >= args.in_w) continue;
+        const float value = image[h * args.in_w + w];
+        if (winner >= 0 && !(value > best)) continue;
+        best = value;
+        winner = r * window_w + s;
+      }
+    }
+    y[i] = best;
+    winners[i] = static_cast<Winner>(winner);
+  }
+}
+
+// What the windows around an input of a plane send back to it.
+template <typename Winner, int kStride>
+__device__ __forceinline__ float gathered(const PoolArgs& args, const float* dy, const Winner* winners, int h,
+                                          int w) {
+  const int stride_h = kStride > 0 ? kStride : args.stride_h;
+  const int stride_w = kStride > 0 ? kStride : args.stride_w;
+  const int below = h + args.pad_h, right = w + args.pad_w;
+  const int top = below < args.window_h ? 0 : (below - args.window_h) / stride_h + 1;
+  const int left = right < args.window_w ? 0 : (right - args.window_w) / stride_w + 1;
+  const int bottom = min(below / stride_h, args.out_h - 1), end = min(right / stride_w, args.out_w - 1);
+  float sum = 0;
+  for (int p = top; p <= bottom; ++p)
+    for (int q = left; q <= end; ++q) {
+      const int at = p * args.out_w + q;
+      const int cell = (below - p * stride_h) * args.window_w + right - q * stride_w;
+      const float gradient = dy[at];
+      if (static_cast<int>(winners[at]) == cell) sum += gradient;
+    }
+  return sum;
+}
+
+// kStride: both strides, where they are equal and known when this is compiled; 0 elsewhere.
+template <typename Winner, int kStride>
+__global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant__ PoolArgs args) {
+  const int inputs = args.in_h * args.in_w, outputs = args.out_h * args.out_w;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
+  const int64_t begin = first * inputs;
+  const int64_t end = min(first + args.group, args.planes) * inputs;
+  const auto* const winners = static_cast<const Winner*>(args.winners);
+  const int64_t step = static_cast<int64_t>(gridDim.y) * kThreads;
+  for (int64_t quad = begin / 4 + blockIdx.y * kThreads + threadIdx.x; 4 * quad < end; quad += step) {
+    const int inside = static_cast<int>(max(4 * quad, begin) - begin);
+    int64_t plane = first + inside / inputs;
+    int h = inside % inputs / args.in_w, w = inside % args.in_w;
+    float gradient[4] = {};
+    UNROLL
+    for (int lane = 0; lane < 4; ++lane) {
+      if (4 * quad + lane < begin || 4 * quad + lane >= end) continue;
+      gradient[lane] =
+          gathered<Winner, kStride>(args, args.from + plane * outputs, winners + plane * outputs, h, w);
+      if (++w == args.in_w) w = 0, ++h;
+      if (h == args.in_h) h = 0, ++plane;
+    }
+    store_quad(args.to, quad, begin, end, gradient);
+  }
+}
+
+template <typename Winner>
+void enqueue(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Queue& queue) {
+  const LayerOperation& pool = problem.pool;
+  if (problem.backward) {
+    const int64_t stride = pool.stride.h == pool.stride.w ? pool.stride.h : 0;
+    const auto kernel = stride == 1   ? pool_backward<Winner, 1>
+                        : stride == 2 ? pool_backward<Winner, 2>
+                                      : pool_backward<Winner, 0>;
+    return launch(kernel, grid, kThreads, 0, queue, args);
+  }
+  const int64_t window = pool.window.h == pool.window.w ? pool.window.h : 0;
+  const auto kernel = window == 2   ? pool_forward<Winner, 2>
+                      : window == 3 ? pool_forward<Winner, 3>
+                                    : pool_forward<Winner, 0>;
+  launch(kernel, grid, kThreads, 0, queue, args);
+}
+
+}  // namespace
+
+void enqueue_pool(const OperationProblem& problem, const OperationTensors& tensors, void* kept,
+                  Queue& queue) {
+  const Activations in = problem.in, out = problem.out();
+  const LayerOperation& pool = problem.pool;
+  const int64_t work = problem.backward ? ceil_div(in.pixels(), int64_t{4}) : out.pixels();
+  constexpr int64_t of_a_block = int64_t{kThreads} * kOfAThread;
+  const int64_t group = std::clamp(of_a_block / work, int64_t{1}, in.n * in.c);
+  const PoolArgs args{problem.backward ? tensors[Slot::dy] : tensors[Slot::x],
+                      problem.backward ? tensors[Slot::dx] : tensors[Slot::y],
+                      kept,
+                      in.n * in.c,
+                      narrow(group),
+                      narrow(in.h),
+                      narrow(in.w),
+                      narrow(out.h),
+                      narrow(out.w),
+                      narrow(pool.window.h),
+                      narrow(pool.window.w),
+                      narrow(pool.stride.h),
+                      narrow(pool.stride.w),
+                      narrow(pool.pad.h),
+                      narrow(pool.pad.w)};
+  const dim3 grid(static_cast<unsigned>(ceil_div(args.planes, group)),
+                  static_cast<unsigned>(std::min(kMaxParts, ceil_div(group * work, of_a_block))));
+  if (winner_bytes(pool) == 1)
+    enqueue<unsigned char>(problem, args, grid, queue);
+  else
+    enqueue<int>(problem, args, grid, queue);
+}
+
+}  // namespace convscope::CONVSCOPE_KERNELS

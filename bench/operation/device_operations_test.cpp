@@ -1,0 +1,144 @@
+// Every kernel of cuda/ on the emulator, against the definition in f64: whole quads and tails, planes that
+// begin anywhere, single pixels, several pieces and slices; in every order of threads, with the same bits.
+#include "bench/operation/cuda/device_operations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
+#include "bench/operation/own_operations.hpp"
+#include "bench/verify/operation_reference.hpp"
+
+namespace convscope {
+namespace {
+
+// To the thread sanitizer each thread of a block is a fiber of its own, which takes a while to make.
+#if defined(__SANITIZE_THREAD__)
+const Activations kDeviceShapes[] = {{2, 3, 5, 7}, {2, 9, 3, 3}};
+#else
+const Activations kDeviceShapes[] = {
+    {2, 3, 5, 7},     // planes that begin inside a quad
+    {3, 37, 3, 3},    // planes smaller than a warp; several threads share the channels of a pixel
+    {33, 300, 1, 1},  // the columns of a fully-connected layer
+    {1, 2, 71, 67},   // planes of two pieces
+    {2, 6, 20, 16},   // whole quads
+    {1, 1, 1, 3},     // less than a quad
+    {9, 33, 8, 4},    // planes of a warp; more channels than one block adds up
+};
+#endif
+constexpr const char* kDevicePools[] = {"pool 3x3/2", "pool 2x2/2",         "pool 3x3/2 pad 1",
+                                        "pool 2x2/1", "pool 3x2/2 pad 1",   "pool 2x5/3x1 pad 1x2",
+                                        "pool 1x1/2", "pool 17x17/5 pad 16"};
+
+std::vector<OperationProblem> device_problems() {
+  std::vector<OperationProblem> all;
+  for (const Activations& shape : kDeviceShapes)
+    for (OperationSort sort : kOperationSorts)
+      for (bool backward : {false, true}) {
+        if (sort == OperationSort::update && backward) continue;
+        if (sort != OperationSort::pool) {
+          all.push_back({sort, backward, shape, LayerOperation{OperationKind::pool}});
+          continue;
+        }
+        for (const char* pool : kDevicePools) {
+          const OperationProblem problem{sort, backward, shape, *operation_from_text(pool)};
+          const Activations out = problem.out();
+          if (out.h > 0 && out.w > 0) all.push_back(problem);
+        }
+      }
+  return all;
+}
+
+// What a run leaves in the tensors, checked.
+BySlot<float> checked_result(const OperationProblem& problem, EmulatorOrder order) {
+  EmulatorDevice device({.order = order, .seed = 7});
+  const auto queue = device.make_queue();
+  const auto plan = own_operations()->plan(problem, device);
+  const BySlot<float> data = operation_data(problem, 1);
+  OperationBuffers buffers(data, device);
+  const Buffer kept(device, static_cast<size_t>(plan->kept_bytes()));
+  const OperationCheck check =
+      check_operation(problem, *plan, buffers, kept, data, operation_reference(problem, data), *queue);
+  EXPECT_EQ(check.fault.value_or(""), "") << to_text(problem);
+  EXPECT_LT(check.relative_l2, 2e-6) << to_text(problem);
+  BySlot<float> result;
+  for (Slot slot : kSlots) {
+    std::vector<float>& values = result[static_cast<size_t>(slot)];
+    values.resize(buffers[slot].bytes() / sizeof(float));
+    buffers[slot].download(values.data(), buffers[slot].bytes());
+  }
+  return result;
+}
+
+TEST(DeviceOperations, AreRightInEveryOrderOfThreadsWithTheSameBits) {
+  for (const OperationProblem& problem : device_problems()) {
+    const BySlot<float> first = checked_result(problem, EmulatorOrder::forward);
+    for (EmulatorOrder order : {EmulatorOrder::reverse, EmulatorOrder::random}) {
+      const BySlot<float> again = checked_result(problem, order);
+      for (Slot slot : kSlots) {
+        const auto &one = first[static_cast<size_t>(slot)], &other = again[static_cast<size_t>(slot)];
+        EXPECT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(float)), 0)
+            << to_text(problem) << ", " << name(slot);
+      }
+    }
+  }
+}
+
+TEST(DeviceOperations, ReachEveryWayOfSummingABias) {
+  const BiasSums columns({33, 300, 1, 1}), planes({9, 33, 8, 4}), pieces({1, 2, 71, 67});
+  EXPECT_TRUE(columns.by_columns);
+  EXPECT_EQ(columns.slices, 33);
+  EXPECT_FALSE(planes.by_columns);
+  EXPECT_EQ(planes.slices, 2);
+  EXPECT_EQ(pieces.pieces, 2);
+  // As many sums as images at most, and no more blocks than keep a GPU busy.
+  EXPECT_EQ(BiasSums({1, 100000, 1, 1}).slices, 1);
+  EXPECT_EQ(BiasSums({256, 96, 55, 55}).slices, 21);
+}
+
+TEST(DeviceOperations, PointIntoTheWindowWhateverTheValuesAre) {
+  const OperationProblem forward{
+      OperationSort::pool, false, {1, 1, 3, 3}, *operation_from_text("pool 2x2/2 pad 1")};
+  EmulatorDevice device;
+  const auto queue = device.make_queue();
+  for (float value : {NAN, -INFINITY}) {
+    BySlot<float> data = operation_data(forward, 1);
+    data[static_cast<size_t>(Slot::x)].assign(9, value);
+    const OperationBuffers buffers(data, device);
+    const Buffer kept(device, 4);
+    own_operations()->plan(forward, device)->run(buffers.tensors(), kept.data(), *queue);
+    unsigned char winners[4];
+    kept.download(winners, sizeof(winners));
+    // The first cell of each window that is not padding.
+    EXPECT_EQ(std::vector<int>(winners, winners + 4), (std::vector<int>{3, 2, 1, 0}));
+  }
+}
+
+TEST(DeviceOperations, KeepAByteOfEachWinnerWhereThatIsEnough) {
+  EmulatorDevice device;
+  const auto kept_bytes = [&](const char* pool) {
+    const OperationProblem problem{OperationSort::pool, false, {1, 1, 20, 20}, *operation_from_text(pool)};
+    return own_operations()->plan(problem, device)->kept_bytes();
+  };
+  EXPECT_EQ(kept_bytes("pool 16x16/16"), 1);
+  EXPECT_EQ(kept_bytes("pool 17x17/17"), 4);
+}
+
+TEST(DeviceOperations, RefuseAPlaneThatTheirNumbersDoNotHold) {
+  EmulatorDevice device;
+  const OperationProblem huge{OperationSort::relu, true, {1, 1, 65536, 65536}, {}};
+  try {
+    own_operations()->plan(huge, device);
+    FAIL() << "not refused";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "1 channels of 4294967296 pixels: our kernels for GPUs take fewer than 2^31 of each; take a "
+                 "smaller image");
+  }
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,182 @@
+#include "bench/operation/operation_sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/measure/cache_eviction.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/measure/measure_group.hpp"
+#include "bench/measure/quiet_sampler.hpp"
+#include "bench/measure/tensor_copies.hpp"
+#include "bench/measure/watches.hpp"
+
+namespace convscope {
+namespace {
+
+class CpuSampler final : public OperationSampler {
+ public:
+  CpuSampler(Device& device, Queue& queue, const OperationOptions& options)
+      : device_(device),
+        queue_(queue),
+        eviction_(device),
+        quiet_(options.known_cores, options.core_patience_seconds) {}
+
+  void begin(const OperationProblem& problem, const BySlot<float>& data,
+             std::span<OperationPlan* const> plans) override {
+    problem_ = problem;
+    timed_.reset();
+    timed_.emplace(data, plans, 1, device_);
+    is_prepared_.assign(plans.size(), false);
+  }
+
+  // Fresh data every time would cost more than all else, and what is updated again and again stays finite.
+  double take(size_t plan) override {
+    if (!is_prepared_[plan]) timed_->prepare(problem_, plan, queue_);
+    is_prepared_[plan] = true;
+    return quiet_.take([&] { evict(plan); },
+                       [&] {
+                         queue_.begin_timing();
+                         timed_->plans[plan]->run(timed_->tensors.tensors(0), timed_->kept[plan].at(0),
+                                                  queue_);
+                         return queue_.end_timing().seconds;
+                       });
+  }
+
+  int64_t disturbed() const override { return quiet_.disturbed(); }
+
+ private:
+  void evict(size_t plan) {
+    std::vector<std::span<const std::byte>> memory;
+    const auto add = [&](const CopiedBuffer& copied) {
+      if (copied.all().bytes() > 0)
+        memory.emplace_back(copied.all().as<const std::byte>(), copied.all().bytes());
+    };
+    for (Slot slot : kSlots) add(timed_->tensors[slot]);
+    add(timed_->kept[plan]);
+    eviction_.evict(memory);
+  }
+
+  Device& device_;
+  Queue& queue_;
+  CacheEviction eviction_;
+  QuietSampler quiet_;
+  OperationProblem problem_;
+  std::optional<TimedPlans> timed_;
+  std::vector<bool> is_prepared_;
+};
+
+// Enough readings of the clock that the first sample can be judged by them.
+constexpr int kFirstClockReadings = 15;
+constexpr double kBurnInSeconds = 0.2;
+
+class GpuSampler final : public OperationSampler {
+ public:
+  GpuSampler(Device& device, Queue& queue, const OperationOptions& options) : device_(device), queue_(queue) {
+    adapt_to_gpu(rule_);
+    burn_in(device, std::min(kBurnInSeconds, options.seconds));
+    for (int reading = 0; reading < kFirstClockReadings; ++reading) is_throttled();
+  }
+
+  void begin(const OperationProblem& problem, const BySlot<float>& data,
+             std::span<OperationPlan* const> plans) override {
+    problem_ = problem;
+    timed_.reset();
+    int64_t bytes = 0;
+    for (const SlotUse& use : problem.slots())
+      bytes += problem.elements(use.slot) * static_cast<int64_t>(sizeof(float));
+    timed_.emplace(data, plans, cold_copies(bytes, device_.info()), device_);
+    iterations_.assign(plans.size(), 0);
+  }
+
+  double take(size_t plan) override {
+    if (iterations_[plan] == 0) {
+      timed_->prepare(problem_, plan, queue_);
+      iterations_[plan] = iterations_after_warm_up(plan);
+    }
+    for (int tries = 0;; ++tries) {
+      const bool was_throttled = is_throttled();
+      const Timing timing = run(plan, iterations_[plan]);
+      const bool is_disturbed = was_throttled || !timing.held.value_or(true);
+      if (is_disturbed && tries == 0) continue;
+      disturbed_ += is_disturbed;
+      return timing.seconds / static_cast<double>(iterations_[plan]);
+    }
+  }
+
+  int64_t disturbed() const override { return disturbed_; }
+
+ private:
+  bool is_throttled() {
+    const std::optional<double> clock = device_.state().clock_mhz;
+    if (!clock) return false;
+    const bool is_slow = clocks_.is_throttled(*clock);
+    clocks_.add(*clock);
+    return is_slow;
+  }
+
+  Timing run(size_t plan, int64_t iterations) {
+    queue_.begin_timing();
+    for (int64_t i = 0; i < iterations; ++i) {
+      timed_->plans[plan]->run(timed_->tensors.tensors(turn_), timed_->kept[plan].at(turn_), queue_);
+      turn_ = (turn_ + 1) % timed_->tensors.count();
+    }
+    return queue_.end_timing();
+  }
+
+  // The first run is not held back: it loads kernels and whatever a library loads.
+  int64_t iterations_after_warm_up(size_t plan) {
+    turn_ = 0;
+    queue_.hold_back(false);
+    run(plan, 1);
+    queue_.hold_back(true);
+    const Timing pilot = run(plan, 1);
+    if (pilot.seconds >= rule_.batch_below_seconds) return 1;
+    int64_t most = rule_.max_iterations;
+    if (const auto held = queue_.max_held_operations(); held && pilot.operations > 0)
+      most = std::clamp(*held / pilot.operations, int64_t{1}, most);
+    const double wanted = std::ceil(rule_.min_sample_seconds / std::max(pilot.seconds, 1e-9));
+    return static_cast<int64_t>(std::min(wanted, static_cast<double>(most)));
+  }
+
+  Device& device_;
+  Queue& queue_;
+  MeasureOptions rule_;
+  ClockWatch clocks_;
+  OperationProblem problem_;
+  std::optional<TimedPlans> timed_;
+  std::vector<int64_t> iterations_;  // of a sample of each plan; 0 before its first
+  int64_t turn_ = 0, disturbed_ = 0;
+};
+
+}  // namespace
+
+TimedPlans::TimedPlans(const BySlot<float>& data, std::span<OperationPlan* const> all, int64_t copies,
+                       Device& device)
+    : plans(all.begin(), all.end()), tensors(data, copies, device) {
+  for (const OperationPlan* plan : plans) kept.emplace_back(device, plan->kept_bytes(), copies);
+}
+
+void TimedPlans::prepare(const OperationProblem& problem, size_t plan, Queue& queue) {
+  queue.synchronize();
+  tensors.fill();
+  if (!problem.backward) return;
+  plans[plan]->prepare(tensors.tensors(0), kept[plan].at(0), queue);
+  queue.synchronize();
+  tensors.spread();
+  kept[plan].spread();
+}
+
+std::unique_ptr<OperationSampler> make_operation_sampler(Device& device, Queue& queue,
+                                                         const OperationOptions& options) {
+  switch (device.info().kind) {
+    case DeviceKind::cpu:
+      return std::make_unique<CpuSampler>(device, queue, options);
+    case DeviceKind::cuda:
+      return std::make_unique<GpuSampler>(device, queue, options);
+    case DeviceKind::emulator:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace convscope
