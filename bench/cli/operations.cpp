@@ -9,6 +9,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/other_programs.hpp"
 #include "bench/operation/own_operations.hpp"
@@ -24,6 +25,8 @@
 
 namespace convscope {
 namespace {
+
+constexpr int kDeviceFailed = 3;
 
 struct OperationsOptions {
   std::string config;
@@ -61,8 +64,8 @@ void add_flags(CLI::App& verb, OperationsOptions& options) {
       "f64 before it is timed; tensors are out of the caches when it is. On the emulator results are "
       "checked\n"
       "alone.\n"
-      "Exit codes: 0 all are right; 1 one is wrong; 2 bad usage; 130 stopped by Ctrl-C, what was measured\n"
-      "written.\n\n"
+      "Exit codes: 0 all are right; 1 one is wrong; 2 bad usage; 3 a device failed; 130 stopped by Ctrl-C. What\n"
+      "was measured before is written.\n\n"
       "Example:\n"
       "  convscope operations alexnet --out out/operations\n"
       "  convscope operations alexnet --device cuda");
@@ -108,8 +111,8 @@ struct Surroundings {
   std::optional<RowFolder<OperationRow>>& folder;
 };
 
-std::vector<OperationRow> measure_on(OperationRun run, std::span<const LayerOperations> layers,
-                                     const Surroundings& all) {
+void measure_on(OperationRun run, std::span<const LayerOperations> layers, const Surroundings& all,
+                std::vector<OperationRow>& rows) {
   const auto device = make_device(run.device.id(), {.threads = run.threads});
   run.ceilings = measure_ceilings(*device, run.threads);
   OperationOptions measuring;
@@ -120,15 +123,15 @@ std::vector<OperationRow> measure_on(OperationRun run, std::span<const LayerOper
   measuring.stopped = [&] { return all.stop.requested(); };
   Progress progress(all.program.errors, all.program.terminal.progress, all.program.terminal.columns);
   measuring.progress = [&](const std::string& what) { progress.update(what); };
-  std::vector<OperationRow> rows;
+  const size_t before = rows.size();
   measure_operations(run, layers, all.providers, *device, measuring, [&](std::span<const OperationRow> some) {
     for (const OperationRow& row : some)
       if (all.folder) all.folder->add(row);
     rows.insert(rows.end(), some.begin(), some.end());
   });
   progress.clear();
-  if (!all.options.json) print_operations(all.program.out, rows, all.program.terminal.look());
-  return rows;
+  if (!all.options.json)
+    print_operations(all.program.out, std::span(rows).subspan(before), all.program.terminal.look());
 }
 
 int act(const OperationsOptions& options, const Program& program) {
@@ -152,11 +155,13 @@ int act(const OperationsOptions& options, const Program& program) {
   std::vector<const OperationAlgorithm*> providers{own.get()};
   for (const auto& library : program.registry.operations()) providers.push_back(library.get());
   std::vector<OperationRow> rows;
-  for (const OperationRun& run : runs) {
-    if (stop.requested()) break;
-    const auto some =
-        measure_on(run, operations_of(suite, run.batch), {options, program, stop, providers, folder});
-    rows.insert(rows.end(), some.begin(), some.end());
+  std::string failure;
+  try {
+    for (const OperationRun& run : runs)
+      if (!stop.requested())
+        measure_on(run, operations_of(suite, run.batch), {options, program, stop, providers, folder}, rows);
+  } catch (const DeviceError& error) {
+    failure = error.what();
   }
   if (folder) folder->finish(rows);
   if (options.json) {
@@ -165,6 +170,10 @@ int act(const OperationsOptions& options, const Program& program) {
     program.out << dump_json(json, 1) << '\n';
   } else if (folder) {
     fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.out);
+  }
+  if (!failure.empty()) {
+    fmt::print(program.errors, "convscope: {}\n", failure);
+    return kDeviceFailed;
   }
   if (stop.requested()) return kInterrupted;
   const bool is_wrong = std::ranges::any_of(

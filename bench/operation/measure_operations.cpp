@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/statistics.hpp"
@@ -58,9 +59,16 @@ class OperationMeasurement {
   void check(const OperationProblem& problem, OperationPlan& plan, OperationBuffers& buffers,
              const BySlot<float>& data, const BySlot<double>& expected, OperationRow& row) {
     const Buffer kept(device_, static_cast<size_t>(plan.kept_bytes()));
-    const OperationCheck found = check_operation(problem, plan, buffers, kept, data, expected, *queue_);
+    OperationCheck found;
+    try {
+      found = check_operation(problem, plan, buffers, kept, data, expected, *queue_);
+      row.relative_l2 = found.relative_l2;
+    } catch (const DeviceLost&) {
+      throw;
+    } catch (const DeviceError& error) {
+      found.fault = error.what();
+    }
     row.implementation = plan.implementation();
-    row.relative_l2 = found.relative_l2;
     row.outcome = found.fault           ? OperationOutcome::wrong
                   : sampler_ == nullptr ? OperationOutcome::verified_only
                                         : OperationOutcome::measured;
@@ -164,7 +172,7 @@ void measure_operations(const OperationRun& of, std::span<const LayerOperations>
       try {
         measurement.measure(problem, asked, rows);
       } catch (const std::bad_alloc&) {
-        throw DeviceError(
+        throw UsageError(
             fmt::format("{} {}: the memory of {} does not hold its tensors; take a smaller batch",
                         layer.layer, to_text(problem), device.info().name));
       }

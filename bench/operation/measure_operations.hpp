@@ -75,7 +75,8 @@ struct OperationOptions {
 inline constexpr int64_t kFewestOperationSamples = 6, kMostOperationSamples = 100;
 
 // A row for each problem and each provider that is for such devices, in their order; handed to `done` as each
-// problem is finished. Throws DeviceError, and std::bad_alloc where the device's memory does not hold them.
+// problem is finished. Throws UsageError where the device's memory does not hold a problem, DeviceError
+// where it fails.
 void measure_operations(const OperationRun& of, std::span<const LayerOperations> layers,
                         std::span<const OperationAlgorithm* const> providers, Device& device,
                         const OperationOptions& options,

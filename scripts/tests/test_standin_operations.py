@@ -1,0 +1,99 @@
+"""`convscope operations` on the CUDA device, played by the stand-in for the CUDA runtime.
+
+With nvcc its kernels run as PTX, without it as the host's compiler made them.
+"""
+
+import csv
+import json
+
+import pytest
+from standin_support import BUSY, play_fixture, program_fixture, started_fixture  # noqa: F401  (fixtures)
+
+CONFIG = {
+    "name": "small",
+    "batch": {"cpu": 2, "cuda": 3},
+    "layers": [
+        {
+            "name": "first",
+            "in_channels": 2,
+            "input": [17, 16],
+            "out_channels": 19,
+            "filter": 3,
+            "pad": 1,
+            "after": ["bias", "relu", "lrn", "pool 3x3/2"],
+        },
+        {
+            "name": "last",
+            "in_channels": 19,
+            "input": [1, 1],
+            "out_channels": 40,
+            "filter": 1,
+            "after": ["bias", "relu"],
+        },
+    ],
+}
+OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "update"}
+
+
+@pytest.fixture
+def operations(play, tmp_path):
+    """Return a function that runs the verb; it returns exit code, output and rows, as a table has them."""
+
+    def run(*faults, devices="cuda", more=()):
+        config = tmp_path / "small.json"
+        config.write_text(json.dumps(CONFIG))
+        # A launch so long that one is a sample.
+        settings = {"skipped": BUSY, "launch_nanoseconds": 300_000, "faults": list(faults)}
+        out = tmp_path / "out"
+        code, said = play(
+            settings, "operations", config, "--device", devices, "--time-limit", "0.001", "--out", out, *more
+        )
+        table = out / "operations.csv"
+        rows = list(csv.DictReader(table.open())) if table.is_file() else []
+        return code, said, rows
+
+    return run
+
+
+def test_all_of_ours_are_right_and_timed(operations):
+    code, said, rows = operations()
+    assert code == 0, said
+    ours = [row for row in rows if row["provider"] == "convscope"]
+    assert {row["operation"] for row in ours} == OPERATIONS
+    assert len(ours) == 10 + 1 + 6 + 1  # of both layers, each with its update
+    for row in ours:
+        assert row["outcome"] == "measured", row
+        assert (row["device"], row["batch"]) == ("cuda", "3")
+        assert float(row["relative_l2"]) < 2e-6, row
+        # The bias's gradient takes two launches, everything else one.
+        sums = row["operation"].startswith("bias") and row["direction"] == "backward"
+        assert float(row["median_ms"]) == pytest.approx(0.6 if sums else 0.3, rel=0.1), row
+        assert row["disturbed"] == "0", row
+    assert "NVIDIA H200, stand-in (virtual time)" in said
+
+
+def test_devices_are_measured_one_after_the_other(operations):
+    code, said, rows = operations(devices="cpu,cuda", more=("--threads", "1"))
+    assert code == 0, said
+    ours = [(row["device"], row["problem"]) for row in rows if row["provider"] == "convscope"]
+    assert [device for device, _ in ours] == ["cpu"] * 18 + ["cuda"] * 18
+    assert {row["batch"] for row in rows if row["device"] == "cpu"} == {"2"}
+    assert not [row for row in rows if row["provider"] == "onednn" and row["device"] == "cuda"]
+    [rerun] = {row["rerun"] for row in rows if row["device"] == "cuda"}
+    assert "--device cuda --batch 3 --time-limit" in rerun
+
+
+def test_a_launch_that_fails_costs_its_own_row_only(operations):
+    code, said, rows = operations({"call": "cudaLaunchKernelExC", "at": 2, "error": 701})
+    assert code == 1, said
+    wrong = [row for row in rows if row["outcome"] == "wrong"]
+    assert len(wrong) == 1
+    assert "cudaErrorLaunchOutOfResources" in wrong[0]["note"]
+    assert f"wrong: first {wrong[0]['problem']} by convscope" in said
+
+
+def test_a_device_that_is_lost_ends_the_run_with_what_was_measured(operations):
+    code, said, rows = operations({"kernel": "pool", "at": 2, "error": 700})
+    assert code == 3, said
+    assert "cudaErrorIllegalAddress" in said
+    assert {row["operation"] for row in rows} == {"bias", "relu", "bias+relu", "lrn"}
