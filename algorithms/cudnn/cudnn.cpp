@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "algorithms/cudnn/library.hpp"
+#include "algorithms/cudnn/operations.hpp"
 #include "algorithms/cudnn/variants.hpp"
 
 namespace convscope {
@@ -137,6 +138,7 @@ void add_cudnn(Registry& registry) {
   for (int engine = 0; engine < cudnn::kEngineVariants; ++engine)
     cudnn::add(registry, {cudnn::Choice::engine, "", engine}, "engine." + std::to_string(engine),
                "one engine of its operation graph", version);
+  registry.add_operations(cudnn::operations());
 }
 
 }  // namespace convscope

@@ -8,6 +8,7 @@
 
 #include "algorithms/cudnn/variants.hpp"
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/algorithm/operation_algorithm.hpp"
 
 namespace convscope::cudnn {
 
@@ -21,5 +22,9 @@ std::string version();
 // in no way that the variant allows, std::bad_alloc, or DeviceError with its words.
 std::unique_ptr<Plan> make_plan(const Variant& variant, const ConvProblem& problem, Device& device,
                                 const PlanOptions& options);
+
+// One of the operations between convolutions but the update, by the legacy API's functions. Throws Refused
+// where cuDNN does not take it, std::bad_alloc, or DeviceError with its words.
+std::unique_ptr<OperationPlan> make_operation_plan(const OperationProblem& problem);
 
 }  // namespace convscope::cudnn

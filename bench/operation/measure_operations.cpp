@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "bench/algorithm/algorithm.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/device_error.hpp"
@@ -65,6 +66,9 @@ class OperationMeasurement {
       row.relative_l2 = found.relative_l2;
     } catch (const DeviceLost&) {
       throw;
+    } catch (const Refused& refusal) {  // a library that sees only now that it cannot
+      row.note = refusal.what();
+      return;
     } catch (const DeviceError& error) {
       found.fault = error.what();
     }

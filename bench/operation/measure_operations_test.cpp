@@ -6,7 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "bench/algorithm/algorithm.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/operation/own_operations.hpp"
 #include "bench/verify/operation_reference.hpp"
@@ -141,6 +143,26 @@ TEST(MeasureOperations, SaysWhyAProviderHasNoTimeAndMeasuresTheOthers) {
   EXPECT_EQ(rows[0].outcome, OperationOutcome::measured);
   EXPECT_EQ(rows[1].outcome, OperationOutcome::refused);
   EXPECT_EQ(rows[1].note, "it never does");
+}
+
+TEST(MeasureOperations, ARunThatFailsOrIsRefusedCostsItsOwnRowOnly) {
+  const auto own = own_operations();
+  const Tampered failing([](Device&, const OperationTensors&) { throw DeviceError("no room to launch"); });
+  const Tampered refusing(
+      [](Device&, const OperationTensors&) { throw Refused(Reason::library_refused, "not in this layout"); });
+  CpuDevice device;
+  const auto rows = measured(kRelu, {&failing, &refusing, own.get()}, device);
+  EXPECT_EQ(rows[0].outcome, OperationOutcome::wrong);
+  EXPECT_EQ(rows[0].note, "no room to launch");
+  EXPECT_EQ(rows[1].outcome, OperationOutcome::refused);
+  EXPECT_EQ(rows[1].note, "not in this layout");
+  EXPECT_EQ(rows[2].outcome, OperationOutcome::measured);
+}
+
+TEST(MeasureOperations, ALostDeviceEndsThem) {
+  const Tampered losing([](Device&, const OperationTensors&) { throw DeviceLost("an illegal address"); });
+  CpuDevice device;
+  EXPECT_THROW(measured(kRelu, {&losing}, device), DeviceLost);
 }
 
 TEST(MeasureOperations, ChecksOnTheEmulatorWithoutATimeAndAsksOnlyThoseWhoRunThere) {

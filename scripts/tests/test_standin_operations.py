@@ -7,7 +7,13 @@ import csv
 import json
 
 import pytest
-from standin_support import BUSY, play_fixture, program_fixture, started_fixture  # noqa: F401  (fixtures)
+from standin_support import (  # noqa: F401  (some are fixtures)
+    BUSY,
+    play_fixture,
+    program_fixture,
+    standin_fixture,
+    started_fixture,
+)
 
 CONFIG = {
     "name": "small",
@@ -83,17 +89,74 @@ def test_devices_are_measured_one_after_the_other(operations):
     assert "--device cuda --batch 3 --time-limit" in rerun
 
 
-def test_a_launch_that_fails_costs_its_own_row_only(operations):
-    code, said, rows = operations({"call": "cudaLaunchKernelExC", "at": 2, "error": 701})
-    assert code == 1, said
-    wrong = [row for row in rows if row["outcome"] == "wrong"]
-    assert len(wrong) == 1
-    assert "cudaErrorLaunchOutOfResources" in wrong[0]["note"]
-    assert f"wrong: first {wrong[0]['problem']} by convscope" in said
-
-
 def test_a_device_that_is_lost_ends_the_run_with_what_was_measured(operations):
     code, said, rows = operations({"kernel": "pool", "at": 2, "error": 700})
     assert code == 3, said
     assert "cudaErrorIllegalAddress" in said
     assert {row["operation"] for row in rows} == {"bias", "relu", "bias+relu", "lrn"}
+
+
+@pytest.fixture
+def beside_cudnn(standin, tmp_path):
+    """Return a function that runs the verb with a scripted cuDNN; it returns the process and its rows."""
+
+    def run(script=None):
+        config = tmp_path / "small.json"
+        config.write_text(json.dumps(CONFIG))
+        process, out = standin.run("operations", "--time-limit", "0.001", config=config, script=script)
+        rows = csv.DictReader((out / "operations.csv").open())
+        return process, [row for row in rows if row["provider"] == "cudnn"]
+
+    return run
+
+
+def test_cudnns_are_right_and_named_by_their_functions(beside_cudnn):
+    process, rows = beside_cudnn()
+    assert process.returncode == 0, process.stdout + process.stderr
+    updates = [row for row in rows if row["operation"] == "update"]
+    assert {(row["outcome"], row["note"]) for row in updates} == {
+        ("refused", "cuDNN has no update of parameters")
+    }
+    others = [row for row in rows if row["operation"] != "update"]
+    assert {row["outcome"] for row in others} == {"measured"}
+    assert all(float(row["relative_l2"]) < 2e-6 and int(row["samples"]) >= 6 for row in others)
+    assert {(row["operation"], row["direction"]): row["implementation"] for row in others} == {
+        ("bias", "forward"): "cudnnAddTensor",
+        ("bias", "backward"): "cudnnConvolutionBackwardBias",
+        ("relu", "forward"): "cudnnActivationForward",
+        ("relu", "backward"): "cudnnActivationBackward",
+        ("bias+relu", "forward"): "cudnnAddTensor, cudnnActivationForward",
+        ("bias+relu", "backward"): "cudnnActivationBackward, cudnnConvolutionBackwardBias",
+        ("lrn", "forward"): "cudnnLRNCrossChannelForward",
+        ("lrn", "backward"): "cudnnLRNCrossChannelBackward",
+        ("pool", "forward"): "cudnnPoolingForward",
+        ("pool", "backward"): "cudnnPoolingBackward",
+    }
+
+
+def test_a_missing_cudnn_is_the_reason_of_its_rows(beside_cudnn):
+    process, rows = beside_cudnn({"missing": {"libraries": ["libcudnn.so.9"]}})
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert {row["outcome"] for row in rows} == {"refused"}
+    notes = [row["note"] for row in rows if row["operation"] != "update"]
+    assert all("libcudnn.so.9" in note for note in notes), notes
+
+
+def test_what_cudnn_refuses_or_fails_costs_its_own_rows_only(beside_cudnn):
+    calls = [
+        {"call": "cudnnPoolingForward", "status": "CUDNN_STATUS_NOT_SUPPORTED"},
+        {"call": "cudnnSetLRNDescriptor", "status": "CUDNN_STATUS_BAD_PARAM"},
+        {"call": "cudnnAddTensor", "status": "CUDNN_STATUS_EXECUTION_FAILED"},
+    ]
+    process, rows = beside_cudnn({"calls": calls})
+    assert process.returncode == 1, process.stdout + process.stderr
+    found = {(row["operation"], row["outcome"]) for row in rows if row["direction"] == "forward"}
+    assert found == {
+        ("bias", "wrong"),
+        ("bias+relu", "wrong"),
+        ("relu", "measured"),
+        ("lrn", "refused"),
+        ("pool", "refused"),
+    }
+    [pooling] = [row for row in rows if (row["operation"], row["direction"]) == ("pool", "forward")]
+    assert "cudnnPoolingForward: CUDNN_STATUS_NOT_SUPPORTED" in pooling["note"]

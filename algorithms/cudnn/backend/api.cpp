@@ -33,6 +33,27 @@ void load(Api& api, Function*& function, const char* name) {
     api.defect = fmt::format("{}: there is no function {}", found_and_needed(api), name);
 }
 
+// What stands between convolutions.
+void load_operations(Api& a) {
+  load(a, a.add_tensor, "cudnnAddTensor");
+  load(a, a.backward_bias, "cudnnConvolutionBackwardBias");
+  load(a, a.create_activation, "cudnnCreateActivationDescriptor");
+  load(a, a.destroy_activation, "cudnnDestroyActivationDescriptor");
+  load(a, a.set_activation, "cudnnSetActivationDescriptor");
+  load(a, a.activation_forward, "cudnnActivationForward");
+  load(a, a.activation_backward, "cudnnActivationBackward");
+  load(a, a.create_lrn, "cudnnCreateLRNDescriptor");
+  load(a, a.destroy_lrn, "cudnnDestroyLRNDescriptor");
+  load(a, a.set_lrn, "cudnnSetLRNDescriptor");
+  load(a, a.lrn_forward, "cudnnLRNCrossChannelForward");
+  load(a, a.lrn_backward, "cudnnLRNCrossChannelBackward");
+  load(a, a.create_pooling, "cudnnCreatePoolingDescriptor");
+  load(a, a.destroy_pooling, "cudnnDestroyPoolingDescriptor");
+  load(a, a.set_pooling, "cudnnSetPooling2dDescriptor");
+  load(a, a.pooling_forward, "cudnnPoolingForward");
+  load(a, a.pooling_backward, "cudnnPoolingBackward");
+}
+
 Api load_api() {
   Api a{cuda::SharedLibrary({"libcudnn.so.9"}, "cudnn"), ""};
   a.defect = a.library.defect();
@@ -67,6 +88,7 @@ Api load_api() {
   load(a, a.forward, "cudnnConvolutionForward");
   load(a, a.backward_data, "cudnnConvolutionBackwardData");
   load(a, a.backward_filter, "cudnnConvolutionBackwardFilter");
+  load_operations(a);
   load(a, a.create_descriptor, "cudnnBackendCreateDescriptor");
   load(a, a.destroy_descriptor, "cudnnBackendDestroyDescriptor");
   load(a, a.set_attribute, "cudnnBackendSetAttribute");

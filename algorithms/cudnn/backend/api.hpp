@@ -52,6 +52,24 @@ struct Api {
   decltype(&cudnnConvolutionBackwardData) backward_data = nullptr;
   decltype(&cudnnConvolutionBackwardFilter) backward_filter = nullptr;
 
+  decltype(&cudnnAddTensor) add_tensor = nullptr;
+  decltype(&cudnnConvolutionBackwardBias) backward_bias = nullptr;
+  decltype(&cudnnCreateActivationDescriptor) create_activation = nullptr;
+  decltype(&cudnnDestroyActivationDescriptor) destroy_activation = nullptr;
+  decltype(&cudnnSetActivationDescriptor) set_activation = nullptr;
+  decltype(&cudnnActivationForward) activation_forward = nullptr;
+  decltype(&cudnnActivationBackward) activation_backward = nullptr;
+  decltype(&cudnnCreateLRNDescriptor) create_lrn = nullptr;
+  decltype(&cudnnDestroyLRNDescriptor) destroy_lrn = nullptr;
+  decltype(&cudnnSetLRNDescriptor) set_lrn = nullptr;
+  decltype(&cudnnLRNCrossChannelForward) lrn_forward = nullptr;
+  decltype(&cudnnLRNCrossChannelBackward) lrn_backward = nullptr;
+  decltype(&cudnnCreatePoolingDescriptor) create_pooling = nullptr;
+  decltype(&cudnnDestroyPoolingDescriptor) destroy_pooling = nullptr;
+  decltype(&cudnnSetPooling2dDescriptor) set_pooling = nullptr;
+  decltype(&cudnnPoolingForward) pooling_forward = nullptr;
+  decltype(&cudnnPoolingBackward) pooling_backward = nullptr;
+
   decltype(&cudnnBackendCreateDescriptor) create_descriptor = nullptr;
   decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor = nullptr;
   decltype(&cudnnBackendSetAttribute) set_attribute = nullptr;

@@ -19,21 +19,8 @@ static_assert(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT == 7 && CUDNN_CONVOLUTION_
 
 constexpr float kOne = 1, kZero = 0;
 
-template <typename T>
-Descriptor<T> make_descriptor(cudnnStatus_t (*create)(T**), cudnnStatus_t (*destroy)(T*), const char* call) {
-  T* made = nullptr;
-  check(create(&made), call);
-  return {made, destroy};
-}
-
 cudnnTensorFormat_t format(Layout layout) {
   return layout == Layout::nhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
-}
-
-// cuDNN's sizes are int.
-int to_int(int64_t size) {
-  if (size > INT32_MAX) throw Refused(Reason::unsupported_size, "cuDNN's legacy API takes sizes below 2^31");
-  return static_cast<int>(size);
 }
 
 // The math type that a problem is described with, before an algorithm is chosen.
@@ -92,6 +79,11 @@ std::vector<Offer> offers_of(Pass pass, const char* call, Ask ask) {
 }
 
 }  // namespace
+
+int to_int(int64_t size) {
+  if (size > INT32_MAX) throw Refused(Reason::unsupported_size, "cuDNN's legacy API takes sizes below 2^31");
+  return static_cast<int>(size);
+}
 
 std::vector<Offer> forced_offers(MathMode math, const std::string& algorithm) {
   std::vector<cudnnMathType_t> types{math_type(math)};

@@ -18,6 +18,16 @@ using TensorDescriptor = Descriptor<cudnnTensorStruct>;
 using FilterDescriptor = Descriptor<cudnnFilterStruct>;
 using ConvolutionDescriptor = Descriptor<cudnnConvolutionStruct>;
 
+template <typename T>
+Descriptor<T> make_descriptor(cudnnStatus_t (*create)(T**), cudnnStatus_t (*destroy)(T*), const char* call) {
+  T* made = nullptr;
+  check(create(&made), call);
+  return {made, destroy};
+}
+
+// cuDNN's sizes are int. Throws Refused.
+int to_int(int64_t size);
+
 cudnnDataType_t data_type(MathMode math);
 
 // Of a tensor of the problem, dense, in its layout; the filter as a tensor too, for transforms.

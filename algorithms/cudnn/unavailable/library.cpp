@@ -24,4 +24,8 @@ std::unique_ptr<Plan> make_plan(const Variant&, const ConvProblem&, Device&, con
   throw DeviceError(kMissing);
 }
 
+std::unique_ptr<OperationPlan> make_operation_plan(const OperationProblem&) {
+  throw DeviceError(kMissing);
+}
+
 }  // namespace convscope::cudnn

@@ -10,22 +10,6 @@
 namespace convscope::standin {
 namespace {
 
-template <typename T>
-cudnnStatus_t create(const char* function, T** made) {
-  if (const Fault fault = enter_cudnn(function)) return failed(fault);
-  if (made == nullptr) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
-  *made = new T;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-template <typename T>
-cudnnStatus_t destroy(const char* function, T* owned) {
-  if (const Fault fault = enter_cudnn(function)) return failed(fault);
-  if (owned == nullptr) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
-  delete owned;
-  return CUDNN_STATUS_SUCCESS;
-}
-
 bool is_storage(cudnnDataType_t type) {
   return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_HALF || type == CUDNN_DATA_BFLOAT16;
 }
@@ -56,11 +40,6 @@ cudnnStatus_t set_dense(const char* function, Descriptor* descriptor, cudnnTenso
   descriptor->format = format;
   descriptor->view = {type, dense(format, size)};
   return CUDNN_STATUS_SUCCESS;
-}
-
-template <typename Descriptor>
-bool is_set(const Descriptor* descriptor) {
-  return descriptor != nullptr && descriptor->is_set;
 }
 
 }  // namespace

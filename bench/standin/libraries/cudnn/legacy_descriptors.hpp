@@ -28,3 +28,43 @@ struct cudnnConvolutionStruct {
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
   int groups = 1;
 };
+
+struct cudnnActivationStruct {
+  bool is_set = false;
+};
+
+struct cudnnLRNStruct {
+  bool is_set = false;
+  int64_t reach = 0;  // channels on each side
+  double alpha = 0, beta = 0, bias = 0;
+};
+
+struct cudnnPoolingStruct {
+  bool is_set = false;
+  convscope::Extent2 window{1, 1}, stride{1, 1}, pad{0, 0};
+};
+
+namespace convscope::standin {
+
+template <typename Descriptor>
+bool is_set(const Descriptor* descriptor) {
+  return descriptor != nullptr && descriptor->is_set;
+}
+
+template <typename T>
+cudnnStatus_t create(const char* function, T** made) {
+  if (const Fault fault = enter_cudnn(function)) return failed(fault);
+  if (made == nullptr) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
+  *made = new T;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+template <typename T>
+cudnnStatus_t destroy(const char* function, T* owned) {
+  if (const Fault fault = enter_cudnn(function)) return failed(fault);
+  if (owned == nullptr) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
+  delete owned;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // namespace convscope::standin

@@ -1,0 +1,319 @@
+// What stands between convolutions, in the legacy API: bias, ReLU, max pooling, local response normalisation
+// across channels. By the definition, sums in f64, on dense f32 in nchw and nothing else.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <vector>
+
+#include "bench/standin/libraries/cudnn/legacy_descriptors.hpp"
+#include "bench/standin/libraries/runtime.hpp"
+
+namespace convscope::standin {
+namespace {
+
+struct Scales {
+  double alpha, beta;
+};
+
+// alpha * value + beta * what was there, which with beta 0 is not read.
+void put(float& to, double value, const Scales& scales) {
+  to = static_cast<float>(scales.alpha * value + (scales.beta == 0 ? 0 : scales.beta * to));
+}
+
+// What was set, which is looked at before anybody checks that there is a descriptor.
+template <typename Descriptor>
+Descriptor set_in(const Descriptor* descriptor) {
+  return descriptor == nullptr ? Descriptor{} : *descriptor;
+}
+std::array<int64_t, 4> sizes(const cudnnTensorStruct* tensor) {
+  return set_in(tensor).view.shape.size;
+}
+
+// The sizes of a tensor and where it is.
+template <typename T>
+struct Tensor {
+  int64_t pixels() const { return h * w; }
+  int64_t elements() const { return n * c * h * w; }
+  int64_t n, c, h, w;
+  T* data;
+};
+using In = Tensor<const float>;
+using Out = Tensor<float>;
+
+In in(const cudnnTensorStruct* descriptor, const void* at) {
+  const auto [n, c, h, w] = sizes(descriptor);
+  return {n, c, h, w, static_cast<const float*>(at)};
+}
+Out out(const cudnnTensorStruct* descriptor, void* at) {
+  const auto [n, c, h, w] = sizes(descriptor);
+  return {n, c, h, w, static_cast<float*>(at)};
+}
+
+struct Call {
+  const char* function;
+  cudnnHandle_t handle;
+  std::initializer_list<cudnnTensorDescriptor_t> tensors;
+  std::initializer_list<const void*> pointers;  // alpha and beta are the first two
+  bool is_described = true;                     // what else has a descriptor was set
+  bool fits = true;                             // the tensors' sizes belong together
+};
+
+// Why the call cannot be done.
+cudnnStatus_t check(const Call& call) {
+  if (const Fault fault = enter_cudnn(call.function)) return failed(fault);
+  const bool has_null = std::ranges::count(call.pointers, nullptr) > 0;
+  if (call.handle == nullptr || has_null) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, call.function);
+  for (const cudnnTensorStruct* tensor : call.tensors) {
+    if (!is_set(tensor)) return failed(CUDNN_STATUS_BAD_PARAM, "a tensor that was never set");
+    if (tensor->format != CUDNN_TENSOR_NCHW || tensor->view.type != CUDNN_DATA_FLOAT)
+      return failed(CUDNN_STATUS_NOT_SUPPORTED, "the stand-in only knows f32 in nchw");
+  }
+  if (!call.is_described) return failed(CUDNN_STATUS_BAD_PARAM, "a descriptor that was never set");
+  if (!call.fits) return failed(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, call.function);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t run(const Call& call, std::function<void(Scales)> work) {
+  if (const cudnnStatus_t status = check(call); status != CUDNN_STATUS_SUCCESS) return status;
+  load_kernels(call.function);
+  const auto scale = [&](size_t i) { return double{*static_cast<const float*>(call.pointers.begin()[i])}; };
+  const Scales scales{scale(0), scale(1)};
+  const cudaError_t code = enqueue(call.handle->stream, [=] { work(scales); });
+  if (code == cudaSuccess) return CUDNN_STATUS_SUCCESS;
+  return failed(CUDNN_STATUS_EXECUTION_FAILED_CUDART, call.function);
+}
+
+bool same(const cudnnTensorStruct* a, const cudnnTensorStruct* b) {
+  return sizes(a) == sizes(b);
+}
+bool is_one_a_channel(const cudnnTensorStruct* bias, const cudnnTensorStruct* of) {
+  return sizes(bias) == std::array<int64_t, 4>{1, sizes(of)[1], 1, 1};
+}
+bool is_pooled(const cudnnPoolingStruct* descriptor, const cudnnTensorStruct* x, const cudnnTensorStruct* y) {
+  const cudnnPoolingStruct pool = set_in(descriptor);
+  const auto [n, c, h, w] = sizes(x);
+  return sizes(y) == std::array<int64_t, 4>{n, c, (h + 2 * pool.pad.h - pool.window.h) / pool.stride.h + 1,
+                                            (w + 2 * pool.pad.w - pool.window.w) / pool.stride.w + 1};
+}
+
+// Calls at(place in x of a window's maximum, place in y) for every window.
+void for_each_window(const cudnnPoolingStruct& pool, const In& x, int64_t out_h, int64_t out_w,
+                     const std::function<void(int64_t, int64_t)>& at) {
+  int64_t to = 0;
+  for (int64_t plane = 0; plane < x.n * x.c; ++plane)
+    for (int64_t p = 0; p < out_h; ++p)
+      for (int64_t q = 0; q < out_w; ++q, ++to) {
+        int64_t best = -1;
+        for (int64_t r = 0; r < pool.window.h; ++r)
+          for (int64_t s = 0; s < pool.window.w; ++s) {
+            const int64_t h = p * pool.stride.h - pool.pad.h + r, w = q * pool.stride.w - pool.pad.w + s;
+            if (h < 0 || h >= x.h || w < 0 || w >= x.w) continue;
+            const int64_t place = plane * x.pixels() + h * x.w + w;
+            if (best < 0 || x.data[place] > x.data[best]) best = place;
+          }
+        at(best, to);
+      }
+}
+
+// The sum of value(element) over the channels around an element.
+template <typename Value>
+double around(const cudnnLRNStruct& lrn, const In& x, int64_t i, const Value& value) {
+  const int64_t channel = i / x.pixels() % x.c;
+  double sum = 0;
+  for (int64_t c = std::max<int64_t>(0, channel - lrn.reach); c <= std::min(x.c - 1, channel + lrn.reach);
+       ++c)
+    sum += value(i + (c - channel) * x.pixels());
+  return sum;
+}
+
+// cuDNN divides alpha by the number of channels.
+double alpha_of(const cudnnLRNStruct& lrn) {
+  return lrn.alpha / static_cast<double>(2 * lrn.reach + 1);
+}
+double scale(const cudnnLRNStruct& lrn, const In& x, int64_t i) {
+  const auto square = [&](int64_t at) { return double{x.data[at]} * x.data[at]; };
+  return lrn.bias + alpha_of(lrn) * around(lrn, x, i, square);
+}
+
+void normalise_backward(const cudnnLRNStruct& lrn, const In& y, const In& dy, const In& x, const Out& dx,
+                        const Scales& scales) {
+  std::vector<double> shared(static_cast<size_t>(x.elements())), own = shared;
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const double s = scale(lrn, x, i);
+    own[static_cast<size_t>(i)] = dy.data[i] * std::pow(s, -lrn.beta);
+    shared[static_cast<size_t>(i)] = double{dy.data[i]} * y.data[i] / s;
+  }
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const double sum = around(lrn, x, i, [&](int64_t at) { return shared[static_cast<size_t>(at)]; });
+    put(dx.data[i], own[static_cast<size_t>(i)] - 2 * alpha_of(lrn) * lrn.beta * x.data[i] * sum, scales);
+  }
+}
+
+}  // namespace
+}  // namespace convscope::standin
+
+using namespace convscope::standin;
+
+extern "C" {
+
+cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t bias,
+                             const void* bias_data, const void* beta, const cudnnTensorDescriptor_t all,
+                             void* data) {
+  const Call call{"cudnnAddTensor",           handle, {bias, all}, {alpha, beta, bias_data, data}, true,
+                  is_one_a_channel(bias, all)};
+  return run(call, [=, one = in(bias, bias_data), to = out(all, data)](const Scales& scales) {
+    for (int64_t i = 0; i < to.elements(); ++i) put(to.data[i], one.data[i / to.pixels() % to.c], scales);
+  });
+}
+cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alpha,
+                                           const cudnnTensorDescriptor_t dy, const void* dy_data,
+                                           const void* beta, const cudnnTensorDescriptor_t db,
+                                           void* db_data) {
+  const Call call{"cudnnConvolutionBackwardBias",  handle, {dy, db},
+                  {alpha, beta, dy_data, db_data}, true,   is_one_a_channel(db, dy)};
+  return run(call, [=, from = in(dy, dy_data), to = out(db, db_data)](const Scales& scales) {
+    std::vector<double> sums(static_cast<size_t>(from.c));
+    for (int64_t i = 0; i < from.elements(); ++i)
+      sums[static_cast<size_t>(i / from.pixels() % from.c)] += from.data[i];
+    for (int64_t c = 0; c < from.c; ++c) put(to.data[c], sums[static_cast<size_t>(c)], scales);
+  });
+}
+
+cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* descriptor) {
+  return create("cudnnCreateActivationDescriptor", descriptor);
+}
+cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t descriptor) {
+  return destroy("cudnnDestroyActivationDescriptor", descriptor);
+}
+cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t descriptor, cudnnActivationMode_t mode,
+                                           cudnnNanPropagation_t, double) {
+  if (const Fault fault = enter_cudnn("cudnnSetActivationDescriptor")) return failed(fault);
+  if (descriptor == nullptr || mode != CUDNN_ACTIVATION_RELU)
+    return failed(CUDNN_STATUS_BAD_PARAM, "the stand-in only knows ReLU");
+  descriptor->is_set = true;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t relu,
+                                     const void* alpha, const cudnnTensorDescriptor_t x, const void* x_data,
+                                     const void* beta, const cudnnTensorDescriptor_t y, void* y_data) {
+  const Call call{"cudnnActivationForward",      handle,       {x, y},
+                  {alpha, beta, x_data, y_data}, is_set(relu), same(x, y)};
+  return run(call, [=, from = in(x, x_data), to = out(y, y_data)](const Scales& scales) {
+    for (int64_t i = 0; i < to.elements(); ++i) put(to.data[i], std::max(from.data[i], 0.0f), scales);
+  });
+}
+cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t relu,
+                                      const void* alpha, const cudnnTensorDescriptor_t y, const void* y_data,
+                                      const cudnnTensorDescriptor_t dy, const void* dy_data,
+                                      const cudnnTensorDescriptor_t x, const void* x_data, const void* beta,
+                                      const cudnnTensorDescriptor_t dx, void* dx_data) {
+  const Call call{"cudnnActivationBackward",
+                  handle,
+                  {y, dy, x, dx},
+                  {alpha, beta, y_data, dy_data, x_data, dx_data},
+                  is_set(relu),
+                  same(y, dy) && same(y, x) && same(y, dx)};
+  return run(call,
+             [=, gate = in(x, x_data), from = in(dy, dy_data), to = out(dx, dx_data)](const Scales& scales) {
+               for (int64_t i = 0; i < to.elements(); ++i)
+                 put(to.data[i], gate.data[i] > 0 ? from.data[i] : 0.0f, scales);
+             });
+}
+
+cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t* descriptor) {
+  return create("cudnnCreateLRNDescriptor", descriptor);
+}
+cudnnStatus_t cudnnDestroyLRNDescriptor(cudnnLRNDescriptor_t descriptor) {
+  return destroy("cudnnDestroyLRNDescriptor", descriptor);
+}
+cudnnStatus_t cudnnSetLRNDescriptor(cudnnLRNDescriptor_t descriptor, unsigned channels, double alpha,
+                                    double beta, double bias) {
+  if (const Fault fault = enter_cudnn("cudnnSetLRNDescriptor")) return failed(fault);
+  if (descriptor == nullptr || channels < CUDNN_LRN_MIN_N || channels > CUDNN_LRN_MAX_N ||
+      channels % 2 == 0 || bias < CUDNN_LRN_MIN_K || beta < CUDNN_LRN_MIN_BETA)
+    return failed(CUDNN_STATUS_BAD_PARAM, "the constants of a normalisation");
+  *descriptor = {true, (channels - 1) / 2, alpha, beta, bias};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t lrn, cudnnLRNMode_t,
+                                          const void* alpha, const cudnnTensorDescriptor_t x,
+                                          const void* x_data, const void* beta,
+                                          const cudnnTensorDescriptor_t y, void* y_data) {
+  const Call call{"cudnnLRNCrossChannelForward", handle,      {x, y},
+                  {alpha, beta, x_data, y_data}, is_set(lrn), same(x, y)};
+  return run(call, [=, how = set_in(lrn), from = in(x, x_data), to = out(y, y_data)](const Scales& scales) {
+    for (int64_t i = 0; i < to.elements(); ++i)
+      put(to.data[i], from.data[i] * std::pow(scale(how, from, i), -how.beta), scales);
+  });
+}
+cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t lrn, cudnnLRNMode_t,
+                                           const void* alpha, const cudnnTensorDescriptor_t y,
+                                           const void* y_data, const cudnnTensorDescriptor_t dy,
+                                           const void* dy_data, const cudnnTensorDescriptor_t x,
+                                           const void* x_data, const void* beta,
+                                           const cudnnTensorDescriptor_t dx, void* dx_data) {
+  const Call call{"cudnnLRNCrossChannelBackward",
+                  handle,
+                  {y, dy, x, dx},
+                  {alpha, beta, y_data, dy_data, x_data, dx_data},
+                  is_set(lrn),
+                  same(y, dy) && same(y, x) && same(y, dx)};
+  return run(call, [=, how = set_in(lrn), result = in(y, y_data), gradient = in(dy, dy_data),
+                    from = in(x, x_data), to = out(dx, dx_data)](const Scales& scales) {
+    normalise_backward(how, result, gradient, from, to, scales);
+  });
+}
+
+cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t* descriptor) {
+  return create("cudnnCreatePoolingDescriptor", descriptor);
+}
+cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t descriptor) {
+  return destroy("cudnnDestroyPoolingDescriptor", descriptor);
+}
+cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t descriptor, cudnnPoolingMode_t mode,
+                                          cudnnNanPropagation_t, int window_h, int window_w, int pad_h,
+                                          int pad_w, int stride_h, int stride_w) {
+  if (const Fault fault = enter_cudnn("cudnnSetPooling2dDescriptor")) return failed(fault);
+  if (descriptor == nullptr || (mode != CUDNN_POOLING_MAX && mode != CUDNN_POOLING_MAX_DETERMINISTIC))
+    return failed(CUDNN_STATUS_BAD_PARAM, "the stand-in only knows max pooling");
+  if (window_h < 1 || window_w < 1 || pad_h < 0 || pad_h >= window_h || pad_w < 0 || pad_w >= window_w ||
+      stride_h < 1 || stride_w < 1)
+    return failed(CUDNN_STATUS_BAD_PARAM, "a window, padding or stride");
+  *descriptor = {true, {window_h, window_w}, {stride_h, stride_w}, {pad_h, pad_w}};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t pool,
+                                  const void* alpha, const cudnnTensorDescriptor_t x, const void* x_data,
+                                  const void* beta, const cudnnTensorDescriptor_t y, void* y_data) {
+  const Call call{"cudnnPoolingForward",         handle,       {x, y},
+                  {alpha, beta, x_data, y_data}, is_set(pool), is_pooled(pool, x, y)};
+  return run(call, [=, how = set_in(pool), from = in(x, x_data), to = out(y, y_data)](const Scales& scales) {
+    for_each_window(how, from, to.h, to.w,
+                    [&](int64_t best, int64_t at) { put(to.data[at], from.data[best], scales); });
+  });
+}
+cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t pool,
+                                   const void* alpha, const cudnnTensorDescriptor_t y, const void* y_data,
+                                   const cudnnTensorDescriptor_t dy, const void* dy_data,
+                                   const cudnnTensorDescriptor_t x, const void* x_data, const void* beta,
+                                   const cudnnTensorDescriptor_t dx, void* dx_data) {
+  const Call call{"cudnnPoolingBackward", handle,
+                  {y, dy, x, dx},         {alpha, beta, y_data, dy_data, x_data, dx_data},
+                  is_set(pool),           same(y, dy) && same(x, dx) && is_pooled(pool, x, y)};
+  return run(call, [=, how = set_in(pool), result = in(y, y_data), gradient = in(dy, dy_data),
+                    from = in(x, x_data), to = out(dx, dx_data)](const Scales& scales) {
+    // By what forward left, too: a y that is not this x's gives NaN.
+    std::vector<double> sums(static_cast<size_t>(to.elements()));
+    for_each_window(how, from, result.h, result.w, [&](int64_t best, int64_t at) {
+      const bool is_maximum = from.data[best] == result.data[at];
+      sums[static_cast<size_t>(best)] +=
+          is_maximum ? double{gradient.data[at]} : std::numeric_limits<double>::quiet_NaN();
+    });
+    for (int64_t i = 0; i < to.elements(); ++i) put(to.data[i], sums[static_cast<size_t>(i)], scales);
+  });
+}
+
+}  // extern "C"
