@@ -135,7 +135,7 @@ TEST(DeviceOperations, RefuseAPlaneThatTheirNumbersDoNotHold) {
     FAIL() << "not refused";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(),
-                 "1 channels of 4294967296 pixels: our kernels for GPUs take fewer than 2^31 of each; take a "
+                 "1 channels of 4294967296 pixels: our kernels for GPUs take fewer than 2^30 of each; take a "
                  "smaller image");
   }
 }

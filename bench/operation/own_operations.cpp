@@ -99,10 +99,10 @@ class DevicePlan final : public OperationPlan {
  public:
   DevicePlan(const OperationProblem& problem, DeviceKind kind)
       : problem_(problem), kernels_(kernels_for(kind)) {
-    constexpr int64_t limit = int64_t{1} << 31;
+    constexpr int64_t limit = int64_t{1} << 30;
     if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.sort != OperationSort::update)
       throw std::runtime_error(fmt::format(
-          "{} channels of {} pixels: our kernels for GPUs take fewer than 2^31 of each; take a smaller image",
+          "{} channels of {} pixels: our kernels for GPUs take fewer than 2^30 of each; take a smaller image",
           problem.in.c, problem.in.pixels()));
   }
 

@@ -96,6 +96,10 @@ def stages_of(place: Place) -> list[Stage]:
             algorithms="cudnn.find*,cudnn.autotune*,cudnn.get*,cudnn.heur_*",
         ),
         _alexnet("alexnet-aa", 4, 1, "AlexNet forward twice over: the noise floor", *forward, "--aa"),
+        _once(
+            "operations", 4, 300, "what stands between AlexNet's convolutions, ours beside cuDNN's",
+            "{program}", "operations", "{configs}/alexnet.json", "--device", "cuda", "--json",
+        ),
         _network("vgg-16", "vgg_16"),
         _network("resnet-50", "resnet_50"),
         _alexnet("alexnet-engines", 5, 1, "every engine of cuDNN", *forward, algorithms="cudnn.engine.*"),

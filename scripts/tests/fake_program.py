@@ -173,6 +173,8 @@ def main():
         list_things(arguments[0], "--json" in arguments)
     elif verb == "info":
         document({"program": {"commit": "c0ffee"}, "ceilings": []})
+    elif verb == "operations":
+        document([])
     else:
         run(verb, arguments)
 

@@ -62,6 +62,7 @@ def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(n
     assert any(row.seconds and row.provider == "convscope" for row in rows["alexnet-forward"])
     assert any(row.algorithm == "cudnn.autotune.cuda" for row in rows["alexnet-find"])
     assert any(row.algorithm.startswith("cudnn.engine.") for row in rows["alexnet-engines"])
+    assert done.stages["operations"].status == "passed"
     assert "answers" in json.loads((tmp_path / "check" / "cudnn-answers.json").read_text())
     kept = tmp_path / "check.tar.xz"
     assert kept.stat().st_size <= archive.LIMIT_BYTES
