@@ -10,6 +10,7 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/device_error.hpp"
+#include "bench/verify/operation_reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope::cudnn {
@@ -17,6 +18,7 @@ namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kLines[] = {
     "n=2 c=4 hw=9x7 k=6 rs=3x3 pad=1x1",
@@ -91,6 +93,26 @@ TEST_F(Cudnn, PlansEveryRowUpToTheDevice) {
       ++planned;
     }
   EXPECT_GT(planned, 9 * kEngineVariants);
+}
+
+// All but the update.
+std::vector<OperationProblem> operation_problems() {
+  std::vector<OperationProblem> all;
+  for (OperationSort sort : kOperationSorts)
+    for (bool backward : {false, true})
+      if (sort != OperationSort::update)
+        all.push_back({sort, backward, {2, 7, 9, 5}, *operation_from_text("pool 3x2/2 pad 1")});
+  return all;
+}
+
+TEST_F(Cudnn, DescribesEveryOperationUpToTheDevice) {
+  if (cuda::device_defect().empty()) GTEST_SKIP() << "there is a device";
+  for (const OperationProblem& problem : operation_problems()) try {
+      make_operation_plan(problem);
+      FAIL() << to_text(problem) << " was planned without a device";
+    } catch (const DeviceError& error) {
+      EXPECT_THAT(error.what(), StartsWith("cudnnCreate: ")) << to_text(problem);
+    }
 }
 
 TEST_F(Cudnn, RefusesToTransposeUnderACapThatTheTensorsAloneExceed) {
@@ -185,6 +207,18 @@ TEST_F(CudnnOnAGpu, EveryRowIsRightOrRefuses) {
         EXPECT_STRNE(refusal.what(), "");
       }
     }
+}
+
+TEST_F(CudnnOnAGpu, EveryOperationIsRight) {
+  const auto queue = device_->make_queue();
+  for (const OperationProblem& problem : operation_problems()) {
+    const auto plan = make_operation_plan(problem);
+    const BySlot<float> data = operation_data(problem, 1);
+    OperationBuffers buffers(data, *device_);
+    const OperationCheck check =
+        check_operation(problem, *plan, buffers, {}, data, operation_reference(problem, data), *queue);
+    EXPECT_EQ(check.fault.value_or(""), "") << to_text(problem);
+  }
 }
 
 TEST_F(CudnnOnAGpu, TheChoosersAlwaysFindSomething) {

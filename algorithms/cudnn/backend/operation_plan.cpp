@@ -1,4 +1,6 @@
 // What stands between convolutions, by the legacy API: one or two functions of cuDNN each, on f32 in nchw.
+#include <utility>
+
 #include "algorithms/cudnn/backend/legacy.hpp"
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "algorithms/cudnn/library.hpp"
@@ -23,7 +25,9 @@ TensorDescriptor dense(const Activations& shape) {
 class LibraryPlan : public OperationPlan {
  public:
   explicit LibraryPlan(const OperationProblem& problem)
-      : problem_(problem), handle_(shared_handle()), in_(dense(problem.in)), out_(dense(problem.out())) {}
+      : problem_(problem), in_(dense(problem.in)), out_(dense(problem.out())) {}
+
+  void use(Handle handle) { handle_ = std::move(handle); }
 
   void run(const OperationTensors& tensors, void*, Queue& queue) override {
     if (problem_.backward)
@@ -163,9 +167,7 @@ class PoolPlan final : public LibraryPlan {
   Descriptor<cudnnPoolingStruct> pool_;
 };
 
-}  // namespace
-
-std::unique_ptr<OperationPlan> make_operation_plan(const OperationProblem& problem) {
+std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
   switch (problem.sort) {
     case OperationSort::bias:
     case OperationSort::relu:
@@ -179,6 +181,15 @@ std::unique_ptr<OperationPlan> make_operation_plan(const OperationProblem& probl
       break;
   }
   throw std::logic_error("cuDNN has no update");
+}
+
+}  // namespace
+
+// The descriptors come first, as they need no device.
+std::unique_ptr<OperationPlan> make_operation_plan(const OperationProblem& problem) {
+  auto plan = described(problem);
+  plan->use(shared_handle());
+  return plan;
 }
 
 }  // namespace convscope::cudnn
