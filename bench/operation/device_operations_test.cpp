@@ -80,6 +80,7 @@ TEST(DeviceOperations, AreRightInEveryOrderOfThreadsWithTheSameBits) {
       const BySlot<float> again = checked_result(problem, order);
       for (Slot slot : kSlots) {
         const auto &one = first[static_cast<size_t>(slot)], &other = again[static_cast<size_t>(slot)];
+        if (one.empty()) continue;
         EXPECT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(float)), 0)
             << to_text(problem) << ", " << name(slot);
       }
