@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kBusy = 1, kDeviceLost = 3;
+constexpr int kBusy = 1;
 constexpr int64_t kSamplesOfASeries = 60;
 constexpr int64_t kBatch = 16;
 

@@ -26,8 +26,6 @@
 namespace convscope {
 namespace {
 
-constexpr int kDeviceFailed = 3;
-
 struct OperationsOptions {
   std::string config;
   int64_t batch = 0;  // 0: the config's
@@ -174,7 +172,7 @@ int act(const OperationsOptions& options, const Program& program) {
   }
   if (!failure.empty()) {
     fmt::print(program.errors, "convscope: {}\n", failure);
-    return kDeviceFailed;
+    return kDeviceLost;
   }
   if (stop.requested()) return kInterrupted;
   const bool is_wrong = std::ranges::any_of(

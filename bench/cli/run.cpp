@@ -24,8 +24,6 @@
 namespace convscope {
 namespace {
 
-constexpr int kDeviceLost = 3;
-
 // A suite of the one problem of --case, so that flags and checks are those of any other run.
 Suite suite_of_case(const std::string& line) {
   Layer layer;

@@ -41,8 +41,8 @@ struct Program {
   DeviceMaker device_maker = make_device;  // for workers
 };
 
-// The exit code of a verb that Ctrl-C stopped, as a shell's.
-inline constexpr int kInterrupted = 130;
+// Exit codes: a device was lost; Ctrl-C stopped the verb, as a shell's.
+inline constexpr int kDeviceLost = 3, kInterrupted = 130;
 
 struct Verb {
   std::string name;
