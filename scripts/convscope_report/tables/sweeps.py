@@ -193,7 +193,9 @@ def machines(results, options) -> list:
 
 def machine(record) -> str:
     """Return the machine's name; a CPU's with its threads."""
-    return device_text(record) + (f", {record['threads']} threads" if record["device"] == "cpu" else "")
+    if record["device"] != "cpu":
+        return device_text(record)
+    return f"{device_text(record)}, {record['threads']} thread{'s' if record['threads'] != 1 else ''}"
 
 
 def times(title, circumstances, records) -> Table:
