@@ -3,12 +3,13 @@
 namespace convscope {
 
 std::string_view name(OperationSort sort) {
-  constexpr std::string_view names[] = {"bias", "relu", "bias+relu", "lrn", "pool", "update"};
+  constexpr std::string_view names[] = {"bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit"};
   return names[static_cast<size_t>(sort)];
 }
 
 std::string_view name(Slot slot) {
-  constexpr std::string_view names[] = {"x", "y", "dx", "dy", "parameter", "parameter_gradient", "velocity"};
+  constexpr std::string_view names[] = {"x",        "y",    "dx", "dy", "parameter", "parameter_gradient",
+                                        "velocity", "error"};
   return names[static_cast<size_t>(slot)];
 }
 
@@ -36,6 +37,8 @@ std::vector<SlotUse> OperationProblem::slots() const {
     case OperationSort::pool:
       if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}};
       return {{Slot::dy, Use::read}, {Slot::dx, Use::written}};
+    case OperationSort::one_bit:
+      return {{Slot::parameter_gradient, Use::updated}, {Slot::error, Use::updated}};
     case OperationSort::update:
       break;
   }
@@ -54,9 +57,10 @@ int64_t OperationProblem::elements(Slot slot) const {
     case Slot::parameter:
     case Slot::parameter_gradient:
     case Slot::velocity:
+    case Slot::error:
       break;
   }
-  return sort == OperationSort::update ? in.elements() : in.c;
+  return has_directions() ? in.c : in.elements();
 }
 
 int64_t OperationProblem::bytes() const {
@@ -67,6 +71,9 @@ int64_t OperationProblem::bytes() const {
 
 std::string to_text(const OperationProblem& problem) {
   if (problem.sort == OperationSort::update) return "update values=" + std::to_string(problem.in.elements());
+  if (problem.sort == OperationSort::one_bit)
+    return "1bit columns=" + std::to_string(problem.in.n) +
+           " values=" + std::to_string(problem.in.elements() / problem.in.n);
   std::string text =
       problem.sort == OperationSort::pool ? to_text(problem.pool) : std::string(name(problem.sort));
   if (problem.backward) text += " backward";

@@ -20,10 +20,11 @@ struct Activations {
   bool operator==(const Activations&) const = default;
 };
 
-// bias_relu is one pass. update: SGD with momentum and weight decay over the parameters of a layer.
-enum class OperationSort { bias, relu, bias_relu, lrn, pool, update };
-inline constexpr auto kOperationSorts = enumerators<OperationSort::update>();
-std::string_view name(OperationSort);  // "bias", "relu", "bias+relu", "lrn", "pool", "update"
+// bias_relu is one pass. update: SGD with momentum and weight decay over the parameters of a layer. one_bit:
+// a filter's gradient coded by one bit a value with error feedback, and decoded (docs/step.md).
+enum class OperationSort { bias, relu, bias_relu, lrn, pool, update, one_bit };
+inline constexpr auto kOperationSorts = enumerators<OperationSort::one_bit>();
+std::string_view name(OperationSort);  // "bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit"
 
 // velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
 struct UpdateRule {
@@ -31,9 +32,9 @@ struct UpdateRule {
 };
 
 // What an operation reads and writes. x, y: of forward; dx, dy: their gradients; parameter: the biases, or
-// what is updated.
-enum class Slot { x, y, dx, dy, parameter, parameter_gradient, velocity };
-inline constexpr auto kSlots = enumerators<Slot::velocity>();
+// what is updated. error: what earlier codes of the gradient lost.
+enum class Slot { x, y, dx, dy, parameter, parameter_gradient, velocity, error };
+inline constexpr auto kSlots = enumerators<Slot::error>();
 std::string_view name(Slot);  // as spelled above
 
 // How an operation uses a tensor. updated: read and written in place.
@@ -45,12 +46,13 @@ struct SlotUse {
 
 struct OperationProblem {
   OperationSort sort = OperationSort::relu;
-  bool backward = false;  // an update has one direction
-  Activations in;         // of x; of an update its parameters, along w
+  bool backward = false;  // where has_directions()
+  Activations in;         // of x; of an update its parameters, along w; of a code a column for each n
   LayerOperation pool{OperationKind::pool};
 
   bool operator==(const OperationProblem&) const = default;
 
+  bool has_directions() const { return sort != OperationSort::update && sort != OperationSort::one_bit; }
   Activations out() const;  // of y
   // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left.
   std::vector<SlotUse> slots() const;
@@ -59,7 +61,8 @@ struct OperationProblem {
   int64_t bytes() const;
 };
 
-// "bias+relu backward n=16 c=96 hw=55x55", "pool 3x3/2 n=16 c=96 hw=55x55", "update values=34944".
+// "bias+relu backward n=16 c=96 hw=55x55", "pool 3x3/2 n=16 c=96 hw=55x55", "update values=34944",
+// "1bit columns=96 values=363".
 std::string to_text(const OperationProblem&);
 
 }  // namespace convscope

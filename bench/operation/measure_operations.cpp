@@ -147,6 +147,9 @@ std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
     }
     const int64_t parameters = layer.shape.elements(Role::filter) + layer.shape.out_channels;
     operations.problems.push_back({OperationSort::update, false, {1, 1, 1, parameters}, {}});
+    const int64_t channels = layer.shape.out_channels;
+    operations.problems.push_back(
+        {OperationSort::one_bit, false, {channels, 1, 1, layer.shape.elements(Role::filter) / channels}, {}});
     all.push_back(std::move(operations));
   }
   return all;

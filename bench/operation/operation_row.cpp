@@ -20,15 +20,18 @@ constexpr ColumnOf<R> kColumns[] = {
     {"machine_unit", "", "Which machine of that class.",
      [](const R& r) { return cell(r.of.device.machine_unit); }},
     {"threads", "", "OpenMP threads; 1 on a GPU.", [](const R& r) { return cell(r.of.threads); }},
-    {"layer", "", "The layer that it follows; of an update the layer whose parameters it changes.",
+    {"layer", "",
+     "The layer that it follows; of update and 1bit the layer whose parameters or gradient it changes.",
      [](const R& r) { return cell(r.layer); }},
-    {"operation", "", "bias, relu, bias+relu (one pass), lrn, pool, or update (SGD with momentum and decay).",
+    {"operation", "",
+     "bias, relu, bias+relu (one pass), lrn, pool, update (SGD with momentum and decay), or 1bit (the "
+     "filter's "
+     "gradient coded by one bit a value, with error feedback, and decoded).",
      [](const R& r) { return cell(r.problem.sort); }},
-    {"direction", "", "forward or backward; null of an update.",
+    {"direction", "", "forward or backward; null of update and 1bit.",
      [](const R& r) {
-       return r.problem.sort == OperationSort::update
-                  ? Cell{}
-                  : cell(std::string(r.problem.backward ? "backward" : "forward"));
+       return r.problem.has_directions() ? cell(std::string(r.problem.backward ? "backward" : "forward"))
+                                         : Cell{};
      }},
     {"problem", "", "The operation with its sizes, in one line.",
      [](const R& r) { return cell(to_text(r.problem)); }},

@@ -109,6 +109,19 @@ double softmax_loss(const Activations& shape, const float* x, std::span<const in
   return loss / static_cast<double>(shape.n);
 }
 
+void code_by_one_bit(const Columns& columns, float* gradient, float* error, uint32_t* codes) {
+#pragma omp parallel
+  {
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    const int64_t first = columns.count * thread / threads, end = columns.count * (thread + 1) / threads;
+    const Columns own = columns.range(first, end);
+    const std::span values(gradient + first * columns.values, own.elements());
+    const std::span code(codes + static_cast<size_t>(first) * columns.words_of_column(), own.encoded_words());
+    encode(own, values, {error + first * columns.values, own.elements()}, code);
+    decode(own, code, values);
+  }
+}
+
 void update(const UpdateRule& rule, int64_t values, const float* gradient, float* velocity, float* weight) {
 #pragma omp parallel for simd schedule(static)
   for (int64_t i = 0; i < values; ++i) {

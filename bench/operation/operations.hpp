@@ -8,6 +8,7 @@
 #include <span>
 
 #include "bench/core/operation_problem.hpp"
+#include "bench/parallel/one_bit.hpp"
 
 namespace convscope {
 
@@ -33,6 +34,14 @@ void lrn_backward(const Activations& shape, const float* x, const float* y, cons
 // Softmax and cross-entropy over the channels of the mean over pixels, in f64; the mean over images is
 // returned, and its gradient written. `labels` has a channel for each image.
 double softmax_loss(const Activations& shape, const float* x, std::span<const int32_t> labels, float* dx);
+
+// Codes gradient + error by one bit a value (one_bit.hpp), leaves in `gradient` what the code says and in
+// `error` what it lost. `codes` has columns.encoded_words().
+void code_by_one_bit(const Columns& columns, float* gradient, float* error, uint32_t* codes);
+// That of a problem of this sort.
+inline Columns columns_of(const OperationProblem& problem) {
+  return {problem.in.n, problem.in.elements() / problem.in.n};
+}
 
 // In place, by the rule.
 void update(const UpdateRule& rule, int64_t values, const float* gradient, float* velocity, float* weight);

@@ -16,6 +16,7 @@ class CpuPlan final : public OperationPlan {
   explicit CpuPlan(const OperationProblem& problem) : problem_(problem) {}
 
   int64_t kept_bytes() const override {
+    if (problem_.sort == OperationSort::one_bit) return encoded_bytes(columns_of(problem_));
     const bool keeps = problem_.sort == OperationSort::lrn || problem_.sort == OperationSort::pool;
     return keeps ? problem_.out().elements() * static_cast<int64_t>(sizeof(float)) : 0;
   }
@@ -50,6 +51,10 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::update:
         update(UpdateRule(), problem_.in.elements(), t[Slot::parameter_gradient], t[Slot::velocity],
                t[Slot::parameter]);
+        return;
+      case OperationSort::one_bit:
+        code_by_one_bit(columns_of(problem_), t[Slot::parameter_gradient], t[Slot::error],
+                        static_cast<uint32_t*>(kept));
     }
   }
 
@@ -70,6 +75,7 @@ class CpuPlan final : public OperationPlan {
                           t[Slot::dx]);
         return;
       case OperationSort::update:
+      case OperationSort::one_bit:
         break;
     }
   }
@@ -83,16 +89,18 @@ struct Kernels {
   decltype(&emulated::enqueue_pool) pool;
   decltype(&emulated::enqueue_lrn) lrn;
   decltype(&emulated::enqueue_update) update;
+  decltype(&emulated::enqueue_one_bit) one_bit;
 };
 
 // In a build without nvcc a CUDA device, then a stand-in, runs the emulator's.
 Kernels kernels_for([[maybe_unused]] DeviceKind kind) {
 #if CONVSCOPE_HAS_CUDA
   if (kind == DeviceKind::cuda)
-    return {cuda::enqueue_bias_relu, cuda::enqueue_pool, cuda::enqueue_lrn, cuda::enqueue_update};
+    return {cuda::enqueue_bias_relu, cuda::enqueue_pool, cuda::enqueue_lrn, cuda::enqueue_update,
+            cuda::enqueue_one_bit};
 #endif
   return {emulated::enqueue_bias_relu, emulated::enqueue_pool, emulated::enqueue_lrn,
-          emulated::enqueue_update};
+          emulated::enqueue_update, emulated::enqueue_one_bit};
 }
 
 class DevicePlan final : public OperationPlan {
@@ -100,13 +108,14 @@ class DevicePlan final : public OperationPlan {
   DevicePlan(const OperationProblem& problem, DeviceKind kind)
       : problem_(problem), kernels_(kernels_for(kind)) {
     constexpr int64_t limit = int64_t{1} << 30;
-    if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.sort != OperationSort::update)
+    if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(
           "{} channels of {} pixels: our kernels for GPUs take fewer than 2^30 of each; take a smaller image",
           problem.in.c, problem.in.pixels()));
   }
 
   int64_t kept_bytes() const override {
+    if (problem_.sort == OperationSort::one_bit) return encoded_bytes(columns_of(problem_));
     if (problem_.sort == OperationSort::pool) return problem_.out().elements() * winner_bytes(problem_.pool);
     const bool has_bias = problem_.sort == OperationSort::bias || problem_.sort == OperationSort::bias_relu;
     if (!has_bias || !problem_.backward) return 0;
@@ -133,6 +142,8 @@ class DevicePlan final : public OperationPlan {
         return kernels_.pool(problem_, tensors, kept, queue);
       case OperationSort::update:
         return kernels_.update(problem_, tensors, queue);
+      case OperationSort::one_bit:
+        return kernels_.one_bit(problem_, tensors, kept, queue);
     }
   }
 

@@ -175,6 +175,33 @@ void add_update(const BySlot<float>& data, BySlot<double>& expected) {
   });
 }
 
+// Of each column v = gradient + error: the means of its values above and below zero, and what they miss.
+void add_one_bit(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
+  const std::vector<float>&gradient = data[index(Slot::parameter_gradient)],
+        &error = data[index(Slot::error)];
+  std::vector<double>&decoded = expected[index(Slot::parameter_gradient)],
+  &lost = expected[index(Slot::error)];
+  decoded.resize(gradient.size());
+  lost.resize(gradient.size());
+  const int64_t values = problem.in.elements() / problem.in.n;
+#pragma omp parallel for schedule(static)
+  for (int64_t column = 0; column < problem.in.n; ++column) {
+    double sums[2] = {}, counts[2] = {};
+    const auto value = [&](int64_t i) {
+      return double{gradient[static_cast<size_t>(i)]} + error[static_cast<size_t>(i)];
+    };
+    for (int64_t i = column * values; i < (column + 1) * values; ++i) {
+      sums[value(i) >= 0] += value(i);
+      ++counts[value(i) >= 0];
+    }
+    for (int64_t i = column * values; i < (column + 1) * values; ++i) {
+      const bool is_set = value(i) >= 0;
+      decoded[static_cast<size_t>(i)] = sums[is_set] / counts[is_set];
+      lost[static_cast<size_t>(i)] = value(i) - sums[is_set] / counts[is_set];
+    }
+  }
+}
+
 BySlot<float> values_of(const OperationBuffers& buffers) {
   BySlot<float> values;
   for (Slot slot : kSlots) {
@@ -251,6 +278,9 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
       break;
     case OperationSort::update:
       add_update(data, expected);
+      break;
+    case OperationSort::one_bit:
+      add_one_bit(problem, data, expected);
       break;
   }
   return expected;

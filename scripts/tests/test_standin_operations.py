@@ -38,7 +38,8 @@ CONFIG = {
         },
     ],
 }
-OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "update"}
+OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit"}
+NOT_CUDNNS = {"update": "cuDNN has no update of parameters", "1bit": "cuDNN has no 1-bit codec"}
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_all_of_ours_are_right_and_timed(operations):
     assert code == 0, said
     ours = [row for row in rows if row["provider"] == "convscope"]
     assert {row["operation"] for row in ours} == OPERATIONS
-    assert len(ours) == 10 + 1 + 6 + 1  # of both layers, each with its update
+    assert len(ours) == 10 + 2 + 6 + 2  # of both layers, each with its update and its code
     for row in ours:
         assert row["outcome"] == "measured", row
         assert (row["device"], row["batch"]) == ("cuda", "3")
@@ -113,11 +114,10 @@ def beside_cudnn(standin, tmp_path):
 def test_cudnns_are_right_and_named_by_their_functions(beside_cudnn):
     process, rows = beside_cudnn()
     assert process.returncode == 0, process.stdout + process.stderr
-    updates = [row for row in rows if row["operation"] == "update"]
-    assert {(row["outcome"], row["note"]) for row in updates} == {
-        ("refused", "cuDNN has no update of parameters")
-    }
-    others = [row for row in rows if row["operation"] != "update"]
+    others = [row for row in rows if row["operation"] not in NOT_CUDNNS]
+    for row in rows:
+        if row not in others:
+            assert (row["outcome"], row["note"]) == ("refused", NOT_CUDNNS[row["operation"]])
     assert {row["outcome"] for row in others} == {"measured"}
     assert all(float(row["relative_l2"]) < 2e-6 and int(row["samples"]) >= 6 for row in others)
     assert {(row["operation"], row["direction"]): row["implementation"] for row in others} == {
@@ -138,7 +138,7 @@ def test_a_missing_cudnn_is_the_reason_of_its_rows(beside_cudnn):
     process, rows = beside_cudnn({"missing": {"libraries": ["libcudnn.so.9"]}})
     assert process.returncode == 0, process.stdout + process.stderr
     assert {row["outcome"] for row in rows} == {"refused"}
-    notes = [row["note"] for row in rows if row["operation"] != "update"]
+    notes = [row["note"] for row in rows if row["operation"] not in NOT_CUDNNS]
     assert all("libcudnn.so.9" in note for note in notes), notes
 
 

@@ -178,9 +178,10 @@ std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
     case OperationSort::pool:
       return std::make_unique<PoolPlan>(problem);
     case OperationSort::update:
+    case OperationSort::one_bit:
       break;
   }
-  throw std::logic_error("cuDNN has no update");
+  throw std::logic_error("cuDNN has no " + to_text(problem));
 }
 
 }  // namespace

@@ -192,7 +192,8 @@ class LibraryPlan final : public OperationPlan {
         add_pool(problem);
         break;
       case OperationSort::update:
-        throw std::logic_error("oneDNN has no update");
+      case OperationSort::one_bit:
+        throw std::logic_error("oneDNN has no " + to_text(problem));
     }
   }
 
@@ -302,8 +303,9 @@ class LibraryOperations final : public OperationAlgorithm {
   std::string version() const override { return onednn::version(); }
   bool runs_on(DeviceKind kind) const override { return kind == DeviceKind::cpu; }
   std::optional<std::string> refusal(const OperationProblem& problem) const override {
-    if (problem.sort != OperationSort::update) return {};
-    return "oneDNN has no update of parameters";
+    if (problem.sort == OperationSort::update) return "oneDNN has no update of parameters";
+    if (problem.sort == OperationSort::one_bit) return "oneDNN has no 1-bit codec";
+    return {};
   }
   std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, Device&) const override {
     try {

@@ -40,18 +40,20 @@ inline int64_t winner_bytes(const LayerOperation& pool) {
 }
 
 // `kept` of bias and bias+relu backward is scratch: slices x channels x width floats of BiasSums. Of a pool
-// it has winner_bytes() for each output. The others need none.
+// it has winner_bytes() for each output, of the codec the codes. The others need none.
 namespace cuda {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
+void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 }  // namespace cuda
 namespace emulated {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
+void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 }  // namespace emulated
 
 }  // namespace convscope
