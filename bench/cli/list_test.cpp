@@ -224,7 +224,7 @@ TEST(ListColumns, PrintsTheDocumentationFilesAndTheColumnsOfEachKindOfRow) {
   EXPECT_THAT(printed({}), HasSubstr("full_median_ms"));
   EXPECT_THAT(printed({.argument = "allreduce"}), HasSubstr("identical_bits"));
   EXPECT_EQ(Json::parse(printed({.json = true}))[0]["name"], "network");
-  EXPECT_EQ(Json::parse(printed({.argument = "allreduce", .json = true}))[0]["name"], "basis");
+  EXPECT_EQ(Json::parse(printed({.argument = "allreduce", .json = true}))[0]["name"], "gpus");
 }
 
 TEST(List, SaysWhatIsAllowed) {
