@@ -168,9 +168,15 @@ TEST_P(EachVariant, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
 // Chunks of one row of 4 pixels: 103,424 additions one after the other, or 322 subtotals, the last one
 // shorter.
 TEST_P(EachVariant, SumsVeryManyChunksInTwoLevelsWhereASubtotalFits) {
-  for (const auto& [layout, threads] : {std::pair{Layout::nchw, 2}, {Layout::nhwc, 1}}) {
-    ConvProblem p = parse_problem("backward_filter fp32 nchw n=101 c=2 hw=1026x6 k=2 rs=3x3 groups=2");
+#if defined(__SANITIZE_ADDRESS__)
+  const std::vector<std::pair<Layout, int>> cases{{Layout::nhwc, 1}};  // a minute each
+#else
+  const std::vector<std::pair<Layout, int>> cases{{Layout::nhwc, 1}, {Layout::nchw, 2}};
+#endif
+  for (const auto& [layout, threads] : cases) {
+    ConvProblem p = parse_problem("backward_filter fp32 nchw n=101 c=1 hw=1026x6 k=1 rs=3x3");
     p.layout = layout;
+    p.groups = p.in_channels = p.out_channels = threads;
     const int64_t smallest =
         variant().plan(p, device_, {.workspace_cap = 0, .threads = threads})->workspace_bytes();
     const PlanOptions with_room{.workspace_cap = smallest + 128, .threads = threads};
