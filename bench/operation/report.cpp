@@ -92,7 +92,8 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
       left_out_text(left_out, look));
   print_wrong(out, rows);
   if (disturbed > 0)
-    fmt::print(out, "The machine was not quiet: {} samples were disturbed twice.\n", disturbed);
+    fmt::print(out, "The machine was not quiet: {} disturbed twice.\n",
+               disturbed == 1 ? "1 sample was" : fmt::format("{} samples were", disturbed));
 }
 
 }  // namespace convscope

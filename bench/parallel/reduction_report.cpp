@@ -65,9 +65,9 @@ std::string words_of(const Fleet& fleet) {
 void print_disturbed(std::ostream& out, int64_t samples, const Look& look) {
   if (samples == 0) return;
   const std::string text = fmt::format(
-      "The machine was not quiet: {} samples lost time to other programs on some rank, or to another rank on "
+      "The machine was not quiet: {} lost time to other programs on some rank, or to another rank on "
       "the same core (column disturbed).",
-      samples);
+      samples == 1 ? "1 sample" : fmt::format("{} samples", samples));
   fmt::print(out, "{}\n", wrapped(text, look.columns, "  "));
 }
 

@@ -186,11 +186,10 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
                return largest;
              }());
   if (step.disturbed > 0)
-    fmt::print(
-        out,
-        "The machine was not quiet: {} samples lost time to other programs or had threads that share a "
-        "core, twice each.\n",
-        step.disturbed);
+    fmt::print(out,
+               "The machine was not quiet: {} lost time to other programs or had threads that share a "
+               "core, twice each.\n",
+               step.disturbed == 1 ? "1 sample" : fmt::format("{} samples", step.disturbed));
 }
 
 }  // namespace
