@@ -169,7 +169,7 @@ TEST_P(EachVariant, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
 // shorter.
 TEST_P(EachVariant, SumsVeryManyChunksInTwoLevelsWhereASubtotalFits) {
 #if defined(__SANITIZE_ADDRESS__)
-  const std::vector<std::pair<Layout, int>> cases{{Layout::nhwc, 1}};  // a minute each
+  const std::vector<std::pair<Layout, int>> cases{{Layout::nhwc, 1}};  // they take long
 #else
   const std::vector<std::pair<Layout, int>> cases{{Layout::nhwc, 1}, {Layout::nchw, 2}};
 #endif

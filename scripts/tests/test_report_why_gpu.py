@@ -5,6 +5,7 @@ import io
 import json
 import lzma
 import shutil
+from pathlib import Path
 
 import pytest
 from report_support import DATA, made_up_gpu, report, write_results
@@ -162,16 +163,24 @@ def test_the_filter_of_passes_takes_directions():
     assert names and not any("backward" in name for name in names)
 
 
-def test_hardware_that_nobody_knows_has_no_registers(tmp_path):
-    shutil.copytree(DATA / "basic", tmp_path / "run")
-    document = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
-    with (tmp_path / "run" / "results.csv").open(encoding="utf-8", newline="") as file:
+def changed_run(folder: Path, change) -> Path:
+    """Return a copy of the basic run after `change(record, line of the CSV)` of each record."""
+    shutil.copytree(DATA / "basic", folder)
+    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for record, line in zip(document["records"], rows, strict=True):
+        change(record, line)
+    write_results(folder, document, rows)
+    return folder
+
+
+def test_hardware_that_nobody_knows_has_no_registers(tmp_path):
+    def other_hardware(record, line):
         record["device"] |= {"name": "RISC", "instructions": "RVV", "cores": 0, "l1_bytes": 0}
         line |= {"device_name": "RISC", "instructions": "RVV"}
-    write_results(tmp_path / "run", document, rows)
-    done = why_gpu(tmp_path / "run")
+
+    done = why_gpu(changed_run(tmp_path / "run", other_hardware))
     (machine,) = lines(done, "Machines")
     assert machine[2].startswith("RISC")
     assert machine[7] == machine[9] == ""  # registers, L1
@@ -180,14 +189,10 @@ def test_hardware_that_nobody_knows_has_no_registers(tmp_path):
 
 
 def test_records_with_hot_caches_decide_nothing(tmp_path):
-    shutil.copytree(DATA / "basic", tmp_path / "run")
-    document = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
-    with (tmp_path / "run" / "results.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for record, line in zip(document["records"], rows, strict=True):
+    def hot(record, line):
         record["key"]["cache"] = line["cache"] = "hot"
-    write_results(tmp_path / "run", document, rows)
-    done = report("table", "why-gpu", tmp_path / "run")
+
+    done = report("table", "why-gpu", changed_run(tmp_path / "run", hot))
     assert (done.code, done.out) == (2, "")
     assert "with cold caches" in done.err
 

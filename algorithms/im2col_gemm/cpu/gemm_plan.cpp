@@ -19,8 +19,8 @@ constexpr double kLargeGemm = 5e7;
 // thread keeps the filter in its private caches, and reads no columns that another thread wrote.
 constexpr int64_t kSmallFilter = 256 << 10;
 constexpr double kMinOccupied = 0.9;
-// Chunks of a filter gradient are summed in two levels where one would have longer sums than this, which
-// together err by half of what verification allows.
+// Additions of the longest sum beyond which the chunks of a filter gradient are summed in two levels: their
+// predicted_error() is 0.28 of FP32's gate.
 constexpr double kLongestInOneLevel = 1e5;
 constexpr int64_t kLineFloats = kLineBytes / static_cast<int64_t>(sizeof(float));
 
