@@ -33,7 +33,7 @@ TEST(OneDnnOperations, AreRightInEveryShapeAndDirectionOrRefuseAsASentence) {
           EXPECT_EQ(check.fault.value_or(""), "") << to_text(problem);
           ++right;
         }
-  EXPECT_TRUE(right == 60 || library->version().empty()) << right;
+  EXPECT_TRUE(right == 96 || library->version().empty()) << right;
 }
 
 }  // namespace

@@ -41,6 +41,16 @@ Suite suite_of_case(const std::string& line) {
   return suite;
 }
 
+// What is left of a network has no graph, and `run` does not look at it.
+void forget_graph(Suite& suite) {
+  suite.graph.clear();
+  for (Layer& layer : suite.layers) {
+    layer.reads.clear();
+    std::erase_if(layer.after,
+                  [](const LayerOperation& operation) { return operation.kind == OperationKind::add; });
+  }
+}
+
 // Leaves the layers that a pattern matches, and the suites that have one. Throws UsageError for a pattern
 // that matches none.
 void keep_layers(const std::vector<std::string>& patterns, std::vector<Suite>& suites) {
@@ -57,6 +67,7 @@ void keep_layers(const std::vector<std::string>& patterns, std::vector<Suite>& s
                                   [&](const auto& pattern) { return matches_glob(pattern, layer.name); });
     });
     suite.flag_of["layers"] = "--layer";
+    forget_graph(suite);
   }
   std::erase_if(suites, [](const Suite& suite) { return suite.layers.empty(); });
 }

@@ -38,7 +38,7 @@ bool take(std::string_view& text, std::string_view word) {
 }  // namespace
 
 std::string_view name(OperationKind kind) {
-  constexpr std::string_view names[] = {"bias", "relu", "lrn", "pool"};
+  constexpr std::string_view names[] = {"bias", "relu", "lrn", "pool", "batch_norm", "add"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -53,6 +53,7 @@ Extent2 LayerOperation::output(Extent2 input) const {
 
 std::string to_text(const LayerOperation& operation) {
   std::string text(name(operation.kind));
+  if (operation.kind == OperationKind::add) return text + " " + operation.other;
   if (operation.kind != OperationKind::pool) return text;
   text += " " + to_text(operation.window) + "/" + extent_text(operation.stride);
   return operation.pad == Extent2{0, 0} ? text : text + " pad " + extent_text(operation.pad);
@@ -60,7 +61,13 @@ std::string to_text(const LayerOperation& operation) {
 
 std::optional<LayerOperation> operation_from_text(std::string_view text) {
   for (OperationKind kind : kOperationKinds)
-    if (kind != OperationKind::pool && text == name(kind)) return LayerOperation{kind};
+    if (kind != OperationKind::pool && kind != OperationKind::add && text == name(kind))
+      return LayerOperation{kind};
+  if (take(text, "add ")) {
+    LayerOperation add{OperationKind::add};
+    add.other = text;
+    return text.empty() ? std::nullopt : std::optional(add);
+  }
   LayerOperation pool{OperationKind::pool};
   if (!take(text, "pool ")) return std::nullopt;
   const auto window = take_extent(text);

@@ -2,8 +2,10 @@
 // that configs use. Tensors are activations (n, c, h, w).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,13 +15,18 @@ namespace convscope {
 
 // bias: one value a channel is added. relu: max(x, 0). lrn: local response normalisation across channels with
 // the constants of Krizhevsky et al. 2012, section 3.3. pool: the maximum of a window; padding never wins.
-enum class OperationKind { bias, relu, lrn, pool };
-inline constexpr auto kOperationKinds = enumerators<OperationKind::pool>();
+// batch_norm: (x - mean) / sqrt(variance + kBatchNormEpsilon) times a scale plus a shift, one of each a
+// channel, with the mean and the biased variance of the channel in this batch (Ioffe and Szegedy 2015). add:
+// the output of another layer is added.
+enum class OperationKind { bias, relu, lrn, pool, batch_norm, add };
+inline constexpr auto kOperationKinds = enumerators<OperationKind::add>();
+inline constexpr double kBatchNormEpsilon = 1e-5;
 std::string_view name(OperationKind);  // as spelled above
 
 struct LayerOperation {
   OperationKind kind = OperationKind::relu;
   Extent2 window{1, 1}, stride{1, 1}, pad{0, 0};  // of a pool
+  std::string other{};                            // of an addition: the layer whose output is added
 
   auto operator<=>(const LayerOperation&) const = default;
 
@@ -29,9 +36,15 @@ struct LayerOperation {
 };
 
 inline constexpr std::string_view kOperationForms =
-    "bias, relu, lrn, or pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/2x1 pad 1x0\"";
+    "bias, relu, lrn, batch_norm, pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/2x1 pad "
+    "1x0\", or add with a layer's name, as in \"add conv1\"";
 
-// "bias", "pool 3x3/2", "pool 3x2/2x1 pad 1": reads back to the same value. One number stands for both.
+inline bool has(std::span<const LayerOperation> operations, OperationKind kind) {
+  return std::ranges::any_of(operations, [&](const LayerOperation& one) { return one.kind == kind; });
+}
+
+// "bias", "pool 3x3/2", "pool 3x2/2x1 pad 1", "add conv1": reads back to the same value. One number stands
+// for both.
 std::string to_text(const LayerOperation&);
 // Nothing where the text is no such form, or a pool's padding is not smaller than its window, so that a
 // window may hold nothing but padding.

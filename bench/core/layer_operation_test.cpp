@@ -6,8 +6,8 @@ namespace convscope {
 namespace {
 
 TEST(LayerOperation, TextReadsBackToTheSameValue) {
-  for (const char* text :
-       {"bias", "relu", "lrn", "pool 3x3/2", "pool 2x3/1x2", "pool 3x3/2 pad 1", "pool 5x4/3 pad 1x0"}) {
+  for (const char* text : {"bias", "relu", "lrn", "batch_norm", "add conv1", "add a layer of two words",
+                           "pool 3x3/2", "pool 2x3/1x2", "pool 3x3/2 pad 1", "pool 5x4/3 pad 1x0"}) {
     const auto operation = operation_from_text(text);
     ASSERT_TRUE(operation) << text;
     EXPECT_EQ(to_text(*operation), text);
@@ -17,10 +17,27 @@ TEST(LayerOperation, TextReadsBackToTheSameValue) {
 }
 
 TEST(LayerOperation, WhatIsNoFormIsNothing) {
-  for (const char* text :
-       {"", "Relu", "relu ", "pool", "pool ", "pool 3x3", "pool 3x3/", "pool 3x3/0", "pool 0x3/1",
-        "pool 3x3/2 pad", "pool 3x3/2 pad 3", "pool 3x3/2 pad -1", "pool -3/2", "pool 3x/2", "pool 3x3/2 x",
-        "pool 99999999999999999999/1", "pool 3000000000/1"})
+  for (const char* text : {"",
+                           "Relu",
+                           "relu ",
+                           "batch_norm 1",
+                           "add",
+                           "add ",
+                           "addconv1",
+                           "pool",
+                           "pool ",
+                           "pool 3x3",
+                           "pool 3x3/",
+                           "pool 3x3/0",
+                           "pool 0x3/1",
+                           "pool 3x3/2 pad",
+                           "pool 3x3/2 pad 3",
+                           "pool 3x3/2 pad -1",
+                           "pool -3/2",
+                           "pool 3x/2",
+                           "pool 3x3/2 x",
+                           "pool 99999999999999999999/1",
+                           "pool 3000000000/1"})
     EXPECT_FALSE(operation_from_text(text)) << text;
 }
 

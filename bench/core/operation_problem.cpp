@@ -3,7 +3,9 @@
 namespace convscope {
 
 std::string_view name(OperationSort sort) {
-  constexpr std::string_view names[] = {"bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit"};
+  constexpr std::string_view names[] = {
+      "bias", "relu",     "bias+relu", "lrn", "pool", "batch_norm", "batch_norm+relu",
+      "add",  "add+relu", "update",    "1bit"};
   return names[static_cast<size_t>(sort)];
 }
 
@@ -37,6 +39,17 @@ std::vector<SlotUse> OperationProblem::slots() const {
     case OperationSort::pool:
       if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}};
       return {{Slot::dy, Use::read}, {Slot::dx, Use::written}};
+    case OperationSort::batch_norm:
+    case OperationSort::batch_norm_relu:
+      if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}, {Slot::parameter, Use::read}};
+      return {{Slot::x, Use::read},
+              {Slot::dy, Use::read},
+              {Slot::parameter, Use::read},
+              {Slot::dx, Use::written},
+              {Slot::parameter_gradient, Use::written}};
+    case OperationSort::add:
+    case OperationSort::add_relu:
+      return {{Slot::y, Use::updated}, {Slot::x, Use::read}};
     case OperationSort::one_bit:
       return {{Slot::parameter_gradient, Use::updated}, {Slot::error, Use::updated}};
     case OperationSort::update:
@@ -60,6 +73,7 @@ int64_t OperationProblem::elements(Slot slot) const {
     case Slot::error:
       break;
   }
+  if (is_batch_norm()) return 2 * in.c;
   return has_directions() ? in.c : in.elements();
 }
 

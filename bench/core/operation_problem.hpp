@@ -20,19 +20,36 @@ struct Activations {
   bool operator==(const Activations&) const = default;
 };
 
-// bias_relu is one pass. update: SGD with momentum and weight decay over the parameters of a layer. one_bit:
-// a filter's gradient coded by one bit a value with error feedback, and decoded (docs/step.md).
-enum class OperationSort { bias, relu, bias_relu, lrn, pool, update, one_bit };
+// bias_relu, batch_norm_relu and add_relu are one pass. add: another tensor of the shape is added, an
+// activation in forward, a gradient in backward, where a tensor was read twice. update: SGD with momentum and
+// weight decay over the parameters of a layer. one_bit: a filter's gradient coded by one bit a value with
+// error feedback, and decoded (docs/step.md).
+enum class OperationSort {
+  bias,
+  relu,
+  bias_relu,
+  lrn,
+  pool,
+  batch_norm,
+  batch_norm_relu,
+  add,
+  add_relu,
+  update,
+  one_bit
+};
 inline constexpr auto kOperationSorts = enumerators<OperationSort::one_bit>();
-std::string_view name(OperationSort);  // "bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit"
+// "bias", "relu", "bias+relu", "lrn", "pool", "batch_norm", "batch_norm+relu", "add", "add+relu", "update",
+// "1bit"
+std::string_view name(OperationSort);
 
 // velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
 struct UpdateRule {
   float rate = 1e-3F, momentum = 0.9F, decay = 5e-4F;
 };
 
-// What an operation reads and writes. x, y: of forward; dx, dy: their gradients; parameter: the biases, or
-// what is updated. error: what earlier codes of the gradient lost.
+// What an operation reads and writes. x, y: of forward; dx, dy: their gradients; parameter: the biases,
+// the scales and behind them the shifts of batch normalisation, or what is updated. error: what earlier codes
+// of the gradient lost.
 enum class Slot { x, y, dx, dy, parameter, parameter_gradient, velocity, error };
 inline constexpr auto kSlots = enumerators<Slot::error>();
 std::string_view name(Slot);  // as spelled above
@@ -52,9 +69,14 @@ struct OperationProblem {
 
   bool operator==(const OperationProblem&) const = default;
 
-  bool has_directions() const { return sort != OperationSort::update && sort != OperationSort::one_bit; }
+  // An addition has none: its backward is ReLU's, or nothing.
+  bool has_directions() const { return sort < OperationSort::add; }
+  bool is_batch_norm() const {
+    return sort == OperationSort::batch_norm || sort == OperationSort::batch_norm_relu;
+  }
+  bool is_addition() const { return sort == OperationSort::add || sort == OperationSort::add_relu; }
   Activations out() const;  // of y
-  // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left.
+  // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left. x is added to y.
   std::vector<SlotUse> slots() const;
   int64_t elements(Slot) const;
   // Each tensor once, twice where it is updated: what memory has to move at least.

@@ -15,6 +15,7 @@ OperationProblem of(OperationSort sort, bool backward = false) {
 
 TEST(OperationProblem, IsOneReadableLine) {
   EXPECT_EQ(to_text(of(OperationSort::bias_relu, true)), "bias+relu backward n=2 c=3 hw=5x4");
+  EXPECT_EQ(to_text(of(OperationSort::batch_norm_relu)), "batch_norm+relu n=2 c=3 hw=5x4");
   EXPECT_EQ(to_text(of(OperationSort::pool)), "pool 3x2/2 n=2 c=3 hw=5x4");
   EXPECT_EQ(to_text({OperationSort::update, false, {1, 1, 1, 77}, {}}), "update values=77");
   EXPECT_EQ(to_text({OperationSort::one_bit, false, {5, 1, 1, 77}, {}}), "1bit columns=5 values=77");
@@ -31,6 +32,9 @@ TEST(OperationProblem, CountsEachTensorOnceAndTwiceWhereItIsUpdated) {
   EXPECT_EQ(of(OperationSort::lrn, true).bytes(), 4 * 4 * x);
   EXPECT_EQ(of(OperationSort::pool).bytes(), 4 * (x + y));
   EXPECT_EQ(of(OperationSort::pool, true).bytes(), 4 * (x + y));
+  EXPECT_EQ(of(OperationSort::batch_norm).bytes(), 4 * (2 * x + 2 * channels));
+  EXPECT_EQ(of(OperationSort::batch_norm_relu, true).bytes(), 4 * (3 * x + 4 * channels));
+  EXPECT_EQ(of(OperationSort::add_relu).bytes(), 4 * 3 * x);
   EXPECT_EQ(of(OperationSort::update).bytes(), 4 * 5 * x);
   EXPECT_EQ(of(OperationSort::one_bit).bytes(), 4 * 4 * x);
 }

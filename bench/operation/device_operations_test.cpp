@@ -41,7 +41,8 @@ std::vector<OperationProblem> device_problems() {
       for (bool backward : {false, true}) {
         if (sort != OperationSort::pool) {
           const OperationProblem problem{sort, backward, shape, LayerOperation{OperationKind::pool}};
-          if (!backward || problem.has_directions()) all.push_back(problem);
+          const bool is_one = !backward || problem.has_directions();
+          if (is_one && has_gpu_kernel(problem)) all.push_back(problem);
           continue;
         }
         for (const char* pool : kDevicePools) {

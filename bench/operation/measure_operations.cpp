@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "bench/algorithm/algorithm.hpp"
@@ -10,6 +11,7 @@
 #include "bench/device/device_error.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/operation/operation_sampler.hpp"
+#include "bench/runner/graph.hpp"
 #include "bench/verify/operation_reference.hpp"
 
 namespace convscope {
@@ -113,39 +115,73 @@ class OperationMeasurement {
   std::unique_ptr<OperationSampler> sampler_;
 };
 
+// What stands after a layer; with a ReLU behind it also as one pass.
+std::vector<OperationProblem> operations_after(const Layer& layer, std::span<const LayerOperation> after,
+                                               int64_t batch) {
+  const Extent2 image = layer.shape.output();
+  Activations shape{layer.batch.value_or(batch), layer.shape.out_channels, image.h, image.w};
+  std::vector<OperationProblem> problems;
+  const auto add = [&](OperationSort sort, const LayerOperation& operation = {}) {
+    const OperationProblem forward{sort, false, shape, operation};
+    problems.push_back(forward);
+    if (!forward.has_directions()) return;
+    problems.push_back(forward);
+    problems.back().backward = true;
+  };
+  for (size_t i = 0; i < after.size(); ++i) {
+    const bool before_relu = i + 1 < after.size() && after[i + 1].kind == OperationKind::relu;
+    const auto add_with_relu = [&](OperationSort alone, OperationSort with_relu) {
+      add(alone);
+      if (before_relu) add(with_relu);
+    };
+    switch (after[i].kind) {
+      case OperationKind::bias:
+        add_with_relu(OperationSort::bias, OperationSort::bias_relu);
+        break;
+      case OperationKind::relu:
+        add(OperationSort::relu);
+        break;
+      case OperationKind::lrn:
+        add(OperationSort::lrn);
+        break;
+      case OperationKind::pool: {
+        add(OperationSort::pool, after[i]);
+        const Extent2 out = after[i].output({shape.h, shape.w});
+        shape = {shape.n, shape.c, out.h, out.w};
+        break;
+      }
+      case OperationKind::batch_norm:
+        add_with_relu(OperationSort::batch_norm, OperationSort::batch_norm_relu);
+        break;
+      case OperationKind::add:
+        add_with_relu(OperationSort::add, OperationSort::add_relu);
+        break;
+    }
+  }
+  return problems;
+}
+
+// Those of `more` that are not there.
+void add_new(const std::vector<OperationProblem>& more, std::vector<OperationProblem>& problems) {
+  for (const OperationProblem& problem : more)
+    if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+}
+
 }  // namespace
 
 std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
+  const std::vector<GraphNode> graph = graph_of(suite, 2);  // copies are followed by the same
   std::vector<LayerOperations> all;
-  for (const Layer& layer : suite.layers) {
+  for (size_t i = 0; i < suite.layers.size(); ++i) {
+    const Layer& layer = suite.layers[i];
     LayerOperations operations{layer.name, {}};
-    const Extent2 image = layer.shape.output();
-    Activations shape{layer.batch.value_or(batch), layer.shape.out_channels, image.h, image.w};
-    const auto add = [&](OperationSort sort, const LayerOperation& operation) {
-      for (bool backward : {false, true}) operations.problems.push_back({sort, backward, shape, operation});
-    };
-    for (size_t i = 0; i < layer.after.size(); ++i) {
-      const LayerOperation& operation = layer.after[i];
-      switch (operation.kind) {
-        case OperationKind::bias:
-          add(OperationSort::bias, {});
-          if (i + 1 < layer.after.size() && layer.after[i + 1].kind == OperationKind::relu)
-            add(OperationSort::bias_relu, {});
-          break;
-        case OperationKind::relu:
-          add(OperationSort::relu, {});
-          break;
-        case OperationKind::lrn:
-          add(OperationSort::lrn, {});
-          break;
-        case OperationKind::pool: {
-          add(OperationSort::pool, operation);
-          const Extent2 out = operation.output({shape.h, shape.w});
-          shape = {shape.n, shape.c, out.h, out.w};
-        }
-      }
+    int64_t parameters = layer.shape.elements(Role::filter) + layer.shape.out_channels;
+    for (const GraphNode& node : graph) {
+      if (node.layer != i) continue;
+      add_new(operations_after(layer, node.after, batch), operations.problems);
+      if (has(node.after, OperationKind::batch_norm))
+        parameters = layer.shape.elements(Role::filter) + 3 * layer.shape.out_channels;
     }
-    const int64_t parameters = layer.shape.elements(Role::filter) + layer.shape.out_channels;
     operations.problems.push_back({OperationSort::update, false, {1, 1, 1, parameters}, {}});
     const int64_t channels = layer.shape.out_channels;
     operations.problems.push_back(

@@ -132,7 +132,17 @@ TEST(MeasureOperations, CatchesAWrongElementAHoleAndWritesWhereNoneAreDue) {
   EmulatorDevice emulator;
   for (const OperationProblem& problem : problems())
     for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&emulator)})
-      expect_catches(problem, *device);
+      if (device == &cpu || has_gpu_kernel(problem)) expect_catches(problem, *device);
+}
+
+TEST(MeasureOperations, SaysOfWhatHasNoKernelForAGpuThatItIsNotThere) {
+  const auto own = own_operations();
+  EmulatorDevice device;
+  for (OperationSort sort : {OperationSort::batch_norm_relu, OperationSort::add}) {
+    const auto rows = measured({sort, false, kSmallShapes[0], {}}, {own.get()}, device);
+    EXPECT_EQ(rows.at(0).outcome, OperationOutcome::refused);
+    EXPECT_EQ(rows.at(0).note, "our " + std::string(name(sort)) + " is not on a GPU yet");
+  }
 }
 
 TEST(MeasureOperations, SaysWhyAProviderHasNoTimeAndMeasuresTheOthers) {
@@ -197,6 +207,24 @@ TEST(OperationsOf, AreThoseThatTheConfigNamesAndEachLayersUpdateAndCode) {
                                  "one relu n=2 c=3 hw=7x6", "one pool 3x2/2 n=2 c=3 hw=7x6",
                                  "one update values=57", "one 1bit columns=3 values=18",
                                  "two update values=52", "two 1bit columns=4 values=12"));
+}
+
+TEST(OperationsOf, AreOfALayerWithACountThoseOfAllItsPlacesInTheGraphOnce) {
+  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
+    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 2, "filter": 1, "count": 3,
+     "after": ["batch_norm", "relu"]}],
+    "graph": [{"name": "one"}, {"name": "two", "layer": "one", "after": "batch_norm"},
+              {"name": "three", "layer": "one", "after": ["batch_norm", "add one", "relu"]}]})"),
+                                      "small.json");
+  const auto all = operations_of(suite, 2);
+  ASSERT_EQ(all.size(), 1U);
+  std::vector<std::string> lines;
+  for (const OperationProblem& problem : all[0].problems)
+    if (problem.sort != OperationSort::one_bit) lines.push_back(to_text(problem));
+  EXPECT_THAT(lines, ElementsAre("batch_norm n=2 c=2 hw=7x6", "batch_norm backward n=2 c=2 hw=7x6",
+                                 "batch_norm+relu n=2 c=2 hw=7x6", "batch_norm+relu backward n=2 c=2 hw=7x6",
+                                 "relu n=2 c=2 hw=7x6", "relu backward n=2 c=2 hw=7x6", "add n=2 c=2 hw=7x6",
+                                 "add+relu n=2 c=2 hw=7x6", "update values=10"));
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ constexpr ColumnOf<R> kColumns[] = {
      "The layer that it follows; of update and 1bit the layer whose parameters or gradient it changes.",
      [](const R& r) { return cell(r.layer); }},
     {"operation", "",
-     "bias, relu, bias+relu (one pass), lrn, pool, update (SGD with momentum and decay), or 1bit (the "
-     "filter's "
-     "gradient coded by one bit a value, with error feedback, and decoded).",
+     "bias, relu, bias+relu (one pass), lrn, pool, batch_norm, batch_norm+relu, add (of another layer's "
+     "output), add+relu, update (SGD with momentum and decay), or 1bit (the filter's gradient coded by one "
+     "bit a value, with error feedback, and decoded).",
      [](const R& r) { return cell(r.problem.sort); }},
-    {"direction", "", "forward or backward; null of update and 1bit.",
+    {"direction", "", "forward or backward; null of add, add+relu, update and 1bit.",
      [](const R& r) {
        return r.problem.has_directions() ? cell(std::string(r.problem.backward ? "backward" : "forward"))
                                          : Cell{};

@@ -1,7 +1,8 @@
 // What a training step computes besides convolutions, on the CPU with OpenMP's threads: bias, ReLU, max
-// pooling, local response normalisation, the loss and the update, each forward and backward. Activations are
-// dense f32 in nchw; every function writes its result completely. A pass over memory each: bias and ReLU are
-// one pass where they are neighbours. The mathematics, plainly, is operations_test.cpp's model.
+// pooling, normalisation by channel and across channels, additions, the loss and the update, forward and
+// backward. All sums have a fixed order but the loss's and a bias's of a fully-connected layer. Activations
+// are dense f32 in nchw; every function writes its result completely. A pass over memory each: bias and ReLU
+// are one pass where they are neighbours. The mathematics, plainly, is operations_test.cpp's model.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,20 @@ void max_pool_backward(const Activations& in, const LayerOperation& pool, const 
 void lrn_forward(const Activations& shape, const float* x, float* y, float* scale);
 void lrn_backward(const Activations& shape, const float* x, const float* y, const float* scale,
                   const float* dy, float* dx);
+
+// y = (x - mean) / sqrt(variance + kBatchNormEpsilon) scale + shift, then max(y, 0) with `relu`: Ioffe and
+// Szegedy 2015, the mean and the biased variance over the images and pixels of a channel in this batch.
+// `parameters`: a scale for each channel, then a shift for each. `statistics` gets a mean for each channel,
+// then 1 / sqrt(variance + epsilon) for each: what backward needs besides x.
+void batch_norm_forward(const Activations& shape, const float* x, const float* parameters, bool relu,
+                        float* y, float* statistics);
+// With `relu`, dy is cut where y was, which is computed again from x and not read. `dparameters`: as
+// `parameters`. dx may not be dy.
+void batch_norm_backward(const Activations& shape, const float* x, const float* parameters,
+                         const float* statistics, bool relu, const float* dy, float* dx, float* dparameters);
+
+// y = a + b, then max(y, 0) with `relu`; y may be a.
+void add_forward(int64_t values, const float* a, const float* b, bool relu, float* y);
 
 // Softmax and cross-entropy over the channels of the mean over pixels, in f64; the mean over images is
 // returned, and its gradient written. `labels` has a channel for each image.

@@ -2,6 +2,7 @@
 #include "bench/operation/operations.hpp"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <functional>
@@ -173,6 +174,112 @@ TEST(Lrn, BackwardIsTheDerivative) {
       EXPECT_NEAR(dx[i], (loss(1e-3) - loss(-1e-3)) / 2e-3, 1e-5) << i;
     }
   }
+}
+
+// Scales, then shifts.
+std::vector<double> batch_norm_model(const Activations& shape, const std::vector<double>& x,
+                                     const Values& parameters, bool relu) {
+  std::vector<double> y(x.size());
+  for (int64_t c = 0; c < shape.c; ++c) {
+    const auto each = [&](const auto& with) {
+      for (int64_t n = 0; n < shape.n; ++n)
+        for (int64_t i = 0; i < shape.pixels(); ++i) with(at(shape, n, c, 0, i));
+    };
+    const auto count = static_cast<double>(shape.n * shape.pixels());
+    double mean = 0, variance = 0;
+    each([&](size_t i) { mean += x[i] / count; });
+    each([&](size_t i) { variance += (x[i] - mean) * (x[i] - mean) / count; });
+    const double scale = parameters[static_cast<size_t>(c)],
+                 shift = parameters[static_cast<size_t>(shape.c + c)];
+    each([&](size_t i) {
+      const double value = scale * (x[i] - mean) / std::sqrt(variance + 1e-5) + shift;
+      y[i] = relu ? std::max(value, 0.0) : value;
+    });
+  }
+  return y;
+}
+
+// Also planes of more than a block, and a channel that is one value.
+const Activations kNormShapes[] = {{2, 3, 5, 7}, {3, 37, 1, 1}, {2, 6, 20, 17},
+                                   {1, 1, 1, 3}, {1, 2, 1, 1},  {2, 1, 71, 67}};
+
+TEST(BatchNorm, IsIoffesAndSzegedysFormulaHoweverFarTheMeanIsFromZero) {
+  for (const Activations& shape : kNormShapes)
+    for (bool relu : {false, true})
+      for (float offset : {0.0F, 100.0F}) {
+        Values x = random_values(shape.elements(), 20), y(x.size(), NAN),
+               statistics(2 * static_cast<size_t>(shape.c), NAN);
+        for (float& value : x) value += offset;
+        const Values parameters = random_values(2 * shape.c, 21);
+        batch_norm_forward(shape, x.data(), parameters.data(), relu, y.data(), statistics.data());
+        // Squares of 100 less the square of their mean would leave no digit of a variance of 1/3.
+        expect_near(y, batch_norm_model(shape, {x.begin(), x.end()}, parameters, relu),
+                    offset > 0 ? 2e-4 : 5e-6);
+      }
+}
+
+TEST(BatchNorm, BackwardIsTheDerivative) {
+  for (const Activations& shape : {Activations{2, 3, 2, 3}, Activations{3, 2, 1, 7}, Activations{9, 2, 1, 1}})
+    for (bool relu : {false, true}) {
+      const Values x = random_values(shape.elements(), 22), dy = random_values(shape.elements(), 23);
+      Values parameters = random_values(2 * shape.c, 24), statistics(parameters.size()), y(x.size()),
+             dx(x.size(), NAN), gradients(parameters.size(), NAN);
+      batch_norm_forward(shape, x.data(), parameters.data(), relu, y.data(), statistics.data());
+      batch_norm_backward(shape, x.data(), parameters.data(), statistics.data(), relu, dy.data(), dx.data(),
+                          gradients.data());
+      const auto loss = [&](const std::vector<double>& input, const Values& at) {
+        const std::vector<double> output = batch_norm_model(shape, input, at, relu);
+        double sum = 0;
+        for (size_t i = 0; i < output.size(); ++i) sum += output[i] * dy[i];
+        return sum;
+      };
+      const std::vector<double> input(x.begin(), x.end());
+      for (size_t i = 0; i < x.size(); ++i) {
+        std::vector<double> up = input, down = input;
+        up[i] += 1e-5;
+        down[i] -= 1e-5;
+        EXPECT_NEAR(dx[i], (loss(up, parameters) - loss(down, parameters)) / 2e-5, 1e-5) << i;
+      }
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        Values up = parameters, down = parameters;
+        up[i] += 0x1p-10F;
+        down[i] -= 0x1p-10F;
+        EXPECT_NEAR(gradients[i], (loss(input, up) - loss(input, down)) / (double{up[i]} - double{down[i]}),
+                    1e-5)
+            << i;
+      }
+    }
+}
+
+TEST(BatchNorm, HasTheSameBitsHoweverManyThreadsThereAre) {
+  const Activations shape{3, 5, 70, 61};
+  const Values x = random_values(shape.elements(), 25), dy = random_values(shape.elements(), 26),
+               parameters = random_values(2 * shape.c, 27);
+  const auto result = [&](int threads) {
+    omp_set_num_threads(threads);
+    Values all(2 * x.size() + 4 * static_cast<size_t>(shape.c));
+    float *const y = all.data(), *const dx = y + x.size(), *const statistics = dx + x.size();
+    batch_norm_forward(shape, x.data(), parameters.data(), true, y, statistics);
+    batch_norm_backward(shape, x.data(), parameters.data(), statistics, true, dy.data(), dx,
+                        statistics + 2 * shape.c);
+    return all;
+  };
+  const int before = omp_get_max_threads();
+  const Values one = result(1);
+  EXPECT_EQ(result(3), one);
+  omp_set_num_threads(before);
+}
+
+TEST(Add, AddsInPlaceOrNotAndCutsAtZero) {
+  for (int64_t count : {1, 3, 64, 70, 40000})
+    for (bool relu : {false, true}) {
+      const Values a = random_values(count, 28), b = random_values(count, 29);
+      Values y(a.size(), NAN), in_place = a;
+      add_forward(count, a.data(), b.data(), relu, y.data());
+      add_forward(count, in_place.data(), b.data(), relu, in_place.data());
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], relu ? std::max(a[i] + b[i], 0.0F) : a[i] + b[i]);
+      EXPECT_EQ(in_place, y);
+    }
 }
 
 TEST(SoftmaxLoss, IsTheMeanCrossEntropyAndBackwardItsDerivative) {

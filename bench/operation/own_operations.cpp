@@ -17,12 +17,14 @@ class CpuPlan final : public OperationPlan {
 
   int64_t kept_bytes() const override {
     if (problem_.sort == OperationSort::one_bit) return encoded_bytes(columns_of(problem_));
+    if (problem_.is_batch_norm()) return 2 * problem_.in.c * static_cast<int64_t>(sizeof(float));
     const bool keeps = problem_.sort == OperationSort::lrn || problem_.sort == OperationSort::pool;
     return keeps ? problem_.out().elements() * static_cast<int64_t>(sizeof(float)) : 0;
   }
 
   void prepare(const OperationTensors& tensors, void* kept, Queue&) override {
-    if (problem_.sort == OperationSort::lrn || problem_.sort == OperationSort::pool)
+    if (problem_.sort == OperationSort::lrn || problem_.sort == OperationSort::pool ||
+        problem_.is_batch_norm())
       run_forward(tensors, kept);
   }
 
@@ -34,6 +36,9 @@ class CpuPlan final : public OperationPlan {
   }
 
  private:
+  bool has_relu() const {
+    return problem_.sort == OperationSort::batch_norm_relu || problem_.sort == OperationSort::add_relu;
+  }
   void run_forward(const OperationTensors& t, void* kept) const {
     switch (problem_.sort) {
       case OperationSort::bias:
@@ -47,6 +52,15 @@ class CpuPlan final : public OperationPlan {
         return;
       case OperationSort::pool:
         max_pool_forward(problem_.in, problem_.pool, t[Slot::x], t[Slot::y], static_cast<int32_t*>(kept));
+        return;
+      case OperationSort::batch_norm:
+      case OperationSort::batch_norm_relu:
+        batch_norm_forward(problem_.in, t[Slot::x], t[Slot::parameter], has_relu(), t[Slot::y],
+                           static_cast<float*>(kept));
+        return;
+      case OperationSort::add:
+      case OperationSort::add_relu:
+        add_forward(problem_.in.elements(), t[Slot::y], t[Slot::x], has_relu(), t[Slot::y]);
         return;
       case OperationSort::update:
         update(UpdateRule(), problem_.in.elements(), t[Slot::parameter_gradient], t[Slot::velocity],
@@ -74,6 +88,13 @@ class CpuPlan final : public OperationPlan {
         max_pool_backward(problem_.in, problem_.pool, static_cast<const int32_t*>(kept), t[Slot::dy],
                           t[Slot::dx]);
         return;
+      case OperationSort::batch_norm:
+      case OperationSort::batch_norm_relu:
+        batch_norm_backward(problem_.in, t[Slot::x], t[Slot::parameter], static_cast<const float*>(kept),
+                            has_relu(), t[Slot::dy], t[Slot::dx], t[Slot::parameter_gradient]);
+        return;
+      case OperationSort::add:
+      case OperationSort::add_relu:
       case OperationSort::update:
       case OperationSort::one_bit:
         break;
@@ -107,6 +128,8 @@ class DevicePlan final : public OperationPlan {
  public:
   DevicePlan(const OperationProblem& problem, DeviceKind kind)
       : problem_(problem), kernels_(kernels_for(kind)) {
+    if (!has_gpu_kernel(problem))
+      throw std::runtime_error(fmt::format("our {} is not on a GPU yet", name(problem.sort)));
     constexpr int64_t limit = int64_t{1} << 30;
     if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(
@@ -144,6 +167,11 @@ class DevicePlan final : public OperationPlan {
         return kernels_.update(problem_, tensors, queue);
       case OperationSort::one_bit:
         return kernels_.one_bit(problem_, tensors, kept, queue);
+      case OperationSort::batch_norm:
+      case OperationSort::batch_norm_relu:
+      case OperationSort::add:
+      case OperationSort::add_relu:
+        break;  // refused
     }
   }
 
@@ -164,6 +192,10 @@ class OwnOperations final : public OperationAlgorithm {
 };
 
 }  // namespace
+
+bool has_gpu_kernel(const OperationProblem& problem) {
+  return !problem.is_batch_norm() && !problem.is_addition();
+}
 
 std::unique_ptr<OperationAlgorithm> own_operations() {
   return std::make_unique<OwnOperations>();

@@ -12,6 +12,7 @@
 #include "bench/report/format.hpp"
 #include "bench/runner/config_value.hpp"
 #include "bench/runner/devices.hpp"
+#include "bench/runner/graph.hpp"
 
 namespace convscope {
 namespace {
@@ -90,6 +91,7 @@ Layer read_layer(const ConfigValue& value) {
   read_optional(value, "count", layer.count, size);
   read_optional(value, "first", layer.first, &ConfigValue::boolean);
   read_optional(value, "batch", layer.batch, size);
+  read_optional(value, "reads", layer.reads, &ConfigValue::short_name);
   read_optional(value, "after", layer.after,
                 [&](const ConfigValue& v) { return read_after(v, layer.shape); });
   return layer;
@@ -107,6 +109,40 @@ std::vector<Layer> read_layers(const ConfigValue& value) {
     layers.push_back(std::move(layer));
   }
   return layers;
+}
+
+GraphEntry read_entry(const ConfigValue& value, const std::vector<Layer>& layers) {
+  constexpr std::array<std::string_view, 1> required{"name"};
+  value.check_object(kGraphKeys, required);
+  const auto own_name = value.at("name");
+  const auto named = value.find("layer").value_or(own_name);
+  const std::string layer_name = named.short_name();
+  const auto layer = std::ranges::find(layers, layer_name, &Layer::name);
+  if (layer == layers.end()) {
+    std::vector<std::string> known;
+    for (const Layer& one : layers) known.push_back(one.name);
+    named.refuse_value("the name of one of /layers, where there is no \"layer\" beside it, too" +
+                       did_you_mean(layer_name, known));
+  }
+  GraphEntry entry{own_name.short_name(), static_cast<size_t>(layer - layers.begin()), "", layer->after};
+  read_optional(value, "reads", entry.reads, &ConfigValue::short_name);
+  read_optional(value, "after", entry.after,
+                [&](const ConfigValue& v) { return read_after(v, layer->shape); });
+  return entry;
+}
+
+std::vector<GraphEntry> read_graph(const ConfigValue& value, const std::vector<Layer>& layers) {
+  std::vector<GraphEntry> graph;
+  std::map<std::string, size_t> index_of;
+  for (const ConfigValue& one : value.list()) {
+    GraphEntry entry = read_entry(one, layers);
+    const auto [earlier, is_new] = index_of.try_emplace(entry.name, graph.size());
+    if (!is_new)
+      one.at("name").refuse_value(
+          fmt::format("a name that no other entry has, and /graph/{} has it", earlier->second));
+    graph.push_back(std::move(entry));
+  }
+  return graph;
 }
 
 void read_batch(const ConfigValue& value, std::map<DeviceKind, std::vector<int64_t>>& batch) {
@@ -161,7 +197,15 @@ nlohmann::ordered_json to_json(const Layer& layer) {
                               {"count", layer.count},
                               {"first", layer.first}};
   if (layer.batch) json["batch"] = *layer.batch;
+  if (!layer.reads.empty()) json["reads"] = layer.reads;
   for (const LayerOperation& operation : layer.after) json["after"].push_back(to_text(operation));
+  return json;
+}
+
+nlohmann::ordered_json to_json(const GraphEntry& entry, const std::vector<Layer>& layers) {
+  nlohmann::ordered_json json{{"name", entry.name}, {"layer", layers[entry.layer].name}};
+  if (!entry.reads.empty()) json["reads"] = entry.reads;
+  for (const LayerOperation& operation : entry.after) json["after"].push_back(to_text(operation));
   return json;
 }
 
@@ -198,6 +242,7 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   read_optional(top, "about", suite.about, &ConfigValue::text);
   read_optional(top, "source", suite.source, &ConfigValue::text);
   suite.layers = read_layers(top.at("layers"));
+  if (const auto graph = top.find("graph")) suite.graph = read_graph(*graph, suite.layers);
   if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
   read_list(top, "devices", suite.devices, read_device);
   read_list(top, "passes", suite.passes, read_name<kPasses, pass_from_name>);
@@ -258,6 +303,7 @@ void check_suite(const Suite& suite) {
         throw UsageError(fmt::format("{}: at /layers/{}: layer \"{}\" at batch {}: {}", suite.file, i,
                                      suite.layers[i].name, batch, *fault));
     }
+  graph_of(suite, 2);
   const MeasuringSettings& measuring = suite.measuring;
   if (measuring.min_samples > measuring.max_samples)
     throw UsageError(fmt::format(
@@ -278,6 +324,7 @@ nlohmann::ordered_json to_json(const Suite& suite) {
   json["first_backward_data"] = suite.first_backward_data;
   json["measuring"] = to_json(suite.measuring);
   for (const Layer& layer : suite.layers) json["layers"].push_back(to_json(layer));
+  for (const GraphEntry& entry : suite.graph) json["graph"].push_back(to_json(entry, suite.layers));
   return json;
 }
 

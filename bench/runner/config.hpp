@@ -27,7 +27,17 @@ struct Layer {
   int64_t count = 1;                  // how often the network has it
   bool first = false;                 // reads the image: no backward-data by default
   std::optional<int64_t> batch;       // a layer's own batch, as in DeepBench's sets; overrides the suite's
+  std::string reads;                  // the layer whose output it reads; empty: the one before
   std::vector<LayerOperation> after;  // what follows in the network: for steps, not measured by itself
+};
+
+// A place of the network's graph, where layers with a count stand several times. graph.hpp makes nodes of
+// them.
+struct GraphEntry {
+  std::string name;
+  size_t layer = 0;   // of the suite's
+  std::string reads;  // an earlier entry; empty: the one before
+  std::vector<LayerOperation> after;
 };
 
 // Measuring settings; each has a documented default and a flag.
@@ -50,6 +60,7 @@ struct Suite {
   // Fields that a flag has replaced, as in "algorithms" -> "--algorithm"; for messages.
   std::map<std::string, std::string, std::less<>> flag_of;
   std::vector<Layer> layers;
+  std::vector<GraphEntry> graph;  // empty: the layers, one after the other
   std::map<DeviceKind, std::vector<int64_t>> batch = default_batches();
   std::vector<DeviceId> devices;  // empty: the first of each kind present that can be timed
   std::vector<Pass> passes{kPasses.begin(), kPasses.end()};
@@ -63,13 +74,13 @@ struct Suite {
 };
 
 // The keys that a config's objects may have; configs/schema.json names the same (tested).
-inline constexpr std::array<std::string_view, 15> kSuiteKeys{
-    "$schema",   "name",       "about",   "source",    "layers",
-    "batch",     "devices",    "passes",  "math",      "layouts",
-    "epilogues", "algorithms", "threads", "measuring", "first_backward_data"};
-inline constexpr std::array<std::string_view, 13> kLayerKeys{
+inline constexpr std::array<std::string_view, 16> kSuiteKeys{
+    "$schema", "name", "about",   "source",    "layers",     "graph",   "batch",     "devices",
+    "passes",  "math", "layouts", "epilogues", "algorithms", "threads", "measuring", "first_backward_data"};
+inline constexpr std::array<std::string_view, 14> kLayerKeys{
     "name",     "in_channels", "input", "out_channels", "filter", "stride", "pad",
-    "dilation", "groups",      "count", "first",        "batch",  "after"};
+    "dilation", "groups",      "count", "first",        "batch",  "reads",  "after"};
+inline constexpr std::array<std::string_view, 4> kGraphKeys{"name", "layer", "reads", "after"};
 inline constexpr std::array<std::string_view, 8> kMeasuringKeys{
     "cache",       "workspace_cap", "time_limit_s",     "stage_limit_s",
     "min_samples", "max_samples",   "confidence_width", "seed"};
@@ -103,8 +114,8 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file);
 nlohmann::ordered_json to_json(const Suite& suite);
 
 // The checks that look at several fields together, on a suite whose fields are each in range: every layer at
-// every batch it can be run at, and min_samples against max_samples. Throws UsageError. For after a change
-// (overrides).
+// every batch it can be run at, the graph, and min_samples against max_samples. Throws UsageError. For after
+// a change (overrides).
 void check_suite(const Suite& suite);
 
 }  // namespace convscope

@@ -43,7 +43,7 @@ std::string error_of(const std::string& text) {
 
 TEST(ConfigDocument, HasExamplesThatLoad) {
   const auto examples = json_examples(document());
-  EXPECT_EQ(examples.size(), 2u);
+  EXPECT_EQ(examples.size(), 4u);
   for (const std::string& example : examples) EXPECT_EQ(error_of(example), "");
 }
 
@@ -54,7 +54,9 @@ TEST(ConfigDocument, ShowsMessagesAsTheProgramWritesThem) {
       "{\n  \"name\": \"n\"\n  \"layers\": []\n}",
       R"({"name": "n", "layers": [{"name": "a", )" + sizes + R"(}, {"name": "b", )" + sizes +
           R"(}, {"name": "c", "stride": 0, )" + sizes + "}]}",
-      R"({"name": "n", "passes": ["foward"], "layers": [{"name": "a", )" + sizes + "}]}"};
+      R"({"name": "n", "passes": ["foward"], "layers": [{"name": "a", )" + sizes + "}]}",
+      R"({"name": "n", "layers": [{"name": "a", )" + sizes + R"(}, {"name": "b", "reads": "c", )" + sizes +
+          R"(}, {"name": "c", )" + sizes + "}]}"};
   for (const std::string& bad : bad_texts) {
     const std::string error = error_of(bad);
     EXPECT_NE(error, "");
@@ -75,6 +77,7 @@ TEST(ConfigDocument, DescribesEveryFieldAndFlag) {
   const std::string text = document();
   const auto row = [](std::string_view key) { return "\n| `" + std::string(key) + "` | "; };
   for (std::string_view key : kSuiteKeys) EXPECT_THAT(text, HasSubstr(row(key)));
+  for (std::string_view key : kGraphKeys) EXPECT_THAT(text, HasSubstr(row(key)));
   for (std::string_view key : kLayerKeys) EXPECT_THAT(text, HasSubstr(row(key)));
   for (std::string_view key : kMeasuringKeys) EXPECT_THAT(text, HasSubstr(row(key)));
   for (const OverrideFlag& flag : override_flags())

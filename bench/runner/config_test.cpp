@@ -310,6 +310,7 @@ TEST(Schema, NamesTheSameKeysAndValuesAsTheLoader) {
   const auto& defs = schema["$defs"];
   EXPECT_EQ(keys_of(schema["properties"]), as_set(kSuiteKeys));
   EXPECT_EQ(keys_of(defs["layer"]["properties"]), as_set(kLayerKeys));
+  EXPECT_EQ(keys_of(defs["entry"]["properties"]), as_set(kGraphKeys));
   EXPECT_EQ(keys_of(schema["properties"]["measuring"]["properties"]), as_set(kMeasuringKeys));
   const auto expect_names = [&](const std::string& definition, const auto& values) {
     std::set<std::string> names;

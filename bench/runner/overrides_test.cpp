@@ -112,7 +112,8 @@ TEST(OverrideFlags, StandForEverySettingOfAConfigOnce) {
   std::set<std::string_view> keys;
   for (const OverrideFlag& flag : override_flags()) EXPECT_TRUE(keys.insert(flag.key).second) << flag.key;
   std::set<std::string> expected;
-  const std::set<std::string_view> facts{"$schema", "name", "about", "source", "layers", "measuring"};
+  const std::set<std::string_view> facts{"$schema", "name",  "about",    "source",
+                                         "layers",  "graph", "measuring"};
   for (std::string_view key : kSuiteKeys)
     if (!facts.contains(key)) expected.emplace(key);
   for (std::string_view key : kMeasuringKeys) expected.insert("measuring." + std::string(key));

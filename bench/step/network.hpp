@@ -1,10 +1,11 @@
-// StepNetwork: a config's layers as one program. A layer reads what the layer before it gives, after its
-// operations; where the shapes do not meet, as at a branch, a new chain begins that reads random activations
-// of its own and ends in a loss of its own. So every config can be stepped through; chains() says in how many
-// pieces.
+// StepNetwork: a config's layers as one program, in the order of its graph (bench/runner/graph.hpp). A layer
+// that reads no other's output begins a chain, which reads random activations of its own; an output that no
+// layer reads or adds ends in a loss of its own. So every config can be stepped through; chains() says in how
+// many pieces.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,14 @@
 namespace convscope {
 
 struct NetworkLayer {
-  std::string name;     // with "#2" behind it for the second copy of a layer with a count
+  std::string name;     // of the graph's node
   ConvProblem problem;  // forward; with an epilogue where bias and ReLU behind it are fused into it
   std::vector<LayerOperation> after;
-  bool begins_chain = false, ends_chain = false;
+  std::optional<size_t> input;  // the layer whose output it reads; none begins a chain
+  std::vector<size_t> added;    // a layer for each addition in `after`, in their order
+  bool ends_chain = false;      // no layer reads or adds its output
   bool needs_input_gradient = true;
+  bool begins_chain() const { return !input; }
   // Channels and image after the operations.
   Activations output() const;
 };
@@ -29,8 +33,8 @@ struct StepNetwork {
   int64_t chains() const;
 };
 
-// The config's layers at this batch (a layer's own goes before it), FP32 in nchw, each as often as its count
-// says; a pool follows the last copy only, as the copies have one shape. With `fuse`, bias and ReLU that come
+// The config's graph at this batch (a layer's own goes before it), FP32 in nchw. Throws UsageError, as
+// graph_of() does. With `fuse`, bias and ReLU that come
 // right after a convolution are its epilogue.
 StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse = false);
 

@@ -24,7 +24,8 @@ TEST(StepNetwork, IsOneChainWhereEveryLayerReadsWhatTheOneBeforeGives) {
   const StepNetwork net =
       network(layer("a", 3, 8, 6, R"("after": ["relu", "pool 2x2/2"], )") + "," + layer("b", 6, 4, 5, ""));
   EXPECT_EQ(net.chains(), 1);
-  EXPECT_TRUE(net.layers[0].begins_chain);
+  EXPECT_TRUE(net.layers[0].begins_chain());
+  EXPECT_EQ(net.layers[1].input, 0U);
   EXPECT_FALSE(net.layers[0].ends_chain);
   EXPECT_TRUE(net.layers[1].ends_chain);
   EXPECT_EQ(net.layers[0].output(), (Activations{4, 6, 4, 4}));
@@ -35,7 +36,7 @@ TEST(StepNetwork, BeginsAChainWhereShapesDoNotMeet) {
                                   layer("c", 5, 4, 5, R"("batch": 3, )"));
   EXPECT_EQ(net.chains(), 3);
   EXPECT_EQ(net.layers[2].problem.batch, 3);
-  for (const NetworkLayer& one : net.layers) EXPECT_TRUE(one.begins_chain && one.ends_chain);
+  for (const NetworkLayer& one : net.layers) EXPECT_TRUE(one.begins_chain() && one.ends_chain);
 }
 
 TEST(StepNetwork, RepeatsALayerByItsCountAndPoolsAfterTheLast) {
@@ -45,6 +46,19 @@ TEST(StepNetwork, RepeatsALayerByItsCountAndPoolsAfterTheLast) {
   EXPECT_EQ(net.layers[1].name, "a#2");
   EXPECT_EQ(net.layers[1].after.size(), 1U);
   EXPECT_EQ(net.layers[2].after.size(), 2U);
+}
+
+TEST(StepNetwork, ReadsAndAddsWhatTheGraphSaysAndEndsWhereNoLayerDoes) {
+  const StepNetwork net =
+      network(layer("a", 3, 8, 6, "") + "," + layer("b", 6, 8, 6, R"("after": "batch_norm", )") + "," +
+              layer("c", 6, 8, 6, R"("reads": "a", "after": ["add b", "relu"], )") + "," +
+              layer("head", 6, 8, 2, R"("reads": "a", )"));
+  EXPECT_EQ(net.chains(), 1);
+  EXPECT_EQ(net.layers[2].input, 0U);
+  EXPECT_EQ(net.layers[2].added, std::vector<size_t>{1});
+  std::vector<bool> ends;
+  for (const NetworkLayer& one : net.layers) ends.push_back(one.ends_chain);
+  EXPECT_EQ(ends, (std::vector<bool>{false, false, true, true})) << "two losses";
 }
 
 TEST(StepNetwork, FusesBiasAndReluThatComeRightAfterAConvolution) {
@@ -57,6 +71,7 @@ TEST(StepNetwork, FusesBiasAndReluThatComeRightAfterAConvolution) {
   EXPECT_EQ(epilogue(R"(["bias", "pool 2x2/2", "relu"])"), Epilogue::bias);
   EXPECT_EQ(epilogue(R"(["relu"])"), Epilogue::relu);
   EXPECT_EQ(epilogue(R"(["pool 2x2/2", "relu"])"), Epilogue::none);
+  EXPECT_EQ(epilogue(R"(["batch_norm", "relu"])"), Epilogue::none);
   EXPECT_EQ(epilogue(""), Epilogue::none);
   EXPECT_EQ(epilogue(R"(["bias", "relu"])", false), Epilogue::none);
 }

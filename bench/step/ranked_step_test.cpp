@@ -160,6 +160,65 @@ TEST(RankedStep, TheRanksMeanGradientIsThatOfTheWholeBatch) {
   EXPECT_GT(largest, 1e-2);
 }
 
+TEST(RankedStep, EachRankNormalisesItsOwnShare) {
+  CpuDevice device;
+  TrainingStep whole(network_of(testing::residual_suite(), 4), device, 4);
+  compute_gradients(whole, device);
+  std::vector<double> mean(whole.gradients().size());
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    TrainingStep part(network_of(testing::residual_suite(), 2), device, 4, 2 * rank);
+    compute_gradients(part, device);
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += part.gradients()[i] / 2.0;
+  }
+  double farthest = 0;
+  for (size_t i = 0; i < mean.size(); ++i)
+    farthest = std::max(farthest, std::abs(whole.gradients()[i] - mean[i]));
+  EXPECT_GT(farthest, 1e-3) << "the statistics of four images are not those of two and two";
+}
+
+TEST(RankedStep, SumsTheGradientsOfScalesAndShiftsToo) {
+  std::mutex mutex;
+  std::vector<std::vector<float>> own, sums;
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    TrainingStep step(network_of(testing::residual_suite(), 2), device, 1, 2 * fabric.rank());
+    for (Compression compression : {Compression::none, Compression::one_bit}) {
+      compute_gradients(step, device);
+      const size_t scale = step.parameters_of(3).first + 4 * 4 * 9 + 4;  // of b, behind filter and biases
+      const auto of_b = [&] {
+        const std::span<float> values = step.gradients().subspan(scale, 8);
+        return std::vector<float>(values.begin(), values.end());
+      };
+      const std::vector<float> mine = of_b();
+      StepCase of = row_of(Reduction::striped, 2).of;
+      of.compression = compression;
+      gradient_sum(of, step, fabric.rank())->run(fabric, step, {0, step.network().layers.size()});
+      const std::lock_guard lock(mutex);
+      own.push_back(mine);
+      sums.push_back(of_b());
+    }
+  });
+  ASSERT_EQ(sums.size(), 4U);
+  std::vector<double> sum(8);
+  for (const auto& one : own)
+    for (size_t i = 0; i < 8; ++i) sum[i] += one[i] / 2;  // each rank's is there twice
+  for (const auto& one : sums)
+    for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(one[i], sum[i], 1e-6) << i;
+}
+
+TEST(RankedStep, RunsAGraphWithNormalisationBehindItsBackwardPass) {
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    const Registry registry = testing::step_registry();
+    TrainingStep step(network_of(testing::residual_suite(), 2), device, 1, 2 * fabric.rank());
+    std::vector<StepRow> rows{row_of(Reduction::ring, 2, {OverlapKind::layer})};
+    measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+    EXPECT_EQ(rows[0].outcome, RowOutcome::good) << rows[0].note;
+    EXPECT_TRUE(*rows[0].identical_bits);
+    EXPECT_EQ(rows[0].schedule.reductions, 5);
+  });
+}
+
 TEST(GradientSum, WhatCodesKeepIsPassedOnInLaterSteps) {
   constexpr int kSteps = 30;
   std::mutex mutex;

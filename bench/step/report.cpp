@@ -42,9 +42,9 @@ void print_convolutions(std::ostream& out, std::span<const TaskRow> rows, const 
       fmt::format("A training step of {}, batch {}: convolutions inside it and alone", of.network, of.batch),
       fmt::format("fp32 nchw, {} thread{}, {}{}{}", of.threads, of.threads == 1 ? "" : "s", of.device.name,
                   of.is_fused ? "; bias and ReLU fused into the convolution" : "",
-                  of.chains == 1 ? ""
-                                 : fmt::format("; {} chains, as layers do not read what the one before gives",
-                                               of.chains)),
+                  of.chains == 1
+                      ? ""
+                      : fmt::format("; {} chains, as layers do not read another's output", of.chains)),
       look);
   TextTable table({"<layer", "<pass", "<algorithm", ">inside ms|inside", ">alone ms|alone", ">hot ms|hot",
                    ">inside / alone|ratio", "<cause", "<winner alone, its time inside|winner alone"},

@@ -29,7 +29,8 @@ std::string candidates_text(const R& r, Samples TunedCandidate::*series) {
 constexpr ColumnOf<R> kColumns[] = {
     {"network", "", "The config's name.", [](const R& r) { return cell(r.of.network); }},
     {"batch", "", "Images of a step.", [](const R& r) { return cell(r.of.batch); }},
-    {"chains", "", "Pieces that the network is in: 1 where every layer reads what the one before it gives.",
+    {"chains", "",
+     "Pieces that the network is in: how many layers read data of their own and not another layer's output.",
      [](const R& r) { return cell(r.of.chains); }},
     {"device_name", "", "The processor's own name.", [](const R& r) { return cell(r.of.device.name); }},
     {"machine_class", "", "The class of machine.",
@@ -47,7 +48,8 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return r.position > 0 ? cell(r.position) : Cell{}; }},
     {"layer", "", "The layer's name.", [](const R& r) { return cell(r.layer); }},
     {"task", "",
-     "A convolution's pass, an operation (backward where it says so), loss, update; step: all of them.",
+     "A convolution's pass, an operation (backward where it says so), add gradient and copy gradient of an "
+     "output that several layers read, loss, update; step: all of them.",
      [](const R& r) { return cell(r.task); }},
     {"problem", "", "Of a convolution: the problem, as --case reads it.",
      [](const R& r) { return r.problem ? cell(to_line(*r.problem)) : Cell{}; }},

@@ -74,4 +74,19 @@ inline Suite small_suite() {
                          "small.json");
 }
 
+// With batch normalisation; an output that two convolutions read, one of them a projection that is added, and
+// one that a convolution reads and an addition adds; and an addition behind a ReLU.
+inline Suite residual_suite() {
+  return suite_from_json(nlohmann::json::parse(R"({"name": "residual", "batch": 2, "layers": [
+    {"name": "one", "in_channels": 2, "input": [5, 5], "out_channels": 3, "filter": 3, "pad": 1, "first": true,
+     "after": ["batch_norm", "relu", "pool 2x2/2"]},
+    {"name": "projection", "in_channels": 3, "input": [2, 2], "out_channels": 4, "filter": 1, "after": "batch_norm"},
+    {"name": "a", "in_channels": 3, "input": [2, 2], "out_channels": 4, "filter": 1, "reads": "one",
+     "after": ["batch_norm", "relu"]},
+    {"name": "b", "in_channels": 4, "input": [2, 2], "out_channels": 4, "filter": 3, "pad": 1,
+     "after": ["batch_norm", "add projection", "relu"]},
+    {"name": "c", "in_channels": 4, "input": [2, 2], "out_channels": 4, "filter": 1, "after": ["bias", "relu", "add b"]}]})"),
+                         "residual.json");
+}
+
 }  // namespace convscope::testing

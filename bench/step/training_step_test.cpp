@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "bench/core/error.hpp"
 #include "bench/step/test_steps.hpp"
@@ -13,6 +14,7 @@
 namespace convscope {
 namespace {
 
+using testing::residual_suite;
 using testing::small_suite;
 using testing::step_registry;
 using Doubles = std::vector<double>;
@@ -54,6 +56,25 @@ Tensor convolved(const ConvProblem& problem, Tensor x, const Doubles& filter) {
   return y;
 }
 
+// Scales and shifts, `channels` of each.
+Tensor normalised(Tensor x, const double* scale) {
+  const double* const shift = scale + x.shape.c;
+  const auto count = static_cast<double>(x.shape.n * x.shape.pixels());
+  for (int64_t c = 0; c < x.shape.c; ++c) {
+    const auto each = [&](const auto& at) {
+      for (int64_t n = 0; n < x.shape.n; ++n)
+        for (int64_t i = 0; i < x.shape.pixels(); ++i) at(x.at(n, c, 0, i));
+    };
+    double sum = 0, squares = 0;
+    each([&](double value) { sum += value; });
+    each([&](double value) { squares += std::pow(value - sum / count, 2); });
+    each([&](double& value) {
+      value = (value - sum / count) / std::sqrt(squares / count + 1e-5) * scale[c] + shift[c];
+    });
+  }
+  return x;
+}
+
 Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
   const Extent2 image = operation.output({x.shape.h, x.shape.w});
   Tensor y{{x.shape.n, x.shape.c, image.h, image.w}, {}};
@@ -80,70 +101,143 @@ Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
 }
 
 // The network's activations before the loss, in f64, of these parameters.
-Tensor activations(const StepNetwork& network, const TrainingStep& step, Tensor x,
+Tensor activations(const StepNetwork& network, const TrainingStep& step, const Tensor& images,
                    const Doubles& parameters) {
+  std::vector<Tensor> outputs;
   for (size_t i = 0; i < network.layers.size(); ++i) {
-    const ConvProblem& problem = network.layers[i].problem;
+    const NetworkLayer& layer = network.layers[i];
     const auto* const filter = parameters.data() + step.parameters_of(i).first;
-    const double* const bias = filter + problem.elements(Role::filter);
-    x = convolved(problem, x, {filter, bias});
-    for (const LayerOperation& operation : network.layers[i].after) x = operated(operation, x, bias);
+    const double* const bias = filter + layer.problem.elements(Role::filter);
+    Tensor x = convolved(layer.problem, layer.input ? outputs[*layer.input] : images, {filter, bias});
+    auto added = layer.added.begin();
+    for (const LayerOperation& operation : layer.after) {
+      if (operation.kind == OperationKind::batch_norm) {
+        x = normalised(std::move(x), bias + layer.problem.out_channels);
+      } else if (operation.kind == OperationKind::add) {
+        const Tensor& other = outputs[*added++];
+        for (size_t at = 0; at < x.values.size(); ++at) x.values[at] += other.values[at];
+      } else {
+        x = operated(operation, x, bias);
+      }
+    }
+    outputs.push_back(std::move(x));
   }
-  return x;
+  return outputs.back();
 }
 
-TEST(TrainingStep, GradientsOfASmallNetAreThoseOfTheDefinitionInF64) {
+// The mean cross-entropy of two images of 4 channels of 2x2.
+double loss_of(const Tensor& y, std::span<const int32_t> labels) {
+  Doubles mean(8);
+  double loss = 0;
+  for (size_t n = 0; n < 2; ++n) {
+    double total = 0;
+    for (size_t c = 0; c < 4; ++c) {
+      for (size_t i = 0; i < 4; ++i) mean[n * 4 + c] += y.values[(n * 4 + c) * 4 + i] / 4;
+      total += std::exp(mean[n * 4 + c]);
+    }
+    loss += std::log(total) - mean[n * 4 + static_cast<size_t>(labels[n])];
+  }
+  return loss / 2;
+}
+
+// One of the tensors that a task uses.
+std::span<float> floats_of(const TrainingStep& step, size_t task, size_t which) {
+  const std::span<const std::byte> bytes = step.memory_of(task)[which];
+  return {reinterpret_cast<float*>(const_cast<std::byte*>(bytes.data())), bytes.size() / sizeof(float)};
+}
+
+// What is done to a step beside its tasks; nothing where a task is left out.
+using Around = std::function<bool(TrainingStep&, size_t task)>;
+const Around kAsItIs = [](TrainingStep&, size_t) { return true; };
+
+// The largest distance of a parameter's gradient from the derivative of the model, after a step without
+// update. What `around` says of a task is done before it.
+double farthest_gradient(const Suite& suite, const Around& around = kAsItIs) {
   CpuDevice device;
   const Registry registry = step_registry();
-  TrainingStep step(network_of(small_suite(), 2), device, 5);
+  TrainingStep step(network_of(suite, 2), device, 5);
   Plans plans(step, *registry.find("exact.cpu"), device);
-  // Without the update, so that the parameters are those of the gradient.
   for (size_t task = 0; task < plans.all.size(); ++task)
-    if (step.tasks()[task].kind != TaskKind::update)
+    if (step.tasks()[task].kind != TaskKind::update && around(step, task))
       step.run(task, plans.all[task], plans.workspace.data(), *plans.queue);
   const auto* const image = static_cast<const float*>(step.args(0, nullptr).input);
-  const Activations in{2, 2, 7, 6};
+  const ConvProblem& first = step.network().layers[0].problem;
+  const Activations in{2, first.in_channels, first.input.h, first.input.w};
   const Tensor x{in, {image, image + in.elements()}};
   const Doubles parameters(step.parameters().begin(), step.parameters().end());
   // The labels are not shown: those with which the model's loss is the step's.
   const Tensor last = activations(step.network(), step, x, parameters);
-  const auto loss_with = [&](const Tensor& y, std::span<const int32_t> labels) {
-    std::vector<float> values(y.values.begin(), y.values.end()), unused(values.size());
-    Doubles mean(8);
-    double loss = 0;
-    for (size_t n = 0; n < 2; ++n) {
-      double total = 0;
-      for (size_t c = 0; c < 4; ++c) {
-        for (size_t i = 0; i < 4; ++i) mean[n * 4 + c] += y.values[(n * 4 + c) * 4 + i] / 4;
-        total += std::exp(mean[n * 4 + c]);
-      }
-      loss += std::log(total) - mean[n * 4 + static_cast<size_t>(labels[n])];
-    }
-    return loss / 2;
-  };
   std::vector<int32_t> labels(2);
   double nearest = INFINITY;
   for (int32_t code = 0; code < 16; ++code) {
     const std::vector<int32_t> guess{code / 4, code % 4};
-    const double distance = std::abs(loss_with(last, guess) - step.loss());
+    const double distance = std::abs(loss_of(last, guess) - step.loss());
     if (distance < nearest) {
       nearest = distance;
       labels = guess;
     }
   }
-  ASSERT_LT(nearest, 1e-6);
+  EXPECT_LT(nearest, 1e-6);
+  double farthest = 0;
   int compared = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto loss_at = [&](double change) {
       Doubles moved = parameters;
       moved[i] += change;
-      return loss_with(activations(step.network(), step, x, moved), labels);
+      return loss_of(activations(step.network(), step, x, moved), labels);
     };
     const double derivative = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5;
-    EXPECT_NEAR(step.gradients()[i], derivative, 1e-5) << i;
+    farthest = std::max(farthest, std::abs(step.gradients()[i] - derivative));
     compared += derivative != 0;
   }
   EXPECT_GT(compared, 70) << "most parameters change the loss";
+  return farthest;
+}
+
+TEST(TrainingStep, GradientsOfSmallNetsAreThoseOfTheDefinitionInF64) {
+  EXPECT_LT(farthest_gradient(small_suite()), 1e-5);
+  EXPECT_LT(farthest_gradient(residual_suite()), 1e-5);
+}
+
+TEST(TrainingStep, AForgottenAdditionOfGradientsShows) {
+  // With the one of the projection's input, the one of the sum that b gives, and the copy behind a ReLU.
+  CpuDevice device;
+  const TrainingStep step(network_of(residual_suite(), 2), device, 5);
+  int forgotten = 0;
+  for (size_t left_out = 0; left_out < step.tasks().size(); ++left_out) {
+    const StepTask& of = step.tasks()[left_out];
+    if (of.kind != TaskKind::add_gradient) continue;
+    const auto without = [&](TrainingStep& wrong, size_t task) {
+      if (task != left_out) return true;
+      // A gradient that is not copied is that of an earlier step.
+      if (of.is_first) std::ranges::fill(floats_of(wrong, task, 0), 0.0F);
+      return false;
+    };
+    EXPECT_GT(farthest_gradient(residual_suite(), without), 1e-3) << of.label << " of " << of.layer;
+    ++forgotten;
+  }
+  EXPECT_EQ(forgotten, 4);
+}
+
+TEST(TrainingStep, AWrongTermOfBatchNormalisationsBackwardShows) {
+  // The term of the mean left out: a constant in each channel.
+  const auto without_mean = [](TrainingStep& step, size_t task) {
+    if (step.tasks()[task].kind != TaskKind::backward_filter || step.tasks()[task].layer != 3) return true;
+    const ConvArgs args = step.args(task, nullptr);
+    const std::span gradient(static_cast<float*>(args.output), 2 * 4 * 4);
+    for (float& value : gradient) value += 0.01F;
+    return true;
+  };
+  EXPECT_GT(farthest_gradient(residual_suite(), without_mean), 1e-3);
+  // The scale's and the shift's gradients.
+  for (size_t change : {size_t{0}, size_t{4}}) {
+    const auto wrong = [&](TrainingStep& step, size_t task) {
+      if (step.tasks()[task].kind == TaskKind::backward_filter && step.tasks()[task].layer == 3)
+        step.gradients()[step.parameters_of(3).first + 4 * 4 * 9 + 4 + change] *= 2;
+      return true;
+    };
+    EXPECT_GT(farthest_gradient(residual_suite(), wrong), 1e-3) << change;
+  }
 }
 
 // The loss and all gradients of a step, its convolutions by the definition.
@@ -191,16 +285,59 @@ TEST(TrainingStep, TasksAreThoseOfAProgramInItsOrder) {
   for (size_t i = 0; i < names.size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << names[i];
 }
 
+TEST(TrainingStep, TasksOfAGraphAddTheGradientsOfWhatSeveralRead) {
+  CpuDevice device;
+  const TrainingStep step(network_of(residual_suite(), 2), device, 1);
+  std::vector<std::string> names;
+  for (const StepTask& task : step.tasks())
+    if (task.kind != TaskKind::update)
+      names.push_back(step.network().layers[task.layer].name + " " + task.label);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre(
+                  "one forward", "one batch_norm+relu", "one pool 2x2/2", "projection forward",
+                  "projection batch_norm", "a forward", "a batch_norm+relu", "b forward", "b batch_norm",
+                  "b add projection+relu", "c forward", "c bias+relu", "c add b", "c loss", "c copy gradient",
+                  "c bias+relu backward", "c backward_filter", "c backward_data", "b add gradient",
+                  "b add projection+relu backward", "b batch_norm backward", "b backward_filter",
+                  "b backward_data", "a batch_norm+relu backward", "a backward_filter", "a backward_data",
+                  "projection copy gradient", "projection batch_norm backward", "projection backward_filter",
+                  "projection backward_data", "projection add gradient", "one pool 2x2/2 backward",
+                  "one batch_norm+relu backward", "one backward_filter"));
+  for (size_t i = 0; i < step.tasks().size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << i;
+}
+
 TEST(TrainingStep, StepsBringTheLossDown) {
   CpuDevice device;
   const Registry registry = step_registry();
-  TrainingStep step(network_of(small_suite(), 2), device, 2);
-  step.rule().rate = 0.05F;
+  for (const Suite& suite : {small_suite(), residual_suite()}) {
+    TrainingStep step(network_of(suite, 2), device, 2);
+    step.rule().rate = 0.05F;
+    Plans plans(step, *registry.find("exact.cpu"), device);
+    plans.run(step);
+    const double first = step.loss();
+    for (int i = 0; i < 40; ++i) plans.run(step);
+    EXPECT_LT(step.loss(), 0.5 * first) << suite.name;
+  }
+}
+
+TEST(TrainingStep, UpdatesScalesAndShifts) {
+  CpuDevice device;
+  const Registry registry = step_registry();
+  TrainingStep step(network_of(residual_suite(), 2), device, 2);
   Plans plans(step, *registry.find("exact.cpu"), device);
+  const size_t scale = step.parameters_of(0).first + 3 * 2 * 9 + 3;  // behind filter and biases
+  const std::vector<float> before(step.parameters().begin(), step.parameters().end());
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(before[scale + i], 1, 0.1) << "a scale";
+    EXPECT_NEAR(before[scale + 3 + i], 0, 0.01) << "a shift";
+  }
   plans.run(step);
-  const double first = step.loss();
-  for (int i = 0; i < 40; ++i) plans.run(step);
-  EXPECT_LT(step.loss(), 0.5 * first);
+  for (size_t i = 0; i < 6; ++i) {
+    const float gradient = step.gradients()[scale + i];
+    EXPECT_NE(gradient, 0);
+    EXPECT_NEAR(step.parameters()[scale + i],
+                before[scale + i] - 1e-3 * (gradient + 5e-4 * before[scale + i]), 2e-7);
+  }
 }
 
 TEST(CheckGradient, IsSmallForARightStepAndSeesAWrongPass) {
@@ -223,6 +360,25 @@ TEST(CheckGradient, IsSmallForARightStepAndSeesAWrongPass) {
   }
 }
 
+TEST(CheckGradient, SeesABranchWhoseGradientIsNotAdded) {
+  CpuDevice device;
+  const Registry registry = step_registry();
+  TrainingStep step(network_of(residual_suite(), 2), device, 5);
+  const Plans plans(step, *registry.find("exact.cpu"), device);
+  EXPECT_LT(check_gradient(step, plans.all, plans.workspace.data(), *plans.queue), 5e-3);
+  const testing::ScaledReference nothing("nothing.cpu", 0);
+  const Plans wrong(step, nothing, device);
+  int branches = 0;
+  for (size_t task = 0; task < step.tasks().size(); ++task) {
+    if (step.tasks()[task].kind != TaskKind::backward_data) continue;
+    std::vector<Plan*> mixed = plans.all;
+    mixed[task] = wrong.all[task];
+    EXPECT_GT(check_gradient(step, mixed, plans.workspace.data(), *plans.queue), 0.03) << task;
+    ++branches;
+  }
+  EXPECT_EQ(branches, 4);
+}
+
 TEST(TrainingStep, BytesNeededAreThoseOfItsBuffers) {
   const StepNetwork network = network_of(small_suite(), 2);
   // Parameters three times, rounded up to 64; the image; each activation and its gradient; what lrn and the
@@ -231,6 +387,13 @@ TEST(TrainingStep, BytesNeededAreThoseOfItsBuffers) {
   const int64_t one = 2 * 3 * 42, pooled = 2 * 3 * 9, two = 2 * 4 * 4;
   EXPECT_EQ(TrainingStep::bytes_needed(network),
             4 * (parameters + image + 2 * one + 3 * one + 3 * pooled + 2 * two));
+
+  // Batch normalisation gives another tensor and keeps two values a channel; an addition is in place, but
+  // behind a ReLU; the gradient of what two convolutions read needs room for the second one's.
+  const int64_t first = 2 * 3 * 25, small = 2 * 3 * 4, each = 2 * 4 * 4;
+  EXPECT_EQ(TrainingStep::bytes_needed(network_of(residual_suite(), 2)),
+            4 * (3 * (64 + 64 + 64 + 192 + 64) + 2 * 2 * 25 + 4 * first + 2 * 3 + 3 * small + small +
+                 3 * (4 * each + 2 * 4) + 4 * each));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "bench/core/random.hpp"
+#include "bench/verify/batch_norm_reference.hpp"
 
 namespace convscope {
 namespace {
@@ -160,6 +161,14 @@ void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot
   });
 }
 
+void add_sum(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
+  expected[index(Slot::y)] = for_each(problem.in.elements(), [&](int64_t i) {
+    const double sum =
+        double{data[index(Slot::y)][static_cast<size_t>(i)]} + data[index(Slot::x)][static_cast<size_t>(i)];
+    return problem.sort == OperationSort::add_relu ? std::max(sum, 0.0) : sum;
+  });
+}
+
 void add_update(const BySlot<float>& data, BySlot<double>& expected) {
   const UpdateRule rule;
   const std::vector<float>&weight = data[index(Slot::parameter)],
@@ -245,6 +254,10 @@ BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
     if (problem.sort == OperationSort::pool) fill_distinct(problem.in, seed, data[index(Slot::x)]);
     fill(Slot::y, 1);
   }
+  if (problem.is_batch_norm()) {
+    fill(Slot::y, 1);
+    fill_batch_norm(problem, seed, data);
+  }
   // What forward leaves.
   std::vector<float>& y = data[index(Slot::y)];
   if (problem.backward && problem.sort == OperationSort::lrn) {
@@ -275,6 +288,14 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
       break;
     case OperationSort::pool:
       add_pool(problem, data, expected);
+      break;
+    case OperationSort::batch_norm:
+    case OperationSort::batch_norm_relu:
+      batch_norm_reference(problem, data, expected);
+      break;
+    case OperationSort::add:
+    case OperationSort::add_relu:
+      add_sum(problem, data, expected);
       break;
     case OperationSort::update:
       add_update(data, expected);

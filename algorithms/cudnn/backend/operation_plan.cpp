@@ -177,6 +177,10 @@ std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
       return std::make_unique<LrnPlan>(problem);
     case OperationSort::pool:
       return std::make_unique<PoolPlan>(problem);
+    case OperationSort::batch_norm:
+    case OperationSort::batch_norm_relu:
+    case OperationSort::add:
+    case OperationSort::add_relu:
     case OperationSort::update:
     case OperationSort::one_bit:
       break;

@@ -1,176 +1,32 @@
-// See ../operations.hpp. The #ifs below are the only places that know two versions of oneDNN.
+// See ../operations.hpp.
 #include "algorithms/onednn/operations.hpp"
 
-#include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include "algorithms/onednn/backend/operation_descriptors.hpp"
 #include "algorithms/onednn/library.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::onednn {
 namespace {
 
-using dnnl::algorithm;
 using dnnl::memory;
-using dnnl::prop_kind;
-
-// Krizhevsky et al. 2012, section 3.3. oneDNN divides alpha by the number of channels that it sums over.
-constexpr int kLrnChannels = 5;
-constexpr float kLrnAlpha = 1e-4F * kLrnChannels, kLrnBeta = 0.75F, kLrnBias = 2;
-
-memory::desc dense(const Activations& shape) {
-  return {{shape.n, shape.c, shape.h, shape.w}, memory::data_type::f32, memory::format_tag::nchw};
-}
-memory::desc one_a_channel(const Activations& shape) {
-  return dense({1, shape.c, 1, 1});
-}
-
-#if DNNL_VERSION_MAJOR >= 3
-template <typename Primitive, typename... Parts>
-typename Primitive::primitive_desc describe(const dnnl::engine& engine, const Parts&... parts) {
-  return {engine, parts...};
-}
-void append_relu(dnnl::post_ops& operations) {
-  operations.append_eltwise(algorithm::eltwise_relu, 0, 0);
-}
-#else
-// oneDNN 2 wants an operation descriptor first, and the attributes and the hint behind the engine.
-template <typename Primitive, typename... Parts>
-typename Primitive::primitive_desc describe(const dnnl::engine& engine, const Parts&... parts) {
-  return {typename Primitive::desc(parts...), engine};
-}
-void append_relu(dnnl::post_ops& operations) {
-  operations.append_eltwise(1, algorithm::eltwise_relu, 0, 0);
-}
-#endif
-
-dnnl::binary::primitive_desc bias_addition(const dnnl::engine& engine, const Activations& shape, bool relu) {
-  dnnl::primitive_attr attr;
-  if (relu) {
-    dnnl::post_ops operations;
-    append_relu(operations);
-    attr.set_post_ops(operations);
-  }
-  const memory::desc all = dense(shape), bias = one_a_channel(shape);
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine, algorithm::binary_add, all, bias, all, attr};
-#else
-  return {dnnl::binary::desc(algorithm::binary_add, all, bias, all), attr, engine};
-#endif
-}
-
-dnnl::eltwise_forward::primitive_desc relu_forward(const dnnl::engine& engine, const Activations& shape) {
-#if DNNL_VERSION_MAJOR >= 3
-  return describe<dnnl::eltwise_forward>(engine, prop_kind::forward_training, algorithm::eltwise_relu,
-                                         dense(shape), dense(shape), 0.0F, 0.0F);
-#else
-  return describe<dnnl::eltwise_forward>(engine, prop_kind::forward_training, algorithm::eltwise_relu,
-                                         dense(shape), 0.0F, 0.0F);
-#endif
-}
-
-// By what forward wrote and not by what it read, as it is in place.
-dnnl::eltwise_backward::primitive_desc relu_backward(const dnnl::engine& engine, const Activations& shape) {
-  constexpr auto kind = algorithm::eltwise_relu_use_dst_for_bwd;
-  const memory::desc all = dense(shape);
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::eltwise_forward::primitive_desc hint(engine, prop_kind::forward_training, kind, all, all, 0.0F,
-                                                   0.0F);
-  return {engine, kind, all, all, all, 0.0F, 0.0F, hint};
-#else
-  const dnnl::eltwise_forward::primitive_desc hint(
-      dnnl::eltwise_forward::desc(prop_kind::forward_training, kind, all, 0.0F, 0.0F), engine);
-  return {dnnl::eltwise_backward::desc(kind, all, all, 0.0F, 0.0F), engine, hint};
-#endif
-}
-
-dnnl::reduction::primitive_desc sum_over_channels(const dnnl::engine& engine, const Activations& shape) {
-  return describe<dnnl::reduction>(engine, algorithm::reduction_sum, dense(shape), one_a_channel(shape), 0.0F,
-                                   0.0F);
-}
-
-// A pool's windows as oneDNN has them: what the last one does not reach is negative padding behind.
-struct Windows {
-  memory::dims size, stride, pad, behind;
-};
-Windows windows_of(const OperationProblem& p) {
-  const LayerOperation& pool = p.pool;
-  const Activations out = p.out();
-  return {{pool.window.h, pool.window.w},
-          {pool.stride.h, pool.stride.w},
-          {pool.pad.h, pool.pad.w},
-          {(out.h - 1) * pool.stride.h + pool.window.h - p.in.h - pool.pad.h,
-           (out.w - 1) * pool.stride.w + pool.window.w - p.in.w - pool.pad.w}};
-}
-
-dnnl::pooling_forward::primitive_desc pool_forward(const dnnl::engine& engine, const OperationProblem& p) {
-  const Windows at = windows_of(p);
-#if DNNL_VERSION_MAJOR >= 3
-  return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm::pooling_max,
-                                         dense(p.in), dense(p.out()), at.stride, at.size, memory::dims{0, 0},
-                                         at.pad, at.behind);
-#else
-  return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm::pooling_max,
-                                         dense(p.in), dense(p.out()), at.stride, at.size, at.pad, at.behind);
-#endif
-}
-
-dnnl::pooling_backward::primitive_desc pool_backward(const dnnl::engine& engine, const OperationProblem& p,
-                                                     const dnnl::pooling_forward::primitive_desc& hint) {
-  const Windows at = windows_of(p);
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine,  algorithm::pooling_max, dense(p.in), dense(p.out()), at.stride,
-          at.size, memory::dims{0, 0},     at.pad,      at.behind,      hint};
-#else
-  return {dnnl::pooling_backward::desc(algorithm::pooling_max, dense(p.in), dense(p.out()), at.stride,
-                                       at.size, at.pad, at.behind),
-          engine, hint};
-#endif
-}
-
-dnnl::lrn_forward::primitive_desc lrn_forward(const dnnl::engine& engine, const Activations& shape) {
-  const memory::desc all = dense(shape);
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine,
-          prop_kind::forward_training,
-          algorithm::lrn_across_channels,
-          all,
-          all,
-          kLrnChannels,
-          kLrnAlpha,
-          kLrnBeta,
-          kLrnBias};
-#else
-  return {dnnl::lrn_forward::desc(prop_kind::forward_training, algorithm::lrn_across_channels, all,
-                                  kLrnChannels, kLrnAlpha, kLrnBeta, kLrnBias),
-          engine};
-#endif
-}
-
-dnnl::lrn_backward::primitive_desc lrn_backward(const dnnl::engine& engine, const Activations& shape,
-                                                const dnnl::lrn_forward::primitive_desc& hint) {
-  const memory::desc all = dense(shape);
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine, algorithm::lrn_across_channels, all, all, all, kLrnChannels, kLrnAlpha, kLrnBeta, kLrnBias,
-          hint};
-#else
-  return {dnnl::lrn_backward::desc(algorithm::lrn_across_channels, all, all, kLrnChannels, kLrnAlpha,
-                                   kLrnBeta, kLrnBias),
-          engine, hint};
-#endif
-}
 
 // A primitive and the slots of its arguments, or the memory that forward keeps.
 struct Step {
   dnnl::primitive primitive;
   std::unordered_map<int, memory> arguments;
-  std::vector<std::pair<int, Slot>> slots;
-  std::vector<int> kept;  // arguments
+  std::vector<std::tuple<int, Slot, int64_t>> slots;  // argument, tensor, where in it
+  std::vector<std::pair<int, int64_t>> kept;          // argument, byte
 
   void execute(const OperationTensors& tensors, void* kept_memory, dnnl::stream& stream) {
-    for (const auto& [argument, slot] : slots) arguments.at(argument).set_data_handle(tensors[slot]);
-    for (int argument : kept) arguments.at(argument).set_data_handle(kept_memory);
+    for (const auto& [argument, slot, first] : slots)
+      arguments.at(argument).set_data_handle(tensors[slot] + first);
+    for (const auto& [argument, byte] : kept)
+      arguments.at(argument).set_data_handle(static_cast<char*>(kept_memory) + byte);
     primitive.execute(stream, arguments);
   }
 };
@@ -190,6 +46,14 @@ class LibraryPlan final : public OperationPlan {
         break;
       case OperationSort::pool:
         add_pool(problem);
+        break;
+      case OperationSort::batch_norm:
+      case OperationSort::batch_norm_relu:
+        add_batch_norm(problem);
+        break;
+      case OperationSort::add:
+      case OperationSort::add_relu:
+        add_addition(problem);
         break;
       case OperationSort::update:
       case OperationSort::one_bit:
@@ -211,12 +75,12 @@ class LibraryPlan final : public OperationPlan {
     Step step{primitive, {}, {}, {}};
     for (const auto& [argument, slot, of] : slots) {
       step.arguments.emplace(argument, memory(of, engine_, DNNL_MEMORY_NONE));
-      step.slots.emplace_back(argument, slot);
+      step.slots.emplace_back(argument, slot, 0);
     }
     if (keeps && descriptor.workspace_desc().get_size() > 0) {
       step.arguments.emplace(DNNL_ARG_WORKSPACE,
                              memory(descriptor.workspace_desc(), engine_, DNNL_MEMORY_NONE));
-      step.kept.push_back(DNNL_ARG_WORKSPACE);
+      step.kept.emplace_back(DNNL_ARG_WORKSPACE, 0);
       kept_bytes_ = static_cast<int64_t>(descriptor.workspace_desc().get_size());
     }
     if (!implementation_.empty()) implementation_ += ", ";
@@ -232,7 +96,8 @@ class LibraryPlan final : public OperationPlan {
           {{DNNL_ARG_SRC, Slot::y, all}, {DNNL_ARG_DST, Slot::y, all}});
       return;
     }
-    const auto descriptor = bias_addition(engine_, problem.in, problem.sort == OperationSort::bias_relu);
+    const auto descriptor =
+        addition(engine_, problem.in, one_a_channel(problem.in), problem.sort == OperationSort::bias_relu);
     add(steps_, descriptor, dnnl::binary(descriptor),
         {{DNNL_ARG_SRC_0, Slot::y, all},
          {DNNL_ARG_SRC_1, Slot::parameter, one_a_channel(problem.in)},
@@ -279,6 +144,56 @@ class LibraryPlan final : public OperationPlan {
     const auto backward = pool_backward(engine_, problem, forward);
     add(steps_, backward, dnnl::pooling_backward(backward),
         {{DNNL_ARG_DIFF_DST, Slot::dy, out}, {DNNL_ARG_DIFF_SRC, Slot::dx, in}}, true);
+  }
+
+  void add_addition(const OperationProblem& problem) {
+    const memory::desc all = dense(problem.in);
+    const auto descriptor = addition(engine_, problem.in, all, problem.sort == OperationSort::add_relu);
+    add(steps_, descriptor, dnnl::binary(descriptor),
+        {{DNNL_ARG_SRC_0, Slot::y, all}, {DNNL_ARG_SRC_1, Slot::x, all}, {DNNL_ARG_DST, Slot::y, all}});
+  }
+
+  void add_batch_norm(const OperationProblem& problem) {
+    const memory::desc all = dense(problem.in), channels = channels_of(problem.in);
+    const auto forward = batch_norm_forward(engine_, problem);
+    std::vector<Step>& first = problem.backward ? forward_ : steps_;
+    add(first, forward, dnnl::batch_normalization_forward(forward),
+        {{DNNL_ARG_SRC, Slot::x, all},
+         {DNNL_ARG_DST, Slot::y, all},
+         {DNNL_ARG_SCALE, Slot::parameter, channels},
+         {DNNL_ARG_SHIFT, Slot::parameter, channels}},
+        true);
+    finish_batch_norm(first.back(), problem.in.c);
+    if (!problem.backward) return;
+    implementation_.clear();
+    const auto backward = batch_norm_backward(engine_, problem, forward);
+    add(steps_, backward, dnnl::batch_normalization_backward(backward),
+        {{DNNL_ARG_SRC, Slot::x, all},
+         {DNNL_ARG_DIFF_DST, Slot::dy, all},
+         {DNNL_ARG_DIFF_SRC, Slot::dx, all},
+         {DNNL_ARG_SCALE, Slot::parameter, channels},
+         {DNNL_ARG_SHIFT, Slot::parameter, channels},
+         {DNNL_ARG_DIFF_SCALE, Slot::parameter_gradient, channels},
+         {DNNL_ARG_DIFF_SHIFT, Slot::parameter_gradient, channels}},
+        true);
+    finish_batch_norm(steps_.back(), problem.in.c);
+  }
+
+  // Shifts stand behind the scales; mean and variance behind the workspace.
+  void finish_batch_norm(Step& step, int64_t channels) {
+    for (auto& [argument, slot, first] : step.slots)
+      if (argument == DNNL_ARG_SHIFT || argument == DNNL_ARG_DIFF_SHIFT) first = channels;
+    const bool has_workspace = !step.kept.empty();
+    int64_t byte = has_workspace ? round_up(workspace_bytes_of(step), int64_t{64}) : 0;
+    for (int argument : {DNNL_ARG_MEAN, DNNL_ARG_VARIANCE}) {
+      step.arguments.emplace(argument, memory(channels_of({1, channels, 1, 1}), engine_, DNNL_MEMORY_NONE));
+      step.kept.emplace_back(argument, byte);
+      byte += channels * static_cast<int64_t>(sizeof(float));
+    }
+    kept_bytes_ = byte;
+  }
+  static int64_t workspace_bytes_of(const Step& step) {
+    return static_cast<int64_t>(step.arguments.at(DNNL_ARG_WORKSPACE).get_desc().get_size());
   }
 
   void execute(std::vector<Step>& steps, const OperationTensors& tensors, void* kept) {

@@ -117,7 +117,7 @@ def facts(run) -> list:
         pairs += flattened(ceiling, "ceiling" if len(run.ceilings) == 1 else f"ceiling {index + 1}")
     for config in run.config:
         pairs += flattened(
-            {key: value for key, value in config.items() if key != "layers"},
+            {key: value for key, value in config.items() if key not in ("layers", "graph")},
             f"config {config.get('name', '')}",
         )
     return pairs

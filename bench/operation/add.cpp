@@ -1,0 +1,52 @@
+// Additions of operations.hpp, on Highway.
+#include <algorithm>
+#include <cmath>
+
+#include "bench/operation/operations.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bench/operation/add.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace convscope {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+void AddRange(int64_t count, const float* a, const float* b, bool relu, float* y) {
+  const float lowest = relu ? 0 : -HUGE_VALF;
+  const auto step = [&](auto d, int64_t i) {
+    const auto sum = hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+    hn::StoreU(hn::Max(sum, hn::Set(d, lowest)), d, y + i);
+  };
+  const hn::ScalableTag<float> whole;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(whole));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) step(whole, i);
+  for (; i < count; ++i) step(hn::CappedTag<float, 1>(), i);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace convscope
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace convscope {
+namespace {
+
+HWY_EXPORT(AddRange);
+
+}  // namespace
+
+void add_forward(int64_t values, const float* a, const float* b, bool relu, float* y) {
+  const auto range = HWY_DYNAMIC_DISPATCH(AddRange);
+  constexpr int64_t block = 1 << 14;
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < values; first += block)
+    range(std::min(block, values - first), a + first, b + first, relu, y + first);
+}
+
+}  // namespace convscope
+#endif

@@ -1,0 +1,168 @@
+#include "bench/runner/graph.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/core/error.hpp"
+#include "bench/runner/config_value.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A layer of 4 channels that keeps its image of 6x5.
+std::string same(const std::string& name, const std::string& more = "") {
+  return R"({"name": ")" + name + R"(", "in_channels": 4, "input": [6, 5], "out_channels": 4, "filter": 1)" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+Suite suite_of(const std::string& layers, const std::string& graph = "") {
+  const std::string text = R"({"name": "net", "batch": 2, "layers": [)" + layers + "]" +
+                           (graph.empty() ? "" : R"(, "graph": [)" + graph + "]") + "}";
+  return suite_from_json(parse_json(text, "net.json"), "net.json");
+}
+
+std::string error_of(const std::string& layers, const std::string& graph = "") {
+  try {
+    suite_of(layers, graph);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A residual block of two layers that are the same, and a projection of another shape behind it.
+const std::string kLayers =
+    same("a", R"("count": 2, "after": "relu")") +
+    R"(, {"name": "p", "in_channels": 4, "input": [6, 5], "out_channels": 8, "filter": 1})";
+const std::string kGraph =
+    R"({"name": "a"}, {"name": "b", "layer": "a", "after": ["add a", "relu"]}, {"name": "p", "reads": "a"})";
+
+TEST(Graph, IsTheLayersOneAfterTheOtherWhereTheConfigSaysNothingElse) {
+  const std::vector<GraphNode> graph =
+      graph_of(suite_of(same("a", R"("count": 2, "after": ["relu", "pool 1x1/1"])") + "," + same("b")));
+  ASSERT_EQ(graph.size(), 3U);
+  EXPECT_EQ(graph[0].name, "a#1");
+  EXPECT_EQ(graph[0].after.size(), 1U) << "a pool follows the last copy";
+  EXPECT_FALSE(graph[0].input);
+  EXPECT_EQ(graph[1].name, "a#2");
+  EXPECT_EQ(graph[1].input, 0U);
+  EXPECT_EQ(graph[2].layer, 1U);
+  EXPECT_EQ(graph[2].input, 1U);
+}
+
+TEST(Graph, ALayerReadsAndAddsWhatItNames) {
+  const std::vector<GraphNode> graph =
+      graph_of(suite_of(same("a") + "," + same("b") + "," +
+                        same("c", R"("reads": "a", "after": ["batch_norm", "add b", "add a", "relu"])")));
+  EXPECT_EQ(graph[2].input, 0U);
+  EXPECT_THAT(graph[2].added, ElementsAre(1U, 0U));
+}
+
+TEST(Graph, AnEntryTakesWhatItLeavesOutFromItsLayer) {
+  const Suite suite = suite_of(kLayers, kGraph);
+  const std::vector<GraphNode> graph = graph_of(suite);
+  ASSERT_EQ(graph.size(), 3U);
+  EXPECT_EQ(graph[0].after, suite.layers[0].after);
+  EXPECT_EQ(graph[1].layer, 0U);
+  EXPECT_EQ(graph[1].input, 0U) << "the one before";
+  EXPECT_THAT(graph[1].added, ElementsAre(0U));
+  EXPECT_EQ(graph[2].input, 0U);
+}
+
+TEST(Graph, ALayerThatIsFirstOrOfAnotherShapeReadsDataOfItsOwn) {
+  const std::vector<GraphNode> graph = graph_of(
+      suite_of(same("a") + "," + same("b", R"("first": true)") + "," + same("c", R"("batch": 3)") +
+               R"(, {"name": "d", "in_channels": 3, "input": [6, 5], "out_channels": 4, "filter": 1})"));
+  for (const GraphNode& node : graph) EXPECT_FALSE(node.input) << node.name;
+}
+
+TEST(Graph, TheLastCopyOfALayerIsWhatThoseBehindItReadByItsName) {
+  const std::vector<GraphNode> graph =
+      graph_of(suite_of(same("a", R"("count": 3)") + "," + same("b") + "," + same("c", R"("reads": "a")")));
+  EXPECT_EQ(graph[4].input, 2U);
+  EXPECT_EQ(
+      graph_of(suite_of(same("a", R"("count": 2147483648)") + "," + same("b", R"("after": "add a")")), 2)
+          .size(),
+      3U);
+}
+
+TEST(Graph, IsWrittenWithTheConfigAndReadsBack) {
+  const Suite suite = suite_of(kLayers, kGraph);
+  const auto json = to_json(suite);
+  const Suite again = suite_from_json(parse_json(json.dump(), "net.json"), "net.json");
+  EXPECT_EQ(to_json(again), json);
+  EXPECT_EQ(again.graph.size(), 3U);
+  EXPECT_EQ(again.graph[2].reads, "a");
+  const Suite layers = suite_of(same("a") + "," + same("b") + "," + same("c", R"("reads": "a")"));
+  EXPECT_EQ(suite_from_json(parse_json(to_json(layers).dump(), "n"), "n").layers[2].reads, "a");
+}
+
+TEST(Graph, RefusesWhatIsUnknownOrComesLaterByName) {
+  EXPECT_EQ(
+      error_of(same("conv1") + "," + same("conv2", R"("reads": "conw1")")),
+      "net.json: at /layers/1: \"conv2\" reads \"conw1\", which is no layer of the network; allowed is an "
+      "earlier one; did you mean \"conv1\"?");
+  EXPECT_EQ(
+      error_of(same("a", R"("after": "add b")") + "," + same("b")),
+      "net.json: at /layers/0: \"a\" adds \"b\", which does not stand before it; allowed is an earlier one");
+  EXPECT_THAT(error_of(same("a", R"("after": "add a")")),
+              HasSubstr("\"a\" adds \"a\", which does not stand before it"));
+  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b", "layer": "a", "reads": "p"}, {"name": "p"})"),
+              HasSubstr("net.json: at /graph/1: \"b\" reads \"p\", which does not stand before it"));
+  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b", "layer": "q"}, {"name": "p"})"),
+              AllOf(HasSubstr("net.json: at /graph/1/layer: found the text \"q\""), HasSubstr("/layers")));
+  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b"}, {"name": "p"})"),
+              HasSubstr("at /graph/1/name: found the text \"b\""));
+  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "a"}, {"name": "p"})"),
+              HasSubstr("at /graph/1/name: found the text \"a\"; allowed is a name that no other entry has"));
+}
+
+TEST(Graph, RefusesShapesThatDiffer) {
+  const std::string wide =
+      R"({"name": "wide", "in_channels": 4, "input": [6, 5], "out_channels": 8, "filter": 1})";
+  EXPECT_EQ(error_of(wide + "," + same("b", R"("reads": "wide")")),
+            "net.json: at /layers/1: \"b\" reads \"wide\", which gives 8 channels of 6x5, and \"b\" takes 4 "
+            "channels of 6x5; name a layer of that shape, or correct what comes after one of them");
+  EXPECT_THAT(
+      error_of(same("a") + "," + same("b", R"("after": ["pool 2x2/2", "add a"])")),
+      HasSubstr("\"b\" adds \"a\", which gives 4 channels of 6x5, and \"b\" has there 4 channels of 3x2"));
+  EXPECT_THAT(error_of(same("a", R"("batch": 3)") + "," + same("b", R"("reads": "a")")),
+              HasSubstr("4 channels of 6x5 at its own batch of 3"));
+}
+
+TEST(Graph, RefusesWhatOnlyAnEntryOfAGraphCanSay) {
+  EXPECT_THAT(error_of(same("a") + "," + same("b", R"("count": 2, "after": ["add a", "relu"])")),
+              AllOf(HasSubstr("at /layers/1: layer \"b\" has \"add a\";"), HasSubstr("write a \"graph\"")));
+  EXPECT_THAT(error_of(same("a") + "," + same("b", R"("reads": "a")"), R"({"name": "a"}, {"name": "b"})"),
+              AllOf(HasSubstr("at /layers/1: layer \"b\" reads \"a\""), HasSubstr("in the graph's entry")));
+  EXPECT_THAT(error_of(same("a") + "," + same("b", R"("first": true, "reads": "a")")),
+              HasSubstr("\"b\" reads \"a\" and its layer is first"));
+}
+
+TEST(Graph, RefusesALayerThatItHasAnotherNumberOfTimesThanItsCount) {
+  EXPECT_EQ(
+      error_of(kLayers, R"({"name": "a"}, {"name": "p"})"),
+      "net.json: at /graph: it has layer \"a\" 1 time, and the layer's count is 2; correct one of them");
+  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b", "layer": "a"})"),
+              HasSubstr("layer \"p\" 0 times"));
+}
+
+TEST(ShippedGraphs, ResNet50IsOneChainOfSixteenBlocks) {
+  const Suite suite = load_suite(std::string(CONVSCOPE_CONFIG_FOLDER) + "/resnet_50.json");
+  const std::vector<GraphNode> graph = graph_of(suite);
+  ASSERT_EQ(graph.size(), 53U);
+  size_t blocks = 0;
+  for (size_t i = 0; i < graph.size(); ++i) {
+    EXPECT_EQ(graph[i].input.has_value(), i > 0) << graph[i].name;
+    EXPECT_TRUE(has(graph[i].after, OperationKind::batch_norm)) << graph[i].name;
+    blocks += graph[i].added.size();
+  }
+  EXPECT_EQ(blocks, 16U);
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,244 @@
+#include "bench/step/step_program.hpp"
+
+#include <algorithm>
+
+#include "bench/core/rounding.hpp"
+
+namespace convscope {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kAligned = 64;  // values: each layer's parameters begin on a cache line
+
+Activations convolved_shape(const ConvProblem& problem) {
+  const Extent2 image = problem.output();
+  return {problem.batch, problem.out_channels, image.h, image.w};
+}
+Activations input_shape(const ConvProblem& problem) {
+  return {problem.batch, problem.in_channels, problem.input.h, problem.input.w};
+}
+double bytes_of(const Activations& shape) {
+  return static_cast<double>(kFloat * shape.elements());
+}
+
+// Whether backward reads what the group gave, so that nothing may be added to it in place. Batch
+// normalisation computes it again, and a ReLU in place of its output leaves what lrn's backward needs.
+bool keeps_output(const OperationGroup& group) {
+  const OperationKind kind = group.operation.kind;
+  return kind == OperationKind::lrn || (group.has_relu && kind != OperationKind::batch_norm);
+}
+// Whether a ReLU right behind it is part of its pass.
+bool takes_relu(const OperationGroup& group) {
+  const OperationKind kind = group.operation.kind;
+  return kind == OperationKind::bias || kind == OperationKind::batch_norm || kind == OperationKind::add;
+}
+
+// Tensors read and written by a pass over a group, at least.
+double bytes_of_group(const OperationGroup& group, const std::vector<StepTensor>& tensors, bool forward) {
+  const double in = bytes_of(tensors[group.input].shape), out = bytes_of(tensors[group.output].shape);
+  switch (group.operation.kind) {
+    case OperationKind::lrn:
+      return forward ? 3 * in : 5 * in;
+    case OperationKind::pool:
+      return in + 2 * out;
+    case OperationKind::batch_norm:
+      return forward ? 2 * in : 3 * in;
+    case OperationKind::add:
+      return 3 * in;
+    case OperationKind::bias:
+    case OperationKind::relu:
+      break;
+  }
+  return forward ? 2 * in : group.has_relu ? 3 * in : in;
+}
+
+// Fills in the tensors, groups and parameters of a program.
+class Tensors {
+ public:
+  explicit Tensors(StepProgram& program) : program_(program) {}
+
+  void add(const NetworkLayer& of) {
+    LayerProgram layer;
+    layer.input = of.input ? program_.layers[*of.input].output()
+                           : add_tensor(input_shape(of.problem), of.needs_input_gradient);
+    layer.first_parameter = program_.parameters;
+    layer.first_bias = layer.first_parameter + static_cast<size_t>(of.problem.elements(Role::filter));
+    layer.first_scale = layer.first_bias + static_cast<size_t>(of.problem.out_channels);
+    const bool has_scales = has(of.after, OperationKind::batch_norm);
+    const int64_t values = of.problem.elements(Role::filter) + (has_scales ? 3 : 1) * of.problem.out_channels;
+    layer.parameters = static_cast<size_t>(round_up(values, kAligned));
+    program_.parameters += layer.parameters;
+    layer.convolved = add_tensor(convolved_shape(of.problem));
+    auto added = of.added.begin();
+    for (const LayerOperation& operation : of.after) {
+      const size_t addend = operation.kind == OperationKind::add ? program_.layers[*added++].output() : 0;
+      add_operation(operation, addend, layer);
+    }
+    program_.layers.push_back(std::move(layer));
+  }
+
+ private:
+  size_t add_tensor(const Activations& shape, bool has_gradient = true) {
+    program_.tensors.push_back({shape, has_gradient});
+    return program_.tensors.size() - 1;
+  }
+
+  void add_operation(const LayerOperation& operation, size_t addend, LayerProgram& layer) {
+    std::vector<OperationGroup>& groups = layer.groups;
+    if (operation.kind == OperationKind::relu && !groups.empty() && takes_relu(groups.back())) {
+      groups.back().has_relu = true;
+      groups.back().label += "+" + to_text(operation);
+      return;
+    }
+    OperationGroup group;
+    group.operation = operation;
+    group.label = to_text(operation);
+    group.has_bias = operation.kind == OperationKind::bias;
+    group.has_relu = operation.kind == OperationKind::relu;
+    group.addend = addend;
+    group.input = group.output = layer.output();
+    const bool in_place =
+        operation.kind == OperationKind::bias || operation.kind == OperationKind::relu ||
+        (operation.kind == OperationKind::add && (groups.empty() || !keeps_output(groups.back())));
+    if (!in_place) {
+      const Activations in = program_.tensors[group.input].shape;
+      const Extent2 image = operation.output({in.h, in.w});
+      group.output = add_tensor({in.n, in.c, image.h, image.w});
+    }
+    const Activations& out = program_.tensors[group.output].shape;
+    if (operation.kind == OperationKind::batch_norm) group.kept_values = 2 * out.c;
+    if (operation.kind == OperationKind::pool || operation.kind == OperationKind::lrn)
+      group.kept_values = out.elements();
+    groups.push_back(std::move(group));
+  }
+
+  StepProgram& program_;
+};
+
+// Fills in the tasks. Backward keeps book of every tensor's gradient: the first convolution or operation that
+// reads the tensor writes it; other convolutions write theirs into the scratch, from where it is added at
+// once; an addition's is the gradient of its sum, which stays as it is until it is added before the tensor's
+// own backward.
+class Tasks {
+ public:
+  Tasks(const StepNetwork& network, StepProgram& program)
+      : network_(network), program_(program), gradients_(program.tensors.size()) {}
+
+  void add_all() {
+    for (size_t i = 0; i < program_.layers.size(); ++i) add_forward(i);
+    for (size_t i = 0; i < program_.layers.size(); ++i)
+      if (network_.layers[i].ends_chain) {
+        const size_t output = program_.layers[i].output();
+        add({TaskKind::loss, i, "loss", 2 * bytes_of(program_.tensors[output].shape)});
+        gradients_[output].is_there = true;
+      }
+    for (size_t i = program_.layers.size(); i-- > 0;) add_backward(i);
+    // Weight and velocity read and written, the gradient read.
+    for (size_t i = 0; i < program_.layers.size(); ++i)
+      add({TaskKind::update, i, "update",
+           5.0 * static_cast<double>(program_.layers[i].parameters * sizeof(float))});
+  }
+
+ private:
+  struct Gradient {
+    bool is_there = false;
+    std::vector<size_t> addends;  // tensors
+  };
+
+  void add(StepTask task) { program_.tasks.push_back(std::move(task)); }
+
+  StepTask& add_convolution(size_t layer, TaskKind kind, Pass pass) {
+    ConvProblem problem = network_.layers[layer].problem;
+    problem.pass = pass;
+    if (pass != Pass::forward) problem.epilogue = Epilogue::none;
+    add({kind, layer, std::string(name(kind)), static_cast<double>(problem.total_bytes()), problem});
+    return program_.tasks.back();
+  }
+
+  void add_group(size_t layer, size_t group, bool forward) {
+    const OperationGroup& of = program_.layers[layer].groups[group];
+    add({forward ? TaskKind::operation_forward : TaskKind::operation_backward, layer,
+         forward ? of.label : of.label + " backward", bytes_of_group(of, program_.tensors, forward),
+         std::nullopt, group});
+  }
+
+  void add_forward(size_t layer) {
+    add_convolution(layer, TaskKind::forward, Pass::forward);
+    const bool is_fused = network_.layers[layer].problem.epilogue != Epilogue::none;  // with the first group
+    for (size_t g = is_fused ? 1 : 0; g < program_.layers[layer].groups.size(); ++g)
+      add_group(layer, g, true);
+  }
+
+  void add_addend(size_t layer, size_t tensor, std::optional<size_t> addend) {
+    Gradient& gradient = gradients_[tensor];
+    StepTask task{TaskKind::add_gradient, layer, gradient.is_there ? "add gradient" : "copy gradient",
+                  (gradient.is_there ? 3 : 2) * bytes_of(program_.tensors[tensor].shape)};
+    task.tensor = tensor;
+    task.addend = addend;
+    task.is_first = !gradient.is_there;
+    add(std::move(task));
+    gradient.is_there = true;
+  }
+
+  // All that read the tensor are behind it in the program, and so have had their backward.
+  void complete_gradient(size_t layer, size_t tensor) {
+    for (size_t addend : std::exchange(gradients_[tensor].addends, {})) add_addend(layer, tensor, addend);
+  }
+
+  void add_backward(size_t layer) {
+    const LayerProgram& of = program_.layers[layer];
+    for (size_t g = of.groups.size(); g-- > 0;) {
+      const OperationGroup& group = of.groups[g];
+      complete_gradient(layer, group.output);
+      const bool is_addition = group.operation.kind == OperationKind::add;
+      if (!is_addition || group.has_relu) add_group(layer, g, false);
+      if (is_addition) gradients_[group.addend].addends.push_back(group.output);
+      if (group.input == group.output) continue;
+      if (is_addition)
+        gradients_[group.input].addends.push_back(group.output);
+      else
+        gradients_[group.input].is_there = true;
+    }
+    complete_gradient(layer, of.convolved);
+    add_convolution(layer, TaskKind::backward_filter, Pass::backward_filter);
+    if (!network_.layers[layer].needs_input_gradient) return;
+    StepTask& data = add_convolution(layer, TaskKind::backward_data, Pass::backward_data);
+    Gradient& gradient = gradients_[of.input];
+    data.into_scratch = gradient.is_there;
+    if (gradient.is_there) {
+      program_.scratch_values =
+          std::max(program_.scratch_values, program_.tensors[of.input].shape.elements());
+      add_addend(layer, of.input, std::nullopt);
+    }
+    gradient.is_there = true;
+  }
+
+  const StepNetwork& network_;
+  StepProgram& program_;
+  std::vector<Gradient> gradients_;  // by tensor
+};
+
+}  // namespace
+
+std::string_view name(TaskKind kind) {
+  constexpr std::string_view names[] = {
+      "forward",      "backward_data", "backward_filter", "operation_forward", "operation_backward",
+      "add_gradient", "loss",          "update"};
+  return names[static_cast<size_t>(kind)];
+}
+
+StepProgram::StepProgram(const StepNetwork& network) {
+  Tensors all(*this);
+  for (const NetworkLayer& layer : network.layers) all.add(layer);
+  Tasks(network, *this).add_all();
+}
+
+int64_t StepProgram::bytes() const {
+  int64_t values = 3 * static_cast<int64_t>(parameters) + scratch_values;
+  for (const StepTensor& tensor : tensors) values += (tensor.has_gradient ? 2 : 1) * tensor.shape.elements();
+  for (const LayerProgram& layer : layers)
+    for (const OperationGroup& group : layer.groups) values += group.kept_values;
+  return kFloat * values;
+}
+
+}  // namespace convscope

@@ -1,0 +1,82 @@
+// StepProgram: what a training step of a network does, before any memory is there: its tensors, where each
+// layer's parameters are, and the tasks in the order in which they run: forward, the losses, backward from
+// the last layer, the update. FP32 in nchw.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bench/step/network.hpp"
+
+namespace convscope {
+
+enum class TaskKind {
+  forward,
+  backward_data,
+  backward_filter,
+  operation_forward,
+  operation_backward,
+  add_gradient,  // of a tensor that several read
+  loss,
+  update
+};
+inline constexpr auto kTaskKinds = enumerators<TaskKind::update>();
+std::string_view name(TaskKind);
+
+struct StepTask {
+  TaskKind kind;
+  size_t layer;
+  std::string label;  // "backward_data", "bias+relu", "pool 3x3/2 backward", "add gradient", "loss", "update"
+  double bytes = 0;   // read and written at least, each tensor once
+  std::optional<ConvProblem> problem{};  // of a convolution, with its pass
+  size_t group = 0;                      // of an operation
+  size_t tensor = 0;                     // whose gradient gets another addend
+  // Of add_gradient: the tensor whose gradient is the addend; none: what backward_data left in the scratch.
+  std::optional<size_t> addend{};
+  bool is_first = false;      // of add_gradient: nothing is there yet, so that the addend is copied
+  bool into_scratch = false;  // of backward_data: the gradient of its input is there already
+};
+
+// Neighbours among the operations that are one pass.
+struct OperationGroup {
+  LayerOperation operation;  // the first of them
+  bool has_bias = false, has_relu = false;
+  size_t input = 0, output = 0;  // tensors; the same where it is in place
+  size_t addend = 0;             // tensor, of an addition
+  int64_t kept_values = 0;       // a pool's winners, a normalisation's scale or statistics, for backward
+  std::string label;
+};
+
+// A layer's parameters are its filter, a bias for each channel, and where it has batch normalisation a scale
+// for each and a shift for each; they begin and end on a cache line.
+struct LayerProgram {
+  size_t input = 0, convolved = 0;  // tensors
+  size_t first_parameter = 0, first_bias = 0, first_scale = 0, parameters = 0;
+  std::vector<OperationGroup> groups;
+  size_t output() const { return groups.empty() ? convolved : groups.back().output; }
+};
+
+struct StepTensor {
+  Activations shape;
+  bool has_gradient = true;
+};
+
+struct StepProgram {
+  explicit StepProgram(const StepNetwork& network);
+
+  std::vector<StepTensor> tensors;
+  std::vector<LayerProgram> layers;
+  std::vector<StepTask> tasks;
+  size_t parameters = 0;       // of all layers
+  int64_t scratch_values = 0;  // for gradients that are added to others
+
+  // Of tensors, gradients, parameters with theirs and velocities, what is kept, and the scratch.
+  int64_t bytes() const;
+};
+
+}  // namespace convscope
