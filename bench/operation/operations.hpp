@@ -1,8 +1,8 @@
 // What a training step computes besides convolutions, on the CPU with OpenMP's threads: bias, ReLU, max
 // pooling, normalisation by channel and across channels, additions, the loss and the update, forward and
-// backward. All sums have a fixed order but the loss's and a bias's of a fully-connected layer. Activations
-// are dense f32 in nchw; every function writes its result completely. A pass over memory each: bias and ReLU
-// are one pass where they are neighbours. The mathematics, plainly, is operations_test.cpp's model.
+// backward. Activations are dense f32 in nchw; every function writes its result completely. A pass over
+// memory each: a bias, a normalisation by channel or an addition is one with the ReLU behind it. All sums but
+// the loss have a fixed order. The mathematics, plainly, is operations_test.cpp's model.
 #pragma once
 
 #include <cstdint>

@@ -140,7 +140,7 @@ const BadText kBadTexts[] = {
      {"at /layers/0/stride", "found the number 0", "allowed is a whole number from 1 to 2147483648"}},
     {"UnknownOperation",
      layer_text(kSizes + ", \"after\": [\"rellu\"]"),
-     {"at /layers/0/after/0", "found the text \"rellu\"", "bias, relu, lrn, or pool",
+     {"at /layers/0/after/0", "found the text \"rellu\"", "bias, relu, lrn, batch_norm, pool",
       "did you mean \"relu\"?"}},
     {"OperationIsANumber",
      layer_text(kSizes + ", \"after\": 3"),
