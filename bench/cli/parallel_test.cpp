@@ -11,6 +11,8 @@
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/test_program.hpp"
 #include "bench/core/error.hpp"
+#include "bench/device/cuda/cuda.hpp"
+#include "bench/parallel/reductions.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/record/result_files.hpp"
 
@@ -161,6 +163,32 @@ TEST(AllReduce, MeasuresOverThreadsAndWritesItsRows) {
   const Rows file = Rows::parse(read_file(folder + "/allreduce.json"));
   ASSERT_EQ(file["rows"].size(), 5U);
   for (const auto& row : file["rows"]) EXPECT_EQ(row["exact"].is_null(), row["reduce"] == "halving");
+}
+
+TEST(AllReduce, TakesGpusOnlyWithWhatBelongsToThem) {
+  const auto refusal = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "allreduce");
+    return refusal_of(words);
+  };
+  EXPECT_THAT(refusal({"--device", "gpu"}), HasSubstr("did you mean \"cuda\"?"));
+  EXPECT_THAT(refusal({"--device", "emulator"}), HasSubstr("allowed is cpu, cuda, cuda:N"));
+  EXPECT_THAT(refusal({"--device", "cuda", "--fabric", "mpi"}), HasSubstr("bytes travel by nccl"));
+  EXPECT_THAT(refusal({"--device", "cuda", "--reduce", "mpi"}), HasSubstr("the library's own is nccl"));
+  EXPECT_THAT(refusal({"--device", "cuda", "--basis", "modelled", "--link", "5GB/s,5us"}),
+              HasSubstr("--basis measured only"));
+  EXPECT_THAT(refusal({"--reduce", "nccl"}), HasSubstr("add --device cuda"));
+  EXPECT_THAT(refusal({"--fabric", "nccl"}), HasSubstr("add --device cuda"));
+}
+
+TEST(AllReduce, WithoutAGpuSaysWhatItLookedFor) {
+  if (cuda::device_defect().empty()) GTEST_SKIP() << "there is a GPU here";
+  const Rows rows = rows_of({"allreduce", "--device", "cuda", "--gpus", "2", "--bytes", "4KiB"});
+  EXPECT_EQ(rows.size(), kReductions.size() + 1);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row["reason"], "no_device");
+    EXPECT_EQ(row["note"], "no CUDA device: " + cuda::device_defect());
+    EXPECT_THAT(row["rerun"].get<std::string>(), HasSubstr(" --device cuda"));
+  }
 }
 
 TEST(AllReduce, WithoutALauncherSaysHowToStartIt) {

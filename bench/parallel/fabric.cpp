@@ -50,4 +50,14 @@ std::vector<float> gathered(Fabric& fabric, std::span<const float> values) {
   return all_of(fabric, values);
 }
 
+std::vector<std::string> gathered_texts(Fabric& fabric, const std::string& text) {
+  const auto longest = static_cast<size_t>(largest_over_ranks(fabric, static_cast<double>(text.size())));
+  std::string padded = text;
+  padded.resize(longest + 1);
+  const std::vector<char> all = all_of(fabric, std::span<const char>(padded));
+  std::vector<std::string> texts;
+  for (size_t at = 0; at < all.size(); at += padded.size()) texts.emplace_back(&all[at]);
+  return texts;
+}
+
 }  // namespace convscope

@@ -1,10 +1,11 @@
 // What connects the ranks of one job: n ranks, numbered from 0, that exchange messages. Reductions are
-// written once over it, so that threads, MPI and a simulated network run the same algorithm; the fabric says
-// only how bytes travel.
+// written once over it, so that threads, MPI, GPUs and a simulated network run the same algorithm; the fabric
+// says only how bytes travel, and adds where they lie.
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace convscope {
@@ -30,6 +31,12 @@ class Fabric {
   // their sizes. Empty messages are not sent. A rank never sends to itself. Throws std::runtime_error when
   // another rank is lost.
   virtual void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) = 0;
+
+  // Adds `from` to `to`, as many values each, in the memory whose bytes are exchanged. Where that is a
+  // device's, both functions enqueue, and their memory may be used again by what is enqueued behind them.
+  virtual void add(std::span<const float> from, std::span<float> to) {
+    for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+  }
 };
 
 // The largest of the ranks' values, on every rank. Also a barrier: no rank returns before all have called.
@@ -40,5 +47,8 @@ bool same_on_all_ranks(Fabric& fabric, unsigned long long value);
 
 // The values of all ranks, in the order of ranks, on every rank; as many of each.
 std::vector<float> gathered(Fabric& fabric, std::span<const float> values);
+
+// The texts of all ranks, in the order of ranks, on every rank; without zero bytes.
+std::vector<std::string> gathered_texts(Fabric& fabric, const std::string& text);
 
 }  // namespace convscope

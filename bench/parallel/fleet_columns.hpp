@@ -26,8 +26,8 @@ inline constexpr std::array kFleetColumns = std::to_array<ColumnOf<Row>>({
      "compute from the rows, communication as `fabric` says.",
      [](const Row& r) { return cell(kFleet(r).basis); }},
     {"fabric", "",
-     "What the bytes travel on: mpi, or threads of one process; of a modelled row closed form, by formula "
-     "from the links, or simgrid, simulated.",
+     "What the bytes travel on: mpi, threads of one process, or between GPUs nccl; of a modelled row closed "
+     "form, by formula from the links, or simgrid, simulated.",
      [](const Row& r) { return cell(kFleet(r).fabric); }},
     {"fabric_version", "", "The library behind it.",
      [](const Row& r) { return cell(kFleet(r).fabric_version); }},

@@ -17,7 +17,6 @@
 namespace convscope {
 namespace {
 
-constexpr double kShortestSample = 1e-3;            // seconds; shorter all-reduces are repeated in a sample
 constexpr int64_t kMostChecked = int64_t{1} << 22;  // values compared with sums in f64; more are sampled
 
 // Random values of each rank that any rank can compute.
@@ -50,61 +49,75 @@ struct Check {
   double error = 0, squares = 0;  // sums of squares
 };
 
+// The values in host memory, summed over a fabric.
+class HostValues final : public RankValues {
+ public:
+  HostValues(Fabric& fabric, LibraryFabric* library) : fabric_(fabric), library_(library) {}
+
+  bool has_library() const override { return library_ != nullptr; }
+  bool allocate(size_t values, size_t scratch) override {
+    // As if all ranks were on this machine. MPI may need as much again for messages on their way.
+    const double needed = 4.0 * static_cast<double>(2 * values + scratch) * fabric_.size();
+    if (needed > free_memory()) return false;
+    values_.resize(values);
+    scratch_.resize(scratch);
+    return true;
+  }
+  std::span<float> host() override { return values_; }
+  void all_reduce(const ReductionRow& row) override {
+    if (const auto reduction = reduction_from_name(row.reduce))
+      convscope::all_reduce(*reduction, fabric_, values_, scratch_, row.fleet.ranks);
+    else
+      library_->library_all_reduce(values_);
+  }
+
+ private:
+  Fabric& fabric_;
+  LibraryFabric* library_;
+  std::vector<float> values_, scratch_;
+};
+
 // One row's all-reduce of one set of values on one rank.
 class Candidate {
  public:
-  Candidate(ReductionRow& row, Fabric& fabric, LibraryFabric* library, std::span<float> values,
-            std::span<float> scratch)
-      : row_(row), fabric_(fabric), library_(library), values_(values), scratch_(scratch) {
-    const auto reduction = reduction_from_name(row.reduce);
-    if (reduction) reduction_ = *reduction;
-    is_library_ = !reduction;
-  }
-
-  void run() {
-    if (is_library_)
-      library_->library_all_reduce(values_);
-    else
-      all_reduce(reduction_, fabric_, values_, scratch_, row_.fleet.ranks);
-  }
+  Candidate(ReductionRow& row, Fabric& fabric, RankValues& values)
+      : row_(row), fabric_(fabric), values_(values) {}
 
   // Everything of the row but its time.
   void verify(uint64_t seed) {
-    fill([&](size_t i) { return integer_value(seed, fabric_.rank(), i); });
-    run();
+    sum([&](size_t i) { return integer_value(seed, fabric_.rank(), i); });
     Check check = compare([&](int rank, size_t i) { return integer_value(seed, rank, i); }, 0);
     row_.exact = largest_over_ranks(fabric_, check.wrong) == 0;
 
     const auto random = [&](size_t i) { return random_value(seed, fabric_.rank(), i); };
-    fill(random);
-    run();
-    const uint64_t first = hash_of(values_);
+    sum(random);
+    const uint64_t first = hash_of(values_.host());
     check = compare([&](int rank, size_t i) { return random_value(seed, rank, i); },
                     (fabric_.size() - 1) * 0x1p-24);
     const double outside = largest_over_ranks(fabric_, check.wrong);
     row_.relative_l2 =
         largest_over_ranks(fabric_, check.squares > 0 ? std::sqrt(check.error / check.squares) : 0);
     row_.identical_bits = same_on_all_ranks(fabric_, first);
-    fill(random);
-    run();
-    row_.repeatable = largest_over_ranks(fabric_, hash_of(values_) == first ? 0 : 1) == 0;
-    settle(outside);
+    sum(random);
+    row_.repeatable = largest_over_ranks(fabric_, hash_of(values_.host()) == first ? 0 : 1) == 0;
+    const bool is_intact = largest_over_ranks(fabric_, values_.is_intact() ? 0 : 1) == 0;
+    settle(outside, is_intact);
   }
 
   void prepare_timing() {
-    fill([](size_t) { return 0.0F; });
-    run();
+    sum([](size_t) { return 0.0F; });
     row_.iterations = 1;
     const double once = sample();
     row_.disturbed = 0;
-    row_.iterations =
-        std::clamp<int64_t>(static_cast<int64_t>(kShortestSample / std::max(once, 1e-9)), 1, 10'000);
+    row_.iterations = std::clamp<int64_t>(
+        static_cast<int64_t>(values_.shortest_sample() / std::max(once, 1e-9)), 1, 10'000);
   }
 
   // Seconds of one all-reduce, of the slowest rank.
   double sample() {
     const auto work = [&] {
-      for (int64_t i = 0; i < row_.iterations; ++i) run();
+      for (int64_t i = 0; i < row_.iterations; ++i) values_.all_reduce(row_);
+      values_.finish();
     };
     return quiet_slowest_rank(fabric_, work, row_.disturbed) / static_cast<double>(row_.iterations);
   }
@@ -122,23 +135,30 @@ class Candidate {
   double spent = 0;
 
  private:
+  // Of these values; the sums are on the host afterwards.
   template <typename Value>
-  void fill(const Value& value) {
-    for (size_t i = 0; i < values_.size(); ++i) values_[i] = value(i);
+  void sum(const Value& value) {
+    const std::span<float> host = values_.host();
+    for (size_t i = 0; i < host.size(); ++i) host[i] = value(i);
+    values_.upload();
+    values_.all_reduce(row_);
+    values_.finish();
+    values_.download();
   }
 
   // Against sums in f64; a value is wrong where it is farther off than `bound` times the sum of magnitudes.
-  Check compare(const std::function<float(int, size_t)>& value, double bound) const {
+  Check compare(const std::function<float(int, size_t)>& value, double bound) {
     Check check;
-    const size_t step = std::max<size_t>(1, values_.size() / static_cast<size_t>(kMostChecked));
-    for (size_t i = 0; i < values_.size(); i += step) {
+    const std::span<const float> sums = values_.host();
+    const size_t step = std::max<size_t>(1, sums.size() / static_cast<size_t>(kMostChecked));
+    for (size_t i = 0; i < sums.size(); i += step) {
       double sum = 0, magnitudes = 0;
       for (int rank = 0; rank < fabric_.size(); ++rank) {
         const double summand = value(rank, i);
         sum += summand;
         magnitudes += std::abs(summand);
       }
-      const double difference = std::abs(double{values_[i]} - sum);
+      const double difference = std::abs(double{sums[i]} - sum);
       if (!(difference <= bound * magnitudes)) ++check.wrong;
       check.error += difference * difference;
       check.squares += sum * sum;
@@ -146,7 +166,7 @@ class Candidate {
     return check;
   }
 
-  void settle(double outside) {
+  void settle(double outside, bool is_intact) {
     const auto wrong = [&](const char* reason, const char* note) {
       row_.outcome = RowOutcome::wrong;
       row_.reason = reason;
@@ -158,14 +178,13 @@ class Candidate {
       wrong("too_large_error", "sums of random values are farther from those in f64 than any order explains");
     else if (!*row_.identical_bits)
       wrong("ranks_differ", "the ranks ended with different bits, so that their weights would drift apart");
+    else if (!is_intact)
+      wrong("written_outside", "something was written beside the values");
   }
 
   ReductionRow& row_;
   Fabric& fabric_;
-  LibraryFabric* library_;
-  std::span<float> values_, scratch_;
-  Reduction reduction_ = Reduction::tree;
-  bool is_library_ = false;
+  RankValues& values_;
 };
 
 void refuse(ReductionRow& row, std::string reason, std::string note) {
@@ -175,12 +194,12 @@ void refuse(ReductionRow& row, std::string reason, std::string note) {
 }
 
 // Refuses what cannot be run here; the values of scratch memory that the others need.
-size_t refuse_rows(LibraryFabric* library, std::span<ReductionRow> rows) {
+size_t refuse_what_cannot_run(bool has_library, std::span<ReductionRow> rows) {
   size_t scratch = 0;
   for (ReductionRow& row : rows) {
     if (row.outcome == RowOutcome::refused) continue;
     const auto reduction = reduction_from_name(row.reduce);
-    if (!reduction && library == nullptr) {
+    if (!reduction && !has_library) {
       refuse(row, "library_missing", "this fabric has no library with an all-reduce of its own");
     } else if (reduction) {
       if (const auto refused = refusal(*reduction, row.fleet.ranks))
@@ -195,24 +214,18 @@ size_t refuse_rows(LibraryFabric* library, std::span<ReductionRow> rows) {
 
 }  // namespace
 
-void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
+void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows) {
   if (rows.empty()) return;
-  const size_t size = static_cast<size_t>(rows.front().bytes) / 4, scratch_size = refuse_rows(library, rows);
-  // As if all ranks were on this machine. MPI may need as much again for messages on their way.
-  const double needed = 4.0 * static_cast<double>(2 * size + scratch_size) * fabric.size();
-  if (largest_over_ranks(fabric, needed > free_memory() ? 1 : 0) > 0) {
-    for (ReductionRow& row : rows)
-      if (row.outcome != RowOutcome::refused)
-        refuse(row, "out_of_memory", "the ranks need more memory than is free");
-    return;
-  }
-  std::vector<float> values(size), scratch(scratch_size);
+  const size_t size = static_cast<size_t>(rows.front().bytes) / 4;
+  const size_t scratch = refuse_what_cannot_run(values.has_library(), rows);
+  if (largest_over_ranks(fabric, values.allocate(size, scratch) ? 0 : 1) > 0)
+    return refuse_rows(rows, {"out_of_memory", "the ranks need more memory than is free"});
   std::vector<Candidate> candidates;
   candidates.reserve(rows.size());
   for (ReductionRow& row : rows) {
     if (row.outcome == RowOutcome::refused) continue;
-    Candidate candidate(row, fabric, library, values, scratch);
+    Candidate candidate(row, fabric, values);
     candidate.verify(seed);
     if (const auto reduction = reduction_from_name(row.reduce))
       row.busiest_bytes =
@@ -234,6 +247,17 @@ void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRu
     std::erase_if(left, [&](Candidate* candidate) { return candidate->is_done(rule); });
   }
   for (Candidate& candidate : candidates) candidate.row().time = summarise(candidate.samples);
+}
+
+void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
+                        std::span<ReductionRow> rows) {
+  HostValues values(fabric, library);
+  measure_reductions(fabric, values, rule, seed, rows);
+}
+
+void refuse_rows(std::span<ReductionRow> rows, const Refusal& why) {
+  for (ReductionRow& row : rows)
+    if (row.outcome != RowOutcome::refused) refuse(row, why.reason, why.note);
 }
 
 void model_reduction(ReductionRow& row, NetworkModel& network) {

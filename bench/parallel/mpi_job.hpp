@@ -23,6 +23,8 @@ class MpiJob {
   virtual ~MpiJob() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // Among the ranks that share this one's memory, counted from 0.
+  virtual int local_rank() const = 0;
   virtual std::string library() const = 0;  // "Open MPI 4.1.4"
   // Whether another thread than the first may communicate, one at a time.
   virtual bool takes_any_thread() const = 0;

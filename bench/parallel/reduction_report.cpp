@@ -72,7 +72,7 @@ void print_disturbed(std::ostream& out, int64_t samples, const Look& look) {
 }
 
 void print_reductions(std::ostream& out, std::span<const ReductionRow> rows, const Look& look) {
-  std::map<std::string, std::vector<std::string>> refused;  // by reason: the reductions
+  std::map<std::string, std::vector<std::string>> refused;  // or failed, by reason: the reductions
   for (size_t begin = 0, end; begin < rows.size(); begin = end) {
     const Ranks& ranks = rows[begin].fleet.ranks;
     TextTable table({"<bytes", "<reduce", ">median ms|ms", ">95% interval", ">algbw GB/s|algbw",
@@ -80,14 +80,15 @@ void print_reductions(std::ostream& out, std::span<const ReductionRow> rows, con
                     {3, 4});
     for (end = begin; end < rows.size() && rows[end].fleet.ranks.count == ranks.count; ++end) {
       const ReductionRow& row = rows[end];
-      if (row.outcome == RowOutcome::refused)
+      if (row.outcome == RowOutcome::refused || row.outcome == RowOutcome::failed)
         add_once(refused[fmt::format("on {} ranks: {}: {}", ranks.count, row.reason, row.note)], row.reduce);
       else
         table.add(cells(row), ' ', row.outcome == RowOutcome::wrong ? colour::bad : colour::none);
     }
     if (table.empty()) continue;
-    print_heading(out, fmt::format("all-reduce over {} ranks", ranks.count), words_of(rows[begin].fleet),
-                  look);
+    const std::string& device = rows[begin].device_name;
+    print_heading(out, fmt::format("all-reduce over {} ranks", ranks.count),
+                  words_of(rows[begin].fleet) + (device.empty() ? "" : "; " + device), look);
     const auto left_out = table.print(out, look);
     const bool is_modelled = rows[begin].fleet.basis == Basis::modelled;
     fmt::print(out, "{}{}\n", left_out_text(left_out, look),

@@ -14,6 +14,8 @@ Cell milliseconds(const R& r, double Statistics::*statistic, bool sampled) {
 }
 
 constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
+    {"device_name", "", "The GPUs or processors of the ranks, each name once; null of a modelled row.",
+     [](const R& r) { return cell(r.device_name); }},
     {"reduce", "", "tree, ring, halving, hierarchical, striped, or the library's own: mpi, nccl.",
      [](const R& r) { return cell(r.reduce); }},
     {"bytes", "bytes", "The gradient of one rank, in FP32.", [](const R& r) { return cell(r.bytes); }},
@@ -53,7 +55,9 @@ constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
      [](const R& r) { return cell(r.repeatable); }},
     {"relative_l2", "", "Error of those sums, ||s - s64|| / ||s64||, against sums in f64.",
      [](const R& r) { return cell(r.relative_l2); }},
-    {"outcome", "", "good, refused, or wrong.", [](const R& r) { return cell(r.outcome); }},
+    {"outcome", "",
+     "good, refused, wrong, or failed: it was begun, and then a rank was lost or a library failed.",
+     [](const R& r) { return cell(r.outcome); }},
     {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
     {"note", "", "The sentence behind the reason.", [](const R& r) { return cell(r.note); }},
     {"rerun", "", "The command that makes this row again.", [](const R& r) { return cell(r.rerun); }},
@@ -74,7 +78,7 @@ std::optional<Basis> basis_from_name(std::string_view text) {
 }
 
 std::string_view name(RowOutcome outcome) {
-  constexpr std::array<std::string_view, 3> names{"good", "refused", "wrong"};
+  constexpr std::array<std::string_view, 4> names{"good", "refused", "wrong", "failed"};
   return names[static_cast<size_t>(outcome)];
 }
 

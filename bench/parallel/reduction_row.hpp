@@ -15,8 +15,9 @@ namespace convscope {
 
 struct ReductionRow {
   Fleet fleet;
-  std::string reduce;  // the name of a Reduction, or "mpi", the library's own
-  int64_t bytes = 0;   // on each rank
+  std::string device_name;  // of all ranks: "NVIDIA H200", with commas where they differ
+  std::string reduce;       // the name of a Reduction, or the library's own: "mpi", "nccl"
+  int64_t bytes = 0;        // on each rank
   RowOutcome outcome = RowOutcome::good;
   std::string reason;      // a code; empty for a good row
   std::string note;        // the sentence behind it

@@ -30,10 +30,6 @@ void swap(Fabric& fabric, int to, std::span<const float> sent, int from, std::sp
   fabric.exchange(std::span(&out, 1), std::span(&in, 1));
 }
 
-void add(std::span<const float> from, std::span<float> to) {
-  for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
-}
-
 // The values in `count` chunks, whose sizes differ by at most one.
 class Chunks {
  public:
@@ -70,7 +66,7 @@ void reduce_scatter(Fabric& fabric, const Ring& ring, std::span<float> values, s
     const std::span<float> target = chunk(ring.wrapped(ring.index - step - 1));
     const std::span<float> received = scratch.first(target.size());
     swap(fabric, ring.next(), chunk(ring.wrapped(ring.index - step)), ring.previous(), received);
-    add(received, target);
+    fabric.add(received, target);
   }
 }
 
@@ -96,7 +92,7 @@ void tree_sum(Fabric& fabric, std::span<float> values, std::span<float> scratch)
     }
     if (rank + distance >= n) continue;
     receive(fabric, rank + distance, scratch.first(values.size()));
-    add(scratch.first(values.size()), values);
+    fabric.add(scratch.first(values.size()), values);
   }
   // Down the same tree: what this rank sent up it gets back, then its own children, the farthest first.
   if (distance < n) receive(fabric, rank - distance, values);
@@ -114,7 +110,7 @@ void halving_sum(Fabric& fabric, std::span<float> values, std::span<float> scrat
     const auto upper = chunks.range(first + distance, first + 2 * distance);
     const std::span<float> kept = keeps_upper ? upper : lower;
     swap(fabric, rank ^ distance, keeps_upper ? lower : upper, rank ^ distance, scratch.first(kept.size()));
-    add(scratch.first(kept.size()), kept);
+    fabric.add(scratch.first(kept.size()), kept);
     if (keeps_upper) first += distance;
   }
   for (int distance = 1; distance < n; distance *= 2) {
@@ -146,7 +142,7 @@ void striped_sum(Fabric& fabric, std::span<float> values, std::span<float> scrat
     in.push_back({from, writable_bytes_of(scratch.subspan(in.size() * own.size(), own.size()))});
   }
   fabric.exchange(out, in);
-  for (size_t i = 0; i < in.size(); ++i) add(scratch.subspan(i * own.size(), own.size()), own);
+  for (size_t i = 0; i < in.size(); ++i) fabric.add(scratch.subspan(i * own.size(), own.size()), own);
   for (size_t i = 0; i < in.size(); ++i) {
     in[i].bytes = writable_bytes_of(stripe(in[i].from));
     out[i].bytes = bytes_of(own);

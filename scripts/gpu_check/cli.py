@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import datetime
 import fcntl
 import os
@@ -158,9 +159,12 @@ def print_plan(desk: Desk | None, stages: list[Stage], state: State) -> None:
     print(f"{'all':24} {total / 60:9.1f}")
 
 
-def leave_out(stages: list[Stage], state: State) -> None:
-    """Mark what a check without cuDNN has nothing to do for."""
+def leave_out(stages: list[Stage], state: State, gpus: int) -> None:
+    """Mark what a check without cuDNN, or on so many GPUs, has nothing to do for."""
     for stage in stages:
+        if stage.gpus > gpus:
+            state.of(stage.name).status = "left out"
+            state.of(stage.name).note = f"needs {stage.gpus} GPUs"
         if state.without_cudnn and (stage.cudnn or stage.name == "cudnn_backend_test"):
             state.of(stage.name).status, state.of(stage.name).note = "left out", "needs cuDNN"
 
@@ -276,23 +280,24 @@ def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) 
     folder, state = open_check(options)
     words = Words(place, folder, state.batch, state.without_cudnn)
     if options.dry_run:
-        leave_out(stages, state)
         try:
             found = look(place.program, max(clock.left(), 1.0), interrupted)
             print(f"{found.device}; cuDNN {found.cudnn or 'MISSING: ' + found.why}")
             desk = Desk(words, state, interrupted)
         except CannotStart as defect:
             print(f"gpu-check: {defect}; the plan of a machine that has one:")
-            desk = None
+            found, desk = None, None
+        leave_out(stages, state, found.gpus if found else 1)
         print_plan(desk, stages, state)
         return GOOD
     found = look(place.program, max(clock.left(), 1.0), interrupted)
     admit(found, state)
+    words = dataclasses.replace(words, gpus=found.gpus)
     for part in ("logs", "runs"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     with sole_user(folder):
         end_leftover(state)
-        leave_out(stages, state)
+        leave_out(stages, state, found.gpus)
         save(state, folder)
         archive = (options.archive or folder.with_name(folder.name + SUFFIX)).resolve()
         check = Check(Desk(words, state, interrupted, stage_limit=found.stage_limit), stages, archive, clock)

@@ -64,12 +64,16 @@ def find_tool(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class Found:
-    """The GPU's name, cuDNN's version ("" where it is missing: `why`), and whether stages can be limited."""
+    """The first GPU's name, cuDNN's version ("" where it is missing: `why`), whether stages can be limited.
+
+    And how many GPUs there are.
+    """
 
     device: str
     cudnn: str
     why: str
     stage_limit: bool
+    gpus: int = 1
 
 
 def _ask(program: Path, seconds: float, interrupted: Callable[[], bool], *arguments: str) -> Ending:
@@ -118,4 +122,5 @@ def look(program: Path, seconds: float, interrupted: Callable[[], bool]) -> Foun
     refusals = (str(algorithm["refusal"]) for algorithm in cudnn if algorithm.get("refusal"))
     why = next(refusals, "the program was built without it")
     help_text = _ask(program, seconds, interrupted, "run", "--help").output
-    return Found(str(gpus[0].get("name", "a GPU")), version, why, "--stage-limit" in help_text)
+    name = str(gpus[0].get("name", "a GPU"))
+    return Found(name, version, why, "--stage-limit" in help_text, len(gpus))

@@ -26,7 +26,8 @@ class Stage:
     finished, those that were cut in their first turn too, before the next block begins. `run` says that the
     command is a run of the program's, with a folder, which can be resumed; of those that measure, `cudnn`
     says whether cuDNN is in it, and `weight` how much of the time of the block's stages that measure is this
-    one's.
+    one's. `gpus` are the fewest that it is for, `optional` a library that a machine may lack, where the rows
+    say `library_missing`.
     """
 
     name: str
@@ -39,10 +40,20 @@ class Stage:
     weight: float = 0.0
     cudnn: bool = False
     tool: str = ""
+    gpus: int = 1
+    optional: str = ""
 
 
 def _once(name: str, block: int, seconds: float, what: str, *command: str, tool: str = "") -> Stage:
     return Stage(name, block, seconds, seconds, what, command, tool=tool)
+
+
+def _sums() -> Stage:
+    # A thread for each GPU, without MPI.
+    words = ("{program}", "allreduce", "--device", "cuda", "--gpus", "2..{gpus}", "--bytes", "4KiB..256MiB")
+    words += ("--time-limit", "0.5", "--json")
+    what = "sums of gradients between GPUs, by NCCL and by ours"
+    return Stage("allreduce", 4, 240, 240, what, words, gpus=2, optional="NCCL")
 
 
 def _verify(name: str, block: int, what: str, *flags: str) -> Stage:
@@ -100,6 +111,7 @@ def stages_of(place: Place) -> list[Stage]:
             "operations", 4, 300, "what stands between AlexNet's convolutions, ours beside cuDNN's",
             "{program}", "operations", "{configs}/alexnet.json", "--device", "cuda", "--json",
         ),
+        _sums(),
         _network("vgg-16", "vgg_16"),
         _network("resnet-50", "resnet_50"),
         _alexnet("alexnet-engines", 5, 1, "every engine of cuDNN", *forward, algorithms="cudnn.engine.*"),
@@ -115,6 +127,7 @@ class Words:
     folder: Path
     batch: int = 0
     without_cudnn: bool = False
+    gpus: int = 1
 
     def run_folder(self, stage: Stage) -> Path:
         """Return where a stage's run keeps its records."""
@@ -126,6 +139,7 @@ class Words:
             "{program}": str(self.place.program),
             "{configs}": str(self.place.configs),
             "{run}": str(self.run_folder(stage)),
+            "{gpus}": str(self.gpus),
             "{answers}": str(self.folder / "cudnn-answers.json"),
         }
         words = [self._fill(word, fill) for word in stage.command]

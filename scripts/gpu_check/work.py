@@ -119,6 +119,9 @@ def _judge(desk: Desk, stage: Stage, progress: Progress, ending: Ending, whole_t
         notes.append("left no whole results.json")
         progress.failures += 1
         progress.status = "unfinished" if progress.failures < ATTEMPTS else "failed"
+    elif stage.optional and not ending.good and '"library_missing"' in ending.output:
+        progress.status, progress.note = "left out", f"there is no {stage.optional} here"
+        return
     else:
         progress.status = "passed" if ending.good else "failed"
     if {record.outcome for record in records} - REFUSED == {"out_of_memory"}:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3 -SE
 """A program in the place of convscope, for tests of gpu-check: its verbs and files, and faults on request.
 
-Beside it lies behaviour.json: {"cudnn": false} takes cuDNN away, {"gpu": ""} the GPU. Under "stages", by the
-name of a run's folder or by a verb: "crash", "hang", "deaf" (hangs and ignores SIGTERM), "garbage" (prints
-without end), "no_results", "cut_results", "die_once" (killed after half the rows, the first time), "disk"
-(ends as on a full disk).
+Beside it lies behaviour.json: {"cudnn": false} takes cuDNN away, {"nccl": false} NCCL, {"gpu": ""} the GPU;
+{"gpus": 4} makes it four. Under "stages", by the name of a run's folder or by a verb: "crash", "hang", "deaf"
+(hangs and ignores SIGTERM), "garbage" (prints without end), "no_results", "cut_results", "die_once" (killed
+after half the rows, the first time), "disk" (ends as on a full disk).
 """
 
 import json
@@ -151,7 +151,7 @@ def run(verb, arguments):
 def list_things(what, as_json):
     if what == "devices":
         name = BEHAVIOUR.get("gpu", "Scripted GPU")
-        gpu = [{"kind": "cuda", "name": name}] if name else []
+        gpu = [{"kind": "cuda", "name": name}] * BEHAVIOUR.get("gpus", 1) if name else []
         if as_json:
             document([{"kind": "cpu", "name": "a CPU"}, *gpu])
         else:
@@ -175,6 +175,10 @@ def main():
         document({"program": {"commit": "c0ffee"}, "ceilings": []})
     elif verb == "operations":
         document([])
+    elif verb == "allreduce":
+        reason = None if BEHAVIOUR.get("nccl", True) else "library_missing"
+        document([{"reduce": "nccl", "reason": reason}])
+        sys.exit(0 if reason is None else 1)
     else:
         run(verb, arguments)
 

@@ -241,6 +241,23 @@ def test_without_cudnn_it_stops_loudly_unless_told_not_to(bundle, tmp_path):
     assert set(table_of(run).values()) == {"-"}
 
 
+def test_sums_between_gpus_are_for_machines_with_two_or_more_and_nccl(bundle, tmp_path):
+    def stage_of(folder, **behaviour):
+        bundle.behave(**behaviour)
+        run = bundle.check(folder)
+        assert run.returncode == cli.GOOD, run.stdout + run.stderr
+        return state.load(folder).stages["allreduce"]
+
+    one = stage_of(tmp_path / "one")
+    assert (one.status, one.note) == ("left out", "needs 2 GPUs")
+    assert not any(call.startswith("allreduce") for call in bundle.calls())
+    assert stage_of(tmp_path / "four", gpus=4).status == "passed"
+    [call] = [call for call in bundle.calls() if call.startswith("allreduce")]
+    assert "--device cuda --gpus 2..4 " in call
+    missing = stage_of(tmp_path / "missing", gpus=2, nccl=False)
+    assert (missing.status, missing.note) == ("left out", "there is no NCCL here")
+
+
 def test_a_check_is_not_gone_on_with_on_another_gpu(bundle, tmp_path):
     bundle.check(tmp_path / "out", "--minutes", "0.02")
     bundle.behave(gpu="Another GPU")
@@ -342,6 +359,10 @@ def test_the_plan_is_printed_in_minutes_with_and_without_a_gpu(bundle, tmp_path)
     run = bundle.check("--dry-run", tmp_path / "out")
     assert run.returncode == cli.GOOD, run.stderr
     assert re.search(r"^alexnet-forward +\d+\.\d +10\.0  AlexNet forward", run.stdout, re.MULTILINE)
+    assert "sums of gradients" not in run.stdout
+    bundle.behave(gpus=2)
+    run = bundle.check("--dry-run", tmp_path / "out")
+    assert re.search(r"^allreduce +4\.0 +4\.0  sums of gradients between GPUs", run.stdout, re.MULTILINE)
     bundle.behave(gpu=False)
     run = bundle.check("--dry-run")
     assert run.returncode == cli.GOOD

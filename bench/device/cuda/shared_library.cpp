@@ -15,13 +15,19 @@ namespace {
 
 constexpr const char* kToolkit = "/usr/local/cuda/lib64";
 
-// "13.1.0", or words where the library does not tell.
-std::string version_of(const SharedLibrary& library, const char* property) {
+std::string version_by_property(const SharedLibrary& library, const char* property) {
   const auto ask = library.function<int(int kind, int* value)>(property);
   int numbers[3] = {};
   for (int kind = 0; kind < 3; ++kind)
-    if (ask == nullptr || ask(kind, &numbers[kind]) != 0) return "of a version that it does not tell";
+    if (ask == nullptr || ask(kind, &numbers[kind]) != 0) return "";
   return fmt::format("{}.{}.{}", numbers[0], numbers[1], numbers[2]);
+}
+
+// "13.1.0", or words where the library does not tell.
+std::string version_of(const SharedLibrary& library, const LibraryNeeds& needs) {
+  const std::string version =
+      needs.version != nullptr ? needs.version(library) : version_by_property(library, needs.property);
+  return version.empty() ? "of a version that it does not tell" : version;
 }
 
 }  // namespace
@@ -81,7 +87,7 @@ std::string defect(const SharedLibrary& library, const LibraryNeeds& needs) {
   for (const char* function : needs.functions)
     if (library.function<void()>(function) == nullptr)
       return fmt::format("{} {} was found, which has no function {}; {} is needed", needs.name,
-                         version_of(library, needs.property), function, needs.versions);
+                         version_of(library, needs), function, needs.versions);
   return "";
 }
 

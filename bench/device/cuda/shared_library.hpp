@@ -39,12 +39,13 @@ class SharedLibrary {
 // what a failed call of theirs may mean ---
 
 // What is needed of a library, and how it tells its version: `property` is its function of the form of
-// cublasGetProperty.
+// cublasGetProperty, or of a library without one `version` asks another; "" where it does not tell.
 struct LibraryNeeds {
   const char* name;      // "cuBLAS"
   const char* versions;  // "cuBLAS 12 or 13"
-  const char* property;
+  const char* property = nullptr;
   std::span<const char* const> functions;
+  std::string (*version)(const SharedLibrary&) = nullptr;
 };
 
 // Why the library cannot be used: it was not found, or what was found lacks a function, and then with its

@@ -1,7 +1,9 @@
-// The functions of bench/device/cuda/cuda.hpp, blas.hpp and fft.hpp in a build without CUDA.
+// The functions of bench/device/cuda/cuda.hpp, blas.hpp, fft.hpp and communicator.hpp in a build without
+// CUDA.
 #include "bench/device/cuda/cuda.hpp"
 
 #include "bench/device/blas.hpp"
+#include "bench/device/communicator.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/device/fft.hpp"
 
@@ -43,6 +45,18 @@ std::string fft_defect() {
   return device_defect();
 }
 std::unique_ptr<Fft> make_fft(const FftSize&, Device&) {
+  refuse();
+}
+std::string communication_defect() {
+  return device_defect();
+}
+std::string communication_library() {
+  refuse();
+}
+CommunicatorId make_communicator_id() {
+  refuse();
+}
+std::unique_ptr<Communicator> make_communicator(const CommunicatorId&, int, int, Device&) {
   refuse();
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/device/communicator.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/device_error.hpp"
 
@@ -18,7 +19,9 @@ TEST(CudaInABuildWithoutIt, HasNoDevices) {
 }
 
 TEST(CudaInABuildWithoutIt, RefusesEverythingWithThatSentence) {
-  for (const auto& ask : {+[] { cuda::describe_device(1); }, +[] { cuda::make_device({}); }}) try {
+  for (const auto& ask : {+[] { cuda::describe_device(1); }, +[] { cuda::make_device({}); },
+                          +[] { cuda::communication_library(); }, +[] { cuda::make_communicator_id(); }})
+    try {
       ask();
       ADD_FAILURE() << "nothing was thrown";
     } catch (const DeviceError& error) {

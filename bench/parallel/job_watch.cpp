@@ -1,0 +1,151 @@
+#include "bench/parallel/job_watch.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+namespace convscope {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kPeriod{50};
+constexpr seconds kShortestLimit{7};
+constexpr double kSlowestBytes = 50e6;  // per second
+// What the rank that reports has for its record before the others go. It may begin to wait later than they
+// do; and mpirun kills a second after it has asked ranks to end.
+constexpr milliseconds kForTheRecord{1500}, kForTheRecordOfAnEnd{500};
+constexpr int kLost = 2, kStopped = 128 + SIGTERM;
+
+std::atomic<bool> is_asked_to_end = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // for a signal's handler
+
+// 'R', 'S', 'T', 'Z', ...; 0 where there is no such process.
+char state_of(int process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  if (!std::getline(file, line)) return 0;
+  const size_t name_end = line.rfind(')');  // the name may have any characters in it
+  return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 0;
+}
+
+}  // namespace
+
+RankPlace this_place() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return {name, static_cast<int>(getpid())};
+}
+
+std::vector<RankPlace> gathered_places(Fabric& fabric) {
+  const RankPlace mine = this_place();
+  std::vector<RankPlace> places;
+  for (const std::string& text : gathered_texts(fabric, fmt::format("{} {}", mine.process, mine.host))) {
+    const size_t blank = text.find(' ');
+    places.push_back({text.substr(blank + 1), std::atoi(text.c_str())});
+  }
+  return places;
+}
+
+std::string lost_ranks(std::span<const RankPlace> ranks) {
+  const std::string host = this_place().host;
+  std::vector<std::string> lost;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank].host != host) continue;
+    const char state = state_of(ranks[rank].process);
+    const bool is_gone = state == 0 || state == 'Z' || state == 'X', is_stopped = state == 'T';
+    if (is_gone || is_stopped)
+      lost.push_back(fmt::format("rank {} (process {} on {}) is {}", rank, ranks[rank].process, host,
+                                 is_gone ? "gone" : "stopped"));
+  }
+  return fmt::format("{}", fmt::join(lost, ", "));
+}
+
+std::chrono::nanoseconds stall_limit(int64_t bytes) {
+  const std::chrono::duration<double> sending(static_cast<double>(bytes) / kSlowestBytes);
+  return kShortestLimit + std::chrono::duration_cast<std::chrono::nanoseconds>(sending);
+}
+
+JobWatch::JobWatch(int rank, std::vector<RankPlace> ranks, bool is_process, AtEnd at_end)
+    : rank_(rank),
+      ranks_(std::move(ranks)),
+      is_process_(is_process),
+      at_end_(std::move(at_end)),
+      thread_([this] { watch(); }) {
+  // A handler and no blocked signal: MPI's threads are there already, and the signal may come to any.
+  if (is_process_) std::signal(SIGTERM, [](int) { is_asked_to_end = true; });
+}
+
+JobWatch::~JobWatch() {
+  if (is_process_) std::signal(SIGTERM, SIG_DFL);
+  ends_ = true;
+  thread_.join();
+}
+
+void JobWatch::beat(std::string stage, std::chrono::nanoseconds limit) {
+  const std::lock_guard lock(mutex_);
+  stage_ = std::move(stage);
+  limit_ = limit;
+  since_ = Clock::now();
+  waits_ = true;
+}
+
+void JobWatch::beat() {
+  const std::lock_guard lock(mutex_);
+  since_ = Clock::now();
+  waits_ = limit_.count() > 0;
+}
+
+void JobWatch::rest() {
+  const std::lock_guard lock(mutex_);
+  waits_ = false;
+}
+
+void JobWatch::watch() {
+  while (!ends_) {
+    std::this_thread::sleep_for(kPeriod);
+    if (is_process_ && is_asked_to_end) {
+      const std::string lost = lost_ranks(ranks_);
+      end(lost.empty() ? "stopped" : "rank_lost",
+          fmt::format("the job was ended{}{}", lost.empty() ? ", by a signal" : ": ", lost), kStopped);
+    }
+    end_if_late();
+  }
+}
+
+void JobWatch::end_if_late() {
+  std::string note;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto waited = Clock::now() - since_;
+    if (!waits_ || waited < limit_) return;
+    note = fmt::format("rank {} waited {:.0f} s in {}", rank_, std::chrono::duration<double>(waited).count(),
+                       stage_);
+  }
+  const std::string lost = lost_ranks(ranks_);
+  if (!lost.empty()) note += "; " + lost;
+  end(lost.empty() ? "timeout" : "rank_lost", note, kLost);
+}
+
+void JobWatch::end(const std::string& reason, const std::string& note, int code) {
+  if (at_end_)
+    at_end_(reason, note);
+  else
+    std::this_thread::sleep_for(code == kStopped ? kForTheRecordOfAnEnd : kForTheRecord);
+  // Of a job that a signal ends, one rank says so.
+  if (code != kStopped || at_end_) {
+    const std::string line = fmt::format("convscope: {}: {}\n", reason, note);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+  }
+  std::_Exit(code);
+}
+
+}  // namespace convscope
