@@ -28,31 +28,47 @@ constexpr int64_t kDeviceSizes[] = {4, 20, 4100};  // bytes: chunks may be empty
 constexpr size_t kAddedCounts[] = {1, 255, 1023, 1025, 2048 * 1024 + 5000};
 #endif
 
-// A library in which something is wrong, where that is asked for.
+// A library in which something is wrong, where that is asked for. Like a real one it reaches device memory
+// through the device alone.
 class ThreadsCommunicator final : public Communicator {
  public:
   enum class Fault { none, sum_of_rank_1, lost_message, outside, refuses };
-  ThreadsCommunicator(Fabric& fabric, Fault fault) : fabric_(fabric), fault_(fault) {}
+  ThreadsCommunicator(Fabric& fabric, Device& device, Fault fault)
+      : fabric_(fabric), device_(device), fault_(fault) {}
 
   void all_reduce(std::span<float> values, Queue&) override {
     if (fault_ == Fault::refuses) throw DeviceError("ncclAllReduce: internal error");
-    std::vector<float> scratch(values.size());
-    convscope::all_reduce(Reduction::tree, fabric_, values, scratch, {fabric_.size(), fabric_.size()});
-    if (fault_ == Fault::sum_of_rank_1 && fabric_.rank() == 1) values.front() += 1;
-    if (fault_ == Fault::outside) values.data()[values.size()] = 1;
+    std::vector<float> host(values.size()), scratch(values.size());
+    device_.copy_to_host(host.data(), values.data(), values.size_bytes());
+    convscope::all_reduce(Reduction::tree, fabric_, host, scratch, {fabric_.size(), fabric_.size()});
+    if (fault_ == Fault::sum_of_rank_1 && fabric_.rank() == 1) host.front() += 1;
+    device_.copy_to_device(values.data(), host.data(), values.size_bytes());
+    const float one = 1;
+    if (fault_ == Fault::outside) device_.copy_to_device(values.data() + values.size(), &one, sizeof one);
   }
   void exchange(std::span<const Sent> sent, std::span<const Received> received, Queue&) override {
+    std::vector<std::vector<std::byte>> host(sent.size() + received.size());
     std::vector<Outgoing> out;
     std::vector<Incoming> in;
-    for (const Sent& message : sent) out.push_back({message.to, message.bytes});
-    for (const Received& message : received) in.push_back({message.from, message.bytes});
+    for (size_t i = 0; i < sent.size(); ++i) {
+      host[i].resize(sent[i].bytes.size());
+      device_.copy_to_host(host[i].data(), sent[i].bytes.data(), host[i].size());
+      out.push_back({sent[i].to, host[i]});
+    }
+    for (size_t i = 0; i < received.size(); ++i) {
+      host[sent.size() + i].resize(received[i].bytes.size());
+      in.push_back({received[i].from, host[sent.size() + i]});
+    }
     fabric_.exchange(out, in);
-    if (fault_ == Fault::lost_message && !received.empty()) received[0].bytes[0] = std::byte{0x55};
+    if (fault_ == Fault::lost_message && !received.empty()) in[0].bytes[0] = std::byte{0x55};
+    for (size_t i = 0; i < received.size(); ++i)
+      device_.copy_to_device(received[i].bytes.data(), in[i].bytes.data(), in[i].bytes.size());
   }
   void wait(Queue& queue) override { queue.synchronize(); }
 
  private:
   Fabric& fabric_;
+  Device& device_;
   Fault fault_;
 };
 using Fault = ThreadsCommunicator::Fault;
@@ -76,7 +92,7 @@ std::vector<ReductionRow> measured_rows(int n, int64_t bytes, Fault fault) {
   run_ranks(n, [&](Fabric& fabric) {
     EmulatorDevice device;
     const auto queue = device.make_queue();
-    ThreadsCommunicator communicator(fabric, fault);
+    ThreadsCommunicator communicator(fabric, device, fault);
     DeviceValues values(fabric.rank(), n, communicator, device, *queue);
     std::vector<ReductionRow> mine = device_rows(n, bytes);
     measure_reductions(fabric, values, kTwo, 1, mine);
@@ -110,12 +126,9 @@ TEST(SumsInDeviceMemory, AreWrongWhereTheLibraryOrAMessageIs) {
   }
 }
 
-// The address sanitizer ends the program at such a write.
-#if !defined(__SANITIZE_ADDRESS__)
 TEST(SumsInDeviceMemory, AreWrongWhereSomethingIsWrittenBesideThem) {
   EXPECT_EQ(measured_rows(2, 4096, Fault::outside).back().reason, "written_outside");
 }
-#endif
 
 TEST(SumsInDeviceMemory, EndWithTheWordsOfALibraryThatFails) {
   EXPECT_THAT([] { measured_rows(2, 4096, Fault::refuses); },
