@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <thread>
 
 #include "bench/core/error.hpp"
 #include "bench/parallel/device_values.hpp"
+#include "bench/parallel/job_watch.hpp"
 #include "bench/parallel/measure_reduction.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/simulated_network.hpp"
@@ -118,6 +120,7 @@ int reduce(const AllReduceOptions& options, const Program& program) {
       program.errors.flush();
     }
     if (keeper) keeper->fail("library_failed", fmt::format("rank {}: {}", launch().rank, error.what()));
+    if (source.is_job() && !source.reports()) std::this_thread::sleep_for(kForTheRecord);
     throw;
   }
 }

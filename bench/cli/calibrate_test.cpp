@@ -19,7 +19,9 @@ using ::testing::ThrowsMessage;
 
 class Folders : public ::testing::Test {
  protected:
-  Folders() : place_(fs::path(::testing::TempDir()) / "calibrate_test") {
+  Folders()
+      : place_(fs::path(::testing::TempDir()) /
+               ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     fs::remove_all(place_);
     fs::create_directories(place_ / "kept");
     std::ofstream(place_ / "kept" / "old");

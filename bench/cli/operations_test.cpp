@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// A config in a folder of the test's own, as tests run beside each other.
 class Operations : public ::testing::Test {
  protected:
   Operations() {
@@ -34,7 +35,8 @@ class Operations : public ::testing::Test {
     return parse_command(argv)({argv, registry_, out_, errors_});
   }
 
-  std::string folder_ = ::testing::TempDir() + "operations";
+  std::string folder_ =
+      ::testing::TempDir() + "operations_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   std::string config_ = folder_ + "/small.json";
   Registry registry_;
   std::ostringstream out_, errors_;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <utility>
 
@@ -18,10 +19,8 @@ using std::chrono::seconds;
 
 constexpr milliseconds kPeriod{50};
 constexpr seconds kShortestLimit{7};
-constexpr double kSlowestBytes = 50e6;  // per second
-// What the rank that reports has for its record before the others go. It may begin to wait later than they
-// do; and mpirun kills a second after it has asked ranks to end.
-constexpr milliseconds kForTheRecord{1500}, kForTheRecordOfAnEnd{500};
+constexpr double kSlowestBytes = 50e6;             // per second
+constexpr milliseconds kForTheRecordOfAnEnd{500};  // mpirun kills a second after it has asked ranks to end
 constexpr int kLost = 2, kStopped = 128 + SIGTERM;
 
 std::atomic<bool> is_asked_to_end = false;
@@ -84,7 +83,8 @@ JobWatch::JobWatch(int rank, std::vector<RankPlace> ranks, bool is_process, AtEn
 }
 
 JobWatch::~JobWatch() {
-  if (is_process_) std::signal(SIGTERM, SIG_DFL);
+  // Where the rank ends with an exception its record is still to be written.
+  if (is_process_) std::signal(SIGTERM, std::uncaught_exceptions() > 0 ? SIG_IGN : SIG_DFL);
   ends_ = true;
   thread_.join();
 }

@@ -33,6 +33,10 @@ std::string lost_ranks(std::span<const RankPlace> ranks);
 // How long ranks may wait for each other in one go to sum so many bytes: 7 s and the time at 50 MB/s.
 std::chrono::nanoseconds stall_limit(int64_t bytes);
 
+// What the rank that reports has for its record before the others go, with which the launcher ends the job.
+// It may begin to wait later than they do.
+inline constexpr std::chrono::milliseconds kForTheRecord{1500};
+
 class JobWatch {
  public:
   // Of the rank that reports, the end of the job: its code is "rank_lost" where a rank was found to be gone
