@@ -187,10 +187,8 @@ void add_flags(CLI::App& verb, AllReduceOptions& options) {
   verb.footer(
       "Every reduction is verified before it is timed: exact sums of integers, random values against f64, "
       "the same\n"
-      "bits on all ranks. Those of one size are timed in turns. --reduce mpi is MPI's own, nccl NCCL's. What "
-      "the "
-      "figures\n"
-      "mean is in docs/step.md.\n"
+      "bits on all ranks. Those of one size are timed in turns. --reduce mpi is MPI's own, nccl NCCL's.\n"
+      "What the figures mean is in docs/step.md.\n"
       "Exit codes: 0 all good; 1 a row is wrong, or all were refused; 2 bad usage, or a rank was lost.\n\n"
       "Examples:\n"
       "  mpirun -np 4 convscope allreduce --bytes 4KiB..256MiB --gpus 2,4 --out out/allreduce\n"

@@ -74,6 +74,8 @@ class RowSource {
 
  private:
   void fill_by_model(RowsBySize& sizes, RowKeeper& keeper);
+  // A thread of this process for each GPU.
+  void fill_over_gpus(int n, RowsBySize& sizes, RowKeeper& keeper);
   void fill_over_threads(int n, RowsBySize& sizes, RowKeeper& keeper);
   void fill_over_mpi(int n, RowsBySize& sizes, RowKeeper& keeper);
   // On each rank of `fabric` with its own rows; rank 0 keeps them.

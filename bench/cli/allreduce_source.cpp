@@ -34,6 +34,18 @@ std::string cpu_name() {
   return describe_device(DeviceKind::cpu).name;
 }
 
+// Why this process has no GPU for each of n ranks.
+std::optional<Refusal> why_not_on_gpus(int n) {
+  if (const std::string defect = cuda::device_defect(); !defect.empty())
+    return Refusal{"no_device", "no CUDA device: " + defect};
+  const int count = cuda::device_count();
+  if (n <= count) return std::nullopt;
+  return Refusal{"too_few_gpus",
+                 fmt::format("this machine shows {} GPU{} (CUDA_VISIBLE_DEVICES may hide others); over those "
+                             "of several machines start it with mpirun, or take --basis modelled",
+                             count, count == 1 ? "" : "s")};
+}
+
 void set_device(RowsBySize& sizes, const std::string& names) {
   for (auto& rows : sizes)
     for (ReductionRow& row : rows) row.device_name = names;
@@ -113,7 +125,7 @@ Fleet RowSource::fleet(int n) const {
 void RowSource::fill(int n, RowsBySize& sizes, RowKeeper& keeper) {
   if (network_) return fill_by_model(sizes, keeper);
   if (job_ || !why_no_mpi_.empty()) return fill_over_mpi(n, sizes, keeper);
-  return fill_over_threads(n, sizes, keeper);
+  return options_.on_gpus() ? fill_over_gpus(n, sizes, keeper) : fill_over_threads(n, sizes, keeper);
 }
 
 void RowSource::fill_by_model(RowsBySize& sizes, RowKeeper& keeper) {
@@ -123,38 +135,30 @@ void RowSource::fill_by_model(RowsBySize& sizes, RowKeeper& keeper) {
   }
 }
 
-void RowSource::fill_over_threads(int n, RowsBySize& sizes, RowKeeper& keeper) {
-  if (options_.on_gpus()) {
-    const std::string defect = cuda::device_defect();
-    std::optional<Refusal> why;
-    if (!defect.empty())
-      why = Refusal{"no_device", "no CUDA device: " + defect};
-    else if (const int count = cuda::device_count(); n > count)
-      why = Refusal{
-          "too_few_gpus",
-          fmt::format("this machine shows {} GPU{} (CUDA_VISIBLE_DEVICES may hide others); over those "
-                      "of several machines start it with mpirun, or take --basis modelled",
-                      count, count == 1 ? "" : "s")};
-    if (!why)
-      return run_ranks(n, [&](Fabric& fabric) {
-        RowsBySize mine = sizes;
-        try {
-          measure_on_gpus(fabric, fabric.rank(), mine, keeper);
-        } catch (const std::exception& error) {
-          // The others wait inside NCCL, until the watch ends them.
-          const std::string note = fmt::format("rank {}: {}", fabric.rank(), error.what());
-          keeper.fail("library_failed", note);
-          fmt::print(program_.errors, "convscope: {}\n", note);
-          program_.errors.flush();
-          throw;
-        }
-      });
+void RowSource::fill_over_gpus(int n, RowsBySize& sizes, RowKeeper& keeper) {
+  if (const auto why = why_not_on_gpus(n)) {
     for (auto& rows : sizes) {
       refuse_rows(rows, *why);
       keeper.done(rows);
     }
     return;
   }
+  run_ranks(n, [&](Fabric& fabric) {
+    RowsBySize mine = sizes;
+    try {
+      measure_on_gpus(fabric, fabric.rank(), mine, keeper);
+    } catch (const std::exception& error) {
+      // The others wait inside NCCL, until the watch ends them.
+      const std::string note = fmt::format("rank {}: {}", fabric.rank(), error.what());
+      keeper.fail("library_failed", note);
+      fmt::print(program_.errors, "convscope: {}\n", note);
+      program_.errors.flush();
+      throw;
+    }
+  });
+}
+
+void RowSource::fill_over_threads(int n, RowsBySize& sizes, RowKeeper& keeper) {
   set_device(sizes, cpu_name());
   run_ranks(n, [&](Fabric& fabric) {
     for (std::vector<ReductionRow> mine : sizes) {

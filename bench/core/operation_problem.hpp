@@ -70,7 +70,9 @@ struct OperationProblem {
   bool operator==(const OperationProblem&) const = default;
 
   // An addition has none: its backward is ReLU's, or nothing.
-  bool has_directions() const { return sort < OperationSort::add; }
+  bool has_directions() const {
+    return !is_addition() && sort != OperationSort::update && sort != OperationSort::one_bit;
+  }
   bool is_batch_norm() const {
     return sort == OperationSort::batch_norm || sort == OperationSort::batch_norm_relu;
   }

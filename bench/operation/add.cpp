@@ -9,6 +9,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "bench/operation/values-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace convscope {
 namespace HWY_NAMESPACE {
@@ -17,15 +19,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 void AddRange(int64_t count, const float* a, const float* b, bool relu, float* y) {
   const float lowest = relu ? 0 : -HUGE_VALF;
-  const auto step = [&](auto d, int64_t i) {
+  ForValues(count, [&](auto d, int64_t i) {
     const auto sum = hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
     hn::StoreU(hn::Max(sum, hn::Set(d, lowest)), d, y + i);
-  };
-  const hn::ScalableTag<float> whole;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(whole));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) step(whole, i);
-  for (; i < count; ++i) step(hn::CappedTag<float, 1>(), i);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

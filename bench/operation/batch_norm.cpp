@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "bench/operation/values-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace convscope {
 namespace HWY_NAMESPACE {
@@ -47,16 +49,6 @@ TwoSums Sums(int64_t count, Step step) {
     return double{hn::GetLane(whole)} + hn::GetLane(rest);
   };
   return {sum(a0, a1, a2, a3, a), sum(b0, b1, b2, b3, b)};
-}
-
-// Calls step(tag, i) for whole vectors, then for single values.
-template <typename Step>
-void ForValues(int64_t count, Step step) {
-  const hn::ScalableTag<float> whole;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(whole));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) step(whole, i);
-  for (; i < count; ++i) step(hn::CappedTag<float, 1>(), i);
 }
 
 // Calls at(first value, values) for the blocks of a channel, image after image.

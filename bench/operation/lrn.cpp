@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "bench/operation/values-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace convscope {
 namespace HWY_NAMESPACE {
@@ -34,16 +36,6 @@ template <typename D, typename V>
 V ToMinusBeta(D d, V s) {
   const V r = ReciprocalRoot(d, s);
   return hn::Mul(r, hn::Sqrt(r));
-}
-
-// Calls step(tag, pixel) for whole vectors, then for single pixels.
-template <typename Step>
-void ForPixels(int64_t pixels, Step step) {
-  const hn::ScalableTag<float> whole;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(whole));
-  int64_t i = 0;
-  for (; i + lanes <= pixels; i += lanes) step(whole, i);
-  for (; i < pixels; ++i) step(hn::CappedTag<float, 1>(), i);
 }
 
 // Rows of what is summed over neighbours, of the channels around one.
@@ -82,14 +74,14 @@ void LrnForwardBlock(const Activations& shape, int64_t begin, int64_t pixels, co
       shape.c,
       [&](float* row, int64_t c) {
         const float* const from = x + begin + c * shape.pixels();
-        ForPixels(pixels, [&](auto d, int64_t i) {
+        ForValues(pixels, [&](auto d, int64_t i) {
           const auto value = hn::LoadU(d, from + i);
           hn::StoreU(hn::Mul(value, value), d, row + i);
         });
       },
       [&](Ring& ring, int64_t c) {
         const int64_t at = begin + c * shape.pixels();
-        ForPixels(pixels, [&](auto d, int64_t i) {
+        ForValues(pixels, [&](auto d, int64_t i) {
           const auto s = hn::MulAdd(hn::Set(d, kAlpha), ring.Sum(d, c, i), hn::Set(d, kBias));
           hn::StoreU(s, d, scale + at + i);
           hn::StoreU(hn::Mul(hn::LoadU(d, x + at + i), ToMinusBeta(d, s)), d, y + at + i);
@@ -103,7 +95,7 @@ void LrnBackwardBlock(const Activations& shape, int64_t begin, int64_t pixels, c
       shape.c,
       [&](float* row, int64_t c) {
         const int64_t at = begin + c * shape.pixels();
-        ForPixels(pixels, [&](auto d, int64_t i) {
+        ForValues(pixels, [&](auto d, int64_t i) {
           const auto product = hn::Mul(hn::LoadU(d, dy + at + i), hn::LoadU(d, y + at + i));
           const auto r = ReciprocalRoot(d, hn::LoadU(d, scale + at + i));
           hn::StoreU(hn::Mul(product, hn::Mul(r, r)), d, row + i);
@@ -111,7 +103,7 @@ void LrnBackwardBlock(const Activations& shape, int64_t begin, int64_t pixels, c
       },
       [&](Ring& ring, int64_t c) {
         const int64_t at = begin + c * shape.pixels();
-        ForPixels(pixels, [&](auto d, int64_t i) {
+        ForValues(pixels, [&](auto d, int64_t i) {
           const auto own = hn::Mul(hn::LoadU(d, dy + at + i), ToMinusBeta(d, hn::LoadU(d, scale + at + i)));
           const auto shared = hn::Mul(hn::LoadU(d, x + at + i), ring.Sum(d, c, i));
           hn::StoreU(hn::NegMulAdd(hn::Set(d, 2 * kAlpha * kBeta), shared, own), d, dx + at + i);

@@ -141,7 +141,7 @@ TEST(MeasureOperations, SaysOfWhatHasNoKernelForAGpuThatItIsNotThere) {
   for (OperationSort sort : {OperationSort::batch_norm_relu, OperationSort::add}) {
     const auto rows = measured({sort, false, kSmallShapes[0], {}}, {own.get()}, device);
     EXPECT_EQ(rows.at(0).outcome, OperationOutcome::refused);
-    EXPECT_EQ(rows.at(0).note, "our " + std::string(name(sort)) + " is not on a GPU yet");
+    EXPECT_EQ(rows.at(0).note, "our " + std::string(name(sort)) + " runs on the CPU alone");
   }
 }
 

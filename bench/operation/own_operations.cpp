@@ -129,7 +129,7 @@ class DevicePlan final : public OperationPlan {
   DevicePlan(const OperationProblem& problem, DeviceKind kind)
       : problem_(problem), kernels_(kernels_for(kind)) {
     if (!has_gpu_kernel(problem))
-      throw std::runtime_error(fmt::format("our {} is not on a GPU yet", name(problem.sort)));
+      throw std::runtime_error(fmt::format("our {} runs on the CPU alone", name(problem.sort)));
     constexpr int64_t limit = int64_t{1} << 30;
     if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(

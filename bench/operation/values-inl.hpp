@@ -1,0 +1,30 @@
+// A loop over values in whole vectors. Included once for each instruction set (Highway).
+#if defined(CONVSCOPE_OPERATION_VALUES) == defined(HWY_TARGET_TOGGLE)
+#ifdef CONVSCOPE_OPERATION_VALUES
+#undef CONVSCOPE_OPERATION_VALUES
+#else
+#define CONVSCOPE_OPERATION_VALUES
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace convscope::HWY_NAMESPACE {
+
+// Calls step(tag, i) for whole vectors, then for single values.
+template <typename Step>
+void ForValues(int64_t count, Step step) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> whole;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(whole));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) step(whole, i);
+  for (; i < count; ++i) step(hn::CappedTag<float, 1>(), i);
+}
+
+}  // namespace convscope::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
