@@ -34,7 +34,7 @@ HWY_INLINE Vector load_once(const float* from) {
   Vector value = hn::LoadU(Tag(), from);
 #if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
   asm("" : "+v"(value.raw));
-#elif HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86_64 && HWY_TARGET <= HWY_SSE4
+#elif HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX2
   asm("" : "+x"(value.raw));
 #endif
   return value;
