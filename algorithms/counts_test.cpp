@@ -37,7 +37,7 @@ constexpr const char* kShapes[] = {
 constexpr int64_t kCaps[] = {0, 256 << 10, INT64_MAX};
 // Not all: one in so many cases, prime to the numbers of passes, layouts, threads and caps. The emulator is
 // slow.
-constexpr size_t kEvery = 5, kEveryEmulated = 11;
+constexpr size_t kEvery = 7, kEveryEmulated = 17;
 
 // What prepare() and run() of the plan tallied.
 Tally tally_of(Plan& plan, const ConvProblem& problem, Device& device) {

@@ -15,6 +15,7 @@
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/fft/cpu/blocking.hpp"
 #include "algorithms/fft/cpu/transforms.hpp"
+#include "bench/core/sanitized_test.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/fast_reference.hpp"
@@ -117,21 +118,21 @@ class Fft : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Fft, AgreesWithTheDefinitionOnSmallRandomProblems) {
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < problems_to_try(200); ++i) {
     const ConvProblem problem = random_problem(13, 5);
     EXPECT_LT(error(problem), 2e-6) << to_line(problem);
   }
 }
 
 TEST_P(Fft, AgreesWithTheDefinitionOnLargerRandomProblems) {
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < problems_to_try(40); ++i) {
     const ConvProblem problem = random_problem(40, 40);
     EXPECT_LT(error(problem, INT64_MAX, 1 + i % 2), 2e-6) << to_line(problem);
   }
 }
 
 TEST_P(Fft, AgreesWithTheDefinitionWhenTheCapForcesBlocks) {
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < problems_to_try(16); ++i) {
     const ConvProblem problem = random_problem(30, 40);
     const int64_t whole = plan(problem)->workspace_bytes();
     for (const int64_t cap : {whole - 1, whole / 2, whole / 8, int64_t{0}})
@@ -141,7 +142,7 @@ TEST_P(Fft, AgreesWithTheDefinitionWhenTheCapForcesBlocks) {
 
 TEST_P(Fft, AgreesWithTheDefinitionOnEveryInstructionSet) {
   for_each_target([&] {
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < problems_to_try(30); ++i) {
       const ConvProblem problem = random_problem(20, 20);
       EXPECT_LT(error(problem), 2e-6) << to_line(problem);
     }
@@ -166,8 +167,10 @@ TEST_P(Fft, KeepsFilterSpectraOnlyWhenTheyFitTheCap) {
 TEST_P(Fft, ComputesTheFirstLayerOfAlexNetInAllPasses) {
   for (const Pass pass : kPasses)
     for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
-      const ConvProblem p{pass, MathMode::fp32, layout,   1,      3,      96,
-                          1,    {227, 227},     {11, 11}, {4, 4}, {0, 0}, {1, 1}};
+      ConvProblem p = parse_problem("n=1 c=3 hw=227x227 k=96 rs=11x11 stride=4x4");
+      p.pass = pass;
+      p.layout = layout;
+      if (kSanitized) p.out_channels = 8;
       EXPECT_LT(error(p), 2e-6) << to_line(p);
     }
 }

@@ -82,6 +82,20 @@ template <typename T, typename U>
 constexpr std::common_type_t<T, U> max(T a, U b) {
   return a < b ? b : a;
 }
+// By the processor's own instruction, where it has it: to code compiled for every x86 the library's is a
+// call, and half of the time of a product.
+#if defined(__x86_64__)
+inline const bool kHasFma = __builtin_cpu_supports("fma") != 0;
+#endif
+inline __attribute__((always_inline)) float fmaf(float a, float b, float sum) {
+#if defined(__x86_64__)
+  if (kHasFma) [[likely]] {
+    asm("vfmadd231ss %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+    return sum;
+  }
+#endif
+  return std::fma(a, b, sum);
+}
 // A GPU's is an approximation, of 22 bits or more.
 inline float rsqrtf(float x) {
   return static_cast<float>(1 / std::sqrt(double{x}));

@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "bench/emulator/executor.hpp"
+#include "bench/emulator/half.hpp"
+
 namespace convscope::emulated::executor {
 namespace {
 
@@ -118,7 +121,47 @@ void multiply(const TensorCore& core, int rows, int depth, const float* a, const
   }
 }
 
+float bf16_element(uint32_t word, int index) {
+  return std::bit_cast<float>(index ? word & 0xffff0000u : word << 16);
+}
+float f16_element(uint32_t word, int index) {
+  return std::bit_cast<__half>(static_cast<uint16_t>(index ? word >> 16 : word));
+}
+
+// Element gives one of the PerWord elements of a register.
+template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
+void multiply_tile(void* const* fragments, unsigned present, const CallSite& site) {
+  constexpr int depth = 8 * PerWord;
+  if (present != ~0u) fail("mma.sync needs a whole warp", site);
+  float a[16][depth], b[depth][8], sums[16][8];
+  for (int lane = 0; lane < 32; ++lane) {
+    const auto* part = static_cast<const WarpFragments*>(fragments[lane]);
+    const int g = lane / 4, t = lane % 4;
+    for (int word = 0; word < 4; ++word)
+      for (int e = 0; e < PerWord; ++e)
+        a[g + 8 * (word % 2)][(t + 4 * (word / 2)) * PerWord + e] = Element(part->a[word], e);
+    for (int word = 0; word < 2; ++word)
+      for (int e = 0; e < PerWord; ++e) b[(t + 4 * word) * PerWord + e][g] = Element(part->b[word], e);
+    for (int i = 0; i < 4; ++i) sums[g + 8 * (i / 2)][t * 2 + i % 2] = part->c[i];
+  }
+  multiply<8>(Core, 16, depth, &a[0][0], &b[0][0], &sums[0][0]);
+  for (int lane = 0; lane < 32; ++lane) {
+    auto* part = static_cast<WarpFragments*>(fragments[lane]);
+    for (int i = 0; i < 4; ++i) part->d[i] = sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
+  }
+}
+
 }  // namespace
+
+void multiply_tf32_tile(void* const* fragments, unsigned present, const CallSite& site) {
+  multiply_tile<1, tf32_element, kMmaTf32>(fragments, present, site);
+}
+void multiply_bf16_tile(void* const* fragments, unsigned present, const CallSite& site) {
+  multiply_tile<2, bf16_element, kMmaBf16>(fragments, present, site);
+}
+void multiply_f16_tile(void* const* fragments, unsigned present, const CallSite& site) {
+  multiply_tile<2, f16_element, kMmaF16>(fragments, present, site);
+}
 
 void multiply_fragments(const TensorCore& core, int rows, int columns, int depth, const float* a,
                         const float* b, float* sums) {

@@ -5,6 +5,11 @@
 // "Accurate Models of NVIDIA Tensor Cores" (arXiv 2512.07004).
 #pragma once
 
+#include <bit>
+#include <cstdint>
+
+#include "bench/device/kernel/call_site.hpp"
+
 namespace convscope::emulated::executor {
 
 // The quantum is 2^(e - 23 - extra_bits), where e is the largest exponent of the sum so far and of the
@@ -25,5 +30,21 @@ inline constexpr TensorCore kWgmmaTf32{8, 2, -126}, kWgmmaBf16{16, 2, -126}, kWg
 // widened.
 void multiply_fragments(const TensorCore& core, int rows, int columns, int depth, const float* a,
                         const float* b, float* sums);
+
+// The element in a register of TF32, of which the hardware reads the upper bits.
+inline float tf32_element(uint32_t word, int = 0) {
+  return std::bit_cast<float>(word & 0xffffe000u);
+}
+
+// One lane's part of an mma.sync: a 16 x 8 tile of products, d = a b + c.
+struct WarpFragments {
+  float d[4];
+  uint32_t a[4], b[2];
+  float c[4];
+};
+// Of a whole warp's fragments, by lane, in a type of element: what join_warp() calls.
+void multiply_tf32_tile(void* const* fragments, unsigned present, const CallSite& site);
+void multiply_bf16_tile(void* const* fragments, unsigned present, const CallSite& site);
+void multiply_f16_tile(void* const* fragments, unsigned present, const CallSite& site);
 
 }  // namespace convscope::emulated::executor

@@ -16,51 +16,11 @@
 namespace convscope::emulated {
 namespace executor {
 
-// One lane's part of a product; the lane that arrives last computes the whole 16x8 tile.
-struct Fragments {
-  float d[4];
-  uint32_t a[4], b[2];
-  const float* c;
-};
-
-inline float tf32_element(uint32_t word, int) {
-  return std::bit_cast<float>(word & 0xffffe000u);
-}
-inline float bf16_element(uint32_t word, int index) {
-  return std::bit_cast<float>(index ? word & 0xffff0000u : word << 16);
-}
-inline float f16_element(uint32_t word, int index) {
-  return std::bit_cast<__half>(static_cast<uint16_t>(index ? word >> 16 : word));
-}
-
-// Element gives one of the PerWord elements of a register.
-template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
-CONVSCOPE_UNWATCHED void multiply_tile(void* const* lanes, unsigned present, const CallSite& site) {
-  constexpr int depth = 8 * PerWord;
-  if (present != ~0u) fail("mma.sync needs a whole warp", site);
-  float a[16][depth], b[depth][8], sums[16][8];
-  for (int lane = 0; lane < 32; ++lane) {
-    const auto* part = static_cast<const Fragments*>(lanes[lane]);
-    const int g = lane / 4, t = lane % 4;
-    for (int word = 0; word < 4; ++word)
-      for (int e = 0; e < PerWord; ++e)
-        a[g + 8 * (word % 2)][(t + 4 * (word / 2)) * PerWord + e] = Element(part->a[word], e);
-    for (int word = 0; word < 2; ++word)
-      for (int e = 0; e < PerWord; ++e) b[(t + 4 * word) * PerWord + e][g] = Element(part->b[word], e);
-    for (int i = 0; i < 4; ++i) sums[g + 8 * (i / 2)][t * 2 + i % 2] = part->c[i];
-  }
-  multiply_fragments(Core, 16, 8, depth, &a[0][0], &b[0][0], &sums[0][0]);
-  for (int lane = 0; lane < 32; ++lane) {
-    auto* part = static_cast<Fragments*>(lanes[lane]);
-    for (int i = 0; i < 4; ++i) part->d[i] = sums[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
-  }
-}
-
-template <int PerWord, float (*Element)(uint32_t, int), const TensorCore& Core>
-CONVSCOPE_UNWATCHED void warp_product(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
-                                      const float (&c)[4], const char* operation, const CallSite& site) {
-  Fragments mine{{}, {a[0], a[1], a[2], a[3]}, {b[0], b[1]}, c};
-  join_warp(~0u, &mine, multiply_tile<PerWord, Element, Core>, false, operation, site);
+CONVSCOPE_UNWATCHED inline void warp_product(Combine multiply, float (&d)[4], const uint32_t (&a)[4],
+                                             const uint32_t (&b)[2], const float (&c)[4],
+                                             const char* operation, const CallSite& site) {
+  WarpFragments mine{{}, {a[0], a[1], a[2], a[3]}, {b[0], b[1]}, {c[0], c[1], c[2], c[3]}};
+  join_warp(~0u, &mine, multiply, false, operation, site);
   for (int i = 0; i < 4; ++i) d[i] = mine.d[i];
 }
 
@@ -72,7 +32,7 @@ inline bool is_aligned(const void* pointer, uintptr_t bytes) {
 
 inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                              const float (&c)[4], CallSite site = CallSite::current()) {
-  executor::warp_product<1, executor::tf32_element, executor::kMmaTf32>(d, a, b, c, "mma.m16n8k8.tf32", site);
+  executor::warp_product(executor::multiply_tf32_tile, d, a, b, c, "mma.m16n8k8.tf32", site);
 }
 
 template <typename Element>
@@ -80,9 +40,8 @@ void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                   CallSite site = CallSite::current()) {
   constexpr bool bf16 = std::is_same_v<Element, __nv_bfloat16>;
   static_assert(bf16 || std::is_same_v<Element, __half>);
-  constexpr auto element = bf16 ? executor::bf16_element : executor::f16_element;
-  constexpr const executor::TensorCore& core = bf16 ? executor::kMmaBf16 : executor::kMmaF16;
-  executor::warp_product<2, element, core>(d, a, b, c, "mma.m16n8k16", site);
+  executor::warp_product(bf16 ? executor::multiply_bf16_tile : executor::multiply_f16_tile, d, a, b, c,
+                         "mma.m16n8k16", site);
 }
 
 inline uint32_t to_tf32(float x) {

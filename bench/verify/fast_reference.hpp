@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "bench/core/problem.hpp"
 
@@ -147,11 +148,19 @@ class FastReference {
   const Output* output_;
 };
 
+// Compiled once, optimised: what includes this, tests above all, is not.
+extern template class FastReference<float, float, float>;
+extern template class FastReference<float, float, double>;
+extern template class FastReference<float, double, float>;
+extern template class FastReference<double, float, float>;
+
 // The element at a logical index of the tensor that the pass writes: (n, c, h, w) for activations, (k, c, r,
 // s) for filters. From f32 tensors in the problem's layout; the pointer to the written one is ignored.
-inline double reference_element(const ConvProblem& problem, const float* input, const float* filter,
-                                const float* output, const std::array<int64_t, 4>& index) {
-  return FastReference(problem, input, filter, output).at(index).value;
-}
+double reference_element(const ConvProblem& problem, const float* input, const float* filter,
+                         const float* output, const std::array<int64_t, 4>& index);
+
+// All elements of that tensor, by memory offset.
+std::vector<double> reference_elements(const ConvProblem& problem, const float* input, const float* filter,
+                                       const float* output);
 
 }  // namespace convscope

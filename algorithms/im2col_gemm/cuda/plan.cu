@@ -122,8 +122,14 @@ class ColumnPlan final : public Plan {
  public:
   ColumnPlan(const ConvProblem& problem, DeviceChunks chunks, std::unique_ptr<Gemm> gemm)
       : p_(problem), chunks_(std::move(chunks)), gemm_(std::move(gemm)) {
-    for (const Chunk& chunk : chunks_.list)
-      gemm_bytes_ = std::max(gemm_bytes_, gemm_->workspace_bytes(product_of(p_, chunks_, chunk).product));
+    for (const Chunk& chunk : chunks_.list) {
+      if (Size* const known = find(chunk)) {
+        ++known->chunks;
+        continue;
+      }
+      sizes_.push_back({chunk.images, chunk.rows, 1, product_of(p_, chunks_, chunk)});
+      gemm_bytes_ = std::max(gemm_bytes_, gemm_->workspace_bytes(sizes_.back().products.product));
+    }
   }
 
   int64_t workspace_bytes() const override {
@@ -132,7 +138,7 @@ class ColumnPlan final : public Plan {
   std::string implementation() const override {
     const Chunk& chunk = chunks_.list.front();
     const int64_t pixels = chunk.images * chunk.rows * p_.output().w;
-    return gemm_->describe(product_of(p_, chunks_, chunk).product) + ", " +
+    return gemm_->describe(products(chunk).product) + ", " +
            std::to_string(chunks_.list.size()) + " x " + std::to_string(pixels) + " pixels";
   }
   std::optional<OperationCount> operations() const override;
@@ -156,6 +162,21 @@ class ColumnPlan final : public Plan {
     return static_cast<float*>(args.output) + p_.shape(Role::output).offset(chunk.image, 0, chunk.row, 0);
   }
 
+  // Chunks of one size have one product. There are few sizes: whole chunks, and what is left at the ends.
+  struct Size {
+    int64_t images, rows, chunks;
+    ChunkProduct products;
+  };
+  Size* find(const Chunk& chunk) {
+    const auto found = std::find_if(sizes_.begin(), sizes_.end(), [&](const Size& size) {
+      return size.images == chunk.images && size.rows == chunk.rows;
+    });
+    return found == sizes_.end() ? nullptr : &*found;
+  }
+  const ChunkProduct& products(const Chunk& chunk) const {
+    return const_cast<ColumnPlan*>(this)->find(chunk)->products;
+  }
+
   float* matrix(MatrixRole role, const ConvArgs& args, const Chunk& chunk) const;
   void read_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
   void read_output(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
@@ -167,6 +188,7 @@ class ColumnPlan final : public Plan {
   const ConvProblem p_;
   const DeviceChunks chunks_;
   const std::unique_ptr<Gemm> gemm_;
+  std::vector<Size> sizes_;
   int64_t gemm_bytes_ = 0;
 };
 
@@ -195,7 +217,7 @@ void ColumnPlan::read_output(const ConvArgs& args, const Chunk& chunk, Queue& qu
 }
 
 void ColumnPlan::multiply(const ConvArgs& args, const Chunk& chunk, bool accumulate, Queue& queue) const {
-  ChunkProduct all = product_of(p_, chunks_, chunk);
+  ChunkProduct all = products(chunk);
   SgemmProduct& product = all.product;
   product.a.data = matrix(all.roles[0], args, chunk);
   product.b.data = matrix(all.roles[1], args, chunk);
@@ -239,11 +261,11 @@ void ColumnPlan::write_filter(const ConvArgs& args, Queue& queue) const {
 
 std::optional<OperationCount> ColumnPlan::operations() const {
   OperationCount all{0, 0, bytes_moved(p_, chunks_)};
-  for (const Chunk& chunk : chunks_.list) {
-    const ChunkProduct products = product_of(p_, chunks_, chunk);
-    const OperationCount one = gemm_->count(products.product);
-    all.product_flops += products.repeats * one.product_flops;
-    all.bytes += products.repeats * one.bytes;
+  for (const Size& size : sizes_) {
+    const auto times = static_cast<double>(size.chunks * size.products.repeats);
+    const OperationCount one = gemm_->count(size.products.product);
+    all.product_flops += times * one.product_flops;
+    all.bytes += times * one.bytes;
   }
   return all;
 }
@@ -252,9 +274,11 @@ std::optional<OperationCount> ColumnPlan::operations() const {
 // column.
 double ColumnPlan::longest_sum() const {
   SumLevels all;
-  for (const Chunk& chunk : chunks_.list) {
-    if (p_.pass != Pass::backward_filter) all.second = 0;
-    all = in_series(all, gemm_->levels(product_of(p_, chunks_, chunk).product));
+  for (const Size& size : sizes_) {
+    const SumLevels one = gemm_->levels(size.products.product);
+    const bool adds = p_.pass == Pass::backward_filter;
+    all = {std::max(all.first, one.first),
+           adds ? all.second + size.chunks * one.second : std::max(all.second, one.second)};
   }
   if (p_.pass == Pass::backward_data && chunks_.builds_columns)
     all.second += ceil_div(p_.filter.h, p_.stride.h) * ceil_div(p_.filter.w, p_.stride.w);
@@ -264,11 +288,9 @@ double ColumnPlan::longest_sum() const {
 
 int64_t ColumnPlan::launches() const {
   int64_t count = chunks_.sum_floats > 0 ? 1 : 0;
-  for (const Chunk& chunk : chunks_.list) {
-    const ChunkProduct all = product_of(p_, chunks_, chunk);
-    count += all.repeats * gemm_->launches(all.product);
-    count += (chunks_.builds_columns ? 1 : 0) + (chunks_.gathers_output ? 1 : 0);
-  }
+  for (const Size& size : sizes_)
+    count += size.chunks * (size.products.repeats * gemm_->launches(size.products.product) +
+                            (chunks_.builds_columns ? 1 : 0) + (chunks_.gathers_output ? 1 : 0));
   return count;
 }
 
