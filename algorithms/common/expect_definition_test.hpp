@@ -45,8 +45,8 @@ inline void expect_definition(const Algorithm& algorithm, const ConvProblem& pro
   const Role written = written_role(problem.pass);
   const TensorShape shape = problem.shape(written);
   const float* result = tensors[static_cast<size_t>(written)].as<float>();
-  const std::vector<double> all = reference_elements(problem, tensors[0].as<float>(), tensors[1].as<float>(),
-                                                     tensors[2].as<float>());
+  const std::vector<double> all =
+      reference_elements(problem, tensors[0].as<float>(), tensors[1].as<float>(), tensors[2].as<float>());
   for (int64_t a = 0; a < shape.size[0]; ++a)
     for (int64_t b = 0; b < shape.size[1]; ++b)
       for (int64_t c = 0; c < shape.size[2]; ++c)
