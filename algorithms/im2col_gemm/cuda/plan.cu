@@ -138,8 +138,8 @@ class ColumnPlan final : public Plan {
   std::string implementation() const override {
     const Chunk& chunk = chunks_.list.front();
     const int64_t pixels = chunk.images * chunk.rows * p_.output().w;
-    return gemm_->describe(products(chunk).product) + ", " +
-           std::to_string(chunks_.list.size()) + " x " + std::to_string(pixels) + " pixels";
+    return gemm_->describe(products(chunk).product) + ", " + std::to_string(chunks_.list.size()) + " x " +
+           std::to_string(pixels) + " pixels";
   }
   std::optional<OperationCount> operations() const override;
   double longest_sum() const override;
