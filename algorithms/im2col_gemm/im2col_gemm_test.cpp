@@ -187,7 +187,7 @@ TEST_P(EachVariant, SumsVeryManyChunksInTwoLevelsWhereASubtotalFits) {
     EXPECT_LT(two_levels->longest_sum(), 1e3);
     EXPECT_LE(two_levels->workspace_bytes(), with_room.workspace_cap);
     EXPECT_GT(two_levels->operations()->bytes, one_level->operations()->bytes);
-    if (threads > 1) p.batch = 11;  // 107 subtotals, the last one shorter: threads wait for each other after each chunk
+    if (threads > 1) p.batch = 11;  // 107 subtotals, the last one shorter; threads that wait take long
     if (threads <= device_.info().cores) expect_exact(p, with_room);
   }
 }

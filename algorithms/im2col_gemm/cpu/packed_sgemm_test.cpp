@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -37,46 +38,65 @@ struct ExactMatrix {
   std::vector<float> data;
 };
 
-void expect_product(const ProductSize& shape, bool a_transposed, bool b_transposed, bool accumulate,
-                    int64_t spare, int threads, int64_t cap) {
-  SCOPED_TRACE(std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" +
-               std::to_string(shape.depth) + (a_transposed ? " A^T" : " A") +
-               (b_transposed ? " B^T " : " B ") + std::to_string(threads) + " threads");
-  std::mt19937 random(3);
-  const ExactMatrix a(shape.rows, shape.depth, a_transposed, spare, random);
-  const ExactMatrix b(shape.depth, shape.columns, b_transposed, spare, random);
-  const ExactMatrix before(shape.rows, shape.columns, false, spare, random);
-  ExactMatrix c = before;
-  const int64_t bytes = packed().scratch_bytes(cap);
-  std::vector<float> scratch(static_cast<size_t>(threads * bytes) / sizeof(float),
-                             std::numeric_limits<float>::quiet_NaN());
-  packed().multiply({.rows = shape.rows,
-                     .columns = shape.columns,
-                     .depth = shape.depth,
-                     .a = a.operand(),
-                     .b = b.operand(),
-                     .c = c.data.data(),
-                     .c_stride = c.stride,
-                     .accumulate = accumulate},
-                    threads, scratch.data(), bytes);
-  for (int64_t row = 0; row < shape.rows; ++row) {
-    for (int64_t column = 0; column < shape.columns; ++column) {
-      float sum = accumulate ? before.at(row, column) : 0;
-      for (int64_t k = 0; k < shape.depth; ++k) sum += a.at(row, k) * b.at(k, column);
-      ASSERT_EQ(c.at(row, column), sum) << row << ", " << column;
-    }
-    for (int64_t i = shape.columns; i < c.stride && row + 1 < shape.rows; ++i)
-      ASSERT_EQ(c.at(row, i), before.at(row, i)) << "written past row " << row;
+// One product, whose result is computed once, to be had on any number of threads and in any scratch memory.
+class ExactProduct {
+ public:
+  ExactProduct(const ProductSize& shape, bool a_transposed, bool b_transposed, bool accumulate, int64_t spare)
+      : shape_(shape), accumulate_(accumulate) {
+    what_ = std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" +
+            std::to_string(shape.depth) + (a_transposed ? " A^T" : " A") + (b_transposed ? " B^T " : " B ");
+    std::mt19937 random(3);
+    a_.emplace(shape.rows, shape.depth, a_transposed, spare, random);
+    b_.emplace(shape.depth, shape.columns, b_transposed, spare, random);
+    before_.emplace(shape.rows, shape.columns, false, spare, random);
+    for (int64_t row = 0; row < shape.rows; ++row)
+      for (int64_t column = 0; column < shape.columns; ++column) {
+        float sum = accumulate ? before_->at(row, column) : 0;
+        for (int64_t k = 0; k < shape.depth; ++k) sum += a_->at(row, k) * b_->at(k, column);
+        expected_.push_back(sum);
+      }
   }
-}
+
+  void expect_exact(int threads, int64_t cap) const {
+    SCOPED_TRACE(what_ + std::to_string(threads) + " threads");
+    ExactMatrix c = *before_;
+    const int64_t bytes = packed().scratch_bytes(cap);
+    std::vector<float> scratch(static_cast<size_t>(threads * bytes) / sizeof(float),
+                               std::numeric_limits<float>::quiet_NaN());
+    packed().multiply({.rows = shape_.rows,
+                       .columns = shape_.columns,
+                       .depth = shape_.depth,
+                       .a = a_->operand(),
+                       .b = b_->operand(),
+                       .c = c.data.data(),
+                       .c_stride = c.stride,
+                       .accumulate = accumulate_},
+                      threads, scratch.data(), bytes);
+    for (int64_t row = 0; row < shape_.rows; ++row) {
+      for (int64_t column = 0; column < shape_.columns; ++column)
+        ASSERT_EQ(c.at(row, column), expected_[static_cast<size_t>(row * shape_.columns + column)])
+            << row << ", " << column;
+      for (int64_t i = shape_.columns; i < c.stride && row + 1 < shape_.rows; ++i)
+        ASSERT_EQ(c.at(row, i), before_->at(row, i)) << "written past row " << row;
+    }
+  }
+
+ private:
+  ProductSize shape_;
+  bool accumulate_;
+  std::string what_;
+  std::optional<ExactMatrix> a_, b_, before_;
+  std::vector<float> expected_;
+};
 
 void expect_exact_however_it_lies(const ProductSize& shape, int64_t spare) {
   for (const bool a_transposed : {false, true})
     for (const bool b_transposed : {false, true})
-      for (const bool accumulate : {false, true})
+      for (const bool accumulate : {false, true}) {
+        const ExactProduct product(shape, a_transposed, b_transposed, accumulate, spare);
         for (const int threads : {1, 2, 3})
-          for (const int64_t cap : {0, 1 << 24})
-            expect_product(shape, a_transposed, b_transposed, accumulate, spare, threads, cap);
+          for (const int64_t cap : {0, 1 << 24}) product.expect_exact(threads, cap);
+      }
 }
 
 TEST(PackedSgemm, IsExactOnOddSizes) {
@@ -161,8 +181,8 @@ TEST(PackedSgemm, IsExactOnImagesThatAreApart) {
 
 // Neither operand is packed, and a second part of the depth is added to the first.
 TEST(PackedSgemm, IsExactWhereRowsMeetMoreColumnsThanACacheHolds) {
-  expect_product({37, 150, 900}, false, false, false, 0, 1, 0);
-  expect_product({37, 150, 900}, false, false, true, 3, 2, 0);
+  ExactProduct({37, 150, 900}, false, false, false, 0).expect_exact(1, 0);
+  ExactProduct({37, 150, 900}, false, false, true, 3).expect_exact(2, 0);
 }
 
 TEST(PackedSgemm, IsExactOnEveryInstructionSet) {
@@ -175,7 +195,7 @@ TEST(PackedSgemm, IsExactOnEveryInstructionSet) {
 
 TEST(PackedSgemm, IsExactInsideAParallelRegion) {
 #pragma omp parallel num_threads(2)
-  expect_product({20, 40, 500}, false, false, false, 0, 1, 1 << 24);
+  ExactProduct({20, 40, 500}, false, false, false, 0).expect_exact(1, 1 << 24);
 }
 
 }  // namespace
