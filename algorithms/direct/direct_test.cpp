@@ -1,5 +1,6 @@
-// direct.cpu against the plain version on random problems, and what it promises besides: exact integers,
-// nothing read from or written to where it should not, the same bits every time, refusals with a reason.
+// direct.cpu and the plain version against the reference on random problems, and what it promises besides:
+// exact integers, nothing read from or written to where it should not, the same bits every time, refusals
+// with a reason.
 #include "algorithms/direct/direct.hpp"
 
 #include <gmock/gmock.h>
@@ -184,7 +185,7 @@ TEST(DirectPlain, IsTheReferencesDefinition) {
     }
 }
 
-TEST(Direct, AgreesExactlyWithThePlainVersionOnRandomIntegerProblems) {
+TEST(Direct, AgreesExactlyWithTheDefinitionOnRandomIntegerProblems) {
   std::mt19937 random(1);
   for (int i = 0; i < problems_to_try(120); ++i) {
     const ConvProblem shape = random_problem(random);
@@ -193,7 +194,7 @@ TEST(Direct, AgreesExactlyWithThePlainVersionOnRandomIntegerProblems) {
   }
 }
 
-TEST(Direct, IsNearThePlainVersionOnRealNumbers) {
+TEST(Direct, IsNearTheDefinitionOnRealNumbers) {
   std::mt19937 random(2);
   for (int i = 0; i < problems_to_try(20); ++i)
     for (const ConvProblem& problem : every_pass_and_layout(random_problem(random))) {

@@ -19,7 +19,7 @@
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
 #include "bench/verify/fast_reference.hpp"
-#include "bench/verify/verification.hpp"
+#include "bench/verify/verifications_test.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
@@ -56,7 +56,7 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
   const Algorithm& row(const char* id) const { return *registry_.find(id); }
 
   void expect_right(const Algorithm& algorithm, const ConvProblem& problem, Plan& plan) {
-    const Verdict verdict = Verification(problem, {}).check(algorithm, plan, device_, *queue_);
+    const Verdict verdict = verifications_.of(problem).check(algorithm, plan, device_, *queue_);
     EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
                                   << verdict.note;
   }
@@ -76,6 +76,7 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
   EmulatorDevice device_;
   std::unique_ptr<Queue> queue_;
   Registry registry_;
+  Verifications verifications_;
 };
 
 std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode math) {

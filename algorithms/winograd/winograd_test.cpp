@@ -15,7 +15,7 @@
 #include "algorithms/winograd/odd_problems_test.hpp"
 #include "bench/core/sanitized_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/verify/verification.hpp"
+#include "bench/verify/verifications_test.hpp"
 
 namespace convscope {
 namespace {
@@ -32,8 +32,7 @@ class Winograd : public testing::Test {
 
   Verdict verify(const Algorithm& algorithm, const ConvProblem& problem, const PlanOptions& options = {}) {
     const auto plan = algorithm.plan(problem, device_, options);
-    return Verification(problem, {.seed = 11, .sampled_outputs = 512})
-        .check(algorithm, *plan, device_, *queue_);
+    return verifications_.of(problem).check(algorithm, *plan, device_, *queue_);
   }
   void expect_right(const Algorithm& algorithm, const ConvProblem& problem, const PlanOptions& options = {}) {
     const Verdict verdict = verify(algorithm, problem, options);
@@ -71,6 +70,7 @@ class Winograd : public testing::Test {
   CpuDevice device_;
   std::unique_ptr<Queue> queue_;
   Registry registry_;
+  Verifications verifications_{{.seed = 11, .sampled_outputs = 512}};
 };
 
 TEST_F(Winograd, EveryFixedTileIsRightOnRandomProblems) {
@@ -86,7 +86,8 @@ TEST_F(Winograd, MixedTilesAreRightForEveryFilterUpToSevenTaps) {
   for (int64_t h = 1; h <= 7; ++h)
     for (int64_t w = 1; w <= 7; ++w) {
       if (h == 1 && w == 1) continue;
-      for (int i = 0; i < problems_to_try(3); ++i) expect_right(variant("mixed"), problems.next({h, w}, {1, 1}));
+      for (int i = 0; i < problems_to_try(3); ++i)
+        expect_right(variant("mixed"), problems.next({h, w}, {1, 1}));
     }
 }
 
@@ -109,7 +110,8 @@ TEST_F(Winograd, MeetsTheAccuracyGateOnTheLayersOfAlexNet) {
       }
   };
   // Rounding is what depth is for; the sanitizers look for other faults.
-  const std::string conv2 = kSanitized ? "n=1 c=12" : "n=1 c=96", conv3 = kSanitized ? "n=1 c=24" : "n=1 c=384";
+  const std::string conv2 = kSanitized ? "n=1 c=12" : "n=1 c=96",
+                    conv3 = kSanitized ? "n=1 c=24" : "n=1 c=384";
   expect_all_passes({"polyphase"}, "n=1 c=3 hw=227x227 k=16 rs=11x11 stride=4x4");
   expect_all_passes({"f2x2_5x5", "f3x3_5x5", "f4x4_5x5", "mixed"}, conv2 + " hw=27x27 k=16 rs=5x5 pad=2x2");
   expect_all_passes({"f2x2_3x3", "f4x4_3x3", "f6x6_3x3", "mixed"}, conv3 + " hw=13x13 k=32 rs=3x3 pad=1x1");
@@ -139,7 +141,8 @@ TEST_F(Winograd, EveryInstructionSetIsRightWithFiltersOfOneRowOrColumn) {
   for_each_target([&] {
     OddProblems problems(5);
     for (const Extent2 filter : {Extent2{1, 3}, Extent2{3, 1}, Extent2{1, 7}, Extent2{7, 1}, Extent2{2, 1}})
-      for (int i = 0; i < problems_to_try(6); ++i) expect_right(variant("mixed"), problems.next(filter, {1, 1}));
+      for (int i = 0; i < problems_to_try(6); ++i)
+        expect_right(variant("mixed"), problems.next(filter, {1, 1}));
   });
 }
 

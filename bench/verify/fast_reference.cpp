@@ -20,7 +20,7 @@ std::vector<double> reference_elements(const ConvProblem& problem, const float* 
   const FastReference fast(problem, input, filter, output);
   std::vector<double> values(static_cast<size_t>(problem.elements(written_role(problem.pass))));
   const auto count = static_cast<int64_t>(values.size());
-#pragma omp parallel for schedule(dynamic, 16)
+#pragma omp parallel for schedule(dynamic, 16) if (problem.nominal_flops() > 1e6)
   for (int64_t offset = 0; offset < count; ++offset)
     values[static_cast<size_t>(offset)] = fast.at(index_of_offset(shape, offset)).value;
   return values;

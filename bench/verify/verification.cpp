@@ -24,11 +24,13 @@ struct Verification::Impl {
     ReadTensors read;
     std::unique_ptr<DeviceComparison> on_device;  // made when first needed
   };
-  Data integers, uniform;
+  Data uniform;
+  std::optional<Data> integers;  // made for the first algorithm that promises to be exact on them
   std::optional<Data> positive;  // where uniform data do not cover every output
 
   Data& data(DataKind kind) {
-    return kind == DataKind::integers ? integers : kind == DataKind::uniform ? uniform : positive.value();
+    if (kind == DataKind::integers && !integers) integers.emplace(problem, options, kind);
+    return kind == DataKind::integers ? *integers : kind == DataKind::uniform ? uniform : positive.value();
   }
   Accuracy unchecked() const;
   void record(DataKind kind, bool promises_exact, const Comparison& comparison, Accuracy& accuracy) const;
@@ -54,11 +56,7 @@ VerificationMemory verification_memory(const ConvProblem& problem) {
 }
 
 Verification::Verification(const ConvProblem& problem, const VerifyOptions& options)
-    : impl_(new Impl{problem,
-                     options,
-                     {problem, options, DataKind::integers},
-                     {problem, options, DataKind::uniform},
-                     {}}) {
+    : impl_(new Impl{problem, options, {problem, options, DataKind::uniform}, {}, {}}) {
   if (!impl_->uniform.expected.covers_all()) impl_->positive.emplace(problem, options, DataKind::positive);
 }
 
@@ -144,12 +142,15 @@ std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, do
 }
 
 void Verification::release_device() {
-  for (Impl::Data* data : {&impl_->integers, &impl_->uniform}) data->on_device.reset();
+  impl_->uniform.on_device.reset();
+  if (impl_->integers) impl_->integers->on_device.reset();
 }
 
 Verdict Verification::check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue) {
   Verdict verdict;
   verdict.accuracy = impl_->unchecked();
+  // Before the workspace takes memory of a device that computes what is expected.
+  if (algorithm.info().exact_on_integers) impl_->data(DataKind::integers);
   Buffer workspace(device, static_cast<size_t>(plan.workspace_bytes()));
   for (DataKind kind : kDataKinds) {
     // Whole numbers tell nothing more about an algorithm that rounds them.

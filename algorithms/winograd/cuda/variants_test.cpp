@@ -14,7 +14,7 @@
 #include "bench/algorithm/predicted_error.hpp"
 #include "bench/core/sanitized_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
-#include "bench/verify/verification.hpp"
+#include "bench/verify/verifications_test.hpp"
 
 namespace convscope {
 namespace {
@@ -39,8 +39,7 @@ class WinogradCuda : public testing::Test {
     ASSERT_TRUE(support) << name << " on " << to_line(problem) << ": " << support.why();
     const auto queue = device.make_queue();
     const auto plan = algorithm.plan(problem, device, options);
-    const Verdict verdict =
-        Verification(problem, {.seed = 11, .sampled_outputs = 256}).check(algorithm, *plan, device, *queue);
+    const Verdict verdict = verifications_.of(problem).check(algorithm, *plan, device, *queue);
     EXPECT_TRUE(verdict.passed()) << name << " on " << to_line(problem) << " (" << plan->implementation()
                                   << "): " << verdict.note;
   }
@@ -68,6 +67,7 @@ class WinogradCuda : public testing::Test {
   }
 
   Registry registry_;
+  Verifications verifications_{{.seed = 11, .sampled_outputs = 256}};
 };
 
 TEST_F(WinogradCuda, FixedTilesAreRightOnRandomProblems) {
