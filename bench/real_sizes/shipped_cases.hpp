@@ -47,10 +47,10 @@ std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKin
 // Of all cases every how many-th is tried: CONVSCOPE_REAL_SIZES_EVERY, or `usual`.
 size_t stride(size_t usual);
 
-// For tests that run no kernel: all cases, and a tenth of them under sanitizers, where planning is ten times
+// For tests that run no kernel: all cases, and one of 32 under sanitizers, where planning is ten times
 // as slow. Prime to three: three passes of one layer follow each other, and three layouts.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr size_t kUsualStride = 10;
+inline constexpr size_t kUsualStride = 32;
 #else
 inline constexpr size_t kUsualStride = 1;
 #endif
