@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/common/sum_levels.hpp"
@@ -123,12 +124,12 @@ class ColumnPlan final : public Plan {
   ColumnPlan(const ConvProblem& problem, DeviceChunks chunks, std::unique_ptr<Gemm> gemm)
       : p_(problem), chunks_(std::move(chunks)), gemm_(std::move(gemm)) {
     for (const Chunk& chunk : chunks_.list) {
-      if (Size* const known = find(chunk)) {
-        ++known->chunks;
-        continue;
+      const size_t index = size_of(chunk);
+      if (index == sizes_.size()) {
+        sizes_.push_back({chunk.images, chunk.rows, 0, product_of(p_, chunks_, chunk)});
+        gemm_bytes_ = std::max(gemm_bytes_, gemm_->workspace_bytes(sizes_.back().products.product));
       }
-      sizes_.push_back({chunk.images, chunk.rows, 1, product_of(p_, chunks_, chunk)});
-      gemm_bytes_ = std::max(gemm_bytes_, gemm_->workspace_bytes(sizes_.back().products.product));
+      ++sizes_[index].chunks;
     }
   }
 
@@ -167,15 +168,14 @@ class ColumnPlan final : public Plan {
     int64_t images, rows, chunks;
     ChunkProduct products;
   };
-  Size* find(const Chunk& chunk) {
-    const auto found = std::find_if(sizes_.begin(), sizes_.end(), [&](const Size& size) {
+  // Where the chunk's size is, or would be, in sizes_.
+  size_t size_of(const Chunk& chunk) const {
+    const auto found = std::ranges::find_if(sizes_, [&](const Size& size) {
       return size.images == chunk.images && size.rows == chunk.rows;
     });
-    return found == sizes_.end() ? nullptr : &*found;
+    return static_cast<size_t>(found - sizes_.begin());
   }
-  const ChunkProduct& products(const Chunk& chunk) const {
-    return const_cast<ColumnPlan*>(this)->find(chunk)->products;
-  }
+  const ChunkProduct& products(const Chunk& chunk) const { return sizes_[size_of(chunk)].products; }
 
   float* matrix(MatrixRole role, const ConvArgs& args, const Chunk& chunk) const;
   void read_input(const ConvArgs& args, const Chunk& chunk, Queue& queue) const;
