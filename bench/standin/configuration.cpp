@@ -109,6 +109,7 @@ Configuration parse_configuration(const std::string& text) {
   members.read("driver", c.driver);
   members.read("queue_entries", c.queue_entries);
   members.read("memory_bytes", c.memory_bytes);
+  members.read("l2_bytes", c.l2_bytes);
   members.read("ptx_folder", c.ptx_folder);
   members.read("write_ptx", c.write_ptx);
   members.read("report", c.report);

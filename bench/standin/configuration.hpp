@@ -44,6 +44,8 @@ struct Configuration {
   int driver = 13000;  // "driver": the CUDA version that it supports; 0 is no driver
   size_t queue_entries = 1024;              // "queue_entries", of a stream
   size_t memory_bytes = size_t{141} << 30;  // "memory_bytes", of a device
+  // "l2_bytes", of a device: tensors that are to be cold have fewer copies where it is small.
+  int l2_bytes = 60 << 20;
   std::string target = "sm_90a";  // "target": or sm_80, which PTX runs and what the device says it is
   std::string ptx_folder;  // "ptx_folder": PTX files there take the place of the kernels of the same name
   std::string write_ptx;   // "write_ptx": a folder to which the program's PTX is written

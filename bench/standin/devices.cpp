@@ -39,7 +39,7 @@ void describe(cudaDeviceProp& p) {
   p.sharedMemPerMultiprocessor = size_t{228} << 10;
   p.sharedMemPerBlock = kSharedAlways;
   p.sharedMemPerBlockOptin = kSharedPerBlock;
-  p.l2CacheSize = 60 << 20;
+  p.l2CacheSize = configuration().l2_bytes;
   p.warpSize = 32;
   p.maxThreadsPerBlock = 1024;
   p.totalGlobalMem = configuration().memory_bytes;

@@ -15,10 +15,11 @@
 namespace convscope::standin {
 namespace {
 
-// One lock for all streams: they wait for each other.
+// One lock for all streams: they wait for each other. Each has conditions of its own, as threads that wake for
+// what another stream does would take most of the time.
 struct Streams {
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable recorded;  // an event
   std::set<CUstream_st*> all;
   std::map<int, CUstream_st*> defaults;
 };
@@ -61,8 +62,8 @@ CUstream_st::~CUstream_st() {
     const std::lock_guard lock(streams().mutex);
     stopping_ = true;
     streams().all.erase(this);
-    streams().changed.notify_all();
   }
+  work_.notify_one();
   thread_.join();
 }
 
@@ -71,7 +72,7 @@ void CUstream_st::run() {
   const bool held = configuration().held;
   std::unique_lock lock(s.mutex);
   for (;;) {
-    s.changed.wait(lock, [&] { return stopping_ || (!operations_.empty() && (!held || allowed_ > 0)); });
+    work_.wait(lock, [&] { return stopping_ || (!operations_.empty() && (!held || allowed_ > 0)); });
     if (operations_.empty()) return;
     Operation operation = std::move(operations_.front());
     const Nanoseconds begin = std::max(time_, operation.enqueued);
@@ -81,35 +82,37 @@ void CUstream_st::run() {
     time_ = end;
     operations_.pop_front();
     if (allowed_ > 0) --allowed_;
-    s.changed.notify_all();
+    progress_.notify_all();
   }
 }
 
 void CUstream_st::push(std::function<Nanoseconds(Nanoseconds)> operation) {
-  Streams& s = streams();
-  std::unique_lock lock(s.mutex);
-  if (operations_.size() >= configuration().queue_entries) {
-    allowed_ = operations_.size();
-    s.changed.notify_all();
-    s.changed.wait(lock, [&] { return operations_.size() < configuration().queue_entries; });
+  {
+    std::unique_lock lock(streams().mutex);
+    if (operations_.size() >= configuration().queue_entries) {
+      allow();
+      progress_.wait(lock, [&] { return operations_.size() < configuration().queue_entries; });
+    }
+    operations_.push_back({std::move(operation), host_time()});
   }
-  operations_.push_back({std::move(operation), host_time()});
-  s.changed.notify_all();
+  work_.notify_one();
+}
+
+void CUstream_st::allow() {
+  allowed_ = operations_.size();
+  if (configuration().held) work_.notify_one();
 }
 
 bool CUstream_st::is_idle() {
   const std::lock_guard lock(streams().mutex);
-  allowed_ = operations_.size();
-  streams().changed.notify_all();
+  allow();
   return operations_.empty();
 }
 
 void CUstream_st::wait() {
-  Streams& s = streams();
-  std::unique_lock lock(s.mutex);
-  allowed_ = operations_.size();
-  s.changed.notify_all();
-  s.changed.wait(lock, [&] { return operations_.empty(); });
+  std::unique_lock lock(streams().mutex);
+  allow();
+  progress_.wait(lock, [&] { return operations_.empty(); });
 }
 
 namespace convscope::standin {
@@ -145,7 +148,7 @@ void record(CUevent_st& event, CUstream_st& stream) {
     const std::lock_guard lock(streams().mutex);
     reached->time = begin + kEventCost;
     reached->done = true;
-    streams().changed.notify_all();
+    streams().recorded.notify_all();
     return reached->time;
   });
 }
@@ -165,7 +168,7 @@ void wait_for(const CUevent_st& event) {
   }
   reached->stream->is_idle();  // lets a held stream begin
   std::unique_lock lock(s.mutex);
-  s.changed.wait(lock, [&] { return reached->done; });
+  s.recorded.wait(lock, [&] { return reached->done; });
 }
 
 // Later work of the stream waits for the event.

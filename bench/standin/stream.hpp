@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -39,11 +40,14 @@ struct CUstream_st {
     Nanoseconds enqueued;
   };
   void run();
+  void allow();  // with the lock: what was enqueued until now may begin
 
   std::deque<Operation> operations_;  // the one that runs is the first
   bool stopping_ = false;
   size_t allowed_ = 0;  // operations that may begin, where streams are held
   Nanoseconds time_ = 0;
+  std::condition_variable work_;      // there is some, or the end
+  std::condition_variable progress_;  // an operation is done
   std::thread thread_;
 };
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
-    BUSY,
+    QUICK,
     REFUSED,
     SMOKE,
     few,
@@ -67,7 +67,7 @@ def test_every_row_that_fuses_an_epilogue_is_right_as_nvcc_compiled_it(play, tmp
 
 
 def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play, convscope, root, tmp_path):
-    settings = {"skipped": BUSY, "launch_nanoseconds": 300_000}
+    settings = QUICK | {"launch_nanoseconds": 300_000}
     out = tmp_path / "run"
     arguments = few(out, "--algorithm", "direct.tiled.cuda,implicit_gemm.simt.cuda")
     process = started(settings, "run", SMOKE, *arguments)

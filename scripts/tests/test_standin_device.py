@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
-    BUSY,
+    QUICK,
     TINY,
     play_fixture,
     program_fixture,
@@ -39,7 +39,7 @@ def measured(play, tmp_path):
         first = TINY["layers"][0]
         several = [first | {"name": f"layer{n}", "input": [7 + n, 6]} for n in range(layers)]
         config.write_text(json.dumps(TINY | {"layers": several}))
-        said = {"skipped": BUSY, "launch_nanoseconds": 300_000, "faults": list(faults)} | (settings or {})
+        said = QUICK | {"launch_nanoseconds": 300_000, "faults": list(faults)} | (settings or {})
         out = tmp_path / "out"
         chosen = ("--device", devices, "--pass", "forward", "--algorithm", f"{TILED},{SIMT}")
         code, words = play(said, "run", config, *chosen, "--out", out, *more)

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
-    BUSY,
+    QUICK,
     play_fixture,
     program_fixture,
     standin_fixture,
@@ -50,7 +50,7 @@ def operations(play, tmp_path):
         config = tmp_path / "small.json"
         config.write_text(json.dumps(CONFIG))
         # A launch so long that one is a sample.
-        settings = {"skipped": BUSY, "launch_nanoseconds": 300_000, "faults": list(faults)}
+        settings = QUICK | {"launch_nanoseconds": 300_000, "faults": list(faults)}
         out = tmp_path / "out"
         code, said = play(
             settings, "operations", config, "--device", devices, "--time-limit", "0.001", "--out", out, *more
