@@ -4,7 +4,11 @@ Forward and backward-filter are sums over sliding windows; backward-data is the 
 stride's zeros put back in. All in float64, from the definition, with nothing of convscope in it.
 """
 
+import json
+import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -181,50 +185,130 @@ def arguments(line, algorithm, folder):
     return ["exec", "--case", line, "--algorithm", algorithm, *files]
 
 
+def math_of(entry):
+    """The math mode that an algorithm is run in."""
+    return next(math for math in GATES if math in entry["math"])
+
+
+def device_of(entry):
+    """Where an algorithm is run: the kernels of a GPU on the emulator, which every machine has."""
+    return "emulator" if entry["device"] == "cuda" else entry["device"]
+
+
+def config_of(batch):
+    """A config of the problems with so many images."""
+    layers = [
+        {
+            "name": kind,
+            "in_channels": p.c,
+            "out_channels": p.k,
+            "groups": p.groups,
+            "input": p.image,
+            "filter": p.taps,
+            "stride": p.stride,
+            "pad": p.pad,
+            "dilation": p.dilation,
+        }
+        for kind, p in PROBLEMS.items()
+        if p.n == batch
+    ]
+    return {"name": "exec", "batch": batch, "layers": layers}
+
+
+@pytest.fixture(scope="module")
+def answers(run_convscope, algorithms, tmp_path_factory):
+    """{(kind, pass, layout, math): {algorithm: whether it takes the problem}}, as a plan of all problems says."""
+    folder = tmp_path_factory.mktemp("plans")
+    found = {}
+    for batch in {problem.n for problem in PROBLEMS.values()}:
+        config = folder / f"{batch}.json"
+        config.write_text(json.dumps(config_of(batch)))
+        for device in {device_of(entry) for entry in algorithms}:
+            modes = ("--math", ",".join(GATES), "--layout", ",".join(LAYOUTS))
+            run = run_convscope("verify", config, "--dry-run", "--device", device, *modes)
+            assert run.returncode == 0, run.stderr
+            for line in run.stdout.splitlines():
+                if head := re.match(r"exec (.+): (\w+) (\w+) (\w+) n=", line):
+                    kind, pass_name, math, layout = head.groups()
+                    group = found.setdefault((kind, pass_name, layout, math), {})
+                elif row := re.match(r"    (\S+)( refuses: )?", line):
+                    group[row[1]] = row[2] is None
+    return found
+
+
+@pytest.fixture(scope="module")
+def chosen(algorithms, answers):
+    """{(kind, pass): [(algorithm's entry, layout)]}: the reference in all layouts, every other algorithm that takes
+    the problem in one of them, in turn."""
+    turns = Counter()
+    wanted = {}
+    for kind, pass_name in product(PROBLEMS, PASSES):
+        pairs = wanted[kind, pass_name] = []
+        for entry in algorithms:
+            name = entry["id"]
+            if name.startswith("reference."):
+                pairs += [(entry, layout) for layout in LAYOUTS]
+                continue
+            layouts = layouts_of(entry, answers, kind, pass_name)
+            if layouts:
+                layout = min(layouts, key=lambda layout: turns[name, pass_name, layout])
+                turns[name, pass_name, layout] += 1
+                pairs.append((entry, layout))
+    return wanted
+
+
+def layouts_of(entry, answers, kind, pass_name):
+    """The layouts in which an algorithm takes a problem."""
+    groups = {layout: answers[kind, pass_name, layout, math_of(entry)] for layout in LAYOUTS}
+    return [layout for layout, group in groups.items() if group.get(entry["id"])]
+
+
 @pytest.fixture(scope="module")
 def exercised():
-    """Ids of the algorithms that computed at least one problem."""
+    """Ids of the algorithms that computed at least one problem, with its layout."""
     return set()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("pass_name", PASSES)
 @pytest.mark.parametrize("kind", PROBLEMS)
-def test_agrees_with_numpy(run_convscope, algorithms, exercised, tmp_path, kind, pass_name, layout):
+def test_agrees_with_numpy(run_convscope, chosen, exercised, tmp_path, kind, pass_name):
     problem = PROBLEMS[kind]
     tensors = random_tensors(problem, pass_name)
-    save(tmp_path, tensors, layout)
     expected = EXPECTED[pass_name](tensors, problem)
-    written = tmp_path / f"{WRITTEN[pass_name]}.npy"
-    computed = 0
-    for entry in algorithms:
-        if pass_name not in entry["passes"] or layout not in entry["layouts"]:
-            continue
-        math = next(math for math in GATES if math in entry["math"])
-        line = problem.line(pass_name, layout, math)
-        # The kernels of a GPU run on the emulator, which every machine has.
-        device = "emulator" if entry["device"] == "cuda" else entry["device"]
-        run = run_convscope(*arguments(line, entry["id"], tmp_path), "--device", device)
-        if run.returncode == 1 and f"{entry['id']}: unsupported_" in run.stderr:
-            continue
-        if run.returncode == 1 and f"{entry['id']}: library_refused" in run.stderr:
-            continue
+    folders = {layout: tmp_path / layout for layout in LAYOUTS}
+    for layout, folder in folders.items():
+        folder.mkdir()
+        save(folder, tensors, layout)
+    for entry, layout in chosen[kind, pass_name]:
+        line = problem.line(pass_name, layout, math_of(entry))
+        run = run_convscope(*arguments(line, entry["id"], folders[layout]), "--device", device_of(entry))
         assert run.returncode == 0, f"{entry['id']}: {run.stderr}"
+        written = folders[layout] / f"{WRITTEN[pass_name]}.npy"
         found = load(written, layout)
         written.unlink()
         assert found.shape == expected.shape
         error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
-        assert error <= GATES[math], f"{entry['id']}: relative L2 error {error:.1e} on {line}"
-        exercised.add(entry["id"])
-        computed += 1
-    assert computed > 0, "no algorithm computed this problem"
+        assert error <= GATES[math_of(entry)], f"{entry['id']}: relative L2 error {error:.1e} on {line}"
+        exercised.add((entry["id"], layout))
 
 
-def test_every_algorithm_was_exercised(algorithms, exercised):
-    """Stands last: the problems above must reach every algorithm of this build."""
+def test_every_algorithm_was_exercised_in_its_layouts(algorithms, exercised):
+    """Stands after the problems above, which must reach every algorithm of this build."""
     if not exercised:
         pytest.skip("needs the tests above in the same session")
-    assert {entry["id"] for entry in algorithms} == exercised
+    assert {(entry["id"], layout) for entry in algorithms for layout in entry["layouts"]} == exercised
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_what_a_plan_refuses_is_not_computed(run_convscope, algorithms, answers, tmp_path, kind):
+    save(tmp_path, random_tensors(PROBLEMS[kind], "forward"), "nchw")
+    for entry in algorithms:
+        if answers[kind, "forward", "nchw", math_of(entry)].get(entry["id"]) is False:
+            line = PROBLEMS[kind].line("forward", "nchw", math_of(entry))
+            run = run_convscope(*arguments(line, entry["id"], tmp_path), "--device", device_of(entry))
+            assert run.returncode == 1
+            assert re.match(rf"convscope: {entry['id']}: (unsupported_|library_refused)", run.stderr)
+            assert not (tmp_path / "output.npy").exists()
 
 
 class TestBadInput:
