@@ -26,7 +26,7 @@ from scipy.stats import t as student
 
 from convscope_report import ReportError
 from convscope_report.contexts import is_suspect
-from convscope_report.results import CANDIDATE, Results
+from convscope_report.results import CANDIDATE, Results, dictionaries
 
 CONFIDENCE = 0.99
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all records of both runs
@@ -249,7 +249,7 @@ def judge(contest: list, floor: float, matters: float) -> None:
 
 def prepared(results: Results) -> list:
     """Return the records as dicts, with the shape of the problem and the program's version; no repeats."""
-    records = results.records.to_dict("records")
+    records = dictionaries(results.records)
     for record in records:
         record["shape"] = record["problem"].split(" ", 3)[3]
         program = results.runs[record["run"]].environment.get("program") or {}

@@ -1,7 +1,7 @@
 """Records split by circumstances, so that a table never mixes what cannot be compared; and their cells."""
 
 from convscope_report import ReportError
-from convscope_report.results import PASSES
+from convscope_report.results import PASSES, dictionaries
 from convscope_report.table import Cell, bytes_text
 
 CIRCUMSTANCES = (
@@ -156,7 +156,7 @@ def median_cell(record):
 def refusals(records) -> list:
     """One sentence a reason for the records without a valid time: who, where, why."""
     places = {}
-    for record in records[records["outcome"] != "measured"].to_dict("records"):
+    for record in dictionaries(records[records["outcome"] != "measured"]):
         why = record["reason"] or record["outcome"]
         places.setdefault((why, record["algorithm"]), {})[record["layer"]] = None
     grouped = {}
@@ -167,7 +167,7 @@ def refusals(records) -> list:
 
 def by_place(records, *columns) -> dict:
     """Return the records as dicts, by the values of the given columns."""
-    return {tuple(record[column] for column in columns): record for record in records.to_dict("records")}
+    return {tuple(record[column] for column in columns): record for record in dictionaries(records)}
 
 
 def counts_of(records) -> dict:

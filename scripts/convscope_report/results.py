@@ -213,10 +213,17 @@ def frame_of(source, file: Path) -> pd.DataFrame:
     except (ValueError, OSError, csv.Error) as fault:
         raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
     later = {column: [value] * len(rows) for column, value in LATER_COLUMNS.items()}
-    known = {column: rows[column].astype(object).where(rows[column].notna(), None) for column in rows}
-    for column in known.keys() & {"network", "layer", "device_name"}:  # an empty one is a name, too
+    known = rows.astype(object).where(rows.notna(), None)
+    # An empty one of these is a name, too.
+    for column in known.columns.intersection(["network", "layer", "device_name"]):
         known[column] = known[column].map(lambda name: "" if name is None else name)
-    return pd.DataFrame({**later, **known}, dtype=object)
+    return pd.DataFrame({**later, **dict(known.items())}, dtype=object)
+
+
+def dictionaries(frame: pd.DataFrame) -> list[dict]:
+    """Return each row as a dictionary; pandas takes many times as long for as many columns as there are."""
+    names = list(frame.columns)
+    return [dict(zip(names, row, strict=True)) for row in frame.to_numpy(dtype=object).tolist()]
 
 
 def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> pd.DataFrame:
@@ -235,7 +242,7 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
             )
     facts = []
     names = ["layer", "problem", "algorithm", "threads", "cache"]
-    own = rows[[*names, "outcome"]].to_dict("records")
+    own = dictionaries(rows[[*names, "outcome"]])
     for place, (row, record) in enumerate(zip(own, records, strict=True)):
         try:
             theirs = {name: record["key"][name] for name in names}

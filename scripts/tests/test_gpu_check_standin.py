@@ -44,7 +44,9 @@ def node(root, convscope, tmp_path):
 def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(node, tmp_path):
     bundle, environment = node
     # fft32's kernels would take half of the time; the stages of verification have it.
-    bundle.setup = f"from gpu_check import plan; plan.OURS = '{plan.OURS.replace('fft*', 'fft16*,fft.full*')}'"
+    bundle.setup = (
+        f"from gpu_check import plan; plan.OURS = '{plan.OURS.replace('fft*', 'fft16*,fft.full*')}'"
+    )
     first = bundle.check(tmp_path / "check", "--minutes", "0.3", environment=environment, timeout=120)
     assert first.returncode in (cli.TIME_IS_UP, cli.BAD), first.stdout + first.stderr
     run = bundle.check("--resume", tmp_path / "check", environment=environment, timeout=600)

@@ -22,6 +22,7 @@ from convscope_report.figures.style import (
     scatter,
     sign,
 )
+from convscope_report.results import dictionaries
 
 LAYERS = "How long does each algorithm take on each layer? A star marks the fastest."
 OPCOUNTS = "How many operations does each algorithm really do? The black line is the direct method's count."
@@ -70,7 +71,7 @@ def drawn(title, question, text, records, draw):
 
 def by_rank(records) -> list:
     """Return the records of one layer as dicts, the winner first."""
-    return sorted(records.to_dict("records"), key=lambda record: record["rank"])
+    return sorted(dictionaries(records), key=lambda record: record["rank"])
 
 
 def bars(axis, records, column: str, unit: float, top: float, look) -> None:
@@ -112,7 +113,7 @@ def times(axis, records, alone, look) -> dict:
         bars(axis, records, "full_median_ms", 1, limit, look)
     else:
         handles = marks(axis, records, "full_median_ms", 1, look)
-    for place, record in enumerate(by_rank(records) if alone else records.to_dict("records")):
+    for place, record in enumerate(by_rank(records) if alone else dictionaries(records)):
         y = place if alone else layers.index(record["layer"])
         low, high, time = record["full_ci_low_ms"], record["full_ci_high_ms"], record["full_median_ms"]
         if low is not None and high is not None and time <= limit:
@@ -132,7 +133,7 @@ def counts(axis, records, alone, look) -> dict:
         bars(axis, records, "flops_executed", 1e9, top, look)
         axis.axvline(float(records["flops_nominal"].iloc[0]) / 1e9, color=INK, linewidth=0.9)
         return {}
-    for record in records.drop_duplicates("layer").to_dict("records"):
+    for record in dictionaries(records.drop_duplicates("layer")):
         place = layers.index(record["layer"])
         axis.vlines(record["flops_nominal"] / 1e9, place - 0.45, place + 0.45, color=INK, linewidth=1.2)
     return marks(axis, records, "flops_executed", 1e9, look)

@@ -30,6 +30,7 @@ from convscope_report.figures.style import (
     of_each_pass,
     sign,
 )
+from convscope_report.results import dictionaries
 
 QUESTION = "By what factor does each algorithm beat the fastest record of a library?"
 OWN_QUESTION = "What share of the fastest algorithm's speed has each? (no library was measured)"
@@ -93,7 +94,7 @@ def speedups(records, order, library):
     """Return the layers, and by (layer, algorithm) the speed-up over the baseline or the winner, or NaN."""
     layers = in_order(records["layer"])
     values = numpy.full((len(layers), len(order)), numpy.nan)
-    for record in records.to_dict("records"):
+    for record in dictionaries(records):
         value = record["speed_up"] if library else 1 / record["over_winner"]
         if value is not None:
             values[layers.index(record["layer"]), order.index(record["algorithm"])] = value
@@ -107,7 +108,7 @@ def panel(axis, records, layers, order, values, room):
     image = axis.imshow(
         numpy.ma.masked_invalid(values), cmap=COLOURS, norm=LogNorm(1 / WIDEST, WIDEST), aspect="auto"
     )
-    for record in records.to_dict("records"):
+    for record in dictionaries(records):
         y, x = layers.index(record["layer"]), order.index(record["algorithm"])
         if numpy.isnan(values[y, x]) or (room < NARROW and record["rank"] != 1):
             continue

@@ -21,6 +21,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from convscope_report.contexts import SUSPECT as SUSPECT_SIGNS
 from convscope_report.contexts import contexts, is_suspect, pass_contexts
 from convscope_report.figures import COLOURS, HATCHES, LABELS, MARKERS, OTHER_COLOUR, group
+from convscope_report.results import dictionaries
 
 INK = "#222222"
 SUSPECT = "t: throttled while measured, d: disturbed; it ranks behind all others"
@@ -87,7 +88,7 @@ def looks(records) -> dict:
     Records of a library have open markers and the library's colour, whatever the family.
     """
     found, members = {}, Counter()
-    known = records[["algorithm", "family", "provider"]].drop_duplicates("algorithm").to_dict("records")
+    known = dictionaries(records[["algorithm", "family", "provider"]].drop_duplicates("algorithm"))
     order = list(COLOURS)
     for record in sorted(known, key=lambda record: (group(record), record["algorithm"])):
         family = group(record)
@@ -202,7 +203,7 @@ def caption(circumstances: str, records, runs) -> str:
     days = sorted({runs[index].started[:10] for index in set(records["run"]) if runs[index].started})
     if days:
         words.append(", ".join(days))
-    suspects = any(is_suspect(record) for record in records.to_dict("records"))
+    suspects = any(is_suspect(record) for record in dictionaries(records))
     return "; ".join(words) + (f"\n{SUSPECT}" if suspects else "")
 
 
@@ -235,7 +236,7 @@ def mark_suspect(axis, letter: str, x, y) -> None:
 
 def scatter(axis, records, x, y, style):
     """Draw the records of one algorithm at the values x and y, suspect ones marked; return the points."""
-    for place, record in enumerate(records.to_dict("records")):
+    for place, record in enumerate(dictionaries(records)):
         mark_suspect(axis, sign(record), x[place], y[place])
     return axis.scatter(
         x,

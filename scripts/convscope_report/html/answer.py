@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from convscope_report.contexts import SUSPECT, counts_of, in_order, is_suspect, passes_of
 from convscope_report.figures import LABELS, is_library, without_device
+from convscope_report.results import dictionaries
 from convscope_report.table import number_text
 
 FAILED = ("failed", "crashed", "timeout", "out_of_memory")
@@ -162,7 +163,7 @@ def failures(records) -> list:
     said = []
     for sign, outcomes in (("w", ("wrong",)), ("!", FAILED)):
         part = records[records["outcome"].isin(outcomes)]
-        for record in [] if part.empty else part.to_dict("records"):
+        for record in [] if part.empty else dictionaries(part):
             why = record["note"] or record["reason"] or record["outcome"]
             if record["outcome"] == "wrong" and record["relative_l2"] is not None:
                 why = f"relative error {record['relative_l2']:.1e}, allowed {record['gate']:.1e}"

@@ -12,6 +12,7 @@ from convscope_report.contexts import SUSPECT
 from convscope_report.figures import COLOURS, HATCHES, OTHER_COLOUR, group
 from convscope_report.html import sides, summary, surroundings
 from convscope_report.render import heading, mark, notes
+from convscope_report.results import dictionaries
 from convscope_report.table import cell_text, number_text
 from convscope_report.tables import TABLES
 
@@ -48,9 +49,7 @@ def page(results, options, title: str) -> str:
                 "colours": COLOURS,
                 "other": OTHER_COLOUR,
                 "hatches": len(HATCHES),
-                "groups": {
-                    record["algorithm"]: group(record) for record in results.records.to_dict("records")
-                },
+                "groups": {record["algorithm"]: group(record) for record in dictionaries(results.records)},
             }
         ),
     )

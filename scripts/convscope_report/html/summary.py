@@ -3,6 +3,7 @@
 from convscope_report.contexts import best, contexts, counts_of, in_order, is_suspect, passes_of
 from convscope_report.figures import LABELS, is_library
 from convscope_report.html import answer
+from convscope_report.results import dictionaries
 from convscope_report.table import number_text
 
 
@@ -26,7 +27,7 @@ def sentence(layer, records) -> str:
     """
     leader = best(records)
     others = records[records["algorithm"] != leader["algorithm"]]
-    tied = [record["algorithm"] for record in others.to_dict("records") if record["in_doubt"]]
+    tied = [record["algorithm"] for record in dictionaries(others) if record["in_doubt"]]
     verb = "leads" if tied or leader["rank"] != 1 else "wins"
     words = f"{layer}: {leader['algorithm']} {verb} with {number_text(leader['full_median_ms'])} ms"
     if is_suspect(leader):

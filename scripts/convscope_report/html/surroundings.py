@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from convscope_report.contexts import device_text, in_order
+from convscope_report.results import dictionaries
 
 BUSY = 0.5
 WIDE_SHARE = 0.25
@@ -15,7 +16,7 @@ STANDINGS = {
 def machines(results) -> list:
     """Return the names and classes of the machines, `(virtual)` behind those that are."""
     columns = ["device", "device_index", "device_name", "machine_class", "virtualised"]
-    pairs = results.records[columns].drop_duplicates().to_dict("records")
+    pairs = dictionaries(results.records[columns].drop_duplicates())
     return [f"{device_text(record)}{' (virtual)' if record['virtualised'] else ''}" for record in pairs]
 
 

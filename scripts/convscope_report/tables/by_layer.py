@@ -20,6 +20,7 @@ from convscope_report.contexts import (
     sum_cell,
     time_cell,
 )
+from convscope_report.results import dictionaries
 from convscope_report.table import Cell, Column, Table
 
 LAYERS = "Which algorithm is fastest on which layer, and what does the network cost with each of them?"
@@ -130,9 +131,9 @@ def errors_and_times(title, circumstances, records, everything) -> Table:
     wrong = everything[everything["outcome"] == "wrong"]
     for layer in in_order(everything["layer"]):
         ranked = records[records["layer"] == layer].sort_values("rank")
-        for record in ranked.to_dict("records"):
+        for record in dictionaries(ranked):
             table.add(layer, record["algorithm"], time_cell(record), record["over_winner"], *errors(record))
-        for record in wrong[wrong["layer"] == layer].to_dict("records"):
+        for record in dictionaries(wrong[wrong["layer"] == layer]):
             table.add(
                 layer, f"{record['algorithm']} (wrong)", record["full_median_ms"], None, *errors(record)
             )

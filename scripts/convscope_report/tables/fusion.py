@@ -12,6 +12,7 @@ from convscope_report.contexts import (
     right_contexts,
     sum_cell,
 )
+from convscope_report.results import dictionaries
 from convscope_report.table import Column, Table
 
 BEST = "What does fusing the epilogue into the convolution gain, with the best algorithm for each?"
@@ -72,7 +73,7 @@ def of_the_same(title, circumstances, fused, separate, runs) -> Table:
     columns += [Column("pass", "number", "ms"), Column("pass as a copy", "number", "ms")]
     table = Table(f"{title}, each algorithm in both forms", SAME, columns, circumstances)
     found = by_place(separate, "layer", "algorithm")
-    for record in fused.to_dict("records"):
+    for record in dictionaries(fused):
         stem, device = record["algorithm"].rsplit(".", 1)
         other = found.get((record["layer"], f"{stem}{SEPARATE}{device}"))
         if other is None:

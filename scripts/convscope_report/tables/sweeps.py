@@ -21,6 +21,7 @@ from convscope_report.contexts import (
     sum_by_count,
     time_cell,
 )
+from convscope_report.results import dictionaries
 from convscope_report.table import Column, Table
 
 INSIDE = "How much of an algorithm's time goes into moving between the caller's layout and its own?"
@@ -63,7 +64,7 @@ def inside(title, circumstances, records) -> Table:
     columns = [Column("layer"), Column("algorithm"), *(Column(name, "number", "ms") for name in times)]
     columns += [Column("reorders / full", "percent")]
     table = Table(title, INSIDE, columns, circumstances)
-    for record in records[records["layout_ms"].notna()].to_dict("records"):
+    for record in dictionaries(records[records["layout_ms"].notna()]):
         others = [record[f"{name}_ms"] for name in ("inference_median", "kernel_median", "layout")]
         share = record["layout_ms"] / record["full_median_ms"]
         table.add(record["layer"], record["algorithm"], median_cell(record), *others, share)
@@ -174,7 +175,7 @@ def machines(results, options) -> list:
     made = []
     for title, circumstances, records in contexts(results.ranked(), OF_A_MACHINE):
         records = records.assign(
-            machine=[machine(record) for record in records.to_dict("records")],
+            machine=[machine(record) for record in dictionaries(records)],
             method=[algorithm.rsplit(".", 1)[0] for algorithm in records["algorithm"]],
         )
         if records["machine"].nunique() < 2:

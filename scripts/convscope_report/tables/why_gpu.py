@@ -2,7 +2,7 @@
 
 from convscope_report import ReportError, operations, published
 from convscope_report.contexts import best_by, contexts, in_order, is_suspect, passes_of
-from convscope_report.results import conditions
+from convscope_report.results import conditions, dictionaries
 from convscope_report.table import Cell, Column, Table
 from convscope_report.tables.claims import (
     CLAIMS,
@@ -53,7 +53,7 @@ def why_gpu(results, options) -> list:
         raise ReportError(
             "none of the records was measured with cold caches and is right; `convscope run` measures some"
         )
-    ranked = ranked.assign(machine=[machine(record) for record in ranked.to_dict("records")])
+    ranked = ranked.assign(machine=[machine(record) for record in dictionaries(ranked)])
     wanted = conditions(options.where, "--where")
     rows = operations.load(getattr(options, "operations", []), wanted)
     convolutions = groups_of_convolutions(ranked)
@@ -254,9 +254,9 @@ def of_operation(name: str, on: str, row: dict) -> Row:
 def of_separate_forms(records) -> list:
     """Return a row a layer: the fastest separate form less the same algorithm with a fused epilogue."""
     separate = records["algorithm"].str.contains(SEPARATE, regex=False)
-    fused = {(one["layer"], one["algorithm"]): one for one in records[~separate].to_dict("records")}
+    fused = {(one["layer"], one["algorithm"]): one for one in dictionaries(records[~separate])}
     made = {}
-    for other in records[separate].sort_values("rank").to_dict("records"):
+    for other in dictionaries(records[separate].sort_values("rank")):
         one = fused.get((other["layer"], other["algorithm"].replace(SEPARATE, ".")))
         if one is not None and other["layer"] not in made:
             made[other["layer"]] = difference(one, other)

@@ -8,6 +8,7 @@ Arguments).
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from convscope_report.results import dictionaries
 from convscope_report.verbs import Verb, add_out, add_results, load, write_or_print
 
 
@@ -115,7 +116,7 @@ def run(options) -> int:
 def script(records, tool: str) -> str:
     """One command a problem in the records' order; for what the tool lacks, a comment with the reason."""
     lines = ["#!/bin/sh", f"# {TOOLS[tool].about}"]
-    for record in records.drop_duplicates(["problem", "device"]).to_dict("records"):
+    for record in dictionaries(records.drop_duplicates(["problem", "device"])):
         lines += [
             "",
             f"# {record['network'] or 'single problem'} {record['layer'] or ''}: {record['problem']}",
