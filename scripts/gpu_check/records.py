@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 
 FAILURES = ("wrong", "crashed", "timeout", "failed")
 REFUSED = {"unsupported", "over_workspace", "left_out"}
+RESULTS = "results.json"
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,14 @@ def _record(entry: dict) -> Record:
     return Record(*problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, throttled)
 
 
-def _entries(folder: Path) -> Iterator[dict]:
-    """Yield those of the journal, or without one of results.json; what cannot be read is passed over."""
+def _entries(path: Path) -> Iterator[dict]:
+    """Yield those of a journal or of results; what cannot be read is passed over."""
     try:
-        text = (folder / "journal.jsonl").read_text(errors="replace")
-    except OSError:
-        try:
-            yield from json.loads((folder / "results.json").read_text(errors="replace"))["records"]
-        except (OSError, ValueError, KeyError, TypeError):
+        text = path.read_text(errors="replace")
+        if path.name == RESULTS:
+            yield from json.loads(text)["records"]
             return
+    except (OSError, ValueError, KeyError, TypeError):
         return
     for line in text.splitlines():
         try:
@@ -59,18 +60,28 @@ def _entries(folder: Path) -> Iterator[dict]:
             continue  # the line that a kill cut
 
 
-def read_records(folder: Path) -> list[Record]:
-    """Return all records of a run, in its order."""
+# The summary after every stage reads all runs; most are as they were.
+@functools.cache
+def _records(path: Path, size: int, changed: int) -> tuple[Record, ...]:
     records = []
-    for entry in _entries(folder):
+    for entry in _entries(path):
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             records.append(_record(entry))
-    return records
+    return tuple(records)
+
+
+def read_records(folder: Path) -> list[Record]:
+    """Return all records of a run, in its order: those of the journal, or without one of the results."""
+    for path in (folder / "journal.jsonl", folder / RESULTS):
+        with contextlib.suppress(OSError):
+            now = path.stat()
+            return list(_records(path, now.st_size, now.st_mtime_ns))
+    return []
 
 
 def is_complete(folder: Path) -> bool:
     """Tell whether the run wrote its results to the end."""
     try:
-        return bool(json.loads((folder / "results.json").read_text())["environment"]["complete"])
+        return bool(json.loads((folder / RESULTS).read_text())["environment"]["complete"])
     except (OSError, ValueError, KeyError, TypeError):
         return False

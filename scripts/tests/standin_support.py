@@ -30,8 +30,8 @@ TINY = {
 
 SMOKE = "configs/smoke.json"
 REFUSED = {"unsupported", "over_workspace"}
-# Settings with which a run takes little beside the kernels in question: those that only keep a GPU busy do nothing,
-# and few copies of tiny tensors are more than the cache holds.
+# Settings with which a run takes little beside the kernels in question: those that only keep a GPU busy do
+# nothing, and few copies of tiny tensors are more than the cache holds.
 QUICK = {"skipped": ["multiply_add", "4copy", "4read", "7scatter"], "l2_bytes": 1 << 20}
 
 

@@ -330,7 +330,7 @@ def test_the_real_program_has_real_algorithms(convscope: Path) -> None:
 def test_a_rerun_line_runs_from_another_folder_to_the_same_outcome(convscope, root, tmp_path):
     out = tmp_path / "run"
     arguments = ["--layer", "alexnet_conv5", "--algorithm", "direct.cpu,fft16.cpu,onednn.direct.cpu"]
-    arguments += ["--pass", "forward", "--math", "fp32", "--time-limit", "0.05", "--out", out]
+    arguments += ["--pass", "forward", "--math", "fp32", "--batch", "1", "--time-limit", "0.05", "--out", out]
     begin = [convscope, "run", root / "configs" / "reduced.json", "--device", "cpu", *arguments]
     subprocess.run([str(word) for word in begin], capture_output=True, check=True)
     first = records(out)[:3]

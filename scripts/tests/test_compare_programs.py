@@ -146,8 +146,8 @@ def test_a_program_that_fails_is_quoted_with_its_command(programs):
     assert len(calls(folder)) == 2 + 3 * 4 + 1
 
 
-def test_a_folder_of_something_else_is_refused(programs):
-    folder = programs(noise=QUIET)
+def test_a_folder_of_something_else_is_refused(in_process):
+    folder = in_process(noise=QUIET)
     assert compare(folder).code == 0
     assert "rounds of other programs or arguments" in compare(folder, arguments=("other",)).err
     (folder / "after").write_text((folder / "after").read_text() + "# changed\n")

@@ -7,7 +7,7 @@ import pytest
 SMOKE = "configs/smoke.json"
 LAYOUTS = "nchw,nhwc,chwn"
 REFUSED = {"unsupported", "over_workspace"}
-# Modes that round take several times as long here; these layers have every kind of shape that their kernels tell apart.
+# For modes that round, which take several times as long: the kinds of shape that their kernels tell apart.
 FEW = ("--layer", "1x1,3x3,3x3_s2,3x3_dilated_grouped")
 
 

@@ -217,7 +217,7 @@ def config_of(batch):
 
 @pytest.fixture(scope="module")
 def answers(run_convscope, algorithms, tmp_path_factory):
-    """{(kind, pass, layout, math): {algorithm: whether it takes the problem}}, as a plan of all problems says."""
+    """{(kind, pass, layout, math): {algorithm: whether it takes the problem}}, as plans of all say."""
     folder = tmp_path_factory.mktemp("plans")
     found = {}
     for batch in {problem.n for problem in PROBLEMS.values()}:
@@ -238,8 +238,8 @@ def answers(run_convscope, algorithms, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chosen(algorithms, answers):
-    """{(kind, pass): [(algorithm's entry, layout)]}: the reference in all layouts, every other algorithm that takes
-    the problem in one of them, in turn."""
+    """{(kind, pass): [(algorithm's entry, layout)]}: the reference in all layouts, of the other algorithms
+    those that take the problem, each in one of its layouts in turn."""
     turns = Counter()
     wanted = {}
     for kind, pass_name in product(PROBLEMS, PASSES):

@@ -120,12 +120,21 @@ def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path)
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
 
 
-def test_a_step_on_ranks_fuses_bias_and_relu_into_its_convolutions(mpirun, convscope, tmp_path):
-    words = ("step", "alexnet", "--batch", "2", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1",
+@pytest.fixture
+def middle(tmp_path):
+    """A config of one layer, whose step takes some milliseconds."""
+    layer = {"name": "conv", "in_channels": 32, "input": [27, 27], "out_channels": 64, "filter": 3, "pad": 1}
+    path = tmp_path / "middle.json"
+    path.write_text(json.dumps({"name": "middle", "layers": [layer | {"after": ["bias", "relu"]}]}))
+    return path
+
+
+def test_a_step_on_ranks_fuses_bias_and_relu_into_its_convolutions(mpirun, middle, convscope, tmp_path):
+    words = ("step", middle, "--batch", "2", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1",
              "--algorithm", "im2col_gemm.packed.cpu")  # fmt: skip
     done = mpirun(2, *words, "--fuse", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "scaling: alexnet, strong scaling, tuned, bias and ReLU fused" in done.stdout
+    assert "scaling: middle, strong scaling, tuned, bias and ReLU fused" in done.stdout
     [row] = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
     assert (row["outcome"], row["fused"], row["identical_bits"]) == ("good", True, True)
     assert row["rerun"].endswith(" --fuse")
