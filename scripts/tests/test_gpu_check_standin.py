@@ -25,11 +25,11 @@ def settle_standin(bundle, convscope, folder):
         pytest.skip(f"{program} or {libraries} is not built")
     shutil.copy(program, bundle.program)
     for name in ("alexnet", "vgg_16", "resnet_50", "smoke"):
-        samples = {"min_samples": 3, "max_samples": 3}
+        samples = {"min_samples": 2, "max_samples": 2}
         config = {"name": name, "batch": {"cuda": 2}, "measuring": samples, "layers": LAYERS}
         (bundle.folder / "configs" / f"{name}.json").write_text(json.dumps(config))
     settings = folder / "standin.json"
-    said = QUICK | {"lazy_loading": False, "launch_nanoseconds": 2_000_000}
+    said = QUICK | {"lazy_loading": False, "launch_nanoseconds": 60_000_000}
     settings.write_text(json.dumps(said))
     return {"LD_LIBRARY_PATH": str(libraries), "CONVSCOPE_STANDIN": str(settings)}
 

@@ -26,7 +26,8 @@ class Job:
         self.folder = folder
         self.out = folder / "out"
         settings = folder / "settings.json"
-        settings.write_text(json.dumps({"devices": devices, "lazy_loading": False}))
+        said = {"devices": devices, "lazy_loading": False, "launch_nanoseconds": 300_000}
+        settings.write_text(json.dumps(said))
         self.environment = os.environ | {
             "LD_LIBRARY_PATH": str(standin.libraries),
             "CONVSCOPE_STANDIN": str(settings),
