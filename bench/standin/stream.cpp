@@ -15,8 +15,8 @@
 namespace convscope::standin {
 namespace {
 
-// One lock for all streams: they wait for each other. Each has conditions of its own, as threads that wake for
-// what another stream does would take most of the time.
+// One lock for all streams: they wait for each other. Each has conditions of its own, as threads that wake
+// for what another stream does would take most of the time.
 struct Streams {
   std::mutex mutex;
   std::condition_variable recorded;  // an event
