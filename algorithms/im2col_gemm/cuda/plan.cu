@@ -170,9 +170,8 @@ class ColumnPlan final : public Plan {
   };
   // Where the chunk's size is, or would be, in sizes_.
   size_t size_of(const Chunk& chunk) const {
-    const auto found = std::ranges::find_if(sizes_, [&](const Size& size) {
-      return size.images == chunk.images && size.rows == chunk.rows;
-    });
+    const auto found = std::ranges::find_if(
+        sizes_, [&](const Size& size) { return size.images == chunk.images && size.rows == chunk.rows; });
     return static_cast<size_t>(found - sizes_.begin());
   }
   const ChunkProduct& products(const Chunk& chunk) const { return sizes_[size_of(chunk)].products; }
