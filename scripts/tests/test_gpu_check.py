@@ -1,4 +1,4 @@
-"""scripts/gpu-check against a scripted program: stages, time, archive, and the faults a node may have."""
+"""scripts/gpu-check against a scripted program: stages, time, and the faults a node may have."""
 
 import json
 import random
@@ -7,79 +7,20 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import time
-from pathlib import Path
 
 import pytest
+from gpu_check_support import (  # noqa: F401  (one is a fixture)
+    CORE_RUNS,
+    Bundle,
+    bundle_fixture,
+    rows_of,
+    summary_of,
+    table_of,
+)
 
-from gpu_check import archive, bounded, cli, plan, records, state, summary, work
-
-FAKE = Path(__file__).with_name("fake_program.py")
-CORE_RUNS = ("alexnet-forward", "alexnet-backward-data", "alexnet-backward-filter")
-
-
-class Bundle:
-    """A folder laid out as scripts/bundle makes it, with a GPU that does not exist."""
-
-    def __init__(self, root, folder):
-        self.folder = folder
-        self.setup = ""  # Python that a check begins with
-        (folder / "bin" / "tests").mkdir(parents=True)
-        for name in ("gpu-check", "gpu_check"):
-            source = root / "scripts" / name
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
-        shutil.copytree(root / "configs", folder / "configs")
-        self.program = folder / "bin" / "convscope"
-        shutil.copy(FAKE, self.program)
-        self.program.chmod(0o755)
-        self.test("#!/bin/sh\nexit 0\n")
-        self.behave()
-
-    def test(self, text):
-        path = self.folder / "bin" / "tests" / "verify_test"
-        path.write_text(text)
-        path.chmod(0o755)
-
-    def only(self, *stages):
-        """Let checks have these stages alone, for what depends on no other."""
-        self.setup = (
-            "whole = cli.stages_of\n"
-            f"cli.stages_of = lambda place: [s for s in whole(place) if s.name in {stages}]"
-        )
-
-    def behave(self, **behaviour):
-        (self.folder / "bin" / "behaviour.json").write_text(json.dumps(behaviour))
-
-    def command(self, *arguments):
-        # A short grace, so that a test of a program that does not end is short too.
-        code = (
-            "import sys; sys.path.insert(0, sys.argv[1]); sys.dont_write_bytecode = True\n"
-            "from pathlib import Path; from gpu_check import bounded, cli\n"
-            f"bounded.GRACE_SECONDS = bounded.KILL_SECONDS = 0.5\n{self.setup}\n"
-            "sys.exit(cli.main(sys.argv[2:], Path(sys.argv[1])))"
-        )
-        return [sys.executable, "-c", code, str(self.folder), *map(str, arguments)]
-
-    def check(self, *arguments, environment=None, timeout=60, **more):
-        # Without the folders where a real nvidia-smi and compute-sanitizer may be.
-        return subprocess.run(
-            self.command(*arguments),
-            capture_output=True,
-            text=True,
-            env={"PATH": "/usr/bin:/bin", **(environment or {})},
-            timeout=timeout,
-            **more,
-        )
-
-    def calls(self):
-        return (self.folder / "bin" / "calls").read_text().splitlines()
-
-
-@pytest.fixture
-def bundle(root, tmp_path):
-    return Bundle(root, tmp_path / "bundle")
+from gpu_check import cli, state, summary
 
 
 @pytest.fixture(scope="module")
@@ -88,21 +29,6 @@ def whole(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     bundle = Bundle(root, folder / "bundle")
     return bundle, folder / "out", bundle.check(folder / "out")
-
-
-def table_of(run):
-    """Layer and pass to ratio, of the summary's table."""
-    found = re.findall(r"^  (conv\d) +(\w+) .* (\S+)$", run.stdout, re.MULTILINE)
-    return {(layer, direction): ratio for layer, direction, ratio in found}
-
-
-def summary_of(run):
-    """The last lines, as a terminal shows them."""
-    return run.stdout[run.stdout.index("\n\n") + 2 :].splitlines()
-
-
-def rows_of(folder):
-    return {run.name: records.read_records(run) for run in sorted((folder / "runs").iterdir())}
 
 
 def test_all_of_it_passes_and_the_summary_has_alexnets_table(whole):
@@ -377,119 +303,3 @@ def test_a_child_dies_with_a_check_that_is_killed(bundle, tmp_path):
             break
         time.sleep(0.1)
     assert not alive
-
-
-def test_the_plan_is_printed_in_minutes_with_and_without_a_gpu(bundle, tmp_path):
-    bundle.only("info", "alexnet-forward", "alexnet-find", "allreduce")
-    run = bundle.check("--dry-run", tmp_path / "out")
-    assert run.returncode == cli.GOOD, run.stderr
-    assert re.search(r"^alexnet-forward +\d+\.\d +10\.0  AlexNet forward", run.stdout, re.MULTILINE)
-    assert "sums of gradients" not in run.stdout
-    bundle.behave(gpus=2)
-    run = bundle.check("--dry-run", tmp_path / "out")
-    assert re.search(r"^allreduce +4\.0 +4\.0  sums of gradients between GPUs", run.stdout, re.MULTILINE)
-    bundle.behave(gpu=False)
-    run = bundle.check("--dry-run")
-    assert run.returncode == cli.GOOD
-    assert "no CUDA device" in run.stdout
-    assert "alexnet-forward" in run.stdout
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_checkout_without_a_build_is_not_built(root, tmp_path):
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(root / "scripts" / "gpu-check", tmp_path / "scripts")
-    shutil.copytree(root / "scripts" / "gpu_check", tmp_path / "scripts" / "gpu_check")
-    run = subprocess.run([tmp_path / "scripts" / "gpu-check"], capture_output=True, text=True, timeout=60)
-    assert run.returncode == cli.CANNOT
-    assert "build/convscope is not there" in run.stderr
-    assert not (tmp_path / "build").exists()
-
-
-@pytest.mark.parametrize("arguments", [["--minutes", "0"], ["--resume", "x", "y"], ["--nonsense"]])
-def test_wrong_usage_is_refused(bundle, arguments):
-    assert bundle.check(*arguments).returncode == cli.CANNOT
-
-
-@pytest.mark.parametrize("content", [None, b"", b"not an archive", b"{}"])
-def test_what_is_no_check_is_not_gone_on_with(bundle, tmp_path, content):
-    path = tmp_path / "check.tar.xz"
-    if content is not None:
-        path.write_bytes(content)
-    run = bundle.check("--resume", path)
-    assert run.returncode == cli.CANNOT
-    assert "no check to go on with" in run.stderr
-
-
-def test_an_archive_that_names_files_outside_is_refused(tmp_path):
-    path = tmp_path / "evil.tar.xz"
-    path.write_bytes(archive._part([("check/../../outside", b"x")]) + archive._compress(bytes(1024)))
-    with pytest.raises(ValueError, match="no check leaves"):
-        archive.unpack(path, tmp_path / "check")
-    assert not (tmp_path.parent / "outside").exists()
-
-
-def test_an_archive_keeps_the_best_stages_where_not_all_have_room(tmp_path, monkeypatch):
-    folder = tmp_path / "check"
-    check = state.State()
-    for name in ("small", "large", "last"):
-        (folder / "runs" / name).mkdir(parents=True)
-        data = random.Random(1).randbytes(20_000 if name == "large" else 100)
-        (folder / "runs" / name / "results.json").write_bytes(data)
-        check.of(name).status = "passed"
-    state.save(check, folder)
-    monkeypatch.setattr(archive, "LIMIT_BYTES", 10_000)
-    left_out = archive.write_archive(tmp_path / "check.tar.xz", folder, check, ["small", "large", "last"])
-    assert left_out == ["large"]
-    assert (tmp_path / "check.tar.xz").stat().st_size <= 10_000
-    with tarfile.open(tmp_path / "check.tar.xz") as tar:
-        assert set(tar.getnames()) == {
-            f"check/{n}" for n in ("state.json", *(f"runs/{n}/results.json" for n in ("small", "last")))
-        }
-
-
-def test_a_long_log_is_kept_at_both_ends():
-    kept = bounded.Kept(10)
-    for number in range(10):
-        kept.add(b"%d" % number * 7)
-    text = kept.text()
-    assert text.startswith("0000000111")
-    assert text.endswith("8889999999")
-    assert "50 bytes left out" in text
-    assert archive.trimmed(b"a" * 50 + b"b" * 50, 20).startswith(b"a" * 10 + b"\n... 80 bytes")
-
-
-def test_the_time_limit_follows_from_the_plan_and_the_time():
-    dry = "\n".join(
-        [
-            "alexnet conv1: forward",
-            *["    x.cuda"] * 20,
-            "    y.cuda refuses: no",
-            "2 groups, 21 candidates, about 9 s on a quiet machine",
-        ]
-    )
-    assert work.candidates_in(dry) == (2, 20)
-    assert work.time_limit(dry, 24) == pytest.approx(0.3)
-    assert work.time_limit(dry, 1) == work.SHORTEST_LIMIT
-    assert work.time_limit(dry, 1000) == work.LONGEST_LIMIT
-    assert work.time_limit("garbage", 100) == work.SHORTEST_LIMIT
-
-
-def test_the_three_passes_of_alexnet_share_what_is_left_of_a_call():
-    stages = [s for s in plan.stages_of(plan.Place(Path("p"), (), Path("c"))) if s.name in CORE_RUNS]
-    check, clock = state.State(), cli.Clock(9.5)
-    seconds = [cli.seconds_of_turn(stage, stages, check, clock) for stage in stages]
-    assert sum(seconds) == pytest.approx(clock.left(), abs=1)
-    check.of("alexnet-forward").status = "passed"
-    assert cli.seconds_of_turn(stages[1], stages, check, clock) > seconds[1]
-
-
-def test_all_of_it_is_python_3_9(root):
-    import ast
-
-    for path in [root / "scripts" / "gpu-check", *sorted((root / "scripts" / "gpu_check").glob("*.py"))]:
-        tree = ast.parse(path.read_text(), feature_version=(3, 9))
-        used = {n.names[0].name for n in ast.walk(tree) if isinstance(n, ast.Import)}
-        used |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-        foreign = {u.split(".")[0] for u in used} - set(sys.stdlib_module_names) - {"gpu_check"}
-        assert not foreign, f"{path}: {foreign}"

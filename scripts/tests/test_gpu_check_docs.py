@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from test_gpu_check import Bundle
+from gpu_check_support import Bundle
 from test_gpu_check_standin import settle_standin
 
 from gpu_check import cli, plan

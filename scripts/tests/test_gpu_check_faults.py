@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_gpu_check import rows_of, summary_of
+from gpu_check_support import rows_of, summary_of
 from test_gpu_check_standin import node  # noqa: F401  (a fixture)
 
 from gpu_check import cli, summary

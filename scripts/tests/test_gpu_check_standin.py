@@ -10,8 +10,8 @@ import shutil
 import tarfile
 
 import pytest
+from gpu_check_support import Bundle, rows_of, summary_of
 from standin_support import QUICK
-from test_gpu_check import Bundle, rows_of, summary_of
 
 from gpu_check import archive, cli, plan, state, summary
 
