@@ -83,6 +83,7 @@ def test_layers_counts_and_first(tmp_path, capsys):
             "stride": 2,
             "pad": 3,
             "first": True,
+            "after": ["relu"],
         },
         {
             "name": "block/conv",

@@ -26,6 +26,8 @@ class Layer:
     count: int = 1
     first: bool = False
     batch: int | None = None
+    reads: str = ""
+    after: tuple[str, ...] = ()
 
     def output(self) -> tuple[int, int]:
         """Return height and width of the output; below 1 where the filter does not fit."""
@@ -51,8 +53,8 @@ class Layer:
         return None
 
     def problem(self) -> "Layer":
-        """Return all but the name and the count: layers with equal problems are measured once."""
-        return replace(self, name="", count=1)
+        """Return all but name, count and place: layers with equal problems are measured once."""
+        return replace(self, name="", count=1, reads="", after=())
 
 
 @dataclass
@@ -63,6 +65,7 @@ class Config:
     source: str
     layers: list[Layer]
     batch: int | None = None
+    graph: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -128,16 +131,22 @@ def merged(layers: list[Layer]) -> list[Layer]:
     for layer in by_problem.values():
         if layer.count > LARGEST_SIZE:
             raise ReportError(f"{layer.name}: it is there {layer.count} times; allowed is {LARGEST_SIZE}")
+    names = unique([layer.name for layer in by_problem.values()])
+    return [replace(layer, name=name) for layer, name in zip(by_problem.values(), names, strict=True)]
+
+
+def unique(names: list[str]) -> list[str]:
+    """Return the names; one that was there before gets a number."""
     taken: set[str] = set()
     result = []
-    for layer in by_problem.values():
-        name, number = layer.name, 2
+    for wanted in names:
+        name, number = wanted, 2
         while name in taken:
             ending = f"_{number}"
-            name = cut(layer.name, NAME_BYTES - len(ending)) + ending
+            name = cut(wanted, NAME_BYTES - len(ending)) + ending
             number += 1
         taken.add(name)
-        result.append(replace(layer, name=name))
+        result.append(name)
     return result
 
 
@@ -158,6 +167,8 @@ def config_text(config: Config) -> str:
         lines.append(f'  "batch": {config.batch},')
     lines.append('  "layers": [')
     lines.append(",\n".join("    " + layer_text(layer) for layer in config.layers))
+    if config.graph:
+        lines += ["  ],", '  "graph": [', ",\n".join("    " + quoted(entry) for entry in config.graph)]
     lines += ["  ]", "}"]
     text = "\n".join(lines) + "\n"
     return text.encode(errors="replace").decode()  # a file's name may be no UTF-8
@@ -183,6 +194,10 @@ def layer_text(layer: Layer) -> str:
     for key, default in (("groups", 1), ("count", 1), ("first", False), ("batch", None)):
         if getattr(layer, key) != default:
             fields[key] = getattr(layer, key)
+    if layer.reads:
+        fields["reads"] = layer.reads
+    if layer.after:
+        fields["after"] = list(layer.after)
     return quoted(fields)
 
 

@@ -1,4 +1,6 @@
-"""The convolutions of an ONNX model as a config, with the shapes that the onnx package infers.
+"""The convolutions of an ONNX model, and what lies between them, as a config.
+
+Shapes are those that the onnx package infers.
 
 Only shapes are read: weights kept in files beside the model are not needed.
 Operators: https://onnx.ai/onnx/operators/onnx__Conv.html.
@@ -13,14 +15,15 @@ from google.protobuf.message import DecodeError
 
 from convscope_report import ReportError
 from convscope_report.configs_from.config_file import (
-    LARGEST_SIZE,
     Config,
     Layer,
     batches_settled,
     clean_name,
-    merged,
     symmetric_pads,
 )
+from convscope_report.configs_from.network import Place, joined
+from convscope_report.configs_from.onnx_attributes import attributes_of, numbers
+from convscope_report.configs_from.onnx_network import Network
 
 # A convolution whose input depends on the result of one of these has something to train before it.
 TRAINED = {
@@ -52,13 +55,17 @@ FORWARD = {"Conv": (0, 1), "FusedConv": (0, 1), "ConvInteger": (0, 1), "QLinearC
 
 @dataclass
 class Convolution:
-    """A convolution node: where it stands, and the shapes around it (None where not known)."""
+    """A convolution node: where it stands, and the shapes around it (None where not known).
+
+    `result` is the value that it gives; None in a branch or a loop.
+    """
 
     node: onnx.NodeProto
     where: str
     input: list | None
     filter: list | None
     first: bool
+    result: str | None
 
 
 def import_onnx(
@@ -78,20 +85,24 @@ def import_onnx(
     model = inferred(model, path)
     notes: list[str] = []
     found = convolutions(model.graph, {}, set(), "", notes)
-    refused, layers = [], []
+    refused: list[str] = []
+    places: list[Place] = []
+    place_of: dict[str, int] = {}
     for convolution in found:
         try:
             layer = as_layer(convolution, symbolic_batch, enlarge, notes)
         except ReportError as error:
             refused.append(f"{path.name}: {convolution.where}: {error}")
         else:
-            layers.append(layer)
+            if convolution.result:
+                place_of[convolution.result] = len(places)
+            places.append(Place(layer))
     if refused and not skip:
         advice = "nothing written; --skip-refused leaves these out"
         if not enlarge and any("not symmetric" in line for line in refused):
             advice += ", --asymmetric enlarge takes the padding into the input"
         raise ReportError("\n".join([*refused, advice]))
-    if not layers:
+    if not places:
         raise ReportError(
             f"{path}: no convolution in it (operators: "
             f"{', '.join(sorted({node.op_type for node in model.graph.node})) or 'none'})"
@@ -100,7 +111,9 @@ def import_onnx(
     source = f"ONNX model {path.name}"
     if model.producer_name:
         source += f", written by {model.producer_name} {model.producer_version}".rstrip()
-    return batches_settled(Config(path.stem, source, merged(layers), notes=notes))
+    notes += Network(model.graph, places, place_of, shapes_of(model.graph)).describe()
+    layers, graph = joined(places)
+    return batches_settled(Config(path.stem, source, layers, graph=graph, notes=notes))
 
 
 def loaded(path: Path) -> onnx.ModelProto:
@@ -201,14 +214,6 @@ def shapes_of(graph: onnx.GraphProto) -> dict[str, list]:
     return known
 
 
-def attributes_of(node) -> dict:
-    """Return a node's attributes by name."""
-    try:
-        return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    except ValueError as error:
-        raise ReportError(f"one of its attributes has no kind that ONNX knows: {error}") from error
-
-
 def name_of(node) -> str:
     """Return a node's name, or that of its result."""
     return node.name or "".join(node.output[:1])
@@ -218,16 +223,17 @@ def convolutions(graph, outer: dict, trained: set[str], place: str, notes: list[
     """List the convolution nodes of a graph in its order, with those of the branches and loops in it."""
     shapes = outer | shapes_of(graph)
     found = []
-    for index, node in enumerate(graph.node):
-        where = f"{place}{node.op_type} {name_of(node) or index}"
+    for number, node in enumerate(graph.node):
+        where = f"{place}{node.op_type} {name_of(node) or number}"
         after_trained = any(name in trained for name in node.input)
         if node.op_type in FORWARD or node.op_type in OTHER:
             names = [
-                node.input[place] if place < len(node.input) else ""
-                for place in FORWARD.get(node.op_type, (0, 1))
+                node.input[index] if index < len(node.input) else ""
+                for index in FORWARD.get(node.op_type, (0, 1))
             ]
             own = (shapes.get(name) for name in names)
-            found.append(Convolution(node, where, *own, names[0] not in trained))
+            result = None if place else node.output[0]
+            found.append(Convolution(node, where, *own, names[0] not in trained, result))
         if after_trained or node.op_type in TRAINED:
             trained.update(node.output)
         for attribute in node.attribute:
@@ -291,19 +297,6 @@ def as_layer(convolution: Convolution, symbolic_batch: bool, enlarge: bool, note
     if defect := layer.defect():
         raise ReportError(defect)
     return layer
-
-
-def numbers(attributes: dict, name: str, default: list[int], lowest: int) -> list[int]:
-    """Return an attribute of as many whole numbers as the default has; a single one may stand by itself."""
-    value = attributes.get(name, default)
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    fits = all(isinstance(one, int) and lowest <= one <= LARGEST_SIZE for one in values)
-    if not fits or len(values) != len(default):
-        raise ReportError(
-            f"its attribute {name} is {str(value)[:100]}; "
-            f"allowed are {len(default)} whole numbers from {lowest}"
-        )
-    return values
 
 
 def paddings(attributes: dict, size: list, taps: list, stride: list, dilation: list) -> list[tuple[int, int]]:

@@ -1,0 +1,193 @@
+"""What stands between the convolutions of an ONNX graph: what each reads, and what follows it.
+
+A convolution's operations end where several nodes read the value, as at the beginning of a residual block,
+and where an operator follows that no config has. Only the graph itself is looked at, not its branches and
+loops. Operators: https://onnx.ai/onnx/operators/.
+"""
+
+from collections import Counter
+
+import numpy as np
+import onnx
+
+from convscope_report import ReportError
+from convscope_report.configs_from.config_file import output_size, pair
+from convscope_report.configs_from.network import Place
+from convscope_report.configs_from.onnx_attributes import attributes_of, numbers
+
+# In training or inference, their result is their input.
+PASSED = {"Identity", "Dropout"}
+# Their bias, by place in the node's inputs.
+BIAS = {"Conv": 2, "FusedConv": 2, "QLinearConv": 8}
+
+
+class Network:
+    """Finds what each of the places reads and what follows it, and writes it into them."""
+
+    def __init__(self, graph, places: list[Place], place_of: dict[str, int], shapes: dict[str, list]):
+        """`place_of` by the value that a convolution gives, in the graph's order; `shapes` by value."""
+        self.graph, self.places, self.place_of, self.shapes = graph, places, place_of, shapes
+        self.same_as: dict[str, str] = {}
+        self.constants = {tensor.name: tensor for tensor in graph.initializer}
+        # The place whose output, after its operations until there, a value is.
+        self.source: dict[str, int] = {}
+        self.given_by: dict[str, str] = {}
+        for node in graph.node:
+            self.given_by.update(dict.fromkeys(node.output, node.op_type))
+            if node.op_type in PASSED and node.input and node.output:
+                self.same_as[node.output[0]] = self.real(node.input[0])
+            if node.op_type == "Constant" and node.output:
+                tensors = [a.t for a in node.attribute if a.name == "value"]
+                self.constants.update(zip(node.output, tensors, strict=False))
+        readers = (name for node in graph.node if node.op_type not in PASSED for name in set(node.input))
+        self.readers = Counter(self.real(name) for name in readers)
+
+    def real(self, value: str) -> str:
+        """Return the value that this one is, behind what passes it on."""
+        return self.same_as.get(value, value)
+
+    def describe(self) -> list[str]:
+        """Fill the places; returns notes on what a config cannot say."""
+        lost: Counter[str] = Counter()
+        clips = 0
+        for node in self.graph.node:
+            if not node.output or node.op_type in PASSED:
+                continue
+            value = node.output[0]
+            inputs = [self.real(name) for name in node.input]
+            if value in self.place_of:
+                index = self.place_of[value]
+                self.read(index, node, inputs, lost)
+                self.source[value] = index
+            elif operation := self.operation(node, inputs):
+                self.follow(inputs[0], value, operation)
+                clips += node.op_type == "Clip" and value in self.source
+            elif node.op_type in ("Add", "Sum") and len(inputs) == 2:
+                self.add(*inputs, value)
+        notes = []
+        if lost:
+            operators = ", ".join(f"{name} {count}" for name, count in sorted(lost.items()))
+            notes.append(
+                f"{lost.total()} convolutions read what a config cannot say ({operators}): in a step it is "
+                "random data, or the result of the layer before where that has the shape"
+            )
+        if clips:
+            notes.append(f"{clips} Clip from 0 on became relu, which reads and writes the same")
+        return notes
+
+    def read(self, index: int, node, inputs: list[str], lost: Counter) -> None:
+        """Note what a convolution reads, and that it has a bias."""
+        place = self.places[index]
+        if len(inputs) > BIAS.get(node.op_type, len(inputs)) and inputs[BIAS[node.op_type]]:
+            place.after.append("bias")
+        data = inputs[0]
+        source = self.source.get(data)
+        layer = place.layer
+        if source is not None and self.output_of(source) == (layer.in_channels, layer.input, layer.batch):
+            place.reads = source
+        elif not layer.first:
+            lost[self.given_by.get(data, "an input")] += 1
+
+    def output_of(self, index: int) -> tuple:
+        """Return channels, image and batch of a place's output, after what follows it until now."""
+        place = self.places[index]
+        image = place.layer.output()
+        for operation in place.after:
+            if isinstance(operation, str) and operation.startswith("pool"):
+                image = pooled(image, operation)
+        return place.layer.out_channels, image, place.layer.batch
+
+    def follow(self, value: str, result: str, operation: str | int) -> None:
+        """Let an operation follow the place that the value comes from, where a config can say so."""
+        index = self.source.get(value)
+        if index is not None and self.readers[value] == 1 and operation not in self.places[index].after:
+            self.places[index].after.append(operation)
+            self.source[result] = index
+
+    def add(self, one: str, other: str, result: str) -> None:
+        """Let the later of two places add the earlier one's output; a constant for each channel is a bias."""
+        for value, constant in ((one, other), (other, one)):
+            index = self.source.get(value)
+            if index is not None and constant in self.constants:
+                place = self.places[index]
+                if (
+                    not place.after
+                    and int(np.prod(self.constants[constant].dims)) == place.layer.out_channels
+                ):
+                    self.follow(value, result, "bias")
+                return
+        found = [(self.source.get(value), value) for value in (one, other)]
+        if any(index is None for index, _ in found) or found[0][0] == found[1][0]:
+            return
+        (earlier, _), (later, value) = sorted(found)
+        if self.output_of(earlier) == self.output_of(later):
+            self.follow(value, result, earlier)
+
+    def operation(self, node, inputs: list[str]) -> str | None:
+        """Return a node as an operation of a config; None where it is none of them."""
+        if not inputs:
+            return None
+        if node.op_type == "Relu" or (node.op_type == "Clip" and self.clips_from_zero(node, inputs)):
+            return "relu"
+        if node.op_type == "BatchNormalization":
+            return "batch_norm"
+        try:
+            if node.op_type == "LRN":
+                return "lrn" if numbers(attributes_of(node), "size", [0], 0) == [5] else None
+            if node.op_type == "MaxPool":
+                return pool_of(
+                    attributes_of(node), self.shapes.get(inputs[0]), self.shapes.get(node.output[0])
+                )
+        except ReportError:
+            pass  # it follows nothing
+        return None
+
+    def clips_from_zero(self, node, inputs: list[str]) -> bool:
+        """Say whether a Clip's lower end is 0: an attribute, from operator set 11 on an input."""
+        lowest = [a.f for a in node.attribute if a.name == "min"]
+        if len(inputs) > 1 and inputs[1] in self.constants:
+            try:
+                lowest = onnx.numpy_helper.to_array(self.constants[inputs[1]]).ravel().tolist()
+            except (ValueError, TypeError, KeyError):  # its data are in another file, or damaged
+                return False
+        return lowest == [0]
+
+
+def pool_of(attributes: dict, shape: list | None, result: list | None) -> str | None:
+    """Return a MaxPool as "pool 3x3/2 pad 1"; None where it is no such one."""
+    if not shape or not result or len(shape) not in (3, 4) or len(result) != len(shape) or None in shape[2:]:
+        return None
+    axes = len(shape) - 2
+    window = numbers(attributes, "kernel_shape", [1] * axes, 1)
+    stride, dilation = (numbers(attributes, name, [1] * axes, 1) for name in ("strides", "dilations"))
+    pad = numbers(attributes, "pads", [0] * 2 * axes, 0)[:axes]
+    if axes == 1:
+        window, stride, pad, shape, result = (
+            [1, *window], [1, *stride], [0, *pad], [*shape[:2], 1, shape[2]], [*result[:2], 1, result[2]],
+        )  # fmt: skip
+    text = f"pool {pair(window)}/{short(stride)}" + (f" pad {short(pad)}" if any(pad) else "")
+    fits = all(zeros < taps for zeros, taps in zip(pad, window, strict=True)) and set(dilation) == {1}
+    # Zeros behind the image that are others than before it, or counted otherwise, must make no difference.
+    return text if fits and list(pooled(shape[2:], text)) == result[2:] else None
+
+
+def pooled(image, text: str) -> tuple[int, int]:
+    """Return the image that a pool makes of one."""
+    window, _, rest = text.removeprefix("pool ").partition("/")
+    stride, _, pad = rest.partition(" pad ")
+    axes = (sizes(window), sizes(stride), sizes(pad or "0"))
+    return tuple(
+        output_size(size, taps, step, zeros, zeros, 1)
+        for size, taps, step, zeros in zip(image, *axes, strict=True)
+    )
+
+
+def sizes(text: str) -> list[int]:
+    """Read 3 or 3x2 as height and width."""
+    numbers = [int(part) for part in text.split("x")]
+    return numbers * 2 if len(numbers) == 1 else numbers
+
+
+def short(extent: list[int]) -> str:
+    """Write [2, 2] as 2 and [2, 1] as 2x1."""
+    return str(extent[0]) if extent[0] == extent[1] else pair(extent)

@@ -1,0 +1,210 @@
+"""`convscope-report import onnx`: what lies between the convolutions, as `after`, `reads` and `graph`."""
+
+import json
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+from onnx.helper import make_node, make_tensor
+from test_report_import import conv, imported, model
+
+
+def block(x, names, projection=False):
+    """Return the nodes of a residual block of two convolutions, and the value that it gives."""
+    first, second, shortcut = (f"{name}.out" for name in (*names, "none")[:3])
+    nodes = [
+        conv(x, "w3", first, names[0], pads=[1, 1, 1, 1]),
+        make_node("BatchNormalization", [first, "s", "s", "s", "s"], [f"{first}.n"]),
+        make_node("Relu", [f"{first}.n"], [f"{first}.r"]),
+        conv(f"{first}.r", "w3", second, names[1], pads=[1, 1, 1, 1]),
+        make_node("BatchNormalization", [second, "s", "s", "s", "s"], [f"{second}.n"]),
+    ]
+    other = x
+    if projection:
+        nodes.append(conv(x, "w1", shortcut, names[2]))
+        other = shortcut
+    nodes += [
+        make_node("Add", [f"{second}.n", other], [f"{second}.a"]),
+        make_node("Relu", [f"{second}.a"], [f"{second}.y"]),
+    ]
+    return nodes, f"{second}.y"
+
+
+WEIGHTS = [("w0", [8, 3, 3, 3]), ("w3", [8, 8, 3, 3]), ("w1", [8, 8, 1, 1]), ("s", [8])]
+STEM = [conv("x", "w0", "stem.out", "stem", pads=[1, 1, 1, 1]), make_node("Relu", ["stem.out"], ["stem.r"])]
+INPUT = [("x", [2, 3, 12, 12])]
+
+
+def steps(convscope_run, config, tmp_path):
+    """What a step of the config, that it runs, says."""
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps(config))
+    run = convscope_run("step", path, "--algorithm", "im2col*", "--threads", "1", "--time-limit", "0.1")
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def by_name(places):
+    return {
+        place["name"]: {k: v for k, v in place.items() if k in ("layer", "reads", "after")}
+        for place in places
+    }
+
+
+def test_a_residual_block_of_equal_convolutions_becomes_a_graph(tmp_path, capsys, run_convscope):
+    one, value = block("stem.r", ("a", "b"))
+    two, _ = block(value, ("c", "d", "e"), projection=True)
+    config, notes = imported(model(tmp_path, STEM + one + two, WEIGHTS, INPUT), capsys)
+    assert notes == ""
+    assert [(layer["name"], layer.get("count", 1)) for layer in config["layers"]] == [
+        ("stem", 1),
+        ("a", 4),
+        ("e", 1),
+    ]
+    assert by_name(config["layers"]) == {
+        "stem": {"after": ["relu"]},
+        "a": {"after": ["batch_norm", "relu"]},
+        "e": {},
+    }
+    assert by_name(config["graph"]) == {
+        "stem": {},
+        "a": {},
+        "b": {"layer": "a", "after": ["batch_norm", "add stem", "relu"]},
+        "c": {"layer": "a"},
+        "d": {"layer": "a", "after": ["batch_norm"]},
+        "e": {"reads": "b", "after": ["add d", "relu"]},
+    }  # fmt: skip
+    steps(run_convscope, config, tmp_path)
+
+
+def test_convolutions_that_all_differ_say_themselves_what_they_read(tmp_path, capsys, run_convscope):
+    nodes = [
+        *STEM,
+        conv("stem.r", "w1", "p", "projection"),
+        conv("stem.r", "w3", "q", "main", pads=[1, 1, 1, 1]),
+        make_node("Add", ["p", "q"], ["y"]),
+    ]
+    config, _ = imported(model(tmp_path, nodes, WEIGHTS, INPUT), capsys)
+    assert "graph" not in config
+    assert by_name(config["layers"]) == {
+        "stem": {"after": ["relu"]},
+        "projection": {},
+        "main": {"reads": "stem", "after": ["add projection"]},
+    }
+    steps(run_convscope, config, tmp_path)
+
+
+def test_equal_convolutions_in_a_row_need_no_graph(tmp_path, capsys):
+    nodes = list(STEM)
+    for i in range(3):
+        nodes += [
+            conv("stem.r" if i == 0 else f"r{i - 1}", "w1", f"c{i}", f"c{i}"),
+            make_node("Relu", [f"c{i}"], [f"r{i}"]),
+        ]
+    config, _ = imported(model(tmp_path, nodes, WEIGHTS, INPUT), capsys)
+    assert "graph" not in config
+    assert (config["layers"][1]["count"], config["layers"][1]["after"]) == (3, ["relu"])
+
+
+def test_what_no_config_says_is_noted_and_nothing_follows_it(tmp_path, capsys):
+    nodes = [
+        *STEM,
+        conv("stem.r", "w1", "p", "left"),
+        conv("stem.r", "w1", "q", "right"),
+        make_node("Concat", ["p", "q"], ["both"], axis=1),
+        make_node("Relu", ["both"], ["r"]),
+        conv("r", "w2", "y", "last"),
+    ]
+    config, notes = imported(model(tmp_path, nodes, [*WEIGHTS, ("w2", [4, 16, 1, 1])], INPUT), capsys)
+    assert "1 convolutions read what a config cannot say (Relu 1)" in notes
+    assert by_name(config["graph"])["right"] == {"layer": "left", "reads": "stem"}
+    assert by_name(config["graph"])["last"] == {}
+    assert "after" not in config["layers"][1]
+
+
+def test_a_value_that_several_read_ends_what_follows_its_layer(tmp_path, capsys):
+    """As SiLU, x sigmoid(x): what comes behind it is not of the convolution."""
+    nodes = [
+        conv("x", "w0", "a", "one", pads=[1, 1, 1, 1]),
+        make_node("Sigmoid", ["a"], ["g"]),
+        make_node("Relu", ["a"], ["r"]),
+        make_node("Mul", ["r", "g"], ["m"]),
+        conv("m", "w1", "y", "two"),
+    ]
+    config, notes = imported(model(tmp_path, nodes, WEIGHTS, INPUT), capsys)
+    assert by_name(config["layers"]) == {"one": {}, "two": {}}
+    assert "(Mul 1)" in notes
+
+
+POOLS = [
+    ({"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, 12, "pool 3x3/2 pad 1"),
+    ({"kernel_shape": [2, 2], "strides": [2, 2]}, 12, "pool 2x2/2"),
+    ({"kernel_shape": [3, 2], "strides": [2, 1]}, 13, "pool 3x2/2x1"),
+    # The zeros behind are read by no window.
+    ({"kernel_shape": [2, 2], "strides": [2, 2], "pads": [0, 0, 1, 1]}, 12, "pool 2x2/2"),
+    ({"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}, 12, None),
+    ({"kernel_shape": [2, 2], "dilations": [2, 2]}, 12, None),
+    ({"kernel_shape": [3, 3], "strides": [2, 2], "pads": [0, 0, 1, 1]}, 12, None),
+]
+
+
+@pytest.mark.parametrize(("attributes", "extent", "after"), POOLS)
+def test_a_pool_follows_where_a_config_has_it(tmp_path, capsys, run_convscope, attributes, extent, after):
+    nodes = [
+        conv("x", "w0", "a", "one", pads=[1, 1, 1, 1]),
+        make_node("MaxPool", ["a"], ["p"], **attributes),
+        conv("p", "w1", "y", "two"),
+    ]
+    config, notes = imported(model(tmp_path, nodes, WEIGHTS, [("x", [1, 3, extent, extent])]), capsys)
+    assert config["layers"][0].get("after") == ([after] if after else None)
+    assert ("MaxPool" in notes) == (after is None)
+    steps(run_convscope, config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("node", "weights", "after"),
+    [
+        (make_node("LRN", ["a"], ["b"], size=5), [], "lrn"),
+        (make_node("LRN", ["a"], ["b"], size=3), [], None),
+        (make_node("Add", ["a", "s1"], ["b"]), [("s1", [1, 8, 1, 1])], "bias"),
+        (make_node("Add", ["one", "a"], ["b"]), [("one", [1])], None),
+        (make_node("Clip", ["a", "low", "high"], ["b"]), [], "relu"),
+        (make_node("Clip", ["a", "high"], ["b"]), [], None),
+        (make_node("Clip", ["a"], ["b"]), [], None),
+        (make_node("LeakyRelu", ["a"], ["b"]), [], None),
+    ],
+)
+def test_an_operation_follows_where_a_config_has_it(tmp_path, capsys, node, weights, after):
+    ends = [
+        make_node("Constant", [], [name], value=numpy_helper.from_array(np.float32(value)))
+        for name, value in (("low", 0), ("high", 6))
+    ]
+    nodes = [*ends, conv("x", "w0", "a", "one", pads=[1, 1, 1, 1]), node, conv("b", "w1", "y", "two")]
+    config, notes = imported(model(tmp_path, nodes, [*WEIGHTS, *weights], INPUT), capsys)
+    assert config["layers"][0].get("after") == ([after] if after else None)
+    assert ("cannot say" in notes) == (after is None)
+    assert ("Clip" in notes) == (node.op_type == "Clip")
+
+
+def test_a_bias_and_what_passes_a_value_on_are_seen(tmp_path, capsys):
+    nodes = [
+        make_node("Conv", ["x", "w0", "s"], ["a"], name="one", pads=[1, 1, 1, 1]),
+        make_node("Identity", ["a"], ["i"]),
+        make_node("Relu", ["i"], ["r"]),
+        make_node("Dropout", ["r"], ["d"]),
+        conv("d", "w1", "y", "two"),
+    ]
+    config, notes = imported(model(tmp_path, nodes, WEIGHTS, INPUT), capsys)
+    assert config["layers"][0]["after"] == ["bias", "relu"]
+    assert notes == ""
+
+
+def test_an_attribute_of_another_kind_lets_nothing_follow(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("onnx.shape_inference.infer_shapes", lambda model, **_: model)
+    pool = make_node("MaxPool", ["x"], ["p"], kernel_shape="wide")
+    clip = make_node("Clip", ["p", "low"], ["c"])
+    low = make_tensor("low", 1, [1], bytes(4), raw=True)
+    low.raw_data = b"\0"
+    nodes = [make_node("Constant", [], ["low"], value=low), pool, clip, conv("x", "w1", "y", "one")]
+    config, _ = imported(model(tmp_path, nodes, [("w1", [8, 3, 1, 1])], INPUT), capsys)
+    assert "after" not in config["layers"][0]
