@@ -102,7 +102,8 @@ def test_a_library_call_that_hangs_costs_its_record_the_limit(rehearsal):
     assert "measured" in found[SIMT] | found[TILED]
 
 
-@pytest.mark.parametrize("at", [0, 9])
+# Every allocation of a process; its fifth, which some algorithms make and others do not.
+@pytest.mark.parametrize("at", [0, 5])
 def test_memory_that_ends_at_any_allocation_is_no_failure_of_a_record(rehearsal, at):
     run, found = rehearsal({"faults": [{"call": "cudaMalloc", "at": at, "error": 2}]})
     outcomes = {outcome for outcomes in found.values() for outcome in outcomes}
