@@ -14,7 +14,7 @@ class LibraryOperations final : public OperationAlgorithm {
     if (problem.sort == OperationSort::update) return "cuDNN has no update of parameters";
     if (problem.sort == OperationSort::one_bit) return "cuDNN has no 1-bit codec";
     if (problem.is_batch_norm() || problem.is_addition())
-      return "batch normalisation and additions run on the CPU alone";
+      return "cuDNN's batch normalisation and additions are not called";
     if (const std::string why = unusable_because(); !why.empty()) return why;
     return {};
   }

@@ -42,7 +42,7 @@ std::vector<OperationProblem> device_problems() {
         if (sort != OperationSort::pool) {
           const OperationProblem problem{sort, backward, shape, LayerOperation{OperationKind::pool}};
           const bool is_one = !backward || problem.has_directions();
-          if (is_one && has_gpu_kernel(problem)) all.push_back(problem);
+          if (is_one) all.push_back(problem);
           continue;
         }
         for (const char* pool : kDevicePools) {
@@ -100,6 +100,30 @@ TEST(DeviceOperations, ReachEveryWayOfSummingABias) {
   // As many sums as images at most, and no more blocks than keep a GPU busy.
   EXPECT_EQ(BiasSums({1, 100000, 1, 1}).slices, 1);
   EXPECT_EQ(BiasSums({256, 96, 55, 55}).slices, 21);
+}
+
+TEST(DeviceOperations, CutTheSumsOfBatchNormalisationIntoSlices) {
+  const auto slices = [](const Activations& shape) { return BatchNormSums(shape).slices; };
+  EXPECT_EQ(slices({1, 2, 71, 67}), 5);
+  EXPECT_EQ(slices({33, 300, 1, 1}), 1);
+  // No more blocks than keep a GPU busy, and a block for each channel at least.
+  EXPECT_EQ(slices({256, 64, 112, 112}), 32);
+  EXPECT_EQ(slices({256, 4096, 7, 7}), 1);
+}
+
+TEST(DeviceOperations, NormaliseValuesFarFromZero) {
+  const OperationProblem forward{OperationSort::batch_norm, false, {4, 2, 9, 9}, {}};
+  BySlot<float> data = operation_data(forward, 1);
+  for (float& value : data[static_cast<size_t>(Slot::x)]) value = 1000 + 3 * value;
+  EmulatorDevice device;
+  const auto queue = device.make_queue();
+  const auto plan = own_operations()->plan(forward, device);
+  OperationBuffers buffers(data, device);
+  const Buffer kept(device, static_cast<size_t>(plan->kept_bytes()));
+  const OperationCheck check =
+      check_operation(forward, *plan, buffers, kept, data, operation_reference(forward, data), *queue);
+  EXPECT_EQ(check.fault.value_or(""), "");
+  EXPECT_LT(check.relative_l2, 1e-4);  // of which 1000 rounded to f32 has the most
 }
 
 TEST(DeviceOperations, PointIntoTheWindowWhateverTheValuesAre) {

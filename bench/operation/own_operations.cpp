@@ -111,25 +111,26 @@ struct Kernels {
   decltype(&emulated::enqueue_lrn) lrn;
   decltype(&emulated::enqueue_update) update;
   decltype(&emulated::enqueue_one_bit) one_bit;
+  decltype(&emulated::enqueue_batch_norm) batch_norm;
+  decltype(&emulated::enqueue_addition) addition;
 };
 
 // In a build without nvcc a CUDA device, then a stand-in, runs the emulator's.
 Kernels kernels_for([[maybe_unused]] DeviceKind kind) {
 #if CONVSCOPE_HAS_CUDA
   if (kind == DeviceKind::cuda)
-    return {cuda::enqueue_bias_relu, cuda::enqueue_pool, cuda::enqueue_lrn, cuda::enqueue_update,
-            cuda::enqueue_one_bit};
+    return {cuda::enqueue_bias_relu, cuda::enqueue_pool,       cuda::enqueue_lrn,     cuda::enqueue_update,
+            cuda::enqueue_one_bit,   cuda::enqueue_batch_norm, cuda::enqueue_addition};
 #endif
-  return {emulated::enqueue_bias_relu, emulated::enqueue_pool, emulated::enqueue_lrn,
-          emulated::enqueue_update, emulated::enqueue_one_bit};
+  return {emulated::enqueue_bias_relu, emulated::enqueue_pool,    emulated::enqueue_lrn,
+          emulated::enqueue_update,    emulated::enqueue_one_bit, emulated::enqueue_batch_norm,
+          emulated::enqueue_addition};
 }
 
 class DevicePlan final : public OperationPlan {
  public:
   DevicePlan(const OperationProblem& problem, DeviceKind kind)
       : problem_(problem), kernels_(kernels_for(kind)) {
-    if (!has_gpu_kernel(problem))
-      throw std::runtime_error(fmt::format("our {} runs on the CPU alone", name(problem.sort)));
     constexpr int64_t limit = int64_t{1} << 30;
     if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(
@@ -140,6 +141,8 @@ class DevicePlan final : public OperationPlan {
   int64_t kept_bytes() const override {
     if (problem_.sort == OperationSort::one_bit) return encoded_bytes(columns_of(problem_));
     if (problem_.sort == OperationSort::pool) return problem_.out().elements() * winner_bytes(problem_.pool);
+    if (problem_.is_batch_norm())
+      return BatchNormSums(problem_.in).kept(problem_.in) * static_cast<int64_t>(sizeof(float));
     const bool has_bias = problem_.sort == OperationSort::bias || problem_.sort == OperationSort::bias_relu;
     if (!has_bias || !problem_.backward) return 0;
     const BiasSums sums(problem_.in);
@@ -147,10 +150,10 @@ class DevicePlan final : public OperationPlan {
   }
 
   void prepare(const OperationTensors& tensors, void* kept, Queue& queue) override {
-    if (problem_.sort != OperationSort::pool) return;
     OperationProblem forward = problem_;
     forward.backward = false;
-    kernels_.pool(forward, tensors, kept, queue);
+    if (problem_.sort == OperationSort::pool) kernels_.pool(forward, tensors, kept, queue);
+    if (problem_.is_batch_norm()) kernels_.batch_norm(forward, tensors, kept, queue);
   }
 
   void run(const OperationTensors& tensors, void* kept, Queue& queue) override {
@@ -169,9 +172,10 @@ class DevicePlan final : public OperationPlan {
         return kernels_.one_bit(problem_, tensors, kept, queue);
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
+        return kernels_.batch_norm(problem_, tensors, kept, queue);
       case OperationSort::add:
       case OperationSort::add_relu:
-        break;  // refused
+        return kernels_.addition(problem_, tensors, queue);
     }
   }
 
@@ -192,10 +196,6 @@ class OwnOperations final : public OperationAlgorithm {
 };
 
 }  // namespace
-
-bool has_gpu_kernel(const OperationProblem& problem) {
-  return !problem.is_batch_norm() && !problem.is_addition();
-}
 
 std::unique_ptr<OperationAlgorithm> own_operations() {
   return std::make_unique<OwnOperations>();

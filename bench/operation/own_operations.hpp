@@ -10,7 +10,4 @@ namespace convscope {
 
 std::unique_ptr<OperationAlgorithm> own_operations();
 
-// Whether ours is on GPUs and the emulator, too: batch normalisation and additions are not.
-bool has_gpu_kernel(const OperationProblem&);
-
 }  // namespace convscope

@@ -34,19 +34,41 @@ struct BiasSums {
   int64_t width = 1, slices = 1, pieces = 1;
 };
 
+// How the sums of batch normalisation over a channel are cut: `slices` of `slice` values each, a block for
+// each.
+struct BatchNormSums {
+  static constexpr int64_t kThreads = 256;  // of a block
+  static constexpr int64_t kEach = 4;       // values that a thread reads at once
+  static constexpr int64_t kBlocks = 2048;  // about as many as keep a GPU busy
+
+  explicit BatchNormSums(const Activations& shape) : values(shape.n * shape.pixels()) {
+    constexpr int64_t step = kThreads * kEach;
+    const int64_t most = std::clamp(kBlocks / shape.c, int64_t{1}, ceil_div(values, step));
+    slice = ceil_div(ceil_div(values, most), step) * step;
+    slices = ceil_div(values, slice);
+  }
+  // Of statistics, slopes and partial sums together, in floats.
+  int64_t kept(const Activations& shape) const { return (4 + 2 * slices) * shape.c; }
+
+  int64_t values, slices, slice;
+};
+
 // A pool keeps the place of each maximum within its window, in a byte where that is enough.
 inline int64_t winner_bytes(const LayerOperation& pool) {
   return pool.window.h * pool.window.w <= 256 ? 1 : 4;
 }
 
 // `kept` of bias and bias+relu backward is scratch: slices x channels x width floats of BiasSums. Of a pool
-// it has winner_bytes() for each output, of the codec the codes. The others need none.
+// it has winner_bytes() for each output, of the codec the codes. Batch normalisation keeps the batch's
+// statistics, and behind them scratch, BatchNormSums::kept() floats in all. The others need none.
 namespace cuda {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
+void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
+void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
 }  // namespace cuda
 namespace emulated {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
@@ -54,6 +76,8 @@ void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, 
 void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
+void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
+void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
 }  // namespace emulated
 
 }  // namespace convscope
