@@ -30,6 +30,8 @@ TINY = {
 
 SMOKE = "configs/smoke.json"
 REFUSED = {"unsupported", "over_workspace"}
+# For modes that round, which take several times as long: the kinds of shape that their kernels tell apart.
+ROUNDED = ("--layer", "1x1,3x3,3x3_s2,3x3_dilated_grouped")
 # Settings with which a run takes little beside the kernels in question: those that only keep a GPU busy do
 # nothing, and few copies of tiny tensors are more than the cache holds.
 QUICK = {"skipped": ["multiply_add", "4copy", "4read", "7scatter"], "l2_bytes": 1 << 20}

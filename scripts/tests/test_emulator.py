@@ -3,19 +3,16 @@
 import csv
 
 import pytest
+from standin_support import REFUSED, ROUNDED, SMOKE
 
-SMOKE = "configs/smoke.json"
 LAYOUTS = "nchw,nhwc,chwn"
-REFUSED = {"unsupported", "over_workspace"}
-# For modes that round, which take several times as long: the kinds of shape that their kernels tell apart.
-FEW = ("--layer", "1x1,3x3,3x3_s2,3x3_dilated_grouped")
 
 
 @pytest.fixture(scope="module")
 def rows(root, run_convscope, tmp_path_factory):
     """What verification says of all modes of math."""
     found = []
-    for maths, layers in (("fp32,3xtf32", ()), ("tf32,bf16,fp16", FEW)):
+    for maths, layers in (("fp32,3xtf32", ()), ("tf32,bf16,fp16", ROUNDED)):
         out = tmp_path_factory.mktemp("verified") / "out"
         run = run_convscope(
             *("verify", root / SMOKE, "--device", "emulator", "--isolate", "off", "--out", out),

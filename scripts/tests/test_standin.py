@@ -14,6 +14,7 @@ import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
     QUICK,
     REFUSED,
+    ROUNDED,
     SMOKE,
     few,
     play_fixture,
@@ -27,25 +28,25 @@ OURS = "direct*,implicit*,winograd*,fft16*,fft32*,im2col_gemm.cuda"
 
 
 @pytest.mark.parametrize(
-    ("settings", "maths"),
+    ("settings", "maths", "layers"),
     [
-        ({"order": "forward", "tensor_sums": "truncated"}, "fp32,tf32,3xtf32,bf16,fp16"),
-        ({"order": "reverse"}, "fp32,bf16"),
-        ({"order": "random", "seed": 5, "copies": "early"}, "tf32,fp16"),
+        ({"order": "forward", "tensor_sums": "truncated"}, "fp32,3xtf32", ()),
+        ({"order": "forward", "tensor_sums": "truncated"}, "tf32,bf16,fp16", ROUNDED),
+        ({"order": "reverse"}, "fp32,bf16", ROUNDED),
+        ({"order": "random", "seed": 5, "copies": "early"}, "tf32,fp16", ROUNDED),
     ],
-    ids=["forward", "reverse", "random"],
+    ids=["forward", "forward, rounded", "reverse", "random"],
 )
-def test_every_row_of_ours_is_right_as_nvcc_compiled_it(play, tmp_path, settings, maths):
-    code, said = play(
-        settings, "verify", SMOKE, "--device", "cuda", "--algorithm", OURS, "--math", maths, "--out", tmp_path
-    )
+def test_every_row_of_ours_is_right_as_nvcc_compiled_it(play, tmp_path, settings, maths, layers):
+    of = ("--device", "cuda", "--algorithm", OURS, "--math", maths, *layers)
+    code, said = play(settings, "verify", SMOKE, *of, "--out", tmp_path)
     assert code == 0, said
     assert "standin: " not in said, "a race, or another warning of the interpreter"
     rows = rows_of(tmp_path)
     assert {row["outcome"] for row in rows} - REFUSED == {"verified_only"}
     verified = {row["algorithm"] for row in rows if row["outcome"] == "verified_only"}
     assert len(verified) >= 2
-    assert "implicit_gemm.hopper.cuda" in verified
+    assert ("implicit_gemm.hopper.cuda" in verified) == bool({"tf32", "bf16", "fp16"} & {*maths.split(",")})
 
 
 def test_every_row_that_fuses_an_epilogue_is_right_as_nvcc_compiled_it(play, tmp_path):
