@@ -124,7 +124,7 @@ ConvProblem filter(const char* math, const char* layout, int images, const char*
 // In one piece these sums err by 6.7e-6 in fp32, 5.9e-4 in tf32, 4.2e-4 in fp16 widened to it, all 131,072
 // deep, and on wgmma, 786,432 deep, by 1.0e-3.
 TEST_F(Depth, LongSumsOfAFilterAreAddedInPieces) {
-  // Two pieces, the second one short, are enough to a sanitizer.
+  // To a sanitizer a piece or two are enough.
   const char* const size = kSanitized ? "hw=64x160" : "hw=256x256";
   expect_below(4e-6, kSimt, {filter("fp32", "nchw", 2, size)});
   expect_below(4e-6, kTensor, {filter("3xtf32", "nhwc", 2, size)});
