@@ -5,8 +5,12 @@ import json
 import numpy as np
 import pytest
 from onnx import numpy_helper
-from onnx.helper import make_node, make_tensor
+from onnx.helper import make_graph, make_node, make_tensor
 from test_report_import import conv, imported, model
+
+from convscope_report.configs_from.config_file import Layer
+from convscope_report.configs_from.network import Place
+from convscope_report.configs_from.onnx_network import Network
 
 
 def block(x, names, projection=False):
@@ -208,3 +212,20 @@ def test_an_attribute_of_another_kind_lets_nothing_follow(tmp_path, capsys, monk
     nodes = [make_node("Constant", [], ["low"], value=low), pool, clip, conv("x", "w1", "y", "one")]
     config, _ = imported(model(tmp_path, nodes, [("w1", [8, 3, 1, 1])], INPUT), capsys)
     assert "after" not in config["layers"][0]
+
+
+@pytest.mark.parametrize(
+    ("activation", "more", "after", "reads"),
+    [
+        ({}, [], [], 0),
+        ({"activation": "Relu"}, [], ["relu"], 0),
+        ({"activation": "Tanh"}, [], [], None),
+        ({"activation": "Relu"}, ["", "z"], [], None),
+    ],
+)
+def test_a_fused_convolution_has_the_relu_that_it_names(activation, more, after, reads):
+    nodes = [make_node("FusedConv", ["x", "w", *more], ["a"], **activation), conv("a", "v")]
+    graph = make_graph(nodes, "g", [], [])
+    first, second = (Place(Layer(name, 8, (5, 5), 8, (1, 1))) for name in ("one", "two"))
+    Network(graph, [first, second], {"a": 0, "y": 1}, {}).describe()
+    assert (first.after, second.reads) == (after, reads)

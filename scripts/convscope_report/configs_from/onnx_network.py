@@ -58,7 +58,8 @@ class Network:
             if value in self.place_of:
                 index = self.place_of[value]
                 self.read(index, node, inputs, lost)
-                self.source[value] = index
+                if self.fuses_what_a_config_says(index, node, inputs):
+                    self.source[value] = index
             elif operation := self.operation(node, inputs):
                 self.follow(inputs[0], value, operation)
                 clips += node.op_type == "Clip" and value in self.source
@@ -87,6 +88,16 @@ class Network:
             place.reads = source
         elif not layer.first:
             lost[self.given_by.get(data, "an input")] += 1
+
+    def fuses_what_a_config_says(self, index: int, node, inputs: list[str]) -> bool:
+        """Add the ReLU of a FusedConv; False where it has another activation, or an addition."""
+        if node.op_type != "FusedConv":
+            return True
+        activations = [attribute.s for attribute in node.attribute if attribute.name == "activation"]
+        if any(inputs[3:]) or activations not in ([], [b"Relu"]):
+            return False
+        self.places[index].after += ["relu"] * len(activations)
+        return True
 
     def output_of(self, index: int) -> tuple:
         """Return channels, image and batch of a place's output, after what follows it until now."""
