@@ -1,9 +1,9 @@
 // Batch normalisation with the statistics of the batch. A channel's values, those of its planes in all
 // images, are cut into slices, and a block sums one of them; a thread for each channel then adds up its
 // slices in f64. The pass that writes has the same blocks, which find in L2 what the sums have read where
-// that is small enough. The mathematics is in ../batch_norm.cpp; here squares are summed about a channel's
-// first value, which is no further from the mean than values are, so that nothing large is subtracted and x
-// is read once for both sums.
+// that is small enough. The mathematics is in ../batch_norm.cpp. Here x is read once for both sums: squares
+// are summed about the channel's first value, so that a mean far from zero costs no accuracy. A first value
+// that is k deviations from the mean does: the variance's relative error grows with k^2.
 #include <algorithm>
 
 #include "bench/core/layer_operation.hpp"

@@ -15,7 +15,7 @@ from convscope_report.configs_from.config_file import output_size, pair
 from convscope_report.configs_from.network import Place
 from convscope_report.configs_from.onnx_attributes import attributes_of, numbers
 
-# In training or inference, their result is their input.
+# Their result counts as their input: Dropout does nothing in inference.
 PASSED = {"Identity", "Dropout"}
 # Their bias, by place in the node's inputs.
 BIAS = {"Conv": 2, "FusedConv": 2, "QLinearConv": 8}
@@ -47,7 +47,7 @@ class Network:
         return self.same_as.get(value, value)
 
     def describe(self) -> list[str]:
-        """Fill the places; returns notes on what a config cannot say."""
+        """Fill the places; return notes on what a config cannot say."""
         lost: Counter[str] = Counter()
         clips = 0
         for node in self.graph.node:
