@@ -85,8 +85,8 @@ bool RunConsole::finish(bool measured) {
     print_roll_up(out, records, program_.terminal.look());
     print_noise_floor(out, records);
   }
-  if (std::any_of(records.begin(), records.end(), has_virtual_time))
-    out << "\nThe device's time is virtual: no time above means anything, none may be published.\n";
+  if (std::ranges::any_of(records, [](const ResultRecord& one) { return has_virtual_time(one); }))
+    out << '\n' << kVirtualTime;
   const size_t failures = print_failures(out, records, false);
   const size_t right = static_cast<size_t>(std::ranges::count_if(records, [](const ResultRecord& record) {
     return record.outcome == Outcome::measured || record.outcome == Outcome::verified_only;

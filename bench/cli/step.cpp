@@ -18,6 +18,8 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
   add_list(verb, "--algorithm", options.algorithms,
            "Measured: the algorithms that are tuned, as run's --algorithm; all when left out.",
            "PATTERN,...");
+  add_device(verb, options.device,
+             "Measured: where it runs: cpu (when left out), cuda or, of several GPUs, cuda:1.");
   add_threads(verb, options.threads);
   add_workspace_cap(verb, options.workspace_cap);
   verb.add_option(
@@ -62,7 +64,7 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       ->type_name("FILE")
       ->required();
   verb.add_option("--basis", options.basis,
-                  "measured: the step runs here, on the CPU, on one process or on those that mpirun started. "
+                  "measured: the step runs here, on one process, or on the CPU on those that mpirun started. "
                   "modelled: compute from --rows, communication from --link or --platform. replayed: compute "
                   "from --rows is slept, communication runs on the processes of mpirun. When left out: "
                   "modelled where one of them is given.")
@@ -93,11 +95,14 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       "no\n"
       "records is refused with the command that measures it. What the tables may and may not be used for is "
       "in docs/step.md.\n"
-      "Exit codes: 0 there are steps; 1 all were refused, or one is wrong; 2 bad usage; 130 stopped by "
-      "Ctrl-C, its complete\n"
-      "rounds written. On ranks the rows in --out are brought up to date every two seconds.\n\n"
+      "Exit codes: 0 there are steps; 1 all were refused, or one is wrong; 2 bad usage; 3 the device failed; "
+      "130 "
+      "stopped by\n"
+      "Ctrl-C, its complete rounds written. On ranks the rows in --out are brought up to date every two "
+      "seconds.\n\n"
       "Examples:\n"
       "  convscope step alexnet --out out/step\n"
+      "  convscope step alexnet --device cuda\n"
       "  mpirun -np 2 convscope step alexnet --reduce ring,halving --compress none,1bit\n"
       "  mpirun -np 2 convscope step alexnet_full --rows out/batch-64,out/batch-128 --batch 128 --basis "
       "replayed\n"

@@ -36,6 +36,7 @@ struct StepOptions {
   std::vector<std::string> compress{"none"};
   std::string codec;  // empty: the codec takes no time
   // Of a step that is run.
+  std::optional<DeviceId> device;  // the CPU when left out
   std::vector<std::string> algorithms;
   int threads = 0;
   std::optional<int64_t> workspace_cap = int64_t{256} << 20;
@@ -77,7 +78,7 @@ int report_steps(const StepOptions& options, const Program& program, std::span<c
 void check_modelled(const CLI::App& verb, const StepOptions& options);
 int model_steps(const StepOptions& options, const Program& program);
 
-// step_measured.cpp: on this machine's CPU, one process; every task runs.
+// step_measured.cpp: on a device of this machine, one process; every task runs.
 void check_measured(const CLI::App& verb, const StepOptions& options);
 int measure_step_here(const StepOptions& options, const Program& program);
 
@@ -104,6 +105,6 @@ void check_patterns(std::string_view flag, const std::vector<std::string>& patte
 // What a measured step is, and how it is measured; `images` are one process's. Both throw UsageError.
 StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images);
 MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run);
-void check_memory(const StepNetwork& network, const DeviceInfo& device);
+void check_memory(const StepNetwork& network, Device& device);
 
 }  // namespace convscope

@@ -30,52 +30,67 @@ std::string policy_file(const std::string& choose) {
   return "";
 }
 
-std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, int threads) {
+// Where results were measured that a step can choose by.
+struct Place {
+  explicit Place(const StepRun& run) : device(run.device.kind), threads(run.threads) {}
+  bool is_of(const CaseKey& key) const { return key.device == device && key.threads == threads; }
+  std::string text() const {  // "with 2 threads", "on cuda"
+    return device == DeviceKind::cpu ? fmt::format("with {} threads", threads)
+                                     : fmt::format("on {}", name(device));
+  }
+  std::string flags() const {
+    return device == DeviceKind::cpu ? fmt::format("--threads {}", threads)
+                                     : fmt::format("--device {}", name(device));
+  }
+
+  DeviceKind device;
+  int threads;
+};
+
+std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, const Place& place) {
   return fmt::format(
-      "measure the layers: {} run {} --batch {} --threads {}{} --out DIR", program_at_hand(), options.config,
-      problem.batch, threads,
+      "measure the layers: {} run {} --batch {} {}{} --out DIR", program_at_hand(), options.config,
+      problem.batch, place.flags(),
       problem.epilogue == Epilogue::none ? "" : fmt::format(" --epilogue none,{}", name(problem.epilogue)));
 }
 
-// What the policy takes of given results at this batch and thread count.
-Chooser by_policy(const StepOptions& options, const std::string& policy_path, int threads) {
+// What the policy takes of given results at this batch, measured there.
+Chooser by_policy(const StepOptions& options, const std::string& policy_path, const Place& place) {
   const auto policies = std::make_shared<const std::vector<Policy>>(load_policies({policy_path}));
   const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
   const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
   // The contests point into the file's records, and the scopes into both.
   const auto scopes =
       std::make_shared<const std::vector<PolicyScope>>(apply(*policies, *all, first_layers(file->config)));
-  return [policies, file, all, scopes, threads, &options](
+  return [policies, file, all, scopes, place, &options](
              const ConvProblem& problem, const TaskCandidates& candidates) -> std::optional<size_t> {
     for (const PolicyScope& scope : *scopes)
       for (const PolicyUnit& unit : scope.results.front().units) {
         const ResultRecord* const record = unit.chosen.record;
-        if (record == nullptr || record->key.device != DeviceKind::cpu || record->key.threads != threads ||
-            record->key.problem != problem)
-          continue;
+        if (record == nullptr || !place.is_of(record->key) || record->key.problem != problem) continue;
         if (const auto index = index_of(candidates, record->key.algorithm)) return index;
       }
-    throw UsageError(fmt::format(
-        "--choose {}: the policy takes no record of {} with {} threads that this step can run; {}",
-        options.choose, to_line(problem), threads, how_to_measure(options, problem, threads)));
+    throw UsageError(
+        fmt::format("--choose {}: the policy takes no record of {} {} that this step can run; {}",
+                    options.choose, to_line(problem), place.text(), how_to_measure(options, problem, place)));
   };
 }
 
-// The winners of given results at this batch and thread count, in FP32 and nchw.
-Chooser best_of_rows(const StepOptions& options, int threads) {
+// The winners of given results at this batch, measured there, in FP32 and nchw.
+Chooser best_of_rows(const StepOptions& options, const Place& place) {
   const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
   const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
   // The contests point into the file's records.
-  return [file, all, threads, &options](const ConvProblem& problem,
-                                        const TaskCandidates& candidates) -> std::optional<size_t> {
+  return [file, all, place, &options](const ConvProblem& problem,
+                                      const TaskCandidates& candidates) -> std::optional<size_t> {
     for (const Contest& contest : *all) {
       const CaseKey& key = contest.key();
-      if (key.device != DeviceKind::cpu || key.threads != threads || key.problem != problem) continue;
+      if (!place.is_of(key) || key.problem != problem) continue;
       if (const ResultRecord* winner = contest.winner())
         if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
     }
-    throw UsageError(fmt::format("--rows: no winner of {} with {} threads that this step can run; {}",
-                                 to_line(problem), threads, how_to_measure(options, problem, threads)));
+    throw UsageError(fmt::format("--rows: no winner of {} {} that this step can run; {}", to_line(problem),
+                                 place.text(), how_to_measure(options, problem, place)));
   };
 }
 
@@ -94,10 +109,10 @@ Chooser by_model(const Registry& registry, const Ceilings& ceilings) {
 }
 
 // The first pattern's first algorithm that can run it.
-Chooser first_of(const std::vector<std::string>& patterns, const Registry& registry) {
+Chooser first_of(const std::vector<std::string>& patterns, const Registry& registry, DeviceKind device) {
   std::vector<std::string> ids;
   for (const std::string& pattern : patterns)
-    for (std::string& id : meant_by({pattern}, registry, DeviceKind::cpu, Epilogue::bias_relu))
+    for (std::string& id : meant_by({pattern}, registry, device, Epilogue::bias_relu))
       ids.push_back(std::move(id));
   return [ids](const ConvProblem&, const TaskCandidates& candidates) -> std::optional<size_t> {
     for (const std::string& id : ids)
@@ -131,13 +146,13 @@ void check_patterns(std::string_view flag, const std::vector<std::string>& patte
 
 Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run) {
   if (run.choose == kTuned) return {};
-  if (run.choose == kBest) return best_of_rows(options, run.threads);
+  if (run.choose == kBest) return best_of_rows(options, Place(run));
   if (run.choose == kModel) return by_model(program.registry, run.ceilings);
   if (const std::string file = policy_file(run.choose); !file.empty())
-    return by_policy(options, file, run.threads);
+    return by_policy(options, file, Place(run));
   const std::vector<std::string> patterns = split(run.choose);
   check_patterns("--choose", patterns, program.registry);
-  return first_of(patterns, program.registry);
+  return first_of(patterns, program.registry, run.device.kind);
 }
 
 }  // namespace convscope

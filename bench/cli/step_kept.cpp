@@ -102,7 +102,9 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
   const Suite suite = load_suite(options.config);
   const std::vector<StepLayer> layers = layers_of(suite);
   const ResultFile file = read_all_results(options.rows);
-  if (const auto found = std::ranges::find_if(file.records, has_virtual_time); found != file.records.end())
+  if (const auto found =
+          std::ranges::find_if(file.records, [](const ResultRecord& one) { return has_virtual_time(one); });
+      found != file.records.end())
     throw UsageError(fmt::format(
         "--rows: {}: its times mean nothing, and so would a step's; give results of a real device",
         found->device.name));

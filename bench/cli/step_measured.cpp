@@ -1,4 +1,4 @@
-// step_measured.cpp: `step --basis measured`, a training step that runs on this machine's CPU.
+// step_measured.cpp: `step --basis measured`, a training step that runs on a device of this machine.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -7,6 +7,7 @@
 
 #include "bench/cli/step.hpp"
 #include "bench/core/error.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/other_programs.hpp"
 #include "bench/parallel/mpi_job.hpp"
@@ -24,7 +25,7 @@ namespace convscope {
 namespace {
 
 int64_t batch_of(const StepOptions& options, const Suite& suite) {
-  if (options.batch.empty()) return suite.batch.at(DeviceKind::cpu).front();
+  if (options.batch.empty()) return suite.batch.at(options.device.value_or(DeviceKind::cpu).kind).front();
   const std::vector<int> batches = read_counts("--batch", options.batch);
   if (batches.size() > 1)
     throw UsageError(fmt::format("--batch: found {} numbers; a measured step has one", batches.size()));
@@ -46,8 +47,11 @@ std::optional<LoadRate> load_of(const StepOptions& options) {
 }
 
 std::string rerun_of(const StepOptions& options, const StepRun& run) {
-  std::string text = fmt::format("{} step {} --basis measured --batch {} --threads {} --choose {}",
-                                 program_at_hand(), options.config, run.batch, run.threads, run.choose);
+  const bool is_cpu = run.device.kind == DeviceKind::cpu;
+  std::string text =
+      fmt::format("{} step {} --basis measured{} --batch {}{} --choose {}", program_at_hand(), options.config,
+                  is_cpu ? "" : fmt::format(" --device {}", name(run.device.id())), run.batch,
+                  is_cpu ? fmt::format(" --threads {}", run.threads) : "", run.choose);
   if (!options.rows.empty()) text += fmt::format(" --rows {}", fmt::join(options.rows, ","));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
@@ -67,14 +71,14 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch, run.is_fused);
   run.chains = network.chains();
-  check_memory(network, run.device);
+  const auto device = make_device(run.device.id(), {.threads = run.threads});
+  check_memory(network, *device);
   check_patterns("--algorithm", patterns_of(options), program.registry);
   run.rerun = rerun_of(options, run);
   if (!options.parallel.out.empty())
     folder.emplace(options.parallel.out, "tasks",
                    RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
                    task_columns());
-  const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
   if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
     fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
   run.ceilings = measure_ceilings(*device, run.threads);
@@ -91,24 +95,38 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   return task_rows(run, step, times);
 }
 
+// Of a device that is no CPU.
+void check_device(const CLI::App& verb, DeviceId device) {
+  refuse_flags_of("step on the CPU", {"--threads", "--under-load"}, verb);
+  if (launch().size > 1)
+    throw UsageError(
+        "--device: the ranks that mpirun started compute on the CPU; leave --device or mpirun out");
+  if (device.kind == DeviceKind::emulator)
+    throw UsageError(
+        "--device: the emulator's time means nothing, and a step is there to be timed; take cpu or cuda, and "
+        "to "
+        "check the kernels `convscope verify` and `convscope operations`");
+}
+
 }  // namespace
 
-void check_memory(const StepNetwork& network, const DeviceInfo& device) {
-  const int64_t needed = TrainingStep::bytes_needed(network);
-  if (needed > device.memory_bytes * 3 / 4)
-    throw UsageError(fmt::format(
-        "a step of {} at batch {} needs {}, and this machine has {}; take a smaller --batch", network.name,
-        network.layers.front().problem.batch, bytes_text(needed), bytes_text(device.memory_bytes)));
+void check_memory(const StepNetwork& network, Device& device) {
+  const int64_t needed = TrainingStep::bytes_needed(network, device), there = device.usable_bytes();
+  if (needed > there * 3 / 4)
+    throw UsageError(fmt::format("a step of {} at batch {} needs {}, and {} has {}; take a smaller --batch",
+                                 network.name, network.layers.front().problem.batch, bytes_text(needed),
+                                 device.info().kind == DeviceKind::cpu ? "this machine" : device.info().name,
+                                 bytes_text(there)));
 }
 
 StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images) {
   StepRun run;
   run.network = suite.name;
   run.batch = images;
-  run.device = describe_device(DeviceKind::cpu);
+  run.device = describe_device(options.device.value_or(DeviceKind::cpu));
   run.load = load_of(options);
   const int free_cores = std::max(1, run.device.cores - (run.load ? run.load->threads : 0));
-  run.threads = options.threads == 0 ? free_cores : options.threads;
+  if (run.device.kind == DeviceKind::cpu) run.threads = options.threads == 0 ? free_cores : options.threads;
   run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
   run.workspace_cap = options.workspace_cap;
   run.is_fused = options.fuse;
@@ -120,7 +138,7 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
   MeasureStepOptions measuring;
   // Separate forms are no candidates of convolutions without an epilogue.
   measuring.algorithms =
-      meant_by(patterns_of(options), program.registry, DeviceKind::cpu, Epilogue::bias_relu);
+      meant_by(patterns_of(options), program.registry, run.device.kind, Epilogue::bias_relu);
   measuring.choose = chooser_of(options, program, run);
   measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
   measuring.plan.threads = run.threads;
@@ -136,6 +154,7 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,",
                     {"--reduce", "--per-gpu", "--compress", "--overlap"}, verb);
+  if (options.device && options.device->kind != DeviceKind::cpu) check_device(verb, *options.device);
   if (const auto load = load_of(options)) {
     if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
       throw UsageError(
@@ -169,6 +188,9 @@ int measure_step_here(const StepOptions& options, const Program& program) {
   } catch (const StoppedEarly& stopped) {
     fmt::print(program.errors, "convscope: {}\n", stopped.what());
     return kInterrupted;
+  } catch (const DeviceError& error) {
+    fmt::print(program.errors, "convscope: {}: nothing was measured\n", error.what());
+    return kDeviceLost;
   }
   if (folder) {
     for (const TaskRow& row : rows) folder->add(row);

@@ -121,8 +121,8 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
     const int64_t images = batch / job.size();
     StepRun run = step_run(options, suite, images);
     StepNetwork network = network_of(suite, images, run.is_fused);
-    check_memory(network, run.device);
     const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
+    check_memory(network, *device);
     if (run.choose == kModel) run.ceilings = measure_ceilings(*device, run.threads);
     std::vector<StepRow> rows = empty_rows(options, job, run, batch);
     const MeasureStepOptions measuring = measure_options(options, program, run);
@@ -130,7 +130,7 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
     std::optional<TrainingStep> whole;
     if (job.rank() == 0 && job.size() > 1) {
       StepNetwork of_one = network_of(suite, options.per_gpu ? images : batch, run.is_fused);
-      check_memory(of_one, run.device);
+      check_memory(of_one, *device);
       whole.emplace(std::move(of_one), *device, measuring.seed);
     }
     // mpirun leaves the ranks of a job that it stops no time to write.

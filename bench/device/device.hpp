@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/core/device_info.hpp"
 
@@ -17,6 +18,7 @@ namespace convscope {
 struct Timing {
   double seconds = 0;
   std::array<std::optional<double>, kPhaseCount> phase_seconds;
+  std::vector<double> lap_seconds;  // of each lap(): since begin_timing or the lap() before
   // On a GPU: false where the work began before all of it was enqueued, so that gaps of the host may be in
   // the seconds. Null where work is never held back.
   std::optional<bool> held;
@@ -35,6 +37,8 @@ class Queue {
  public:
   virtual ~Queue() = default;
   virtual void synchronize() = 0;
+  // Enqueues a copy within the device's memory, between ranges that do not overlap.
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;
 
   // Whether phase() counts in the timings from here on, as it does at first. On a GPU each mark costs time of
   // its own; the CPU marks always.
@@ -52,6 +56,8 @@ class Queue {
   // algorithm whose phases are fused simply marks none.
   virtual void phase(Phase phase) = 0;
   virtual void end_phase() = 0;
+  // Ends a lap of the timing: Timing::lap_seconds. Costs as much as phase(); outside a timing it is ignored.
+  virtual void lap() = 0;
   // Waits for the work and returns the time since begin_timing.
   virtual Timing end_timing() = 0;
 };

@@ -96,9 +96,12 @@ inline __attribute__((always_inline)) float fmaf(float a, float b, float sum) {
 #endif
   return std::fma(a, b, sum);
 }
-// A GPU's is an approximation, of 22 bits or more.
+// A GPU's are approximations, of 22 bits or more; of the exponential of small x, relative to 1 + |x|.
 inline float rsqrtf(float x) {
   return static_cast<float>(1 / std::sqrt(double{x}));
+}
+inline float __expf(float x) {
+  return static_cast<float>(std::exp(double{x}));
 }
 inline float __uint_as_float(unsigned x) {
   return std::bit_cast<float>(x);

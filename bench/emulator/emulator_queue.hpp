@@ -2,6 +2,7 @@
 // does (block_runner.hpp).
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <span>
@@ -52,13 +53,17 @@ class EmulatorQueue final : public Queue {
   void synchronize() override {
     if (watch_ != nullptr) watch_->waited();
   }
+  void copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void mark_phases(bool on) override { marks_phases_ = on; }
   void begin_timing() override { timing_ = Timing{}; }
   void phase(Phase phase) override {
     if (timing_ && marks_phases_) timing_->phase_seconds[static_cast<size_t>(phase)] = 0;
   }
   void end_phase() override {}
-  // 0 for the whole and for each phase that was marked.
+  void lap() override {
+    if (timing_) timing_->lap_seconds.push_back(0);
+  }
+  // 0 for the whole, each lap and each phase that was marked.
   Timing end_timing() override { return std::exchange(timing_, {}).value_or(Timing{}); }
 
  private:

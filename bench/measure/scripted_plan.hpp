@@ -2,7 +2,9 @@
 // so that every number is known.
 #pragma once
 
+#include <cstring>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -20,6 +22,7 @@ class ScriptedQueue final : public Queue {
   std::optional<int64_t> most_held;
 
   void synchronize() override {}
+  void copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
   void hold_back(bool on) override { holds_back_ = on; }
   std::optional<int64_t> max_held_operations() const override { return most_held; }
   void begin_timing() override {
@@ -37,6 +40,10 @@ class ScriptedQueue final : public Queue {
     if (marks_) current_ = phase;
   }
   void end_phase() override { current_.reset(); }
+  void lap() override {
+    const std::vector<double>& laps = timing_.lap_seconds;
+    timing_.lap_seconds.push_back(timing_.seconds - std::accumulate(laps.begin(), laps.end(), 0.0));
+  }
   Timing end_timing() override { return timing_; }
   void pass(double seconds) {
     timing_.seconds += seconds;

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "bench/core/random.hpp"
+#include "bench/device/buffer.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
+#include "bench/operation/operations.hpp"
 #include "bench/operation/own_operations.hpp"
 #include "bench/verify/operation_reference.hpp"
 
@@ -152,6 +155,46 @@ TEST(DeviceOperations, KeepAByteOfEachWinnerWhereThatIsEnough) {
   };
   EXPECT_EQ(kept_bytes("pool 16x16/16"), 1);
   EXPECT_EQ(kept_bytes("pool 17x17/17"), 4);
+}
+
+TEST(DeviceOperations, TakeTheLossOfTheMeanOverPixels) {
+  struct Case {
+    Activations shape;
+    double reach;  // of the activations
+  };
+  // Planes smaller than a warp and larger, fewer channels than threads and more, large exponents.
+  for (const auto& [shape, reach] :
+       {Case{{3, 5, 1, 1}, 1}, Case{{2, 300, 1, 1}, 3}, Case{{2, 7, 5, 4}, 1}, Case{{2, 11, 7, 9}, 4},
+        Case{{1, 300, 6, 6}, 1}, Case{{2, 4, 2, 2}, 2000}})
+    for (EmulatorOrder order : {EmulatorOrder::forward, EmulatorOrder::reverse, EmulatorOrder::random}) {
+      EmulatorDevice device({.order = order, .seed = 7});
+      const auto queue = device.make_queue();
+      std::vector<float> x(static_cast<size_t>(shape.elements()));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(reach) * random_uniform(1, i);
+      std::vector<int32_t> labels(static_cast<size_t>(shape.n));
+      for (size_t n = 0; n < labels.size(); ++n)
+        labels[n] = static_cast<int32_t>(n == 0 ? shape.c - 1 : random_below(2, n, shape.c));
+      std::vector<double> expected(labels.size()), losses(labels.size());
+      std::vector<float> expected_dx(x.size()), dx(x.size());
+      softmax_loss(shape, x.data(), labels.data(), expected.data(), expected_dx.data());
+      const auto on_device = [&](const auto& values) {
+        Buffer buffer(device, values.size() * sizeof(values[0]));
+        buffer.upload(values.data(), buffer.bytes());
+        return buffer;
+      };
+      const Buffer of_x = on_device(x), of_labels = on_device(labels);
+      Buffer of_losses = on_device(losses), of_dx = on_device(dx);
+      of_losses.fill_with_nan();
+      of_dx.fill_with_nan();
+      enqueue_softmax_loss(DeviceKind::emulator, shape, of_x.as<float>(), of_labels.as<int32_t>(),
+                           of_losses.as<double>(), of_dx.as<float>(), *queue);
+      of_losses.download(losses.data(), of_losses.bytes());
+      of_dx.download(dx.data(), of_dx.bytes());
+      for (size_t n = 0; n < losses.size(); ++n) EXPECT_NEAR(losses[n], expected[n], 1e-6 * reach) << n;
+      const double largest = 1 / static_cast<double>(shape.n * shape.pixels());
+      for (size_t i = 0; i < dx.size(); ++i) ASSERT_NEAR(dx[i], expected_dx[i], 1e-6 * reach * largest) << i;
+      EXPECT_TRUE(of_dx.guards_intact() && of_losses.guards_intact());
+    }
 }
 
 TEST(DeviceOperations, RefuseAPlaneThatTheirNumbersDoNotHold) {

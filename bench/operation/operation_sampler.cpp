@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "bench/measure/cache_eviction.hpp"
-#include "bench/measure/ceilings.hpp"
+#include "bench/measure/gpu_quiet_sampler.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/quiet_sampler.hpp"
 #include "bench/measure/tensor_copies.hpp"
-#include "bench/measure/watches.hpp"
 
 namespace convscope {
 namespace {
@@ -65,16 +64,13 @@ class CpuSampler final : public OperationSampler {
   std::vector<bool> is_prepared_;
 };
 
-// Enough readings of the clock that the first sample can be judged by them.
-constexpr int kFirstClockReadings = 15;
 constexpr double kBurnInSeconds = 0.2;
 
 class GpuSampler final : public OperationSampler {
  public:
-  GpuSampler(Device& device, Queue& queue, const OperationOptions& options) : device_(device), queue_(queue) {
+  GpuSampler(Device& device, Queue& queue, const OperationOptions& options)
+      : device_(device), queue_(queue), quiet_(device, std::min(kBurnInSeconds, options.seconds)) {
     adapt_to_gpu(rule_);
-    burn_in(device, std::min(kBurnInSeconds, options.seconds));
-    for (int reading = 0; reading < kFirstClockReadings; ++reading) is_throttled();
   }
 
   void begin(const OperationProblem& problem, const BySlot<float>& data,
@@ -93,27 +89,14 @@ class GpuSampler final : public OperationSampler {
       timed_->prepare(problem_, plan, queue_);
       iterations_[plan] = iterations_after_warm_up(plan);
     }
-    for (int tries = 0;; ++tries) {
-      const bool was_throttled = is_throttled();
-      const Timing timing = run(plan, iterations_[plan]);
-      const bool is_disturbed = was_throttled || !timing.held.value_or(true);
-      if (is_disturbed && tries == 0) continue;
-      disturbed_ += is_disturbed;
-      return timing.seconds / static_cast<double>(iterations_[plan]);
-    }
+    const Timing timing = quiet_.take([&] { return run(plan, iterations_[plan]); },
+                                      [](const Timing& taken) { return taken.held.value_or(true); });
+    return timing.seconds / static_cast<double>(iterations_[plan]);
   }
 
-  int64_t disturbed() const override { return disturbed_; }
+  int64_t disturbed() const override { return quiet_.disturbed(); }
 
  private:
-  bool is_throttled() {
-    const std::optional<double> clock = device_.state().clock_mhz;
-    if (!clock) return false;
-    const bool is_slow = clocks_.is_throttled(*clock);
-    clocks_.add(*clock);
-    return is_slow;
-  }
-
   Timing run(size_t plan, int64_t iterations) {
     queue_.begin_timing();
     for (int64_t i = 0; i < iterations; ++i) {
@@ -140,12 +123,12 @@ class GpuSampler final : public OperationSampler {
 
   Device& device_;
   Queue& queue_;
+  GpuQuietSampler quiet_;
   MeasureOptions rule_;
-  ClockWatch clocks_;
   OperationProblem problem_;
   std::optional<TimedPlans> timed_;
   std::vector<int64_t> iterations_;  // of a sample of each plan; 0 before its first
-  int64_t turn_ = 0, disturbed_ = 0;
+  int64_t turn_ = 0;
 };
 
 }  // namespace

@@ -80,10 +80,10 @@ void bias_relu_backward(const Activations& shape, const float* y, bool relu, flo
   }
 }
 
-double softmax_loss(const Activations& shape, const float* x, std::span<const int32_t> labels, float* dx) {
+void softmax_loss(const Activations& shape, const float* x, const int32_t* labels, double* losses,
+                  float* dx) {
   const int64_t pixels = shape.pixels();
-  double loss = 0;
-#pragma omp parallel for schedule(static) reduction(+ : loss)
+#pragma omp parallel for schedule(static)
   for (int64_t n = 0; n < shape.n; ++n) {
     const float* const image = x + n * shape.c * pixels;
     float* const gradient = dx + n * shape.c * pixels;
@@ -93,12 +93,12 @@ double softmax_loss(const Activations& shape, const float* x, std::span<const in
       for (int64_t i = 0; i < pixels; ++i) sum += image[c * pixels + i];
       share[static_cast<size_t>(c)] = sum / static_cast<double>(pixels);
     }
-    const auto label = static_cast<size_t>(labels[static_cast<size_t>(n)]);
+    const auto label = static_cast<size_t>(labels[n]);
     const double largest = *std::max_element(share.begin(), share.end());
     const double of_label = share[label] - largest;
     double total = 0;
     for (double& value : share) total += value = std::exp(value - largest);
-    loss += std::log(total) - of_label;
+    losses[n] = std::log(total) - of_label;
     for (int64_t c = 0; c < shape.c; ++c) {
       const double wanted = static_cast<size_t>(c) == label ? 1 : 0;
       const double slope =
@@ -106,7 +106,6 @@ double softmax_loss(const Activations& shape, const float* x, std::span<const in
       std::fill_n(gradient + c * pixels, pixels, static_cast<float>(slope));
     }
   }
-  return loss / static_cast<double>(shape.n);
 }
 
 void code_by_one_bit(const Columns& columns, float* gradient, float* error, uint32_t* codes) {

@@ -1,12 +1,11 @@
 // What a training step computes besides convolutions, on the CPU with OpenMP's threads: bias, ReLU, max
 // pooling, normalisation by channel and across channels, additions, the loss and the update, forward and
 // backward. Activations are dense f32 in nchw; every function writes its result completely. A pass over
-// memory each: a bias, a normalisation by channel or an addition is one with the ReLU behind it. All sums but
-// the loss have a fixed order. The mathematics, plainly, is operations_test.cpp's model.
+// memory each: a bias, a normalisation by channel or an addition is one with the ReLU behind it. All sums
+// have a fixed order. The mathematics, plainly, is operations_test.cpp's model.
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "bench/core/operation_problem.hpp"
 #include "bench/parallel/one_bit.hpp"
@@ -46,9 +45,9 @@ void batch_norm_backward(const Activations& shape, const float* x, const float* 
 // y = a + b, then max(y, 0) with `relu`; y may be a.
 void add_forward(int64_t values, const float* a, const float* b, bool relu, float* y);
 
-// Softmax and cross-entropy over the channels of the mean over pixels, in f64; the mean over images is
-// returned, and its gradient written. `labels` has a channel for each image.
-double softmax_loss(const Activations& shape, const float* x, std::span<const int32_t> labels, float* dx);
+// Softmax and cross-entropy over the channels of the mean over pixels, in f64. `labels` has a channel for
+// each image, `losses` gets each image's loss, and dx the gradient of their mean.
+void softmax_loss(const Activations& shape, const float* x, const int32_t* labels, double* losses, float* dx);
 
 // Codes gradient + error by one bit a value (one_bit.hpp), leaves in `gradient` what the code says and in
 // `error` what it lost. `codes` has columns.encoded_words().

@@ -113,18 +113,20 @@ struct Kernels {
   decltype(&emulated::enqueue_one_bit) one_bit;
   decltype(&emulated::enqueue_batch_norm) batch_norm;
   decltype(&emulated::enqueue_addition) addition;
+  decltype(&emulated::enqueue_softmax_loss) softmax_loss;
 };
 
 // In a build without nvcc a CUDA device, then a stand-in, runs the emulator's.
 Kernels kernels_for([[maybe_unused]] DeviceKind kind) {
 #if CONVSCOPE_HAS_CUDA
   if (kind == DeviceKind::cuda)
-    return {cuda::enqueue_bias_relu, cuda::enqueue_pool,       cuda::enqueue_lrn,     cuda::enqueue_update,
-            cuda::enqueue_one_bit,   cuda::enqueue_batch_norm, cuda::enqueue_addition};
+    return {cuda::enqueue_bias_relu, cuda::enqueue_pool,        cuda::enqueue_lrn,
+            cuda::enqueue_update,    cuda::enqueue_one_bit,     cuda::enqueue_batch_norm,
+            cuda::enqueue_addition,  cuda::enqueue_softmax_loss};
 #endif
-  return {emulated::enqueue_bias_relu, emulated::enqueue_pool,    emulated::enqueue_lrn,
-          emulated::enqueue_update,    emulated::enqueue_one_bit, emulated::enqueue_batch_norm,
-          emulated::enqueue_addition};
+  return {emulated::enqueue_bias_relu, emulated::enqueue_pool,        emulated::enqueue_lrn,
+          emulated::enqueue_update,    emulated::enqueue_one_bit,     emulated::enqueue_batch_norm,
+          emulated::enqueue_addition,  emulated::enqueue_softmax_loss};
 }
 
 class DevicePlan final : public OperationPlan {
@@ -199,6 +201,12 @@ class OwnOperations final : public OperationAlgorithm {
 
 std::unique_ptr<OperationAlgorithm> own_operations() {
   return std::make_unique<OwnOperations>();
+}
+
+void enqueue_softmax_loss(DeviceKind kind, const Activations& shape, const float* x, const int32_t* labels,
+                          double* losses, float* dx, Queue& queue) {
+  if (kind == DeviceKind::cpu) return softmax_loss(shape, x, labels, losses, dx);
+  kernels_for(kind).softmax_loss(shape, x, labels, losses, dx, queue);
 }
 
 }  // namespace convscope

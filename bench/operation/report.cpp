@@ -7,6 +7,9 @@
 #include <ostream>
 #include <string>
 
+#include "bench/ranking/ranking.hpp"
+#include "bench/report/console.hpp"
+
 namespace convscope {
 namespace {
 
@@ -94,6 +97,7 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
   if (disturbed > 0)
     fmt::print(out, "The machine was not quiet: {} disturbed twice.\n",
                disturbed == 1 ? "1 sample was" : fmt::format("{} samples were", disturbed));
+  if (has_virtual_time(of.device)) out << kVirtualTime;
 }
 
 }  // namespace convscope

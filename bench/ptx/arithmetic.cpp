@@ -287,6 +287,10 @@ Handler arithmetic_handler(Instruction& i, const Mnemonic& m) {
   if (Handler handler = bits_handler(i, m)) return handler;
   if (operation == "rsqrt" && t == Type::f32 && m.parts.size() == 3 && m.has("approx"))
     return compute<float, op::rsqrt, float>;
+  if (operation == "ex2" && t == Type::f32 && m.parts.size() == 3 && m.has("approx"))
+    return compute<float, op::ex2, float>;
+  if (operation == "rcp" && t == Type::f32 && m.parts.size() == 3 && m.has("rn"))
+    return compute<float, op::rcp, float>;
   if (is_unsupported(t, m)) return nullptr;
   if (operation == "setp") {
     if (m.parts.size() != 3) return nullptr;

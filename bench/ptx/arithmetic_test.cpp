@@ -63,6 +63,17 @@ TEST_F(Arithmetic, AReciprocalRootIsTheRoundedOne) {
   EXPECT_EQ(float_result("mov.f32 %f1, 0f40000000; rsqrt.approx.f32 %f0, %f1;"), 0.70710678f);
 }
 
+TEST_F(Arithmetic, APowerOfTwoIsTheRoundedOne) {
+  EXPECT_EQ(float_result("mov.f32 %f1, 0fC0400000; ex2.approx.f32 %f0, %f1;"), 0.125f);
+  EXPECT_EQ(float_result("mov.f32 %f1, 0f3F000000; ex2.approx.f32 %f0, %f1;"), 1.41421356f);
+  EXPECT_EQ(float_result("mov.f32 %f1, 0fFF800000; ex2.approx.f32 %f0, %f1;"), 0.0f);
+}
+
+TEST_F(Arithmetic, AReciprocalIsTheRoundedOne) {
+  EXPECT_EQ(float_result("mov.f32 %f1, 0f40400000; rcp.rn.f32 %f0, %f1;"), 1.0f / 3);
+  EXPECT_EQ(float_result("mov.f32 %f1, 0f00000000; rcp.rn.f32 %f0, %f1;"), INFINITY);
+}
+
 TEST_F(Arithmetic, ComparisonsWithNanHoldOnlyWhenTheyAreUnordered) {
   const std::string nan = "mov.f32 %f1, 0f7FC00000; mov.f32 %f2, 0f3F800000; ";
   const auto holds = [&](const std::string& comparison) {
@@ -97,6 +108,7 @@ TEST_F(Arithmetic, NumbersOf16BitsRoundToNearestEven) {
 TEST_F(Arithmetic, WhatIsNotComputedHereIsRefusedByName) {
   for (const char* refused :
        {"add.ftz.f32 %f0, %f1, %f2;", "div.approx.f32 %f0, %f1, %f2;", "rsqrt.approx.ftz.f32 %f0, %f1;",
+        "ex2.approx.ftz.f32 %f0, %f1;", "ex2.approx.f16 %h0, %h1;", "rcp.approx.ftz.f32 %f0, %f1;",
         "add.rz.f32 %f0, %f1, %f2;", "tex.1d.v4.f32.s32 x;", "fma.rn.f16 %h0, %h1, %h2, %h3;"})
     EXPECT_THAT(fault_of(refused), HasSubstr("instruction not known: ")) << refused;
 }

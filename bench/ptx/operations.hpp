@@ -55,6 +55,9 @@ inline constexpr auto div = []<class T>(T a, T b) {
 };
 // 1 / sqrt(x), rounded; a GPU's approximation has a relative error of 2^-22.9 at most.
 inline constexpr auto rsqrt = []<std::floating_point T>(T a) { return T(1 / std::sqrt(double{a})); };
+// 2^x, rounded, which a GPU approximates.
+inline constexpr auto ex2 = []<std::floating_point T>(T a) { return T(std::exp2(double{a})); };
+inline constexpr auto rcp = []<std::floating_point T>(T a) { return 1 / a; };
 inline constexpr auto rem = []<std::integral T>(T a, T b) {
   if (b == 0) return a;
   if constexpr (std::is_signed_v<T>)

@@ -63,10 +63,6 @@ class Ranker {
 
 }  // namespace
 
-bool has_virtual_time(const ResultRecord& record) {
-  return record.device.name.ends_with("(virtual time)");
-}
-
 bool is_timed(const ResultRecord& record) {
   return record.time && record.time->full.statistics.n > 0 && record.time->full.statistics.median > 0;
 }

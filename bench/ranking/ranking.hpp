@@ -35,7 +35,12 @@ bool is_library(const ResultRecord& record);
 
 // Whether the device's clock is virtual: a stand-in for a GPU says so in its name. Its times are printed and
 // never published.
-bool has_virtual_time(const ResultRecord& record);
+inline bool has_virtual_time(const DeviceInfo& device) {
+  return device.name.ends_with("(virtual time)");
+}
+inline bool has_virtual_time(const ResultRecord& record) {
+  return has_virtual_time(record.device);
+}
 
 // Fills `ranking` of every record from all of them together: repeats of a candidate, as several files have
 // them, must be among them. Replaces what is there.

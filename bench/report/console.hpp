@@ -29,6 +29,10 @@ void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, con
 // Nothing where no record can win.
 void print_verdict(std::ostream& out, std::span<const ResultRecord> records);
 
+// What stands below times of a device whose clock is virtual.
+inline constexpr std::string_view kVirtualTime =
+    "The device's time is virtual: no time above means anything, none may be published.\n";
+
 struct ProgressState {
   std::string layer;
   std::string pass;

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "bench/core/error.hpp"
-#include "bench/core/stopwatch.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/report/format.hpp"
 #include "bench/verify/fast_reference.hpp"
 #include "bench/verify/tensor_index.hpp"
@@ -22,20 +22,46 @@ constexpr int64_t kSampledOutputs = 256;
 // A candidate that took this many times the fastest one's time when checked is left out.
 constexpr double kTooSlow = 2;
 
+// The values of a device's tensor: on the CPU where they are, of another device a copy.
+class OnHost {
+ public:
+  OnHost(Device& device, const void* data, int64_t count) : data_(static_cast<const float*>(data)) {
+    if (device.info().kind == DeviceKind::cpu || data == nullptr) return;
+    copy_.resize(static_cast<size_t>(count));
+    device.copy_to_host(copy_.data(), data, copy_.size() * sizeof(float));
+    data_ = copy_.data();
+  }
+  const float* data() const { return data_; }
+
+ private:
+  const float* data_;
+  std::vector<float> copy_;
+};
+
+// A convolution's tensors after it ran.
+struct RunTensors {
+  RunTensors(Device& device, const ConvProblem& problem, const ConvArgs& args)
+      : input(device, args.input, problem.elements(Role::input)),
+        filter(device, args.filter, problem.elements(Role::filter)),
+        output(device, args.output, problem.elements(Role::output)),
+        bias(device, args.bias, problem.out_channels) {}
+  const float* written(const ConvProblem& problem) const {
+    const Role role = written_role(problem.pass);
+    return (role == Role::input ? input : role == Role::filter ? filter : output).data();
+  }
+  OnHost input, filter, output, bias;
+};
+
 // The relative L2 error of a sample of what the pass wrote.
-double sampled_error(const ConvProblem& problem, const ConvArgs& args, uint64_t seed) {
-  const auto* const input = static_cast<const float*>(args.input);
-  const auto* const filter = static_cast<const float*>(args.filter);
-  const auto* const output = static_cast<const float*>(args.output);
-  const Role role = written_role(problem.pass);
-  const auto* const written = static_cast<const float*>(args.tensor(role));
-  const TensorShape shape = problem.shape(role);
-  const FastReference reference(problem, input, filter, output);
+double sampled_error(const ConvProblem& problem, const RunTensors& tensors, uint64_t seed) {
+  const float *const written = tensors.written(problem), *const biases = tensors.bias.data();
+  const TensorShape shape = problem.shape(written_role(problem.pass));
+  const FastReference reference(problem, tensors.input.data(), tensors.filter.data(), tensors.output.data());
   const std::vector<TensorIndex> sample = sample_outputs(problem, kSampledOutputs, seed);
   double error = 0, norm = 0;
 #pragma omp parallel for schedule(dynamic, 4) reduction(+ : error, norm)
   for (size_t i = 0; i < sample.size(); ++i) {
-    const double bias = args.bias == nullptr ? 0 : args.bias[sample[i][1]];
+    const double bias = biases == nullptr ? 0 : biases[sample[i][1]];
     const double expected = with_epilogue(reference.at(sample[i]), problem.epilogue, bias).value;
     const double difference = written[offset_of(shape, sample[i])] - expected;
     error += difference * difference;
@@ -85,6 +111,8 @@ TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std
                               bytes_text(candidate.workspace_bytes), bytes_text(options.workspace_cap)));
     } catch (const std::bad_alloc&) {
       leave_out("out of memory while planning");
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::exception& fault) {
       leave_out(fault.what());
     }
@@ -92,32 +120,63 @@ TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std
   return found;
 }
 
+// What a check of a candidate runs on.
+struct CheckSite {
+  TrainingStep& step;
+  Device& device;
+  Queue& queue;
+  void* workspace;
+  uint64_t seed;
+};
+
+double timed_run(const CheckSite& on, size_t task, Plan* plan, bool is_first) {
+  on.queue.hold_back(!is_first);  // the first one loads kernels
+  on.queue.begin_timing();
+  on.step.run(task, plan, on.workspace, on.queue);
+  return on.queue.end_timing().seconds;
+}
+
 // Runs the task with the candidate on the step's tensors, the written one filled with NaN before, and
 // compares a sample of it with the definition in f64. Returns what is wrong, or nothing; fills in error and
 // time.
-std::optional<std::string> check(TrainingStep& step, size_t task, StepCandidate& candidate, void* workspace,
-                                 Queue& queue, uint64_t seed) {
-  const ConvProblem& problem = *step.tasks()[task].problem;
-  const ConvArgs args = step.args(task, workspace);
+std::optional<std::string> check(const CheckSite& on, size_t task, StepCandidate& candidate) {
+  const ConvProblem& problem = *on.step.tasks()[task].problem;
+  const ConvArgs args = on.step.args(task, on.workspace);
   const Role role = written_role(problem.pass);
-  auto* const written = static_cast<float*>(args.tensor(role));
   const int64_t elements = problem.elements(role);
-  std::fill_n(written, elements, std::numeric_limits<float>::quiet_NaN());
-  step.run(task, candidate.plan.get(), workspace, queue);
-  if (const auto* const hole =
-          std::find_if(written, written + elements, [](float v) { return !std::isfinite(v); });
-      hole != written + elements)
-    return fmt::format("{} is not finite after the run",
-                       element_name(role, index_of_offset(problem.shape(role), hole - written)));
-  candidate.relative_l2 = sampled_error(problem, args, seed);
+  on.queue.synchronize();
+  on.device.fill(args.tensor(role), 0xff, static_cast<size_t>(problem.bytes(role)));
+  timed_run(on, task, candidate.plan.get(), true);
+  {
+    const RunTensors tensors(on.device, problem, args);
+    const float* const written = tensors.written(problem);
+    if (const auto* const hole =
+            std::find_if(written, written + elements, [](float v) { return !std::isfinite(v); });
+        hole != written + elements)
+      return fmt::format("{} is not finite after the run",
+                         element_name(role, index_of_offset(problem.shape(role), hole - written)));
+    candidate.relative_l2 = sampled_error(problem, tensors, on.seed);
+  }
   const double gate = accuracy_gate(problem.math);
   if (!(candidate.relative_l2 <= gate))
     return fmt::format("the relative L2 error of a sample of its outputs is {:.2g}, more than {:.2g}",
                        candidate.relative_l2, gate);
-  const auto begin = Clock::now();
-  step.run(task, candidate.plan.get(), workspace, queue);
-  candidate.checked_seconds = seconds_since(begin);
+  candidate.checked_seconds = timed_run(on, task, candidate.plan.get(), false);
   return std::nullopt;
+}
+
+// Why the candidate is none, with "wrong" where it is; nothing where it is one.
+std::optional<std::string> fault_of(const CheckSite& on, size_t task, StepCandidate& candidate) {
+  try {
+    if (const auto wrong = check(on, task, candidate)) return "wrong: " + *wrong;
+    return std::nullopt;
+  } catch (const DeviceLost&) {
+    throw;
+  } catch (const Refused& refusal) {  // a library that sees only now that it cannot
+    return refusal.what();
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
 }
 
 }  // namespace
@@ -136,12 +195,12 @@ StepCandidates::StepCandidates(TrainingStep& step, const Registry& registry, Dev
   arena_ = Buffer(device, static_cast<size_t>(arena));
   for (size_t task = 0; task < tasks_.size(); ++task)
     if (step.tasks()[task].problem)
-      check_task(step, task, queue, options);
+      check_task(step, task, device, queue, options);
     else
       step.run(task, nullptr, nullptr, queue);
 }
 
-void StepCandidates::check_task(TrainingStep& step, size_t task, Queue& queue,
+void StepCandidates::check_task(TrainingStep& step, size_t task, Device& device, Queue& queue,
                                 const CandidateOptions& options) {
   TaskCandidates& found = tasks_[task];
   if (options.choose) {
@@ -153,8 +212,8 @@ void StepCandidates::check_task(TrainingStep& step, size_t task, Queue& queue,
     if (options.stopped())
       throw StoppedEarly("stopped before every candidate was checked: nothing was measured");
     options.progress(fmt::format("checking {} {}", task_name(step, task), candidate.id));
-    const auto fault = check(step, task, candidate, arena_.data(), queue, options.seed);
-    if (fault) found.left_out.push_back(candidate.id + ": wrong: " + *fault);
+    const auto fault = fault_of({step, device, queue, arena_.data(), options.seed}, task, candidate);
+    if (fault) found.left_out.push_back(candidate.id + ": " + *fault);
     return fault.has_value();
   });
   if (found.all.empty())

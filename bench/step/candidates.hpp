@@ -1,5 +1,5 @@
 // The algorithms that may run a convolution of a training step: planned, and checked on the step's own
-// tensors. A convolution takes what the registry has for the CPU in FP32 and nchw.
+// tensors. A convolution takes what the registry has for the device in FP32 and nchw.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct TaskCandidates {
 using Chooser = std::function<std::optional<size_t>(const ConvProblem&, const TaskCandidates&)>;
 
 struct CandidateOptions {
-  // Ids of the CPU's; separate forms are for convolutions with an epilogue alone.
+  // Ids of the device's; separate forms are for convolutions with an epilogue alone.
   std::vector<std::string> algorithms;
   Chooser choose;  // empty: all are candidates
   PlanOptions plan;
@@ -67,7 +67,8 @@ class StepCandidates {
   std::vector<Plan*> plans(const std::vector<size_t>& choice) const;
 
  private:
-  void check_task(TrainingStep& step, size_t task, Queue& queue, const CandidateOptions& options);
+  void check_task(TrainingStep& step, size_t task, Device& device, Queue& queue,
+                  const CandidateOptions& options);
 
   std::vector<TaskCandidates> tasks_;
   Buffer arena_;

@@ -8,10 +8,8 @@
 
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
-#include "bench/measure/cache_eviction.hpp"
-#include "bench/measure/health.hpp"
-#include "bench/measure/quiet_sampler.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/step/step_sampler.hpp"
 
 namespace convscope {
 namespace {
@@ -25,6 +23,12 @@ double sum(const Samples& samples) {
   return std::accumulate(samples.begin(), samples.end(), 0.0);
 }
 
+std::unique_ptr<Queue> queue_of(Device& device) {
+  auto queue = device.make_queue();
+  queue->mark_phases(false);
+  return queue;
+}
+
 class StepMeasurement {
  public:
   StepMeasurement(TrainingStep& step, const Registry& registry, Device& device,
@@ -32,10 +36,9 @@ class StepMeasurement {
       : step_(step),
         device_(device),
         options_(options),
-        queue_(device.make_queue()),
-        eviction_(device),
+        queue_(queue_of(device)),
         candidates_(step, registry, device, *queue_, options),
-        sampler_(options.known_cores, kCorePatience * options.seconds) {
+        sampler_(make_step_sampler(device, options.known_cores, kCorePatience * options.seconds)) {
     for (size_t task = 0; task < step.tasks().size(); ++task) {
       TaskTimes times;
       for (const StepCandidate& one : candidates_[task].all)
@@ -53,7 +56,7 @@ class StepMeasurement {
     if (!options_.choose) tune(kTuningShare * options_.seconds);
     compare(options_.seconds - seconds_since(measuring));
     times_.loss = step_.loss();
-    times_.disturbed = sampler_.disturbed();
+    times_.disturbed = sampler_->disturbed();
     return std::move(times_);
   }
 
@@ -78,10 +81,11 @@ class StepMeasurement {
       choice[task] = times_.tasks[task].winner_separate.value_or(choice[task]);
     return choice;
   }
-  double timed(size_t task, Plan* plan, void* workspace) {
-    const auto begin = Clock::now();
-    step_.run(task, plan, workspace, *queue_);
-    return seconds_since(begin);
+  // A task outside the step.
+  Samples timed(size_t task, Plan* plan) {
+    queue_->begin_timing();
+    step_.run(task, plan, candidates_.arena(), *queue_);
+    return {queue_->end_timing().seconds};
   }
 
   void evict(size_t task, const Plan* plan, const void* workspace) {
@@ -89,7 +93,7 @@ class StepMeasurement {
     if (plan != nullptr)
       memory.emplace_back(static_cast<const std::byte*>(workspace),
                           static_cast<size_t>(plan->workspace_bytes()));
-    eviction_.evict(memory);
+    sampler_->evict(memory, *queue_);
   }
 
   enum class How { as_it_runs, evicted, own_workspace };
@@ -97,19 +101,26 @@ class StepMeasurement {
   // The seconds of each task of a step. `clocks`: the clock right after each convolution.
   Samples run_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
     const std::vector<Plan*> chosen = candidates_.plans(choice);
-    Samples seconds;
+    const bool reads_clocks = clocks != nullptr && sampler_->has_clock_between_tasks();
+    queue_->begin_timing();
     for (size_t task = 0; task < chosen.size(); ++task) {
       void* const workspace =
           how == How::own_workspace && chosen[task] ? own_[task].data() : candidates_.arena();
       if (how == How::evicted) evict(task, chosen[task], workspace);
-      seconds.push_back(timed(task, chosen[task], workspace));
-      if (clocks != nullptr) clocks->push_back(chosen[task] ? measured_clock_mhz() : 0);
+      queue_->lap();
+      step_.run(task, chosen[task], workspace, *queue_);
+      queue_->lap();
+      if (reads_clocks) clocks->push_back(chosen[task] ? sampler_->clock_mhz().value_or(0) : 0);
     }
+    const Samples laps = queue_->end_timing().lap_seconds;
+    if (clocks != nullptr && !reads_clocks) clocks->assign(chosen.size(), sampler_->clock_mhz().value_or(0));
+    Samples seconds;
+    for (size_t lap = 1; lap < laps.size(); lap += 2) seconds.push_back(laps[lap]);
     return seconds;
   }
 
   Samples quiet_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
-    return sampler_.take(
+    return sampler_->take(
         [&] {
           if (clocks != nullptr) clocks->clear();
         },
@@ -118,8 +129,8 @@ class StepMeasurement {
 
   // A task outside the step, its caches emptied before.
   double quiet_alone(size_t task, Plan* plan) {
-    return sampler_.take([&] { evict(task, plan, candidates_.arena()); },
-                         [&] { return timed(task, plan, candidates_.arena()); });
+    return sampler_->take([&] { evict(task, plan, candidates_.arena()); }, [&] { return timed(task, plan); })
+        .front();
   }
 
   // A candidate alone with caches emptied before, and once more beside the load where there is one.
@@ -185,7 +196,7 @@ class StepMeasurement {
     int64_t bytes = 0;
     const Choice choice = inside_winners();
     for (size_t task : convolutions(step_)) bytes += candidates_[task].all[choice[task]].workspace_bytes;
-    has_own_workspaces_ = bytes < device_.info().memory_bytes / 4;
+    has_own_workspaces_ = bytes < device_.usable_bytes() / 4;
     if (!has_own_workspaces_) return;
     own_.resize(choice.size());
     for (size_t task : convolutions(step_))
@@ -228,8 +239,8 @@ class StepMeasurement {
       Plan* const plan = candidates_[task].all[inside[task]].plan.get();
       TaskTimes& times = times_.tasks[task];
       times.alone_cold.push_back(quiet_alone(task, plan));
-      times.clock_alone.push_back(measured_clock_mhz());
-      times.alone_hot.push_back(sampler_.take([] {}, [&] { return timed(task, plan, candidates_.arena()); }));
+      times.clock_alone.push_back(sampler_->clock_mhz().value_or(0));
+      times.alone_hot.push_back(sampler_->take([] {}, [&] { return timed(task, plan); }).front());
     }
   }
 
@@ -278,9 +289,8 @@ class StepMeasurement {
   Device& device_;
   const MeasureStepOptions& options_;
   std::unique_ptr<Queue> queue_;
-  CacheEviction eviction_;
   StepCandidates candidates_;
-  QuietSampler sampler_;
+  std::unique_ptr<StepSampler> sampler_;
   std::optional<MemoryLoad> load_;  // while tuning
   bool has_own_workspaces_ = false, has_separate_ = false;
   std::vector<Buffer> own_;  // by task
@@ -296,6 +306,7 @@ void run_tasks(TrainingStep& step, const std::vector<Plan*>& plans, void* worksp
     if (kind != TaskKind::update && (is_forward || !forward_only))
       step.run(task, plans[task], workspace, queue);
   }
+  queue.synchronize();
 }
 
 }  // namespace
@@ -312,8 +323,8 @@ StepTimes measure_step(TrainingStep& step, const Registry& registry, Device& dev
 double check_gradient(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue) {
   run_tasks(step, plans, workspace, queue, false);
   const double loss = step.loss();
-  std::vector<float> direction(step.gradients().begin(), step.gradients().end());
-  const std::vector<float> parameters(step.parameters().begin(), step.parameters().end());
+  std::vector<float> direction = step.read_gradients();
+  const std::vector<float> parameters = step.read_parameters();
   double derivative = 0;
   for (size_t layer = 0; layer < step.network().layers.size(); ++layer) {
     const auto [first, count] = step.parameters_of(layer);
@@ -328,13 +339,15 @@ double check_gradient(TrainingStep& step, const std::vector<Plan*>& plans, void*
   // Small against the loss's curvature, large against the rounding of f32 activations.
   const double distance = kGradientStep * loss / derivative;
   const auto loss_at = [&](double way) {
+    std::vector<float> moved(parameters.size());
     for (size_t i = 0; i < parameters.size(); ++i)
-      step.parameters()[i] = static_cast<float>(parameters[i] + way * direction[i]);
+      moved[i] = static_cast<float>(parameters[i] + way * direction[i]);
+    step.write_parameters(moved);
     run_tasks(step, plans, workspace, queue, true);
     return step.loss();
   };
   const double difference = loss_at(distance) - loss_at(-distance);
-  std::ranges::copy(parameters, step.parameters().begin());
+  step.write_parameters(parameters);
   return std::abs(difference / (2 * distance) - derivative) / derivative;
 }
 

@@ -51,7 +51,7 @@ struct TaskTimes {
   Samples inside, evicted, own_workspace, alone_cold, alone_hot;
   // In a step in which the best separate one runs wherever there is one; empty where there is none.
   Samples separate;
-  // Clock right after the task, in MHz.
+  // Clock right after the task, on a GPU after the step, in MHz; 0 where it cannot be read.
   Samples clock_inside, clock_alone;
 };
 
@@ -68,8 +68,8 @@ struct StepTimes {
 };
 
 // Throws UsageError where a convolution has no candidate. A sample is disturbed where it lost time to
-// other programs, or its threads share a core that had cores of their own: it is taken once more, and a
-// second one kept and counted.
+// other programs, or its threads share a core that had cores of their own, or a GPU's clock was low: it is
+// taken once more, and a second one kept and counted.
 StepTimes measure_step(TrainingStep& step, const Registry& registry, Device& device,
                        const MeasureStepOptions& options);
 

@@ -7,6 +7,9 @@
 #include <ostream>
 #include <string>
 
+#include "bench/ranking/ranking.hpp"
+#include "bench/report/console.hpp"
+
 namespace convscope {
 namespace {
 
@@ -40,8 +43,11 @@ void print_convolutions(std::ostream& out, std::span<const TaskRow> rows, const 
   print_heading(
       out,
       fmt::format("A training step of {}, batch {}: convolutions inside it and alone", of.network, of.batch),
-      fmt::format("fp32 nchw, {} thread{}, {}{}{}", of.threads, of.threads == 1 ? "" : "s", of.device.name,
-                  of.is_fused ? "; bias and ReLU fused into the convolution" : "",
+      fmt::format("fp32 nchw, {}{}{}{}",
+                  of.device.kind == DeviceKind::cpu
+                      ? fmt::format("{} thread{}, ", of.threads, of.threads == 1 ? "" : "s")
+                      : "",
+                  of.device.name, of.is_fused ? "; bias and ReLU fused into the convolution" : "",
                   of.chains == 1
                       ? ""
                       : fmt::format("; {} chains, as layers do not read another's output", of.chains)),
@@ -185,11 +191,15 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
                for (const TaskRow& row : rows) largest = std::max(largest, row.relative_l2.value_or(0));
                return largest;
              }());
-  if (step.disturbed > 0)
+  const std::string disturbed = step.disturbed == 1 ? "1 sample" : fmt::format("{} samples", step.disturbed);
+  if (step.disturbed > 0 && step.of.device.kind == DeviceKind::cpu)
     fmt::print(out,
                "The machine was not quiet: {} lost time to other programs or had threads that share a "
                "core, twice each.\n",
-               step.disturbed == 1 ? "1 sample" : fmt::format("{} samples", step.disturbed));
+               disturbed);
+  else if (step.disturbed > 0)
+    fmt::print(out, "The device's clock was below its usual one in {}, twice each.\n", disturbed);
+  if (has_virtual_time(step.of.device)) out << kVirtualTime;
 }
 
 }  // namespace

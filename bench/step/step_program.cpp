@@ -8,7 +8,7 @@ namespace convscope {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kAligned = 64;  // values: each layer's parameters begin on a cache line
+constexpr int64_t kLine = 16, kAligned = 64;  // values of a cache line; of what a layer's are rounded up to
 
 Activations convolved_shape(const ConvProblem& problem) {
   const Extent2 image = problem.output();
@@ -44,12 +44,38 @@ double bytes_of_group(const OperationGroup& group, const std::vector<StepTensor>
     case OperationKind::batch_norm:
       return forward ? 2 * in : 3 * in;
     case OperationKind::add:
-      return 3 * in;
+      return (forward && group.input != group.output ? 5 : 3) * in;
     case OperationKind::bias:
     case OperationKind::relu:
       break;
   }
   return forward ? 2 * in : group.has_relu ? 3 * in : in;
+}
+
+OperationSort sort_of(const OperationGroup& group) {
+  switch (group.operation.kind) {
+    case OperationKind::bias:
+      return group.has_relu ? OperationSort::bias_relu : OperationSort::bias;
+    case OperationKind::relu:
+      return OperationSort::relu;
+    case OperationKind::lrn:
+      return OperationSort::lrn;
+    case OperationKind::pool:
+      return OperationSort::pool;
+    case OperationKind::batch_norm:
+      return group.has_relu ? OperationSort::batch_norm_relu : OperationSort::batch_norm;
+    case OperationKind::add:
+      break;
+  }
+  return group.has_relu ? OperationSort::add_relu : OperationSort::add;
+}
+
+OperationProblem problem_of(const OperationGroup& group, const std::vector<StepTensor>& tensors,
+                            bool forward) {
+  OperationProblem problem{sort_of(group), !forward, tensors[group.input].shape};
+  if (problem.sort == OperationSort::pool) problem.pool = group.operation;
+  if (!forward && problem.is_addition()) problem.sort = OperationSort::relu;
+  return problem;
 }
 
 // Fills in the tensors, groups and parameters of a program.
@@ -62,10 +88,12 @@ class Tensors {
     layer.input = of.input ? program_.layers[*of.input].output()
                            : add_tensor(input_shape(of.problem), of.needs_input_gradient);
     layer.first_parameter = program_.parameters;
-    layer.first_bias = layer.first_parameter + static_cast<size_t>(of.problem.elements(Role::filter));
-    layer.first_scale = layer.first_bias + static_cast<size_t>(of.problem.out_channels);
+    const int64_t biases = round_up(of.problem.elements(Role::filter), kLine);
+    const int64_t scales = biases + round_up(of.problem.out_channels, kLine);
+    layer.first_bias = layer.first_parameter + static_cast<size_t>(biases);
+    layer.first_scale = layer.first_parameter + static_cast<size_t>(scales);
     const bool has_scales = has(of.after, OperationKind::batch_norm);
-    const int64_t values = of.problem.elements(Role::filter) + (has_scales ? 3 : 1) * of.problem.out_channels;
+    const int64_t values = has_scales ? scales + 2 * of.problem.out_channels : scales;
     layer.parameters = static_cast<size_t>(round_up(values, kAligned));
     program_.parameters += layer.parameters;
     layer.convolved = add_tensor(convolved_shape(of.problem));
@@ -105,10 +133,6 @@ class Tensors {
       const Extent2 image = operation.output({in.h, in.w});
       group.output = add_tensor({in.n, in.c, image.h, image.w});
     }
-    const Activations& out = program_.tensors[group.output].shape;
-    if (operation.kind == OperationKind::batch_norm) group.kept_values = 2 * out.c;
-    if (operation.kind == OperationKind::pool || operation.kind == OperationKind::lrn)
-      group.kept_values = out.elements();
     groups.push_back(std::move(group));
   }
 
@@ -134,9 +158,11 @@ class Tasks {
       }
     for (size_t i = program_.layers.size(); i-- > 0;) add_backward(i);
     // Weight and velocity read and written, the gradient read.
-    for (size_t i = 0; i < program_.layers.size(); ++i)
-      add({TaskKind::update, i, "update",
-           5.0 * static_cast<double>(program_.layers[i].parameters * sizeof(float))});
+    for (size_t i = 0; i < program_.layers.size(); ++i) {
+      const auto values = static_cast<int64_t>(program_.layers[i].parameters);
+      add({TaskKind::update, i, "update", 5.0 * static_cast<double>(kFloat * values)});
+      program_.tasks.back().operation = OperationProblem{OperationSort::update, false, {1, 1, 1, values}};
+    }
   }
 
  private:
@@ -159,7 +185,7 @@ class Tasks {
     const OperationGroup& of = program_.layers[layer].groups[group];
     add({forward ? TaskKind::operation_forward : TaskKind::operation_backward, layer,
          forward ? of.label : of.label + " backward", bytes_of_group(of, program_.tensors, forward),
-         std::nullopt, group});
+         std::nullopt, problem_of(of, program_.tensors, forward), group});
   }
 
   void add_forward(size_t layer) {
@@ -176,6 +202,8 @@ class Tasks {
     task.tensor = tensor;
     task.addend = addend;
     task.is_first = !gradient.is_there;
+    if (gradient.is_there)
+      task.operation = OperationProblem{OperationSort::add, false, program_.tensors[tensor].shape};
     add(std::move(task));
     gradient.is_there = true;
   }
@@ -236,8 +264,6 @@ StepProgram::StepProgram(const StepNetwork& network) {
 int64_t StepProgram::bytes() const {
   int64_t values = 3 * static_cast<int64_t>(parameters) + scratch_values;
   for (const StepTensor& tensor : tensors) values += (tensor.has_gradient ? 2 : 1) * tensor.shape.elements();
-  for (const LayerProgram& layer : layers)
-    for (const OperationGroup& group : layer.groups) values += group.kept_values;
   return kFloat * values;
 }
 

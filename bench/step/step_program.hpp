@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/core/operation_problem.hpp"
 #include "bench/step/network.hpp"
 
 namespace convscope {
@@ -34,8 +35,10 @@ struct StepTask {
   std::string label;  // "backward_data", "bias+relu", "pool 3x3/2 backward", "add gradient", "loss", "update"
   double bytes = 0;   // read and written at least, each tensor once
   std::optional<ConvProblem> problem{};  // of a convolution, with its pass
-  size_t group = 0;                      // of an operation
-  size_t tensor = 0;                     // whose gradient gets another addend
+  // Of an operation, an update, and an addend that is added; none where an addend is copied.
+  std::optional<OperationProblem> operation{};
+  size_t group = 0;   // of an operation
+  size_t tensor = 0;  // whose gradient gets another addend
   // Of add_gradient: the tensor whose gradient is the addend; none: what backward_data left in the scratch.
   std::optional<size_t> addend{};
   bool is_first = false;      // of add_gradient: nothing is there yet, so that the addend is copied
@@ -47,13 +50,12 @@ struct OperationGroup {
   LayerOperation operation;  // the first of them
   bool has_bias = false, has_relu = false;
   size_t input = 0, output = 0;  // tensors; the same where it is in place
-  size_t addend = 0;             // tensor, of an addition
-  int64_t kept_values = 0;       // a pool's winners, a normalisation's scale or statistics, for backward
+  size_t addend = 0;             // tensor, of an addition; one that is not in place begins with a copy
   std::string label;
 };
 
 // A layer's parameters are its filter, a bias for each channel, and where it has batch normalisation a scale
-// for each and a shift for each; they begin and end on a cache line.
+// for each and a shift for each; each of them begins on a cache line, and so does the next layer's.
 struct LayerProgram {
   size_t input = 0, convolved = 0;  // tensors
   size_t first_parameter = 0, first_bias = 0, first_scale = 0, parameters = 0;
@@ -75,7 +77,8 @@ struct StepProgram {
   size_t parameters = 0;       // of all layers
   int64_t scratch_values = 0;  // for gradients that are added to others
 
-  // Of tensors, gradients, parameters with theirs and velocities, what is kept, and the scratch.
+  // Of tensors, gradients, parameters with theirs and velocities, and the scratch. What operations keep is
+  // not in it.
   int64_t bytes() const;
 };
 

@@ -32,12 +32,14 @@ constexpr ColumnOf<R> kColumns[] = {
     {"chains", "",
      "Pieces that the network is in: how many layers read data of their own and not another layer's output.",
      [](const R& r) { return cell(r.of.chains); }},
-    {"device_name", "", "The processor's own name.", [](const R& r) { return cell(r.of.device.name); }},
+    {"device_name", "", "The device's own name.", [](const R& r) { return cell(r.of.device.name); }},
     {"machine_class", "", "The class of machine.",
      [](const R& r) { return cell(r.of.device.machine_class); }},
     {"machine_unit", "", "Which machine of that class.",
      [](const R& r) { return cell(r.of.device.machine_unit); }},
-    {"threads", "", "OpenMP threads.", [](const R& r) { return cell(r.of.threads); }},
+    {"device", "", "cpu, cuda:0 or another.", [](const R& r) { return cell(name(r.of.device.id())); }},
+    {"threads", "", "OpenMP threads on the CPU; null on a GPU.",
+     [](const R& r) { return r.of.device.kind == DeviceKind::cpu ? cell(r.of.threads) : Cell{}; }},
     {"workspace_cap_bytes", "bytes", "The workspace cap of a convolution; null is none.",
      [](const R& r) { return cell(r.of.workspace_cap); }},
     {"choose", "",
@@ -77,7 +79,7 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return median_cell(r.alone_hot); }},
     {"inside_over_alone", "", "inside_ms / alone_ms; of the step the sums of the convolutions.",
      [](const R& r) { return cell(r.inside_over_alone()); }},
-    {"clock_ratio", "", "The clock right after the task, inside over alone.",
+    {"clock_ratio", "", "The clock right after the task, on a GPU after the step, inside over alone.",
      [](const R& r) { return cell(r.clock_ratio); }},
     {"cause", "",
      "Where inside and alone differ: cache, workspace, clock, other; none where their intervals overlap.",
@@ -174,7 +176,7 @@ Cause cause_of(const TaskRow& row) {
   };
   offer(Cause::cache, explained(row.inside.median - row.evicted->median));
   if (row.own_workspace) offer(Cause::workspace, explained(row.inside.median - row.own_workspace->median));
-  offer(Cause::clock, explained(row.alone_cold->median * (1 / *row.clock_ratio - 1)));
+  if (row.clock_ratio) offer(Cause::clock, explained(row.alone_cold->median * (1 / *row.clock_ratio - 1)));
   return cause;
 }
 
@@ -185,7 +187,8 @@ void add_convolution(TaskRow& row, const TaskTimes& times) {
   row.relative_l2 = winner.relative_l2;
   row.alone_cold = summary(times.alone_cold);
   row.alone_hot = summary(times.alone_hot);
-  row.clock_ratio = median_of(times.clock_inside) / median_of(times.clock_alone);
+  if (const double alone = median_of(times.clock_alone); alone > 0)
+    row.clock_ratio = median_of(times.clock_inside) / alone;
   row.cause = cause_of(row);
   row.tuned = times.tuned;
   row.left_out = times.left_out;

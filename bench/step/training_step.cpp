@@ -2,37 +2,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "bench/core/random.hpp"
+#include "bench/operation/own_operations.hpp"
 
 namespace convscope {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 // So small that it changes nothing, and not zero, so that one that is left out shows.
 constexpr double kBiasReach = 0.01;
 constexpr double kScaleReach = 0.1;
 
-// Uniform in [-reach, reach): those from `first` on of the values that the seed stands for.
-void fill_random(float* values, int64_t count, uint64_t seed, double reach, int64_t first = 0) {
+// Uniform around the middle, `reach` to each side: those from `first` on of the values that the seed stands
+// for.
+struct Draw {
+  uint64_t seed;
+  double reach;
+  double middle = 0;
+  int64_t first = 0;
+};
+void fill(Device& device, float* to, int64_t count, const Draw& draw) {
+  std::vector<float> values(static_cast<size_t>(count));
 #pragma omp parallel for simd schedule(static)
   for (int64_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>(reach) * random_uniform(seed, static_cast<uint64_t>(first + i));
+    values[static_cast<size_t>(i)] =
+        static_cast<float>(draw.middle) +
+        static_cast<float>(draw.reach) * random_uniform(draw.seed, static_cast<uint64_t>(draw.first + i));
+  device.copy_to_device(to, values.data(), values.size() * sizeof(float));
 }
 
 Buffer floats(Device& device, int64_t count) {
-  return {device, static_cast<size_t>(kFloat * count)};
+  return {device, static_cast<size_t>(count) * sizeof(float)};
 }
 
 }  // namespace
 
+PlannedOperations::PlannedOperations(const StepProgram& program, Device& device) {
+  const std::unique_ptr<OperationAlgorithm> own = own_operations();
+  for (const LayerProgram& layer : program.layers) kept_bytes.emplace_back(layer.groups.size());
+  for (const StepTask& task : program.tasks) {
+    plans.push_back(task.operation ? own->plan(*task.operation, device) : nullptr);
+    if (task.kind != TaskKind::operation_forward && task.kind != TaskKind::operation_backward) continue;
+    int64_t& kept = kept_bytes[task.layer][task.group];
+    kept = std::max(kept, plans.back()->kept_bytes());
+  }
+}
+
+int64_t TrainingStep::bytes_needed(const StepNetwork& network, Device& device) {
+  const StepProgram program(network);
+  int64_t bytes = program.bytes();
+  for (const std::vector<int64_t>& of_layer : PlannedOperations(program, device).kept_bytes)
+    bytes += std::accumulate(of_layer.begin(), of_layer.end(), int64_t{0});
+  return bytes;
+}
+
 TrainingStep::TrainingStep(StepNetwork network, Device& device, uint64_t seed, int64_t first_image)
-    : network_(std::move(network)), program_(network_) {
-  const auto parameters = static_cast<int64_t>(program_.parameters);
+    : device_(device), network_(std::move(network)), program_(network_), operations_(program_, device) {
   for (Buffer* buffer : {&parameters_, &gradients_, &velocities_}) {
-    *buffer = floats(device, parameters);
-    std::fill_n(buffer->as<float>(), parameters, 0.0F);
+    *buffer = floats(device, static_cast<int64_t>(program_.parameters));
+    device.fill(buffer->data(), 0, buffer->bytes());
   }
   for (const StepTensor& one : program_.tensors) {
     const int64_t values = one.shape.elements();
@@ -42,8 +72,8 @@ TrainingStep::TrainingStep(StepNetwork network, Device& device, uint64_t seed, i
   if (program_.scratch_values > 0) scratch_ = floats(device, program_.scratch_values);
   for (size_t i = 0; i < program_.layers.size(); ++i) {
     LayerState& state = layers_.emplace_back();
-    for (const OperationGroup& group : program_.layers[i].groups)
-      state.kept.push_back(group.kept_values > 0 ? floats(device, group.kept_values) : Buffer());
+    for (int64_t bytes : operations_.kept_bytes[i])
+      state.kept.push_back(bytes > 0 ? Buffer(device, static_cast<size_t>(bytes)) : Buffer());
     draw(i, seed, first_image);
   }
 }
@@ -53,31 +83,39 @@ void TrainingStep::draw(size_t index, uint64_t seed, int64_t first_image) {
   const LayerProgram& program = program_.layers[index];
   const ConvProblem& problem = layer.problem;
   const uint64_t of_parameters = random_bits(seed, 3 * index + 1);
-  const auto parameters = [&](size_t first) { return parameters_.as<float>() + first; };
+  const auto fill_parameters = [&](size_t first, int64_t count, const Draw& draw) {
+    fill(device_, parameters_.as<float>() + first, count, draw);
+  };
   if (layer.begins_chain()) {
     const Activations& images = tensors_[program.input].shape;
-    fill_random(tensors_[program.input].value.as<float>(), images.elements(), random_bits(seed, 3 * index), 1,
-                first_image * (images.elements() / images.n));
+    fill(device_, tensors_[program.input].value.as<float>(), images.elements(),
+         {random_bits(seed, 3 * index), 1, 0, first_image * (images.elements() / images.n)});
   }
   const int64_t terms = problem.in_channels_per_group() * problem.filter.h * problem.filter.w;
   // He et al. 2015: the variance of activations is kept, where ReLU halves it and where nothing does.
   const double variance = (has(layer.after, OperationKind::relu) ? 2.0 : 1.0) / static_cast<double>(terms);
-  fill_random(parameters(program.first_parameter), problem.elements(Role::filter), of_parameters,
-              std::sqrt(3 * variance));
+  fill_parameters(program.first_parameter, problem.elements(Role::filter),
+                  {of_parameters, std::sqrt(3 * variance)});
   if (has(layer.after, OperationKind::bias))
-    fill_random(parameters(program.first_bias), problem.out_channels, ~of_parameters, kBiasReach);
+    fill_parameters(program.first_bias, problem.out_channels, {~of_parameters, kBiasReach});
   if (has(layer.after, OperationKind::batch_norm)) {
-    float* const scale = parameters(program.first_scale);
-    fill_random(scale, problem.out_channels, random_bits(of_parameters, 1), kScaleReach);
-    for (int64_t i = 0; i < problem.out_channels; ++i) scale[i] += 1;
-    fill_random(scale + problem.out_channels, problem.out_channels, random_bits(of_parameters, 2),
-                kBiasReach);
+    const auto channels = static_cast<size_t>(problem.out_channels);
+    fill_parameters(program.first_scale, problem.out_channels,
+                    {random_bits(of_parameters, 1), kScaleReach, 1});
+    fill_parameters(program.first_scale + channels, problem.out_channels,
+                    {random_bits(of_parameters, 2), kBiasReach});
   }
   if (!layer.ends_chain) return;
+  std::vector<int32_t> labels;
   for (int64_t n = 0; n < problem.batch; ++n)
-    layers_[index].labels.push_back(static_cast<int32_t>(random_below(random_bits(seed, 3 * index + 2),
-                                                                      static_cast<uint64_t>(first_image + n),
-                                                                      tensors_[program.output()].shape.c)));
+    labels.push_back(static_cast<int32_t>(random_below(random_bits(seed, 3 * index + 2),
+                                                       static_cast<uint64_t>(first_image + n),
+                                                       tensors_[program.output()].shape.c)));
+  LayerState& state = layers_[index];
+  state.labels = Buffer(device_, labels.size() * sizeof(int32_t));
+  state.labels.upload(labels.data(), state.labels.bytes());
+  state.losses = Buffer(device_, labels.size() * sizeof(double));
+  device_.fill(state.losses.data(), 0, state.losses.bytes());
 }
 
 ConvArgs TrainingStep::args(size_t task, void* workspace) const {
@@ -98,92 +136,86 @@ ConvArgs TrainingStep::args(size_t task, void* workspace) const {
   return {};
 }
 
-void TrainingStep::run_group(const OperationGroup& group, size_t index, bool forward) {
-  const LayerProgram& layer = program_.layers[index];
-  Tensor &in = tensors_[group.input], &out = tensors_[group.output];
-  const Buffer& kept = layers_[index].kept[static_cast<size_t>(&group - layer.groups.data())];
-  const auto value = [](Tensor& tensor) { return tensor.value.as<float>(); };
-  const auto gradient = [](Tensor& tensor) { return tensor.gradient.as<float>(); };
-  float* const bias = group.has_bias ? parameters_.as<float>() + layer.first_bias : nullptr;
-  float* const bias_gradient = group.has_bias ? gradients_.as<float>() + layer.first_bias : nullptr;
-  const float* const scale = parameters_.as<float>() + layer.first_scale;
-  switch (group.operation.kind) {
-    case OperationKind::bias:
-    case OperationKind::relu:
-      if (forward)
-        bias_relu_forward(in.shape, bias, group.has_relu, value(in));
-      else
-        bias_relu_backward(in.shape, value(in), group.has_relu, gradient(in), bias_gradient);
-      return;
-    case OperationKind::lrn:
-      if (forward)
-        lrn_forward(in.shape, value(in), value(out), kept.as<float>());
-      else
-        lrn_backward(in.shape, value(in), value(out), kept.as<float>(), gradient(out), gradient(in));
-      return;
-    case OperationKind::pool:
-      if (forward)
-        max_pool_forward(in.shape, group.operation, value(in), value(out), kept.as<int32_t>());
-      else
-        max_pool_backward(in.shape, group.operation, kept.as<int32_t>(), gradient(out), gradient(in));
-      return;
-    case OperationKind::batch_norm:
-      if (forward)
-        batch_norm_forward(in.shape, value(in), scale, group.has_relu, value(out), kept.as<float>());
-      else
-        batch_norm_backward(in.shape, value(in), scale, kept.as<float>(), group.has_relu, gradient(out),
-                            gradient(in), gradients_.as<float>() + layer.first_scale);
-      return;
-    case OperationKind::add:
-      if (forward)
-        add_forward(in.shape.elements(), value(in), value(tensors_[group.addend]), group.has_relu,
-                    value(out));
-      else
-        bias_relu_backward(out.shape, value(out), group.has_relu, gradient(out), nullptr);
-      return;
+float* TrainingStep::operand(const StepTask& task, Slot slot) const {
+  const LayerProgram& layer = program_.layers[task.layer];
+  const auto of_layer = [&](const Buffer& all, size_t first) { return all.as<float>() + first; };
+  const auto gradient_of = [&](size_t tensor) { return tensors_[tensor].gradient.as<float>(); };
+  if (task.kind == TaskKind::add_gradient)
+    return slot == Slot::y ? gradient_of(task.tensor)
+           : task.addend   ? gradient_of(*task.addend)
+                           : scratch_.as<float>();
+  const OperationGroup* const group = task.kind == TaskKind::update ? nullptr : &layer.groups[task.group];
+  const bool is_addition = group != nullptr && group->operation.kind == OperationKind::add;
+  const size_t first = group == nullptr  ? layer.first_parameter
+                       : group->has_bias ? layer.first_bias
+                                         : layer.first_scale;
+  switch (slot) {
+    case Slot::parameter:
+      return of_layer(parameters_, first);
+    case Slot::parameter_gradient:
+      return of_layer(gradients_, first);
+    case Slot::velocity:
+      return of_layer(velocities_, first);
+    case Slot::x:
+      return tensors_[is_addition ? group->addend : group->input].value.as<float>();
+    case Slot::y:
+      return tensors_[group->output].value.as<float>();
+    case Slot::dx:
+      return gradient_of(group->input);
+    case Slot::dy:
+      return gradient_of(group->output);
+    case Slot::error:
+      break;
   }
+  return nullptr;
 }
 
-void TrainingStep::add_gradient(const StepTask& task) {
-  const Tensor& tensor = tensors_[task.tensor];
-  const float* const addend = (task.addend ? tensors_[*task.addend].gradient : scratch_).as<float>();
-  float* const gradient = tensor.gradient.as<float>();
-  const int64_t values = tensor.shape.elements();
-  if (!task.is_first) return add_forward(values, gradient, addend, false, gradient);
-#pragma omp parallel for simd schedule(static)
-  for (int64_t i = 0; i < values; ++i) gradient[i] = addend[i];
+void TrainingStep::run_operation(size_t index, Queue& queue) {
+  const StepTask& task = program_.tasks[index];
+  OperationTensors tensors;
+  for (const SlotUse& use : task.operation->slots()) tensors[use.slot] = operand(task, use.slot);
+  void* kept = nullptr;
+  if (task.kind == TaskKind::operation_forward || task.kind == TaskKind::operation_backward) {
+    const OperationGroup& group = program_.layers[task.layer].groups[task.group];
+    kept = layers_[task.layer].kept[task.group].data();
+    if (task.operation->is_addition() && group.input != group.output) {
+      const Buffer& first = tensors_[group.input].value;
+      queue.copy(tensors[Slot::y], first.data(), first.bytes());
+    }
+  }
+  operations_.plans[index]->run(tensors, kept, queue);
 }
 
-void TrainingStep::run(size_t task, Plan* plan, void* workspace, Queue& queue) {
-  const StepTask& of = program_.tasks[task];
-  const LayerProgram& layer = program_.layers[of.layer];
-  switch (of.kind) {
+void TrainingStep::run_loss(const StepTask& task, Queue& queue) {
+  const Tensor& last = tensors_[program_.layers[task.layer].output()];
+  const LayerState& state = layers_[task.layer];
+  enqueue_softmax_loss(device_.info().kind, last.shape, last.value.as<float>(), state.labels.as<int32_t>(),
+                       state.losses.as<double>(), last.gradient.as<float>(), queue);
+}
+
+void TrainingStep::run(size_t index, Plan* plan, void* workspace, Queue& queue) {
+  const StepTask& task = program_.tasks[index];
+  switch (task.kind) {
     case TaskKind::forward:
     case TaskKind::backward_data:
     case TaskKind::backward_filter: {
-      const ConvArgs tensors = args(task, workspace);
+      const ConvArgs tensors = args(index, workspace);
       if (plan->has_prepare()) plan->prepare(tensors, queue);
       plan->run(tensors, queue);
-      queue.synchronize();
       return;
     }
     case TaskKind::operation_forward:
     case TaskKind::operation_backward:
-      return run_group(layer.groups[of.group], of.layer, of.kind == TaskKind::operation_forward);
-    case TaskKind::add_gradient:
-      return add_gradient(of);
-    case TaskKind::loss: {
-      Tensor& last = tensors_[layer.output()];
-      LayerState& state = layers_[of.layer];
-      state.loss = softmax_loss(last.shape, last.value.as<float>(), state.labels, last.gradient.as<float>());
+    case TaskKind::update:
+      return run_operation(index, queue);
+    case TaskKind::add_gradient: {
+      if (task.operation) return run_operation(index, queue);
+      const Buffer& gradient = tensors_[task.tensor].gradient;
+      queue.copy(gradient.data(), operand(task, Slot::x), gradient.bytes());
       return;
     }
-    case TaskKind::update: {
-      const auto [first, count] = parameters_of(of.layer);
-      update(rule_, static_cast<int64_t>(count), gradients_.as<float>() + first,
-             velocities_.as<float>() + first, parameters_.as<float>() + first);
-      return;
-    }
+    case TaskKind::loss:
+      return run_loss(task, queue);
   }
 }
 
@@ -235,8 +267,19 @@ std::vector<std::span<const std::byte>> TrainingStep::memory_of(size_t task) con
 
 double TrainingStep::loss() const {
   double sum = 0;
-  for (const LayerState& layer : layers_) sum += layer.loss;
+  for (const LayerState& layer : layers_) {
+    std::vector<double> losses(layer.losses.bytes() / sizeof(double));
+    if (losses.empty()) continue;
+    layer.losses.download(losses.data(), layer.losses.bytes());
+    sum += std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+  }
   return sum;
+}
+
+std::vector<float> TrainingStep::values_of(const Buffer& buffer) {
+  std::vector<float> values(buffer.bytes() / sizeof(float));
+  buffer.download(values.data(), buffer.bytes());
+  return values;
 }
 
 std::pair<size_t, size_t> TrainingStep::parameters_of(size_t layer) const {

@@ -1,35 +1,45 @@
-// TrainingStep: the memory of a network's step and its tasks on it (step_program.hpp). A task runs by itself,
-// so that whoever measures decides what stands between two of them. Convolutions run by the plan that is
-// given; all else is operations.hpp's. CPU, FP32, nchw.
+// TrainingStep: the memory of a network's step on a device and its tasks on it (step_program.hpp). A task
+// runs by itself, so that whoever measures decides what stands between two of them. Convolutions run by the
+// plan that is given; all else is our own (bench/operation). FP32, nchw.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
+#include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/algorithm/operation_algorithm.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/step/step_program.hpp"
 
 namespace convscope {
 
+// The plans of a program's operations on a device.
+struct PlannedOperations {
+  // The device outlives it. Throws std::runtime_error where a shape is too large for our operations.
+  PlannedOperations(const StepProgram& program, Device& device);
+
+  std::vector<std::unique_ptr<OperationPlan>> plans;  // by task; null where it is no operation
+  std::vector<std::vector<int64_t>> kept_bytes;       // by layer and group: what forward keeps for backward
+};
+
 class TrainingStep {
  public:
   // Allocates everything but workspaces; filters are drawn by He's rule, biases and shifts close to zero,
   // scales close to one, images and labels at random. Images and labels are those from `first_image` on of
-  // all that the seed stands for, so that ranks have different ones of the same batch. Throws std::bad_alloc.
+  // all that the seed stands for, so that ranks have different ones of the same batch. The device outlives
+  // it. Throws std::bad_alloc, and std::runtime_error where a shape is too large for our operations.
   TrainingStep(StepNetwork network, Device& device, uint64_t seed, int64_t first_image = 0);
 
-  // Bytes that the constructor allocates.
-  static int64_t bytes_needed(const StepNetwork& network) { return StepProgram(network).bytes(); }
+  // Bytes that the constructor allocates, but for images' labels and losses.
+  static int64_t bytes_needed(const StepNetwork& network, Device& device);
 
   const StepNetwork& network() const { return network_; }
+  const StepProgram& program() const { return program_; }
   std::span<const StepTask> tasks() const { return program_.tasks; }
-  // Runs one task: a convolution by its plan (prepare, as the filter changes every step, then run) with this
-  // workspace; of others both are ignored.
+  // Enqueues one task: a convolution by its plan (prepare, as the filter changes every step, then run) with
+  // this workspace; of others both are ignored. On the CPU it is done when the call returns.
   void run(size_t task, Plan* plan, void* workspace, Queue& queue);
   // The tensors of a convolution's task.
   ConvArgs args(size_t task, void* workspace) const;
@@ -37,13 +47,18 @@ class TrainingStep {
   // The tensors that a task reads and writes; a convolution's workspace is not among them.
   std::vector<std::span<const std::byte>> memory_of(size_t task) const;
 
-  // The sum of all chains' losses that the last loss tasks computed.
+  // The sum of all chains' losses that the last loss tasks computed. Like all that reads: of a queue that was
+  // waited for.
   double loss() const;
-  UpdateRule& rule() { return rule_; }
-  // Of all layers, one after the other: filter, bias, scales and shifts; spaces between layers are 0.
+  // Of all layers, one after the other: filter, bias, scales and shifts; what lies between them is 0. In the
+  // device's memory, so that only a CPU's can be looked at here.
   std::span<float> parameters() { return {parameters_.as<float>(), program_.parameters}; }
   std::span<float> gradients() { return {gradients_.as<float>(), program_.parameters}; }
   std::span<const float> gradients() const { return {gradients_.as<float>(), program_.parameters}; }
+  // The same as the host sees them, on any device.
+  std::vector<float> read_parameters() const { return values_of(parameters_); }
+  std::vector<float> read_gradients() const { return values_of(gradients_); }
+  void write_parameters(std::span<const float> all) { parameters_.upload(all.data(), all.size_bytes()); }
   // Where a layer's parameters begin, and how many they are.
   std::pair<size_t, size_t> parameters_of(size_t layer) const;
 
@@ -52,22 +67,25 @@ class TrainingStep {
     Activations shape;
     Buffer value, gradient;
   };
+  static std::vector<float> values_of(const Buffer& buffer);
   struct LayerState {
     std::vector<Buffer> kept;  // of each group
-    std::vector<int32_t> labels;
-    double loss = 0;
+    Buffer labels, losses;     // of the images, where it ends a chain
   };
 
   void draw(size_t layer, uint64_t seed, int64_t first_image);
-  void run_group(const OperationGroup& group, size_t layer, bool forward);
-  void add_gradient(const StepTask& task);
+  // What a tensor of an operation's task is, null where the task has none of the sort.
+  float* operand(const StepTask& task, Slot slot) const;
+  void run_operation(size_t task, Queue& queue);
+  void run_loss(const StepTask& task, Queue& queue);
 
+  Device& device_;
   StepNetwork network_;
   StepProgram program_;
   std::vector<Tensor> tensors_;
   std::vector<LayerState> layers_;
+  PlannedOperations operations_;
   Buffer parameters_, gradients_, velocities_, scratch_;
-  UpdateRule rule_;
 };
 
 }  // namespace convscope

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "bench/core/error.hpp"
+#include "bench/emulator/emulator_device.hpp"
 #include "bench/step/test_steps.hpp"
 #include "bench/verify/fast_reference.hpp"
 
@@ -107,12 +108,14 @@ Tensor activations(const StepNetwork& network, const TrainingStep& step, const T
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const NetworkLayer& layer = network.layers[i];
     const auto* const filter = parameters.data() + step.parameters_of(i).first;
-    const double* const bias = filter + layer.problem.elements(Role::filter);
-    Tensor x = convolved(layer.problem, layer.input ? outputs[*layer.input] : images, {filter, bias});
+    const double* const bias = parameters.data() + step.program().layers[i].first_bias;
+    const double* const scales = parameters.data() + step.program().layers[i].first_scale;
+    Tensor x = convolved(layer.problem, layer.input ? outputs[*layer.input] : images,
+                         {filter, filter + layer.problem.elements(Role::filter)});
     auto added = layer.added.begin();
     for (const LayerOperation& operation : layer.after) {
       if (operation.kind == OperationKind::batch_norm) {
-        x = normalised(std::move(x), bias + layer.problem.out_channels);
+        x = normalised(std::move(x), scales);
       } else if (operation.kind == OperationKind::add) {
         const Tensor& other = outputs[*added++];
         for (size_t at = 0; at < x.values.size(); ++at) x.values[at] += other.values[at];
@@ -233,7 +236,7 @@ TEST(TrainingStep, AWrongTermOfBatchNormalisationsBackwardShows) {
   for (size_t change : {size_t{0}, size_t{4}}) {
     const auto wrong = [&](TrainingStep& step, size_t task) {
       if (step.tasks()[task].kind == TaskKind::backward_filter && step.tasks()[task].layer == 3)
-        step.gradients()[step.parameters_of(3).first + 4 * 4 * 9 + 4 + change] *= 2;
+        step.gradients()[step.program().layers[3].first_scale + change] *= 2;
       return true;
     };
     EXPECT_GT(farthest_gradient(residual_suite(), wrong), 1e-3) << change;
@@ -306,12 +309,40 @@ TEST(TrainingStep, TasksOfAGraphAddTheGradientsOfWhatSeveralRead) {
   for (size_t i = 0; i < step.tasks().size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << i;
 }
 
+// The loss, the gradients and the updated parameters of a step, its convolutions by the definition.
+struct Outcome {
+  Outcome(const Suite& suite, Device& device) {
+    const Registry registry = step_registry();
+    TrainingStep step(network_of(suite, 2), device, 5);
+    Plans plans(step, *registry.find("exact.cpu"), device);
+    plans.run(step);
+    loss = step.loss();
+    gradients = step.read_gradients();
+    parameters = step.read_parameters();
+  }
+  double loss;
+  std::vector<float> gradients, parameters;
+};
+
+TEST(TrainingStep, IsOnAGpuWhatItIsOnTheCpu) {
+  for (const Suite& suite : {small_suite(), residual_suite()}) {
+    CpuDevice cpu;
+    EmulatorDevice gpu;
+    const Outcome expected(suite, cpu), found(suite, gpu);
+    EXPECT_NEAR(found.loss, expected.loss, 1e-6);
+    ASSERT_EQ(found.gradients.size(), expected.gradients.size());
+    for (size_t i = 0; i < expected.gradients.size(); ++i) {
+      EXPECT_NEAR(found.gradients[i], expected.gradients[i], 2e-6) << i;
+      EXPECT_NEAR(found.parameters[i], expected.parameters[i], 1e-6) << i;
+    }
+  }
+}
+
 TEST(TrainingStep, StepsBringTheLossDown) {
   CpuDevice device;
   const Registry registry = step_registry();
   for (const Suite& suite : {small_suite(), residual_suite()}) {
     TrainingStep step(network_of(suite, 2), device, 2);
-    step.rule().rate = 0.05F;
     Plans plans(step, *registry.find("exact.cpu"), device);
     plans.run(step);
     const double first = step.loss();
@@ -325,7 +356,7 @@ TEST(TrainingStep, UpdatesScalesAndShifts) {
   const Registry registry = step_registry();
   TrainingStep step(network_of(residual_suite(), 2), device, 2);
   Plans plans(step, *registry.find("exact.cpu"), device);
-  const size_t scale = step.parameters_of(0).first + 3 * 2 * 9 + 3;  // behind filter and biases
+  const size_t scale = step.program().layers[0].first_scale;
   const std::vector<float> before(step.parameters().begin(), step.parameters().end());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_NEAR(before[scale + i], 1, 0.1) << "a scale";
@@ -381,18 +412,19 @@ TEST(CheckGradient, SeesABranchWhoseGradientIsNotAdded) {
 
 TEST(TrainingStep, BytesNeededAreThoseOfItsBuffers) {
   const StepNetwork network = network_of(small_suite(), 2);
-  // Parameters three times, rounded up to 64; the image; each activation and its gradient; what lrn and the
-  // pool keep.
-  const int64_t parameters = 3 * (64 + 64), image = 2 * 2 * 42;
+  // Parameters three times, filters and biases rounded up to 16 and layers to 64; the image; each activation
+  // and its gradient; what lrn and the pool keep.
+  CpuDevice device;
+  const int64_t parameters = 3 * (128 + 64), image = 2 * 2 * 42;
   const int64_t one = 2 * 3 * 42, pooled = 2 * 3 * 9, two = 2 * 4 * 4;
-  EXPECT_EQ(TrainingStep::bytes_needed(network),
+  EXPECT_EQ(TrainingStep::bytes_needed(network, device),
             4 * (parameters + image + 2 * one + 3 * one + 3 * pooled + 2 * two));
 
   // Batch normalisation gives another tensor and keeps two values a channel; an addition is in place, but
   // behind a ReLU; the gradient of what two convolutions read needs room for the second one's.
   const int64_t first = 2 * 3 * 25, small = 2 * 3 * 4, each = 2 * 4 * 4;
-  EXPECT_EQ(TrainingStep::bytes_needed(network_of(residual_suite(), 2)),
-            4 * (3 * (64 + 64 + 64 + 192 + 64) + 2 * 2 * 25 + 4 * first + 2 * 3 + 3 * small + small +
+  EXPECT_EQ(TrainingStep::bytes_needed(network_of(residual_suite(), 2), device),
+            4 * (3 * (128 + 64 + 64 + 192 + 64) + 2 * 2 * 25 + 4 * first + 2 * 3 + 3 * small + small +
                  3 * (4 * each + 2 * 4) + 4 * each));
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/core/error.hpp"
@@ -29,11 +30,18 @@ double seconds_between(Clock::time_point a, Clock::time_point b) {
 class CpuQueue final : public Queue {
  public:
   void synchronize() override {}
+  void copy(void* to, const void* from, size_t bytes) override {
+    constexpr size_t part = size_t{64} << 10;
+#pragma omp parallel for schedule(static)
+    for (size_t begin = 0; begin < bytes; begin += part)
+      std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                  std::min(part, bytes - begin));
+  }
   void begin_timing() override {
     timing_ = Timing{};
     current_.reset();
     running_ = true;
-    begin_ = phase_begin_ = Clock::now();
+    begin_ = phase_begin_ = lap_begin_ = Clock::now();
   }
   void phase(Phase phase) override {
     if (!running_) return;
@@ -44,6 +52,11 @@ class CpuQueue final : public Queue {
     if (!running_) return;
     close_phase(Clock::now());
     current_.reset();
+  }
+  void lap() override {
+    if (!running_) return;
+    const auto now = Clock::now();
+    timing_.lap_seconds.push_back(seconds_between(std::exchange(lap_begin_, now), now));
   }
   Timing end_timing() override {
     const auto now = Clock::now();
@@ -65,7 +78,7 @@ class CpuQueue final : public Queue {
   Timing timing_;
   std::optional<Phase> current_;
   bool running_ = false;
-  Clock::time_point begin_, phase_begin_;
+  Clock::time_point begin_, phase_begin_, lap_begin_;
 };
 
 // Asked once: pinning narrows what the main thread is told later.

@@ -1,6 +1,7 @@
 #include "bench/device/cuda/cuda_queue.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace convscope::cuda {
 namespace {
@@ -34,6 +35,10 @@ void CudaQueue::synchronize() {
   check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
 }
 
+void CudaQueue::copy(void* to, const void* from, size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_for(1)), "cudaMemcpyAsync");
+}
+
 std::optional<int64_t> CudaQueue::max_held_operations() const {
   if (!blocker_) return std::nullopt;
   return kMaxHeldOperations - kOwnOperations;
@@ -43,6 +48,7 @@ void CudaQueue::begin_timing() {
   synchronize();  // what an aborted timing left
   used_events_ = 0;
   marks_.clear();
+  laps_.clear();
   operations_ = 0;
   if (blocker_ && holds_back_) blocker_->hold(stream_.get());
   running_ = true;
@@ -55,6 +61,10 @@ void CudaQueue::phase(Phase phase) {
 
 void CudaQueue::end_phase() {
   if (running_ && marks_phases_) marks_.push_back({record_event(), std::nullopt});
+}
+
+void CudaQueue::lap() {
+  if (running_) laps_.push_back(record_event());
 }
 
 Timing CudaQueue::end_timing() {
@@ -72,6 +82,8 @@ Timing CudaQueue::end_timing() {
     const size_t next = i + 1 < marks_.size() ? marks_[i + 1].event : end;
     total = total.value_or(0) + seconds_between(marks_[i].event, next);
   }
+  size_t begin = marks_.front().event;
+  for (size_t lap : laps_) timing.lap_seconds.push_back(seconds_between(std::exchange(begin, lap), lap));
   return timing;
 }
 

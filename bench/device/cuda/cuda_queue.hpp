@@ -24,12 +24,14 @@ class CudaQueue final : public Queue {
   ~CudaQueue() override;
 
   void synchronize() override;
+  void copy(void* to, const void* from, size_t bytes) override;
   void mark_phases(bool on) override { marks_phases_ = on; }
   void hold_back(bool on) override { holds_back_ = on; }
   std::optional<int64_t> max_held_operations() const override;
   void begin_timing() override;
   void phase(Phase phase) override;
   void end_phase() override;
+  void lap() override;
   Timing end_timing() override;
 
   // The stream, for work that takes `operations` places in the device's queue of launches. That queue is of
@@ -56,6 +58,7 @@ class CudaQueue final : public Queue {
   std::vector<Event> events_;                     // made once, used again by every timing
   size_t used_events_ = 0;
   std::vector<Mark> marks_;
+  std::vector<size_t> laps_;  // the events that end them
   bool running_ = false;
   bool marks_phases_ = true;
   bool holds_back_ = true;

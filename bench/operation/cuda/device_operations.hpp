@@ -69,6 +69,8 @@ void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
+void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels, double* losses,
+                          float* dx, Queue&);
 }  // namespace cuda
 namespace emulated {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
@@ -78,6 +80,8 @@ void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
+void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels, double* losses,
+                          float* dx, Queue&);
 }  // namespace emulated
 
 }  // namespace convscope
