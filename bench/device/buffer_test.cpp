@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "bench/device/cpu/cpu_device.hpp"
 
@@ -50,6 +52,34 @@ TEST(Device, FillsEveryByteAndNoOther) {
     const auto* data = buffer.as<unsigned char>();
     EXPECT_TRUE(std::all_of(data, data + bytes, [](unsigned char byte) { return byte == 0xa5; })) << bytes;
     EXPECT_TRUE(buffer.guards_intact()) << bytes;
+  }
+}
+
+TEST(CpuQueue, CopiesEveryByteAndNoOther) {
+  CpuDevice device;
+  const auto queue = device.make_queue();
+  for (const size_t bytes : {size_t{0}, size_t{5}, size_t{64} << 10, (size_t{3} << 20) + 5}) {
+    Buffer from(device, bytes), to(device, bytes);
+    for (size_t i = 0; i < bytes; ++i) from.as<unsigned char>()[i] = static_cast<unsigned char>(i % 251);
+    queue->copy(to.data(), from.data(), bytes);
+    EXPECT_TRUE(std::equal(from.as<char>(), from.as<char>() + bytes, to.as<char>())) << bytes;
+    EXPECT_TRUE(to.guards_intact()) << bytes;
+  }
+}
+
+TEST(CpuQueue, TakesLapsOfATimingAlone) {
+  CpuDevice device;
+  const auto queue = device.make_queue();
+  queue->lap();
+  for (int timing = 0; timing < 2; ++timing) {
+    queue->begin_timing();
+    queue->lap();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    queue->lap();
+    const Timing timed = queue->end_timing();
+    ASSERT_EQ(timed.lap_seconds.size(), 2U);
+    EXPECT_GE(timed.lap_seconds[1], 2e-3);
+    EXPECT_GE(timed.seconds, timed.lap_seconds[0] + timed.lap_seconds[1]);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "bench/core/error.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/record/result_files.hpp"
 #include "bench/step/report.hpp"
 #include "bench/step/task_row.hpp"
@@ -140,6 +141,51 @@ TEST(MeasureStep, RefusesATaskThatNothingCanRun) {
                   "two backward_filter: no algorithm that was asked for can run it; forward.cpu: it has")));
 }
 
+// The definition, which throws in its second run.
+template <typename Error>
+class Failing final : public Algorithm {
+ public:
+  explicit Failing(const std::string& id) : inner_(id) {}
+  const AlgorithmInfo& info() const override { return inner_.info(); }
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
+    return inner_.takes(problem, device);
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    return std::make_unique<FailingPlan>(inner_.plan(problem, device, options));
+  }
+
+ private:
+  struct FailingPlan final : Plan {
+    explicit FailingPlan(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
+    int64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+    void run(const ConvArgs& args, Queue& queue) override {
+      if (runs_++ == 1) throw Error("out of places");
+      plan_->run(args, queue);
+    }
+    std::unique_ptr<Plan> plan_;
+    int runs_ = 0;
+  };
+  testing::ScaledReference inner_;
+};
+
+TEST(MeasureStep, LeavesOutWhatFailsAndEndsWhereTheDeviceIsLost) {
+  CpuDevice device;
+  TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  MeasureStepOptions options;
+  options.algorithms = {"exact.cpu", "failing.cpu"};
+  options.seconds = 0;
+  Registry failing = testing::step_registry(), lost = testing::step_registry();
+  failing.add(std::make_unique<Failing<DeviceError>>("failing.cpu"));
+  lost.add(std::make_unique<Failing<DeviceLost>>("failing.cpu"));
+  const StepTimes times = measure_step(step, failing, device, options);
+  for (size_t task : convolutions(step)) {
+    EXPECT_THAT(times.tasks[task].left_out, Contains("failing.cpu: out of places"));
+    EXPECT_EQ(times.tasks[task].tuned.size(), 1U);
+  }
+  EXPECT_THROW(measure_step(step, lost, device, options), DeviceLost);
+}
+
 TEST(TaskRows, AddUpAndSayWhatTheStepIs) {
   const Measured measured({"exact.cpu", "same.cpu"});
   const TaskRow& step = measured.rows.back();
@@ -256,6 +302,9 @@ TEST(TaskRows, NameTheCauseThatTakesTheDifferenceAway) {
   EXPECT_EQ(cause(times_of(0.8, 0.8, 1, 1)), "workspace");
   EXPECT_EQ(cause(times_of(1.25, 1.25, 1.25, 1, 1600)), "clock");
   EXPECT_EQ(cause(times_of(1.25, 1.25, 1.25, 1)), "other");
+  TaskTimes without_clock = times_of(1.25, 1.25, 1.25, 1);
+  without_clock.clock_inside = without_clock.clock_alone = Samples(6, 0);
+  EXPECT_EQ(cause(without_clock), "other");
 }
 
 TEST(TaskRows, CallAWinnerAloneSlowerInsideOnlyWhereIntervalsAreApart) {

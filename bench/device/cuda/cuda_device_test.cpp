@@ -173,6 +173,37 @@ TEST_F(OnAGpu, ATimingHasThePhasesThatWereMarked) {
   EXPECT_FALSE(timing.phase_seconds[static_cast<size_t>(Phase::inverse)].has_value());
 }
 
+TEST_F(OnAGpu, LapsAddUpToTheTimingAndTakeTheirPlaceInTheQueue) {
+  const auto queue = device_->make_queue();
+  queue->lap();  // of no timing
+  for (int timing = 0; timing < 2; ++timing) {
+    queue->begin_timing();
+    queue->lap();
+    queue->phase(Phase::product);
+    queue->lap();
+    const Timing timed = queue->end_timing();
+    ASSERT_EQ(timed.lap_seconds.size(), 2U);
+    for (double seconds : timed.lap_seconds) EXPECT_GE(seconds, 0);
+    EXPECT_LE(timed.lap_seconds[0] + timed.lap_seconds[1], timed.seconds + 1e-6);
+    EXPECT_EQ(timed.operations, 3);
+  }
+}
+
+TEST_F(OnAGpu, AQueueCopiesInItsOrder) {
+  const auto queue = device_->make_queue();
+  const std::vector<int> values{1, 2, 3, 4, 5};
+  Buffer first(*device_, 5 * sizeof(int)), second(*device_, 5 * sizeof(int)),
+      third(*device_, 5 * sizeof(int));
+  first.upload(values.data(), first.bytes());
+  queue->copy(second.data(), first.data(), second.bytes());
+  queue->copy(third.as<int>() + 1, second.as<int>() + 1, 3 * sizeof(int));
+  queue->synchronize();
+  std::vector<int> back(5);
+  third.download(back.data(), third.bytes());
+  EXPECT_EQ(std::vector(back.begin() + 1, back.begin() + 4), (std::vector{2, 3, 4}));
+  EXPECT_TRUE(third.guards_intact());
+}
+
 TEST_F(OnAGpu, ATimingHoldsItsWorkBackAndCountsIt) {
   const auto queue = device_->make_queue();
   for (int timing = 0; timing < 3; ++timing) {
