@@ -16,6 +16,7 @@ CUDNN = (
     "cudnn.heur_*"
 )
 LAYOUTS = "nchw,nhwc,chwn"  # chwn is that of direct.chwn.cuda alone
+STEP_SECONDS = "60"  # of tuning and comparing
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,11 @@ def stages_of(place: Place) -> list[Stage]:
         _once(
             "operations", 4, 300, "what stands between AlexNet's convolutions, ours beside cuDNN's",
             "{program}", "operations", "{configs}/alexnet.json", "--device", "cuda", "--json",
+        ),
+        _once(
+            "step", 4, 300, "a training step of AlexNet, its convolutions inside it and alone",
+            "{program}", "step", "{configs}/alexnet.json", "--device", "cuda", "--json",
+            "--algorithm", f"{OURS},{CUDNN}", "--time-limit", STEP_SECONDS,
         ),
         _sums(),
         _network("vgg-16", "vgg_16"),

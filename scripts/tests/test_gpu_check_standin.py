@@ -45,7 +45,8 @@ def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(n
     bundle, environment = node
     # fft32's kernels would take half of the time; the stages of verification have it.
     bundle.setup = (
-        f"from gpu_check import plan; plan.OURS = '{plan.OURS.replace('fft*', 'fft16*,fft.full*')}'"
+        f"from gpu_check import plan; plan.OURS = '{plan.OURS.replace('fft*', 'fft16*,fft.full*')}'; "
+        "plan.STEP_SECONDS = '0.1'"
     )
     first = bundle.check(tmp_path / "check", "--minutes", "0.3", environment=environment, timeout=120)
     assert first.returncode in (cli.TIME_IS_UP, cli.BAD), first.stdout + first.stderr
@@ -67,6 +68,7 @@ def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(n
     assert any(row.algorithm == "cudnn.autotune.cuda" for row in rows["alexnet-find"])
     assert any(row.algorithm.startswith("cudnn.engine.") for row in rows["alexnet-engines"])
     assert done.stages["operations"].status == "passed"
+    assert done.stages["step"].status == "passed"
     assert "answers" in json.loads((tmp_path / "check" / "cudnn-answers.json").read_text())
     kept = tmp_path / "check.tar.xz"
     assert kept.stat().st_size <= archive.LIMIT_BYTES
