@@ -80,8 +80,17 @@ def test_files_are_written_from_a_folder_and_a_compressed_file(folder, tmp_path,
 def test_the_table_has_a_line_a_step(folder, capsys):
     assert main(["steps", str(folder), "--format", "markdown"]) == 0
     printed = capsys.readouterr().out
-    assert "| small | 2 | 1 | 2 | 4.000 | 2.000 | 2.500 | 0.8000 | 1 of 1 | 1 | 1.250 |" in printed
-    assert "A processor" in printed
+    assert "| A processor | small | 2 | 1 | 2 | 4.000 | 2.000 | 2.500 | 0.8000 | 1 of 1 | 1 | 1.250 |" in printed
+
+
+def test_a_step_on_a_gpu_has_no_threads(tmp_path, capsys):
+    of_gpu = [row | {"device": "cuda", "threads": None} for row in rows()]
+    (tmp_path / "tasks.json").write_text(json.dumps({"rows": of_gpu}))
+    assert main(["steps", str(tmp_path), "--format", "markdown"]) == 0
+    assert "| A processor | small | 2 | 1 | - | 4.000" in capsys.readouterr().out
+    drawn = " ".join(text.get_text() for text in steps.step(of_gpu).drawing.texts)
+    assert "thread" not in drawn
+    assert "fp32 nchw, algorithms" in " ".join(drawn.split())
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ def step(rows: list) -> Figure:
     whole = rows[-1]
     convolutions = [row for row in rows if row["algorithm"]]
     title = f"{whole['network']}, a training step of {whole['batch']} images"
-    threads = f"{whole['threads']} thread{'s' if whole['threads'] != 1 else ''}"
-    caption = f"fp32 nchw, {threads}, algorithms: {whole['choose']}; {whole['device_name']}"
+    count = whole["threads"]
+    threads = "" if count is None else f"{count} thread{'s' if count != 1 else ''}, "
+    caption = f"fp32 nchw, {threads}algorithms: {whole['choose']}; {whole['device_name']}"
     if whole["chains"] > 1:
         caption += f"; {whole['chains']} chains, as layers do not read what the one before gives"
     height = max(0.1, min(0.2, 5 / len(convolutions))) * len(convolutions) + 0.7

@@ -4,6 +4,7 @@ from convscope_report.table import Column, Table
 
 QUESTION = "Does the sum of the convolutions alone tell the step, and do the winners alone win inside it?"
 COLUMNS = [
+    Column("machine"),
     Column("network"),
     Column("batch", "count"),
     Column("chains", "count"),
@@ -20,13 +21,13 @@ COLUMNS = [
 
 def table(steps: list) -> Table:
     """Return one line a step; `steps` holds the rows of each, the last of which is the whole step."""
-    machines = sorted({rows[-1]["device_name"] for rows in steps})
-    made = Table("Training steps", QUESTION, COLUMNS, circumstances="fp32 nchw; " + ", ".join(machines))
+    made = Table("Training steps", QUESTION, COLUMNS, circumstances="fp32 nchw")
     for rows in steps:
         whole = rows[-1]
         tuned = [row for row in rows if row["winner_alone"]]
         other = sum(row["winner_alone"] != row["algorithm"] for row in tuned)
         made.add(
+            whole["device_name"],
             whole["network"],
             whole["batch"],
             whole["chains"],

@@ -13,7 +13,7 @@ from convscope_report.verbs import Verb, add_format, add_where, write_or_print
 from convscope_report.verbs.show import plot_formats
 
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
-NUMBERS_OF_ALL = ("batch", "chains", "threads", "inside_ms")
+NUMBERS_OF_ALL = ("batch", "chains", "inside_ms")
 NUMBERS_OF_STEP = ("convolutions_ms", "convolutions_alone_ms", "inside_over_alone")
 OTHERS = (
     "network",
@@ -93,6 +93,9 @@ def read_step(path: Path) -> list:
 def is_task(row) -> bool:
     """Say whether a row has what the figure draws, in the types it draws."""
     if not isinstance(row, dict) or not row.keys() >= set(OTHERS) or not has_numbers(row, NUMBERS_OF_ALL):
+        return False
+    # A GPU has no threads of OpenMP.
+    if not (row.get("threads") is None or has_numbers(row, ("threads",))):
         return False
     return not row["algorithm"] or has_numbers(row, ("alone_ms",))
 
