@@ -13,8 +13,6 @@ class LibraryOperations final : public OperationAlgorithm {
   std::optional<std::string> refusal(const OperationProblem& problem) const override {
     if (problem.sort == OperationSort::update) return "cuDNN has no update of parameters";
     if (problem.sort == OperationSort::one_bit) return "cuDNN has no 1-bit codec";
-    if (problem.is_batch_norm() || problem.is_addition())
-      return "cuDNN's batch normalisation and additions are not called";
     if (const std::string why = unusable_because(); !why.empty()) return why;
     return {};
   }

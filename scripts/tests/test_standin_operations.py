@@ -58,8 +58,9 @@ ROWS = 10 + 6 + 6 + 6 + 4 * 2  # of each layer, and its update and code
 NORMS = {"batch_norm", "batch_norm+relu"}
 SUMS = {"add", "add+relu"}
 OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit", *NORMS, *SUMS}
+FORWARD_NORM = "cudnnBatchNormalizationForwardTraining"
+BACKWARD_NORM = "cudnnBatchNormalizationBackward"
 NOT_CUDNNS = {"update": "cuDNN has no update of parameters", "1bit": "cuDNN has no 1-bit codec"}
-NOT_CUDNNS |= dict.fromkeys(NORMS | SUMS, "cuDNN's batch normalisation and additions are not called")
 
 
 @pytest.fixture
@@ -152,6 +153,12 @@ def test_cudnns_are_right_and_named_by_their_functions(beside_cudnn):
         ("lrn", "backward"): "cudnnLRNCrossChannelBackward",
         ("pool", "forward"): "cudnnPoolingForward",
         ("pool", "backward"): "cudnnPoolingBackward",
+        ("batch_norm", "forward"): FORWARD_NORM,
+        ("batch_norm", "backward"): BACKWARD_NORM,
+        ("batch_norm+relu", "forward"): f"{FORWARD_NORM}, cudnnActivationForward",
+        ("batch_norm+relu", "backward"): f"cudnnActivationBackward, {BACKWARD_NORM}",
+        ("add", ""): "cudnnAddTensor",
+        ("add+relu", ""): "cudnnAddTensor, cudnnActivationForward",
     }
 
 
@@ -168,14 +175,19 @@ def test_what_cudnn_refuses_or_fails_costs_its_own_rows_only(beside_cudnn):
         {"call": "cudnnPoolingForward", "status": "CUDNN_STATUS_NOT_SUPPORTED"},
         {"call": "cudnnSetLRNDescriptor", "status": "CUDNN_STATUS_BAD_PARAM"},
         {"call": "cudnnAddTensor", "status": "CUDNN_STATUS_EXECUTION_FAILED"},
+        {"call": "cudnnBatchNormalizationForwardTraining", "status": "CUDNN_STATUS_EXECUTION_FAILED"},
     ]
     process, rows = beside_cudnn({"calls": calls})
     assert process.returncode == 1, process.stdout + process.stderr
     others = [row for row in rows if row["operation"] not in NOT_CUDNNS]
-    found = {(row["operation"], row["outcome"]) for row in others if row["direction"] == "forward"}
+    found = {(row["operation"], row["outcome"]) for row in others if row["direction"] != "backward"}
     assert found == {
         ("bias", "wrong"),
         ("bias+relu", "wrong"),
+        ("add", "wrong"),
+        ("add+relu", "wrong"),
+        ("batch_norm", "wrong"),
+        ("batch_norm+relu", "wrong"),
         ("relu", "measured"),
         ("lrn", "refused"),
         ("pool", "refused"),

@@ -52,6 +52,8 @@ void load_operations(Api& a) {
   load(a, a.set_pooling, "cudnnSetPooling2dDescriptor");
   load(a, a.pooling_forward, "cudnnPoolingForward");
   load(a, a.pooling_backward, "cudnnPoolingBackward");
+  load(a, a.batch_norm_forward, "cudnnBatchNormalizationForwardTraining");
+  load(a, a.batch_norm_backward, "cudnnBatchNormalizationBackward");
 }
 
 Api load_api() {

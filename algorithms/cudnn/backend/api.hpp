@@ -69,6 +69,8 @@ struct Api {
   decltype(&cudnnSetPooling2dDescriptor) set_pooling = nullptr;
   decltype(&cudnnPoolingForward) pooling_forward = nullptr;
   decltype(&cudnnPoolingBackward) pooling_backward = nullptr;
+  decltype(&cudnnBatchNormalizationForwardTraining) batch_norm_forward = nullptr;
+  decltype(&cudnnBatchNormalizationBackward) batch_norm_backward = nullptr;
 
   decltype(&cudnnBackendCreateDescriptor) create_descriptor = nullptr;
   decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor = nullptr;

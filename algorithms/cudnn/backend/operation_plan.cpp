@@ -4,6 +4,7 @@
 #include "algorithms/cudnn/backend/legacy.hpp"
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "algorithms/cudnn/library.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::cudnn {
 namespace {
@@ -22,6 +23,14 @@ TensorDescriptor dense(const Activations& shape) {
   return descriptor;
 }
 
+Descriptor<cudnnActivationStruct> described_relu() {
+  auto relu =
+      make_descriptor(api().create_activation, api().destroy_activation, "cudnnCreateActivationDescriptor");
+  check(api().set_activation(relu.get(), CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0),
+        "cudnnSetActivationDescriptor");
+  return relu;
+}
+
 class LibraryPlan : public OperationPlan {
  public:
   explicit LibraryPlan(const OperationProblem& problem)
@@ -29,16 +38,26 @@ class LibraryPlan : public OperationPlan {
 
   void use(Handle handle) { handle_ = std::move(handle); }
 
-  void run(const OperationTensors& tensors, void*, Queue& queue) override {
+  void run(const OperationTensors& tensors, void* kept, Queue& queue) override {
     if (problem_.backward)
-      backward(tensors, queue);
+      backward(tensors, kept, queue);
     else
-      forward(tensors, queue);
+      forward(tensors, kept, queue);
   }
 
  protected:
-  virtual void forward(const OperationTensors& tensors, Queue& queue) = 0;
-  virtual void backward(const OperationTensors& tensors, Queue& queue) = 0;
+  virtual void forward(const OperationTensors& tensors, void* kept, Queue& queue) = 0;
+  virtual void backward(const OperationTensors& tensors, void* kept, Queue& queue) = 0;
+  void relu_forward(cudnnActivationDescriptor_t relu, float* y, Queue& queue) const {
+    check(api().activation_forward(on(queue), relu, &kOne, out(), y, &kZero, out(), y),
+          "cudnnActivationForward");
+  }
+  // It asks for x and y; what ReLU left in place of x has the same signs.
+  void relu_backward(cudnnActivationDescriptor_t relu, const float* y, const float* dy, float* dx,
+                     Queue& queue) const {
+    check(api().activation_backward(on(queue), relu, &kOne, out(), y, out(), dy, out(), y, &kZero, out(), dx),
+          "cudnnActivationBackward");
+  }
 
   const OperationProblem& problem() const { return problem_; }
   cudnnTensorDescriptor_t in() const { return in_.get(); }
@@ -55,7 +74,7 @@ class LibraryPlan : public OperationPlan {
   TensorDescriptor in_, out_;
 };
 
-// In place, as ours. ReLU's backward asks for x and y; what it left in place of x has the same signs.
+// In place, as ours.
 class BiasReluPlan final : public LibraryPlan {
  public:
   explicit BiasReluPlan(const OperationProblem& problem)
@@ -63,11 +82,7 @@ class BiasReluPlan final : public LibraryPlan {
         has_bias_(problem.sort != OperationSort::relu),
         has_relu_(problem.sort != OperationSort::bias),
         bias_(dense({1, problem.in.c, 1, 1})),
-        relu_(make_descriptor(api().create_activation, api().destroy_activation,
-                              "cudnnCreateActivationDescriptor")) {
-    check(api().set_activation(relu_.get(), CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0),
-          "cudnnSetActivationDescriptor");
-  }
+        relu_(described_relu()) {}
 
   std::string implementation() const override {
     const bool backward = problem().backward;
@@ -79,21 +94,15 @@ class BiasReluPlan final : public LibraryPlan {
   }
 
  private:
-  void forward(const OperationTensors& t, Queue& queue) override {
+  void forward(const OperationTensors& t, void*, Queue& queue) override {
     if (has_bias_)
       check(api().add_tensor(on(queue), &kOne, bias_.get(), t[Slot::parameter], &kOne, out(), t[Slot::y]),
             "cudnnAddTensor");
-    if (has_relu_)
-      check(api().activation_forward(on(queue), relu_.get(), &kOne, out(), t[Slot::y], &kZero, out(),
-                                     t[Slot::y]),
-            "cudnnActivationForward");
+    if (has_relu_) relu_forward(relu_.get(), t[Slot::y], queue);
   }
 
-  void backward(const OperationTensors& t, Queue& queue) override {
-    if (has_relu_)
-      check(api().activation_backward(on(queue), relu_.get(), &kOne, out(), t[Slot::y], out(), t[Slot::dy],
-                                      out(), t[Slot::y], &kZero, out(), t[Slot::dy]),
-            "cudnnActivationBackward");
+  void backward(const OperationTensors& t, void*, Queue& queue) override {
+    if (has_relu_) relu_backward(relu_.get(), t[Slot::y], t[Slot::dy], t[Slot::dy], queue);
     if (has_bias_)
       check(api().backward_bias(on(queue), &kOne, out(), t[Slot::dy], &kZero, bias_.get(),
                                 t[Slot::parameter_gradient]),
@@ -118,13 +127,13 @@ class LrnPlan final : public LibraryPlan {
   }
 
  private:
-  void forward(const OperationTensors& t, Queue& queue) override {
+  void forward(const OperationTensors& t, void*, Queue& queue) override {
     check(api().lrn_forward(on(queue), lrn_.get(), CUDNN_LRN_CROSS_CHANNEL_DIM1, &kOne, in(), t[Slot::x],
                             &kZero, out(), t[Slot::y]),
           "cudnnLRNCrossChannelForward");
   }
 
-  void backward(const OperationTensors& t, Queue& queue) override {
+  void backward(const OperationTensors& t, void*, Queue& queue) override {
     check(api().lrn_backward(on(queue), lrn_.get(), CUDNN_LRN_CROSS_CHANNEL_DIM1, &kOne, out(), t[Slot::y],
                              out(), t[Slot::dy], in(), t[Slot::x], &kZero, in(), t[Slot::dx]),
           "cudnnLRNCrossChannelBackward");
@@ -150,21 +159,101 @@ class PoolPlan final : public LibraryPlan {
     return problem().backward ? "cudnnPoolingBackward" : "cudnnPoolingForward";
   }
 
-  void prepare(const OperationTensors& tensors, void*, Queue& queue) override { forward(tensors, queue); }
+  void prepare(const OperationTensors& tensors, void* kept, Queue& queue) override {
+    forward(tensors, kept, queue);
+  }
 
  private:
-  void forward(const OperationTensors& t, Queue& queue) override {
+  void forward(const OperationTensors& t, void*, Queue& queue) override {
     check(api().pooling_forward(on(queue), pool_.get(), &kOne, in(), t[Slot::x], &kZero, out(), t[Slot::y]),
           "cudnnPoolingForward");
   }
 
-  void backward(const OperationTensors& t, Queue& queue) override {
+  void backward(const OperationTensors& t, void*, Queue& queue) override {
     check(api().pooling_backward(on(queue), pool_.get(), &kOne, out(), t[Slot::y], out(), t[Slot::dy], in(),
                                  t[Slot::x], &kZero, in(), t[Slot::dx]),
           "cudnnPoolingBackward");
   }
 
   Descriptor<cudnnPoolingStruct> pool_;
+};
+
+// Keeps means and reciprocal deviations. ReLU is a pass of its own; its backward reads forward's y and, as dy
+// is only read, leaves what it lets pass in scratch behind the statistics.
+class BatchNormPlan final : public LibraryPlan {
+ public:
+  explicit BatchNormPlan(const OperationProblem& problem)
+      : LibraryPlan(problem),
+        has_relu_(problem.sort == OperationSort::batch_norm_relu),
+        channels_(dense({1, problem.in.c, 1, 1})),
+        relu_(described_relu()) {}
+
+  std::string implementation() const override {
+    if (!problem().backward)
+      return std::string("cudnnBatchNormalizationForwardTraining") +
+             (has_relu_ ? ", cudnnActivationForward" : "");
+    return std::string(has_relu_ ? "cudnnActivationBackward, " : "") + "cudnnBatchNormalizationBackward";
+  }
+  int64_t kept_bytes() const override {
+    const bool has_scratch = has_relu_ && problem().backward;
+    return static_cast<int64_t>(sizeof(float)) *
+           (scratch_begin() + (has_scratch ? problem().in.elements() : 0));
+  }
+  void prepare(const OperationTensors& tensors, void* kept, Queue& queue) override {
+    forward(tensors, kept, queue);
+  }
+
+ private:
+  // Values; what is there begins on a cache line, too.
+  int64_t scratch_begin() const { return round_up(2 * problem().in.c, int64_t{16}); }
+
+  void forward(const OperationTensors& t, void* kept, Queue& queue) override {
+    const int64_t channels = problem().in.c;
+    auto* const means = static_cast<float*>(kept);
+    const float* const scales = t[Slot::parameter];
+    check(api().batch_norm_forward(on(queue), CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, in(), t[Slot::x], out(),
+                                   t[Slot::y], channels_.get(), scales, scales + channels, 1, nullptr,
+                                   nullptr, kBatchNormEpsilon, means, means + channels),
+          "cudnnBatchNormalizationForwardTraining");
+    if (has_relu_) relu_forward(relu_.get(), t[Slot::y], queue);
+  }
+
+  void backward(const OperationTensors& t, void* kept, Queue& queue) override {
+    const int64_t channels = problem().in.c;
+    auto* const means = static_cast<float*>(kept);
+    float* const passed = has_relu_ ? means + scratch_begin() : t[Slot::dy];
+    if (has_relu_) relu_backward(relu_.get(), t[Slot::y], t[Slot::dy], passed, queue);
+    float* const gradients = t[Slot::parameter_gradient];
+    check(api().batch_norm_backward(on(queue), CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, &kOne, &kZero, in(),
+                                    t[Slot::x], out(), passed, in(), t[Slot::dx], channels_.get(),
+                                    t[Slot::parameter], gradients, gradients + channels, kBatchNormEpsilon,
+                                    means, means + channels),
+          "cudnnBatchNormalizationBackward");
+  }
+
+  bool has_relu_;
+  TensorDescriptor channels_;
+  Descriptor<cudnnActivationStruct> relu_;
+};
+
+class AdditionPlan final : public LibraryPlan {
+ public:
+  explicit AdditionPlan(const OperationProblem& problem)
+      : LibraryPlan(problem), has_relu_(problem.sort == OperationSort::add_relu), relu_(described_relu()) {}
+
+  std::string implementation() const override {
+    return has_relu_ ? "cudnnAddTensor, cudnnActivationForward" : "cudnnAddTensor";
+  }
+
+ private:
+  void forward(const OperationTensors& t, void*, Queue& queue) override {
+    check(api().add_tensor(on(queue), &kOne, in(), t[Slot::x], &kOne, out(), t[Slot::y]), "cudnnAddTensor");
+    if (has_relu_) relu_forward(relu_.get(), t[Slot::y], queue);
+  }
+  void backward(const OperationTensors&, void*, Queue&) override {}  // it has none
+
+  bool has_relu_;
+  Descriptor<cudnnActivationStruct> relu_;
 };
 
 std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
@@ -179,8 +268,10 @@ std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
       return std::make_unique<PoolPlan>(problem);
     case OperationSort::batch_norm:
     case OperationSort::batch_norm_relu:
+      return std::make_unique<BatchNormPlan>(problem);
     case OperationSort::add:
     case OperationSort::add_relu:
+      return std::make_unique<AdditionPlan>(problem);
     case OperationSort::update:
     case OperationSort::one_bit:
       break;

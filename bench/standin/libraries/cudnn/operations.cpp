@@ -1,5 +1,6 @@
-// What stands between convolutions, in the legacy API: bias, ReLU, max pooling, local response normalisation
-// across channels. By the definition, sums in f64, on dense f32 in nchw and nothing else.
+// What stands between convolutions, in the legacy API: bias, additions, ReLU, max pooling, local response
+// normalisation across channels, batch normalisation. By the definition, sums in f64, on dense f32 in nchw
+// and nothing else.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -92,6 +93,13 @@ bool same(const cudnnTensorStruct* a, const cudnnTensorStruct* b) {
 bool is_one_a_channel(const cudnnTensorStruct* bias, const cudnnTensorStruct* of) {
   return sizes(bias) == std::array<int64_t, 4>{1, sizes(of)[1], 1, 1};
 }
+// Each place of a channel, in all images.
+template <typename Visit>
+void for_channel(const In& of, int64_t channel, const Visit& visit) {
+  for (int64_t n = 0; n < of.n; ++n)
+    for (int64_t i = 0; i < of.pixels(); ++i) visit((n * of.c + channel) * of.pixels() + i);
+}
+
 bool is_pooled(const cudnnPoolingStruct* descriptor, const cudnnTensorStruct* x, const cudnnTensorStruct* y) {
   const cudnnPoolingStruct pool = set_in(descriptor);
   const auto [n, c, h, w] = sizes(x);
@@ -162,10 +170,16 @@ extern "C" {
 cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t bias,
                              const void* bias_data, const void* beta, const cudnnTensorDescriptor_t all,
                              void* data) {
-  const Call call{"cudnnAddTensor",           handle, {bias, all}, {alpha, beta, bias_data, data}, true,
-                  is_one_a_channel(bias, all)};
+  const bool is_whole = same(bias, all);
+  const Call call{"cudnnAddTensor",
+                  handle,
+                  {bias, all},
+                  {alpha, beta, bias_data, data},
+                  true,
+                  is_whole || is_one_a_channel(bias, all)};
   return run(call, [=, one = in(bias, bias_data), to = out(all, data)](const Scales& scales) {
-    for (int64_t i = 0; i < to.elements(); ++i) put(to.data[i], one.data[i / to.pixels() % to.c], scales);
+    for (int64_t i = 0; i < to.elements(); ++i)
+      put(to.data[i], one.data[is_whole ? i : i / to.pixels() % to.c], scales);
   });
 }
 cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alpha,
@@ -265,6 +279,72 @@ cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescrip
                     from = in(x, x_data), to = out(dx, dx_data)](const Scales& scales) {
     normalise_backward(how, result, gradient, from, to, scales);
   });
+}
+
+// Without running averages, for which there is nothing to average over.
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
+    const cudnnTensorDescriptor_t x, const void* x_data, const cudnnTensorDescriptor_t y, void* y_data,
+    const cudnnTensorDescriptor_t channels, const void* scale, const void* shift, double, void* running_mean,
+    void* running_variance, double epsilon, void* mean, void* reciprocal) {
+  const Call call{"cudnnBatchNormalizationForwardTraining",
+                  handle,
+                  {x, y, channels},
+                  {alpha, beta, x_data, y_data, scale, shift, mean, reciprocal},
+                  mode == CUDNN_BATCHNORM_SPATIAL && running_mean == nullptr && running_variance == nullptr,
+                  same(x, y) && is_one_a_channel(channels, x) && epsilon >= CUDNN_BN_MIN_EPSILON};
+  return run(call, [=, from = in(x, x_data), to = out(y, y_data), factor = static_cast<const float*>(scale),
+                    added = static_cast<const float*>(shift), means = static_cast<float*>(mean),
+                    reciprocals = static_cast<float*>(reciprocal)](const Scales& scales) {
+    const auto count = static_cast<double>(from.n * from.pixels());
+    for (int64_t c = 0; c < from.c; ++c) {
+      double sum = 0, squares = 0;
+      for_channel(from, c, [&](int64_t i) { sum += from.data[i]; });
+      for_channel(from, c, [&](int64_t i) { squares += std::pow(from.data[i] - sum / count, 2); });
+      const double one_over = 1 / std::sqrt(squares / count + epsilon);
+      for_channel(from, c, [&](int64_t i) {
+        put(to.data[i], (from.data[i] - sum / count) * one_over * factor[c] + added[c], scales);
+      });
+      means[c] = static_cast<float>(sum / count);
+      reciprocals[c] = static_cast<float>(one_over);
+    }
+  });
+}
+cudnnStatus_t cudnnBatchNormalizationBackward(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
+    const void* parameter_alpha, const void* parameter_beta, const cudnnTensorDescriptor_t x,
+    const void* x_data, const cudnnTensorDescriptor_t dy, const void* dy_data,
+    const cudnnTensorDescriptor_t dx, void* dx_data, const cudnnTensorDescriptor_t channels,
+    const void* scale, void* dscale, void* dshift, double epsilon, const void* mean, const void* reciprocal) {
+  const Call call{
+      "cudnnBatchNormalizationBackward",
+      handle,
+      {x, dy, dx, channels},
+      {alpha, beta, parameter_alpha, parameter_beta, x_data, dy_data, dx_data, scale, dscale, dshift, mean,
+       reciprocal},
+      mode == CUDNN_BATCHNORM_SPATIAL,
+      same(x, dy) && same(x, dx) && is_one_a_channel(channels, x) && epsilon >= CUDNN_BN_MIN_EPSILON};
+  return run(
+      call, [=, from = in(x, x_data), gradient = in(dy, dy_data), to = out(dx, dx_data),
+             factor = static_cast<const float*>(scale), means = static_cast<const float*>(mean),
+             reciprocals = static_cast<const float*>(reciprocal), dfactor = static_cast<float*>(dscale),
+             dadded = static_cast<float*>(dshift)](const Scales& scales) {
+        const auto count = static_cast<double>(from.n * from.pixels());
+        for (int64_t c = 0; c < from.c; ++c) {
+          const auto normal = [&](int64_t i) { return (double{from.data[i]} - means[c]) * reciprocals[c]; };
+          double sum = 0, slope = 0;
+          for_channel(from, c, [&](int64_t i) {
+            sum += gradient.data[i];
+            slope += gradient.data[i] * normal(i);
+          });
+          for_channel(from, c, [&](int64_t i) {
+            const double centred = gradient.data[i] - (sum + slope * normal(i)) / count;
+            put(to.data[i], centred * factor[c] * reciprocals[c], scales);
+          });
+          dfactor[c] = static_cast<float>(slope);
+          dadded[c] = static_cast<float>(sum);
+        }
+      });
 }
 
 cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t* descriptor) {
