@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 
+#include "bench/cli/hang_watch.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
@@ -121,7 +122,18 @@ void measure_on(OperationRun run, std::span<const LayerOperations> layers, const
     measuring.known_cores.core_to_core_latency_seconds = latency;
   measuring.stopped = [&] { return all.stop.requested(); };
   Progress progress(all.program.errors, all.program.terminal.progress, all.program.terminal.columns);
-  measuring.progress = [&](const std::string& what) { progress.update(what); };
+  std::optional<HangWatch> watch;
+  if (run.device.kind == DeviceKind::cuda)
+    watch.emplace(all.stop, [&](const std::string& note) {
+      if (all.folder) all.folder->finish(rows);
+      fmt::print(all.program.errors, "convscope: {}: {}; ended after {} rows\n", run.device.name, note,
+                 rows.size());
+      all.program.errors.flush();
+    });
+  measuring.progress = [&](const std::string& what) {
+    if (watch) watch->beat(what);
+    progress.update(what);
+  };
   const size_t before = rows.size();
   measure_operations(run, layers, all.providers, *device, measuring, [&](std::span<const OperationRow> some) {
     for (const OperationRow& row : some)

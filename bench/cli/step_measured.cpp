@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "bench/cli/hang_watch.hpp"
 #include "bench/cli/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
@@ -88,7 +89,19 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   if (const double latency = run.ceilings.core_to_core_latency_seconds; latency > 0)
     measuring.known_cores.core_to_core_latency_seconds = latency;
   Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
-  measuring.progress = [&](const std::string& stage) { progress.update(stage); };
+  std::optional<HangWatch> watch;
+  if (run.device.kind != DeviceKind::cpu)
+    watch.emplace(stop, [&](const std::string& note) {
+      fmt::print(program.errors, "convscope: {}: {}; nothing was measured\n", run.device.name, note);
+      program.errors.flush();
+    });
+  measuring.progress = [&](const std::string& stage) {
+    if (watch) watch->beat(stage);
+    progress.update(stage);
+  };
+  measuring.alive = [&] {
+    if (watch) watch->beat();
+  };
   TrainingStep step(std::move(network), *device, measuring.seed);
   const StepTimes times = measure_step(step, program.registry, *device, measuring);
   progress.clear();

@@ -41,6 +41,8 @@ struct CandidateOptions {
   size_t most = 6;  // candidates of a task that are kept, the fastest when checked; of each form as many
   uint64_t seed = 1;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
+  // Called before each sample, so that a device that hangs can be told from work that takes its time.
+  std::function<void()> alive = [] {};
   // Asked between candidates and between rounds: whether the user wants no more of them.
   std::function<bool()> stopped = [] { return false; };
 };

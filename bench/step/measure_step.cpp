@@ -120,6 +120,7 @@ class StepMeasurement {
   }
 
   Samples quiet_step(const Choice& choice, How how, std::vector<double>* clocks = nullptr) {
+    options_.alive();
     return sampler_->take(
         [&] {
           if (clocks != nullptr) clocks->clear();
@@ -129,6 +130,7 @@ class StepMeasurement {
 
   // A task outside the step, its caches emptied before.
   double quiet_alone(size_t task, Plan* plan) {
+    options_.alive();
     return sampler_->take([&] { evict(task, plan, candidates_.arena()); }, [&] { return timed(task, plan); })
         .front();
   }

@@ -5,6 +5,8 @@ With nvcc its kernels run as PTX, without it as the host's compiler made them.
 
 import csv
 import json
+import signal
+import time
 
 import pytest
 from standin_support import QUICK, play_fixture, program_fixture, started_fixture  # noqa: F401  (fixtures)
@@ -133,6 +135,19 @@ def test_a_device_that_is_lost_ends_the_step_with_a_sentence(step):
     assert "cudaErrorIllegalAddress" in said
     assert "nothing was measured" in said
     assert not rows
+
+
+def test_ctrl_c_ends_a_step_whose_kernel_hangs(started, tmp_path):
+    config = tmp_path / "small.json"
+    config.write_text(json.dumps(CONFIG))
+    settings = QUICK | {"faults": [{"kernel": "softmax_loss", "at": 1, "hangs": True}]}
+    process = started(settings, "step", config, "--device", "cuda", "--algorithm", "implicit_gemm.simt")
+    time.sleep(2)  # until it hangs, or before: either way it ends
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 130, said
+    assert "(virtual time): no progress for 10 s in checking last forward implicit_gemm.simt.cuda" in said
+    assert "nothing was measured" in said
 
 
 @pytest.mark.parametrize(

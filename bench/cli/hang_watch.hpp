@@ -1,0 +1,56 @@
+// HangWatch: ends the process where its work on a device makes no progress. A call that waits for a kernel
+// that never ends cannot be broken off, and Ctrl-C is held back until the work comes to ask for it
+// (StopSignal). For verbs that have no worker process.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "bench/core/stopwatch.hpp"
+#include "bench/runner/isolation.hpp"
+
+namespace convscope {
+
+struct HangLimits {
+  // The longest that work takes from one beat to the next: planning may profile, checks compute in f64 on the
+  // host.
+  std::chrono::milliseconds silence = std::chrono::minutes(5);
+  std::chrono::milliseconds after_stop = std::chrono::seconds(10);  // likewise, once the user wants it to end
+};
+
+class HangWatch {
+ public:
+  // Called on a thread of the watch, once at most, before the process ends with `exit_code` (that of a lost
+  // device, or kInterrupted where the user asked for it): writes what there is and prints `note`, as in "no
+  // progress for 300 s in checking conv2 forward fft.full.cuda".
+  using AtEnd = std::function<void(const std::string& note)>;
+
+  // `stop` outlives it.
+  HangWatch(StopSignal& stop, AtEnd at_end, HangLimits limits = {});
+  ~HangWatch();
+  HangWatch(const HangWatch&) = delete;
+  HangWatch& operator=(const HangWatch&) = delete;
+
+  // The work goes on, to what `stage` says.
+  void beat(const std::string& stage);
+  // The same stage, from now on.
+  void beat();
+
+ private:
+  void watch();
+
+  StopSignal& stop_;
+  const AtEnd at_end_;
+  const HangLimits limits_;
+  std::mutex mutex_;  // of the stage and its time
+  std::string stage_ = "the beginning";
+  Clock::time_point since_ = Clock::now();
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace convscope

@@ -1,0 +1,54 @@
+#include "bench/cli/hang_watch.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "bench/cli/verbs.hpp"
+
+namespace convscope {
+namespace {
+
+using std::chrono::milliseconds;
+
+void print_note(const std::string& note) {
+  std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
+// Work that begins a stage and never ends it.
+void hang(milliseconds silence, milliseconds after_stop, bool with_signal) {
+  StopSignal stop;
+  HangWatch watch(stop, print_note, {silence, after_stop});
+  watch.beat("checking conv2");
+  if (with_signal) kill(getpid(), SIGINT);
+  for (;;) pause();
+}
+
+TEST(HangWatchDeathTest, EndsWorkThatMakesNoProgressAndSaysWhere) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(hang(milliseconds(200), milliseconds(200), false), ::testing::ExitedWithCode(kDeviceLost),
+              "note: no progress for 0 s in checking conv2");
+}
+
+TEST(HangWatchDeathTest, EndsWorkThatDoesNotComeToAskWhetherItIsStopped) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(hang(std::chrono::hours(1), milliseconds(200), true), ::testing::ExitedWithCode(kInterrupted),
+              "note: no progress for 0 s in checking conv2");
+}
+
+TEST(HangWatch, LetsWorkAloneThatGoesOn) {
+  StopSignal stop;
+  HangWatch watch(stop, [](const std::string& note) { FAIL() << note; },
+                  {milliseconds(2000), milliseconds(2000)});
+  kill(getpid(), SIGINT);
+  for (int beat = 0; beat < 30; ++beat) {
+    std::this_thread::sleep_for(milliseconds(100));
+    watch.beat();
+  }
+  EXPECT_TRUE(stop.requested());
+}
+
+}  // namespace
+}  // namespace convscope
