@@ -46,6 +46,7 @@ void forget_graph(Suite& suite) {
   suite.graph.clear();
   for (Layer& layer : suite.layers) {
     layer.reads.clear();
+    layer.before.clear();
     std::erase_if(layer.after,
                   [](const LayerOperation& operation) { return operation.kind == OperationKind::add; });
   }

@@ -39,6 +39,9 @@ class Queue {
   virtual void synchronize() = 0;
   // Enqueues a copy within the device's memory, between ranges that do not overlap.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
+  // The same of `rows` ranges of `bytes` each, whose beginnings are `to_step` and `from_step` bytes apart.
+  virtual void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                         size_t rows) = 0;
 
   // Whether phase() counts in the timings from here on, as it does at first. On a GPU each mark costs time of
   // its own; the CPU marks always.

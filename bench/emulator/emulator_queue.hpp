@@ -53,7 +53,15 @@ class EmulatorQueue final : public Queue {
   void synchronize() override {
     if (watch_ != nullptr) watch_->waited();
   }
-  void copy(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, size_t bytes) override {
+    copy_rows(to, bytes, from, bytes, bytes, 1);
+  }
+  void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                 size_t rows) override {
+    for (size_t row = 0; row < rows; ++row)
+      std::memcpy(static_cast<std::byte*>(to) + row * to_step,
+                  static_cast<const std::byte*>(from) + row * from_step, bytes);
+  }
   void mark_phases(bool on) override { marks_phases_ = on; }
   void begin_timing() override { timing_ = Timing{}; }
   void phase(Phase phase) override {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
+#include <utility>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/error.hpp"
@@ -115,11 +117,8 @@ class OperationMeasurement {
   std::unique_ptr<OperationSampler> sampler_;
 };
 
-// What stands after a layer; with a ReLU behind it also as one pass.
-std::vector<OperationProblem> operations_after(const Layer& layer, std::span<const LayerOperation> after,
-                                               int64_t batch) {
-  const Extent2 image = layer.shape.output();
-  Activations shape{layer.batch.value_or(batch), layer.shape.out_channels, image.h, image.w};
+// What stands one after the other behind a tensor of this shape; with a ReLU behind it also as one pass.
+std::vector<OperationProblem> operations_behind(Activations shape, std::span<const LayerOperation> after) {
   std::vector<OperationProblem> problems;
   const auto add = [&](OperationSort sort, const LayerOperation& operation = {}) {
     const OperationProblem forward{sort, false, shape, operation};
@@ -171,14 +170,28 @@ void add_new(const std::vector<OperationProblem>& more, std::vector<OperationPro
 
 std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
   const std::vector<GraphNode> graph = graph_of(suite, 2);  // copies are followed by the same
+  // Several layers share the pools of what they read.
+  std::set<std::pair<std::vector<size_t>, std::vector<LayerOperation>>> pooled;
   std::vector<LayerOperations> all;
   for (size_t i = 0; i < suite.layers.size(); ++i) {
     const Layer& layer = suite.layers[i];
     LayerOperations operations{layer.name, {}};
     int64_t parameters = layer.shape.elements(Role::filter) + layer.shape.out_channels;
+    const ConvProblem& of = layer.shape;
+    const int64_t images = layer.batch.value_or(batch);
     for (const GraphNode& node : graph) {
       if (node.layer != i) continue;
-      add_new(operations_after(layer, node.after, batch), operations.problems);
+      Activations shape{images, of.in_channels, node.image.h, node.image.w};
+      for (size_t pools = 1; pools <= node.before.size(); ++pools) {
+        const std::span pool(&node.before[pools - 1], 1);
+        if (pooled.emplace(node.reads, std::vector(node.before.begin(), node.before.begin() + pools)).second)
+          add_new(operations_behind(shape, pool), operations.problems);
+        const Extent2 image = pool[0].output({shape.h, shape.w});
+        shape = {shape.n, shape.c, image.h, image.w};
+      }
+      const Extent2 image = of.output();
+      add_new(operations_behind({images, of.out_channels, image.h, image.w}, node.after),
+              operations.problems);
       if (has(node.after, OperationKind::batch_norm))
         parameters = layer.shape.elements(Role::filter) + 3 * layer.shape.out_channels;
     }

@@ -26,10 +26,10 @@ struct LayerOperations {
   std::vector<OperationProblem> problems;
 };
 
-// What the config names with `after`, forward and backward, and each layer's update: bias, batch
+// What the config names with `before` and `after`, forward and backward, and each layer's update: bias, batch
 // normalisation, addition and ReLU each by itself, and one of the first three with a ReLU behind it as one
 // pass, too. What a layer has several times, of copies that stand in different places of the graph, it has
-// once. A layer's own batch goes before `batch`.
+// once; a pool of what several layers read, the first of them. A layer's own batch goes before `batch`.
 std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch);
 
 // What all rows of a run have in common.

@@ -217,5 +217,23 @@ TEST(OperationsOf, AreOfALayerWithACountThoseOfAllItsPlacesInTheGraphOnce) {
                                  "add+relu n=2 c=2 hw=7x6", "update values=10"));
 }
 
+TEST(OperationsOf, HaveAPoolOfWhatSeveralLayersReadOnce) {
+  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
+    {"name": "a", "in_channels": 2, "input": [8, 6], "out_channels": 2, "filter": 1},
+    {"name": "b", "in_channels": 2, "input": [8, 6], "out_channels": 3, "filter": 1},
+    {"name": "c", "in_channels": 5, "input": [4, 3], "out_channels": 2, "filter": 1, "reads": ["a", "b"],
+     "before": "pool 2x2/2"},
+    {"name": "d", "in_channels": 5, "input": [4, 3], "out_channels": 2, "filter": 1, "reads": ["a", "b"],
+     "before": ["pool 2x2/2", "pool 3x3/1 pad 1"]}]})"),
+                                      "small.json");
+  std::vector<std::string> lines;
+  for (const LayerOperations& layer : operations_of(suite, 2))
+    for (const OperationProblem& problem : layer.problems)
+      if (problem.sort == OperationSort::pool) lines.push_back(layer.layer + " " + to_text(problem));
+  EXPECT_THAT(lines,
+              ElementsAre("c pool 2x2/2 n=2 c=5 hw=8x6", "c pool 2x2/2 backward n=2 c=5 hw=8x6",
+                          "d pool 3x3/1 pad 1 n=2 c=5 hw=4x3", "d pool 3x3/1 pad 1 backward n=2 c=5 hw=4x3"));
+}
+
 }  // namespace
 }  // namespace convscope

@@ -21,7 +21,8 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.of.device.machine_unit); }},
     {"threads", "", "OpenMP threads; 1 on a GPU.", [](const R& r) { return cell(r.of.threads); }},
     {"layer", "",
-     "The layer that it follows; of update and 1bit the layer whose parameters or gradient it changes.",
+     "The layer that it follows, or whose input it pools; of update and 1bit the layer whose parameters or "
+     "gradient it changes.",
      [](const R& r) { return cell(r.layer); }},
     {"operation", "",
      "bias, relu, bias+relu (one pass), lrn, pool, batch_norm, batch_norm+relu, add (of another layer's "

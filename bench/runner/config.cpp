@@ -72,6 +72,17 @@ std::vector<LayerOperation> read_after(const ConfigValue& value, const ConvProbl
   return after;
 }
 
+// Whether the pools' windows fit depends on what is read: the graph's check.
+LayerOperation read_pool(const ConfigValue& value) {
+  const auto operation = value.is_text() ? operation_from_text(value.text()) : std::nullopt;
+  if (!operation || operation->kind != OperationKind::pool)
+    value.refuse_value(
+        "pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/1 pad 1\"; all else follows a "
+        "layer, "
+        "in its \"after\"");
+  return *operation;
+}
+
 Layer read_layer(const ConfigValue& value) {
   constexpr std::array<std::string_view, 5> required{"name", "in_channels", "input", "out_channels",
                                                      "filter"};
@@ -91,7 +102,8 @@ Layer read_layer(const ConfigValue& value) {
   read_optional(value, "count", layer.count, size);
   read_optional(value, "first", layer.first, &ConfigValue::boolean);
   read_optional(value, "batch", layer.batch, size);
-  read_optional(value, "reads", layer.reads, &ConfigValue::short_name);
+  read_list(value, "reads", layer.reads, &ConfigValue::short_name);
+  read_list(value, "before", layer.before, read_pool);
   read_optional(value, "after", layer.after,
                 [&](const ConfigValue& v) { return read_after(v, layer.shape); });
   return layer;
@@ -124,8 +136,9 @@ GraphEntry read_entry(const ConfigValue& value, const std::vector<Layer>& layers
     named.refuse_value("the name of one of /layers, where there is no \"layer\" beside it, too" +
                        did_you_mean(layer_name, known));
   }
-  GraphEntry entry{own_name.short_name(), static_cast<size_t>(layer - layers.begin()), "", layer->after};
-  read_optional(value, "reads", entry.reads, &ConfigValue::short_name);
+  GraphEntry entry{own_name.short_name(), static_cast<size_t>(layer - layers.begin()), {}, {}, layer->after};
+  read_list(value, "reads", entry.reads, &ConfigValue::short_name);
+  read_list(value, "before", entry.before, read_pool);
   read_optional(value, "after", entry.after,
                 [&](const ConfigValue& v) { return read_after(v, layer->shape); });
   return entry;
@@ -183,6 +196,17 @@ nlohmann::ordered_json to_json(Extent2 extent) {
   return nlohmann::ordered_json::array({extent.h, extent.w});
 }
 
+// The place of a layer or an entry in the graph.
+template <typename Place>
+void place_to_json(const Place& place, nlohmann::ordered_json& json) {
+  if (place.reads.size() == 1)
+    json["reads"] = place.reads.front();
+  else if (!place.reads.empty())
+    json["reads"] = place.reads;
+  for (const LayerOperation& operation : place.before) json["before"].push_back(to_text(operation));
+  for (const LayerOperation& operation : place.after) json["after"].push_back(to_text(operation));
+}
+
 nlohmann::ordered_json to_json(const Layer& layer) {
   const ConvProblem& shape = layer.shape;
   nlohmann::ordered_json json{{"name", layer.name},
@@ -197,15 +221,13 @@ nlohmann::ordered_json to_json(const Layer& layer) {
                               {"count", layer.count},
                               {"first", layer.first}};
   if (layer.batch) json["batch"] = *layer.batch;
-  if (!layer.reads.empty()) json["reads"] = layer.reads;
-  for (const LayerOperation& operation : layer.after) json["after"].push_back(to_text(operation));
+  place_to_json(layer, json);
   return json;
 }
 
 nlohmann::ordered_json to_json(const GraphEntry& entry, const std::vector<Layer>& layers) {
   nlohmann::ordered_json json{{"name", entry.name}, {"layer", layers[entry.layer].name}};
-  if (!entry.reads.empty()) json["reads"] = entry.reads;
-  for (const LayerOperation& operation : entry.after) json["after"].push_back(to_text(operation));
+  place_to_json(entry, json);
   return json;
 }
 

@@ -24,20 +24,21 @@ namespace convscope {
 struct Layer {
   std::string name;
   ConvProblem shape;
-  int64_t count = 1;                  // how often the network has it
-  bool first = false;                 // reads the image: no backward-data by default
-  std::optional<int64_t> batch;       // a layer's own batch, as in DeepBench's sets; overrides the suite's
-  std::string reads;                  // the layer whose output it reads; empty: the one before
-  std::vector<LayerOperation> after;  // what follows in the network: for steps, not measured by itself
+  int64_t count = 1;                   // how often the network has it
+  bool first = false;                  // reads the image: no backward-data by default
+  std::optional<int64_t> batch;        // a layer's own batch, as in DeepBench's sets; overrides the suite's
+  std::vector<std::string> reads;      // layers whose outputs, along channels, it reads; none: the one before
+  std::vector<LayerOperation> before;  // pools of what it reads
+  std::vector<LayerOperation> after;   // what follows in the network: for steps, not measured by itself
 };
 
 // A place of the network's graph, where layers with a count stand several times. graph.hpp makes nodes of
 // them.
 struct GraphEntry {
   std::string name;
-  size_t layer = 0;   // of the suite's
-  std::string reads;  // an earlier entry; empty: the one before
-  std::vector<LayerOperation> after;
+  size_t layer = 0;                // of the suite's
+  std::vector<std::string> reads;  // earlier entries; none: the one before
+  std::vector<LayerOperation> before, after;
 };
 
 // Measuring settings; each has a documented default and a flag.
@@ -77,10 +78,10 @@ struct Suite {
 inline constexpr std::array<std::string_view, 16> kSuiteKeys{
     "$schema", "name", "about",   "source",    "layers",     "graph",   "batch",     "devices",
     "passes",  "math", "layouts", "epilogues", "algorithms", "threads", "measuring", "first_backward_data"};
-inline constexpr std::array<std::string_view, 14> kLayerKeys{
-    "name",     "in_channels", "input", "out_channels", "filter", "stride", "pad",
-    "dilation", "groups",      "count", "first",        "batch",  "reads",  "after"};
-inline constexpr std::array<std::string_view, 4> kGraphKeys{"name", "layer", "reads", "after"};
+inline constexpr std::array<std::string_view, 15> kLayerKeys{
+    "name",   "in_channels", "input", "out_channels", "filter", "stride", "pad",  "dilation",
+    "groups", "count",       "first", "batch",        "reads",  "before", "after"};
+inline constexpr std::array<std::string_view, 5> kGraphKeys{"name", "layer", "reads", "before", "after"};
 inline constexpr std::array<std::string_view, 8> kMeasuringKeys{
     "cache",       "workspace_cap", "time_limit_s",     "stage_limit_s",
     "min_samples", "max_samples",   "confidence_width", "seed"};

@@ -43,20 +43,26 @@ std::string error_of(const std::string& text) {
 
 TEST(ConfigDocument, HasExamplesThatLoad) {
   const auto examples = json_examples(document());
-  EXPECT_EQ(examples.size(), 4u);
+  EXPECT_EQ(examples.size(), 5u);
   for (const std::string& example : examples) EXPECT_EQ(error_of(example), "");
 }
 
 TEST(ConfigDocument, ShowsMessagesAsTheProgramWritesThem) {
   const std::string text = document();
   const std::string sizes = R"("in_channels": 1, "input": 1, "out_channels": 1, "filter": 1)";
+  const auto four = [](const std::string& name, int in, const std::string& more) {
+    return R"({"name": ")" + name + R"(", "input": [6, 5], "out_channels": 4, "filter": 1, )" + more +
+           R"("in_channels": )" + std::to_string(in) + "}";
+  };
   const std::string bad_texts[] = {
       "{\n  \"name\": \"n\"\n  \"layers\": []\n}",
       R"({"name": "n", "layers": [{"name": "a", )" + sizes + R"(}, {"name": "b", )" + sizes +
           R"(}, {"name": "c", "stride": 0, )" + sizes + "}]}",
       R"({"name": "n", "passes": ["foward"], "layers": [{"name": "a", )" + sizes + "}]}",
       R"({"name": "n", "layers": [{"name": "a", )" + sizes + R"(}, {"name": "b", "reads": "c", )" + sizes +
-          R"(}, {"name": "c", )" + sizes + "}]}"};
+          R"(}, {"name": "c", )" + sizes + "}]}",
+      R"({"name": "n", "layers": [)" + four("a", 4, "") + ", " + four("b", 4, "") + ", " +
+          four("c", 12, R"("reads": ["a", "b"], )") + "]}"};
   for (const std::string& bad : bad_texts) {
     const std::string error = error_of(bad);
     EXPECT_NE(error, "");

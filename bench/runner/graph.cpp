@@ -24,6 +24,26 @@ std::string to_text(const Output& output) {
   return output.batch ? text + fmt::format(" at its own batch of {}", *output.batch) : text;
 }
 
+// Names of layers or operations in quotation marks, as in: "a", "b".
+std::string quoted(std::vector<std::string> texts) {
+  for (std::string& text : texts) text = fmt::format("\"{}\"", text);
+  return comma_list(texts);
+}
+std::string quoted(const std::vector<LayerOperation>& operations) {
+  std::vector<std::string> texts;
+  for (const LayerOperation& operation : operations) texts.push_back(to_text(operation));
+  return quoted(texts);
+}
+
+// Where a node is in the config, and what the config says of it.
+struct Place {
+  std::string where;  // a JSON pointer
+  std::string name;
+  size_t layer = 0;
+  std::vector<std::string> reads;
+  std::vector<LayerOperation> before, after;
+};
+
 bool is_addition(const LayerOperation& operation) {
   return operation.kind == OperationKind::add;
 }
@@ -51,12 +71,14 @@ class Graph {
     for (size_t i = 0; i < suite_.layers.size(); ++i) {
       const Layer& layer = suite_.layers[i];
       const auto addition = std::ranges::find_if(layer.after, is_addition);
-      if (layer.reads.empty() && addition == layer.after.end()) continue;
+      if (layer.reads.empty() && layer.before.empty() && addition == layer.after.end()) continue;
       if (layer.count == 1 && suite_.graph.empty()) continue;
-      const std::string what = layer.reads.empty() ? fmt::format("has \"{}\"", to_text(*addition))
-                                                   : fmt::format("reads \"{}\"", layer.reads);
+      const std::string what = !layer.reads.empty()    ? fmt::format("reads {}", quoted(layer.reads))
+                               : !layer.before.empty() ? fmt::format("has {} before it", quoted(layer.before))
+                                                       : fmt::format("has \"{}\"", to_text(*addition));
       refuse(fmt::format("/layers/{}", i),
-             fmt::format("layer \"{}\" {}; allowed is neither \"reads\" nor an addition {}", layer.name, what,
+             fmt::format("layer \"{}\" {}; allowed is neither \"reads\" nor \"before\" nor an addition {}",
+                         layer.name, what,
                          suite_.graph.empty()
                              ? "in a layer with a count, whose copies differ in it: write a \"graph\", which "
                                "has an entry for each"
@@ -73,7 +95,7 @@ class Graph {
         if (copy < copies)
           std::erase_if(after, [](const LayerOperation& one) { return one.kind == OperationKind::pool; });
         const std::string copy_name = layer.count == 1 ? layer.name : fmt::format("{}#{}", layer.name, copy);
-        add(fmt::format("/layers/{}", i), copy_name, i, layer.reads, std::move(after));
+        add({fmt::format("/layers/{}", i), copy_name, i, layer.reads, layer.before, std::move(after)});
       }
       node_called_[layer.name] = nodes_.size() - 1;  // to those behind it the last copy is the layer
     }
@@ -84,7 +106,7 @@ class Graph {
     for (size_t i = 0; i < suite_.graph.size(); ++i) {
       const GraphEntry& entry = suite_.graph[i];
       ++times[entry.layer];
-      add(fmt::format("/graph/{}", i), entry.name, entry.layer, entry.reads, entry.after);
+      add({fmt::format("/graph/{}", i), entry.name, entry.layer, entry.reads, entry.before, entry.after});
       node_called_[entry.name] = i;
     }
     for (size_t i = 0; i < times.size(); ++i)
@@ -95,48 +117,105 @@ class Graph {
                            layer.name, times[i], times[i] == 1 ? "" : "s", layer.count));
   }
 
-  void add(const std::string& place, std::string node_name, size_t layer, const std::string& reads,
-           std::vector<LayerOperation> after) {
-    const Layer& of = suite_.layers[layer];
-    const Output wanted{of.shape.in_channels, of.shape.input, of.batch};
-    GraphNode node{std::move(node_name), layer, std::move(after), {}, {}};
-    if (!reads.empty() && of.first)
-      refuse(place, fmt::format("\"{}\" reads \"{}\" and its layer is first, so that it reads the network's "
-                                "input; leave one of them out",
-                                node.name, reads));
-    if (!reads.empty())
-      node.input = earlier(place, node.name, "reads", reads, wanted, "takes");
-    else if (!nodes_.empty() && !of.first && outputs_.back() == wanted)
-      node.input = nodes_.size() - 1;
+  void add(const Place& place) {
+    const Layer& of = suite_.layers[place.layer];
+    GraphNode node{place.name, place.layer, {}, {}, place.before, place.after, {}};
+    connect(place, of, node);
     Output output{of.shape.out_channels, validate(of.shape) ? Extent2{} : of.shape.output(), of.batch};
     for (const LayerOperation& operation : node.after) {
-      if (is_addition(operation))
-        node.added.push_back(earlier(place, node.name, "adds", operation.other, output, "has there"));
+      if (is_addition(operation)) {
+        node.added.push_back(earlier(place, "adds", operation.other));
+        check_shape(place, "adds", {operation.other}, {}, outputs_[node.added.back()], "has there", output);
+      }
       output.image = operation.output(output.image);
     }
     nodes_.push_back(std::move(node));
     outputs_.push_back(output);
   }
 
-  // The node of that name, whose output must be `wanted`.
-  size_t earlier(const std::string& place, const std::string& node, const char* does,
-                 const std::string& other, const Output& wanted, const char* wants) const {
-    const auto found = node_called_.find(other);
-    if (found == node_called_.end()) {
-      std::vector<std::string> known;
-      for (const auto& [name, index] : node_called_) known.push_back(name);
-      refuse(place,
-             fmt::format("\"{}\" {} \"{}\", which {}; allowed is an earlier one{}", node, does, other,
-                         is_of_network(other) ? "does not stand before it" : "is no layer of the network",
-                         did_you_mean(other, known)));
+  // Fills in what the node reads.
+  void connect(const Place& place, const Layer& of, GraphNode& node) const {
+    const Output wanted{of.shape.in_channels, of.shape.input, of.batch};
+    std::vector<std::string> names = place.reads;
+    if (names.empty() && place.before.empty()) {
+      if (nodes_.empty() || of.first || outputs_.back() != wanted) return;
+      node.reads = {nodes_.size() - 1};
+      node.image = wanted.image;
+      return;
     }
-    const size_t index = found->second;
-    if (outputs_[index] != wanted)
-      refuse(place,
-             fmt::format("\"{}\" {} \"{}\", which gives {}, and \"{}\" {} {}; name a layer of that shape, "
-                         "or correct what comes after one of them",
-                         node, does, other, to_text(outputs_[index]), node, wants, to_text(wanted)));
-    return index;
+    const std::string what = names.empty() ? fmt::format("has {} before it", quoted(place.before))
+                                           : fmt::format("reads {}", quoted(names));
+    if (of.first)
+      refuse(place.where, fmt::format("\"{}\" {} and its layer is first, so that it reads the network's "
+                                      "input; leave one of them out",
+                                      place.name, what));
+    if (names.empty() && nodes_.empty())
+      refuse(place.where, fmt::format("\"{}\" {}, and no layer stands there whose output it could read; "
+                                      "leave out \"before\"",
+                                      place.name, what));
+    for (const std::string& name : names) node.reads.push_back(earlier(place, "reads", name));
+    if (names.empty()) {
+      node.reads = {nodes_.size() - 1};
+      names = {nodes_.back().name};
+    }
+    Output given = concatenated(place, names, node.reads);
+    node.image = given.image;
+    for (const LayerOperation& pool : place.before) given.image = pooled(place, pool, given.image);
+    check_shape(place, "reads", names, place.before, given, "takes", wanted);
+  }
+
+  // The outputs of the nodes one behind the other along channels.
+  Output concatenated(const Place& place, const std::vector<std::string>& names,
+                      const std::vector<size_t>& nodes) const {
+    Output all = outputs_[nodes.front()];
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      const Output& one = outputs_[nodes[i]];
+      if (one.image != all.image || one.batch != all.batch)
+        refuse(
+            place.where,
+            fmt::format("\"{}\" reads \"{}\", which gives {}, and \"{}\", which gives {}; allowed together "
+                        "are outputs of the same image and batch",
+                        place.name, names.front(), to_text(outputs_[nodes.front()]), names[i], to_text(one)));
+      all.channels += one.channels;
+    }
+    return all;
+  }
+
+  Extent2 pooled(const Place& place, const LayerOperation& pool, Extent2 image) const {
+    const Extent2 result = pool.output(image);
+    if (result.h < 1 || result.w < 1)
+      refuse(place.where,
+             fmt::format("\"{}\" has \"{}\" before it, and what it reads is {} there; allowed is a "
+                         "window that fits the image",
+                         place.name, to_text(pool), to_text(image)));
+    return result;
+  }
+
+  // The node of that name.
+  size_t earlier(const Place& place, const char* does, const std::string& other) const {
+    const auto found = node_called_.find(other);
+    if (found != node_called_.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [name, index] : node_called_) known.push_back(name);
+    refuse(place.where,
+           fmt::format("\"{}\" {} \"{}\", which {}; allowed is an earlier one{}", place.name, does, other,
+                       is_of_network(other) ? "does not stand before it" : "is no layer of the network",
+                       did_you_mean(other, known)));
+  }
+
+  void check_shape(const Place& place, const char* does, const std::vector<std::string>& names,
+                   const std::vector<LayerOperation>& before, const Output& given, const char* wants,
+                   const Output& wanted) const {
+    if (given == wanted) return;
+    const bool several = names.size() > 1;
+    refuse(place.where,
+           fmt::format("\"{}\" {} {}, which {}give{} {}{}, and \"{}\" {} {}; name {}, or correct what comes "
+                       "{} one of them",
+                       place.name, does, quoted(names), several ? "together " : "", several ? "" : "s",
+                       to_text(given), before.empty() ? "" : " after " + quoted(before), place.name, wants,
+                       to_text(wanted),
+                       several ? "layers whose channels add up to that" : "a layer of that shape",
+                       before.empty() ? "after" : "before or after"));
   }
 
   bool is_of_network(const std::string& name) const {

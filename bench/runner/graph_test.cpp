@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "bench/core/error.hpp"
 #include "bench/runner/config_value.hpp"
 
@@ -12,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // A layer of 4 channels that keeps its image of 6x5.
 std::string same(const std::string& name, const std::string& more = "") {
@@ -41,24 +44,47 @@ const std::string kLayers =
 const std::string kGraph =
     R"({"name": "a"}, {"name": "b", "layer": "a", "after": ["add a", "relu"]}, {"name": "p", "reads": "a"})";
 
+// A layer of 4 channels, of the image that is given, that reads and has before it what `more` says.
+std::string wide(const std::string& name, int channels, const std::string& more,
+                 const std::string& image = "[6, 5]") {
+  return R"({"name": ")" + name + R"(", "in_channels": )" + std::to_string(channels) + R"(, "input": )" +
+         image + R"(, "out_channels": 4, "filter": 1, )" + more + "}";
+}
+
+const std::string kInception =
+    same("a") + "," + same("b") + "," + wide("c", 8, R"("reads": ["b", "a"])") + "," +
+    wide("d", 8, R"("reads": ["a", "b"], "before": ["pool 3x3/2 pad 1", "pool 3x3/1 pad 1"])", "3") + "," +
+    wide("e", 4, R"("before": "pool 2x2/1")", "2");
+
+TEST(Graph, ALayerReadsSeveralOutputsAlongChannelsAndPoolsBeforeIt) {
+  const std::vector<GraphNode> graph = graph_of(suite_of(kInception));
+  EXPECT_THAT(graph[2].reads, ElementsAre(1U, 0U)) << "in the order that is written";
+  EXPECT_THAT(graph[2].before, IsEmpty());
+  EXPECT_THAT(graph[3].reads, ElementsAre(0U, 1U));
+  EXPECT_EQ(graph[3].image, (Extent2{6, 5}));
+  EXPECT_EQ(graph[3].before.size(), 2U);
+  EXPECT_THAT(graph[4].reads, ElementsAre(3U)) << "the one before, which a pool makes fit";
+  EXPECT_EQ(graph[4].image, (Extent2{3, 3}));
+}
+
 TEST(Graph, IsTheLayersOneAfterTheOtherWhereTheConfigSaysNothingElse) {
   const std::vector<GraphNode> graph =
       graph_of(suite_of(same("a", R"("count": 2, "after": ["relu", "pool 1x1/1"])") + "," + same("b")));
   ASSERT_EQ(graph.size(), 3U);
   EXPECT_EQ(graph[0].name, "a#1");
   EXPECT_EQ(graph[0].after.size(), 1U) << "a pool follows the last copy";
-  EXPECT_FALSE(graph[0].input);
+  EXPECT_THAT(graph[0].reads, IsEmpty());
   EXPECT_EQ(graph[1].name, "a#2");
-  EXPECT_EQ(graph[1].input, 0U);
+  EXPECT_THAT(graph[1].reads, ElementsAre(0U));
   EXPECT_EQ(graph[2].layer, 1U);
-  EXPECT_EQ(graph[2].input, 1U);
+  EXPECT_THAT(graph[2].reads, ElementsAre(1U));
 }
 
 TEST(Graph, ALayerReadsAndAddsWhatItNames) {
   const std::vector<GraphNode> graph =
       graph_of(suite_of(same("a") + "," + same("b") + "," +
                         same("c", R"("reads": "a", "after": ["batch_norm", "add b", "add a", "relu"])")));
-  EXPECT_EQ(graph[2].input, 0U);
+  EXPECT_THAT(graph[2].reads, ElementsAre(0U));
   EXPECT_THAT(graph[2].added, ElementsAre(1U, 0U));
 }
 
@@ -68,22 +94,22 @@ TEST(Graph, AnEntryTakesWhatItLeavesOutFromItsLayer) {
   ASSERT_EQ(graph.size(), 3U);
   EXPECT_EQ(graph[0].after, suite.layers[0].after);
   EXPECT_EQ(graph[1].layer, 0U);
-  EXPECT_EQ(graph[1].input, 0U) << "the one before";
+  EXPECT_THAT(graph[1].reads, ElementsAre(0U)) << "the one before";
   EXPECT_THAT(graph[1].added, ElementsAre(0U));
-  EXPECT_EQ(graph[2].input, 0U);
+  EXPECT_THAT(graph[2].reads, ElementsAre(0U));
 }
 
 TEST(Graph, ALayerThatIsFirstOrOfAnotherShapeReadsDataOfItsOwn) {
   const std::vector<GraphNode> graph = graph_of(
       suite_of(same("a") + "," + same("b", R"("first": true)") + "," + same("c", R"("batch": 3)") +
                R"(, {"name": "d", "in_channels": 3, "input": [6, 5], "out_channels": 4, "filter": 1})"));
-  for (const GraphNode& node : graph) EXPECT_FALSE(node.input) << node.name;
+  for (const GraphNode& node : graph) EXPECT_THAT(node.reads, IsEmpty()) << node.name;
 }
 
 TEST(Graph, TheLastCopyOfALayerIsWhatThoseBehindItReadByItsName) {
   const std::vector<GraphNode> graph =
       graph_of(suite_of(same("a", R"("count": 3)") + "," + same("b") + "," + same("c", R"("reads": "a")")));
-  EXPECT_EQ(graph[4].input, 2U);
+  EXPECT_THAT(graph[4].reads, ElementsAre(2U));
   EXPECT_EQ(
       graph_of(suite_of(same("a", R"("count": 2147483648)") + "," + same("b", R"("after": "add a")")), 2)
           .size(),
@@ -96,9 +122,16 @@ TEST(Graph, IsWrittenWithTheConfigAndReadsBack) {
   const Suite again = suite_from_json(parse_json(json.dump(), "net.json"), "net.json");
   EXPECT_EQ(to_json(again), json);
   EXPECT_EQ(again.graph.size(), 3U);
-  EXPECT_EQ(again.graph[2].reads, "a");
+  EXPECT_THAT(again.graph[2].reads, ElementsAre("a"));
   const Suite layers = suite_of(same("a") + "," + same("b") + "," + same("c", R"("reads": "a")"));
-  EXPECT_EQ(suite_from_json(parse_json(to_json(layers).dump(), "n"), "n").layers[2].reads, "a");
+  const auto written = to_json(layers);
+  EXPECT_EQ(written["layers"][2]["reads"], "a");
+  EXPECT_EQ(to_json(suite_from_json(parse_json(written.dump(), "n"), "n")), written);
+  const Suite inception = suite_of(kInception);
+  const Suite read_again = suite_from_json(parse_json(to_json(inception).dump(), "n"), "n");
+  EXPECT_EQ(to_json(read_again), to_json(inception));
+  EXPECT_THAT(read_again.layers[3].reads, ElementsAre("a", "b"));
+  EXPECT_EQ(read_again.layers[3].before.size(), 2U);
 }
 
 TEST(Graph, RefusesWhatIsUnknownOrComesLaterByName) {
@@ -122,9 +155,9 @@ TEST(Graph, RefusesWhatIsUnknownOrComesLaterByName) {
 }
 
 TEST(Graph, RefusesShapesThatDiffer) {
-  const std::string wide =
+  const std::string eight =
       R"({"name": "wide", "in_channels": 4, "input": [6, 5], "out_channels": 8, "filter": 1})";
-  EXPECT_EQ(error_of(wide + "," + same("b", R"("reads": "wide")")),
+  EXPECT_EQ(error_of(eight + "," + same("b", R"("reads": "wide")")),
             "net.json: at /layers/1: \"b\" reads \"wide\", which gives 8 channels of 6x5, and \"b\" takes 4 "
             "channels of 6x5; name a layer of that shape, or correct what comes after one of them");
   EXPECT_THAT(
@@ -134,11 +167,62 @@ TEST(Graph, RefusesShapesThatDiffer) {
               HasSubstr("4 channels of 6x5 at its own batch of 3"));
 }
 
+TEST(Graph, RefusesOutputsThatCannotBeReadTogether) {
+  const std::string both = same("a") + "," + same("b", R"("after": "pool 2x2/2")");
+  EXPECT_EQ(
+      error_of(both + "," + wide("c", 8, R"("reads": ["a", "b"])")),
+      "net.json: at /layers/2: \"c\" reads \"a\", which gives 4 channels of 6x5, and \"b\", which gives 4 "
+      "channels of 3x2; allowed together are outputs of the same image and batch");
+  EXPECT_THAT(
+      error_of(same("a") + "," + same("b", R"("batch": 3)") + "," + wide("c", 8, R"("reads": ["a", "b"])")),
+      HasSubstr("\"b\", which gives 4 channels of 6x5 at its own batch of 3; allowed together"));
+  EXPECT_EQ(
+      error_of(same("a") + "," + same("b") + "," + wide("c", 12, R"("reads": ["a", "b"])")),
+      "net.json: at /layers/2: \"c\" reads \"a\", \"b\", which together give 8 channels of 6x5, and \"c\" "
+      "takes 12 channels of 6x5; name layers whose channels add up to that, or correct what comes after "
+      "one of them");
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 8, R"("reads": ["a", "b"])")),
+              HasSubstr("\"b\" reads \"b\", which does not stand before it"));
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 8, R"("reads": ["a", "a"])")),
+              HasSubstr("net.json: at /layers/1/reads/1: found the text \"a\"; allowed is every entry once"));
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 8, R"("reads": [])")),
+              HasSubstr("net.json: at /layers/1/reads: found"));
+}
+
+TEST(Graph, RefusesPoolsThatCannotStandBeforeALayer) {
+  EXPECT_EQ(
+      error_of(same("a") + "," + wide("b", 4, R"("before": ["pool 7x1/1"])")),
+      "net.json: at /layers/1: \"b\" has \"pool 7x1/1\" before it, and what it reads is 6x5 there; allowed "
+      "is a window that fits the image");
+  EXPECT_EQ(
+      error_of(same("a") + "," + wide("b", 4, R"("before": ["pool 2x2/2"])")),
+      "net.json: at /layers/1: \"b\" reads \"a\", which gives 4 channels of 3x2 after \"pool 2x2/2\", and "
+      "\"b\" takes 4 channels of 6x5; name a layer of that shape, or correct what comes before or after one "
+      "of them");
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": "relu")")),
+              AllOf(HasSubstr("net.json: at /layers/1/before: found the text \"relu\"; allowed is pool with"),
+                    HasSubstr("in its \"after\"")));
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": 3)")),
+              HasSubstr("at /layers/1/before: found the number 3; allowed is pool"));
+  EXPECT_EQ(
+      error_of(wide("a", 4, R"("before": "pool 1x1/1")")),
+      "net.json: at /layers/0: \"a\" has \"pool 1x1/1\" before it, and no layer stands there whose output it "
+      "could read; leave out \"before\"");
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("first": true, "before": "pool 1x1/1")")),
+              HasSubstr("\"b\" has \"pool 1x1/1\" before it and its layer is first"));
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("count": 2, "before": "pool 1x1/1")")),
+              AllOf(HasSubstr("at /layers/1: layer \"b\" has \"pool 1x1/1\" before it; allowed is neither"),
+                    HasSubstr("write a \"graph\"")));
+}
+
 TEST(Graph, RefusesWhatOnlyAnEntryOfAGraphCanSay) {
   EXPECT_THAT(error_of(same("a") + "," + same("b", R"("count": 2, "after": ["add a", "relu"])")),
               AllOf(HasSubstr("at /layers/1: layer \"b\" has \"add a\";"), HasSubstr("write a \"graph\"")));
   EXPECT_THAT(error_of(same("a") + "," + same("b", R"("reads": "a")"), R"({"name": "a"}, {"name": "b"})"),
               AllOf(HasSubstr("at /layers/1: layer \"b\" reads \"a\""), HasSubstr("in the graph's entry")));
+  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": "pool 1x1/1")"),
+                       R"({"name": "a"}, {"name": "b"})"),
+              HasSubstr("layer \"b\" has \"pool 1x1/1\" before it"));
   EXPECT_THAT(error_of(same("a") + "," + same("b", R"("first": true, "reads": "a")")),
               HasSubstr("\"b\" reads \"a\" and its layer is first"));
 }
@@ -157,7 +241,7 @@ TEST(ShippedGraphs, ResNet50IsOneChainOfSixteenBlocks) {
   ASSERT_EQ(graph.size(), 53U);
   size_t blocks = 0;
   for (size_t i = 0; i < graph.size(); ++i) {
-    EXPECT_EQ(graph[i].input.has_value(), i > 0) << graph[i].name;
+    EXPECT_EQ(graph[i].reads.size(), i > 0 ? 1U : 0U) << graph[i].name;
     EXPECT_TRUE(has(graph[i].after, OperationKind::batch_norm)) << graph[i].name;
     blocks += graph[i].added.size();
   }

@@ -223,6 +223,28 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 
+// Within a device's memory only.
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  const int device = current_device();
+  if (const cudaError_t error = result(cudaSuccess, __func__); error != cudaSuccess) return error;
+  const auto extent = [=](size_t pitch) { return height == 0 ? 0 : pitch * (height - 1) + width; };
+  const size_t to_bytes = extent(to_pitch), from_bytes = extent(from_pitch);
+  if (kind != cudaMemcpyDeviceToDevice || width > to_pitch || width > from_pitch ||
+      !is_live(to, to_bytes, device) || !is_live(from, from_bytes, device))
+    return result(cudaErrorInvalidValue, __func__);
+  stream_or_default(stream, device).push([=](Nanoseconds begin) {
+    if (is_lost() || found_gone("cudaMemcpy2DAsync to", to, to_bytes, device) ||
+        found_gone("cudaMemcpy2DAsync from", from, from_bytes, device))
+      return begin;
+    for (size_t row = 0; row < height; ++row)
+      std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
+                  width);
+    return begin + copy_cost(width * height, kind);
+  });
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   const int device = current_device();
   if (!is_live(to, bytes, device)) return result(cudaErrorInvalidValue, __func__);

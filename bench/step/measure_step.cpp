@@ -303,8 +303,8 @@ void run_tasks(TrainingStep& step, const std::vector<Plan*>& plans, void* worksp
                bool forward_only) {
   for (size_t task = 0; task < plans.size(); ++task) {
     const TaskKind kind = step.tasks()[task].kind;
-    const bool is_forward =
-        kind == TaskKind::forward || kind == TaskKind::operation_forward || kind == TaskKind::loss;
+    const bool is_forward = kind == TaskKind::forward || kind == TaskKind::operation_forward ||
+                            kind == TaskKind::concat || kind == TaskKind::loss;
     if (kind != TaskKind::update && (is_forward || !forward_only))
       step.run(task, plans[task], workspace, queue);
   }

@@ -31,13 +31,13 @@ StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse) {
   StepNetwork network{suite.name, {}};
   for (GraphNode& node : graph_of(suite)) {
     const Layer& layer = suite.layers[node.layer];
-    NetworkLayer one{std::move(node.name), layer.shape, std::move(node.after), node.input,
-                     std::move(node.added)};
+    NetworkLayer one{std::move(node.name),   layer.shape,           std::move(node.reads),
+                     std::move(node.before), std::move(node.after), std::move(node.added)};
     one.problem.batch = layer.batch.value_or(batch);
     if (fuse) one.problem.epilogue = leading_epilogue(one.after);
     one.needs_input_gradient = !layer.first || suite.first_backward_data;
     one.ends_chain = true;
-    if (one.input) network.layers[*one.input].ends_chain = false;
+    for (size_t other : one.reads) network.layers[other].ends_chain = false;
     for (size_t other : one.added) network.layers[other].ends_chain = false;
     network.layers.push_back(std::move(one));
   }

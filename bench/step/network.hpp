@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +16,15 @@ namespace convscope {
 struct NetworkLayer {
   std::string name;     // of the graph's node
   ConvProblem problem;  // forward; with an epilogue where bias and ReLU behind it are fused into it
+  // The layers whose outputs, one behind the other along channels, it reads, and pools of them; none begins a
+  // chain.
+  std::vector<size_t> reads;
+  std::vector<LayerOperation> before;
   std::vector<LayerOperation> after;
-  std::optional<size_t> input;  // the layer whose output it reads; none begins a chain
-  std::vector<size_t> added;    // a layer for each addition in `after`, in their order
-  bool ends_chain = false;      // no layer reads or adds its output
+  std::vector<size_t> added;  // a layer for each addition in `after`, in their order
+  bool ends_chain = false;    // no layer reads or adds its output
   bool needs_input_gradient = true;
-  bool begins_chain() const { return !input; }
+  bool begins_chain() const { return reads.empty(); }
   // Channels and image after the operations.
   Activations output() const;
 };

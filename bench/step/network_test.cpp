@@ -25,7 +25,7 @@ TEST(StepNetwork, IsOneChainWhereEveryLayerReadsWhatTheOneBeforeGives) {
       network(layer("a", 3, 8, 6, R"("after": ["relu", "pool 2x2/2"], )") + "," + layer("b", 6, 4, 5, ""));
   EXPECT_EQ(net.chains(), 1);
   EXPECT_TRUE(net.layers[0].begins_chain());
-  EXPECT_EQ(net.layers[1].input, 0U);
+  EXPECT_EQ(net.layers[1].reads, std::vector<size_t>{0});
   EXPECT_FALSE(net.layers[0].ends_chain);
   EXPECT_TRUE(net.layers[1].ends_chain);
   EXPECT_EQ(net.layers[0].output(), (Activations{4, 6, 4, 4}));
@@ -54,7 +54,7 @@ TEST(StepNetwork, ReadsAndAddsWhatTheGraphSaysAndEndsWhereNoLayerDoes) {
               layer("c", 6, 8, 6, R"("reads": "a", "after": ["add b", "relu"], )") + "," +
               layer("head", 6, 8, 2, R"("reads": "a", )"));
   EXPECT_EQ(net.chains(), 1);
-  EXPECT_EQ(net.layers[2].input, 0U);
+  EXPECT_EQ(net.layers[2].reads, std::vector<size_t>{0});
   EXPECT_EQ(net.layers[2].added, std::vector<size_t>{1});
   std::vector<bool> ends;
   for (const NetworkLayer& one : net.layers) ends.push_back(one.ends_chain);

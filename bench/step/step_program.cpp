@@ -1,6 +1,8 @@
 #include "bench/step/step_program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "bench/core/rounding.hpp"
 
@@ -85,8 +87,8 @@ class Tensors {
 
   void add(const NetworkLayer& of) {
     LayerProgram layer;
-    layer.input = of.input ? program_.layers[*of.input].output()
-                           : add_tensor(input_shape(of.problem), of.needs_input_gradient);
+    layer.input =
+        of.begins_chain() ? add_tensor(input_shape(of.problem), of.needs_input_gradient) : read(of, layer);
     layer.first_parameter = program_.parameters;
     const int64_t biases = round_up(of.problem.elements(Role::filter), kLine);
     const int64_t scales = biases + round_up(of.problem.out_channels, kLine);
@@ -111,6 +113,44 @@ class Tensors {
     return program_.tensors.size() - 1;
   }
 
+  size_t add_tensor_behind(const LayerOperation& operation, size_t input) {
+    const Activations in = program_.tensors[input].shape;
+    const Extent2 image = operation.output({in.h, in.w});
+    return add_tensor({in.n, in.c, image.h, image.w});
+  }
+
+  // The tensor that the layer reads; what no layer before it has made stands in front of this one.
+  size_t read(const NetworkLayer& of, LayerProgram& layer) {
+    std::vector<size_t> parts;
+    for (size_t other : of.reads) parts.push_back(program_.layers[other].output());
+    size_t tensor = parts.front();
+    if (parts.size() > 1) {
+      const auto [known, is_new] = wholes_.try_emplace(parts);
+      if (is_new) {
+        Activations shape = program_.tensors[tensor].shape;
+        shape.c = 0;
+        for (size_t part : parts) shape.c += program_.tensors[part].shape.c;
+        known->second = add_tensor(shape);
+        layer.concatenation = Concatenation{parts, known->second};
+      }
+      tensor = known->second;
+    }
+    for (const LayerOperation& pool : of.before) {
+      const auto [known, is_new] = pooled_.try_emplace({tensor, pool});
+      if (is_new) {
+        OperationGroup group;
+        group.operation = pool;
+        group.label = to_text(pool);
+        group.input = tensor;
+        group.output = known->second = add_tensor_behind(pool, tensor);
+        layer.groups.push_back(std::move(group));
+      }
+      tensor = known->second;
+    }
+    layer.groups_before = layer.groups.size();
+    return tensor;
+  }
+
   void add_operation(const LayerOperation& operation, size_t addend, LayerProgram& layer) {
     std::vector<OperationGroup>& groups = layer.groups;
     if (operation.kind == OperationKind::relu && !groups.empty() && takes_relu(groups.back())) {
@@ -128,21 +168,19 @@ class Tensors {
     const bool in_place =
         operation.kind == OperationKind::bias || operation.kind == OperationKind::relu ||
         (operation.kind == OperationKind::add && (groups.empty() || !keeps_output(groups.back())));
-    if (!in_place) {
-      const Activations in = program_.tensors[group.input].shape;
-      const Extent2 image = operation.output({in.h, in.w});
-      group.output = add_tensor({in.n, in.c, image.h, image.w});
-    }
+    if (!in_place) group.output = add_tensor_behind(operation, group.input);
     groups.push_back(std::move(group));
   }
 
   StepProgram& program_;
+  std::map<std::vector<size_t>, size_t> wholes_;                // concatenations by their parts
+  std::map<std::pair<size_t, LayerOperation>, size_t> pooled_;  // pools in front of layers
 };
 
-// Fills in the tasks. Backward keeps book of every tensor's gradient: the first convolution or operation that
-// reads the tensor writes it; other convolutions write theirs into the scratch, from where it is added at
-// once; an addition's is the gradient of its sum, which stays as it is until it is added before the tensor's
-// own backward.
+// Fills in the tasks. Backward keeps book of every tensor's gradient: the first that reads the tensor, a
+// convolution, an operation or a concatenation, writes it; others write theirs into the scratch, from where
+// it is added at once; an addition's is the gradient of its sum, which stays as it is until it is added
+// before the tensor's own backward.
 class Tasks {
  public:
   Tasks(const StepNetwork& network, StepProgram& program)
@@ -173,12 +211,11 @@ class Tasks {
 
   void add(StepTask task) { program_.tasks.push_back(std::move(task)); }
 
-  StepTask& add_convolution(size_t layer, TaskKind kind, Pass pass) {
+  void add_convolution(size_t layer, TaskKind kind, Pass pass) {
     ConvProblem problem = network_.layers[layer].problem;
     problem.pass = pass;
     if (pass != Pass::forward) problem.epilogue = Epilogue::none;
     add({kind, layer, std::string(name(kind)), static_cast<double>(problem.total_bytes()), problem});
-    return program_.tasks.back();
   }
 
   void add_group(size_t layer, size_t group, bool forward) {
@@ -188,10 +225,26 @@ class Tasks {
          std::nullopt, problem_of(of, program_.tensors, forward), group});
   }
 
+  void add_copies(size_t layer, TaskKind kind, std::vector<size_t> parts) {
+    double bytes = 0;
+    for (size_t part : parts)
+      bytes += 2 * bytes_of(program_.tensors[program_.layers[layer].concatenation->parts[part]].shape);
+    StepTask task{kind, layer, std::string(name(kind)), bytes};
+    task.parts = std::move(parts);
+    add(std::move(task));
+  }
+
   void add_forward(size_t layer) {
+    const LayerProgram& of = program_.layers[layer];
+    if (of.concatenation) {
+      std::vector<size_t> all(of.concatenation->parts.size());
+      std::iota(all.begin(), all.end(), size_t{0});
+      add_copies(layer, TaskKind::concat, std::move(all));
+    }
+    for (size_t g = 0; g < of.groups_before; ++g) add_group(layer, g, true);
     add_convolution(layer, TaskKind::forward, Pass::forward);
     const bool is_fused = network_.layers[layer].problem.epilogue != Epilogue::none;  // with the first group
-    for (size_t g = is_fused ? 1 : 0; g < program_.layers[layer].groups.size(); ++g)
+    for (size_t g = of.groups_before + (is_fused ? 1 : 0); g < of.groups.size(); ++g)
       add_group(layer, g, true);
   }
 
@@ -213,9 +266,34 @@ class Tasks {
     for (size_t addend : std::exchange(gradients_[tensor].addends, {})) add_addend(layer, tensor, addend);
   }
 
+  // Of the task that was added last, which gives a gradient of the tensor.
+  void book_gradient(size_t layer, size_t tensor) {
+    Gradient& gradient = gradients_[tensor];
+    program_.tasks.back().into_scratch = gradient.is_there;
+    if (gradient.is_there) {
+      program_.scratch_values = std::max(program_.scratch_values, program_.tensors[tensor].shape.elements());
+      add_addend(layer, tensor, std::nullopt);
+    }
+    gradient.is_there = true;
+  }
+
+  // Parts that have no gradient get theirs at once, each other one by way of the scratch.
+  void add_split(size_t layer) {
+    const std::vector<size_t>& parts = program_.layers[layer].concatenation->parts;
+    std::vector<size_t> written, added;
+    for (size_t part = 0; part < parts.size(); ++part)
+      (gradients_[parts[part]].is_there ? added : written).push_back(part);
+    for (size_t part : written) gradients_[parts[part]].is_there = true;
+    if (!written.empty()) add_copies(layer, TaskKind::split, std::move(written));
+    for (size_t part : added) {
+      add_copies(layer, TaskKind::split, {part});
+      book_gradient(layer, parts[part]);
+    }
+  }
+
   void add_backward(size_t layer) {
     const LayerProgram& of = program_.layers[layer];
-    for (size_t g = of.groups.size(); g-- > 0;) {
+    for (size_t g = of.groups.size(); g-- > of.groups_before;) {
       const OperationGroup& group = of.groups[g];
       complete_gradient(layer, group.output);
       const bool is_addition = group.operation.kind == OperationKind::add;
@@ -230,15 +308,14 @@ class Tasks {
     complete_gradient(layer, of.convolved);
     add_convolution(layer, TaskKind::backward_filter, Pass::backward_filter);
     if (!network_.layers[layer].needs_input_gradient) return;
-    StepTask& data = add_convolution(layer, TaskKind::backward_data, Pass::backward_data);
-    Gradient& gradient = gradients_[of.input];
-    data.into_scratch = gradient.is_there;
-    if (gradient.is_there) {
-      program_.scratch_values =
-          std::max(program_.scratch_values, program_.tensors[of.input].shape.elements());
-      add_addend(layer, of.input, std::nullopt);
+    add_convolution(layer, TaskKind::backward_data, Pass::backward_data);
+    book_gradient(layer, of.input);
+    // All that read what this layer made are behind it, and so have had their backward.
+    for (size_t g = of.groups_before; g-- > 0;) {
+      add_group(layer, g, false);
+      book_gradient(layer, of.groups[g].input);
     }
-    gradient.is_there = true;
+    if (of.concatenation) add_split(layer);
   }
 
   const StepNetwork& network_;
@@ -249,9 +326,16 @@ class Tasks {
 }  // namespace
 
 std::string_view name(TaskKind kind) {
-  constexpr std::string_view names[] = {
-      "forward",      "backward_data", "backward_filter", "operation_forward", "operation_backward",
-      "add_gradient", "loss",          "update"};
+  constexpr std::string_view names[] = {"forward",
+                                        "backward_data",
+                                        "backward_filter",
+                                        "operation_forward",
+                                        "operation_backward",
+                                        "concat",
+                                        "split",
+                                        "add_gradient",
+                                        "loss",
+                                        "update"};
   return names[static_cast<size_t>(kind)];
 }
 

@@ -22,6 +22,8 @@ enum class TaskKind {
   backward_filter,
   operation_forward,
   operation_backward,
+  concat,        // outputs are copied behind one another, along channels, into a tensor that layers read
+  split,         // its gradient is copied to theirs
   add_gradient,  // of a tensor that several read
   loss,
   update
@@ -32,7 +34,7 @@ std::string_view name(TaskKind);
 struct StepTask {
   TaskKind kind;
   size_t layer;
-  std::string label;  // "backward_data", "bias+relu", "pool 3x3/2 backward", "add gradient", "loss", "update"
+  std::string label;  // "backward_data", "bias+relu", "pool 3x3/2 backward", "concat", "add gradient", "loss"
   double bytes = 0;   // read and written at least, each tensor once
   std::optional<ConvProblem> problem{};  // of a convolution, with its pass
   // Of an operation, an update, and an addend that is added; none where an addend is copied.
@@ -41,8 +43,10 @@ struct StepTask {
   size_t tensor = 0;  // whose gradient gets another addend
   // Of add_gradient: the tensor whose gradient is the addend; none: what backward_data left in the scratch.
   std::optional<size_t> addend{};
-  bool is_first = false;      // of add_gradient: nothing is there yet, so that the addend is copied
-  bool into_scratch = false;  // of backward_data: the gradient of its input is there already
+  bool is_first = false;  // of add_gradient: nothing is there yet, so that the addend is copied
+  // Of what gives a gradient, backward_data, split and a pool's backward: there is one already.
+  bool into_scratch = false;
+  std::vector<size_t> parts{};  // of concat and split: which of the concatenation's
 };
 
 // Neighbours among the operations that are one pass.
@@ -54,13 +58,22 @@ struct OperationGroup {
   std::string label;
 };
 
+// Tensors behind one another along channels.
+struct Concatenation {
+  std::vector<size_t> parts;
+  size_t whole = 0;
+};
+
 // A layer's parameters are its filter, a bias for each channel, and where it has batch normalisation a scale
 // for each and a shift for each; each of them begins on a cache line, and so does the next layer's.
 struct LayerProgram {
   size_t input = 0, convolved = 0;  // tensors
   size_t first_parameter = 0, first_bias = 0, first_scale = 0, parameters = 0;
+  // What layers read is made in front of the first of them, and shared by all that read the same.
+  std::optional<Concatenation> concatenation;
   std::vector<OperationGroup> groups;
-  size_t output() const { return groups.empty() ? convolved : groups.back().output; }
+  size_t groups_before = 0;  // of those, how many stand in front of the convolution
+  size_t output() const { return groups.size() == groups_before ? convolved : groups.back().output; }
 };
 
 struct StepTensor {

@@ -50,8 +50,9 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return r.position > 0 ? cell(r.position) : Cell{}; }},
     {"layer", "", "The layer's name.", [](const R& r) { return cell(r.layer); }},
     {"task", "",
-     "A convolution's pass, an operation (backward where it says so), add gradient and copy gradient of an "
-     "output that several layers read, loss, update; step: all of them.",
+     "A convolution's pass, an operation (backward where it says so), concat and split of what a layer reads "
+     "of several, add gradient and copy gradient of an output that several layers read, loss, update; step: "
+     "all of them.",
      [](const R& r) { return cell(r.task); }},
     {"problem", "", "Of a convolution: the problem, as --case reads it.",
      [](const R& r) { return r.problem ? cell(to_line(*r.problem)) : Cell{}; }},

@@ -89,4 +89,29 @@ inline Suite residual_suite() {
                          "residual.json");
 }
 
+// With two concatenations. Of the first, of a and b, one layer reads all, and two share a pool of it. Of the
+// second, of d and e, another layer reads a part, and an addition the other. b reads a pool of an output that
+// layers before and behind it read, too.
+inline Suite inception_suite() {
+  return suite_from_json(nlohmann::json::parse(R"({"name": "inception", "batch": 2, "layers": [
+    {"name": "one", "in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3, "pad": 1, "first": true,
+     "after": ["bias", "relu"]},
+    {"name": "a0", "in_channels": 3, "input": [6, 5], "out_channels": 2, "filter": 1, "after": "relu"},
+    {"name": "b", "in_channels": 3, "input": [6, 5], "out_channels": 3, "filter": 1, "reads": "one",
+     "before": "pool 3x3/1 pad 1", "after": "bias"},
+    {"name": "a", "in_channels": 3, "input": [6, 5], "out_channels": 2, "filter": 1, "reads": "one",
+     "after": ["add a0", "relu"]},
+    {"name": "c", "in_channels": 5, "input": [6, 5], "out_channels": 4, "filter": 1, "stride": [4, 3],
+     "reads": ["a", "b"]},
+    {"name": "d", "in_channels": 5, "input": [3, 3], "out_channels": 4, "filter": 2, "reads": ["a", "b"],
+     "before": "pool 3x3/2 pad 1", "after": ["bias", "add c"]},
+    {"name": "e", "in_channels": 5, "input": [3, 3], "out_channels": 4, "filter": 2, "reads": ["a", "b"],
+     "before": ["pool 3x3/2 pad 1", "pool 3x3/1 pad 1"], "after": "bias"},
+    {"name": "f", "in_channels": 8, "input": [2, 2], "out_channels": 4, "filter": 1, "reads": ["d", "e"],
+     "after": ["bias", "relu"]},
+    {"name": "g", "in_channels": 4, "input": [2, 2], "out_channels": 4, "filter": 1, "reads": "d",
+     "after": ["add f", "add e"]}]})"),
+                         "inception.json");
+}
+
 }  // namespace convscope::testing

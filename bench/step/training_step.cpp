@@ -161,7 +161,7 @@ float* TrainingStep::operand(const StepTask& task, Slot slot) const {
     case Slot::y:
       return tensors_[group->output].value.as<float>();
     case Slot::dx:
-      return gradient_of(group->input);
+      return task.into_scratch ? scratch_.as<float>() : gradient_of(group->input);
     case Slot::dy:
       return gradient_of(group->output);
     case Slot::error:
@@ -186,6 +186,28 @@ void TrainingStep::run_operation(size_t index, Queue& queue) {
   operations_.plans[index]->run(tensors, kept, queue);
 }
 
+void TrainingStep::copy_parts(const StepTask& task, Queue& queue) {
+  const Concatenation& of = *program_.layers[task.layer].concatenation;
+  const Tensor& whole = tensors_[of.whole];
+  const auto image_bytes = [](const Tensor& tensor) {
+    return static_cast<size_t>(tensor.shape.elements() / tensor.shape.n) * sizeof(float);
+  };
+  const size_t step = image_bytes(whole), images = static_cast<size_t>(whole.shape.n);
+  size_t first = 0;
+  for (size_t i = 0; i < of.parts.size(); ++i) {
+    const Tensor& part = tensors_[of.parts[i]];
+    const size_t bytes = image_bytes(part);
+    if (std::ranges::find(task.parts, i) != task.parts.end()) {
+      if (task.kind == TaskKind::concat)
+        queue.copy_rows(whole.value.as<std::byte>() + first, step, part.value.data(), bytes, bytes, images);
+      else
+        queue.copy_rows((task.into_scratch ? scratch_ : part.gradient).data(), bytes,
+                        whole.gradient.as<std::byte>() + first, step, bytes, images);
+    }
+    first += bytes;
+  }
+}
+
 void TrainingStep::run_loss(const StepTask& task, Queue& queue) {
   const Tensor& last = tensors_[program_.layers[task.layer].output()];
   const LayerState& state = layers_[task.layer];
@@ -208,6 +230,9 @@ void TrainingStep::run(size_t index, Plan* plan, void* workspace, Queue& queue) 
     case TaskKind::operation_backward:
     case TaskKind::update:
       return run_operation(index, queue);
+    case TaskKind::concat:
+    case TaskKind::split:
+      return copy_parts(task, queue);
     case TaskKind::add_gradient: {
       if (task.operation) return run_operation(index, queue);
       const Buffer& gradient = tensors_[task.tensor].gradient;
@@ -249,6 +274,18 @@ std::vector<std::span<const std::byte>> TrainingStep::memory_of(size_t task) con
       add_tensor(group.output);
       if (group.operation.kind == OperationKind::add) add(tensors_[group.addend].value);
       add(layers_[of.layer].kept[of.group]);
+      if (of.into_scratch) add(scratch_);
+      break;
+    }
+    case TaskKind::concat:
+    case TaskKind::split: {
+      const Concatenation& parts = *layer.concatenation;
+      const bool forward = of.kind == TaskKind::concat;
+      const auto add_one = [&](const Tensor& tensor) { add(forward ? tensor.value : tensor.gradient); };
+      add_one(tensors_[parts.whole]);
+      for (size_t part : of.parts)
+        if (!of.into_scratch) add_one(tensors_[parts.parts[part]]);
+      if (of.into_scratch) add(scratch_);
       break;
     }
     case TaskKind::add_gradient:

@@ -77,6 +77,7 @@ class TrainingStep {
   // What a tensor of an operation's task is, null where the task has none of the sort.
   float* operand(const StepTask& task, Slot slot) const;
   void run_operation(size_t task, Queue& queue);
+  void copy_parts(const StepTask& task, Queue& queue);
   void run_loss(const StepTask& task, Queue& queue);
 
   Device& device_;

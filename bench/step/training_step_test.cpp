@@ -15,6 +15,7 @@
 namespace convscope {
 namespace {
 
+using testing::inception_suite;
 using testing::residual_suite;
 using testing::small_suite;
 using testing::step_registry;
@@ -88,8 +89,12 @@ Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
           if (operation.kind == OperationKind::relu) value = std::max(value, 0.0);
           if (operation.kind == OperationKind::pool)
             for (int64_t r = 0; r < operation.window.h; ++r)
-              for (int64_t s = 0; s < operation.window.w; ++s)
-                value = std::max(value, x.at(n, c, p * operation.stride.h + r, q * operation.stride.w + s));
+              for (int64_t s = 0; s < operation.window.w; ++s) {
+                const int64_t h = p * operation.stride.h + r - operation.pad.h;
+                const int64_t w = q * operation.stride.w + s - operation.pad.w;
+                if (h >= 0 && h < x.shape.h && w >= 0 && w < x.shape.w)
+                  value = std::max(value, x.at(n, c, h, w));
+              }
           if (operation.kind == OperationKind::lrn) {
             double squares = 0;
             for (int64_t i = std::max<int64_t>(0, c - 2); i <= std::min(x.shape.c - 1, c + 2); ++i)
@@ -101,6 +106,20 @@ Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
   return y;
 }
 
+// What a layer reads: outputs one behind the other along channels, pooled.
+Tensor read(const NetworkLayer& layer, std::vector<Tensor>& outputs) {
+  Tensor x = outputs[layer.reads[0]];
+  x.shape.c = 0;
+  x.values.clear();
+  for (size_t other : layer.reads) x.shape.c += outputs[other].shape.c;
+  for (int64_t n = 0; n < x.shape.n; ++n)
+    for (size_t other : layer.reads)
+      for (int64_t i = 0; i < outputs[other].shape.c * x.shape.pixels(); ++i)
+        x.values.push_back(outputs[other].at(n, 0, 0, i));
+  for (const LayerOperation& pool : layer.before) x = operated(pool, std::move(x), nullptr);
+  return x;
+}
+
 // The network's activations before the loss, in f64, of these parameters.
 Tensor activations(const StepNetwork& network, const TrainingStep& step, const Tensor& images,
                    const Doubles& parameters) {
@@ -110,7 +129,7 @@ Tensor activations(const StepNetwork& network, const TrainingStep& step, const T
     const auto* const filter = parameters.data() + step.parameters_of(i).first;
     const double* const bias = parameters.data() + step.program().layers[i].first_bias;
     const double* const scales = parameters.data() + step.program().layers[i].first_scale;
-    Tensor x = convolved(layer.problem, layer.input ? outputs[*layer.input] : images,
+    Tensor x = convolved(layer.problem, layer.begins_chain() ? images : read(layer, outputs),
                          {filter, filter + layer.problem.elements(Role::filter)});
     auto added = layer.added.begin();
     for (const LayerOperation& operation : layer.after) {
@@ -153,16 +172,20 @@ std::span<float> floats_of(const TrainingStep& step, size_t task, size_t which) 
 using Around = std::function<bool(TrainingStep&, size_t task)>;
 const Around kAsItIs = [](TrainingStep&, size_t) { return true; };
 
+// A step up to its update. What `around` says of a task is done before it.
+void run_without_update(TrainingStep& step, const Plans& plans, const Around& around) {
+  for (size_t task = 0; task < plans.all.size(); ++task)
+    if (step.tasks()[task].kind != TaskKind::update && around(step, task))
+      step.run(task, plans.all[task], plans.workspace.data(), *plans.queue);
+}
+
 // The largest distance of a parameter's gradient from the derivative of the model, after a step without
-// update. What `around` says of a task is done before it.
+// update.
 double farthest_gradient(const Suite& suite, const Around& around = kAsItIs) {
   CpuDevice device;
   const Registry registry = step_registry();
   TrainingStep step(network_of(suite, 2), device, 5);
-  Plans plans(step, *registry.find("exact.cpu"), device);
-  for (size_t task = 0; task < plans.all.size(); ++task)
-    if (step.tasks()[task].kind != TaskKind::update && around(step, task))
-      step.run(task, plans.all[task], plans.workspace.data(), *plans.queue);
+  run_without_update(step, Plans(step, *registry.find("exact.cpu"), device), around);
   const auto* const image = static_cast<const float*>(step.args(0, nullptr).input);
   const ConvProblem& first = step.network().layers[0].problem;
   const Activations in{2, first.in_channels, first.input.h, first.input.w};
@@ -200,6 +223,7 @@ double farthest_gradient(const Suite& suite, const Around& around = kAsItIs) {
 TEST(TrainingStep, GradientsOfSmallNetsAreThoseOfTheDefinitionInF64) {
   EXPECT_LT(farthest_gradient(small_suite()), 1e-5);
   EXPECT_LT(farthest_gradient(residual_suite()), 1e-5);
+  EXPECT_LT(farthest_gradient(inception_suite()), 1e-5);
 }
 
 TEST(TrainingStep, AForgottenAdditionOfGradientsShows) {
@@ -220,6 +244,46 @@ TEST(TrainingStep, AForgottenAdditionOfGradientsShows) {
     ++forgotten;
   }
   EXPECT_EQ(forgotten, 4);
+}
+
+TEST(TrainingStep, AForgottenSplitOrPoolBeforeALayerShows) {
+  CpuDevice device;
+  const Registry registry = step_registry();
+  const auto gradients = [&](const Around& around) {
+    TrainingStep step(network_of(inception_suite(), 2), device, 5);
+    run_without_update(step, Plans(step, *registry.find("exact.cpu"), device), around);
+    return std::vector<float>(step.gradients().begin(), step.gradients().end());
+  };
+  const std::vector<float> right = gradients(kAsItIs);  // as the definition's: tested above
+  const TrainingStep step(network_of(inception_suite(), 2), device, 5);
+  std::vector<std::string> forgotten;
+  for (size_t left_out = 0; left_out < step.tasks().size(); ++left_out) {
+    const StepTask& of = step.tasks()[left_out];
+    const bool is_copy = of.kind == TaskKind::split || of.kind == TaskKind::add_gradient;
+    const bool is_pool = of.kind == TaskKind::operation_backward && of.label.starts_with("pool");
+    if (!is_copy && !is_pool) continue;
+    const auto without = [&](TrainingStep& wrong, size_t task) {
+      if (task != left_out) return true;
+      // What it would have written is of an earlier step: of a split its parts or the scratch, of a pool the
+      // gradient of its input or the scratch.
+      if (of.kind == TaskKind::split)
+        for (size_t i = 1; i < wrong.memory_of(task).size(); ++i)
+          std::ranges::fill(floats_of(wrong, task, i), 0.0F);
+      if (of.kind == TaskKind::add_gradient && of.is_first)
+        std::ranges::fill(floats_of(wrong, task, 0), 0.0F);
+      if (is_pool) std::ranges::fill(floats_of(wrong, task, of.into_scratch ? 5 : 1), 0.0F);
+      return false;
+    };
+    const std::vector<float> wrong = gradients(without);
+    double farthest = 0;
+    for (size_t i = 0; i < right.size(); ++i)
+      farthest = std::max<double>(farthest, std::abs(right[i] - wrong[i]));
+    EXPECT_GT(farthest, 1e-3) << of.label << " of " << of.layer;
+    forgotten.push_back(of.label);
+  }
+  EXPECT_EQ(std::ranges::count(forgotten, "split"), 3);
+  EXPECT_EQ(std::ranges::count(forgotten, "pool 3x3/1 pad 1 backward"), 2);
+  EXPECT_EQ(std::ranges::count(forgotten, "pool 3x3/2 pad 1 backward"), 1);
 }
 
 TEST(TrainingStep, AWrongTermOfBatchNormalisationsBackwardShows) {
@@ -309,6 +373,33 @@ TEST(TrainingStep, TasksOfAGraphAddTheGradientsOfWhatSeveralRead) {
   for (size_t i = 0; i < step.tasks().size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << i;
 }
 
+TEST(TrainingStep, TasksMakeAConcatenationAndItsPoolsOnceInFrontOfTheFirstThatReadsThem) {
+  CpuDevice device;
+  const TrainingStep step(network_of(inception_suite(), 2), device, 1);
+  std::vector<std::string> names;
+  for (const StepTask& task : step.tasks())
+    if (task.kind != TaskKind::update)
+      names.push_back(step.network().layers[task.layer].name + " " + task.label);
+  EXPECT_THAT(
+      names,
+      ::testing::ElementsAre(
+          "one forward", "one bias+relu", "a0 forward", "a0 relu", "b pool 3x3/1 pad 1", "b forward",
+          "b bias", "a forward", "a add a0+relu", "c concat", "c forward", "d pool 3x3/2 pad 1", "d forward",
+          "d bias", "d add c", "e pool 3x3/1 pad 1", "e forward", "e bias", "f concat", "f forward",
+          "f bias+relu", "g forward", "g add f", "g add e", "g loss",
+          // d's gradient is there when f splits its own.
+          "g backward_filter", "g backward_data", "f copy gradient", "f bias+relu backward",
+          "f backward_filter", "f backward_data", "f split", "f split", "f add gradient", "e add gradient",
+          "e bias backward", "e backward_filter", "e backward_data", "e pool 3x3/1 pad 1 backward",
+          "d bias backward", "d backward_filter", "d backward_data", "d add gradient",
+          "d pool 3x3/2 pad 1 backward", "c copy gradient", "c backward_filter", "c backward_data",
+          "c add gradient", "c split", "a add a0+relu backward", "a backward_filter", "a backward_data",
+          "b bias backward", "b backward_filter", "b backward_data", "b pool 3x3/1 pad 1 backward",
+          "b add gradient", "a0 copy gradient", "a0 relu backward", "a0 backward_filter", "a0 backward_data",
+          "a0 add gradient", "one bias+relu backward", "one backward_filter"));
+  for (size_t i = 0; i < step.tasks().size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << i;
+}
+
 // The loss, the gradients and the updated parameters of a step, its convolutions by the definition.
 struct Outcome {
   Outcome(const Suite& suite, Device& device) {
@@ -325,7 +416,7 @@ struct Outcome {
 };
 
 TEST(TrainingStep, IsOnAGpuWhatItIsOnTheCpu) {
-  for (const Suite& suite : {small_suite(), residual_suite()}) {
+  for (const Suite& suite : {small_suite(), residual_suite(), inception_suite()}) {
     CpuDevice cpu;
     EmulatorDevice gpu;
     const Outcome expected(suite, cpu), found(suite, gpu);
@@ -341,7 +432,7 @@ TEST(TrainingStep, IsOnAGpuWhatItIsOnTheCpu) {
 TEST(TrainingStep, StepsBringTheLossDown) {
   CpuDevice device;
   const Registry registry = step_registry();
-  for (const Suite& suite : {small_suite(), residual_suite()}) {
+  for (const Suite& suite : {small_suite(), residual_suite(), inception_suite()}) {
     TrainingStep step(network_of(suite, 2), device, 2);
     Plans plans(step, *registry.find("exact.cpu"), device);
     plans.run(step);
@@ -410,6 +501,14 @@ TEST(CheckGradient, SeesABranchWhoseGradientIsNotAdded) {
   EXPECT_EQ(branches, 4);
 }
 
+TEST(CheckGradient, TakesTheLossOfANetworkWithConcatenations) {
+  CpuDevice device;
+  const Registry registry = step_registry();
+  TrainingStep step(network_of(inception_suite(), 2), device, 5);
+  const Plans plans(step, *registry.find("exact.cpu"), device);
+  EXPECT_LT(check_gradient(step, plans.all, plans.workspace.data(), *plans.queue), 5e-3);
+}
+
 TEST(TrainingStep, BytesNeededAreThoseOfItsBuffers) {
   const StepNetwork network = network_of(small_suite(), 2);
   // Parameters three times, filters and biases rounded up to 16 and layers to 64; the image; each activation
@@ -426,6 +525,21 @@ TEST(TrainingStep, BytesNeededAreThoseOfItsBuffers) {
   EXPECT_EQ(TrainingStep::bytes_needed(network_of(residual_suite(), 2), device),
             4 * (3 * (128 + 64 + 64 + 192 + 64) + 2 * 2 * 25 + 4 * first + 2 * 3 + 3 * small + small +
                  3 * (4 * each + 2 * 4) + 4 * each));
+
+  // A concatenation and a pool of it are tensors of their own with gradients.
+  const Suite inception = inception_suite();
+  Suite plain = inception;
+  plain.layers.resize(4);
+  const int64_t whole = 2 * 5 * 30, pooled_whole = 2 * 5 * 9, scratch = whole - 2 * 3 * 30;
+  Suite with_pool = plain, with_whole = plain;
+  with_whole.layers.push_back(inception.layers[4]);
+  with_pool.layers.push_back(inception.layers[4]);
+  with_pool.layers.push_back(inception.layers[5]);
+  const int64_t of_plain = TrainingStep::bytes_needed(network_of(plain, 2), device);
+  const int64_t of_whole = TrainingStep::bytes_needed(network_of(with_whole, 2), device);
+  EXPECT_EQ(of_whole - of_plain, 4 * (3 * 64 + 2 * whole + 2 * each));
+  EXPECT_EQ(TrainingStep::bytes_needed(network_of(with_pool, 2), device) - of_whole,
+            4 * (3 * 128 + 3 * pooled_whole + 2 * each + scratch));
 }
 
 }  // namespace

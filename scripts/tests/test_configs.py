@@ -53,6 +53,9 @@ def test_there_are_shipped_configs():
         changed({"batch": {"cpu": [1, 2], "cuda": 4}, "algorithms": ["fft*", "winograd.*"]}),
         changed({"measuring": {"cache": ["cold", "hot"], "workspace_cap": [0, "8MiB", "inf"]}}),
         changed({"measuring": {"time_limit_s": 0.5, "seed": 9, "confidence_width": 0.01}}),
+        changed({}, {"reads": ["b", "c"], "before": ["pool 3x3/2 pad 1", "pool 2x2/1"]}),
+        changed({}, {"reads": "b", "before": "pool 3x2/2"}),
+        changed({"graph": [{"name": "a", "reads": ["b", "c"], "before": "pool 3x3/1 pad 1"}]}),
         changed({}, {"filter": [1, 7], "pad": [0, 3], "stride": 2, "groups": 2, "first": True}),
     ],
 )
@@ -99,6 +102,10 @@ def test_a_good_config_fits(config):
         changed({}, {"count": 0}),
         changed({}, {"groups": 2147483649}),
         changed({}, {"first": 1}),
+        changed({}, {"reads": []}),
+        changed({}, {"reads": ["b", "b"]}),
+        changed({}, {"before": "relu"}),
+        changed({"graph": [{"name": "a", "before": ["pool 3x3"]}]}),
     ],
     ids=lambda config: json.dumps(config)[-60:],
 )

@@ -31,11 +31,17 @@ class CpuQueue final : public Queue {
  public:
   void synchronize() override {}
   void copy(void* to, const void* from, size_t bytes) override {
+    copy_rows(to, bytes, from, bytes, bytes, 1);
+  }
+  void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                 size_t rows) override {
     constexpr size_t part = size_t{64} << 10;
-#pragma omp parallel for schedule(static)
-    for (size_t begin = 0; begin < bytes; begin += part)
-      std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
-                  std::min(part, bytes - begin));
+#pragma omp parallel for collapse(2) schedule(static)
+    for (size_t row = 0; row < rows; ++row)
+      for (size_t begin = 0; begin < bytes; begin += part)
+        std::memcpy(static_cast<std::byte*>(to) + row * to_step + begin,
+                    static_cast<const std::byte*>(from) + row * from_step + begin,
+                    std::min(part, bytes - begin));
   }
   void begin_timing() override {
     timing_ = Timing{};

@@ -39,6 +39,12 @@ void CudaQueue::copy(void* to, const void* from, size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_for(1)), "cudaMemcpyAsync");
 }
 
+void CudaQueue::copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                          size_t rows) {
+  check(cudaMemcpy2DAsync(to, to_step, from, from_step, bytes, rows, cudaMemcpyDeviceToDevice, stream_for(1)),
+        "cudaMemcpy2DAsync");
+}
+
 std::optional<int64_t> CudaQueue::max_held_operations() const {
   if (!blocker_) return std::nullopt;
   return kMaxHeldOperations - kOwnOperations;

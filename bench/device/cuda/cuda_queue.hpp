@@ -25,6 +25,8 @@ class CudaQueue final : public Queue {
 
   void synchronize() override;
   void copy(void* to, const void* from, size_t bytes) override;
+  void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                 size_t rows) override;
   void mark_phases(bool on) override { marks_phases_ = on; }
   void hold_back(bool on) override { holds_back_ = on; }
   std::optional<int64_t> max_held_operations() const override;
