@@ -235,6 +235,23 @@ TEST(Graph, RefusesALayerThatItHasAnotherNumberOfTimesThanItsCount) {
               HasSubstr("layer \"p\" 0 times"));
 }
 
+TEST(ShippedGraphs, GoogLeNetIsOneChainOfNineModulesAndTwoAuxiliaryClassifiers) {
+  const Suite suite = load_suite(std::string(CONVSCOPE_CONFIG_FOLDER) + "/googlenet_v1.json");
+  const std::vector<GraphNode> graph = graph_of(suite);
+  ASSERT_EQ(graph.size(), 3U + 9 * 6 + 2);
+  std::vector<std::string> own_data, pooled;
+  std::set<std::vector<size_t>> concatenations;
+  for (const GraphNode& node : graph) {
+    if (node.reads.empty()) own_data.push_back(node.name);
+    if (node.reads.size() > 1) concatenations.insert(node.reads);
+    if (node.name.ends_with("pool_proj")) pooled.push_back(to_text(node.before.back()));
+  }
+  EXPECT_THAT(own_data, ElementsAre("conv1/7x7_s2", "loss1/conv", "loss2/conv"));
+  EXPECT_EQ(concatenations.size(), 8U) << "none of the last module";
+  for (const std::vector<size_t>& one : concatenations) EXPECT_EQ(one.size(), 4U);
+  EXPECT_EQ(pooled, std::vector<std::string>(9, "pool 3x3/1 pad 1"));
+}
+
 TEST(ShippedGraphs, ResNet50IsOneChainOfSixteenBlocks) {
   const Suite suite = load_suite(std::string(CONVSCOPE_CONFIG_FOLDER) + "/resnet_50.json");
   const std::vector<GraphNode> graph = graph_of(suite);
