@@ -50,7 +50,7 @@ def steps(convscope_run, config, tmp_path):
 
 def by_name(places):
     return {
-        place["name"]: {k: v for k, v in place.items() if k in ("layer", "reads", "after")}
+        place["name"]: {k: v for k, v in place.items() if k in ("layer", "reads", "before", "after")}
         for place in places
     }
 
@@ -124,6 +124,70 @@ def test_what_no_config_says_is_noted_and_nothing_follows_it(tmp_path, capsys):
     assert by_name(config["graph"])["right"] == {"layer": "left", "reads": "stem"}
     assert by_name(config["graph"])["last"] == {}
     assert "after" not in config["layers"][1]
+
+
+SAME = {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [1, 1, 1, 1]}
+
+
+def test_concatenations_and_pools_before_several_layers_are_read(tmp_path, capsys, run_convscope):
+    """As an inception module, and the pool behind it."""
+    nodes = [
+        *STEM,
+        conv("stem.r", "w1", "p", "left"),
+        conv("stem.r", "w3", "q", "middle", pads=[1, 1, 1, 1]),
+        make_node("MaxPool", ["stem.r"], ["m"], **SAME),
+        conv("m", "w6", "r", "right"),
+        make_node("Concat", ["p", "q", "r"], ["all"], axis=1),
+        conv("all", "w22", "y", "whole"),
+        make_node("MaxPool", ["all"], ["half"], kernel_shape=[2, 2], strides=[2, 2]),
+        conv("half", "w22", "z", "half"),
+        make_node("MaxPool", ["half"], ["again"], **SAME),
+        conv("again", "w22", "v", "again"),
+    ]
+    weights = [*WEIGHTS, ("w6", [6, 8, 1, 1]), ("w22", [4, 22, 1, 1])]
+    config, notes = imported(model(tmp_path, nodes, weights, INPUT), capsys)
+    assert notes == ""
+    parts = ["left", "middle", "right"]
+    assert by_name(config["graph"]) == {
+        "stem": {},
+        "left": {},
+        "middle": {"reads": "stem"},
+        "right": {"reads": "stem", "before": ["pool 3x3/1 pad 1"]},
+        "whole": {"reads": parts},
+        "half": {"reads": parts, "before": ["pool 2x2/2"]},
+        "again": {"layer": "half", "reads": parts, "before": ["pool 2x2/2", "pool 3x3/1 pad 1"]},
+    }
+    assert "1 chain" in steps(run_convscope, config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "axis", "channels", "reads"),
+    [
+        (["p", "q"], 1, 16, ["one", "two"]),
+        (["q", "p"], -3, 16, ["two", "one"]),
+        (["q"], 1, 8, "two"),
+        (["inner", "q"], 1, 24, ["three", "one", "two"]),
+        (["p", "q"], 2, 8, None),
+        (["p", "p"], 1, 16, None),
+        (["p", "x"], 1, 11, None),
+        (["p", "pooled"], 1, 16, None),
+        (["inner", "p"], 1, 24, None),
+    ],
+)
+def test_a_concatenation_is_read_where_a_config_can_say_it(tmp_path, capsys, inputs, axis, channels, reads):
+    nodes = [
+        conv("x", "w0", "t", "three", pads=[1, 1, 1, 1]),
+        conv("t", "w1", "p", "one"),
+        conv("t", "w3", "q", "two", pads=[1, 1, 1, 1]),
+        make_node("MaxPool", ["t"], ["pooled"], **SAME),
+        make_node("Concat", ["t", "p"], ["inner"], axis=1),
+        make_node("Concat", inputs, ["all"], axis=axis),
+        conv("all", "w", "y", "last"),
+    ]
+    config, notes = imported(model(tmp_path, nodes, [*WEIGHTS, ("w", [5, channels, 1, 1])], INPUT), capsys)
+    found = by_name(config["layers"])["last"].get("reads")
+    assert found == (None if reads == "two" else reads), "the layer before need not be named"
+    assert ("1 convolutions read what a config cannot say (Concat 1)" in notes) == (reads is None)
 
 
 def test_a_value_that_several_read_ends_what_follows_its_layer(tmp_path, capsys):
@@ -217,10 +281,10 @@ def test_an_attribute_of_another_kind_lets_nothing_follow(tmp_path, capsys, monk
 @pytest.mark.parametrize(
     ("activation", "more", "after", "reads"),
     [
-        ({}, [], [], 0),
-        ({"activation": "Relu"}, [], ["relu"], 0),
-        ({"activation": "Tanh"}, [], [], None),
-        ({"activation": "Relu"}, ["", "z"], [], None),
+        ({}, [], [], (0,)),
+        ({"activation": "Relu"}, [], ["relu"], (0,)),
+        ({"activation": "Tanh"}, [], [], ()),
+        ({"activation": "Relu"}, ["", "z"], [], ()),
     ],
 )
 def test_a_fused_convolution_has_the_relu_that_it_names(activation, more, after, reads):

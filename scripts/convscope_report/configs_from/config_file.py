@@ -26,7 +26,8 @@ class Layer:
     count: int = 1
     first: bool = False
     batch: int | None = None
-    reads: str = ""
+    reads: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
     def output(self) -> tuple[int, int]:
@@ -54,7 +55,7 @@ class Layer:
 
     def problem(self) -> "Layer":
         """Return all but name, count and place: layers with equal problems are measured once."""
-        return replace(self, name="", count=1, reads="", after=())
+        return replace(self, name="", count=1, reads=(), before=(), after=())
 
 
 @dataclass
@@ -194,11 +195,17 @@ def layer_text(layer: Layer) -> str:
     for key, default in (("groups", 1), ("count", 1), ("first", False), ("batch", None)):
         if getattr(layer, key) != default:
             fields[key] = getattr(layer, key)
-    if layer.reads:
-        fields["reads"] = layer.reads
-    if layer.after:
-        fields["after"] = list(layer.after)
-    return quoted(fields)
+    return quoted(fields | place_fields(layer.reads, layer.before, layer.after))
+
+
+def place_fields(reads: tuple[str, ...], before: tuple[str, ...], after: tuple[str, ...]) -> dict:
+    """Return the fields that say what a layer reads and what follows it; empty ones are left out."""
+    fields = {
+        "reads": reads[0] if len(reads) == 1 else list(reads),
+        "before": list(before),
+        "after": list(after),
+    }
+    return {key: value for key, value in fields.items() if value}
 
 
 def short(extent: tuple[int, int]):

@@ -1,4 +1,4 @@
-"""A network's places as a config says them: layers with `reads` and `after`, or beside them a `graph`.
+"""A network's places as a config says them: layers with `reads`, `before` and `after`, or also a `graph`.
 
 A place is where a convolution stands in the network; places with equal problems are one layer with a
 count (docs/configs.md, "The graph").
@@ -6,7 +6,7 @@ count (docs/configs.md, "The graph").
 
 from dataclasses import dataclass, field, replace
 
-from convscope_report.configs_from.config_file import Layer, merged, unique
+from convscope_report.configs_from.config_file import Layer, merged, place_fields, unique
 
 
 @dataclass
@@ -18,7 +18,10 @@ class Place:
 
     layer: Layer
     after: list[str | int] = field(default_factory=list)  # an operation; a number adds that place's output
-    reads: int | None = None  # None: what no place gives
+    # Places whose outputs, behind one another along channels, it reads, and pools of them; none: what no
+    # place gives.
+    reads: tuple[int, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 def joined(places: list[Place]) -> tuple[list[Layer], list[dict]]:
@@ -44,7 +47,7 @@ class Entry:
         self.place = place
         self.index = index
         self.name = names[index]
-        self.reads = "" if place.reads in (None, index - 1) else names[place.reads]
+        self.reads = () if place.reads == (index - 1,) else tuple(names[i] for i in place.reads)
         self.after = tuple(f"add {names[o]}" if isinstance(o, int) else o for o in place.after)
 
     def adds(self) -> bool:
@@ -53,15 +56,14 @@ class Entry:
 
     def own(self) -> dict:
         """Return what a layer that stands in one place says of it."""
-        return {"reads": self.reads, "after": self.after}
+        return {"reads": self.reads, "before": self.place.before, "after": self.after}
 
     def text(self, layer: Layer) -> dict:
         """Return the entry of a graph, without what it shares with its layer."""
         said = {"name": self.name}
         if layer.name != self.name:
             said["layer"] = layer.name
-        if self.reads:
-            said["reads"] = self.reads
+        said |= place_fields(self.reads, self.place.before, ())
         if self.after != layer.after:
             said["after"] = list(self.after)
         return said
@@ -84,4 +86,4 @@ def are_alike(same: list[Entry]) -> bool:
     """Say whether the same follows each of a layer's places; its pool would follow the last alone."""
     one = same[0]
     pools = any(operation.startswith("pool") for operation in one.after)
-    return not pools and not any(e.reads or e.adds() or e.after != one.after for e in same)
+    return not pools and not any(e.reads or e.place.before or e.adds() or e.after != one.after for e in same)

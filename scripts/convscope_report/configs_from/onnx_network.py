@@ -1,7 +1,8 @@
 """What stands between the convolutions of an ONNX graph: what each reads, and what follows it.
 
 A convolution's operations end where several nodes read the value, as at the beginning of a residual block,
-and where an operator follows that no config has. Only the graph itself is looked at, not its branches and
+and where an operator follows that no config has. A pool of such a value, or of a concatenation, stands before
+those that read it. Only the graph itself is looked at, not its branches and
 loops. Operators: https://onnx.ai/onnx/operators/.
 """
 
@@ -31,6 +32,8 @@ class Network:
         self.constants = {tensor.name: tensor for tensor in graph.initializer}
         # The place whose output, after its operations until there, a value is.
         self.source: dict[str, int] = {}
+        # What a value is besides: places' outputs behind one another along channels, and pools of them.
+        self.joined: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
         self.given_by: dict[str, str] = {}
         for node in graph.node:
             self.given_by.update(dict.fromkeys(node.output, node.op_type))
@@ -61,10 +64,13 @@ class Network:
                 if self.fuses_what_a_config_says(index, node, inputs):
                     self.source[value] = index
             elif operation := self.operation(node, inputs):
-                self.follow(inputs[0], value, operation)
+                if not self.follow(inputs[0], value, operation):
+                    self.pool(inputs[0], value, operation)
                 clips += node.op_type == "Clip" and value in self.source
             elif node.op_type in ("Add", "Sum") and len(inputs) == 2:
                 self.add(*inputs, value)
+            elif node.op_type == "Concat":
+                self.concatenate(node, inputs, value)
         notes = []
         if lost:
             operators = ", ".join(f"{name} {count}" for name, count in sorted(lost.items()))
@@ -82,10 +88,10 @@ class Network:
         if len(inputs) > BIAS.get(node.op_type, len(inputs)) and inputs[BIAS[node.op_type]]:
             place.after.append("bias")
         data = inputs[0]
-        source = self.source.get(data)
+        parts, pools = self.parts(data)
         layer = place.layer
-        if source is not None and self.output_of(source) == (layer.in_channels, layer.input, layer.batch):
-            place.reads = source
+        if self.shape_of(parts, pools) == (layer.in_channels, layer.input, layer.batch):
+            place.reads, place.before = parts, pools
         elif not layer.first:
             lost[self.given_by.get(data, "an input")] += 1
 
@@ -108,12 +114,45 @@ class Network:
                 image = pooled(image, operation)
         return place.layer.out_channels, image, place.layer.batch
 
-    def follow(self, value: str, result: str, operation: str | int) -> None:
-        """Let an operation follow the place that the value comes from, where a config can say so."""
+    def parts(self, value: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Return the places whose outputs a value is, behind one another, and pools of them; empty: none."""
         index = self.source.get(value)
-        if index is not None and self.readers[value] == 1 and operation not in self.places[index].after:
-            self.places[index].after.append(operation)
-            self.source[result] = index
+        return self.joined.get(value, ((), ())) if index is None else ((index,), ())
+
+    def shape_of(self, parts: tuple[int, ...], pools: tuple[str, ...]) -> tuple | None:
+        """Return channels, image and batch of places' outputs behind one another, pooled; None: no such."""
+        outputs = [self.output_of(index) for index in parts]
+        if len({(image, batch) for _, image, batch in outputs}) != 1:
+            return None
+        _, image, batch = outputs[0]
+        for pool in pools:
+            image = pooled(image, pool)
+        return sum(channels for channels, *_ in outputs), image, batch
+
+    def concatenate(self, node, inputs: list[str], result: str) -> None:
+        """Note what a Concat along channels is made of, where it is outputs of places."""
+        shape = self.shapes.get(node.output[0])
+        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), None)
+        found = [self.parts(value) for value in inputs]
+        parts = tuple(index for places, _ in found for index in places)
+        is_known = all(places and not pools for places, pools in found)
+        if is_known and len(set(parts)) == len(parts) and axis in (1, shape and 1 - len(shape)):
+            self.joined[result] = (parts, ())
+
+    def pool(self, value: str, result: str, operation: str) -> None:
+        """Note a pool of what others read, too, or of a Concat."""
+        parts, pools = self.parts(value)
+        if parts and operation.startswith("pool") and operation not in pools:
+            self.joined[result] = (parts, (*pools, operation))
+
+    def follow(self, value: str, result: str, operation: str | int) -> bool:
+        """Let an operation follow the place that the value comes from; False where a config cannot say so."""
+        index = self.source.get(value)
+        if index is None or self.readers[value] != 1 or operation in self.places[index].after:
+            return False
+        self.places[index].after.append(operation)
+        self.source[result] = index
+        return True
 
     def add(self, one: str, other: str, result: str) -> None:
         """Let the later of two places add the earlier one's output; a constant for each channel is a bias."""
