@@ -67,6 +67,22 @@ TEST(CpuQueue, CopiesEveryByteAndNoOther) {
   }
 }
 
+TEST(CpuQueue, CopiesRowsAndNothingBetweenThem) {
+  CpuDevice device;
+  const auto queue = device.make_queue();
+  for (const size_t bytes : {size_t{5}, (size_t{64} << 10) + 3}) {
+    Buffer from(device, 3 * bytes), to(device, 3 * (bytes + 7));
+    for (size_t i = 0; i < 3 * bytes; ++i) from.as<unsigned char>()[i] = static_cast<unsigned char>(i % 251);
+    device.fill(to.data(), 0xff, to.bytes());
+    queue->copy_rows(to.as<char>() + 2, bytes + 7, from.data(), bytes, bytes, 3);
+    for (size_t i = 0; i < to.bytes(); ++i) {
+      const size_t row = i / (bytes + 7), at = i % (bytes + 7);
+      const bool is_copied = at >= 2 && at < bytes + 2;
+      ASSERT_EQ(to.as<unsigned char>()[i], is_copied ? (row * bytes + at - 2) % 251 : 0xff) << i;
+    }
+  }
+}
+
 TEST(CpuQueue, TakesLapsOfATimingAlone) {
   CpuDevice device;
   const auto queue = device.make_queue();

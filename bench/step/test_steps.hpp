@@ -8,6 +8,7 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/step/measure_step.hpp"
+#include "bench/step/training_step.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 
 namespace convscope::testing {
@@ -64,6 +65,24 @@ inline Registry step_registry() {
   registry.add(std::make_unique<ScaledReference>("forward.cpu", 1.0F, Pass::forward));
   return registry;
 }
+
+// The plans of a step's convolutions, all by one algorithm, with room for their workspace.
+struct Plans {
+  Plans(const TrainingStep& step, const Algorithm& algorithm, Device& device)
+      : workspace(device, 4096), queue(device.make_queue()) {
+    for (const StepTask& task : step.tasks()) {
+      owned.push_back(task.problem ? algorithm.plan(*task.problem, device, {}) : nullptr);
+      all.push_back(owned.back().get());
+    }
+  }
+  void run(TrainingStep& step) {
+    for (size_t task = 0; task < all.size(); ++task) step.run(task, all[task], workspace.data(), *queue);
+  }
+  std::vector<std::unique_ptr<Plan>> owned;
+  std::vector<Plan*> all;
+  Buffer workspace;
+  std::unique_ptr<Queue> queue;
+};
 
 // Two layers of which the second reads what the first gives, with every operation.
 inline Suite small_suite() {

@@ -204,6 +204,19 @@ TEST_F(OnAGpu, AQueueCopiesInItsOrder) {
   EXPECT_TRUE(third.guards_intact());
 }
 
+TEST_F(OnAGpu, AQueueCopiesRowsAndNothingBetweenThem) {
+  const auto queue = device_->make_queue();
+  const std::vector<int> values{1, 2, 3, 4, 5, 6};
+  Buffer from(*device_, 6 * sizeof(int)), to(*device_, 6 * sizeof(int));
+  from.upload(values.data(), from.bytes());
+  device_->fill(to.data(), 0, to.bytes());
+  queue->copy_rows(to.as<int>() + 1, 3 * sizeof(int), from.data(), 2 * sizeof(int), 2 * sizeof(int), 2);
+  queue->synchronize();
+  std::vector<int> back(6);
+  to.download(back.data(), to.bytes());
+  EXPECT_EQ(back, (std::vector{0, 1, 2, 0, 3, 4}));
+}
+
 TEST_F(OnAGpu, ATimingHoldsItsWorkBackAndCountsIt) {
   const auto queue = device_->make_queue();
   for (int timing = 0; timing < 3; ++timing) {
