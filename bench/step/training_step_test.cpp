@@ -20,10 +20,10 @@ using testing::small_suite;
 using testing::step_registry;
 
 // The loss and all gradients of a step, its convolutions by the definition.
-std::pair<double, std::vector<float>> outcome(bool fuse) {
+std::pair<double, std::vector<float>> outcome(const Suite& suite, bool fuse) {
   CpuDevice device;
   const Registry registry = step_registry();
-  TrainingStep step(network_of(small_suite(), 2, fuse), device, 5);
+  TrainingStep step(network_of(suite, 2, fuse), device, 5);
   Plans plans(step, *registry.find("exact.cpu"), device);
   for (size_t task = 0; task < plans.all.size(); ++task)
     step.run(task, plans.all[task], plans.workspace.data(), *plans.queue);
@@ -31,11 +31,13 @@ std::pair<double, std::vector<float>> outcome(bool fuse) {
 }
 
 TEST(TrainingStep, IsTheSameWithBiasAndReluFusedAndHasNoTaskForThem) {
-  const auto [loss, gradients] = outcome(false);
-  const auto [fused_loss, fused_gradients] = outcome(true);
-  EXPECT_NEAR(fused_loss, loss, 1e-6);
-  ASSERT_EQ(fused_gradients.size(), gradients.size());
-  for (size_t i = 0; i < gradients.size(); ++i) EXPECT_NEAR(fused_gradients[i], gradients[i], 1e-6) << i;
+  for (const Suite& suite : {small_suite(), inception_suite()}) {
+    const auto [loss, gradients] = outcome(suite, false);
+    const auto [fused_loss, fused_gradients] = outcome(suite, true);
+    EXPECT_NEAR(fused_loss, loss, 1e-6);
+    ASSERT_EQ(fused_gradients.size(), gradients.size());
+    for (size_t i = 0; i < gradients.size(); ++i) EXPECT_NEAR(fused_gradients[i], gradients[i], 1e-6) << i;
+  }
 
   CpuDevice device;
   const TrainingStep step(network_of(small_suite(), 2, true), device, 5);
