@@ -425,6 +425,13 @@ def test_a_convolution_without_a_filter_or_with_one_of_another_rank_is_refused(t
     assert "its filter has 1 axes, its input 2" in refused(path, capsys)
 
 
+def test_a_convolution_that_gives_nothing_is_a_layer_all_the_same(tmp_path, capsys):
+    nothing = helper.make_node("FusedConv", ["x", "w"], [], domain="local")
+    path = model(tmp_path, [nothing], [("w", [4, 3, 3, 3])], [("x", [1, 3, 8, 8])])
+    config, _ = imported(path, capsys)
+    assert [layer["out_channels"] for layer in config["layers"]] == [4]
+
+
 @pytest.mark.parametrize("name", ["net.json", "net.textproto", "net.onnxtxt"])
 def test_a_file_of_any_name_that_is_no_model_is_refused(tmp_path, capsys, name):
     (tmp_path / name).write_text("no model")

@@ -232,7 +232,7 @@ def convolutions(graph, outer: dict, trained: set[str], place: str, notes: list[
                 for index in FORWARD.get(node.op_type, (0, 1))
             ]
             own = (shapes.get(name) for name in names)
-            result = None if place else node.output[0]
+            result = node.output[0] if node.output and not place else None
             found.append(Convolution(node, where, *own, names[0] not in trained, result))
         if after_trained or node.op_type in TRAINED:
             trained.update(node.output)
