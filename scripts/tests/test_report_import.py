@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import jsonschema
@@ -423,6 +424,16 @@ def test_a_convolution_without_a_filter_or_with_one_of_another_rank_is_refused(t
     assert "sizes of its input or filter are not known" in refused(path, capsys)
     path = model(tmp_path, [conv("x", "w")], [("w", [4, 3, 3])], [("x", [1, 3, 8, 8])])
     assert "its filter has 1 axes, its input 2" in refused(path, capsys)
+
+
+def test_a_model_that_ends_the_onnx_package_is_refused(tmp_path, capsys, monkeypatch):
+    path = model(tmp_path, [conv("x", "w")], [("w", [4, 3, 3, 3])], [("x", [1, 3, 8, 8])])
+    for ends, words in (
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "ended with SIGSEGV over its shapes"),
+        (lambda: os._exit(7), "ended with code 7 over its shapes"),
+    ):
+        monkeypatch.setattr(onnx.shape_inference, "infer_shapes", lambda *_, ends=ends, **__: ends())
+        assert f"{path}: the onnx package {words}: the model is damaged" in refused(path, capsys)
 
 
 def test_a_convolution_that_gives_nothing_is_a_layer_all_the_same(tmp_path, capsys):

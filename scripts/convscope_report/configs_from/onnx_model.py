@@ -6,6 +6,8 @@ Only shapes are read: weights kept in files beside the model are not needed.
 Operators: https://onnx.ai/onnx/operators/onnx__Conv.html.
 """
 
+import multiprocessing
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -194,13 +196,37 @@ def refuse_zeros(graph, path: Path) -> None:
 
 
 def inferred(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    """Return the model with the shapes of its intermediate values, functions inlined."""
+    """Return the model with the shapes of its intermediate values, functions inlined.
+
+    In a process of its own, which a damaged model can end.
+    """
+    fork = multiprocessing.get_context("fork")
+    answer, write_end = fork.Pipe(duplex=False)
+    child = fork.Process(target=_infer, args=(model, write_end))
+    child.start()
+    write_end.close()
+    try:
+        text, fault = answer.recv()
+    except EOFError:
+        text, fault = None, None
+    child.join()
+    if fault is not None:
+        raise ReportError(f"{path}: its shapes contradict each other: {fault}")
+    if text is None:
+        how = signal.Signals(-child.exitcode).name if child.exitcode < 0 else f"code {child.exitcode}"
+        raise ReportError(f"{path}: the onnx package ended with {how} over its shapes: the model is damaged")
+    return onnx.ModelProto.FromString(text)
+
+
+def _infer(model: onnx.ModelProto, answer) -> None:
     try:
         if model.functions:
             model = onnx.inliner.inline_local_functions(model)
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
-        raise ReportError(f"{path}: its shapes contradict each other: {error}") from error
+        answer.send((None, str(error)))
+    else:
+        answer.send((model.SerializeToString(), None))
 
 
 def shapes_of(graph: onnx.GraphProto) -> dict[str, list]:
