@@ -140,9 +140,12 @@ void BlockRunner::run_one_later_work() {
   const LaterWork work = std::move(later_.front());
   later_.pop_front();
   if constexpr (tsan::kActive) {
-    if (copy_engine_ == nullptr) copy_engine_ = tsan::create_fiber("copy engine");
+    if (copy_engine_ == nullptr) {
+      copy_engine_ = take_fiber();
+      tsan::name_fiber(copy_engine_->tsan_fiber, "copy engine");
+    }
     // In order, as the copy runs on the stack of the thread that spins, where that one has left its traces.
-    tsan::switch_in_order(copy_engine_);
+    tsan::switch_in_order(copy_engine_->tsan_fiber);
   }
   tsan::leave(work.issue);
   work.work();

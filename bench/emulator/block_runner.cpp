@@ -1,6 +1,7 @@
 #include "bench/emulator/block_runner.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,11 @@ constinit thread_local BlockContext* current_block = nullptr;
 namespace {
 
 thread_local BlockRunner* current_runner = nullptr;
+
+// The thread sanitizer has numbers for 8128 fibers: how many of them wait for a next launch, on all OS
+// threads, and how many others a launch uses before it uses one again.
+constexpr size_t kSpare = 2048, kApart = 3000;
+std::atomic<size_t> spare_of_all{0};
 
 std::string triple(const uint3& index) {
   return "(" + std::to_string(index.x) + "," + std::to_string(index.y) + "," + std::to_string(index.z) + ")";
@@ -51,7 +57,15 @@ void fail(const std::string& text, const CallSite& site) {
 }
 
 BlockRunner::BlockRunner() : dynamic_smem_(nullptr, std::free) {}
-BlockRunner::~BlockRunner() = default;
+BlockRunner::~BlockRunner() {
+  for (const auto& fiber : spare_) tsan::destroy_fiber(fiber->tsan_fiber);
+  spare_of_all -= spare_.size();
+}
+
+BlockRunner& BlockRunner::of_this_thread() {
+  thread_local BlockRunner runner;
+  return runner;
+}
 
 BlockRunner& BlockRunner::current() {
   return *current_runner;
@@ -89,15 +103,31 @@ void BlockRunner::prepare_memory() {
   fill_static_smem_with_nan();
 }
 
-void BlockRunner::prepare_fibers() {
-  while (fibers_.size() < threads_) {
-    auto fiber = std::make_unique<Fiber>();
+// To the thread sanitizer a fiber that is used again is the same thread, whose past is before all that it
+// does next. After an earlier launch that is so anyway; within a launch it hides races between two blocks, so
+// there kApart others come first.
+std::unique_ptr<BlockRunner::Fiber> BlockRunner::take_fiber() {
+  std::unique_ptr<Fiber> fiber;
+  if (!spare_.empty()) {
+    fiber = std::move(spare_.back());
+    spare_.pop_back();
+    --spare_of_all;
+  } else if (ended_.size() > kApart) {
+    fiber = std::move(ended_.front());
+    ended_.pop_front();
+  } else {
+    fiber = std::make_unique<Fiber>();
     fiber->stack = std::make_unique<Stack>();
     fiber->stack_data = fiber->stack->data();
     fiber->stack_bytes = Stack::kBytes;
+    fiber->tsan_fiber = tsan::create_fiber();
     fiber->context.start(fiber->stack->data(), Stack::kBytes, &BlockRunner::fiber_main);
-    fibers_.push_back(std::move(fiber));
   }
+  return fiber;
+}
+
+void BlockRunner::prepare_fibers() {
+  while (fibers_.size() < threads_) fibers_.push_back(take_fiber());
   for (size_t i = 0; i < threads_; ++i) {
     Fiber& fiber = *fibers_[i];
     fiber.index = index_of(i, launch_->block);
@@ -114,12 +144,13 @@ void BlockRunner::start_threads() {
   for (auto& collectives : warps_) collectives.clear();
   for (Barrier& barrier : barriers_) barrier = Barrier{};
   scratch_.clear();
+  tsan::release(&launch_->started);  // they use the thread_local storage that this OS thread began with
   for (size_t i = 0; i < threads_; ++i) {
     Fiber& fiber = *fibers_[i];
     scratch_.push_back(&fiber);
     if constexpr (tsan::kActive)
-      fiber.tsan_fiber =
-          tsan::create_fiber(("block " + triple(block_.index) + " thread " + triple(fiber.index)).c_str());
+      tsan::name_fiber(fiber.tsan_fiber,
+                       ("block " + triple(block_.index) + " thread " + triple(fiber.index)).c_str());
   }
   make_ready(scratch_);
 }
@@ -130,25 +161,36 @@ void BlockRunner::close_block() {
   if (launch_->error.empty() && !later_.empty())
     launch_->error = "block " + triple(block_.index) + " ended before its TMA loads";
   later_.clear();
-  if constexpr (tsan::kActive) close_tsan_fibers();
+  if constexpr (tsan::kActive) retire_fibers();
   if (done_ != threads_) fibers_.clear();  // some are stopped in the middle of the kernel
 }
 
-void BlockRunner::close_tsan_fibers() {
-  for (size_t i = 0; i < threads_; ++i) {
-    void* fiber = fibers_[i]->tsan_fiber;
-    if (fibers_[i]->state == State::done) {
-      launch_->tsan_fibers.push_back(fiber);
+void BlockRunner::retire_fibers() {
+  for (auto& fiber : fibers_) {
+    if (fiber->state == State::done) {
+      ended_.push_back(std::move(fiber));
       continue;
     }
     // What a stopped thread did is in the host's past. It cannot be destroyed, it is inside an Unwatched.
-    tsan::switch_to(fiber);
+    tsan::switch_to(fiber->tsan_fiber);
     tsan::release(&launch_->finished);
     tsan::switch_to(host_.tsan_fiber);
   }
-  // A destroyed fiber's number is used again, which hides races between blocks; there are 8128 of them.
-  for (; launch_->tsan_fibers.size() > 5000; launch_->tsan_fibers.pop_front())
-    tsan::destroy_fiber(launch_->tsan_fibers.front());
+  fibers_.clear();
+  if (copy_engine_) ended_.push_back(std::move(copy_engine_));
+  dynamic_smem_.reset();  // the next block has its own
+  dynamic_smem_bytes_ = 0;
+}
+
+void BlockRunner::end_launch() {
+  for (; !ended_.empty(); ended_.pop_back()) {
+    if (spare_of_all < kSpare) {
+      spare_.push_back(std::move(ended_.back()));
+      ++spare_of_all;
+    } else {
+      tsan::destroy_fiber(ended_.back()->tsan_fiber);
+    }
+  }
 }
 
 std::string BlockRunner::deadlock_text() const {

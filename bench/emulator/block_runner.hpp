@@ -31,7 +31,6 @@ struct Launch {
   const std::function<void()>* body;
   std::string error;               // empty while all is well
   char started = 0, finished = 0;  // what the thread sanitizer orders kernels and host code by
-  std::deque<void*> tsan_fibers{};
 
   size_t threads() const { return size_t{block.x} * block.y * block.z; }
   size_t blocks() const { return size_t{grid.x} * grid.y * grid.z; }
@@ -69,8 +68,13 @@ class BlockRunner {
   BlockRunner();
   ~BlockRunner();
 
+  // Of the launches of this OS thread: what they need is made once, as fibers cost much to make.
+  static BlockRunner& of_this_thread();
+
   // The block of that number, x fastest. False when it failed; launch.error then says why.
   bool run(Launch& launch, size_t block_number);
+  // After the last block of a launch, and before the first one of another.
+  void end_launch();
 
   // The functions of executor.hpp, for the running thread.
   static BlockRunner& current();
@@ -125,9 +129,10 @@ class BlockRunner {
   void run_thread();
   void prepare_memory();
   void prepare_fibers();
+  std::unique_ptr<Fiber> take_fiber();
   void start_threads();
   void close_block();
-  void close_tsan_fibers();
+  void retire_fibers();
   std::string deadlock_text() const;
   [[noreturn]] void fail_divergent(const Barrier& barrier, int id, unsigned threads, const char* operation,
                                    const CallSite& site);
@@ -150,12 +155,15 @@ class BlockRunner {
   Fiber host_;  // the caller of run()
   Fiber *running_ = &host_, *left_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;
+  // The thread sanitizer's only: fibers of earlier blocks of this launch, oldest first, and of earlier
+  // launches.
+  std::deque<std::unique_ptr<Fiber>> ended_, spare_;
   std::vector<Fiber*> ready_, scratch_;  // ready_ is a ring of a power of two
   size_t head_ = 0, tail_ = 0;
   Barrier barriers_[16];
   std::vector<std::vector<WarpCollective>> warps_;
   std::deque<LaterWork> later_;
-  void* copy_engine_ = nullptr;  // a thread of its own to the thread sanitizer
+  std::unique_ptr<Fiber> copy_engine_;  // of the block: a thread of its own to the thread sanitizer
   std::minstd_rand random_;
 };
 

@@ -34,29 +34,29 @@ std::vector<size_t> forward_order(size_t blocks) {
   return order;
 }
 
-void run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks, executor::BlockRunner& runner) {
+void run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks) {
+  executor::BlockRunner& runner = executor::BlockRunner::of_this_thread();
   executor::tsan::release(&launch.started);
   for (const size_t block : blocks) {
     if (!launch.error.empty()) break;
     if constexpr (executor::tsan::kActive)  // a thread of its own, and so static shared memory of its own
       std::thread([&] {
         const executor::tsan::Unwatched unwatched;
-        executor::BlockRunner().run(launch, block);
+        runner.run(launch, block);
       }).join();
     else
       runner.run(launch, block);
   }
   executor::tsan::acquire(&launch.finished);
-  for (void* fiber : launch.tsan_fibers) executor::tsan::destroy_fiber(fiber);
+  runner.end_launch();
 }
 
 }  // namespace
 
 std::string run_grid(dim3 grid, dim3 block, size_t smem_bytes, const std::function<void()>& body) {
-  thread_local executor::BlockRunner runner;
   executor::Launch run{
       .grid = grid, .block = block, .smem_bytes = smem_bytes, .options = {}, .body = &body, .error = {}};
-  run_blocks(run, forward_order(run.blocks()), runner);
+  run_blocks(run, forward_order(run.blocks()));
   return run.error;
 }
 
@@ -82,8 +82,7 @@ void EmulatorQueue::launch(const LaunchGrid<dim3>& grid, dim3 block, size_t smem
                        .error = {}};
   {
     const DeviceMemory::Access access(memory_);
-    run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()),
-               runner_);
+    run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()));
   }
   if (!run.error.empty()) throw DeviceError(where + ": " + run.error);
 }

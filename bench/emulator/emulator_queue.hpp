@@ -80,7 +80,6 @@ class EmulatorQueue final : public Queue {
   DeviceMemory& memory_;
   EmulatorOptions options_;
   LaunchWatch* watch_;
-  executor::BlockRunner runner_;
   std::optional<Timing> timing_;
   bool marks_phases_ = true;
 };

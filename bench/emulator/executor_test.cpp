@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <sstream>
 #include <string>
@@ -287,6 +289,31 @@ TEST(Executor, ShowsAReadPastABufferAsNan) {
   }();
   EXPECT_EQ(outcome.out[6], 2.0f);
   EXPECT_TRUE(std::isnan(outcome.out[7]));
+}
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+void expect_race(const std::function<void()>& run_kernels) {
+  constexpr int kRace = 66;  // the thread sanitizer's exit code
+  EXPECT_EXIT(
+      {
+        run_kernels();
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(kRace), "data race");
+}
+
+TEST(ExecutorDeathTest, ThreadsOfAWarpThatDoNotWaitForEachOtherRace) {
+  expect_race([] { run(kKernels.lockstep_without_syncwarp, {}, 32); });
+}
+
+// The launches before it leave fibers, which must not bring order into a later one.
+TEST(ExecutorDeathTest, BlocksThatWriteTheSameMemoryRaceAfterOtherLaunchesToo) {
+  expect_race([] { run(kKernels.blocks_write_one_place); });
+  expect_race([] {
+    for (int launch = 0; launch < 3; ++launch) run(kKernels.block_sums);
+    run(kKernels.blocks_write_one_place);
+  });
 }
 #endif
 

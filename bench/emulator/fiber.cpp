@@ -65,14 +65,19 @@ void Context::swap(Context& from, Context& to) {
 #endif
 
 namespace {
+#if defined(CONVSCOPE_EMULATOR_TSAN)
+constexpr size_t kGuardPage =
+    0;  // thousands of stacks live there, and each would split a mapping, which are few
+#else
 constexpr size_t kGuardPage = 65536;  // a page on every processor
-}
+#endif
+}  // namespace
 
 Stack::Stack() {
   void* base = mmap(nullptr, kGuardPage + kBytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) throw std::bad_alloc();
-  mprotect(base, kGuardPage, PROT_NONE);
+  if (kGuardPage != 0) mprotect(base, kGuardPage, PROT_NONE);
   data_ = static_cast<unsigned char*>(base) + kGuardPage;
 }
 

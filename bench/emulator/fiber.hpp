@@ -22,7 +22,8 @@ class Context {
   void* state_ = nullptr;
 };
 
-// Memory for one fiber, touched on demand, with an unreadable page below it. Throws std::bad_alloc.
+// Memory for one fiber, touched on demand, but under the thread sanitizer with an unreadable page below it.
+// Throws std::bad_alloc.
 class Stack {
  public:
 #if defined(CONVSCOPE_EMULATOR_TSAN)

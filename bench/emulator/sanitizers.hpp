@@ -55,10 +55,11 @@ inline void finish_switch(void*, const void**, size_t*) {}
 namespace tsan {
 #if defined(CONVSCOPE_EMULATOR_TSAN)
 inline constexpr bool kActive = true;
-inline void* create_fiber(const char* name) {
-  void* fiber = __tsan_create_fiber(0);
+inline void* create_fiber() {
+  return __tsan_create_fiber(0);
+}
+inline void name_fiber(void* fiber, const char* name) {
   __tsan_set_fiber_name(fiber, name);
-  return fiber;
 }
 inline void destroy_fiber(void* fiber) {
   __tsan_destroy_fiber(fiber);
@@ -94,9 +95,10 @@ class Unwatched {
 };
 #else
 inline constexpr bool kActive = false;
-inline void* create_fiber(const char*) {
+inline void* create_fiber() {
   return nullptr;
 }
+inline void name_fiber(void*, const char*) {}
 inline void destroy_fiber(void*) {}
 inline void* current_fiber() {
   return nullptr;

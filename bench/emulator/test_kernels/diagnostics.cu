@@ -112,6 +112,11 @@ __global__ void lockstep_without_syncwarp(float* out) {
   out[threadIdx.x] = values[31 - threadIdx.x];
 }
 
+// Two blocks, in no order.
+__global__ void blocks_write_one_place(float* out) {
+  if (threadIdx.x == 0) *out = static_cast<float>(blockIdx.x);
+}
+
 // out[blocks] counts.
 __global__ void order_of_blocks(float* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = atomicAdd(out + gridDim.x, 1.0f);
@@ -130,6 +135,10 @@ void on_one_block(float* out, unsigned threads, Queue& queue) {
 
 void with_dynamic_smem(float* out, unsigned threads, Queue& queue) {
   launch(reads_unwritten_dynamic_smem, 1, threads, threads * sizeof(float), queue, out);
+}
+
+void on_two_blocks(float* out, unsigned threads, Queue& queue) {
+  launch(blocks_write_one_place, 2, threads, 0, queue, out);
 }
 
 void blocks_in_order(float* out, unsigned blocks, Queue& queue) {
@@ -155,6 +164,7 @@ DiagnosticKernels diagnostic_kernels() {
           .endless_spin = on_one_block<endless_spin>,
           .trap = on_one_block<trap>,
           .throws = on_one_block<throws>,
+          .blocks_write_one_place = on_two_blocks,
           .reads_past_static_smem = on_one_block<reads_past_static_smem>,
           .reads_past_the_buffer = on_one_block<reads_past_the_buffer>,
           .half_warps = on_one_block<half_warps>,

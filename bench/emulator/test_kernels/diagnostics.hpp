@@ -13,7 +13,8 @@ struct DiagnosticKernels {
   using Launch = void (*)(float* out, unsigned threads, Queue&);
   // What is wrong
   Launch divergent_barrier, early_exit, shuffle_with_missing_lanes, shuffle_from_absent_lane,
-      mask_without_caller, endless_spin, trap, throws, reads_past_static_smem, reads_past_the_buffer;
+      mask_without_caller, endless_spin, trap, throws, blocks_write_one_place, reads_past_static_smem,
+      reads_past_the_buffer;
   // What is right
   Launch half_warps, votes, block_sums, reads_unwritten_static_smem, reads_unwritten_dynamic_smem,
       order_of_threads, lockstep_without_syncwarp;
