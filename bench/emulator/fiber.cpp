@@ -66,8 +66,9 @@ void Context::swap(Context& from, Context& to) {
 
 namespace {
 #if defined(CONVSCOPE_EMULATOR_TSAN)
-constexpr size_t kGuardPage =
-    0;  // thousands of stacks live there, and each would split a mapping, which are few
+// None: thousands of stacks live there, and a page below each would need more mappings than a process may
+// have.
+constexpr size_t kGuardPage = 0;
 #else
 constexpr size_t kGuardPage = 65536;  // a page on every processor
 #endif
