@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from import_support import conv, imported, model
 from onnx import numpy_helper
 from onnx.helper import make_graph, make_node, make_tensor
-from test_report_import import conv, imported, model
 
 from convscope_report.configs_from.config_file import Layer
 from convscope_report.configs_from.network import Place

@@ -1,7 +1,7 @@
 """Whatever a file holds, convscope-report takes it or says in one ReportError what is wrong, and where.
 
 Input made by Hypothesis: few examples and always the same ones, or, with CONVSCOPE_EXAMPLES=N, N new ones a
-test. Mistakes that it found stand by name in test_report_errors.py and test_report_import.py.
+test. Mistakes that it found stand by name in test_report_errors.py and test_import_onnx.py.
 """
 
 import json
