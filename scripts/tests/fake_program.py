@@ -173,7 +173,7 @@ def main():
         list_things(arguments[0], "--json" in arguments)
     elif verb == "info":
         document({"program": {"commit": "c0ffee"}, "ceilings": []})
-    elif verb == "operations":
+    elif verb in ("operations", "step"):
         document([])
     elif verb == "allreduce":
         reason = None if BEHAVIOUR.get("nccl", True) else "library_missing"
