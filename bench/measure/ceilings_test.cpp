@@ -21,10 +21,11 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   CpuDevice device;
   const Ceilings ceilings = measure_ceilings(device, 1);
   EXPECT_EQ(ceilings.threads, 1);
-  double clock = 0;  // the fastest of several readings; an interrupted one is too low
-  for (int reading = 0; reading < 50; ++reading) clock = std::max(clock, measured_clock_mhz() * 1e6);
-  // No core does more than two multiply-adds of 16 lanes a cycle; loops that the compiler folded do.
-  EXPECT_LT(ceilings.fma_flops, 1.3 * 64 * clock);
+  // No core does more than two multiply-adds of 16 lanes a cycle, and none has 10 GHz; loops that the
+  // compiler folded do. A clock that is read here is no bound: a hypervisor may have taken the core while it
+  // was.
+  constexpr double clock = 10e9;
+  EXPECT_LT(ceilings.fma_flops, 64 * clock);
   // A slip of units or of the count of repetitions is orders of magnitude; a busy core is one at most.
   EXPECT_GT(ceilings.fma_flops, 1e8 / kSlack);
   EXPECT_GT(ceilings.copy_bytes, 1e7 / kSlack);
@@ -37,7 +38,7 @@ TEST(Ceilings, ArePlausibleForThisProcessor) {
   EXPECT_LT(ceilings.copy_bytes, 20 * kSlack * ceilings.read_bytes);
   EXPECT_LT(ceilings.read_bytes, 20 * kSlack * ceilings.copy_bytes);
   EXPECT_GT(ceilings.cache_read_bytes, 1e7 / kSlack);
-  EXPECT_LT(ceilings.cache_read_bytes, 1.3 * 3 * 64 * clock);
+  EXPECT_LT(ceilings.cache_read_bytes, 3 * 64 * clock);
 }
 
 TEST(CoreReading, IsPlausibleBesideTheCeilings) {
