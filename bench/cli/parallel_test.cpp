@@ -101,6 +101,9 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
     EXPECT_THAT(replayed({"--rows", "out", "--batch", "16", flag, "2"}),
                 HasSubstr("only a modelled step has it"));
   EXPECT_THAT(replayed({"--threads", "2"}), HasSubstr("only a measured step has it"));
+  EXPECT_THAT(replayed({"--device", "cuda"}), HasSubstr("--device: only a measured step has it"));
+  EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--device", "cuda"})),
+              HasSubstr("--device: only a measured step has it"));
   EXPECT_THAT(replayed({"--trace", "a.json"}), HasSubstr("only a modelled or measured step has it"));
   EXPECT_THAT(refusal_of({"step", kConfig, "--fabric", "simgrid"}), HasSubstr("only a modelled step has it"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--time-limit", "3"})),

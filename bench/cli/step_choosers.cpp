@@ -32,18 +32,18 @@ std::string policy_file(const std::string& choose) {
 
 // Where results were measured that a step can choose by.
 struct Place {
-  explicit Place(const StepRun& run) : device(run.device.kind), threads(run.threads) {}
-  bool is_of(const CaseKey& key) const { return key.device == device && key.threads == threads; }
-  std::string text() const {  // "with 2 threads", "on cuda"
-    return device == DeviceKind::cpu ? fmt::format("with {} threads", threads)
-                                     : fmt::format("on {}", name(device));
+  explicit Place(const StepRun& run) : device(run.device.id()), threads(run.threads) {}
+  bool is_of(const CaseKey& key) const { return key.device_id() == device && key.threads == threads; }
+  std::string text() const {  // "with 2 threads", "on cuda:1"
+    return device.kind == DeviceKind::cpu ? fmt::format("with {} threads", threads)
+                                          : fmt::format("on {}", name(device));
   }
   std::string flags() const {
-    return device == DeviceKind::cpu ? fmt::format("--threads {}", threads)
-                                     : fmt::format("--device {}", name(device));
+    return device.kind == DeviceKind::cpu ? fmt::format("--threads {}", threads)
+                                          : fmt::format("--device {}", name(device));
   }
 
-  DeviceKind device;
+  DeviceId device;
   int threads;
 };
 

@@ -31,7 +31,8 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
 }  // namespace
 
 void check_replayed(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("measured step", {"--algorithm", "--threads", "--workspace-cap", "--under-load", "--fuse"},
+  refuse_flags_of("measured step",
+                  {"--algorithm", "--device", "--threads", "--workspace-cap", "--under-load", "--fuse"},
                   verb);
   refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric"}, verb);
   refuse_flags_of("modelled or measured step", {"--trace"}, verb);
