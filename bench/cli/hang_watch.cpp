@@ -41,9 +41,10 @@ void HangWatch::beat() {
 }
 
 void HangWatch::watch() {
+  bool is_stopped = false;  // also after the work has asked, which takes the signal away
   while (!is_over_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(kPeriodMilliseconds));
-    const bool is_stopped = is_signalled(stop_);
+    is_stopped = is_stopped || is_signalled(stop_);
     std::string note;
     {
       const std::lock_guard lock(mutex_);

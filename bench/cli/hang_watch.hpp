@@ -24,9 +24,9 @@ struct HangLimits {
 
 class HangWatch {
  public:
-  // Called on a thread of the watch, once at most, before the process ends with `exit_code` (that of a lost
-  // device, or kInterrupted where the user asked for it): writes what there is and prints `note`, as in "no
-  // progress for 300 s in checking conv2 forward fft.full.cuda".
+  // Writes what there is and prints the note, as in "no progress for 300 s in checking conv2 forward
+  // fft.full.cuda". Called on a thread of the watch, once at most; then the process ends, with kDeviceLost
+  // or, where the user wanted it to end, kInterrupted.
   using AtEnd = std::function<void(const std::string& note)>;
 
   // `stop` outlives it.

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "bench/cli/verbs.hpp"
 
@@ -18,11 +19,15 @@ void print_note(const std::string& note) {
 }
 
 // Work that begins a stage and never ends it.
-void hang(milliseconds silence, milliseconds after_stop, bool with_signal) {
+void hang(milliseconds silence, milliseconds after_stop, bool with_signal, bool asks = false) {
   StopSignal stop;
   HangWatch watch(stop, print_note, {silence, after_stop});
   watch.beat("checking conv2");
   if (with_signal) kill(getpid(), SIGINT);
+  if (asks) {
+    std::this_thread::sleep_for(after_stop / 2);  // the watch looks several times
+    if (!stop.requested()) std::exit(1);
+  }
   for (;;) pause();
 }
 
@@ -38,12 +43,18 @@ TEST(HangWatchDeathTest, EndsWorkThatDoesNotComeToAskWhetherItIsStopped) {
               "note: no progress for 0 s in checking conv2");
 }
 
+TEST(HangWatchDeathTest, EndsWorkThatHangsAfterItAskedWhetherItIsStopped) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(hang(std::chrono::hours(1), milliseconds(2000), true, true),
+              ::testing::ExitedWithCode(kInterrupted), "note: no progress for 2 s in checking conv2");
+}
+
 TEST(HangWatch, LetsWorkAloneThatGoesOn) {
   StopSignal stop;
   HangWatch watch(stop, [](const std::string& note) { FAIL() << note; },
-                  {milliseconds(2000), milliseconds(2000)});
+                  {milliseconds(5000), milliseconds(5000)});
   kill(getpid(), SIGINT);
-  for (int beat = 0; beat < 30; ++beat) {
+  for (int beat = 0; beat < 60; ++beat) {
     std::this_thread::sleep_for(milliseconds(100));
     watch.beat();
   }
