@@ -129,13 +129,6 @@ struct CheckSite {
   uint64_t seed;
 };
 
-double timed_run(const CheckSite& on, size_t task, Plan* plan, bool is_first) {
-  on.queue.hold_back(!is_first);  // the first one loads kernels
-  on.queue.begin_timing();
-  on.step.run(task, plan, on.workspace, on.queue);
-  return on.queue.end_timing().seconds;
-}
-
 // Runs the task with the candidate on the step's tensors, the written one filled with NaN before, and
 // compares a sample of it with the definition in f64. Returns what is wrong, or nothing; fills in error and
 // time.
@@ -146,7 +139,8 @@ std::optional<std::string> check(const CheckSite& on, size_t task, StepCandidate
   const int64_t elements = problem.elements(role);
   on.queue.synchronize();
   on.device.fill(args.tensor(role), 0xff, static_cast<size_t>(problem.bytes(role)));
-  timed_run(on, task, candidate.plan.get(), true);
+  on.step.run(task, candidate.plan.get(), on.workspace, on.queue);
+  on.queue.synchronize();
   {
     const RunTensors tensors(on.device, problem, args);
     const float* const written = tensors.written(problem);
@@ -161,7 +155,9 @@ std::optional<std::string> check(const CheckSite& on, size_t task, StepCandidate
   if (!(candidate.relative_l2 <= gate))
     return fmt::format("the relative L2 error of a sample of its outputs is {:.2g}, more than {:.2g}",
                        candidate.relative_l2, gate);
-  candidate.checked_seconds = timed_run(on, task, candidate.plan.get(), false);
+  on.queue.begin_timing();
+  on.step.run(task, candidate.plan.get(), on.workspace, on.queue);
+  candidate.checked_seconds = on.queue.end_timing().seconds;
   return std::nullopt;
 }
 
