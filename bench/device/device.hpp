@@ -37,11 +37,12 @@ class Queue {
  public:
   virtual ~Queue() = default;
   virtual void synchronize() = 0;
-  // Enqueues a copy within the device's memory, between ranges that do not overlap.
-  virtual void copy(void* to, const void* from, size_t bytes) = 0;
-  // The same of `rows` ranges of `bytes` each, whose beginnings are `to_step` and `from_step` bytes apart.
+  // Enqueues a copy within the device's memory of `rows` ranges of `bytes` each, whose beginnings are
+  // `to_step` and `from_step` bytes apart. Ranges do not overlap.
   virtual void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
                          size_t rows) = 0;
+  // The same of one range.
+  virtual void copy(void* to, const void* from, size_t bytes) { copy_rows(to, bytes, from, bytes, bytes, 1); }
 
   // Whether phase() counts in the timings from here on, as it does at first. On a GPU each mark costs time of
   // its own; the CPU marks always.

@@ -53,9 +53,6 @@ class EmulatorQueue final : public Queue {
   void synchronize() override {
     if (watch_ != nullptr) watch_->waited();
   }
-  void copy(void* to, const void* from, size_t bytes) override {
-    copy_rows(to, bytes, from, bytes, bytes, 1);
-  }
   void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
                  size_t rows) override {
     for (size_t row = 0; row < rows; ++row)

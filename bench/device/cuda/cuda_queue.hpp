@@ -24,6 +24,7 @@ class CudaQueue final : public Queue {
   ~CudaQueue() override;
 
   void synchronize() override;
+  // Of any size; the rows of a 2-D copy may be only so far apart.
   void copy(void* to, const void* from, size_t bytes) override;
   void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
                  size_t rows) override;
