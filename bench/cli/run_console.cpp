@@ -91,9 +91,10 @@ bool RunConsole::finish(bool measured) {
   const size_t right = static_cast<size_t>(std::ranges::count_if(records, [](const ResultRecord& record) {
     return record.outcome == Outcome::measured || record.outcome == Outcome::verified_only;
   }));
+  const bool all_refused = right + failures == 0 && log_.tasks_left().empty();
   fmt::print(out, "\n{} right, {} wrong or failed, {} refused{}\n", right, failures,
              records.size() - right - failures,
-             right + failures == 0 ? ": nothing was run, and the tables say why" : "");
+             all_refused ? ": nothing was run, and the tables say why" : "");
   fmt::print(out, "{} records: {}/results.json, results.csv, benchmark.json\n", records.size(),
              log_.folder());
   if (measured) print_verdict(out, records);

@@ -142,10 +142,11 @@ def test_ctrl_c_while_a_candidate_is_measured(faulty: Path, tmp_path: Path, isol
     time.sleep(0.5)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    said, errors = process.communicate(timeout=30)
     assert time.monotonic() - begin < 5  # a second on a quiet machine
     assert process.returncode == 130, errors
     assert f"--resume {out}" in errors
+    assert "0 right, 0 wrong or failed, 0 refused\n" in said, "no reason beside the interruption"
     assert records(out) == []
 
 
