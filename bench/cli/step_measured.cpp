@@ -92,7 +92,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   std::optional<HangWatch> watch;
   if (run.device.kind != DeviceKind::cpu)
     watch.emplace(stop, [&](const std::string& note) {
-      fmt::print(program.errors, "convscope: {}: {}; nothing was measured\n", run.device.name, note);
+      fmt::print(program.errors, "convscope: {}: {}; no row was written\n", run.device.name, note);
       program.errors.flush();
     });
   measuring.progress = [&](const std::string& stage) {
@@ -117,8 +117,7 @@ void check_device(const CLI::App& verb, DeviceId device) {
   if (device.kind == DeviceKind::emulator)
     throw UsageError(
         "--device: the emulator's time means nothing, and a step is there to be timed; take cpu or cuda, and "
-        "to "
-        "check the kernels `convscope verify` and `convscope operations`");
+        "to check kernels `convscope verify` and `convscope operations`");
 }
 
 }  // namespace
@@ -202,7 +201,7 @@ int measure_step_here(const StepOptions& options, const Program& program) {
     fmt::print(program.errors, "convscope: {}\n", stopped.what());
     return kInterrupted;
   } catch (const DeviceError& error) {
-    fmt::print(program.errors, "convscope: {}: nothing was measured\n", error.what());
+    fmt::print(program.errors, "convscope: {}; no row was written\n", error.what());
     return kDeviceLost;
   }
   if (folder) {

@@ -77,9 +77,8 @@ LayerOperation read_pool(const ConfigValue& value) {
   const auto operation = value.is_text() ? operation_from_text(value.text()) : std::nullopt;
   if (!operation || operation->kind != OperationKind::pool)
     value.refuse_value(
-        "pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/1 pad 1\"; all else follows a "
-        "layer, "
-        "in its \"after\"");
+        "pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/1 pad 1\"; all else follows "
+        "a layer, in its \"after\"");
   return *operation;
 }
 

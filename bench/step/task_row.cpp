@@ -37,7 +37,7 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.of.device.machine_class); }},
     {"machine_unit", "", "Which machine of that class.",
      [](const R& r) { return cell(r.of.device.machine_unit); }},
-    {"device", "", "cpu, cuda:0 or another.", [](const R& r) { return cell(name(r.of.device.id())); }},
+    {"device", "", "cpu, cuda or cuda:1.", [](const R& r) { return cell(name(r.of.device.id())); }},
     {"threads", "", "OpenMP threads on the CPU; null on a GPU.",
      [](const R& r) { return r.of.device.kind == DeviceKind::cpu ? cell(r.of.threads) : Cell{}; }},
     {"workspace_cap_bytes", "bytes", "The workspace cap of a convolution; null is none.",
