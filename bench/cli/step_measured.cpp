@@ -43,7 +43,7 @@ std::optional<LoadRate> load_of(const StepOptions& options) {
   const size_t colon = options.load.rfind(':');
   LoadRate load{read_rate("--under-load", options.load.substr(0, colon)), 1};
   if (colon != std::string::npos)
-    load.threads = read_counts("--under-load", {options.load.substr(colon + 1)}).front();
+    load.units = read_counts("--under-load", {options.load.substr(colon + 1)}).front();
   return load;
 }
 
@@ -110,10 +110,9 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
 
 // Of a device that is no CPU.
 void check_device(const CLI::App& verb, DeviceId device) {
-  refuse_flags_of("step on the CPU", {"--threads", "--under-load"}, verb);
-  if (launch().size > 1)
-    throw UsageError(
-        "--device: the ranks that mpirun started compute on the CPU; leave --device or mpirun out");
+  refuse_flags_of("step on the CPU", {"--threads"}, verb);
+  if (launch().size > 1 && device.index > 0)
+    throw UsageError("--device: each rank takes the GPU of its place among its machine's ranks; take cuda");
   if (device.kind == DeviceKind::emulator)
     throw UsageError(
         "--device: the emulator's time means nothing, and a step is there to be timed; take cpu or cuda, and "
@@ -137,7 +136,7 @@ StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images)
   run.batch = images;
   run.device = describe_device(options.device.value_or(DeviceKind::cpu));
   run.load = load_of(options);
-  const int free_cores = std::max(1, run.device.cores - (run.load ? run.load->threads : 0));
+  const int free_cores = std::max(1, run.device.cores - (run.load ? run.load->units : 0));
   if (run.device.kind == DeviceKind::cpu) run.threads = options.threads == 0 ? free_cores : options.threads;
   run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
   run.workspace_cap = options.workspace_cap;
@@ -172,9 +171,9 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
       throw UsageError(
           "--under-load: candidates are compared beside the load while they are tuned; leave --choose and "
           "mpirun out");
-    if (options.threads != 0 && options.threads + load->threads > describe_device(DeviceKind::cpu).cores)
+    if (options.threads != 0 && options.threads + load->units > describe_device(DeviceKind::cpu).cores)
       throw UsageError(fmt::format("--under-load: {} and {} threads need as many cores; take fewer --threads",
-                                   options.threads, load->threads));
+                                   options.threads, load->units));
   }
   if (!options.batch.empty()) read_counts("--batch", options.batch);
   reductions_of(options);

@@ -220,8 +220,15 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   std::memset(attributes, 0, sizeof *attributes);
-  if (kernel_name(function) == nullptr) return result(cudaErrorInvalidDeviceFunction, __func__);
+  const std::string* name = kernel_name(function);
+  if (name == nullptr) return result(cudaErrorInvalidDeviceFunction, __func__);
   load(function, current_device());
+  if (!is_host_kernel(function)) try {
+      attributes->sharedSizeBytes = parsed_kernel(*name).static_shared - ptx::kSharedStart;
+    } catch (const std::exception& error) {
+      say("fault", error.what());
+      return result(cudaErrorNoKernelImageForDevice, __func__);
+    }
   return result(cudaSuccess, __func__);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 #include "bench/core/random.hpp"
@@ -151,7 +152,7 @@ class StepMeasurement {
     Choice choice(times_.tasks.size(), 0);
     for (size_t task : convolutions(step_)) {
       const size_t all = candidates_[task].all.size();
-      const auto shift = random_below(options_.seed, task * kMostRounds + static_cast<uint64_t>(round),
+      const auto shift = random_below(options_.seed, task * kMaxRounds + static_cast<uint64_t>(round),
                                       static_cast<int64_t>(all));
       choice[task] = (turn + static_cast<size_t>(shift)) % all;
     }
@@ -164,8 +165,8 @@ class StepMeasurement {
     size_t most = 1;
     for (size_t task : convolutions(step_)) most = std::max(most, candidates_[task].all.size());
     if (most == 1) return;
-    if (options_.load) load_.emplace(*options_.load, options_.plan.threads, device_.info());
-    times_.tuning_rounds = run_rounds("tuning", kFewestRounds, seconds, [&](int64_t round) {
+    if (options_.load) load_ = make_memory_load(*options_.load, options_.plan.threads, device_);
+    times_.tuning_rounds = run_rounds("tuning", kMinRounds, seconds, [&](int64_t round) {
       for (size_t task : convolutions(step_)) {
         const size_t all = times_.tasks[task].tuned.size();
         for (size_t i = 0; i < all && all > 1; ++i) tune_alone(task, (i + static_cast<size_t>(round)) % all);
@@ -253,7 +254,7 @@ class StepMeasurement {
     has_separate_ = std::ranges::any_of(
         times_.tasks, [](const TaskTimes& task) { return task.winner_separate.has_value(); });
     if (has_own_workspaces_) run_step(inside, How::own_workspace);  // pages are there before they are timed
-    run_rounds("comparing", kFewestRounds, seconds, [&](int64_t round) {
+    run_rounds("comparing", kMinRounds, seconds, [&](int64_t round) {
       for (int64_t turn = round; turn < round + 4; ++turn) switch (turn % 4) {
           case 0:
             compare_steps(inside, alone, separate, round % 2 == 0);
@@ -277,7 +278,7 @@ class StepMeasurement {
   int64_t run_rounds(std::string_view stage, int64_t fewest, double seconds, Round one) {
     const auto begin = Clock::now();
     int64_t done = 0;
-    while (done < kMostRounds) {
+    while (done < kMaxRounds) {
       const double next = seconds_since(begin) * static_cast<double>(done + 1);
       if (done >= fewest && next > seconds * static_cast<double>(done)) break;
       if (done > 0 && options_.stopped()) break;
@@ -293,7 +294,7 @@ class StepMeasurement {
   std::unique_ptr<Queue> queue_;
   StepCandidates candidates_;
   std::unique_ptr<StepSampler> sampler_;
-  std::optional<MemoryLoad> load_;  // while tuning
+  std::unique_ptr<MemoryLoad> load_;  // while tuning
   bool has_own_workspaces_ = false, has_separate_ = false;
   std::vector<Buffer> own_;  // by task
   StepTimes times_;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/device/memory_load.hpp"
 #include "bench/measure/health.hpp"
 #include "bench/record/result.hpp"
 #include "bench/step/candidates.hpp"
-#include "bench/step/memory_load.hpp"
 
 namespace convscope {
 
@@ -24,7 +24,7 @@ struct MeasureStepOptions : CandidateOptions {
 };
 
 // Rounds of a comparison: as many as an interval of a median needs, and those after which nothing is gained.
-inline constexpr int64_t kFewestRounds = 6, kMostRounds = 200;
+inline constexpr int64_t kMinRounds = 6, kMaxRounds = 200;
 
 // Seconds of one task in one circumstance, a sample a round.
 using Samples = std::vector<double>;

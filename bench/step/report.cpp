@@ -128,10 +128,11 @@ void print_load(std::ostream& out, std::span<const TaskRow> rows) {
   if (tuned == 0) return;
   fmt::print(
       out,
-      "Beside a load of {:.3g} GB/s on {} thread{} ({:.3g} asked for) the winners alone take {:.3f} times as "
+      "Beside a load of {:.3g} GB/s on {} {}{} ({:.3g} asked for) the winners alone take {:.3f} times as "
       "long;\n{} of {} convolutions have another winner there, {} of them by more than the noise.\n",
-      1e-9 * *step.load_bytes_per_second, step.of.load->threads, step.of.load->threads == 1 ? "" : "s",
-      1e-9 * step.of.load->bytes_per_second, with / without, others, tuned, shown);
+      1e-9 * *step.load_bytes_per_second, step.of.load->units, load_unit(step.of.device.kind),
+      step.of.load->units == 1 ? "" : "s", 1e-9 * step.of.load->bytes_per_second, with / without, others,
+      tuned, shown);
 }
 
 // What fusing gains, where epilogues were fused.

@@ -18,6 +18,9 @@ Cell milliseconds(double seconds) {
 Cell median_cell(const std::optional<Statistics>& statistics) {
   return statistics ? milliseconds(statistics->median) : Cell{};
 }
+Cell load_units(const R& r, DeviceKind of) {
+  return r.of.load && r.of.device.kind == of ? cell(r.of.load->units) : Cell{};
+}
 std::string candidates_text(const R& r, Samples TunedCandidate::*series) {
   std::vector<std::string> parts;
   for (const TunedCandidate& one : r.tuned)
@@ -145,8 +148,10 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return r.tuning_rounds > 0 ? cell(r.tuning_rounds) : Cell{}; }},
     {"load_gbs", "GB/s", "Of the step: what the load was to read and write.",
      [](const R& r) { return r.of.load ? cell(1e-9 * r.of.load->bytes_per_second) : Cell{}; }},
-    {"load_threads", "", "Of the step: on so many threads.",
-     [](const R& r) { return r.of.load ? cell(r.of.load->threads) : Cell{}; }},
+    {"load_threads", "", "Of the step: on so many threads of a CPU.",
+     [](const R& r) { return load_units(r, DeviceKind::cpu); }},
+    {"load_multiprocessors", "", "Of the step: on so many multiprocessors of a GPU.",
+     [](const R& r) { return load_units(r, DeviceKind::cuda); }},
     {"load_measured_gbs", "GB/s", "Of the step: what it read and wrote while it was on.",
      [](const R& r) { return r.load_bytes_per_second ? cell(1e-9 * *r.load_bytes_per_second) : Cell{}; }},
     {"disturbed", "", "Of the step: samples that were disturbed twice and kept; a step is one sample.",

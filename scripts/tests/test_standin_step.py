@@ -150,14 +150,28 @@ def test_ctrl_c_ends_a_step_whose_kernel_hangs(started, tmp_path):
     assert "no row was written" in said
 
 
+def test_candidates_are_also_timed_beside_a_load_on_multiprocessors(step):
+    code, said, rows = step("--under-load", "20MB/s:2", algorithms="implicit_gemm.simt,direct.plain")
+    assert code == 0, said
+    assert "on 2 multiprocessors (0.02 asked for)" in said
+    *tasks, whole = rows
+    convolutions = [row for row in tasks if row["problem"]]
+    assert all(row["winner_under_load"] and float(row["load_slowdown"]) > 0 for row in convolutions)
+    assert (whole["load_multiprocessors"], whole["load_threads"]) == ("2", "")
+    assert float(whole["load_measured_gbs"]) > 0
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         (("--threads", "1"), "--threads: only a step on the CPU has it"),
-        (("--under-load", "1GB/s"), "--under-load: only a step on the CPU has it"),
+        (
+            ("--under-load", "1GB/s:132"),
+            "a load on 132 multiprocessors leaves none of the 132 of ",
+        ),
     ],
 )
-def test_what_only_a_cpu_has_is_refused(step, more, says):
+def test_what_a_gpu_does_not_have_is_refused(step, more, says):
     code, said, rows = step(*more)
     assert code == 2, said
     assert says in said

@@ -1,13 +1,8 @@
 #include "bench/device/cuda/blocker.hpp"
+#include "bench/device/cuda/globaltimer.cuh"
 
 namespace convscope::cuda {
 namespace {
-
-__device__ unsigned long long nanoseconds() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  return now;
-}
 
 __global__ void spin(volatile const int* released, volatile int* timed_out, unsigned long long limit) {
   const unsigned long long begin = nanoseconds();

@@ -7,6 +7,7 @@
 
 #include "bench/core/device_info.hpp"
 #include "bench/device/device.hpp"
+#include "bench/device/memory_load.hpp"
 
 namespace convscope::cuda {
 
@@ -35,5 +36,8 @@ Ceilings measure_ceilings(Device& device);
 
 // Keeps its multiply-add units busy for `seconds`, to bring an idle device to its clock.
 void burn_in(Device& device, double seconds);
+
+// make_memory_load() of a device that make_device() made.
+std::unique_ptr<MemoryLoad> make_memory_load(const LoadRate& rate, Device& device);
 
 }  // namespace convscope::cuda

@@ -40,6 +40,7 @@ struct cudaDeviceProp {
   int major, minor, multiProcessorCount, l2CacheSize, warpSize, maxThreadsPerBlock;
 };
 struct cudaFuncAttributes {
+  size_t sharedSizeBytes;
   int maxDynamicSharedSizeBytes;
 };
 struct cudaLaunchConfig_t {

@@ -34,6 +34,9 @@ Ceilings measure_ceilings(Device&) {
 void burn_in(Device&, double) {
   refuse();
 }
+std::unique_ptr<MemoryLoad> make_memory_load(const LoadRate&, Device&) {
+  refuse();
+}
 
 std::string blas_defect() {
   return device_defect();
