@@ -178,7 +178,9 @@ void add_parallel_flags(CLI::App& verb, ParallelOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...");
-  verb.add_option("--reduce", options.reduce, "Reductions: tree, ring, halving, hierarchical, striped.")
+  verb.add_option(
+          "--reduce", options.reduce,
+          "Reductions: tree, ring, halving, hierarchical, striped; between GPUs also nccl, NCCL's own.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");

@@ -18,8 +18,10 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
   add_list(verb, "--algorithm", options.algorithms,
            "Measured: the algorithms that are tuned, as run's --algorithm; all when left out.",
            "PATTERN,...");
-  add_device(verb, options.device,
-             "Measured: where it runs: cpu (when left out), cuda or, of several GPUs, cuda:1.");
+  add_device(
+      verb, options.device,
+      "Measured: where it runs: cpu (when left out), cuda or, of several GPUs, cuda:1. With mpirun cuda is "
+      "a GPU for each process.");
   add_threads(verb, options.threads);
   add_workspace_cap(verb, options.workspace_cap);
   verb.add_option(
@@ -31,8 +33,9 @@ void add_measured_flags(CLI::App& verb, StepOptions& options) {
   verb.add_option(
           "--under-load", options.load,
           "Measured: candidates are also timed beside threads that read and write memory at this rate, as in "
-          "5GB/s or, on two threads, 5GB/s:2. Their cores must be free: take fewer --threads.")
-      ->type_name("RATE[:THREADS]");
+          "5GB/s or, on two threads, 5GB/s:2. Their cores must be free: take fewer --threads. On a GPU "
+          "multiprocessors do, one or as many as are named.")
+      ->type_name("RATE[:COUNT]");
   verb.add_flag(
       "--fuse", options.fuse,
       "Measured: bias and ReLU right after a convolution are applied by it, where its algorithm can; on one "
@@ -64,7 +67,7 @@ void add_flags(CLI::App& verb, StepOptions& options) {
       ->type_name("FILE")
       ->required();
   verb.add_option("--basis", options.basis,
-                  "measured: the step runs here, on one process, or on the CPU on those that mpirun started. "
+                  "measured: the step runs here, on one process or on those that mpirun started. "
                   "modelled: compute from --rows, communication from --link or --platform. replayed: compute "
                   "from --rows is slept, communication runs on the processes of mpirun. When left out: "
                   "modelled where one of them is given.")

@@ -56,8 +56,15 @@ inline Basis basis_of(const StepOptions& options) {
 void refuse_flags_of(std::string_view whose, std::initializer_list<std::string_view> flags,
                      const CLI::App& verb);
 
-// --reduce; tree and ring when it was left out.
+// Whether a step is to run on GPUs.
+inline bool is_on_gpus(const StepOptions& options) {
+  return options.device && options.device->kind == DeviceKind::cuda;
+}
+
+// --reduce, NCCL's own apart; tree and ring when it was left out.
 std::vector<Reduction> reductions_of(const StepOptions& options);
+// Whether NCCL's own is asked for, as it is on GPUs when --reduce was left out.
+bool sums_by_nccl(const StepOptions& options);
 // --overlap; when it was left out none of a step that is run, else all three.
 std::vector<Overlap> overlaps_of(const StepOptions& options);
 // --compress; none when it was left out.

@@ -12,6 +12,7 @@
 #include "bench/cli/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
+#include "bench/parallel/device_values.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/row_files.hpp"
 #include "bench/ranking/ranking.hpp"
@@ -133,8 +134,18 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
 }
 
 std::vector<Reduction> reductions_of(const StepOptions& options) {
-  if (options.parallel.reduce.empty()) return {Reduction::tree, Reduction::ring};
-  return read_names<kReductions, reduction_from_name>("--reduce", options.parallel.reduce);
+  std::vector<std::string> names = options.parallel.reduce;
+  if (names.empty()) return {Reduction::tree, Reduction::ring};
+  if (sums_by_nccl(options)) std::erase(names, kNcclReduction);
+  return read_names<kReductions, reduction_from_name>("--reduce", names);
+}
+
+bool sums_by_nccl(const StepOptions& options) {
+  const std::vector<std::string>& names = options.parallel.reduce;
+  const bool is_named = std::ranges::find(names, kNcclReduction) != names.end();
+  if (is_named && !is_on_gpus(options))
+    throw UsageError("--reduce nccl: it sums between GPUs; add --device cuda");
+  return is_named || (is_on_gpus(options) && names.empty());
 }
 
 std::vector<Overlap> overlaps_of(const StepOptions& options) {

@@ -1,15 +1,21 @@
-// step_ranks.cpp: `mpirun -np n convscope step`, a data-parallel training step on n processes of CPUs.
+// step_ranks.cpp: `mpirun -np n convscope step`, a data-parallel training step on n processes, of CPUs or of
+// a GPU each.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <ostream>
 
 #include "bench/cli/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/measure/ceilings.hpp"
+#include "bench/parallel/device_values.hpp"
+#include "bench/parallel/gpu_ranks.hpp"
+#include "bench/parallel/job_watch.hpp"
 #include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/report.hpp"
 #include "bench/parallel/row_files.hpp"
@@ -22,10 +28,12 @@ namespace {
 
 std::string rerun_of(const StepOptions& options, const StepRow& row, int threads) {
   const StepCase& of = row.of;
-  std::string text =
-      fmt::format("mpirun -np {} {} step {} --basis measured --batch {} --threads {} --choose {} --reduce {}",
-                  of.fleet.ranks.count, program_at_hand(), options.config,
-                  of.is_weak ? of.batch_per_gpu() : of.batch, threads, of.choose, name(of.reduction));
+  std::string text = fmt::format(
+      "mpirun -np {} {} step {} --basis measured --batch {} {} --choose {} --reduce {}", of.fleet.ranks.count,
+      program_at_hand(), options.config, of.is_weak ? of.batch_per_gpu() : of.batch,
+      is_on_gpus(options) ? fmt::format("--device {}", name(*options.device))
+                          : fmt::format("--threads {}", threads),
+      of.choose, of.reduce());
   text += fmt::format(" --overlap {} --compress {}", convscope::text(of.overlap), name(of.compression));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
@@ -33,20 +41,47 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
-// How gradients are summed: each reduction of plain ones, and the striped one of 1-bit codes, which the codec
-// defines, with each overlap.
+// How gradients are summed: by NCCL, by each reduction of plain ones, and by the striped one of 1-bit codes,
+// which the codec defines, with each overlap.
 std::vector<StepCase> sums_of(const StepOptions& options) {
   std::vector<StepCase> sums;
-  for (Compression compression : compressions_of(options))
-    for (Reduction reduction :
-         compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
-      for (const Overlap& overlap : overlaps_of(options)) {
-        StepCase& one = sums.emplace_back();
-        one.reduction = reduction;
-        one.compression = compression;
-        one.overlap = overlap;
-      }
+  const auto add = [&](Reduction reduction, bool by_library, Compression compression) {
+    for (const Overlap& overlap : overlaps_of(options)) {
+      StepCase& one = sums.emplace_back();
+      one.reduction = reduction;
+      one.by_library = by_library;
+      one.compression = compression;
+      one.overlap = overlap;
+    }
+  };
+  for (Compression compression : compressions_of(options)) {
+    if (compression == Compression::one_bit) {
+      add(Reduction::striped, false, compression);
+      continue;
+    }
+    if (sums_by_nccl(options)) add(Reduction::ring, true, compression);
+    for (Reduction reduction : reductions_of(options)) add(reduction, false, compression);
+  }
   return sums;
+}
+
+// Why this sum cannot be run on these ranks.
+std::optional<Refusal> refusal_of(const StepCase& of, const StepOptions& options, const MpiJob& job) {
+  if (is_on_gpus(options)) {
+    if (of.compression == Compression::one_bit)
+      return Refusal{"no_codec",
+                     "between GPUs gradients are summed as they are; take --compress none, or --device cpu"};
+  } else if (of.overlap.kind != OverlapKind::none && !job.takes_any_thread()) {
+    return Refusal{"no_threads",
+                   job.library() + " lets no other thread than the first communicate; take --overlap none"};
+  }
+  return of.by_library ? std::nullopt : refusal(of.reduction, of.fleet.ranks);
+}
+
+void refuse(StepRow& row, const Refusal& why) {
+  row.outcome = RowOutcome::refused;
+  row.reason = why.reason;
+  row.note = why.note;
 }
 
 // The rows of one batch, of all ranks together, nothing run yet.
@@ -59,23 +94,20 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
     row.of.network = run.network;
     row.of.batch = batch;
     row.of.is_weak = options.per_gpu;
-    row.of.fleet = {{job.size(), job.size()}, Basis::measured, "mpi", job.library(), {}};
+    row.of.fleet = {{job.size(), job.size()},
+                    Basis::measured,
+                    is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
+                    is_on_gpus(options) ? "" : job.library(),
+                    {}};
     row.of.choose = run.choose;
     row.of.is_fused = run.is_fused;
     row.circumstances.network = run.network;
+    row.circumstances.device = run.device.kind;
     row.circumstances.threads = run.threads;
     row.circumstances.workspace_cap = run.workspace_cap;
     row.device = run.device;
     row.rerun = rerun_of(options, row, run.threads);
-    if (sum.overlap.kind != OverlapKind::none && !job.takes_any_thread()) {
-      row.outcome = RowOutcome::refused;
-      row.reason = "no_threads";
-      row.note = job.library() + " lets no other thread than the first communicate; take --overlap none";
-    } else if (const auto why = refusal(sum.reduction, row.of.fleet.ranks)) {
-      row.outcome = RowOutcome::refused;
-      row.reason = why->reason;
-      row.note = why->note;
-    }
+    if (const auto why = refusal_of(row.of, options, job)) refuse(row, *why);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -90,13 +122,15 @@ void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) 
   for (const auto* list :
        {&options.batch, &options.parallel.reduce, &options.overlap, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");
-  add(options.choose + (options.per_gpu ? " per GPU" : "") + (options.fuse ? " fused" : ""));
+  add(options.choose + (options.per_gpu ? " per GPU" : "") + (options.fuse ? " fused" : "") +
+      (is_on_gpus(options) ? " on GPUs" : ""));
   check_same_on(fabric, hash);
 }
 
 std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, int ranks) {
   std::vector<int64_t> batches;
-  if (options.batch.empty()) batches.push_back(suite.batch.at(DeviceKind::cpu).front());
+  if (options.batch.empty())
+    batches.push_back(suite.batch.at(is_on_gpus(options) ? DeviceKind::cuda : DeviceKind::cpu).front());
   for (int batch : options.batch.empty() ? std::vector<int>{} : read_counts("--batch", options.batch))
     batches.push_back(batch);
   for (int64_t& batch : batches) {
@@ -108,52 +142,138 @@ std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, 
   return batches;
 }
 
-int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program) {
-  const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
-  check_same(*fabric, options, suite);
-  std::optional<RowFolder<StepRow>> folder;
-  if (job.rank() == 0 && !options.parallel.out.empty())
-    folder.emplace(options.parallel.out, "steps",
-                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
-                   step_columns());
-  std::vector<StepRow> all;
-  for (int64_t batch : batches_of(options, suite, job.size())) {
-    const int64_t images = batch / job.size();
-    StepRun run = step_run(options, suite, images);
-    StepNetwork network = network_of(suite, images, run.is_fused);
-    const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
-    check_memory(network, *device);
-    if (run.choose == kModel) run.ceilings = measure_ceilings(*device, run.threads);
-    std::vector<StepRow> rows = empty_rows(options, job, run, batch);
-    const MeasureStepOptions measuring = measure_options(options, program, run);
-    TrainingStep step(std::move(network), *device, measuring.seed, job.rank() * images);
-    std::optional<TrainingStep> whole;
-    if (job.rank() == 0 && job.size() > 1) {
-      StepNetwork of_one = network_of(suite, options.per_gpu ? images : batch, run.is_fused);
-      check_memory(of_one, *device);
-      whole.emplace(std::move(of_one), *device, measuring.seed);
-    }
-    // mpirun leaves the ranks of a job that it stops no time to write.
-    const auto keep = [&] {
-      std::vector<StepRow> so_far = all;
-      so_far.insert(so_far.end(), rows.begin(), rows.end());
-      folder->finish(so_far);
-    };
-    measure_ranked_step(step, program.registry, *device, *fabric, measuring, rows, whole ? &*whole : nullptr,
-                        folder ? std::function<void()>(keep) : nullptr);
-    for (const StepRow& row : rows)
-      if (folder) folder->add(row);
-    all.insert(all.end(), rows.begin(), rows.end());
+// Planning and checking algorithms on rank 0, for which the others wait.
+constexpr std::chrono::minutes kLongestWait{10};
+
+// The steps of all batches on the ranks of a job.
+class StepsOnRanks {
+ public:
+  StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
+      : job_(job), options_(options), suite_(suite), program_(program), fabric_(job.first_ranks(job.size())) {
+    check_same(*fabric_, options, suite);
+    if (job.rank() == 0 && !options.parallel.out.empty())
+      folder_.emplace(options.parallel.out, "steps",
+                      RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
+                      step_columns());
   }
+
+  std::vector<StepRow> all() {
+    if (!is_on_gpus(options_)) {
+      for (int64_t batch : batches_of(options_, suite_, job_.size())) {
+        const StepRun run = step_run(options_, suite_, batch / job_.size());
+        const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
+        measure(run, batch, *device, *fabric_, nullptr);
+      }
+    } else {
+      all_on_gpus();
+    }
+    if (folder_) folder_->finish(rows_);
+    return rows_;
+  }
+
+ private:
+  void all_on_gpus() {
+    JobWatch watch(job_.rank(), gathered_places(*fabric_), true,
+                   job_.rank() == 0
+                       ? [&](const std::string& reason, const std::string& note) { fail(reason, note); }
+                       : JobWatch::AtEnd());
+    GpuRank gpu;
+    const std::optional<Refusal> why = open_gpus(*fabric_, {std::nullopt, job_.local_rank()}, watch, gpu);
+    WatchedFabric watched(*fabric_, watch);
+    for (int64_t batch : batches_of(options_, suite_, job_.size())) {
+      StepRun run = step_run(options_, suite_, batch / job_.size());
+      if (why) {
+        under_way_ = empty_rows(options_, job_, run, batch);
+        for (StepRow& row : under_way_) refuse(row, *why);
+        done();
+        continue;
+      }
+      run.device = gpu.device->info();
+      library_ = gpu.library;
+      watch.beat("choosing algorithms", kLongestWait);
+      const GpuSums sums{*gpu.communicator, *gpu.queue};
+      watch_ = &watch;
+      measure(run, batch, *gpu.device, watched, &sums);
+    }
+    watch.beat("ending NCCL", stall_limit(0));
+    gpu = {};
+  }
+
+  void measure(StepRun run, int64_t batch, Device& device, Fabric& fabric, const GpuSums* gpu) {
+    const int64_t images = batch / job_.size();
+    StepNetwork network = network_of(suite_, images, run.is_fused);
+    check_memory(network, device);
+    if (run.choose == kModel) run.ceilings = measure_ceilings(device, run.threads);
+    under_way_ = empty_rows(options_, job_, run, batch);
+    for (StepRow& row : under_way_)
+      if (gpu != nullptr) row.of.fleet.fabric_version = library_;
+    MeasureStepOptions measuring = measure_options(options_, program_, run);
+    const int64_t gradient_bytes = static_cast<int64_t>(StepProgram(network).parameters * sizeof(float));
+    measuring.progress = [&](const std::string& stage) {
+      if (watch_ != nullptr && stage == kSummingGradients) watch_->beat(stage, stall_limit(gradient_bytes));
+    };
+    TrainingStep step(std::move(network), device, measuring.seed, job_.rank() * images);
+    std::optional<TrainingStep> whole;
+    if (job_.rank() == 0 && job_.size() > 1) {
+      StepNetwork of_one = network_of(suite_, options_.per_gpu ? images : batch, run.is_fused);
+      check_memory(of_one, device);
+      whole.emplace(std::move(of_one), device, measuring.seed);
+    }
+    measure_ranked_step(step, program_.registry, device, fabric, measuring, under_way_,
+                        whole ? &*whole : nullptr,
+                        folder_ ? std::function<void()>([this] { keep(); }) : nullptr, gpu);
+    done();
+  }
+
+  // mpirun leaves the ranks of a job that it stops no time to write.
+  void keep() {
+    std::vector<StepRow> so_far = rows_;
+    so_far.insert(so_far.end(), under_way_.begin(), under_way_.end());
+    folder_->finish(so_far);
+  }
+  void done() {
+    for (const StepRow& row : under_way_)
+      if (folder_) folder_->add(row);
+    rows_.insert(rows_.end(), under_way_.begin(), under_way_.end());
+    under_way_.clear();
+  }
+  // On the watch's thread, while this rank waits for another one: what is under way has failed, unless it has
+  // a time from rounds that are complete.
+  void fail(const std::string& reason, const std::string& note) {
+    for (StepRow& row : under_way_) {
+      if (row.outcome != RowOutcome::good || row.samples.value_or(0) > 0) continue;
+      row.outcome = RowOutcome::failed;
+      row.reason = reason;
+      row.note = note;
+    }
+    if (folder_) keep();
+    fmt::print(program_.errors, "convscope: {}: {}\n", reason, note);
+    program_.errors.flush();
+  }
+
+  MpiJob& job_;
+  const StepOptions& options_;
+  const Suite& suite_;
+  const Program& program_;
+  std::unique_ptr<LibraryFabric> fabric_;
+  std::optional<RowFolder<StepRow>> folder_;  // on rank 0
+  std::vector<StepRow> rows_, under_way_;
+  std::string library_;        // "NCCL 2.28.9"
+  JobWatch* watch_ = nullptr;  // of GPUs
+};
+
+int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program) {
+  StepsOnRanks steps(job, options, suite, program);
+  const std::vector<StepRow> all = steps.all();
   if (job.rank() != 0) return 0;
-  if (folder) folder->finish(all);
   if (options.json) {
     auto json = nlohmann::ordered_json::array();
     for (const StepRow& row : all) json.push_back(row_json(step_columns(), row));
     program.out << dump_json(json, 1) << '\n';
   } else {
     print_steps(program.out, all, program.terminal.look());
-    if (folder) fmt::print(program.out, "{} rows are in {}\n", all.size(), options.parallel.out);
+    if (!options.parallel.out.empty())
+      fmt::print(program.out, "{} rows are in {}\n", all.size(), options.parallel.out);
   }
   return std::ranges::all_of(all, [](const StepRow& row) { return row.outcome == RowOutcome::good; }) ? 0 : 1;
 }

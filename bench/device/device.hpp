@@ -44,6 +44,10 @@ class Queue {
   // The same of one range.
   virtual void copy(void* to, const void* from, size_t bytes) { copy_rows(to, bytes, from, bytes, bytes, 1); }
 
+  // What is enqueued from here on begins when all is done that `other`, a queue of the same device, was given
+  // before.
+  virtual void wait_for(Queue& other) = 0;
+
   // Whether phase() counts in the timings from here on, as it does at first. On a GPU each mark costs time of
   // its own; the CPU marks always.
   virtual void mark_phases(bool) {}

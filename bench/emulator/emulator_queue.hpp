@@ -59,6 +59,7 @@ class EmulatorQueue final : public Queue {
       std::memcpy(static_cast<std::byte*>(to) + row * to_step,
                   static_cast<const std::byte*>(from) + row * from_step, bytes);
   }
+  void wait_for(Queue&) override {}
   void mark_phases(bool on) override { marks_phases_ = on; }
   void begin_timing() override { timing_ = Timing{}; }
   void phase(Phase phase) override {

@@ -2,6 +2,7 @@
 // so that every number is known.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -21,7 +22,13 @@ class ScriptedQueue final : public Queue {
   std::optional<int64_t> most_held;
 
   void synchronize() override {}
-  void copy_rows(void*, size_t, const void*, size_t, size_t, size_t) override {}  // its plans copy nothing
+  void wait_for(Queue&) override {}
+  void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                 size_t rows) override {
+    for (size_t row = 0; row < rows; ++row)
+      std::memcpy(static_cast<std::byte*>(to) + row * to_step,
+                  static_cast<const std::byte*>(from) + row * from_step, bytes);
+  }
   void hold_back(bool on) override { holds_back_ = on; }
   std::optional<int64_t> max_held_operations() const override { return most_held; }
   void begin_timing() override {

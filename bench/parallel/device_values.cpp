@@ -30,6 +30,18 @@ void DeviceFabric::add(std::span<const float> from, std::span<float> to) {
   emulated::enqueue_add(from, to, queue_);
 }
 
+void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue& queue) {
+  if (kind == DeviceKind::cpu) {
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < values.size(); ++i) values[i] *= factor;
+    return;
+  }
+#if CONVSCOPE_HAS_CUDA
+  if (kind == DeviceKind::cuda) return cuda::enqueue_scale(values, factor, queue);
+#endif
+  emulated::enqueue_scale(values, factor, queue);
+}
+
 bool DeviceValues::allocate(size_t values, size_t scratch) {
   values_ = Buffer();
   scratch_ = Buffer();

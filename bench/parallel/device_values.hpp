@@ -29,6 +29,9 @@ class DeviceFabric final : public Fabric {
   std::vector<Communicator::Received> received_;
 };
 
+// values[i] *= factor in the memory of a device of this kind.
+void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue& queue);
+
 // The name of the row that runs the library's own all-reduce.
 inline constexpr std::string_view kNcclReduction = "nccl";
 

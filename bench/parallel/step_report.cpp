@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kDash = "-";
 
 std::string reduce_text(const StepCase& of) {
-  return std::string(name(of.reduction)) + (of.compression == Compression::one_bit ? ", 1bit" : "");
+  return of.reduce() + (of.compression == Compression::one_bit ? ", 1bit" : "");
 }
 std::string speed_up_text(const StepRow& row) {
   const auto speed_up = row.speed_up();
@@ -73,13 +73,13 @@ std::map<Key, std::vector<const StepRow*>> grouped(std::span<const StepRow> rows
   return groups;
 }
 
-using OverlapKey = std::tuple<int64_t, int, Reduction, Compression>;
+using OverlapKey = std::tuple<int64_t, int, std::string, Compression>;
 TextTable overlap_table(std::span<const StepRow> rows) {
   TextTable table({">batch", ">GPUs", "<reduce", "<overlap", ">reductions", ">comm. ms|comm.",
                    ">exposed ms|exposed", ">hidden", ">step ms|step", ">vs none"},
                   {4, 5});
   const auto key = +[](const StepRow& row) {
-    return OverlapKey(row.of.batch, row.of.fleet.ranks.count, row.of.reduction, row.of.compression);
+    return OverlapKey(row.of.batch, row.of.fleet.ranks.count, row.of.reduce(), row.of.compression);
   };
   for (const auto& [of, group] : grouped<OverlapKey>(rows, key)) {
     if (group.size() < 2) continue;

@@ -52,8 +52,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"fused", "",
      "Of a measured row: whether bias and ReLU right after a convolution are its epilogue (--fuse).",
      [](const R& r) { return r.of.fleet.basis == Basis::measured ? cell(r.of.is_fused) : Cell{}; }},
-    {"reduce", "", "The reduction: tree, ring, halving, hierarchical or striped.",
-     [](const R& r) { return cell(r.of.reduction); }},
+    {"reduce", "", "The reduction: tree, ring, halving, hierarchical or striped; nccl is NCCL's own.",
+     [](const R& r) { return cell(r.of.reduce()); }},
     {"overlap", "", "none, layer, or bucket with its size.",
      [](const R& r) { return cell(text(r.of.overlap)); }},
     {"bucket_bytes", "bytes", "The size at which a bucket is closed; the first at 1 MiB.",
@@ -87,8 +87,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return communicates(r) ? cell(r.schedule.overlap_efficiency()) : Cell{}; }},
     {"gradient_bytes", "bytes", "Of one GPU, in FP32: filters, and a bias an output channel.",
      [](const R& r) { return r.has_time() ? cell(r.gradient_bytes) : Cell{}; }},
-    {"wire_bytes_per_gpu", "bytes", "Sent by the busiest GPU in a step.",
-     [](const R& r) { return r.has_time() ? cell(r.busiest_bytes) : Cell{}; }},
+    {"wire_bytes_per_gpu", "bytes", "Sent by the busiest GPU in a step; null where a library sums.",
+     [](const R& r) { return r.has_time() && !r.of.by_library ? cell(r.busiest_bytes) : Cell{}; }},
     {"algbw", "GB/s", "gradient_bytes over comm_alone_ms.",
      [](const R& r) {
        return communicates(r)

@@ -25,6 +25,7 @@ struct StepCase {
   bool is_weak = false;  // the batch grows with the GPUs
   Fleet fleet;
   Reduction reduction = Reduction::ring;
+  bool by_library = false;  // summed by the fabric's own all-reduce instead
   Overlap overlap;
   Compression compression = Compression::none;
   std::string choose{kBest};
@@ -32,6 +33,8 @@ struct StepCase {
   std::optional<double> codec_bytes_per_second;  // FP32 bytes coded a second; null: the codec takes no time
 
   int64_t batch_per_gpu() const { return batch / fleet.ranks.count; }
+  // The name of what sums: of a reduction, or the fabric's.
+  std::string reduce() const { return by_library ? fleet.fabric : std::string(name(reduction)); }
 };
 
 struct StepRow {

@@ -14,17 +14,23 @@ double busiest_bytes_of(Reduction reduction, double bytes, const Ranks& ranks) {
   return all_reduce_cost(reduction, bytes, ranks, {any, any}).busiest_bytes;
 }
 
+// In the device's memory.
+std::span<float> gradients_of(TrainingStep& step, const LayerRange& layers) {
+  const size_t first = step.parameters_of(layers.begin).first;
+  const auto [last, count] = step.parameters_of(layers.end - 1);
+  return step.gradients().subspan(first, last + count - first);
+}
+
 class PlainSum final : public GradientSum {
  public:
-  PlainSum(Reduction reduction, const Ranks& ranks, size_t values)
+  PlainSum(Reduction reduction, const Ranks& ranks, size_t values, Device& device)
       : reduction_(reduction),
         ranks_(ranks),
         values_(values),
-        scratch_(scratch_values(reduction, values, ranks)) {}
+        scratch_(device, scratch_values(reduction, values, ranks) * sizeof(float)) {}
   void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) override {
-    const size_t first = step.parameters_of(layers.begin).first;
-    const auto [last, count] = step.parameters_of(layers.end - 1);
-    all_reduce(reduction_, fabric, step.gradients().subspan(first, last + count - first), scratch_, ranks_);
+    all_reduce(reduction_, fabric, gradients_of(step, layers),
+               {scratch_.as<float>(), scratch_.bytes() / sizeof(float)}, ranks_);
   }
   std::vector<float> kept(std::span<const size_t> places) const override {
     return std::vector<float>(places.size());
@@ -38,7 +44,24 @@ class PlainSum final : public GradientSum {
   Reduction reduction_;
   Ranks ranks_;
   size_t values_;
-  std::vector<float> scratch_;
+  Buffer scratch_;
+};
+
+class LibrarySum final : public GradientSum {
+ public:
+  LibrarySum(Communicator& communicator, Queue& queue) : communicator_(communicator), queue_(queue) {}
+  void run(Fabric&, TrainingStep& step, const LayerRange& layers) override {
+    communicator_.all_reduce(gradients_of(step, layers), queue_);
+  }
+  std::vector<float> kept(std::span<const size_t> places) const override {
+    return std::vector<float>(places.size());
+  }
+  double roundings() const override { return 0; }
+  double busiest_bytes() const override { return 0; }  // it does not say
+
+ private:
+  Communicator& communicator_;
+  Queue& queue_;
 };
 
 // A layer's filter as columns, an output channel each; its biases, and the spaces behind them, in FP32.
@@ -136,9 +159,14 @@ std::vector<LayerRange> summed_together(const TrainingStep& step, const Overlap&
   return ranges;
 }
 
-std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank) {
+std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, Device& device,
+                                          int rank) {
   if (of.compression == Compression::one_bit) return std::make_unique<OneBitSum>(step, of.fleet.ranks, rank);
-  return std::make_unique<PlainSum>(of.reduction, of.fleet.ranks, step.gradients().size());
+  return std::make_unique<PlainSum>(of.reduction, of.fleet.ranks, step.gradients().size(), device);
+}
+
+std::unique_ptr<GradientSum> gradient_sum_by(Communicator& communicator, Queue& queue) {
+  return std::make_unique<LibrarySum>(communicator, queue);
 }
 
 }  // namespace convscope

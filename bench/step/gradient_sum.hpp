@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "bench/device/communicator.hpp"
 #include "bench/parallel/fabric.hpp"
 #include "bench/parallel/step_row.hpp"
 #include "bench/step/training_step.hpp"
@@ -24,7 +25,8 @@ std::vector<LayerRange> summed_together(const TrainingStep& step, const Overlap&
 class GradientSum {
  public:
   virtual ~GradientSum() = default;
-  // Replaces the gradients of these layers by their sums over all ranks, the same bits on each.
+  // Replaces the gradients of these layers by their sums over all ranks, the same bits on each. The fabric's
+  // memory is that of the step's device; on a GPU the sum is enqueued.
   virtual void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) = 0;
   // What this rank has not passed on at these places of the gradients: the sums that it left are those of the
   // gradients less what all ranks keep, but for rounding.
@@ -37,8 +39,11 @@ class GradientSum {
   virtual double busiest_bytes() const = 0;
 };
 
-// By the case's reduction, or coded by 1 bit a value with biases in FP32 where it compresses. Of a step on
-// one rank of the case's.
-std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank);
+// By the case's reduction, or coded by 1 bit a value with biases in FP32 where it compresses, which is the
+// CPU's alone. Of a step on one rank of the case's.
+std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, Device& device,
+                                          int rank);
+// By the communicator's own all-reduce. It and its queue outlive the sum.
+std::unique_ptr<GradientSum> gradient_sum_by(Communicator& communicator, Queue& queue);
 
 }  // namespace convscope

@@ -10,11 +10,8 @@
 
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
-#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/measure/statistics.hpp"
-#include "bench/parallel/communication_queue.hpp"
-#include "bench/parallel/slowest_rank.hpp"
-#include "bench/step/gradient_sum.hpp"
+#include "bench/parallel/device_values.hpp"
 
 namespace convscope {
 namespace {
@@ -45,6 +42,7 @@ void run_half(TrainingStep& step, const std::vector<Plan*>& plans, void* workspa
   for (size_t task = 0; task < plans.size(); ++task)
     if ((step.tasks()[task].kind == TaskKind::update) == updates)
       step.run(task, plans[task], workspace, queue);
+  queue.synchronize();
 }
 
 // The step of one process, by the algorithms that are fastest for it when checked.
@@ -74,14 +72,15 @@ class WholeStep {
 
 class RankedStep {
  public:
-  RankedStep(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
+  RankedStep(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric, RankSums& sums,
              const MeasureStepOptions& options)
       : step_(step),
+        device_(device),
         fabric_(fabric),
+        sums_(sums),
         queue_(device.make_queue()),
         candidates_(step, registry, device, *queue_, as_rank_0(registry, device, options)),
-        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))),
-        communication_(on_a_free_core(device, options.plan.threads)) {}
+        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))) {}
 
   // `sum` is a new one, which keeps nothing of an earlier step.
   void verify(StepRow& row, GradientSum& sum) {
@@ -124,9 +123,8 @@ class RankedStep {
   }
 
   // The seconds of the slowest rank.
-  template <typename Work>
-  double slowest(const Work& work, int64_t& disturbed) {
-    return quiet_slowest_rank(fabric_, work, disturbed);
+  double slowest(const std::function<void()>& work, int64_t& disturbed) {
+    return sums_.slowest(work, disturbed);
   }
 
   struct Series {
@@ -186,17 +184,12 @@ class RankedStep {
     return same;
   }
 
-  // Communication takes a core that compute leaves free; where there is none it shares the first one.
-  static std::function<void()> on_a_free_core(const Device& device, int compute_threads) {
-    if (compute_threads >= device.info().cores) return {};
-    return [compute_threads] { pin_this_thread(compute_threads); };
-  }
-
   void compute() { run_half(step_, plans_, candidates_.arena(), *queue_, false); }
   void communicate(GradientSum& sum, std::span<const LayerRange> together) {
-    for (const LayerRange& layers : together) sum.run(fabric_, step_, layers);
+    for (const LayerRange& layers : together) sum.run(sums_.fabric(), step_, layers);
+    sums_.finish();
   }
-  // What is summed together is posted when the gradient of the first of its layers, which is the last one of
+  // What is summed together is begun when the gradient of the first of its layers, which is the last one of
   // backward, is there. Returns the seconds of compute.
   double compute_and_communicate(GradientSum& sum, std::span<const LayerRange> together) {
     const auto begin = Clock::now();
@@ -206,26 +199,26 @@ class RankedStep {
       if (of.kind == TaskKind::update) continue;
       step_.run(task, plans_[task], candidates_.arena(), *queue_);
       if (of.kind != TaskKind::backward_filter || of.layer != together[next].begin) continue;
-      communication_.post([this, &sum, layers = together[next]] { sum.run(fabric_, step_, layers); });
+      sums_.begin_behind(*queue_,
+                         [this, &sum, layers = together[next]] { sum.run(sums_.fabric(), step_, layers); });
       next = std::min(next + 1, together.size() - 1);
     }
+    queue_->synchronize();
     const double seconds = seconds_since(begin);
-    communication_.wait();
+    sums_.finish();
     return seconds;
   }
   void update() { run_half(step_, plans_, candidates_.arena(), *queue_, true); }
 
   // The gradient of the mean loss of all images, of which each rank has that of its own.
   void average() {
-    const float share = 1 / static_cast<float>(fabric_.size());
-    const std::span<float> all = step_.gradients();
-#pragma omp parallel for simd schedule(static)
-    for (size_t i = 0; i < all.size(); ++i) all[i] *= share;
+    enqueue_scale(device_.info().kind, step_.gradients(), 1 / static_cast<float>(fabric_.size()), *queue_);
+    queue_->synchronize();
   }
 
   bool has_same_bits() {
     uint64_t hash = 0;
-    for (float value : step_.gradients()) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
+    for (float value : step_.read_gradients()) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
     return same_on_all_ranks(fabric_, hash);
   }
   // Up to the order in which threads add.
@@ -245,17 +238,19 @@ class RankedStep {
     return places;
   }
   std::vector<float> at(std::span<const size_t> places) const {
+    const std::vector<float> all = step_.read_gradients();
     std::vector<float> values;
-    for (size_t place : places) values.push_back(step_.gradients()[place]);
+    for (size_t place : places) values.push_back(all[place]);
     return values;
   }
 
   TrainingStep& step_;
+  Device& device_;
   Fabric& fabric_;
+  RankSums& sums_;
   std::unique_ptr<Queue> queue_;
   StepCandidates candidates_;
   std::vector<Plan*> plans_;
-  CommunicationQueue communication_;
 };
 
 void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum,
@@ -278,8 +273,12 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
 
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          const MeasureStepOptions& options, std::span<StepRow> rows, TrainingStep* whole,
-                         const std::function<void()>& keep) {
-  RankedStep ranked(step, registry, device, fabric, options);
+                         const std::function<void()>& keep, const GpuSums* gpu) {
+  const std::unique_ptr<RankSums> in_memory = gpu != nullptr
+                                                  ? sums_on_gpus(fabric, device, *gpu)
+                                                  : sums_on_cpus(fabric, device, options.plan.threads);
+  RankedStep ranked(step, registry, device, fabric, *in_memory, options);
+  options.progress(std::string(kSummingGradients));
   const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
   std::optional<WholeStep> alone;
   if (whole != nullptr) alone.emplace(*whole, registry, device, options);
@@ -289,7 +288,7 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].outcome != RowOutcome::good) continue;
-    sums[i] = gradient_sum(rows[i].of, step, fabric.rank());
+    sums[i] = in_memory->make(rows[i].of, step);
     ranked.verify(rows[i], *sums[i]);
   }
   const auto fill_in_all = [&] {
@@ -302,10 +301,10 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   };
   const auto begin = Clock::now();
   auto kept = begin;
-  for (int64_t round = 0; round < kMostRounds; ++round) {
+  for (int64_t round = 0; round < kMaxRounds; ++round) {
     // Rank 0's clock decides for all.
     const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
-    if (largest_over_ranks(fabric, spent) > options.seconds && round >= kFewestRounds) break;
+    if (largest_over_ranks(fabric, spent) > options.seconds && round >= kMinRounds) break;
     for (size_t i = 0; i < rows.size(); ++i)
       if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of.overlap, *sums[i], series[i]);
     if (has_whole)

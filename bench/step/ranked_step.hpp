@@ -1,17 +1,23 @@
 // A data-parallel training step that several ranks run: each computes the gradient of its share of the
-// images, all sum their gradients, each updates alike. The sum begins when backward is done, or behind it on
-// a thread of its own. Start at measure_ranked_step(), which every rank of a fabric calls.
+// images, all sum their gradients, each updates alike. The sum begins when backward is done, or behind it
+// (rank_sums.hpp). Start at measure_ranked_step(), which every rank of a fabric calls.
 #pragma once
 
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "bench/parallel/fabric.hpp"
 #include "bench/parallel/reductions.hpp"
 #include "bench/parallel/step_row.hpp"
 #include "bench/step/measure_step.hpp"
+#include "bench/step/rank_sums.hpp"
 
 namespace convscope {
+
+// The last stage that options.progress is told: from here on no rank has longer to wait for others than a
+// step and a sum take.
+inline constexpr std::string_view kSummingGradients = "summing gradients";
 
 // Fills in a row for each reduction, the same on every rank: step, compute and communication alone, and
 // whether the summed gradients are right (a sample against f64, within (n-1) 2^-24 of the sum of magnitudes)
@@ -22,10 +28,12 @@ namespace convscope {
 // speed-up is: of all images, or where the scaling is weak of as many as a rank has. Its rounds have their
 // turn among the others, while the other ranks wait. A sample that other programs disturbed on any rank is
 // taken once more. `keep`, where it is given, is called every few seconds with `rows` filled in from the
-// complete rounds, so that a job that is killed has lost no more. Throws UsageError where a convolution has
-// no candidate, std::runtime_error where a rank is lost.
+// complete rounds, so that a job that is killed has lost no more. `fabric` connects the ranks' host memory;
+// where `device` is a GPU, gradients are summed over `gpu`. Throws UsageError where a convolution has no
+// candidate, std::runtime_error where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          const MeasureStepOptions& options, std::span<StepRow> rows,
-                         TrainingStep* whole = nullptr, const std::function<void()>& keep = {});
+                         TrainingStep* whole = nullptr, const std::function<void()>& keep = {},
+                         const GpuSums* gpu = nullptr);
 
 }  // namespace convscope

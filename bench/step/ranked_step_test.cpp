@@ -192,7 +192,7 @@ TEST(RankedStep, SumsTheGradientsOfScalesAndShiftsToo) {
       const std::vector<float> mine = of_b();
       StepCase of = row_of(Reduction::striped, 2).of;
       of.compression = compression;
-      gradient_sum(of, step, fabric.rank())->run(fabric, step, {0, step.network().layers.size()});
+      gradient_sum(of, step, device, fabric.rank())->run(fabric, step, {0, step.network().layers.size()});
       const std::lock_guard lock(mutex);
       own.push_back(mine);
       sums.push_back(of_b());
@@ -228,7 +228,7 @@ TEST(GradientSum, WhatCodesKeepIsPassedOnInLaterSteps) {
     TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
     StepCase of = row_of(Reduction::striped, 2).of;
     of.compression = Compression::one_bit;
-    const auto sum = gradient_sum(of, step, fabric.rank());
+    const auto sum = gradient_sum(of, step, device, fabric.rank());
     std::vector<size_t> places(step.gradients().size());
     for (size_t i = 0; i < places.size(); ++i) places[i] = i;
     std::vector<double> mine(places.size()), sums(places.size());

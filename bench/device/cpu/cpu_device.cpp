@@ -30,6 +30,7 @@ double seconds_between(Clock::time_point a, Clock::time_point b) {
 class CpuQueue final : public Queue {
  public:
   void synchronize() override {}
+  void wait_for(Queue&) override {}
   void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
                  size_t rows) override {
     constexpr size_t part = size_t{64} << 10;

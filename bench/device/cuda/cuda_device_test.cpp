@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
+#include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"
+#include "bench/device/cuda/blocker.hpp"
 #include "bench/device/cuda/check.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
@@ -204,6 +208,64 @@ TEST_F(OnAGpu, AQueueCopiesInItsOrder) {
   EXPECT_TRUE(third.guards_intact());
 }
 
+TEST_F(OnAGpu, ALoadCopiesWhileItIsOnBesideWhatAQueueRuns) {
+  const auto load = convscope::make_memory_load({20e6, 3}, 1, *device_);
+  const auto queue = device_->make_queue();
+  Buffer from(*device_, 1 << 20), to(*device_, 1 << 20);
+  device_->fill(from.data(), 3, from.bytes());
+  device_->fill(to.data(), 0, to.bytes());
+  EXPECT_EQ(load->measured_rate(), 0);
+  for (int times = 0; times < 2; ++times) {
+    load->start();
+    queue->copy(to.data(), from.data(), from.bytes());
+    queue->synchronize();
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    load->stop();
+    const double rate = load->measured_rate();
+    EXPECT_GT(rate, 0);
+    EXPECT_LT(rate, 60e6) << "a chunk ahead at most";
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(load->measured_rate(), rate);
+  }
+  std::vector<unsigned char> back(to.bytes());
+  to.download(back.data(), back.size());
+  EXPECT_TRUE(std::ranges::all_of(back, [](unsigned char byte) { return byte == 3; }));
+}
+
+TEST_F(OnAGpu, ALoadEndsWithItsOwner) {
+  const auto load = convscope::make_memory_load({1e12, 1}, 1, *device_);
+  load->start();
+}
+
+TEST_F(OnAGpu, ALoadLeavesAMultiprocessorToWhatRunsBesideIt) {
+  const int all = device_->info().cores;
+  EXPECT_THAT(
+      [&] {
+        convscope::make_memory_load({1e9, all}, 1, *device_);
+      },
+      ::testing::ThrowsMessage<UsageError>(
+          HasSubstr(fmt::format("a load on {} multiprocessors leaves none of the {} of ", all, all))));
+}
+
+TEST_F(OnAGpu, AQueueWaitsForAnotherOne) {
+  const auto one = device_->make_queue(), other = device_->make_queue();
+  constexpr size_t kBytes = size_t{8} << 20;
+  Buffer ones(*device_, kBytes), twos(*device_, kBytes), between(*device_, kBytes), last(*device_, kBytes);
+  device_->fill(ones.data(), 1, kBytes);
+  device_->fill(twos.data(), 2, kBytes);
+  for (int turn = 0; turn < 10; ++turn) {
+    const Buffer& from = turn % 2 == 0 ? ones : twos;
+    one->copy(between.data(), from.data(), kBytes);
+    other->wait_for(*one);
+    other->copy(last.data(), between.data(), kBytes);
+    one->wait_for(*other);
+  }
+  other->synchronize();
+  std::vector<unsigned char> back(kBytes);
+  last.download(back.data(), kBytes);
+  EXPECT_TRUE(std::ranges::all_of(back, [](unsigned char byte) { return byte == 2; }));
+}
+
 TEST_F(OnAGpu, AQueueCopiesRowsAndNothingBetweenThem) {
   const auto queue = device_->make_queue();
   const std::vector<int> values{1, 2, 3, 4, 5, 6};
@@ -234,8 +296,10 @@ TEST_F(OnAGpu, ATimingHoldsItsWorkBackAndCountsIt) {
 TEST_F(OnAGpu, AHostThatWaitsForWorkThatIsHeldBackIsLetGoOn) {
   const auto queue = device_->make_queue();
   for (int timing = 0; timing < 2; ++timing) {
+    const auto begin = Clock::now();
     queue->begin_timing();
     check(cudaStreamSynchronize(cuda_queue(*queue).stream_for(0)), "cudaStreamSynchronize");
+    EXPECT_LT(Clock::now() - begin, Blocker::kKernelLimit) << "by the host, not by the kernel's own limit";
     EXPECT_EQ(queue->end_timing().held, false);
     queue->begin_timing();
     EXPECT_EQ(queue->end_timing().held, true) << "and the next one is held again";

@@ -45,6 +45,12 @@ void CudaQueue::copy_rows(void* to, size_t to_step, const void* from, size_t fro
         "cudaMemcpy2DAsync");
 }
 
+void CudaQueue::wait_for(Queue& other) {
+  if (others_.get() == nullptr) others_ = make_event();
+  check(cudaEventRecord(others_.get(), cuda_queue(other).stream_for(1)), "cudaEventRecord");
+  check(cudaStreamWaitEvent(stream_for(1), others_.get(), 0), "cudaStreamWaitEvent");
+}
+
 std::optional<int64_t> CudaQueue::max_held_operations() const {
   if (!blocker_) return std::nullopt;
   return kMaxHeldOperations - kOwnOperations;

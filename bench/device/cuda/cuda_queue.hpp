@@ -28,6 +28,7 @@ class CudaQueue final : public Queue {
   void copy(void* to, const void* from, size_t bytes) override;
   void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
                  size_t rows) override;
+  void wait_for(Queue& other) override;
   void mark_phases(bool on) override { marks_phases_ = on; }
   void hold_back(bool on) override { holds_back_ = on; }
   std::optional<int64_t> max_held_operations() const override;
@@ -59,6 +60,7 @@ class CudaQueue final : public Queue {
   int64_t operations_ = 0;                        // of the timing
   std::unordered_set<const void*> seen_kernels_;  // those that were launched on this queue
   std::vector<Event> events_;                     // made once, used again by every timing
+  Event others_;                                  // of wait_for(): made by the first, recorded by each
   size_t used_events_ = 0;
   std::vector<Mark> marks_;
   std::vector<size_t> laps_;  // the events that end them

@@ -1,4 +1,5 @@
-// Adding in device memory, on a GPU or the emulator: to[i] += from[i], as many values each.
+// Sums in device memory, on a GPU or the emulator: to[i] += from[i], as many values each; and what makes a
+// mean of a sum, values[i] *= factor.
 #pragma once
 
 #include <span>
@@ -8,8 +9,10 @@
 namespace convscope {
 namespace cuda {
 void enqueue_add(std::span<const float> from, std::span<float> to, Queue& queue);
-}
+void enqueue_scale(std::span<float> values, float factor, Queue& queue);
+}  // namespace cuda
 namespace emulated {
 void enqueue_add(std::span<const float> from, std::span<float> to, Queue& queue);
-}
+void enqueue_scale(std::span<float> values, float factor, Queue& queue);
+}  // namespace emulated
 }  // namespace convscope

@@ -1,0 +1,147 @@
+"""`mpirun -np 2 convscope step --device cuda` on the stand-ins for the CUDA runtime and for NCCL."""
+
+import json
+import shutil
+
+import pytest
+from standin_support import standin_fixture  # noqa: F401  (a fixture)
+from test_standin_nccl import Job
+
+CONFIG = {
+    "name": "small",
+    "batch": {"cpu": 2, "cuda": 4},
+    "layers": [
+        {
+            "name": "one",
+            "in_channels": 2,
+            "input": [7, 6],
+            "out_channels": 6,
+            "filter": 3,
+            "pad": 1,
+            "first": True,
+            "after": ["bias", "relu", "pool 3x3/2"],
+        },
+        {
+            "name": "two",
+            "in_channels": 6,
+            "input": [3, 2],
+            "out_channels": 4,
+            "filter": 1,
+            "after": ["batch_norm", "relu"],
+        },
+    ],
+}
+HANGING = {"calls": [{"call": "ncclAllReduce", "at": 3, "hangs": True}]}
+
+
+class StepJob(Job):
+    """Steps on GPUs that are not there."""
+
+    def words(self, script, *arguments):
+        """Return the command of one rank."""
+        config = self.folder / "small.json"
+        config.write_text(json.dumps(CONFIG))
+        words = super().words(script)
+        start = words[: words.index("allreduce")]
+        step = [*start, "step", config, "--device", "cuda", "--algorithm", "implicit_gemm.simt"]
+        return [*map(str, [*step, "--time-limit", "0.01", "--out", self.out, *arguments])]
+
+    def rows(self):
+        """Return the rows that were written."""
+        return json.loads((self.out / "steps.json").read_text())["rows"]
+
+
+@pytest.fixture(name="ranks")
+def ranks_fixture(standin, convscope, tmp_path):
+    """Return a function that makes a job of MPI's processes; skip where there is no MPI."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun (Debian: apt install libopenmpi-dev)")
+    if not (convscope.parent / "convscope_mpi.so").exists():
+        pytest.skip("convscope was built without MPI")
+    return lambda **more: StepJob(standin, tmp_path, **more)
+
+
+def test_gradients_are_summed_between_the_gpus_of_mpi_ranks(ranks):
+    job = ranks()
+    words = job.words(None, "--overlap", "none,layer")
+    done = job.run(words, words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = job.rows()
+    assert {(row["reduce"], row["overlap"]) for row in rows} == {
+        (reduce, overlap) for reduce in ("nccl", "tree", "ring") for overlap in ("none", "layer")
+    }
+    for row in rows:
+        assert row["outcome"] == "good", row
+        assert row["identical_bits"] and row["reduce_relative_l2"] < 1e-6, row
+        assert (row["gpus"], row["batch"], row["fabric"]) == (2, 4, "nccl")
+        assert row["fabric_version"] == "NCCL 2.28.9"
+        assert row["buckets"] == (1 if row["overlap"] == "none" else 2)
+        assert row["step_ms"] > 0 and row["speedup"] > 0 and row["samples"] >= 6
+        assert (row["wire_bytes_per_gpu"] is None) == (row["reduce"] == "nccl")
+        assert "--device cuda" in row["rerun"] and "--threads" not in row["rerun"]
+    assert "NVIDIA H200, stand-in" in done.stdout
+
+
+def test_sums_that_are_wrong_on_one_rank_make_its_rows_wrong(ranks):
+    job = ranks()
+    words = job.words({"nccl": {"wrong_rank": 1}}, "--reduce", "nccl,ring")
+    done = job.run(words, words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    outcomes = {row["reduce"]: (row["outcome"], row["step_ms"]) for row in job.rows()}
+    assert outcomes["nccl"] == ("wrong", None)
+    assert outcomes["ring"][0] == "good"
+
+
+def test_codes_of_one_bit_are_refused_between_gpus(ranks):
+    job = ranks()
+    words = job.words(None, "--compress", "none,1bit", "--reduce", "nccl")
+    done = job.run(words, words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    [plain, coded] = job.rows()
+    assert plain["outcome"] == "good"
+    assert (coded["outcome"], coded["reason"]) == ("refused", "no_codec")
+
+
+def test_two_ranks_with_one_gpu_are_refused(ranks):
+    job = ranks(devices=1)
+    words = job.words(None)
+    done = job.run(words, words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert {(row["outcome"], row["reason"]) for row in job.rows()} == {("refused", "gpu_shared")}
+
+
+def test_a_rank_that_hangs_in_the_library_ends_the_job_with_a_record(ranks):
+    job = ranks()
+    arguments = ("--reduce", "ring,nccl")
+    done = job.run(job.words(None, *arguments), job.words(HANGING, *arguments))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "timeout: rank 0 waited 7 s in summing gradients" in done.stderr
+    assert {row["outcome"] for row in job.rows()} <= {"failed", "good"}
+    assert any(row["reason"] == "timeout" for row in job.rows())
+
+
+def test_nccl_is_for_gpus(run_convscope):
+    done = run_convscope(
+        "step",
+        "alexnet",
+        "--basis",
+        "modelled",
+        "--rows",
+        "x",
+        "--batch",
+        "2",
+        "--link",
+        "1GB/s,1us",
+        "--reduce",
+        "nccl",
+    )
+    assert done.returncode == 2
+    assert "--reduce nccl: it sums between GPUs; add --device cuda" in done.stderr
+
+
+def test_a_number_of_a_gpu_is_refused_where_each_rank_takes_its_own(run_convscope, monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    done = run_convscope("step", "alexnet", "--device", "cuda:1")
+    assert done.returncode == 2
+    assert "--device: each rank takes the GPU of its place" in done.stderr
