@@ -69,7 +69,8 @@ RunEnd run_once(const CalibrateOptions& options, const Suite& suite, const Devic
   run.repeat = true;
   RunPlan plan = make_plan({suite}, run, program.argv, program.registry, devices);
   const double candidates = candidates_of(plan, program.registry, *devices.find(suite.devices[0]));
-  for (GroupTask& task : plan.tasks) task.protocol.time_limit_seconds = options.seconds / kRuns / candidates;
+  for (GroupTask& task : plan.tasks)
+    task.protocol.sampling.time_limit_seconds = options.seconds / kRuns / candidates;
   StopSignal stop;
   RunLog log(folder, std::move(plan));
   std::ostream nowhere(nullptr);  // the tables of this run are not what was asked for
@@ -152,7 +153,7 @@ Suite calibration_suite() {
   suite.layers = {layer("conv1", "forward n=1 c=3 hw=227x227 k=96 rs=11x11 stride=4x4"),
                   layer("conv3", "forward n=1 c=256 hw=13x13 k=384 rs=3x3 pad=1x1")};
   for (auto& [kind, batches] : suite.batch) batches = {kBatch};
-  suite.measuring.min_samples = suite.measuring.max_samples = kSamplesOfASeries;
+  suite.measuring.sampling.min_samples = suite.measuring.sampling.max_samples = kSamplesOfASeries;
   suite.measuring.is_width_given = true;
   return suite;
 }

@@ -124,7 +124,7 @@ TEST_F(Isolation, KeepsTheTextOfAnException) {
 }
 
 TEST_F(Isolation, EndsAnEndlessLoop) {
-  task_.protocol.stage_limit_seconds = kSanitized ? 10 : 4;
+  task_.protocol.sampling.stage_limit_seconds = kSanitized ? 10 : 4;
   const ResultRecord& record = run_beside_plain("faulty.loop.verify.cpu");
   EXPECT_EQ(record.outcome, Outcome::timeout);
   EXPECT_EQ(record.reason, Reason::timeout);
@@ -132,7 +132,7 @@ TEST_F(Isolation, EndsAnEndlessLoop) {
 }
 
 TEST_F(Isolation, EndsAnEndlessLoopWhileMeasuring) {
-  task_.protocol.stage_limit_seconds = kSanitized ? 10 : 4;
+  task_.protocol.sampling.stage_limit_seconds = kSanitized ? 10 : 4;
   const ResultRecord& record = run_beside_plain("faulty.loop.measure.cpu");
   EXPECT_EQ(record.outcome, Outcome::timeout);
   EXPECT_THAT(record.note, HasSubstr("during measure"));
@@ -218,7 +218,7 @@ TEST_F(Isolation, TurnedOffEndsWithTheDeviceThatOneCandidateLost) {
 
 TEST_F(Isolation, StopsAtOnceWhenAskedTo) {
   task_.group.algorithms = {"faulty.loop.verify.cpu"};
-  task_.protocol.stage_limit_seconds = 1000;
+  task_.protocol.sampling.stage_limit_seconds = 1000;
   testing::CollectingSink sink([](Stage stage) {
     if (stage == Stage::verify) raise(SIGINT);
   });
@@ -229,7 +229,7 @@ TEST_F(Isolation, StopsAtOnceWhenAskedTo) {
 
 TEST_F(Isolation, StopsAtOnceWhileACandidateIsMeasured) {
   task_ = testing::small_task(1000);
-  task_.protocol.min_samples = task_.protocol.max_samples = 1'000'000'000;
+  task_.protocol.sampling.min_samples = task_.protocol.sampling.max_samples = 1'000'000'000;
   task_.group.algorithms = {"plain.cpu"};
   testing::CollectingSink sink([](Stage stage) {
     if (stage == Stage::measure) raise(SIGINT);

@@ -117,12 +117,12 @@ class Resolutions {
 
 std::vector<GroupTask> tasks_of(const Suite& suite, const RunOptions& options, const Registry& registry,
                                 const DeviceList& devices, Resolutions& resolutions) {
-  Protocol protocol{suite.measuring, options.measure, options.blocker};
-  protocol.repeat = options.repeat;
+  Protocol protocol{suite.measuring.sampling, options.measure, options.blocker};
+  protocol.sampling.repeat = options.repeat;
   std::vector<GroupTask> tasks;
   for (Group& group : expand(suite, registry, devices)) {
     group.common.knobs = options.knobs;
-    if (!suite.measuring.is_width_given) protocol.confidence_width = resolutions.width(group.common);
+    if (!suite.measuring.is_width_given) protocol.sampling.confidence_width = resolutions.width(group.common);
     tasks.push_back({std::move(group), protocol});
   }
   return tasks;

@@ -180,11 +180,12 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
         2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
     seconds.verify += checks * check;
     if (!is_measured || !candidate.is_timed) continue;
-    seconds.measure += series_seconds(candidate, protocol, pace.spread);
+    seconds.measure += series_seconds(candidate, protocol.sampling, pace.spread);
     seconds.verify_again += check;
   }
   if (seconds.measure > 0)
-    seconds.measure += copies_seconds(task, device) + std::min(kBurnInSeconds, protocol.time_limit_seconds);
+    seconds.measure +=
+        copies_seconds(task, device) + std::min(kBurnInSeconds, protocol.sampling.time_limit_seconds);
   return seconds;
 }
 

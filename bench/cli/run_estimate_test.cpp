@@ -29,10 +29,10 @@ GroupTask task(const Protocol& protocol = {}) {
   return made;
 }
 
-Protocol limit(double seconds) {
-  Protocol protocol;
-  protocol.time_limit_seconds = seconds;
-  return protocol;
+SamplingRule limit(double seconds) {
+  SamplingRule rule;
+  rule.time_limit_seconds = seconds;
+  return rule;
 }
 
 // Of so many candidates of 10 ms.
@@ -142,7 +142,7 @@ TEST(SeriesEstimate, TakesSixSamplesOfALongRunAllTheSame) {
 TEST(SeriesEstimate, SharesTheTimeLimitAmongSeries) {
   PacedCandidate prepared{0.01};
   prepared.has_prepare = true;
-  Protocol twice = limit(1);
+  SamplingRule twice = limit(1);
   twice.repeat = true;
   EXPECT_NEAR(series_seconds(prepared, twice, 1), 1, 0.06);
   EXPECT_NEAR(series_seconds(prepared, {}, 0) - 0.05, 2 * (series_seconds({0.01}, {}, 0) - 0.05), 1e-9);

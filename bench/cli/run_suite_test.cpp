@@ -59,7 +59,7 @@ class SuiteOfFaults : public ::testing::Test {
     for (const std::string& layer : layers) {
       GroupTask task = testing::small_task(0.1);
       task.protocol.measure = false;
-      task.protocol.stage_limit_seconds = kShortLimit;
+      task.protocol.sampling.stage_limit_seconds = kShortLimit;
       task.group.common.layer = layer;
       task.group.algorithms = algorithms;
       plan.tasks.push_back(task);

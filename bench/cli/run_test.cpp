@@ -65,8 +65,8 @@ TEST_F(MakePlan, FollowsTheFlags) {
   options_.repeat = true;
   const RunPlan made = plan();
   ASSERT_THAT(made.tasks, SizeIs(2));
-  EXPECT_EQ(made.tasks[0].protocol.time_limit_seconds, 3);
-  EXPECT_TRUE(made.tasks[0].protocol.repeat);
+  EXPECT_EQ(made.tasks[0].protocol.sampling.time_limit_seconds, 3);
+  EXPECT_TRUE(made.tasks[0].protocol.sampling.repeat);
   EXPECT_TRUE(made.tasks[0].protocol.measure);
 }
 
@@ -206,8 +206,8 @@ TEST(RunFlags, ReadEveryFlagOfRun) {
               ElementsAre(std::optional<int64_t>(int64_t{256} << 20), std::nullopt));
   EXPECT_THAT(suite.measuring.cache,
               ElementsAre(CacheState::cold, CacheState::hot, CacheState::weights_cold));
-  EXPECT_EQ(suite.measuring.time_limit_seconds, 2.5);
-  EXPECT_EQ(suite.measuring.stage_limit_seconds, 45);
+  EXPECT_EQ(suite.measuring.sampling.time_limit_seconds, 2.5);
+  EXPECT_EQ(suite.measuring.sampling.stage_limit_seconds, 45);
   EXPECT_EQ(suite.measuring.seed, 7u);
   EXPECT_TRUE(suite.first_backward_data);
   EXPECT_EQ(options.out, "o");

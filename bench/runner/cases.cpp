@@ -209,7 +209,7 @@ nlohmann::ordered_json to_json(const GroupTask& task) {
                               {"algorithms", task.group.algorithms},
                               {"measure", task.protocol.measure},
                               {"blocker", task.protocol.blocker},
-                              {"sampling", to_json(static_cast<const SamplingRule&>(task.protocol))}};
+                              {"sampling", to_json(task.protocol.sampling)}};
   for (const ResultRecord& record : task.verified) json["verified"].push_back(to_json(record));
   return json;
 }
@@ -220,7 +220,7 @@ GroupTask task_from_json(const nlohmann::ordered_json& json) try {
   json.at("algorithms").get_to(task.group.algorithms);
   json.at("measure").get_to(task.protocol.measure);
   task.protocol.blocker = json.value("blocker", true);  // journals of the first version do not have it
-  static_cast<SamplingRule&>(task.protocol) = part_from_json<SamplingRule>(json.at("sampling"));
+  task.protocol.sampling = part_from_json<SamplingRule>(json.at("sampling"));
   if (json.contains("verified"))
     for (const auto& record : json["verified"]) task.verified.push_back(record_from_json(record));
   return task;

@@ -44,7 +44,8 @@ std::vector<Group> expand(const Suite& suite, const Registry& registry, const De
 std::vector<Group> shard(const std::vector<Group>& groups, int64_t index, int64_t count);
 
 // How the candidates of a group are measured; cache state, seed and workspace cap are in the group's key.
-struct Protocol : SamplingRule {
+struct Protocol {
+  SamplingRule sampling;
   bool measure = true;  // false: correctness only, records end as verified_only
   bool blocker = true;  // of a GPU's queue: see bench/device/cuda/cuda.hpp
 };

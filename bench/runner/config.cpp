@@ -174,11 +174,12 @@ void read_measuring(const ConfigValue& value, MeasuringSettings& settings) {
   value.check_object(kMeasuringKeys, {});
   read_list(value, "cache", settings.cache, read_name<kCacheStates, cache_state_from_name>);
   read_list(value, "workspace_cap", settings.workspace_caps, &ConfigValue::byte_limit);
-  read_optional(value, "time_limit_s", settings.time_limit_seconds, read_number<kTimeLimits>);
-  read_optional(value, "stage_limit_s", settings.stage_limit_seconds, read_number<kStageLimits>);
-  read_optional(value, "min_samples", settings.min_samples, read_number<kSampleCounts>);
-  read_optional(value, "max_samples", settings.max_samples, read_number<kSampleCounts>);
-  read_optional(value, "confidence_width", settings.confidence_width, read_number<kConfidenceWidths>);
+  read_optional(value, "time_limit_s", settings.sampling.time_limit_seconds, read_number<kTimeLimits>);
+  read_optional(value, "stage_limit_s", settings.sampling.stage_limit_seconds, read_number<kStageLimits>);
+  read_optional(value, "min_samples", settings.sampling.min_samples, read_number<kSampleCounts>);
+  read_optional(value, "max_samples", settings.sampling.max_samples, read_number<kSampleCounts>);
+  read_optional(value, "confidence_width", settings.sampling.confidence_width,
+                read_number<kConfidenceWidths>);
   settings.is_width_given = value.find("confidence_width").has_value();
   read_optional(value, "seed", settings.seed, read_number<kSeeds>);
 }
@@ -235,12 +236,12 @@ nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
   for (const auto& cap : settings.workspace_caps) caps.push_back(byte_limit_text(cap));
   nlohmann::ordered_json json{{"cache", all_names(settings.cache)},
                               {"workspace_cap", caps},
-                              {"time_limit_s", settings.time_limit_seconds},
-                              {"stage_limit_s", settings.stage_limit_seconds},
-                              {"min_samples", settings.min_samples},
-                              {"max_samples", settings.max_samples},
+                              {"time_limit_s", settings.sampling.time_limit_seconds},
+                              {"stage_limit_s", settings.sampling.stage_limit_seconds},
+                              {"min_samples", settings.sampling.min_samples},
+                              {"max_samples", settings.sampling.max_samples},
                               {"seed", settings.seed}};
-  if (settings.is_width_given) json["confidence_width"] = settings.confidence_width;
+  if (settings.is_width_given) json["confidence_width"] = settings.sampling.confidence_width;
   return json;
 }
 
@@ -325,11 +326,11 @@ void check_suite(const Suite& suite) {
                                      suite.layers[i].name, batch, *fault));
     }
   graph_of(suite, 2);
-  const MeasuringSettings& measuring = suite.measuring;
-  if (measuring.min_samples > measuring.max_samples)
+  const SamplingRule& sampling = suite.measuring.sampling;
+  if (sampling.min_samples > sampling.max_samples)
     throw UsageError(fmt::format(
         "{}: at /measuring/min_samples: found the number {}; allowed is at most max_samples, which is {}",
-        suite.file, measuring.min_samples, measuring.max_samples));
+        suite.file, sampling.min_samples, sampling.max_samples));
 }
 
 nlohmann::ordered_json to_json(const Suite& suite) {

@@ -42,11 +42,13 @@ struct GraphEntry {
 };
 
 // Measuring settings; each has a documented default and a flag.
-struct MeasuringSettings : SamplingRule {
+struct MeasuringSettings {
+  SamplingRule sampling;
   std::vector<CacheState> cache{CacheState::cold};
   std::vector<std::optional<int64_t>> workspace_caps{int64_t{256} << 20};  // bytes; null is no cap
   uint64_t seed = 1;
-  bool is_width_given = false;  // confidence_width is the user's; else bench/runner/resolution may widen it
+  bool is_width_given =
+      false;  // sampling.confidence_width is the user's; else bench/runner/resolution may widen it
 };
 
 // One batch size for each kind of device.

@@ -75,10 +75,10 @@ TEST(Config, WithOnlyANameAndALayerGetsTheDocumentedDefaults) {
   EXPECT_FALSE(suite.first_backward_data);
   EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::cold));
   EXPECT_THAT(suite.measuring.workspace_caps, ElementsAre(std::optional<int64_t>(268'435'456)));
-  EXPECT_EQ(suite.measuring.time_limit_seconds, 15);
-  EXPECT_EQ(suite.measuring.min_samples, 10);
-  EXPECT_EQ(suite.measuring.max_samples, 200);
-  EXPECT_EQ(suite.measuring.confidence_width, 0.005);
+  EXPECT_EQ(suite.measuring.sampling.time_limit_seconds, 15);
+  EXPECT_EQ(suite.measuring.sampling.min_samples, 10);
+  EXPECT_EQ(suite.measuring.sampling.max_samples, 200);
+  EXPECT_EQ(suite.measuring.sampling.confidence_width, 0.005);
   EXPECT_EQ(suite.measuring.seed, 1u);
   ASSERT_EQ(suite.layers.size(), 1u);
   const Layer& layer = suite.layers[0];
@@ -145,7 +145,7 @@ TEST(Config, WrittenAsJsonReadsBackToTheSameSuite) {
   EXPECT_EQ(to_json(again), json);
   EXPECT_EQ(again.layers[0].shape, suite.layers[0].shape);
   EXPECT_THAT(again.epilogues, ElementsAre(Epilogue::relu, Epilogue::bias_relu));
-  EXPECT_EQ(again.measuring.time_limit_seconds, 0.25);
+  EXPECT_EQ(again.measuring.sampling.time_limit_seconds, 0.25);
 }
 
 TEST(Config, WrittenAsJsonKeepsWhatFollowsALayer) {
@@ -344,11 +344,11 @@ TEST(Suite, WritesAConfidenceWidthOnlyWhereOneWasGiven) {
       {"name": "l", "in_channels": 1, "input": 8, "out_channels": 1, "filter": 3}]})"),
                                 "n.json");
   EXPECT_FALSE(to_json(suite)["measuring"].contains("confidence_width")) << "the machine decides";
-  suite.measuring.confidence_width = 0.02;
+  suite.measuring.sampling.confidence_width = 0.02;
   suite.measuring.is_width_given = true;
   const Suite again = suite_from_json(nlohmann::json(to_json(suite)), "n.json");
   EXPECT_TRUE(again.measuring.is_width_given);
-  EXPECT_EQ(again.measuring.confidence_width, 0.02);
+  EXPECT_EQ(again.measuring.sampling.confidence_width, 0.02);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ std::string did_you_mean_device(std::string_view name) {
   const std::string text = lower_case(name);
   for (const char* other : {"gpu", "nvidia"})
     if (text.starts_with(other)) return "; did you mean \"cuda\"?";
-  return did_you_mean(text, {"cpu", "cuda", "emulator"});
+  return did_you_mean(text, all_names(kDeviceKinds));
 }
 
 }  // namespace convscope

@@ -54,15 +54,18 @@ auto list_of(std::string_view flag, std::string_view text, Read read) {
   }
 }
 
-// --- What a flag does: reads its text and sets a member of the suite, or of its measuring settings ---
+// --- What a flag does: reads its text and sets a member of the suite, of its measuring settings or of their
+// rule ---
 
 template <auto member, typename T>
 SuiteChange set_to(const T& value) {
   return [value](Suite& suite) {
     if constexpr (requires { suite.*member; })
       suite.*member = value;
-    else
+    else if constexpr (requires { suite.measuring.*member; })
       suite.measuring.*member = value;
+    else
+      suite.measuring.sampling.*member = value;
   };
 }
 
@@ -104,7 +107,7 @@ SuiteChange set_batch(std::string_view flag, std::string_view text) {
 SuiteChange set_confidence_width(std::string_view flag, std::string_view text) {
   const double width = number_in(kConfidenceWidths, flag, text);
   return [width](Suite& suite) {
-    suite.measuring.confidence_width = width;
+    suite.measuring.sampling.confidence_width = width;
     suite.measuring.is_width_given = true;
   };
 }
@@ -150,15 +153,15 @@ constexpr OverrideFlag kFlags[] = {
      "Workspace that a candidate may use, as in 256MiB; inf is no cap.", set_workspace_caps},
     {"--time-limit", "measuring.time_limit_s", "S",
      "Seconds that timing one candidate may take; a series' first six samples may take two limits more.",
-     set_number<&MeasuringSettings::time_limit_seconds, kTimeLimits>},
+     set_number<&SamplingRule::time_limit_seconds, kTimeLimits>},
     {"--stage-limit", "measuring.stage_limit_s", "S",
      "Seconds that one stage of a candidate (plan, verify, measure beyond its time limit) may take before it "
      "counts as hung; 0 derives it from the work.",
-     set_number<&MeasuringSettings::stage_limit_seconds, kStageLimits>},
+     set_number<&SamplingRule::stage_limit_seconds, kStageLimits>},
     {"--min-samples", "measuring.min_samples", "N", "Samples of a candidate, at least.",
-     set_number<&MeasuringSettings::min_samples, kSampleCounts>},
+     set_number<&SamplingRule::min_samples, kSampleCounts>},
     {"--max-samples", "measuring.max_samples", "N", "Samples of a candidate, at most.",
-     set_number<&MeasuringSettings::max_samples, kSampleCounts>},
+     set_number<&SamplingRule::max_samples, kSampleCounts>},
     {"--confidence-width", "measuring.confidence_width", "X",
      "Stop when the median's 95% interval is within this share of it; 0.005, or what the machine can resolve "
      "(convscope calibrate) where that is more.",
@@ -197,8 +200,8 @@ Shard parse_shard(std::string_view text) {
   const size_t slash = std::min(text.find('/'), text.size());
   const auto index = number_of<int64_t>(text.substr(0, slash)).value_or(0);
   const auto count = number_of<int64_t>(text.substr(std::min(slash + 1, text.size()))).value_or(0);
-  if (index < 1 || index > count || count > kMostShards)
-    refuse("--shard", text, fmt::format("I/N with 1 <= I <= N <= {}, as in 2/4", kMostShards));
+  if (index < 1 || index > count || count > kMaxShards)
+    refuse("--shard", text, fmt::format("I/N with 1 <= I <= N <= {}, as in 2/4", kMaxShards));
   return {index, count};
 }
 

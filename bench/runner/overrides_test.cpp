@@ -75,11 +75,11 @@ TEST(Overrides, OfEveryFlagReplaceWhatTheConfigSays) {
   EXPECT_TRUE(suite.first_backward_data);
   EXPECT_THAT(suite.measuring.cache, ElementsAre(CacheState::hot, CacheState::weights_cold));
   EXPECT_THAT(suite.measuring.workspace_caps, ElementsAre(0, 8 << 20, std::nullopt));
-  EXPECT_EQ(suite.measuring.time_limit_seconds, 0.5);
-  EXPECT_EQ(suite.measuring.stage_limit_seconds, 90);
-  EXPECT_EQ(suite.measuring.min_samples, 3);
-  EXPECT_EQ(suite.measuring.max_samples, 4);
-  EXPECT_EQ(suite.measuring.confidence_width, 0.01);
+  EXPECT_EQ(suite.measuring.sampling.time_limit_seconds, 0.5);
+  EXPECT_EQ(suite.measuring.sampling.stage_limit_seconds, 90);
+  EXPECT_EQ(suite.measuring.sampling.min_samples, 3);
+  EXPECT_EQ(suite.measuring.sampling.max_samples, 4);
+  EXPECT_EQ(suite.measuring.sampling.confidence_width, 0.01);
   EXPECT_EQ(suite.measuring.seed, 42u);
 }
 

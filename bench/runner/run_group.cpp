@@ -288,7 +288,7 @@ class GroupRun {
   MeasureOptions measure_options() const {
     const CaseKey& key = task_.group.common;
     MeasureOptions options;
-    options.sampling = task_.protocol;
+    options.sampling = task_.protocol.sampling;
     options.cache = key.cache;
     options.seed = key.seed;
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
@@ -322,7 +322,7 @@ ResultRecord blank_record(const GroupTask& task, const AlgorithmInfo& algorithm,
                           const Ceilings& ceilings) {
   ResultRecord record;
   record.key = candidate_of(task.group, algorithm.id);
-  record.sampling = task.protocol;
+  record.sampling = task.protocol.sampling;
   record.algorithm = algorithm;
   record.device = device;
   record.ceilings = ceilings;

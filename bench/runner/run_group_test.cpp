@@ -208,7 +208,7 @@ TEST_F(RunGroup, NamesItsBenchmarksByAllThatASweepMayVary) {
 }
 
 TEST_F(RunGroup, KeepsTheSamplingRuleInTheRecord) {
-  EXPECT_EQ(run_alone({}).sampling, task_.protocol);
+  EXPECT_EQ(run_alone({}).sampling, task_.protocol.sampling);
 }
 
 TEST_F(RunGroup, CatchesALackOfMemory) {
@@ -317,7 +317,7 @@ TEST_F(RunGroup, ReportsRefusalsBeforeAnythingRuns) {
 }
 
 TEST_F(RunGroup, MeasuresASecondSeriesForTheNoiseFloor) {
-  task_.protocol.repeat = true;
+  task_.protocol.sampling.repeat = true;
   const ResultRecord& record = run_alone({});
   ASSERT_TRUE(record.time);
   EXPECT_TRUE(record.time->repeat);

@@ -25,7 +25,7 @@ class RunLogTest : public ::testing::Test {
   static GroupTask task(const std::string& layer) {
     GroupTask task = testing::small_task(2.5);
     task.group.common.layer = layer;
-    task.protocol.stage_limit_seconds = 45;
+    task.protocol.sampling.stage_limit_seconds = 45;
     task.group.common.workspace_cap = std::nullopt;
     task.group.algorithms = {"a.cpu", "b.cpu"};
     return task;
@@ -70,8 +70,8 @@ TEST_F(RunLogTest, OpenedAgainKnowsWhatIsLeft) {
   ASSERT_THAT(left, SizeIs(1));
   EXPECT_EQ(left[0].group.common.layer, "two");
   EXPECT_THAT(left[0].group.algorithms, ElementsAre("a.cpu"));
-  EXPECT_EQ(left[0].protocol.time_limit_seconds, 2.5);
-  EXPECT_EQ(left[0].protocol.stage_limit_seconds, 45);
+  EXPECT_EQ(left[0].protocol.sampling.time_limit_seconds, 2.5);
+  EXPECT_EQ(left[0].protocol.sampling.stage_limit_seconds, 45);
   EXPECT_EQ(left[0].group.common.problem, task("two").group.common.problem);
   EXPECT_EQ(left[0].group.common.workspace_cap, std::nullopt);
 }

@@ -127,7 +127,7 @@ bool SuiteRun::measure_missing_ceilings(const std::vector<GroupTask>& tasks) {
   for (const GroupTask& task : tasks) {
     const CaseKey& key = task.group.common;
     if (task.protocol.measure && key.device != DeviceKind::emulator)
-      wanted[{key.device_id(), key.threads}] = task.protocol.stage_limit_seconds;
+      wanted[{key.device_id(), key.threads}] = task.protocol.sampling.stage_limit_seconds;
   }
   for (const auto& [where, stage_limit] : wanted) {
     const auto& [device, threads] = where;
@@ -162,7 +162,7 @@ void SuiteRun::doubt_ceilings(const GroupTask& task) {
     });
   };
   for (int again = 0; again < kCeilingsAgain && beats() && !stop_.requested(); ++again)
-    measure_ceilings(device, threads, task.protocol.stage_limit_seconds);
+    measure_ceilings(device, threads, task.protocol.sampling.stage_limit_seconds);
   if (stop_.requested() || !beats()) return;
   double most = 0;
   for (const ResultRecord& record : log_.records_of(task.group))

@@ -7,7 +7,7 @@
 namespace convscope {
 namespace {
 
-constexpr double kLeastShareOfArithmetic = 0.01, kLeastShareOfBandwidth = 0.05;
+constexpr double kMinShareOfArithmetic = 0.01, kMinShareOfBandwidth = 0.05;
 // Of the host, for filling, copying and comparing tensors; and for the sums in f64 that the CPU expects.
 constexpr double kHostSecondsPerByte = 2.5e-8, kReferenceFlops = 1e8;
 // Outputs that verification computes by itself, at least (bench/verify/expectation).
@@ -48,13 +48,14 @@ RunWork work_of(const ConvProblem& problem, const OperationCount& planned) {
 StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,
                          const Ceilings& ceilings) {
   const ConvProblem& problem = task.group.common.problem;
-  const double time_limit = task.protocol.time_limit_seconds, set = task.protocol.stage_limit_seconds;
+  const double time_limit = task.protocol.sampling.time_limit_seconds,
+               set = task.protocol.sampling.stage_limit_seconds;
   const double granted = (1 + 2 * kSeries) * time_limit;
   if (set > 0) return {{set, set}, {set, set}, {set + time_limit, set + granted}};
 
   const Rates rates = rates_of(device, task.group.common.threads, ceilings);
-  const double run = work.flops / (kLeastShareOfArithmetic * rates.flops) +
-                     work.bytes / (kLeastShareOfBandwidth * rates.bytes);
+  const double run =
+      work.flops / (kMinShareOfArithmetic * rates.flops) + work.bytes / (kMinShareOfBandwidth * rates.bytes);
   const double tensors = static_cast<double>(problem.total_bytes());
   const double copies = 2 * (tensors + static_cast<double>(device.llc_bytes));
   StageLimits limits;

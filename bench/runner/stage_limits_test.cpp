@@ -62,8 +62,8 @@ TEST(StageLimits, SufficeForTheSlowestRightRowOfABigProblem) {
   const double run = task.group.common.problem.nominal_flops() / (ceilings.fma_flops / 50);
   const StageLimits limits = limits_of(task, device_of(DeviceKind::cpu), ceilings);
   EXPECT_GT(limits.verify.whole, 5 * run);
-  EXPECT_GT(limits.measure.silence, task.protocol.time_limit_seconds + run);
-  EXPECT_GT(limits.measure.whole, 11 * task.protocol.time_limit_seconds + run);
+  EXPECT_GT(limits.measure.silence, task.protocol.sampling.time_limit_seconds + run);
+  EXPECT_GT(limits.measure.whole, 11 * task.protocol.sampling.time_limit_seconds + run);
 }
 
 TEST(StageLimits, GrowWithTheWorkOfTheAlgorithmWhereItDoesMoreThanTheProblemAsks) {
@@ -76,7 +76,7 @@ TEST(StageLimits, GrowWithTheWorkOfTheAlgorithmWhereItDoesMoreThanTheProblemAsks
 
 TEST(StageLimits, AreThoseOfTheFlagWhereItIsSet) {
   GroupTask task = task_of(kVgg, 10);
-  task.protocol.stage_limit_seconds = 45;
+  task.protocol.sampling.stage_limit_seconds = 45;
   const StageLimits limits = limits_of(task, device_of(DeviceKind::cuda), gpu_ceilings());
   EXPECT_EQ(limits.plan.silence, 45);
   EXPECT_EQ(limits.plan.whole, 45);

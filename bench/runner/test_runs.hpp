@@ -24,9 +24,9 @@ inline GroupTask small_task(double time_limit_seconds) {
   task.group.common.problem = parse_problem("forward n=1 c=2 hw=6x5 k=3 rs=3x3 pad=1x1");
   task.group.common.workspace_cap = 1 << 20;
   task.group.common.cache = CacheState::hot;  // tiny tensors would need very many copies to be cold
-  task.protocol.time_limit_seconds = time_limit_seconds;
-  task.protocol.min_samples = 3;
-  task.protocol.max_samples = 5;
+  task.protocol.sampling.time_limit_seconds = time_limit_seconds;
+  task.protocol.sampling.min_samples = 3;
+  task.protocol.sampling.max_samples = 5;
   return task;
 }
 
