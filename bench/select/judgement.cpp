@@ -38,7 +38,7 @@ const Entry& oracle_of(const Contest& contest, const Entry& choice) {
   return best_or_choice(contest.ranked.front(), choice);
 }
 
-// The contest's able entry by the choice's own provider that is the best.
+// The contest's ranked entry by the choice's own provider that is the best.
 const Entry& best_of_provider(const Contest& contest, const Entry& choice) {
   for (const Entry& entry : contest.ranked)
     if (entry.record->algorithm.provider == choice.record->algorithm.provider)

@@ -28,17 +28,17 @@ void print_oracles(std::ostream& out, const Network& network, const Look& look) 
                   {5, 6, 7, 1, 4});
   for (const Contest* contest : network.contests) {
     const std::string count = fmt::format("{}", contest->key().count);
-    const std::string able = fmt::format("{}", contest->ranked.size());
+    const std::string ranked = fmt::format("{}", contest->ranked.size());
     const std::string wrong = fmt::format("{}", contest->wrong.size());
     if (contest->ranked.empty()) {
       table.add(
-          {label(*contest), count, "no right, timed record", "-", "-", able, wrong, any_error_text(*contest)},
+          {label(*contest), count, "no right, timed record", "-", "-", ranked, wrong, any_error_text(*contest)},
           ' ', colour::bad);
       continue;
     }
     const ResultRecord& oracle = *contest->ranked.front().record;
     table.add({label(*contest), count, marked_name(oracle), milliseconds_text(median_seconds(oracle)),
-               bytes_text(oracle.workspace_bytes), able, wrong, any_error_text(*contest)});
+               bytes_text(oracle.workspace_bytes), ranked, wrong, any_error_text(*contest)});
   }
   out << left_out_text(table.print(out, look), look);
 }

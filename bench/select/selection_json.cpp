@@ -96,7 +96,7 @@ Json oracle_json(const Contest& contest) {
           {"problem", to_line(contest.key().problem)},
           {"oracle", record_json(contest.ranked.empty() ? nullptr : contest.ranked.front().record)},
           {"best_at_any_error", record_json(best_at_any_error(contest))},
-          {"able", contest.ranked.size()},
+          {"ranked", contest.ranked.size()},
           {"wrong", contest.wrong.size()}};
 }
 
