@@ -57,14 +57,16 @@ class StandIn:
         said = QUICK | {"skipped": ["ceilings"], "lazy_loading": False, "launch_nanoseconds": 300_000}
         self.settings = folder / "standin.json"
         self.settings.write_text(json.dumps(said))
+        self.lazily_loading = folder / "lazily_loading.json"
+        self.lazily_loading.write_text(json.dumps(said | {"lazy_loading": True}))
 
-    def run(self, verb, *arguments, script=None, config=None):
+    def run(self, verb, *arguments, script=None, config=None, lazy_loading=False):
         """Run a verb over a config on the device; return the process and the folder of its results."""
         self.runs += 1
         out = self.folder / f"out{self.runs}"
         environment = os.environ | {
             "LD_LIBRARY_PATH": str(self.libraries),
-            "CONVSCOPE_STANDIN": str(self.settings),
+            "CONVSCOPE_STANDIN": str(self.lazily_loading if lazy_loading else self.settings),
         }
         if script is not None:
             path = self.folder / f"script{self.runs}.json"

@@ -4,6 +4,7 @@ convscope_standin is convscope with another runtime linked in (docs/emulator.md)
 nvcc it runs the kernels that the C++ compiler made for the emulator.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from standin_support import (  # noqa: F401  (some are fixtures)
     REFUSED,
     ROUNDED,
     SMOKE,
+    TINY,
     few,
     play_fixture,
     program_fixture,
@@ -108,6 +110,31 @@ def test_a_device_without_memory_says_so_in_the_row(play, tmp_path, at):
     assert code in (0, 1), said
     assert outcomes <= {"verified_only", "out_of_memory"}
     assert at != 0 or outcomes == {"out_of_memory"}
+
+
+@pytest.mark.parametrize(
+    ("call", "at"),
+    [
+        ("cudaMalloc", 1),
+        ("cudaMalloc", 32),
+        ("cudaHostAlloc", 1),
+        ("cudaStreamCreateWithFlags", 1),
+        ("cudaEventCreate", 3),
+    ],
+)
+def test_memory_that_runs_out_while_measuring_costs_no_more_than_its_row(play, tmp_path, call, at):
+    config = tmp_path / "one.json"
+    config.write_text(json.dumps(TINY | {"layers": TINY["layers"][:1]}))
+    settings = QUICK | {"launch_nanoseconds": 300_000, "faults": [{"call": call, "at": at, "error": 2}]}
+    rows = "direct.tiled.cuda,implicit_gemm.simt.cuda"
+    code, said = play(
+        settings, "run", config, *few(tmp_path / "out", "--algorithm", rows), "--isolate", "off"
+    )
+    assert code == 0, said
+    outcomes = [row["outcome"] for row in rows_of(tmp_path / "out")]
+    assert len(outcomes) == 2
+    assert "measured" in outcomes
+    assert set(outcomes) <= {"measured", "out_of_memory"}
 
 
 @pytest.mark.parametrize("settings", [{"devices": 0}, {"driver": 0}, {"driver": 11080}])

@@ -102,6 +102,16 @@ def test_choosers_are_measured_and_select_says_what_their_choices_cost(standin):
     assert "cudnn.get.cuda" in select.stdout
 
 
+def test_nothing_that_loads_or_waits_is_left_to_the_time_in_which_work_is_held_back(standin):
+    rows = "cudnn.get.cuda,cudnn.heur_a.cuda,im2col_gemm.cublas.cuda,fft.full.cuda,direct.tiled.cuda"
+    process, out = standin.run("run", "--algorithm", rows, config=standin.one_layer, lazy_loading=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    records = json.loads((out / "results.json").read_text())["records"]
+    measured = [record for record in records if record["outcome"] == "measured"]
+    assert {record["key"]["algorithm"] for record in measured} == set(rows.split(","))
+    assert {record["time"]["full"]["not_held"] for record in measured} == {0}
+
+
 # Answers in the form that `run --record` writes, by hand: of all problems.
 LEGACY_OFFERS = [
     {"name": "GEMM", "notes": ["FMA_MATH"], "workspace_bytes": 123, "seconds": 0.001},

@@ -133,6 +133,10 @@ TEST_F(Depth, LongSumsOfAFilterAreAddedInPieces) {
   expect_below(3e-4, kHopper, {filter("fp16", "nhwc", kSanitized ? 2 : 12, size)});
 }
 
+TEST_F(Depth, Bf16ErrsByLessThanHalfItsGateInTheSumsOfAFilter) {
+  for (const char* row : {kTensor, kHopper}) expect_below(4e-3, row, {filter("bf16", "nhwc", 2, "hw=64x160")});
+}
+
 // Takes minutes: conv1 of AlexNet and of ResNet-50 at batch 256, of VGG-16 at 64.
 TEST_F(Depth, DISABLED_LongSumsOfAFilterErrLittleAtTheBatchOfNetworks) {
   for (const auto& [images, size] : {std::pair{256, "hw=55x55"}, {256, "hw=112x112"}, {64, "hw=224x224"}}) {
