@@ -1,5 +1,6 @@
 """scripts/check-layers on planted sources: what it must find, and what it must let pass."""
 
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -49,3 +50,12 @@ def test_a_violation_is_named_with_its_line(tmp_path: Path, path: str, line: str
 def test_what_is_allowed_passes(tmp_path: Path, path: str, line: str) -> None:
     done = check(tmp_path, path, line)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_table_of_layers_in_the_architecture_page_is_that_of_the_script() -> None:
+    page = (SCRIPT.parents[1] / "docs" / "architecture.md").read_text()
+    table = page[page.index("| layer | may include") :].split("\n\n")[0].splitlines()[2:]
+    shown = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in table]
+    allowed = runpy.run_path(str(SCRIPT))["ALLOWED"]
+    short = {layer: ", ".join(part.removeprefix("bench/") for part in may) for layer, may in allowed.items()}
+    assert shown == [(f"`{layer}`", may or "nothing") for layer, may in short.items()]
