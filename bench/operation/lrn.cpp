@@ -1,5 +1,5 @@
 // Local response normalisation of operations.hpp, on Highway: a thread takes a block of pixels through all
-// channels, so that the neighbours' rows are in its first cache.
+// channels, so that the neighbours' rows are in its L1.
 #include <algorithm>
 #include <vector>
 

@@ -98,8 +98,8 @@ class OperationMeasurement {
     sampler_->begin(problem, data, right);
     std::vector<std::vector<double>> samples(right.size());
     auto begin = Clock::now();
-    for (size_t round = 0; round < static_cast<size_t>(kMostOperationSamples); ++round) {
-      if (round >= static_cast<size_t>(kFewestOperationSamples) && seconds_since(begin) > options_.seconds)
+    for (size_t round = 0; round < static_cast<size_t>(kMaxOperationSamples); ++round) {
+      if (round >= static_cast<size_t>(kMinOperationSamples) && seconds_since(begin) > options_.seconds)
         break;
       if (round == 1) begin = Clock::now();  // the first makes the tensors and warms up
       for (size_t turn = 0; turn < right.size(); ++turn) {

@@ -74,7 +74,7 @@ struct OperationOptions {
   // Asked between problems: whether the user wants no more of them.
   std::function<bool()> stopped = [] { return false; };
 };
-inline constexpr int64_t kFewestOperationSamples = 6, kMostOperationSamples = 100;
+inline constexpr int64_t kMinOperationSamples = 6, kMaxOperationSamples = 100;
 
 // A row for each problem and each provider that is for such devices, in their order; handed to `done` as each
 // problem is finished. Throws UsageError where the device's memory does not hold a problem, DeviceError

@@ -102,7 +102,7 @@ TEST(MeasureOperations, OursAreRightInEveryShapeAndDirection) {
     const OperationRow row = measured(problem, {own.get()}, device).front();
     EXPECT_EQ(row.outcome, OperationOutcome::measured) << to_text(problem) << ": " << row.note;
     EXPECT_LT(*row.relative_l2, 2e-6) << to_text(problem);
-    EXPECT_EQ(row.time.n, kFewestOperationSamples);
+    EXPECT_EQ(row.time.n, kMinOperationSamples);
   }
 }
 

@@ -17,7 +17,7 @@
 namespace convscope {
 namespace {
 
-constexpr int64_t kMostChecked = int64_t{1} << 22;  // values compared with sums in f64; more are sampled
+constexpr int64_t kMaxChecked = int64_t{1} << 22;  // values compared with sums in f64; more are sampled
 
 // Random values of each rank that any rank can compute.
 float integer_value(uint64_t seed, int rank, size_t i) {
@@ -150,7 +150,7 @@ class Candidate {
   Check compare(const std::function<float(int, size_t)>& value, double bound) {
     Check check;
     const std::span<const float> sums = values_.host();
-    const size_t step = std::max<size_t>(1, sums.size() / static_cast<size_t>(kMostChecked));
+    const size_t step = std::max<size_t>(1, sums.size() / static_cast<size_t>(kMaxChecked));
     for (size_t i = 0; i < sums.size(); i += step) {
       double sum = 0, magnitudes = 0;
       for (int rank = 0; rank < fabric_.size(); ++rank) {

@@ -12,7 +12,7 @@
 namespace convscope {
 namespace {
 
-constexpr int kFewestRounds = 6, kMostRounds = 50;  // an interval needs six
+constexpr int kMinRounds = 6, kMaxRounds = 50;  // an interval needs six
 
 using Reductions = std::vector<ReplayedReduction>;
 
@@ -127,10 +127,10 @@ void replay_steps(Fabric& fabric, double seconds, std::span<const std::vector<Re
     rows[i].note = "a sum of whole numbers was not exact on every rank";
   }
   const auto begin = Clock::now();
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     // Rank 0's clock decides for all.
     const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
-    if (largest_over_ranks(fabric, spent) > seconds && round >= kFewestRounds) break;
+    if (largest_over_ranks(fabric, spent) > seconds && round >= kMinRounds) break;
     for (size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i].has_time()) continue;
       steps[i].push_back(replay(i).step());

@@ -38,7 +38,7 @@ SimulatedNetwork::SimulatedNetwork(std::string program, std::string platform_fil
 SimulatedNetwork::~SimulatedNetwork() = default;
 
 SimulatorProcess* SimulatedNetwork::simulator(const Ranks& ranks) {
-  if (program_.empty() || ranks.count > kMostSimulated) return nullptr;
+  if (program_.empty() || ranks.count > kMaxSimulated) return nullptr;
   const bool fits = !links_ || (built_for_.count == ranks.count && built_for_.per_node == ranks.per_node);
   if (simulator_ && fits) return simulator_.get();
   built_for_ = ranks;
@@ -61,7 +61,7 @@ std::optional<Refusal> SimulatedNetwork::refusal(Reduction reduction, const Rank
     return Refusal{"library_missing",
                    "this program was built without SimGrid; on Debian and Ubuntu: apt install "
                    "libsimgrid-dev, and build again. The closed form needs none: --link alone"};
-  const int most = reduction == Reduction::striped ? kMostStriped : kMostSimulated;
+  const int most = reduction == Reduction::striped ? kMaxStriped : kMaxSimulated;
   if (ranks.count > most)
     return Refusal{
         "too_many_gpus",

@@ -18,7 +18,7 @@ inline constexpr std::string_view kSimGrid = "simgrid";
 
 // More ranks are refused (`too_many_gpus`), as it would take hours: a ring has as many messages as the square
 // of them, and of `striped` all of these are under way at once.
-inline constexpr int kMostSimulated = 4096, kMostStriped = 256;
+inline constexpr int kMaxSimulated = 4096, kMaxStriped = 256;
 
 class SimulatorProcess;
 

@@ -92,8 +92,8 @@ TEST_F(SimulatedNetworks, HoldAThousandGpus) {
     EXPECT_NEAR(network.all_reduce(reduction, kBytes, ranks).seconds, form, 1e-3 * form) << name(reduction);
   }
   SimulatedNetwork network(kProgram, Links{kBetween, kBetween});
-  EXPECT_EQ(network.refusal(Reduction::tree, {kMostSimulated + 1, 1})->reason, "too_many_gpus");
-  EXPECT_EQ(network.refusal(Reduction::striped, {kMostStriped + 1, 1})->reason, "too_many_gpus");
+  EXPECT_EQ(network.refusal(Reduction::tree, {kMaxSimulated + 1, 1})->reason, "too_many_gpus");
+  EXPECT_EQ(network.refusal(Reduction::striped, {kMaxStriped + 1, 1})->reason, "too_many_gpus");
 }
 
 // Of a tree over nodes of four GPUs the messages within a node are fast; the closed form takes all to be

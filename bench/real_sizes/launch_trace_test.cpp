@@ -14,7 +14,7 @@
 namespace convscope::real_sizes {
 namespace {
 
-constexpr int64_t kMostLaunches = 2000;
+constexpr int64_t kMaxLaunches = 2000;
 
 // Counts, and runs nothing.
 class Counter final : public emulated::LaunchWatch {
@@ -67,7 +67,7 @@ TEST(LaunchTrace, OfEveryShippedLayerIsWithinTheLimitsOfAGpuAndShort) {
       counter.launches = 0;
       plan.run(args, *queue);
       if (counter.launches == 0) fault(what, "no launch");
-      if (counter.launches > kMostLaunches) fault(what, std::to_string(counter.launches) + " launches");
+      if (counter.launches > kMaxLaunches) fault(what, std::to_string(counter.launches) + " launches");
       if (device.allocations() != allocations) fault(what, "run() allocates");
       if (device.copies() != copies) fault(what, "run() copies");
       if (counter.waits != waits) fault(what, "run() waits");

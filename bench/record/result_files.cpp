@@ -112,7 +112,7 @@ void read_list(const Json& json, const char* key, std::vector<T>& list, const Co
 
 constexpr size_t kLargestContent = size_t{1} << 30;
 // `xz -9` needs 65 MiB to unpack; a damaged header may ask for 4 GiB.
-constexpr uint64_t kMostMemory = uint64_t{256} << 20;
+constexpr uint64_t kMaxMemory = uint64_t{256} << 20;
 
 const char* xz_fault(lzma_ret code) {
   switch (code) {
@@ -146,10 +146,10 @@ void check_environment(const Json& environment, const std::string& place) {
     const auto part = [&](const char* key) {
       const auto found = shard->find(key);
       const bool fits =
-          found != shard->end() && found->is_number_integer() && *found >= 1 && *found <= kMostShards;
+          found != shard->end() && found->is_number_integer() && *found >= 1 && *found <= kMaxShards;
       if (!fits)
         throw UsageError(place + "/shard/" + key + ": expected a whole number from 1 to " +
-                         std::to_string(kMostShards));
+                         std::to_string(kMaxShards));
       return found->get<int64_t>();
     };
     if (part("index") > part("count")) throw UsageError(place + "/shard/index: expected at most the count");
@@ -200,7 +200,7 @@ bool is_xz(std::string_view bytes) {
 
 std::string unpack_xz(std::string_view bytes) {
   lzma_stream stream = LZMA_STREAM_INIT;
-  if (lzma_stream_decoder(&stream, kMostMemory, LZMA_CONCATENATED) != LZMA_OK) throw std::bad_alloc();
+  if (lzma_stream_decoder(&stream, kMaxMemory, LZMA_CONCATENATED) != LZMA_OK) throw std::bad_alloc();
   const std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> end(&stream, lzma_end);
   stream.next_in = reinterpret_cast<const uint8_t*>(bytes.data());
   stream.avail_in = bytes.size();

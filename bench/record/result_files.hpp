@@ -17,8 +17,8 @@
 namespace convscope {
 
 inline constexpr int kSchemaVersion = 3;
-inline constexpr int kOldestSchemaVersion = 1;     // its records lack the sampling rule
-inline constexpr int64_t kMostShards = 1'000'000;  // of one run
+inline constexpr int kOldestSchemaVersion = 1;    // its records lack the sampling rule
+inline constexpr int64_t kMaxShards = 1'000'000;  // of one run
 
 // Everything in results.json.
 struct ResultFile {

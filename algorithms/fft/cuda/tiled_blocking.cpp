@@ -15,7 +15,7 @@ constexpr int64_t kMaxBytes = int64_t{4} << 30;
 // Tiles, and columns, of the smallest block; fewer leave the product's blocks nearly empty.
 constexpr int64_t kMinBlock = 32;
 // Fewer do not fill 132 multiprocessors in the product.
-constexpr int64_t kFewestCachedTiles = 256;
+constexpr int64_t kMinCachedTiles = 256;
 
 int64_t tile_count(const Geometry& g) {
   return g.depth_is_tiles ? g.depth() : g.rows();
@@ -91,7 +91,7 @@ TiledBlocking choose_tiled_blocking(const Geometry& g, int64_t bins, int64_t gro
   const int64_t tile = tile_channels + padded_row(blocking.columns) * unit;
   int64_t limit = std::max<int64_t>((workspace_cap - filter) / tile, 1);
   limit = std::min({limit, kMaxTiles, std::max(kMaxBytes / tile, kTileStep)});
-  if (filter <= llc_bytes / 4 && llc_bytes / 2 / tile >= kFewestCachedTiles)
+  if (filter <= llc_bytes / 4 && llc_bytes / 2 / tile >= kMinCachedTiles)
     limit = std::min(limit, llc_bytes / 2 / tile);
   blocking.tiles = std::max(even_block(tile_count(g), limit, kTileStep), fewest);
   return blocking;

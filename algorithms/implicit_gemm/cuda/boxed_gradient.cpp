@@ -49,7 +49,7 @@ BoxedGradient uncut(const ConvProblem& p) {
 }
 
 bool too_long(const BoxedGradient& product) {
-  return product.tile.columns > 64 && product.boxes_of_split > kMostBoxesOfLargeTile;
+  return product.tile.columns > 64 && product.boxes_of_split > kMaxBoxesOfLargeTile;
 }
 
 // In multiply-adds of one multiprocessor at the full rate.

@@ -14,7 +14,7 @@ inline constexpr int kWgmmaPixels = 16;  // of one wgmma
 // wgmma cuts its sums (docs/emulator.md): by 1.2e-9 of them for each pixel. The kernels of tiles with 64
 // columns have registers to add them up in pieces of that many boxes, so that a part may have any length; the
 // parts of the others have at most as many boxes as err by 1.5e-4.
-inline constexpr int kBoxesOfSum = 256, kMostBoxesOfLargeTile = 2048;
+inline constexpr int kBoxesOfSum = 256, kMaxBoxesOfLargeTile = 2048;
 
 // The pixels are the output's, the image is the input. Strides are elements; rows, columns and pitches are of
 // one group.

@@ -19,7 +19,7 @@ constexpr float kBias = 2, kAlpha = 1e-4f, kBeta = 0.75f;
 // Where there are fewer pixels than threads that a GPU has room for, the channels of a pixel are shared by
 // several threads; each then reads a few of its neighbours' too.
 constexpr int64_t kFewThreads = 1 << 17;
-constexpr int64_t kFewestChannels = 16;
+constexpr int64_t kMinChannels = 16;
 
 struct LrnArgs {
   const float* x;
@@ -117,7 +117,7 @@ void enqueue_lrn(const OperationProblem& problem, const OperationTensors& tensor
   const Activations& shape = problem.in;
   const int64_t pixels = shape.n * shape.pixels();
   const int64_t slices =
-      std::clamp(ceil_div(kFewThreads, pixels), int64_t{1}, ceil_div(shape.c, kFewestChannels));
+      std::clamp(ceil_div(kFewThreads, pixels), int64_t{1}, ceil_div(shape.c, kMinChannels));
   const LrnArgs args{tensors[Slot::x],
                      tensors[Slot::dy],
                      problem.backward ? tensors[Slot::dx] : tensors[Slot::y],

@@ -45,7 +45,7 @@ TEST_F(GpuOperations, OfEverySortAreRightAndTimed) {
       }
   for (const OperationRow& row : rows_of(problems, *own_operations())) {
     EXPECT_EQ(row.outcome, OperationOutcome::measured) << to_text(row.problem) << ": " << row.note;
-    EXPECT_EQ(row.time.n, kFewestOperationSamples) << to_text(row.problem);
+    EXPECT_EQ(row.time.n, kMinOperationSamples) << to_text(row.problem);
     EXPECT_GT(row.time.median, 0) << to_text(row.problem);
     EXPECT_LT(*row.relative_l2, 2e-6) << to_text(row.problem);
   }

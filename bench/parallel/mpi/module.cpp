@@ -42,10 +42,10 @@ class MpiFabric final : public LibraryFabric {
   }
 
   void library_all_reduce(std::span<float> values) override {
-    constexpr size_t kMost = kLargestPart;  // values
-    for (size_t at = 0; at < values.size(); at += kMost)
-      MPI_Allreduce(MPI_IN_PLACE, values.data() + at, static_cast<int>(std::min(kMost, values.size() - at)),
-                    MPI_FLOAT, MPI_SUM, ranks_);
+    constexpr size_t max_values = kLargestPart;
+    for (size_t at = 0; at < values.size(); at += max_values)
+      MPI_Allreduce(MPI_IN_PLACE, values.data() + at,
+                    static_cast<int>(std::min(max_values, values.size() - at)), MPI_FLOAT, MPI_SUM, ranks_);
   }
 
  private:

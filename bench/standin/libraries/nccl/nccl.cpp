@@ -107,7 +107,7 @@ int ncclGetUniqueId(UniqueId* id) {
 
 int ncclCommInitRank(ncclComm** comm, int ranks, UniqueId id, int rank) {
   if (const Fault fault = enter("ncclCommInitRank")) return result_of(fault);
-  if (comm == nullptr || ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks ||
+  if (comm == nullptr || ranks < 1 || ranks > kMaxRanks || rank < 0 || rank >= ranks ||
       std::strncmp(id.internal, "/convscope", 10) != 0)
     return failed(kInvalidArgument, "no such rank, or an id that ncclGetUniqueId did not make");
   if (device_error() != cudaSuccess) return kUnhandledCudaError;

@@ -27,8 +27,8 @@ struct SharedMemory {
   std::atomic<int> joined;
   std::atomic<int> arrived;        // at the barrier
   std::atomic<unsigned> barriers;  // that are over
-  float values[kMostRanks][kSlotValues];
-  Slot slots[kMostRanks][kMostRanks];  // from, to
+  float values[kMaxRanks][kSlotValues];
+  Slot slots[kMaxRanks][kMaxRanks];  // from, to
 };
 
 SharedRanks::SharedRanks(const std::string& name, int rank, int ranks) : rank_(rank), ranks_(ranks) {

@@ -11,7 +11,7 @@
 
 namespace convscope::standin {
 
-inline constexpr int kMostRanks = 8;
+inline constexpr int kMaxRanks = 8;
 
 struct SharedMemory;
 
