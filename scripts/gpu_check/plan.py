@@ -15,7 +15,8 @@ CUDNN = (
     "cudnn.implicit*,cudnn.gemm*,cudnn.direct*,cudnn.fft*,cudnn.winograd*,cudnn.algo_*,cudnn.get*,"
     "cudnn.heur_*"
 )
-LAYOUTS = "nchw,nhwc,chwn"  # chwn is that of direct.chwn.cuda alone
+CHWN = "direct.chwn.cuda"  # alone has the layout chwn
+LAYOUTS = "nchw,nhwc,chwn"
 STEP_SECONDS = "60"  # of tuning and comparing
 
 
@@ -69,6 +70,12 @@ def _alexnet(name: str, block: int, weight: float, what: str, *flags: str, algor
     return Stage(name, block, 150, 600, what, command, run=True, weight=weight, cudnn=cudnn)
 
 
+def _chwn() -> Stage:
+    # Of one algorithm, which is a minute's work at the longest --time-limit.
+    words = ("run", "{configs}/alexnet.json", "--layout", "chwn", "--algorithm", CHWN, "--device", "cuda")
+    return Stage("alexnet-chwn", 2, 75, 150, f"AlexNet in CHWN, {CHWN}", words, run=True, weight=1)
+
+
 def _network(name: str, config: str) -> Stage:
     command = ("run", f"{{configs}}/{config}.json", "--pass", "forward", "--algorithm", f"{OURS},{CUDNN}")
     command += ("--device", "cuda")
@@ -103,6 +110,7 @@ def stages_of(place: Place) -> list[Stage]:
         _alexnet("alexnet-nhwc-tf32", 2, 2, "AlexNet in NHWC, tf32", *nhwc, "tf32"),
         _alexnet("alexnet-nhwc-fp16", 2, 2, "AlexNet in NHWC, fp16", *nhwc, "fp16"),
         _alexnet("alexnet-3xtf32", 2, 1, "AlexNet in 3xtf32", "--math", "3xtf32"),
+        _chwn(),
         _alexnet(
             "alexnet-find", 3, 1, "cuDNN's Find and autotuning, answers recorded", "--record", "{answers}",
             algorithms="cudnn.find*,cudnn.autotune*,cudnn.get*,cudnn.heur_*",

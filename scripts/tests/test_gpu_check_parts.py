@@ -1,5 +1,7 @@
 """gpu-check's plan, usage, archive and logs, in parts."""
 
+import dataclasses
+import fnmatch
 import random
 import re
 import shutil
@@ -14,7 +16,7 @@ from gpu_check_support import (  # noqa: F401  (one is a fixture)
     bundle_fixture,
 )
 
-from gpu_check import archive, bounded, cli, plan, state, work
+from gpu_check import archive, bounded, cli, plan, predictions, state, work
 
 
 def test_the_plan_is_printed_in_minutes_with_and_without_a_gpu(bundle, tmp_path):
@@ -120,6 +122,29 @@ def test_the_three_passes_of_alexnet_share_what_is_left_of_a_call():
     assert sum(seconds) == pytest.approx(clock.left(), abs=1)
     check.of("alexnet-forward").status = "passed"
     assert cli.seconds_of_turn(stages[1], stages, check, clock) > seconds[1]
+
+
+def measured_by(stage, prediction):
+    """Whether a stage's run measures what a prediction is about, were nothing refused."""
+    words = dict(zip(stage.command, stage.command[1:], strict=False))
+    asked = {
+        "--algorithm": prediction.algorithm, "--math": prediction.math, "--layout": prediction.layout,
+        "--pass": prediction.direction,
+    }  # fmt: skip
+    usual = {"--math": "fp32", "--layout": "nchw"}  # of the config, which has all passes
+    return "{configs}/alexnet.json" in stage.command and all(
+        any(fnmatch.fnmatchcase(value, pattern) for pattern in words.get(flag, usual.get(flag, "*")).split(","))
+        for flag, value in asked.items()
+    )
+
+
+def test_every_prediction_is_measured_by_one_stage(root):
+    stages = [s for s in plan.stages_of(plan.Place(Path("p"), (), Path("c"))) if s.run and s.weight]
+    for prediction in predictions.load(root / "algorithms" / "predictions.csv"):
+        names = [stage.name for stage in stages if measured_by(stage, prediction)]
+        assert len(set(names) - {"alexnet-aa"}) == 1, prediction
+    unknown = dataclasses.replace(prediction, layout="chwn", algorithm="direct.tiled.cuda")
+    assert not any(measured_by(stage, unknown) for stage in stages)
 
 
 def test_all_of_it_is_python_3_9(root):
