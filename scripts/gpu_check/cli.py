@@ -243,7 +243,8 @@ class Check:
         """Write state, summary and archive; returns the summary."""
         desk = self.desk
         desk.save()
-        lines = summarise(desk.folder, self.stages, desk.state, [*desk.notes, *(endings or [])])
+        said = [*desk.notes, *(endings or [])]
+        lines = summarise(desk.folder, self.stages, desk.state, said, desk.words.place.program)
         try:
             write_atomically(desk.folder / "summary.txt", ("\n".join(lines) + "\n").encode())
             left_out = write_archive(self.archive, desk.folder, desk.state, [s.name for s in self.stages])

@@ -1,22 +1,34 @@
-"""The records of a run's folder, whatever state a kill or a full disk left it in."""
+"""The records of a run's folder, whatever state a kill or a full disk left it in.
+
+Who wins is the program's to say (bench/ranking): a results.json has it, and for a journal `convscope csv` is
+asked.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
 import json
+import subprocess
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 FAILURES = ("wrong", "crashed", "timeout", "failed")
 REFUSED = {"unsupported", "over_workspace", "left_out"}
 RESULTS = "results.json"
+ASK_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Record:
-    """One candidate: `seconds` is the median of a whole run, None where it was not measured."""
+    """One candidate: `seconds` is the median of a whole run, None where it was not measured.
+
+    `rank` is its place among the records of its problem, `standing` what speaks against it; None and "" where
+    the program has not ranked it.
+    """
 
     network: str
     layer: str
@@ -28,7 +40,8 @@ class Record:
     outcome: str
     note: str
     seconds: float | None
-    throttled: bool
+    rank: int | None = field(default=None, compare=False)  # which other records decide
+    standing: str = field(default="", compare=False)
 
 
 def _record(entry: dict) -> Record:
@@ -37,9 +50,10 @@ def _record(entry: dict) -> Record:
     problem = key["network"], key["layer"], direction, math, layout
     measured = outcome == "measured" and entry.get("time")
     seconds = entry["time"]["full"]["median_seconds"] if measured else None
-    throttled = bool((entry.get("health") or {}).get("throttled"))
     note = entry.get("note") or ""
-    return Record(*problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, throttled)
+    ranking = entry.get("ranking") or {}
+    rank, standing = ranking.get("rank"), ranking.get("standing") or ""
+    return Record(*problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, rank, standing)
 
 
 def _entries(path: Path) -> Iterator[dict]:
@@ -77,6 +91,53 @@ def read_records(folder: Path) -> list[Record]:
             now = path.stat()
             return list(_records(path, now.st_size, now.st_mtime_ns))
     return []
+
+
+def _document(journal: Path) -> dict:
+    """Return the results.json that a journal's records would be."""
+    plan: dict = {}
+    with journal.open(errors="replace") as lines, contextlib.suppress(ValueError):
+        plan = json.loads(next(lines, ""))
+    parts = {part: plan.get(part) for part in ("argv", "config", "environment")}
+    return {"schema_version": plan.get("schema"), **parts, "ceilings": [], "records": list(_entries(journal))}
+
+
+@functools.cache
+def _asked(program: Path, journal: Path, size: int, changed: int) -> tuple[Record, ...]:
+    """Return a journal's records as `convscope csv` ranks them; none where it does not."""
+    with tempfile.TemporaryDirectory() as scratch, contextlib.suppress(OSError, subprocess.SubprocessError):
+        (Path(scratch) / RESULTS).write_text(json.dumps(_document(journal)))
+        with (Path(scratch) / "csv").open("w+", newline="") as printed:
+            subprocess.run(
+                [str(program), "csv", scratch],
+                stdout=printed, stderr=subprocess.DEVNULL, timeout=ASK_SECONDS, check=True,
+            )  # fmt: skip
+            printed.seek(0)
+            rows = list(csv.DictReader(printed))
+        records = _records(journal, size, changed)
+        if len(rows) == len(records) and all({"rank", "standing"} <= set(row) for row in rows):
+            ranks = [int(row["rank"]) if row["rank"] else None for row in rows]
+            return tuple(
+                replace(record, rank=rank, standing=row["standing"])
+                for record, rank, row in zip(records, ranks, rows)  # noqa: B905 (Python 3.9)
+            )
+    return ()
+
+
+def ranked_records(folder: Path, program: Path) -> list[Record]:
+    """Return all records of a run with their ranks; without, where the program does not rank them."""
+    records = read_records(folder)
+    if all(record.seconds is None for record in records):
+        return records
+    with contextlib.suppress(OSError):
+        now = (folder / RESULTS).stat()
+        written = _records(folder / RESULTS, now.st_size, now.st_mtime_ns)
+        if len(written) == len(records) and all(record.standing for record in written):
+            return list(written)
+    with contextlib.suppress(OSError):
+        now = (folder / "journal.jsonl").stat()
+        return list(_asked(program, folder / "journal.jsonl", now.st_size, now.st_mtime_ns)) or records
+    return records
 
 
 def is_complete(folder: Path) -> bool:

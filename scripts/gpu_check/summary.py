@@ -8,24 +8,27 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gpu_check.plan import Stage
-from gpu_check.records import FAILURES, Record, read_records
+from gpu_check.records import FAILURES, Record, ranked_records, read_records
 from gpu_check.state import State
 
 LINES = 60
 WIDTH = 118
 PASSES = ("forward", "backward_data", "backward_filter")
+MARKS = {"throttled": "t", "disturbed": "d"}  # behind a time
+# Runs in which ours and cuDNN's do not stand beside each other, or not for the first time.
+ALONE = ("alexnet-find", "alexnet-aa", "alexnet-engines")
 
 
 def best(records: Iterable[Record], provider: str) -> Record | None:
-    """Return the fastest measured record of a provider; a throttled one only where there is no other."""
-    measured = [record for record in records if record.provider == provider and record.seconds]
-    return min(measured, key=lambda record: (record.throttled, record.seconds), default=None)
+    """Return the record of a provider that ranks first."""
+    ranked = [record for record in records if record.provider == provider and record.rank is not None]
+    return min(ranked, key=lambda record: record.rank, default=None)
 
 
 def _milliseconds(record: Record | None) -> str:
     if record is None or record.seconds is None:
         return "-"
-    return f"{record.seconds * 1e3:.4f}" + ("t" if record.throttled else "")
+    return f"{record.seconds * 1e3:.4f}" + MARKS.get(record.standing, "")
 
 
 def _ratio(ours: float | None, theirs: float | None) -> str:
@@ -114,12 +117,30 @@ def _stage_lines(stages: list[Stage], state: State) -> list[str]:
     return lines
 
 
-def summarise(folder: Path, stages: list[Stage], state: State, endings: list[str]) -> list[str]:
-    """Return the whole summary; `endings`, what the call says of itself, come last and are never cut."""
-    records = {stage.name: read_records(folder / "runs" / stage.name) for stage in stages if stage.run}
-    # The table is of the runs that have ours and cuDNN's beside each other.
-    alone = ("alexnet-find", "alexnet-aa", "alexnet-engines")
-    side_by_side = [record for name in records if name not in alone for record in records[name]]
+def unranked(records: dict[str, list[Record]]) -> list[str]:
+    """Name the runs that the program does not rank, which are in no table."""
+    names = [
+        name
+        for name, of_stage in records.items()
+        if any(record.seconds for record in of_stage) and not any(record.standing for record in of_stage)
+    ]
+    return [f"not ranked by `convscope csv`, so in no table: {', '.join(names)}"[:WIDTH]] if names else []
+
+
+def summarise(
+    folder: Path, stages: list[Stage], state: State, endings: list[str], program: Path
+) -> list[str]:
+    """Return the whole summary; `endings`, what the call says of itself, come last and are never cut.
+
+    `program` is asked who wins where a run has not written it yet.
+    """
+    runs = {stage.name: folder / "runs" / stage.name for stage in stages if stage.run}
+    records = {
+        name: read_records(run) if name in ALONE else ranked_records(run, program)
+        for name, run in runs.items()
+    }
+    beside = {name: of_stage for name, of_stage in records.items() if name not in ALONE}
+    side_by_side = [record for of_stage in beside.values() for record in of_stage]
     every = [record for of_stage in records.values() for record in of_stage]
     counts = Counter(record.outcome for record in every)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
@@ -128,7 +149,7 @@ def summarise(folder: Path, stages: list[Stage], state: State, endings: list[str
         f"{state.device or 'no GPU'}; cuDNN {state.cudnn or 'none'}; commit {state.commit[:12] or 'unknown'}"
     ]
     stage_lines = _stage_lines(stages, state)
-    tables = [*alexnet_table(side_by_side), *modes_table(side_by_side)]
+    tables = [*unranked(beside), *alexnet_table(side_by_side), *modes_table(side_by_side)]
     bad = failures(every)
     room = LINES - sum(map(len, (head, stage_lines, tables, summed, endings)))
     if len(bad) > room:

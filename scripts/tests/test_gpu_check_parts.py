@@ -133,7 +133,10 @@ def measured_by(stage, prediction):
     }  # fmt: skip
     usual = {"--math": "fp32", "--layout": "nchw"}  # of the config, which has all passes
     return "{configs}/alexnet.json" in stage.command and all(
-        any(fnmatch.fnmatchcase(value, pattern) for pattern in words.get(flag, usual.get(flag, "*")).split(","))
+        any(
+            fnmatch.fnmatchcase(value, pattern)
+            for pattern in words.get(flag, usual.get(flag, "*")).split(",")
+        )
         for flag, value in asked.items()
     )
 

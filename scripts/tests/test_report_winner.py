@@ -1,4 +1,4 @@
-"""Who wins is the same everywhere: CSV, every table and figure, the report, `select` and `compare`.
+"""Who wins is the same everywhere: CSV, tables, figures, the report, `select`, `compare`, gpu-check's summary.
 
 The program's ranking (bench/ranking, whose tests say what it must be) is held against what each of them
 shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records.
@@ -21,6 +21,8 @@ from convscope_report.figures.style import SUSPECT
 from convscope_report.html import page, summary
 from convscope_report.table import Cell
 from convscope_report.tables import TABLES
+from gpu_check import records as gpu_check_records
+from gpu_check import summary as gpu_check_summary
 
 # What happens to the records of the first machine's first run, by layer and pass: see spoil().
 FATES = {
@@ -313,6 +315,65 @@ def test_compare_refuses_what_has_no_rank_and_names_what_is_suspect(folders):
         else:
             for standing in SUSPECT_STANDINGS:
                 assert (f"A was {standing}" in line) == (row["standing"] == standing)
+
+
+def of_alexnet(folder):
+    """The document of a run, said to be of AlexNet and cuDNN, which is what gpu-check's table is of."""
+    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for record in document["records"]:
+        record["key"]["network"] = "alexnet"
+        if record["algorithm"]["provider"] == "onednn":
+            record["algorithm"]["provider"] = "cudnn"
+    return document
+
+
+def leave_journal(folder, document):
+    """Write what a killed run leaves."""
+    plan = {name: document[name] for name in ("argv", "config", "environment")}
+    lines = [{"kind": "run", "schema": document["schema_version"], **plan}]
+    lines += [{"kind": "record", "record": record} for record in document["records"]]
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("left", ["results", "journal"])
+@pytest.mark.parametrize("which", [0, 2])
+def test_the_summary_of_gpu_check_has_the_best_of_both_sides(
+    left, which, folders, run_convscope, convscope, tmp_path
+):
+    source, whole, run = tmp_path / "source", tmp_path / "whole", tmp_path / "run"
+    source.mkdir()
+    (source / "results.json").write_text(json.dumps(of_alexnet(folders[which])), encoding="utf-8")
+    assert run_convscope("merge", source, "--out", whole).returncode == 0
+    if left == "results":
+        run = whole
+    else:
+        run.mkdir()
+        leave_journal(run, of_alexnet(folders[which]))
+    shown = gpu_check_records.ranked_records(run, convscope)
+    table = {tuple(line.split()[:2]): line.split()[2:] for line in gpu_check_summary.alexnet_table(shown)[1:]}
+    ranked = results.load([whole], convscope=convscope).ranked()
+    assert table.keys() == {(row["layer"], row["pass"]) for row in ranked.to_dict("records")}
+    suspect = 0
+    for (layer, direction), cells in table.items():
+        here = ranked[(ranked["layer"] == layer) & (ranked["pass"] == direction)]
+        wanted = []
+        for provider in ("convscope", "cudnn"):
+            side = here[here["provider"] == provider]
+            first = side.loc[side["rank"].astype(int).idxmin()]
+            mark = {"throttled": "t", "disturbed": "d"}.get(first["standing"], "")
+            suspect += bool(mark)
+            wanted += [f"{first['full_median_ms']:.4f}{mark}", first["algorithm"].replace(".cuda", "")]
+        assert cells[:4] == wanted, (layer, direction)
+    assert suspect > 0
+
+
+def test_what_the_program_does_not_rank_is_in_no_table_of_gpu_checks_summary(folders, tmp_path):
+    leave_journal(tmp_path, of_alexnet(folders[0]))
+    shown = gpu_check_records.ranked_records(tmp_path, tmp_path / "no program")
+    assert any(record.seconds for record in shown)
+    assert gpu_check_summary.best(shown, "convscope") is None
+    [line] = gpu_check_summary.unranked({"alexnet-forward": shown})
+    assert line.endswith("in no table: alexnet-forward")
 
 
 def test_a_filter_hides_and_changes_no_rank(loaded):
