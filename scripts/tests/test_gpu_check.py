@@ -255,11 +255,11 @@ def test_two_checks_do_not_share_a_folder(bundle, tmp_path):
     assert "holds a check" in again.stderr
 
 
-def test_killed_at_twelve_random_points_and_resumed_it_ends_with_the_same_rows(bundle, whole, tmp_path):
+def test_killed_at_twenty_random_points_and_resumed_it_ends_with_the_same_rows(bundle, whole, tmp_path):
     bundle.behave(seconds=0.002)
     chance = random.Random(23)
     out = tmp_path / "out"
-    for _ in range(12):
+    for _ in range(20):
         arguments = ["--resume", out] if (out / "state.json").exists() else [out]
         process = subprocess.Popen(bundle.command(*arguments), stdout=subprocess.PIPE, text=True)
         process.stdout.readline()  # of its first stage

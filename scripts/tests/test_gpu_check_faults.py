@@ -5,6 +5,10 @@ layer and a few algorithms stand for all stages; test_gpu_check_standin.py runs 
 """
 
 import json
+import random
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -140,6 +144,44 @@ def test_of_two_devices_the_first_is_checked(rehearsal):
     run, found = rehearsal({"devices": 2}, stages=PASSES[:1])
     assert run.returncode == cli.GOOD, run.stdout
     assert found[SIMT] == found[GET] == {"measured"}
+
+
+def test_killed_at_random_points_and_resumed_it_ends_with_the_same_rows(node, tmp_path):  # noqa: F811
+    bundle, environment = node
+    bundle.setup = FEW.format(ours=f"{TILED},{SIMT}", cudnn=f"{GET},{HEURISTIC}", stages=PASSES, limit=30)
+    whole, out = tmp_path / "whole", tmp_path / "check"
+    assert bundle.check(whole, environment=environment, timeout=300).returncode == cli.GOOD
+
+    def rows(folder):
+        return {
+            name: [(row.direction, row.layer, row.algorithm, row.outcome) for row in of_run]
+            for name, of_run in rows_of(folder).items()
+        }
+
+    def done():
+        return sum(map(len, rows(out).values())) if (out / "runs").is_dir() else 0
+
+    chance = random.Random(23)
+    # How many records there are at least when it is killed: in the first run, between the two, in the second.
+    for records in sorted(chance.sample(range(8), 5)):
+        arguments = ["--resume", out] if (out / "state.json").exists() else [out]
+        process = subprocess.Popen(
+            bundle.command(*arguments),
+            env={"PATH": "/usr/bin:/bin", **environment},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        process.stdout.readline()  # of its first stage
+        while done() < records and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    run = bundle.check("--resume", out, environment=environment, timeout=300)
+    assert run.returncode == cli.GOOD, run.stdout + run.stderr
+    assert rows(out) == rows(whole)
+    assert sum(map(len, rows(whole).values())) == 8
 
 
 @pytest.mark.parametrize(

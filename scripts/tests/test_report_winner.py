@@ -1,4 +1,4 @@
-"""Who wins is the same everywhere: CSV, tables, figures, the report, `select`, `compare`, gpu-check's summary.
+"""Who wins is the same everywhere: CSV, tables, figures, report, `select`, `compare`, gpu-check's summary.
 
 The program's ranking (bench/ranking, whose tests say what it must be) is held against what each of them
 shows, on results of two machines and a repeat with wrong, throttled, disturbed, tied and refused records.
