@@ -12,6 +12,7 @@ from pathlib import Path
 from gpu_check.bounded import Ending, run_bounded
 
 LIMIT_SECONDS = 60.0  # of one question to the program
+TOOLKIT = "/usr/local/cuda/bin"
 
 # The tests that use a GPU where there is one; scripts/bundle packs them. Those of the algorithms run their
 # kernels on the emulator only: on a GPU every record is verified instead.
@@ -59,7 +60,7 @@ def find_place(home: Path, build: bool) -> Place:
 
 def find_tool(name: str) -> str | None:
     """Find a program of NVIDIA's, on PATH or in the toolkit's usual place."""
-    return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+    return shutil.which(name) or shutil.which(name, path=TOOLKIT)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class Bundle:
     def __init__(self, root, folder):
         self.folder = folder
         self.setup = ""  # Python that a check begins with
+        self.tools = folder.with_name(folder.name + "-tools")  # nvidia-smi and the like, were they installed
         (folder / "bin" / "tests").mkdir(parents=True)
         for name in ("gpu-check", "gpu_check"):
             source = root / "scripts" / name
@@ -37,6 +38,11 @@ class Bundle:
         path.write_text(text)
         path.chmod(0o755)
 
+    def tool(self, name, text):
+        self.tools.mkdir(exist_ok=True)
+        (self.tools / name).write_text(text)
+        (self.tools / name).chmod(0o755)
+
     def only(self, *stages):
         """Let checks have these stages alone, for what depends on no other."""
         self.setup = (
@@ -51,14 +57,14 @@ class Bundle:
         # A short grace, so that a test of a program that does not end is short too.
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]); sys.dont_write_bytecode = True\n"
-            "from pathlib import Path; from gpu_check import bounded, cli\n"
+            "from pathlib import Path; import shutil; from gpu_check import bounded, cli, work\n"
+            f"work.find_tool = lambda name: shutil.which(name, path={str(self.tools)!r})\n"
             f"bounded.GRACE_SECONDS = bounded.KILL_SECONDS = 0.5\n{self.setup}\n"
             "sys.exit(cli.main(sys.argv[2:], Path(sys.argv[1])))"
         )
         return [sys.executable, "-c", code, str(self.folder), *map(str, arguments)]
 
     def check(self, *arguments, environment=None, timeout=60, **more):
-        # Without the folders where a real nvidia-smi and compute-sanitizer may be.
         return subprocess.run(
             self.command(*arguments),
             capture_output=True,

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -35,6 +36,17 @@ ROUNDED = ("--layer", "1x1,3x3,3x3_s2,3x3_dilated_grouped")
 # Settings with which a run takes little beside the kernels in question: those that only keep a GPU busy do
 # nothing, and few copies of tiny tensors are more than the cache holds.
 QUICK = {"skipped": ["multiply_add", "4copy", "4read", "7scatter"], "l2_bytes": 1 << 20}
+
+
+SOURCES = Path(__file__).resolve().parents[2] / "bench"
+
+
+def lost_device_codes():
+    """Return {name: number} of the errors after which the program takes the device for lost."""
+    names = re.findall(r"case (cudaError\w+):", (SOURCES / "device/cuda/check.cpp").read_text())
+    listed = (SOURCES / "standin/error_list.hpp").read_text()
+    numbers = dict(re.findall(r"X\((\w+), (\d+),", listed))
+    return {name: int(numbers[name]) for name in names}
 
 
 class StandIn:

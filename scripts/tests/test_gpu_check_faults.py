@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from gpu_check_support import rows_of, summary_of
+from standin_support import lost_device_codes
 from test_gpu_check_standin import node  # noqa: F401  (a fixture)
 
 from gpu_check import cli, summary
@@ -29,8 +30,6 @@ cli.stages_of = lambda place: [s for s in whole(place) if s.name in {stages}]
 work.CANDIDATE_LIMIT = {limit}
 """
 PASSES = ("alexnet-forward", "alexnet-backward-data")
-# After these errors a context can do nothing more (bench/device/cuda/check.cpp).
-STICKY = (214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 810, 911, 999)
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def rehearsal(node, tmp_path):  # noqa: F811
 
 def test_every_error_that_ends_a_context_costs_the_record_that_met_it(rehearsal, tmp_path):
     faults = []
-    for code in STICKY:
+    for code in lost_device_codes().values():
         once = tmp_path / f"error{code}"
         once.touch()
         faults.append({"kernel": "convscope", "at": 0, "error": code, "once_file": str(once)})

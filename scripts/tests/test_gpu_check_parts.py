@@ -16,7 +16,7 @@ from gpu_check_support import (  # noqa: F401  (one is a fixture)
     bundle_fixture,
 )
 
-from gpu_check import archive, bounded, cli, plan, predictions, state, work
+from gpu_check import archive, bounded, cli, place, plan, predictions, state, work
 
 
 def test_the_plan_is_printed_in_minutes_with_and_without_a_gpu(bundle, tmp_path):
@@ -44,6 +44,17 @@ def test_a_checkout_without_a_build_is_not_built(root, tmp_path):
     assert run.returncode == cli.CANNOT
     assert "build/convscope is not there" in run.stderr
     assert not (tmp_path / "build").exists()
+
+
+def test_tools_are_found_on_the_path_first_and_then_in_the_toolkit(tmp_path, monkeypatch):
+    places = [tmp_path / "on_path", tmp_path / "toolkit"]
+    monkeypatch.setenv("PATH", str(places[0]))
+    monkeypatch.setattr(place, "TOOLKIT", str(places[1]))
+    assert place.find_tool("compute-sanitizer") is None
+    for folder in reversed(places):
+        folder.mkdir()
+        (folder / "compute-sanitizer").touch(0o755)
+        assert place.find_tool("compute-sanitizer") == str(folder / "compute-sanitizer")
 
 
 @pytest.mark.parametrize("arguments", [["--minutes", "0"], ["--resume", "x", "y"], ["--nonsense"]])

@@ -6,28 +6,19 @@ On the stand-in for the CUDA runtime, whose kernels load at their first launch a
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
     QUICK,
     TINY,
+    lost_device_codes,
     play_fixture,
     program_fixture,
     rows_of,
     started_fixture,
 )
 
-SOURCES = Path(__file__).resolve().parents[2] / "bench"
 TILED, SIMT = "direct.tiled.cuda", "implicit_gemm.simt.cuda"
-
-
-def lost_device_codes():
-    """Return {name: number} of the errors after which the program takes the device for lost."""
-    names = re.findall(r"case (cudaError\w+):", (SOURCES / "device/cuda/check.cpp").read_text())
-    listed = (SOURCES / "standin/error_list.hpp").read_text()
-    numbers = dict(re.findall(r"X\((\w+), (\d+),", listed))
-    return {name: int(numbers[name]) for name in names}
 
 
 @pytest.fixture
