@@ -16,6 +16,8 @@ CUDNN = (
     "cudnn.heur_*"
 )
 CHWN = "direct.chwn.cuda"  # alone has the layout chwn
+# Of the tests in a program that are about devices; those that take its time are about the host.
+ON_DEVICES = {"verify_test": ("--gtest_filter=*Device*:SeparateEpilogues*",)}
 LAYOUTS = "nchw,nhwc,chwn"
 STEP_SECONDS = "60"  # of tuning and comparing
 
@@ -48,6 +50,11 @@ class Stage:
 
 def _once(name: str, block: int, seconds: float, what: str, *command: str, tool: str = "") -> Stage:
     return Stage(name, block, seconds, seconds, what, command, tool=tool)
+
+
+def _device_test(test: Path) -> Stage:
+    words = (str(test), "--gtest_brief=1", *ON_DEVICES.get(test.name, ()))
+    return _once(test.name, 1, 15, "device tests", *words)
 
 
 def _sums() -> Stage:
@@ -97,10 +104,7 @@ def stages_of(place: Place) -> list[Stage]:
     return [
         _once("info", 0, 60, "versions, devices and measured ceilings", "{program}", "info", "--json"),
         _once("nvidia-smi", 0, 20, "the driver's own report", "-q", tool="nvidia-smi"),
-        *(
-            Stage(test.name, 1, 30, 30, "device tests", (str(test), "--gtest_brief=1"))
-            for test in place.tests
-        ),
+        *(_device_test(test) for test in place.tests),
         _verify("smoke", 1, "small problems verified, fp32"),
         _alexnet("alexnet-forward", 1, 110, "AlexNet forward, ours beside cuDNN", *forward),
         _alexnet("alexnet-backward-data", 1, 75, "AlexNet backward-data, ours beside cuDNN", *data),

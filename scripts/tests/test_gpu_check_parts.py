@@ -161,6 +161,21 @@ def test_every_prediction_is_measured_by_one_stage(root):
     assert not any(measured_by(stage, unknown) for stage in stages)
 
 
+def test_device_tests_take_a_minute_and_leave_out_no_test_of_a_gpu(root):
+    tests = [s for s in plan.stages_of(plan.Place(Path("p"), tuple(map(Path, place.TESTS)), Path("c")))
+             if s.name in place.TESTS]  # fmt: skip
+    assert sum(stage.limit for stage in tests) == 60
+    [chosen] = [stage.command[-1] for stage in tests if stage.name == "verify_test"]
+    patterns = chosen.partition("=")[2].split(":")
+    suites = set()
+    for source in (root / "bench" / "verify").glob("*_test.cpp"):
+        text = source.read_text(encoding="utf-8")
+        if "cuda::make_device" in text:
+            suites |= set(re.findall(r"^TEST(?:_F|_P)?\((\w+),", text, re.MULTILINE))
+    assert len(suites) >= 3
+    assert [suite for suite in suites if not any(fnmatch.fnmatchcase(suite, p) for p in patterns)] == []
+
+
 def test_all_of_it_is_python_3_9(root):
     import ast
 
