@@ -121,27 +121,46 @@ def test_the_index_is_what_the_kept_runs_say():
     assert (done.code, done.out) == (0, ""), done.err
 
 
-def cited(text: str) -> set:
-    """The paths under results/ that a document names."""
+def cited(text: str, machine: str = "") -> set:
+    """The runs and files that a document names, below results/.
+
+    With the path, or a run by MACHINE/NAME alone; in a page of one machine also a run of the paper's by its
+    name alone.
+    """
     found = re.findall(r"results/([A-Za-z0-9_.*{}/-]+)", text)
-    paths = {path.rstrip("./") for path in found}
+    found += re.findall(r"(?<![\w./-])((?:[a-z0-9.]+-)+\d+-cores/[A-Za-z0-9_.-]+)", text)
+    if machine:
+        found += [f"{machine}/{name}" for name in re.findall(r"(?<![\w./-])paper-[a-z0-9-]+", text)]
+    paths = {path.rstrip("./").removesuffix(".json.xz") for path in found}
     return {path for path in paths if path and not path.startswith(("MACHINE", "RUN", "*", "published"))}
+
+
+def machine_of(name: str) -> str:
+    """The machine whose page a document is, if any."""
+    parts = Path(name).parts
+    return parts[1] if parts[0] == "results" and len(parts) > 2 else ""
 
 
 def test_documents_cite_runs_that_are_there(root):
     missing = []
     for name in tracked(root):
-        if not name.endswith(".md") or name.startswith("results/"):
+        if not name.endswith(".md"):
             continue
-        for path in cited((root / name).read_text(encoding="utf-8")):
-            if not (root / "results" / path).exists():
+        for path in cited((root / name).read_text(encoding="utf-8"), machine_of(name)):
+            file = root / "results" / path
+            if not file.exists() and not file.with_name(file.name + ".json.xz").is_file():
                 missing.append(f"{name}: results/{path}")
     assert missing == []
 
 
 def test_a_citation_is_seen():
     text = "of [it](../results/amd/alexnet.json.xz) and `results/index.csv`, in results/."
-    assert cited(text) == {"amd/alexnet.json.xz", "index.csv"}
+    assert cited(text) == {"amd/alexnet", "index.csv"}
+    named = "### alexnet: A amd-zen4-2-cores/gone, B results/amd-2-cores/2026/paper/runs/again, sm_90-2 cores"
+    assert cited(named) == {"amd-zen4-2-cores/gone", "amd-2-cores/2026/paper/runs/again"}
+    assert machine_of("results/amd-2-cores/paper/compare.md") == "amd-2-cores"
+    assert machine_of("results/README.md") == machine_of("docs/gpu.md") == ""
+    assert cited("A paper-base, B again; out/paper-x", "amd-2-cores") == {"amd-2-cores/paper-base"}
 
 
 def test_the_tree_can_travel(root):

@@ -392,3 +392,18 @@ def test_a_machines_class_is_shown_behind_its_name(tmp_path):
     assert "(amd-f25m17s1-00000000)" in report("table", "layers", named).out
     both = report("table", "layers", named, of_class(tmp_path / "other", DATA / "basic", "amd-f26m2s1-1")).out
     assert "(amd-f26m2s1-1)" in both and "(amd-f25m17s1-00000000)" in both
+
+
+def test_the_title_has_the_names_that_are_given(tmp_path):
+    made_up_gpu(tmp_path / "again", device="cpu", slower=1.0)
+    plain = report("compare", DATA / "basic", tmp_path / "again")
+    named = report("compare", DATA / "basic", tmp_path / "again", "--names", "the first", "the second")
+    assert (plain.code, named.code) == (0, 0), named.err
+    first, _, rest = plain.out.partition("\n")
+    assert first.endswith(f"A {DATA / 'basic'}, B {tmp_path / 'again'}")
+    assert (
+        named.out
+        == first.replace(str(DATA / "basic"), "the first").replace(str(tmp_path / "again"), "the second")
+        + "\n"
+        + rest
+    )

@@ -14,7 +14,7 @@ QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
 
 
 def arguments(parser) -> None:
-    """Take A, B, further pairs, --where, --matters, --fail-on, --format and -o."""
+    """Take A, B, further pairs, --names, --where, --matters, --fail-on, --format and -o."""
     parser.add_argument(
         "a", metavar="A", help="The run to compare against: a result folder or file, or a name."
     )
@@ -25,6 +25,12 @@ def arguments(parser) -> None:
         default=[],  # or argparse calls it required
         metavar="A B",
         help="Further pairs of the same two, measured in turn: they count as one comparison.",
+    )
+    parser.add_argument(
+        "--names",
+        nargs=2,
+        metavar=("A", "B"),
+        help="What the title calls them, where the paths are of no use to its reader.",
     )
     add_record_filter(parser)
     add_judgement(parser, matters=5)
@@ -46,7 +52,8 @@ def run(options) -> int:
     pairs = list(zip(loaded[::2], loaded[1::2], strict=True))
     found, floor, matters, only_a, only_b = compare.compare_pairs(pairs, options.matters / 100)
     more = f" and {len(options.more) // 2} further pairs" if options.more else ""
-    title = f"A {options.a}, B {options.b}{more}"
+    name_a, name_b = options.names or (options.a, options.b)
+    title = f"A {name_a}, B {name_b}{more}"
     made = verdicts(title, len(pairs), found, floor, matters, only_a, only_b)
     write_or_print(render([made], options.format), options.out)
     return exit_code(options.fail_on, found)
