@@ -3,11 +3,13 @@
 With a scripted program, and with the program itself on the stand-ins for the CUDA runtime and the libraries.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from gpu_check_support import Bundle
@@ -42,6 +44,14 @@ def commands_of(root):
     return [block.splitlines() for block in re.findall(r"^```sh\n(.*?)\n```", page, re.MULTILINE | re.DOTALL)]
 
 
+def inline_commands_of(root):
+    """The commands in the page's sentences: a program and its arguments, but what needs a network."""
+    page = (root / "docs" / "gpu.md").read_text()
+    prose = re.sub(r"^```sh\n.*?\n```", "", page, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"`((?:\./|bin/|scripts/|python3 |pip )[^`]* [^`]*)`", " ".join(prose.split()))
+    return [command for command in found if not command.startswith("pip ")]
+
+
 @pytest.fixture(params=["scripted", "stand-in"])
 def machines(request, root, convscope, tmp_path):
     """A checkout with the folder NODE in it, which stands for the other machine; and its environment."""
@@ -67,8 +77,16 @@ def machines(request, root, convscope, tmp_path):
     return home, {**os.environ, **environment, "PATH": f"{home / 'bin'}:/usr/bin:/bin"}
 
 
-def test_every_line_of_the_page_works(root, machines):
-    home, environment = machines
+def call(line, folder, environment):
+    run = subprocess.run(
+        ["bash", "-ec", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, f"{line}: {run.stdout}{run.stderr}"
+    return run.stdout
+
+
+def try_blocks(root, home, environment):
+    """Run the page's blocks; return what they said."""
     folder = home
     blocks = commands_of(root)
     assert len(blocks) == 4
@@ -80,18 +98,34 @@ def test_every_line_of_the_page_works(root, machines):
             if line.startswith("cd "):
                 folder = folder / line[3:]
                 continue
-            run = subprocess.run(
-                ["bash", "-ec", line],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=300,
-            )
-            assert run.returncode == 0, f"{line}: {run.stdout}{run.stderr}"
-            said += run.stdout
+            said += call(line, folder, environment)
+    return said
+
+
+def test_every_line_of_the_page_works(root, machines):
+    home, environment = machines
+    said = try_blocks(root, home, environment)
     assert "DONE; all is good" in said
     assert "predictions were wrong" in said
+
+    # Then the commands in its sentences, where they are said to be of use.
+    unpack, resume, sums = inline_commands_of(root)
+    bundle, other = home / "NODE" / "convscope-bundle", home / "NODE" / "without-xz"
+    other.mkdir()
+    (other / "convscope-bundle.tar.xz").symlink_to(home / "NODE" / "convscope-bundle.tar.xz")
+    call(unpack, other, environment)
+    assert "alexnet-forward" in call("./gpu-check --dry-run", other / "convscope-bundle", environment)
+    shutil.copy(bundle / "check.tar.xz", other / "convscope-bundle")
+    assert resume.startswith("./gpu-check --resume check.tar.xz")
+    assert "DONE; all is good" in call(resume, other / "convscope-bundle", environment)
+    assert (other / "convscope-bundle" / "check" / "state.json").is_file()
+    assert "allreduce" in sums
+    if settings := environment.get("CONVSCOPE_STANDIN"):
+        Path(settings).write_text(json.dumps(json.loads(Path(settings).read_text()) | {"devices": 2}))
+        call(f"{sums} --bytes 4KiB --max-samples 3 --time-limit 0.02", bundle, environment)  # of all, minutes
+        assert (bundle / "out" / "nccl" / "allreduce.json").is_file()
+    else:
+        call(sums, bundle, environment)
 
 
 def test_the_page_has_every_stage_and_exit_code(root):
