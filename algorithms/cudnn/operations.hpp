@@ -7,7 +7,7 @@
 
 namespace convscope::cudnn {
 
-// Bias by cudnnAddTensor, its gradient by cudnnConvolutionBackwardBias; ReLU, max pooling and local response
+// Bias by cudnnAddTensor, its gradient by cudnnConvolutionBackwardBias; ReLU, pooling and local response
 // normalisation by the functions of those names. Bias and ReLU are a pass each; there is no update. In nchw,
 // on CUDA devices.
 std::unique_ptr<OperationAlgorithm> operations();

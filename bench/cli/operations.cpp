@@ -57,7 +57,8 @@ void add_flags(CLI::App& verb, OperationsOptions& options) {
   verb.add_option("--out", options.out, "A folder for operations.csv and operations.json.")->type_name("DIR");
   add_json(verb, options.json);
   verb.footer(
-      "Bias, ReLU, max pooling, normalisation and addition, alone and with ReLU in one pass, as the config "
+      "Bias, ReLU, max and mean pooling, normalisation and addition, alone and with ReLU in one pass, as the "
+      "config "
       "names\n"
       "them, forward and backward, and each layer's update, in FP32 and nchw. Every result is compared with\n"
       "f64 before it is timed; tensors are out of the caches when it is. On the emulator results are "

@@ -5,6 +5,8 @@
 namespace convscope {
 namespace {
 
+constexpr const char* kUncounted = " uncounted";  // behind a mean's padding
+
 std::string extent_text(Extent2 extent) {
   return extent.h == extent.w ? std::to_string(extent.h) : to_text(extent);
 }
@@ -35,41 +37,9 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-}  // namespace
-
-std::string_view name(OperationKind kind) {
-  constexpr std::string_view names[] = {"bias", "relu", "lrn", "pool", "batch_norm", "add"};
-  return names[static_cast<size_t>(kind)];
-}
-
-Extent2 LayerOperation::output(Extent2 input) const {
-  if (kind != OperationKind::pool) return input;
-  const auto side = [](int64_t size, int64_t taps, int64_t step, int64_t padding) {
-    const int64_t room = size + 2 * padding - taps;
-    return room < 0 ? 0 : room / step + 1;
-  };
-  return {side(input.h, window.h, stride.h, pad.h), side(input.w, window.w, stride.w, pad.w)};
-}
-
-std::string to_text(const LayerOperation& operation) {
-  std::string text(name(operation.kind));
-  if (operation.kind == OperationKind::add) return text + " " + operation.other;
-  if (operation.kind != OperationKind::pool) return text;
-  text += " " + to_text(operation.window) + "/" + extent_text(operation.stride);
-  return operation.pad == Extent2{0, 0} ? text : text + " pad " + extent_text(operation.pad);
-}
-
-std::optional<LayerOperation> operation_from_text(std::string_view text) {
-  for (OperationKind kind : kOperationKinds)
-    if (kind != OperationKind::pool && kind != OperationKind::add && text == name(kind))
-      return LayerOperation{kind};
-  if (take(text, "add ")) {
-    LayerOperation add{OperationKind::add};
-    add.other = text;
-    return text.empty() ? std::nullopt : std::optional(add);
-  }
-  LayerOperation pool{OperationKind::pool};
-  if (!take(text, "pool ")) return std::nullopt;
+// What stands behind the kind's name.
+std::optional<LayerOperation> pool_from_text(OperationKind kind, std::string_view text) {
+  LayerOperation pool{kind};
   const auto window = take_extent(text);
   if (!window || !take(text, "/")) return std::nullopt;
   const auto stride = take_extent(text);
@@ -81,9 +51,56 @@ std::optional<LayerOperation> operation_from_text(std::string_view text) {
     if (!pad) return std::nullopt;
     pool.pad = *pad;
   }
+  const bool has_padding = pool.pad != Extent2{0, 0};
+  if (kind == OperationKind::mean && has_padding) pool.counts_padding = !take(text, kUncounted);
   const bool is_sound =
       pool.window.h > pool.pad.h && pool.window.w > pool.pad.w && pool.stride.h > 0 && pool.stride.w > 0;
   return text.empty() && is_sound ? std::optional(pool) : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name(OperationKind kind) {
+  constexpr std::string_view names[] = {"bias", "relu", "lrn", "pool", "mean", "batch_norm", "add"};
+  return names[static_cast<size_t>(kind)];
+}
+
+Extent2 LayerOperation::output(Extent2 input) const {
+  if (!is_pool(kind)) return input;
+  const auto side = [](int64_t size, int64_t taps, int64_t step, int64_t padding) {
+    const int64_t room = size + 2 * padding - taps;
+    return room < 0 ? 0 : room / step + 1;
+  };
+  return {side(input.h, window.h, stride.h, pad.h), side(input.w, window.w, stride.w, pad.w)};
+}
+
+std::string to_text(const LayerOperation& operation) {
+  std::string text(name(operation.kind));
+  if (operation.kind == OperationKind::add) return text + " " + operation.other;
+  if (!is_pool(operation.kind)) return text;
+  text += " " + to_text(operation.window) + "/" + extent_text(operation.stride);
+  if (operation.pad != Extent2{0, 0}) text += " pad " + extent_text(operation.pad);
+  return operation.counts_padding ? text : text + kUncounted;
+}
+
+std::optional<LayerOperation> operation_from_text(std::string_view text) {
+  for (OperationKind kind : kOperationKinds) {
+    const bool is_bare = !is_pool(kind) && kind != OperationKind::add;
+    if (is_bare && text == name(kind)) return LayerOperation{kind};
+  }
+  if (take(text, "add ")) {
+    LayerOperation add{OperationKind::add};
+    add.other = text;
+    return text.empty() ? std::nullopt : std::optional(add);
+  }
+  for (OperationKind kind : {OperationKind::pool, OperationKind::mean})
+    if (take(text, std::string(name(kind)) + " ")) return pool_from_text(kind, text);
+  return std::nullopt;
+}
+
+std::string operation_forms() {
+  return "bias, relu, lrn, batch_norm, add with a layer's name, as in \"add conv1\", or " +
+         std::string(kPoolForms);
 }
 
 }  // namespace convscope

@@ -3,9 +3,9 @@
 namespace convscope {
 
 std::string_view name(OperationSort sort) {
-  constexpr std::string_view names[] = {
-      "bias", "relu",     "bias+relu", "lrn", "pool", "batch_norm", "batch_norm+relu",
-      "add",  "add+relu", "update",    "1bit"};
+  constexpr std::string_view names[] = {"bias", "relu",     "bias+relu",  "lrn",
+                                        "pool", "mean",     "batch_norm", "batch_norm+relu",
+                                        "add",  "add+relu", "update",     "1bit"};
   return names[static_cast<size_t>(sort)];
 }
 
@@ -16,7 +16,7 @@ std::string_view name(Slot slot) {
 }
 
 Activations OperationProblem::out() const {
-  if (sort != OperationSort::pool) return in;
+  if (!is_pool()) return in;
   const Extent2 image = pool.output({in.h, in.w});
   return {in.n, in.c, image.h, image.w};
 }
@@ -37,6 +37,7 @@ std::vector<SlotUse> OperationProblem::slots() const {
       if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}};
       return {{Slot::x, Use::read}, {Slot::y, Use::read}, {Slot::dy, Use::read}, {Slot::dx, Use::written}};
     case OperationSort::pool:
+    case OperationSort::mean:
       if (!backward) return {{Slot::x, Use::read}, {Slot::y, Use::written}};
       return {{Slot::dy, Use::read}, {Slot::dx, Use::written}};
     case OperationSort::batch_norm:
@@ -88,8 +89,7 @@ std::string to_text(const OperationProblem& problem) {
   if (problem.sort == OperationSort::one_bit)
     return "1bit columns=" + std::to_string(problem.in.n) +
            " values=" + std::to_string(problem.in.elements() / problem.in.n);
-  std::string text =
-      problem.sort == OperationSort::pool ? to_text(problem.pool) : std::string(name(problem.sort));
+  std::string text = problem.is_pool() ? to_text(problem.pool) : std::string(name(problem.sort));
   if (problem.backward) text += " backward";
   return text + " n=" + std::to_string(problem.in.n) + " c=" + std::to_string(problem.in.c) +
          " hw=" + to_text(Extent2{problem.in.h, problem.in.w});

@@ -30,6 +30,7 @@ enum class OperationSort {
   bias_relu,
   lrn,
   pool,
+  mean,
   batch_norm,
   batch_norm_relu,
   add,
@@ -38,8 +39,8 @@ enum class OperationSort {
   one_bit
 };
 inline constexpr auto kOperationSorts = enumerators<OperationSort::one_bit>();
-// "bias", "relu", "bias+relu", "lrn", "pool", "batch_norm", "batch_norm+relu", "add", "add+relu", "update",
-// "1bit"
+// "bias", "relu", "bias+relu", "lrn", "pool", "mean", "batch_norm", "batch_norm+relu", "add", "add+relu",
+// "update", "1bit"
 std::string_view name(OperationSort);
 
 // velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
@@ -65,7 +66,7 @@ struct OperationProblem {
   OperationSort sort = OperationSort::relu;
   bool backward = false;  // where has_directions()
   Activations in;         // of x; of an update its parameters, along w; of a code a column for each n
-  LayerOperation pool{OperationKind::pool};
+  LayerOperation pool{OperationKind::pool};  // of a pool or a mean, whose kind it has
 
   bool operator==(const OperationProblem&) const = default;
 
@@ -77,6 +78,7 @@ struct OperationProblem {
     return sort == OperationSort::batch_norm || sort == OperationSort::batch_norm_relu;
   }
   bool is_addition() const { return sort == OperationSort::add || sort == OperationSort::add_relu; }
+  bool is_pool() const { return sort == OperationSort::pool || sort == OperationSort::mean; }
   Activations out() const;  // of y
   // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left. x is added to y.
   std::vector<SlotUse> slots() const;

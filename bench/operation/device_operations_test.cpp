@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "bench/core/every_operation_test.hpp"
 #include "bench/core/random.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/emulator/emulator_device.hpp"
@@ -33,27 +34,14 @@ const Activations kDeviceShapes[] = {
     {19, 1, 1, 1},    // columns of one value, one side of whose code is empty
 };
 #endif
-constexpr const char* kDevicePools[] = {"pool 3x3/2", "pool 2x2/2",         "pool 3x3/2 pad 1",
-                                        "pool 2x2/1", "pool 3x2/2 pad 1",   "pool 2x5/3x1 pad 1x2",
-                                        "pool 1x1/2", "pool 17x17/5 pad 16"};
 
 std::vector<OperationProblem> device_problems() {
   std::vector<OperationProblem> all;
   for (const Activations& shape : kDeviceShapes)
-    for (OperationSort sort : kOperationSorts)
-      for (bool backward : {false, true}) {
-        if (sort != OperationSort::pool) {
-          const OperationProblem problem{sort, backward, shape, LayerOperation{OperationKind::pool}};
-          const bool is_one = !backward || problem.has_directions();
-          if (is_one) all.push_back(problem);
-          continue;
-        }
-        for (const char* pool : kDevicePools) {
-          const OperationProblem problem{sort, backward, shape, *operation_from_text(pool)};
-          const Activations out = problem.out();
-          if (out.h > 0 && out.w > 0) all.push_back(problem);
-        }
-      }
+    for (const OperationProblem& problem :
+         testing::every_operation(shape, {"3x3/2", "2x2/2", "3x3/2 pad 1", "2x2/1", "3x2/2 pad 1",
+                                          "2x5/3x1 pad 1x2", "1x1/2", "17x17/5 pad 16"}))
+      all.push_back(problem);
   return all;
 }
 

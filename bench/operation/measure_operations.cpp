@@ -143,8 +143,9 @@ std::vector<OperationProblem> operations_behind(Activations shape, std::span<con
       case OperationKind::lrn:
         add(OperationSort::lrn);
         break;
-      case OperationKind::pool: {
-        add(OperationSort::pool, after[i]);
+      case OperationKind::pool:
+      case OperationKind::mean: {
+        add(after[i].kind == OperationKind::pool ? OperationSort::pool : OperationSort::mean, after[i]);
         const Extent2 out = after[i].output({shape.h, shape.w});
         shape = {shape.n, shape.c, out.h, out.w};
         break;

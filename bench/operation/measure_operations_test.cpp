@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/core/every_operation_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/emulator/emulator_device.hpp"
@@ -25,11 +26,8 @@ const Activations kSmallShapes[] = {{2, 3, 5, 7}, {1, 8, 4, 4}, {3, 37, 3, 3}, {
 std::vector<OperationProblem> problems() {
   std::vector<OperationProblem> all;
   for (const Activations& shape : kSmallShapes)
-    for (OperationSort sort : kOperationSorts)
-      for (bool backward : {false, true}) {
-        const OperationProblem problem{sort, backward, shape, *operation_from_text("pool 3x2/2 pad 1")};
-        if (!backward || problem.has_directions()) all.push_back(problem);
-      }
+    for (const OperationProblem& problem : testing::every_operation(shape, {"3x2/2 pad 1"}))
+      all.push_back(problem);
   return all;
 }
 
@@ -135,6 +133,37 @@ TEST(MeasureOperations, CatchesAWrongElementAHoleAndWritesWhereNoneAreDue) {
       expect_catches(problem, *device);
 }
 
+// Counts a mean's padding where it is not to be counted, and the other way round.
+class Miscounting final : public OperationAlgorithm {
+ public:
+  std::string provider() const override { return "miscounting"; }
+  bool runs_on(DeviceKind) const override { return true; }
+  std::unique_ptr<OperationPlan> plan(const OperationProblem& problem, Device& device) const override {
+    OperationProblem other = problem;
+    other.pool.counts_padding = !other.pool.counts_padding;
+    return own_->plan(other, device);
+  }
+
+ private:
+  std::unique_ptr<OperationAlgorithm> own_ = own_operations();
+};
+
+TEST(MeasureOperations, CatchesAMeanWhoseDivisorIsWrongAtTheBorderAlone) {
+  CpuDevice cpu;
+  EmulatorDevice emulator;
+  const Miscounting miscounting;
+  // Of the last the border is two of 1600 columns.
+  for (const Activations& shape : {Activations{2, 3, 5, 7}, {1, 2, 35, 35}, {1, 1, 3, 1600}})
+    for (const char* text : {"mean 3x3/1 pad 0x1", "mean 3x3/1 pad 0x1 uncounted"})
+      for (bool backward : {false, true})
+        for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&emulator)}) {
+          const OperationProblem mean{OperationSort::mean, backward, shape, *operation_from_text(text)};
+          const OperationRow row = measured(mean, {&miscounting}, *device).front();
+          EXPECT_EQ(row.outcome, OperationOutcome::wrong) << to_text(mean);
+          EXPECT_THAT(row.note, HasSubstr("the relative L2 error of")) << to_text(mean);
+        }
+}
+
 TEST(MeasureOperations, SaysWhyAProviderHasNoTimeAndMeasuresTheOthers) {
   const auto own = own_operations();
   const Refuser refuser;
@@ -224,15 +253,15 @@ TEST(OperationsOf, HaveAPoolOfWhatSeveralLayersReadOnce) {
     {"name": "c", "in_channels": 5, "input": [4, 3], "out_channels": 2, "filter": 1, "reads": ["a", "b"],
      "before": "pool 2x2/2"},
     {"name": "d", "in_channels": 5, "input": [4, 3], "out_channels": 2, "filter": 1, "reads": ["a", "b"],
-     "before": ["pool 2x2/2", "pool 3x3/1 pad 1"]}]})"),
+     "before": ["pool 2x2/2", "mean 3x3/1 pad 1"]}]})"),
                                       "small.json");
   std::vector<std::string> lines;
   for (const LayerOperations& layer : operations_of(suite, 2))
     for (const OperationProblem& problem : layer.problems)
-      if (problem.sort == OperationSort::pool) lines.push_back(layer.layer + " " + to_text(problem));
+      if (problem.is_pool()) lines.push_back(layer.layer + " " + to_text(problem));
   EXPECT_THAT(lines,
               ElementsAre("c pool 2x2/2 n=2 c=5 hw=8x6", "c pool 2x2/2 backward n=2 c=5 hw=8x6",
-                          "d pool 3x3/1 pad 1 n=2 c=5 hw=4x3", "d pool 3x3/1 pad 1 backward n=2 c=5 hw=4x3"));
+                          "d mean 3x3/1 pad 1 n=2 c=5 hw=4x3", "d mean 3x3/1 pad 1 backward n=2 c=5 hw=4x3"));
 }
 
 }  // namespace

@@ -25,9 +25,10 @@ constexpr ColumnOf<R> kColumns[] = {
      "gradient it changes.",
      [](const R& r) { return cell(r.layer); }},
     {"operation", "",
-     "bias, relu, bias+relu (one pass), lrn, pool, batch_norm, batch_norm+relu, add (of another layer's "
-     "output), add+relu, update (SGD with momentum and decay), or 1bit (the filter's gradient coded by one "
-     "bit a value, with error feedback, and decoded).",
+     "bias, relu, bias+relu (one pass), lrn, pool (the maximum), mean, batch_norm, batch_norm+relu, add (of "
+     "another layer's output), add+relu, update (SGD with momentum and decay), or 1bit (the filter's "
+     "gradient "
+     "coded by one bit a value, with error feedback, and decoded).",
      [](const R& r) { return cell(r.problem.sort); }},
     {"direction", "", "forward or backward; null of add, add+relu, update and 1bit.",
      [](const R& r) {

@@ -1,5 +1,5 @@
-// What a training step computes besides convolutions, on the CPU with OpenMP's threads: bias, ReLU, max
-// pooling, normalisation by channel and across channels, additions, the loss and the update, forward and
+// What a training step computes besides convolutions, on the CPU with OpenMP's threads: bias, ReLU, max and
+// mean pooling, normalisation by channel and across channels, additions, the loss and the update, forward and
 // backward. Activations are dense f32 in nchw; every function writes its result completely. A pass over
 // memory each: a bias, a normalisation by channel or an addition is one with the ReLU behind it. All sums
 // have a fixed order. The mathematics, plainly, is operations_test.cpp's model.
@@ -24,6 +24,11 @@ void max_pool_forward(const Activations& in, const LayerOperation& pool, const f
                       int32_t* winner);
 void max_pool_backward(const Activations& in, const LayerOperation& pool, const int32_t* winner,
                        const float* dy, float* dx);
+
+// The mean of each window, of which what is outside the image is zeros; without counts_padding of what is
+// inside. Backward needs nothing of forward.
+void mean_pool_forward(const Activations& in, const LayerOperation& pool, const float* x, float* y);
+void mean_pool_backward(const Activations& in, const LayerOperation& pool, const float* dy, float* dx);
 
 // y = x scale^-3/4 with scale = 2 + 1e-4 (sum of x^2 over the 5 channels around, fewer at the ends).
 // Krizhevsky et al. 2012, section 3.3, with its constants.

@@ -117,6 +117,89 @@ TEST(MaxPool, BackwardAddsEachGradientAtItsWinner) {
   expect_near(dx, expected, 1e-6);
 }
 
+std::vector<double> mean_model(const Activations& in, const LayerOperation& pool, const Values& x) {
+  const Extent2 out = pool.output({in.h, in.w});
+  std::vector<double> y;
+  for (int64_t n = 0; n < in.n; ++n)
+    for (int64_t c = 0; c < in.c; ++c)
+      for (int64_t p = 0; p < out.h; ++p)
+        for (int64_t q = 0; q < out.w; ++q) {
+          double sum = 0, inside = 0;
+          for (int64_t r = 0; r < pool.window.h; ++r)
+            for (int64_t s = 0; s < pool.window.w; ++s) {
+              const int64_t h = p * pool.stride.h - pool.pad.h + r, w = q * pool.stride.w - pool.pad.w + s;
+              if (h < 0 || h >= in.h || w < 0 || w >= in.w) continue;
+              sum += x[at(in, n, c, h, w)];
+              ++inside;
+            }
+          const auto cells = static_cast<double>(pool.window.h * pool.window.w);
+          y.push_back(sum / (pool.counts_padding ? cells : inside));
+        }
+  return y;
+}
+
+// Odd sizes, windows that overlap, meet and leave gaps, padding on one axis and of all but one row.
+const PoolCase kMeans[] = {{{2, 3, 9, 11}, "mean 3x3/2"},
+                           {{2, 2, 35, 35}, "mean 3x3/1 pad 1"},
+                           {{2, 2, 17, 33}, "mean 3x3/1 pad 1 uncounted"},
+                           {{1, 2, 8, 8}, "mean 2x2/2"},
+                           {{2, 2, 10, 7}, "mean 3x3/2 pad 1"},
+                           {{2, 2, 10, 7}, "mean 3x3/2 pad 1 uncounted"},
+                           {{1, 3, 7, 40}, "mean 2x5/3x1 pad 1x2 uncounted"},
+                           {{1, 3, 40, 7}, "mean 5x2/1x3 pad 4x0"},
+                           {{1, 2, 14, 14}, "mean 5x5/3"},
+                           {{3, 2, 7, 7}, "mean 7x7/1"},
+                           {{1, 2, 5, 5}, "mean 1x1/2"},
+                           {{1, 1, 11, 10}, "mean 2x2/5"},
+                           {{1, 1, 1, 1}, "mean 3x3/1 pad 1 uncounted"}};
+
+TEST(MeanPool, IsTheMeanOfEachWindowWithItsPaddingOrWithout) {
+  for (const auto& [in, text] : kMeans) {
+    SCOPED_TRACE(text);
+    const LayerOperation pool = *operation_from_text(text);
+    const Values x = random_values(in.elements(), 30);
+    const std::vector<double> expected = mean_model(in, pool, x);
+    Values y(expected.size(), NAN);
+    mean_pool_forward(in, pool, x.data(), y.data());
+    expect_near(y, expected, 3e-7);
+  }
+}
+
+TEST(MeanPool, OfOnesIsTheShareOfTheWindowThatIsInTheImage) {
+  const Activations in{1, 1, 3, 4};
+  const Values ones(12, 1);
+  Values y(12);
+  mean_pool_forward(in, *operation_from_text("mean 3x3/1 pad 1"), ones.data(), y.data());
+  const Values counted{4, 6, 6, 4, 6, 9, 9, 6, 4, 6, 6, 4};
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], counted[i] / 9);
+  mean_pool_forward(in, *operation_from_text("mean 3x3/1 pad 1 uncounted"), ones.data(), y.data());
+  EXPECT_EQ(y, ones);
+}
+
+TEST(MeanPool, BackwardIsTheDerivative) {
+  for (const auto& [in, text] : kMeans) {
+    SCOPED_TRACE(text);
+    const LayerOperation pool = *operation_from_text(text);
+    const Extent2 out = pool.output({in.h, in.w});
+    const Values dy = random_values(in.n * in.c * out.h * out.w, 31);
+    Values dx(static_cast<size_t>(in.elements()), NAN);
+    mean_pool_backward(in, pool, dy.data(), dx.data());
+    // Of a linear function the derivative by x is what its loss is where x alone is 1; of a plane's input the
+    // outputs of other planes are 0.
+    const Activations plane{1, 1, in.h, in.w};
+    const int64_t outputs = out.h * out.w;
+    for (int64_t i = 0; i < in.elements(); ++i) {
+      Values one(static_cast<size_t>(in.pixels()));
+      one[static_cast<size_t>(i % in.pixels())] = 1;
+      const std::vector<double> slope = mean_model(plane, pool, one);
+      double expected = 0;
+      for (size_t o = 0; o < slope.size(); ++o)
+        expected += slope[o] * dy[static_cast<size_t>(i / in.pixels() * outputs) + o];
+      ASSERT_NEAR(dx[static_cast<size_t>(i)], expected, 5e-7) << i;
+    }
+  }
+}
+
 TEST(MaxPool, PointsIntoTheImageWhateverTheValuesAre) {
   const Activations in{1, 1, 3, 3};
   const LayerOperation pool = *operation_from_text("pool 2x2/2 pad 1");

@@ -53,6 +53,9 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::pool:
         max_pool_forward(problem_.in, problem_.pool, t[Slot::x], t[Slot::y], static_cast<int32_t*>(kept));
         return;
+      case OperationSort::mean:
+        mean_pool_forward(problem_.in, problem_.pool, t[Slot::x], t[Slot::y]);
+        return;
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
         batch_norm_forward(problem_.in, t[Slot::x], t[Slot::parameter], has_relu(), t[Slot::y],
@@ -87,6 +90,9 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::pool:
         max_pool_backward(problem_.in, problem_.pool, static_cast<const int32_t*>(kept), t[Slot::dy],
                           t[Slot::dx]);
+        return;
+      case OperationSort::mean:
+        mean_pool_backward(problem_.in, problem_.pool, t[Slot::dy], t[Slot::dx]);
         return;
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
@@ -167,6 +173,7 @@ class DevicePlan final : public OperationPlan {
       case OperationSort::lrn:
         return kernels_.lrn(problem_, tensors, queue);
       case OperationSort::pool:
+      case OperationSort::mean:
         return kernels_.pool(problem_, tensors, kept, queue);
       case OperationSort::update:
         return kernels_.update(problem_, tensors, queue);

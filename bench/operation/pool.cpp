@@ -33,10 +33,10 @@ void TakeLarger(int64_t count, const float* other, const int32_t* other_place, f
   }
 }
 
-// A row of windows: rows [first, last) of the image.
-void PoolRowOfWindows(const float* image, int64_t width, int64_t first, int64_t last,
-                      const LayerOperation& pool, int64_t outputs, PoolRow& row, PoolRow& other, float* y,
-                      int32_t* winner) {
+// A row of windows, which are over these rows of the image.
+void PoolRowOfWindows(const float* image, int64_t width, RowRange rows, const LayerOperation& pool,
+                      int64_t outputs, PoolRow& row, PoolRow& other, float* y, int32_t* winner) {
+  const int64_t first = rows.first;
   const int64_t pad = pool.pad.w;
   const auto load = [&](int64_t h, PoolRow& to) {
     std::copy_n(image + h * width, width, to.value.data() + pad);
@@ -48,7 +48,7 @@ void PoolRowOfWindows(const float* image, int64_t width, int64_t first, int64_t 
   std::fill_n(row.value.data() + pad + width, pad, -std::numeric_limits<float>::infinity());
   std::fill_n(row.place.data(), pad, static_cast<int32_t>(first * width));
   std::fill_n(row.place.data() + pad + width, pad, static_cast<int32_t>(first * width + width - 1));
-  for (int64_t h = first + 1; h < last; ++h) {
+  for (int64_t h = first + 1; h < rows.end; ++h) {
     load(h, other);
     TakeLarger(width, other.value.data() + pad, other.place.data() + pad, row.value.data() + pad,
                row.place.data() + pad);
@@ -88,10 +88,9 @@ void max_pool_forward(const Activations& in, const LayerOperation& pool, const f
 #pragma omp for schedule(static)
     for (int64_t plane = 0; plane < in.n * in.c; ++plane)
       for (int64_t p = 0; p < out.h; ++p) {
-        const int64_t begin = p * pool.stride.h - pool.pad.h;
+        const RowRange rows = rows_of_windows(in, pool, p);
         const int64_t to = (plane * out.h + p) * out.w;
-        row_of_windows(x + plane * in.pixels(), in.w, std::max<int64_t>(0, begin),
-                       std::min(in.h, begin + pool.window.h), pool, out.w, row, other, y + to, winner + to);
+        row_of_windows(x + plane * in.pixels(), in.w, rows, pool, out.w, row, other, y + to, winner + to);
       }
   }
 }

@@ -80,8 +80,7 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
       if (is_faster(rows[i], slot)) slot = &rows[i];
     }
     const OperationProblem& problem = rows[first].problem;
-    std::string operation =
-        problem.sort == OperationSort::pool ? to_text(problem.pool) : std::string(name(problem.sort));
+    std::string operation = problem.is_pool() ? to_text(problem.pool) : std::string(name(problem.sort));
     if (problem.backward) operation += " backward";
     disturbed += rows[first].disturbed;
     table.add({rows[first].layer, operation,

@@ -49,10 +49,10 @@ DeviceId read_device(const ConfigValue& value) {
 }
 
 LayerOperation read_operation(const ConfigValue& value) {
-  if (!value.is_text()) value.refuse_value(std::string(kOperationForms));
+  if (!value.is_text()) value.refuse_value(operation_forms());
   const auto operation = operation_from_text(value.text());
   if (!operation)
-    value.refuse_value(std::string(kOperationForms) + did_you_mean(value.text(), all_names(kOperationKinds)));
+    value.refuse_value(operation_forms() + did_you_mean(value.text(), all_names(kOperationKinds)));
   return *operation;
 }
 
@@ -75,10 +75,8 @@ std::vector<LayerOperation> read_after(const ConfigValue& value, const ConvProbl
 // Whether the pools' windows fit depends on what is read: the graph's check.
 LayerOperation read_pool(const ConfigValue& value) {
   const auto operation = value.is_text() ? operation_from_text(value.text()) : std::nullopt;
-  if (!operation || operation->kind != OperationKind::pool)
-    value.refuse_value(
-        "pool with window and stride, as in \"pool 3x3/2\" or \"pool 3x3/1 pad 1\"; all else follows "
-        "a layer, in its \"after\"");
+  if (!operation || !is_pool(operation->kind))
+    value.refuse_value(std::string(kPoolForms) + "; all else follows a layer, in its \"after\"");
   return *operation;
 }
 

@@ -92,8 +92,7 @@ class Graph {
       const int64_t copies = std::min(layer.count, most_copies_);
       for (int64_t copy = 1; copy <= copies; ++copy) {
         std::vector<LayerOperation> after = layer.after;
-        if (copy < copies)
-          std::erase_if(after, [](const LayerOperation& one) { return one.kind == OperationKind::pool; });
+        if (copy < copies) std::erase_if(after, [](const LayerOperation& one) { return is_pool(one.kind); });
         const std::string copy_name = layer.count == 1 ? layer.name : fmt::format("{}#{}", layer.name, copy);
         add({fmt::format("/layers/{}", i), copy_name, i, layer.reads, layer.before, std::move(after)});
       }

@@ -12,6 +12,7 @@ namespace convscope {
 namespace {
 
 using testing::inception_suite;
+using testing::mean_suite;
 using testing::Plans;
 using testing::residual_suite;
 using testing::small_suite;
@@ -56,6 +57,20 @@ Tensor normalised(Tensor x, const double* scale) {
   return x;
 }
 
+double pooled(const LayerOperation& pool, Tensor& x, int64_t n, int64_t c, int64_t p, int64_t q) {
+  double largest = -INFINITY, sum = 0, inside = 0;
+  for (int64_t r = 0; r < pool.window.h; ++r)
+    for (int64_t s = 0; s < pool.window.w; ++s) {
+      const int64_t h = p * pool.stride.h + r - pool.pad.h, w = q * pool.stride.w + s - pool.pad.w;
+      if (h < 0 || h >= x.shape.h || w < 0 || w >= x.shape.w) continue;
+      largest = std::max(largest, x.at(n, c, h, w));
+      sum += x.at(n, c, h, w);
+      ++inside;
+    }
+  if (pool.kind == OperationKind::pool) return largest;
+  return sum / (pool.counts_padding ? static_cast<double>(pool.window.h * pool.window.w) : inside);
+}
+
 Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
   const Extent2 image = operation.output({x.shape.h, x.shape.w});
   Tensor y{{x.shape.n, x.shape.c, image.h, image.w}, {}};
@@ -63,17 +78,13 @@ Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
     for (int64_t c = 0; c < y.shape.c; ++c)
       for (int64_t p = 0; p < image.h; ++p)
         for (int64_t q = 0; q < image.w; ++q) {
-          double value = operation.kind == OperationKind::pool ? -INFINITY : x.at(n, c, p, q);
+          if (is_pool(operation.kind)) {
+            y.values.push_back(pooled(operation, x, n, c, p, q));
+            continue;
+          }
+          double value = x.at(n, c, p, q);
           if (operation.kind == OperationKind::bias) value += bias[c];
           if (operation.kind == OperationKind::relu) value = std::max(value, 0.0);
-          if (operation.kind == OperationKind::pool)
-            for (int64_t r = 0; r < operation.window.h; ++r)
-              for (int64_t s = 0; s < operation.window.w; ++s) {
-                const int64_t h = p * operation.stride.h + r - operation.pad.h;
-                const int64_t w = q * operation.stride.w + s - operation.pad.w;
-                if (h >= 0 && h < x.shape.h && w >= 0 && w < x.shape.w)
-                  value = std::max(value, x.at(n, c, h, w));
-              }
           if (operation.kind == OperationKind::lrn) {
             double squares = 0;
             for (int64_t i = std::max<int64_t>(0, c - 2); i <= std::min(x.shape.c - 1, c + 2); ++i)
@@ -203,6 +214,41 @@ TEST(TrainingStep, GradientsOfSmallNetsAreThoseOfTheDefinitionInF64) {
   EXPECT_LT(farthest_gradient(small_suite()), 1e-5);
   EXPECT_LT(farthest_gradient(residual_suite()), 1e-5);
   EXPECT_LT(farthest_gradient(inception_suite()), 1e-5);
+  EXPECT_LT(farthest_gradient(mean_suite()), 1e-5);
+}
+
+TEST(TrainingStep, AWrongDivisorOfAMeanAtTheBorderShows) {
+  int padded = 0;
+  for (bool forward : {true, false}) {
+    const auto wrong = [&](TrainingStep& step, size_t task) {
+      const StepTask& of = step.tasks()[task];
+      const bool is_asked = of.kind == (forward ? TaskKind::operation_forward : TaskKind::operation_backward);
+      if (!is_asked || of.operation->sort != OperationSort::mean) return true;
+      LayerOperation other = of.operation->pool;
+      if (other.pad == Extent2{0, 0}) return true;
+      other.counts_padding = !other.counts_padding;
+      // The input, its gradient, the output, its gradient, what is kept, and the scratch if it is used.
+      const auto at = [&](size_t which) { return floats_of(step, task, which).data(); };
+      if (forward)
+        mean_pool_forward(of.operation->in, other, at(0), at(2));
+      else
+        mean_pool_backward(of.operation->in, other, at(3), at(of.into_scratch ? 5 : 1));
+      ++padded;
+      return false;
+    };
+    CpuDevice device;
+    const Registry registry = step_registry();
+    TrainingStep step(network_of(mean_suite(), 2), device, 5);
+    const Plans plans(step, *registry.find("exact.cpu"), device);
+    run_without_update(step, plans, kAsItIs);
+    const std::vector<float> right(step.gradients().begin(), step.gradients().end());
+    run_without_update(step, plans, wrong);
+    double farthest = 0;
+    for (size_t i = 0; i < right.size(); ++i)
+      farthest = std::max<double>(farthest, std::abs(step.gradients()[i] - right[i]));
+    EXPECT_GT(farthest, 1e-3) << forward;
+  }
+  EXPECT_EQ(padded, 4) << "two in each direction";
 }
 
 TEST(TrainingStep, AForgottenAdditionOfGradientsShows) {

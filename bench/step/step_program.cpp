@@ -41,8 +41,10 @@ double bytes_of_group(const OperationGroup& group, const std::vector<StepTensor>
   switch (group.operation.kind) {
     case OperationKind::lrn:
       return forward ? 3 * in : 5 * in;
-    case OperationKind::pool:
+    case OperationKind::pool:  // and the places of the maxima
       return in + 2 * out;
+    case OperationKind::mean:
+      return in + out;
     case OperationKind::batch_norm:
       return forward ? 2 * in : 3 * in;
     case OperationKind::add:
@@ -64,6 +66,8 @@ OperationSort sort_of(const OperationGroup& group) {
       return OperationSort::lrn;
     case OperationKind::pool:
       return OperationSort::pool;
+    case OperationKind::mean:
+      return OperationSort::mean;
     case OperationKind::batch_norm:
       return group.has_relu ? OperationSort::batch_norm_relu : OperationSort::batch_norm;
     case OperationKind::add:
@@ -75,7 +79,7 @@ OperationSort sort_of(const OperationGroup& group) {
 OperationProblem problem_of(const OperationGroup& group, const std::vector<StepTensor>& tensors,
                             bool forward) {
   OperationProblem problem{sort_of(group), !forward, tensors[group.input].shape};
-  if (problem.sort == OperationSort::pool) problem.pool = group.operation;
+  if (problem.is_pool()) problem.pool = group.operation;
   if (!forward && problem.is_addition()) problem.sort = OperationSort::relu;
   return problem;
 }

@@ -133,4 +133,18 @@ inline Suite inception_suite() {
                          "inception.json");
 }
 
+// With means behind a layer, before one that reads what another reads, too, and of a concatenation; with
+// padding that counts and that does not.
+inline Suite mean_suite() {
+  return suite_from_json(nlohmann::json::parse(R"({"name": "means", "batch": 2, "layers": [
+    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 3, "filter": 3, "pad": 1, "first": true,
+     "after": ["bias", "relu", "mean 3x2/2 pad 1x0 uncounted"]},
+    {"name": "a", "in_channels": 3, "input": [4, 3], "out_channels": 4, "filter": 1, "after": "bias"},
+    {"name": "b", "in_channels": 3, "input": [4, 3], "out_channels": 4, "filter": 1, "reads": "one",
+     "before": "mean 3x3/1 pad 1", "after": ["bias", "relu"]},
+    {"name": "c", "in_channels": 8, "input": [2, 2], "out_channels": 4, "filter": 1, "reads": ["a", "b"],
+     "before": "mean 3x2/1", "after": "bias"}]})"),
+                         "means.json");
+}
+
 }  // namespace convscope::testing

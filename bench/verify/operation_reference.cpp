@@ -91,25 +91,26 @@ std::vector<double> lrn_gradient(const Activations& shape, const BySlot<float>& 
   });
 }
 
-// Calls at(place in x of a window's maximum, place in y) for every window.
+// Calls at(cells, place in y) for every window; cells are the places in x of what of it is in the image.
 template <typename At>
-void for_each_window(const OperationProblem& problem, const std::vector<float>& x, const At& at) {
+void for_each_window(const OperationProblem& problem, const At& at) {
   const Activations in = problem.in, out = problem.out();
   const LayerOperation& pool = problem.pool;
 #pragma omp parallel for schedule(static)
-  for (int64_t plane = 0; plane < out.n * out.c; ++plane)
+  for (int64_t plane = 0; plane < out.n * out.c; ++plane) {
+    std::vector<size_t> cells;
     for (int64_t p = 0; p < out.h; ++p)
       for (int64_t q = 0; q < out.w; ++q) {
-        int64_t best = -1;
+        cells.clear();
         for (int64_t r = 0; r < pool.window.h; ++r)
           for (int64_t s = 0; s < pool.window.w; ++s) {
             const int64_t h = p * pool.stride.h - pool.pad.h + r, w = q * pool.stride.w - pool.pad.w + s;
             if (h < 0 || h >= in.h || w < 0 || w >= in.w) continue;
-            const int64_t place = (plane * in.h + h) * in.w + w;
-            if (best < 0 || x[static_cast<size_t>(place)] > x[static_cast<size_t>(best)]) best = place;
+            cells.push_back(static_cast<size_t>((plane * in.h + h) * in.w + w));
           }
-        at(best, (plane * out.h + p) * out.w + q);
+        at(cells, static_cast<size_t>((plane * out.h + p) * out.w + q));
       }
+  }
 }
 
 std::vector<double> sums_over_channels(const Activations& shape, const std::vector<double>& values) {
@@ -144,20 +145,35 @@ void add_bias_relu(const OperationProblem& problem, const BySlot<float>& data, B
 }
 
 void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
-  const std::vector<float>& x = data[index(Slot::x)];
+  const std::vector<float>&x = data[index(Slot::x)], &dy = data[index(Slot::dy)];
+  const bool is_mean = problem.sort == OperationSort::mean;
+  const auto cells_of_mean = [&](const std::vector<size_t>& cells) {
+    const Extent2 window = problem.pool.window;
+    return problem.pool.counts_padding ? static_cast<double>(window.h * window.w)
+                                       : static_cast<double>(cells.size());
+  };
+  // The first of equal ones.
+  const auto largest = [&](const std::vector<size_t>& cells) {
+    return *std::ranges::max_element(cells, {}, [&](size_t at) { return x[at]; });
+  };
   if (problem.backward) {
     std::vector<double>& dx = expected[index(Slot::dx)];
     dx.assign(static_cast<size_t>(problem.in.elements()), 0);
-    const std::vector<float>& dy = data[index(Slot::dy)];
-    for_each_window(problem, x, [&](int64_t from, int64_t to) {
-      dx[static_cast<size_t>(from)] += dy[static_cast<size_t>(to)];
+    for_each_window(problem, [&](const std::vector<size_t>& cells, size_t to) {
+      if (!is_mean)
+        dx[largest(cells)] += dy[to];
+      else
+        for (size_t at : cells) dx[at] += dy[to] / cells_of_mean(cells);
     });
     return;
   }
   std::vector<double>& y = expected[index(Slot::y)];
-  y.resize(static_cast<size_t>(problem.out().elements()));
-  for_each_window(problem, x, [&](int64_t from, int64_t to) {
-    y[static_cast<size_t>(to)] = x[static_cast<size_t>(from)];
+  y.assign(static_cast<size_t>(problem.out().elements()), 0);
+  for_each_window(problem, [&](const std::vector<size_t>& cells, size_t to) {
+    if (!is_mean)
+      y[to] = x[largest(cells)];
+    else
+      for (size_t at : cells) y[to] += x[at] / cells_of_mean(cells);
   });
 }
 
@@ -249,7 +265,7 @@ BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
       values[static_cast<size_t>(i)] = reach * random_uniform(stream, static_cast<uint64_t>(i));
   };
   for (const SlotUse& use : problem.slots()) fill(use.slot, 1);
-  if (problem.sort == OperationSort::lrn || problem.sort == OperationSort::pool) {
+  if (problem.sort == OperationSort::lrn || problem.is_pool()) {
     fill(Slot::x, kActivation);
     if (problem.sort == OperationSort::pool) fill_distinct(problem.in, seed, data[index(Slot::x)]);
     fill(Slot::y, 1);
@@ -287,6 +303,7 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
         expected[index(Slot::y)] = lrn(problem.in, data[index(Slot::x)]);
       break;
     case OperationSort::pool:
+    case OperationSort::mean:
       add_pool(problem, data, expected);
       break;
     case OperationSort::batch_norm:

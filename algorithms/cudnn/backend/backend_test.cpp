@@ -7,6 +7,7 @@
 #include "algorithms/cudnn/backend/legacy.hpp"
 #include "algorithms/cudnn/cudnn.hpp"
 #include "algorithms/cudnn/library.hpp"
+#include "bench/core/every_operation_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/device_error.hpp"
@@ -98,12 +99,9 @@ TEST_F(Cudnn, PlansEveryRowUpToTheDevice) {
 // All that are not refused.
 std::vector<OperationProblem> operation_problems() {
   std::vector<OperationProblem> all;
-  for (OperationSort sort : kOperationSorts)
-    for (bool backward : {false, true}) {
-      const OperationProblem problem{sort, backward, {2, 7, 9, 5}, *operation_from_text("pool 3x2/2 pad 1")};
-      // cuDNN's plans have none of the others.
-      if (problem.has_directions() && !problem.is_batch_norm()) all.push_back(problem);
-    }
+  for (const OperationProblem& problem : testing::every_operation({2, 7, 9, 5}, {"3x2/2 pad 1"}))
+    // cuDNN's plans have none of the others.
+    if (problem.has_directions() && !problem.is_batch_norm()) all.push_back(problem);
   return all;
 }
 

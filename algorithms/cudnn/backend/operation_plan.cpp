@@ -142,14 +142,20 @@ class LrnPlan final : public LibraryPlan {
   Descriptor<cudnnLRNStruct> lrn_;
 };
 
-// Its backward keeps nothing and reads forward's x and y instead.
+cudnnPoolingMode_t pooling_of(const OperationProblem& problem) {
+  if (problem.sort == OperationSort::pool) return CUDNN_POOLING_MAX;
+  return problem.pool.counts_padding ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING
+                                     : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+}
+
+// Its backward keeps nothing and is given forward's x and y instead.
 class PoolPlan final : public LibraryPlan {
  public:
   explicit PoolPlan(const OperationProblem& problem)
       : LibraryPlan(problem),
         pool_(make_descriptor(api().create_pooling, api().destroy_pooling, "cudnnCreatePoolingDescriptor")) {
     const LayerOperation& pool = problem.pool;
-    check(api().set_pooling(pool_.get(), CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN, to_int(pool.window.h),
+    check(api().set_pooling(pool_.get(), pooling_of(problem), CUDNN_NOT_PROPAGATE_NAN, to_int(pool.window.h),
                             to_int(pool.window.w), to_int(pool.pad.h), to_int(pool.pad.w),
                             to_int(pool.stride.h), to_int(pool.stride.w)),
           "cudnnSetPooling2dDescriptor");
@@ -265,6 +271,7 @@ std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
     case OperationSort::lrn:
       return std::make_unique<LrnPlan>(problem);
     case OperationSort::pool:
+    case OperationSort::mean:
       return std::make_unique<PoolPlan>(problem);
     case OperationSort::batch_norm:
     case OperationSort::batch_norm_relu:

@@ -45,6 +45,12 @@ Windows windows_of(const OperationProblem& p) {
            (out.w - 1) * pool.stride.w + pool.window.w - p.in.w - pool.pad.w}};
 }
 
+algorithm pooling_of(const OperationProblem& p) {
+  if (p.sort == OperationSort::pool) return algorithm::pooling_max;
+  return p.pool.counts_padding ? algorithm::pooling_avg_include_padding
+                               : algorithm::pooling_avg_exclude_padding;
+}
+
 dnnl::normalization_flags batch_norm_flags(const OperationProblem& p) {
   const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
   return p.sort == OperationSort::batch_norm_relu ? flags | dnnl::normalization_flags::fuse_norm_relu : flags;
@@ -111,12 +117,12 @@ dnnl::reduction::primitive_desc sum_over_channels(const dnnl::engine& engine, co
 dnnl::pooling_forward::primitive_desc pool_forward(const dnnl::engine& engine, const OperationProblem& p) {
   const Windows at = windows_of(p);
 #if DNNL_VERSION_MAJOR >= 3
-  return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm::pooling_max,
-                                         dense(p.in), dense(p.out()), at.stride, at.size, memory::dims{0, 0},
-                                         at.pad, at.behind);
+  return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, pooling_of(p), dense(p.in),
+                                         dense(p.out()), at.stride, at.size, memory::dims{0, 0}, at.pad,
+                                         at.behind);
 #else
-  return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, algorithm::pooling_max,
-                                         dense(p.in), dense(p.out()), at.stride, at.size, at.pad, at.behind);
+  return describe<dnnl::pooling_forward>(engine, prop_kind::forward_training, pooling_of(p), dense(p.in),
+                                         dense(p.out()), at.stride, at.size, at.pad, at.behind);
 #endif
 }
 
@@ -124,11 +130,11 @@ dnnl::pooling_backward::primitive_desc pool_backward(const dnnl::engine& engine,
                                                      const dnnl::pooling_forward::primitive_desc& hint) {
   const Windows at = windows_of(p);
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine,  algorithm::pooling_max, dense(p.in), dense(p.out()), at.stride,
-          at.size, memory::dims{0, 0},     at.pad,      at.behind,      hint};
+  return {engine,  pooling_of(p),      dense(p.in), dense(p.out()), at.stride,
+          at.size, memory::dims{0, 0}, at.pad,      at.behind,      hint};
 #else
-  return {dnnl::pooling_backward::desc(algorithm::pooling_max, dense(p.in), dense(p.out()), at.stride,
-                                       at.size, at.pad, at.behind),
+  return {dnnl::pooling_backward::desc(pooling_of(p), dense(p.in), dense(p.out()), at.stride, at.size, at.pad,
+                                       at.behind),
           engine, hint};
 #endif
 }

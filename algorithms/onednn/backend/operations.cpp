@@ -45,6 +45,7 @@ class LibraryPlan final : public OperationPlan {
         add_lrn(problem);
         break;
       case OperationSort::pool:
+      case OperationSort::mean:
         add_pool(problem);
         break;
       case OperationSort::batch_norm:

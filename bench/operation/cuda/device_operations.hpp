@@ -53,13 +53,13 @@ struct BatchNormSums {
   int64_t values, slices, slice;
 };
 
-// A pool keeps the place of each maximum within its window, in a byte where that is enough.
+// A max pool keeps the place of each maximum within its window, in a byte where that is enough.
 inline int64_t winner_bytes(const LayerOperation& pool) {
   return pool.window.h * pool.window.w <= 256 ? 1 : 4;
 }
 
-// `kept` of bias and bias+relu backward is scratch: slices x channels x width floats of BiasSums. Of a pool
-// it has winner_bytes() for each output, of the codec the codes. Batch normalisation keeps the batch's
+// `kept` of bias and bias+relu backward is scratch: slices x channels x width floats of BiasSums. Of a max
+// pool it has winner_bytes() for each output, of the codec the codes. Batch normalisation keeps the batch's
 // statistics, and behind them scratch, BatchNormSums::kept() floats in all. The others need none.
 namespace cuda {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);

@@ -1,7 +1,7 @@
-// Max pooling. Forward: a thread for an output, which keeps the place of the maximum within its window.
+// Max and mean pooling. Forward: a thread for an output. Of a maximum it keeps the place within its window.
 // Backward: a thread for four neighbouring inputs, each of which looks at the windows that it is in and adds
-// up the gradients of those that it won, in a fixed order; so nothing is cleared and nothing is atomic. A
-// block takes several small planes or a part of a large one, so that places inside are 32-bit numbers.
+// up what it gets of their gradients, in a fixed order; so nothing is cleared and nothing is atomic. A block
+// takes several small planes or a part of a large one, so that places inside are 32-bit numbers.
 #include <algorithm>
 #include <type_traits>
 
@@ -18,15 +18,55 @@ constexpr int64_t kMaxParts = 65535;
 struct PoolArgs {
   const float* from;  // x or dy
   float* to;          // y or dx
-  void* winners;      // of each output, the number of the cell of its window
+  void* winners;      // of a maximum: of each output, the number of the cell of its window
   int64_t planes;
   int group;  // planes of a block
   int in_h, in_w, out_h, out_w;
   int window_h, window_w, stride_h, stride_w, pad_h, pad_w;
 };
 
+// What a pool makes of a window, cell by cell, and what a cell gets of the window's gradient. `cell` is the
+// cell's number in the window, `inside` how many of the window's cells are in the image, `output` the number
+// of the window among all.
+template <typename Winner>
+struct Maximum {
+  float best = 0;
+  int winner = -1;
+
+  __device__ __forceinline__ void take(float value, int cell) {
+    if (winner >= 0 && !(value > best)) return;
+    best = value;
+    winner = cell;
+  }
+  __device__ __forceinline__ float result(const PoolArgs& args, int64_t output, int /*inside*/) const {
+    static_cast<Winner*>(args.winners)[output] = static_cast<Winner>(winner);
+    return best;
+  }
+  __device__ __forceinline__ static float share(const PoolArgs& args, float gradient, int64_t output,
+                                                int cell, int /*inside*/) {
+    return static_cast<int>(static_cast<const Winner*>(args.winners)[output]) == cell ? gradient : 0.0f;
+  }
+};
+
+template <bool kCountsPadding>
+struct Mean {
+  float sum = 0;
+
+  __device__ __forceinline__ static float over_cells(const PoolArgs& args, float value, int inside) {
+    return value / static_cast<float>(kCountsPadding ? args.window_h * args.window_w : inside);
+  }
+  __device__ __forceinline__ void take(float value, int /*cell*/) { sum += value; }
+  __device__ __forceinline__ float result(const PoolArgs& args, int64_t /*output*/, int inside) const {
+    return over_cells(args, sum, inside);
+  }
+  __device__ __forceinline__ static float share(const PoolArgs& args, float gradient, int64_t /*output*/,
+                                                int /*cell*/, int inside) {
+    return over_cells(args, gradient, inside);
+  }
+};
+
 // kWindow: the sides of the window, where they are equal and known when this is compiled; 0 elsewhere.
-template <typename Winner, int kWindow>
+template <typename Pool, int kWindow>
 __global__ void __launch_bounds__(kThreads) pool_forward(const __grid_constant__ PoolArgs args) {
   const int window_h = kWindow > 0 ? kWindow : args.window_h;
   const int window_w = kWindow > 0 ? kWindow : args.window_w;
@@ -34,61 +74,64 @@ __global__ void __launch_bounds__(kThreads) pool_forward(const __grid_constant__
   const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
   const int count = static_cast<int>(min(args.planes - first, static_cast<int64_t>(args.group))) * outputs;
   const float* const x = args.from + first * inputs;
-  float* const y = args.to + first * outputs;
-  Winner* const winners = static_cast<Winner*>(args.winners) + first * outputs;
   const int step = static_cast<int>(gridDim.y) * kThreads;
   for (int i = static_cast<int>(blockIdx.y * kThreads + threadIdx.x); i < count; i += step) {
     const int plane = i / outputs, row = i % outputs / args.out_w, column = i % args.out_w;
     const float* const image = x + static_cast<int64_t>(plane) * inputs;
     const int top = row * args.stride_h - args.pad_h, left = column * args.stride_w - args.pad_w;
-    float best = 0;
-    int winner = -1;
+    Pool window;
+    int inside = 0;
     UNROLL
     for (int r = 0; r < window_h; ++r) {
       UNROLL
       for (int s = 0; s < window_w; ++s) {
         const int h = top + r, w = left + s;
         if (h < 0 || h >= args.in_h || w < 0 || w >= args.in_w) continue;
-        const float value = image[h * args.in_w + w];
-        if (winner >= 0 && !(value > best)) continue;
-        best = value;
-        winner = r * window_w + s;
+        window.take(image[h * args.in_w + w], r * window_w + s);
+        ++inside;
       }
     }
-    y[i] = best;
-    winners[i] = static_cast<Winner>(winner);
+    args.to[first * outputs + i] = window.result(args, first * outputs + i, inside);
   }
 }
 
-// What the windows around an input of a plane send back to it.
-template <typename Winner, int kStride>
-__device__ __forceinline__ float gathered(const PoolArgs& args, const float* dy, const Winner* winners, int h,
-                                          int w) {
+// How many of a window's rows, or columns, are in the image.
+__device__ __forceinline__ int in_image(int window, int stride, int pad, int taps, int size) {
+  const int begin = window * stride - pad;
+  return min(begin + taps, size) - max(begin, 0);
+}
+
+// What the windows around an input send back to it.
+template <typename Pool, int kStride>
+__device__ __forceinline__ float gathered(const PoolArgs& args, int64_t plane, int h, int w) {
   const int stride_h = kStride > 0 ? kStride : args.stride_h;
   const int stride_w = kStride > 0 ? kStride : args.stride_w;
   const int below = h + args.pad_h, right = w + args.pad_w;
   const int top = below < args.window_h ? 0 : (below - args.window_h) / stride_h + 1;
   const int left = right < args.window_w ? 0 : (right - args.window_w) / stride_w + 1;
   const int bottom = min(below / stride_h, args.out_h - 1), end = min(right / stride_w, args.out_w - 1);
+  const int64_t first = plane * (args.out_h * args.out_w);
+  const float* const dy = args.from + first;
   float sum = 0;
-  for (int p = top; p <= bottom; ++p)
+  for (int p = top; p <= bottom; ++p) {
+    const int rows = in_image(p, stride_h, args.pad_h, args.window_h, args.in_h);
     for (int q = left; q <= end; ++q) {
       const int at = p * args.out_w + q;
       const int cell = (below - p * stride_h) * args.window_w + right - q * stride_w;
-      const float gradient = dy[at];
-      if (static_cast<int>(winners[at]) == cell) sum += gradient;
+      const int inside = rows * in_image(q, stride_w, args.pad_w, args.window_w, args.in_w);
+      sum += Pool::share(args, dy[at], first + at, cell, inside);
     }
+  }
   return sum;
 }
 
 // kStride: both strides, where they are equal and known when this is compiled; 0 elsewhere.
-template <typename Winner, int kStride>
+template <typename Pool, int kStride>
 __global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant__ PoolArgs args) {
-  const int inputs = args.in_h * args.in_w, outputs = args.out_h * args.out_w;
+  const int inputs = args.in_h * args.in_w;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
   const int64_t begin = first * inputs;
   const int64_t end = min(first + args.group, args.planes) * inputs;
-  const auto* const winners = static_cast<const Winner*>(args.winners);
   const int64_t step = static_cast<int64_t>(gridDim.y) * kThreads;
   for (int64_t quad = begin / 4 + blockIdx.y * kThreads + threadIdx.x; 4 * quad < end; quad += step) {
     const int inside = static_cast<int>(max(4 * quad, begin) - begin);
@@ -98,8 +141,7 @@ __global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant_
     UNROLL
     for (int lane = 0; lane < 4; ++lane) {
       if (4 * quad + lane < begin || 4 * quad + lane >= end) continue;
-      gradient[lane] =
-          gathered<Winner, kStride>(args, args.from + plane * outputs, winners + plane * outputs, h, w);
+      gradient[lane] = gathered<Pool, kStride>(args, plane, h, w);
       if (++w == args.in_w) w = 0, ++h;
       if (h == args.in_h) h = 0, ++plane;
     }
@@ -107,20 +149,20 @@ __global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant_
   }
 }
 
-template <typename Winner>
+template <typename Pool>
 void enqueue(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Queue& queue) {
   const LayerOperation& pool = problem.pool;
   if (problem.backward) {
     const int64_t stride = pool.stride.h == pool.stride.w ? pool.stride.h : 0;
-    const auto kernel = stride == 1   ? pool_backward<Winner, 1>
-                        : stride == 2 ? pool_backward<Winner, 2>
-                                      : pool_backward<Winner, 0>;
+    const auto kernel = stride == 1   ? pool_backward<Pool, 1>
+                        : stride == 2 ? pool_backward<Pool, 2>
+                                      : pool_backward<Pool, 0>;
     return launch(kernel, grid, kThreads, 0, queue, args);
   }
   const int64_t window = pool.window.h == pool.window.w ? pool.window.h : 0;
-  const auto kernel = window == 2   ? pool_forward<Winner, 2>
-                      : window == 3 ? pool_forward<Winner, 3>
-                                    : pool_forward<Winner, 0>;
+  const auto kernel = window == 2   ? pool_forward<Pool, 2>
+                      : window == 3 ? pool_forward<Pool, 3>
+                                    : pool_forward<Pool, 0>;
   launch(kernel, grid, kThreads, 0, queue, args);
 }
 
@@ -150,10 +192,13 @@ void enqueue_pool(const OperationProblem& problem, const OperationTensors& tenso
                       narrow(pool.pad.w)};
   const dim3 grid(static_cast<unsigned>(ceil_div(args.planes, group)),
                   static_cast<unsigned>(std::min(kMaxParts, ceil_div(group * work, of_a_block))));
+  if (problem.sort == OperationSort::mean)
+    return pool.counts_padding ? enqueue<Mean<true>>(problem, args, grid, queue)
+                               : enqueue<Mean<false>>(problem, args, grid, queue);
   if (winner_bytes(pool) == 1)
-    enqueue<unsigned char>(problem, args, grid, queue);
+    enqueue<Maximum<unsigned char>>(problem, args, grid, queue);
   else
-    enqueue<int>(problem, args, grid, queue);
+    enqueue<Maximum<int>>(problem, args, grid, queue);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

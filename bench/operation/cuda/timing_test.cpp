@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "bench/core/every_operation_test.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/operation/measure_operations.hpp"
 #include "bench/operation/own_operations.hpp"
@@ -37,12 +38,8 @@ class GpuOperations : public ::testing::Test {
 TEST_F(GpuOperations, OfEverySortAreRightAndTimed) {
   std::vector<OperationProblem> problems;
   for (const Activations& shape : {Activations{2, 3, 7, 9}, {5, 40, 3, 3}})
-    for (OperationSort sort : kOperationSorts)
-      for (bool backward : {false, true}) {
-        const OperationProblem problem{sort, backward, shape, *operation_from_text("pool 3x3/2 pad 1")};
-        const bool is_one = !backward || problem.has_directions();
-        if (is_one) problems.push_back(problem);
-      }
+    for (const OperationProblem& problem : testing::every_operation(shape, {"3x3/2 pad 1"}))
+      problems.push_back(problem);
   for (const OperationRow& row : rows_of(problems, *own_operations())) {
     EXPECT_EQ(row.outcome, OperationOutcome::measured) << to_text(row.problem) << ": " << row.note;
     EXPECT_EQ(row.time.n, kMinOperationSamples) << to_text(row.problem);

@@ -41,6 +41,7 @@ struct cudnnLRNStruct {
 
 struct cudnnPoolingStruct {
   bool is_set = false;
+  cudnnPoolingMode_t mode = CUDNN_POOLING_MAX;
   convscope::Extent2 window{1, 1}, stride{1, 1}, pad{0, 0};
 };
 
