@@ -53,7 +53,7 @@ std::string wide(const std::string& name, int channels, const std::string& more,
 
 const std::string kInception =
     same("a") + "," + same("b") + "," + wide("c", 8, R"("reads": ["b", "a"])") + "," +
-    wide("d", 8, R"("reads": ["a", "b"], "before": ["pool 3x3/2 pad 1", "pool 3x3/1 pad 1"])", "3") + "," +
+    wide("d", 8, R"("reads": ["a", "b"], "before": ["pool 3x3/2 pad 1", "mean 3x3/1 pad 1"])", "3") + "," +
     wide("e", 4, R"("before": "pool 2x2/1")", "2");
 
 TEST(Graph, ALayerReadsSeveralOutputsAlongChannelsAndPoolsBeforeIt) {
@@ -69,7 +69,7 @@ TEST(Graph, ALayerReadsSeveralOutputsAlongChannelsAndPoolsBeforeIt) {
 
 TEST(Graph, IsTheLayersOneAfterTheOtherWhereTheConfigSaysNothingElse) {
   const std::vector<GraphNode> graph =
-      graph_of(suite_of(same("a", R"("count": 2, "after": ["relu", "pool 1x1/1"])") + "," + same("b")));
+      graph_of(suite_of(same("a", R"("count": 2, "after": ["relu", "mean 1x1/1"])") + "," + same("b")));
   ASSERT_EQ(graph.size(), 3U);
   EXPECT_EQ(graph[0].name, "a#1");
   EXPECT_EQ(graph[0].after.size(), 1U) << "a pool follows the last copy";
@@ -191,19 +191,20 @@ TEST(Graph, RefusesOutputsThatCannotBeReadTogether) {
 
 TEST(Graph, RefusesPoolsThatCannotStandBeforeALayer) {
   EXPECT_EQ(
-      error_of(same("a") + "," + wide("b", 4, R"("before": ["pool 7x1/1"])")),
-      "net.json: at /layers/1: \"b\" has \"pool 7x1/1\" before it, and what it reads is 6x5 there; allowed "
+      error_of(same("a") + "," + wide("b", 4, R"("before": ["mean 7x1/1"])")),
+      "net.json: at /layers/1: \"b\" has \"mean 7x1/1\" before it, and what it reads is 6x5 there; allowed "
       "is a window that fits the image");
   EXPECT_EQ(
       error_of(same("a") + "," + wide("b", 4, R"("before": ["pool 2x2/2"])")),
       "net.json: at /layers/1: \"b\" reads \"a\", which gives 4 channels of 3x2 after \"pool 2x2/2\", and "
       "\"b\" takes 4 channels of 6x5; name a layer of that shape, or correct what comes before or after one "
       "of them");
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": "relu")")),
-              AllOf(HasSubstr("net.json: at /layers/1/before: found the text \"relu\"; allowed is pool with"),
-                    HasSubstr("in its \"after\"")));
+  EXPECT_THAT(
+      error_of(same("a") + "," + wide("b", 4, R"("before": "relu")")),
+      AllOf(HasSubstr("net.json: at /layers/1/before: found the text \"relu\"; allowed is pool or mean with"),
+            HasSubstr("in its \"after\"")));
   EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": 3)")),
-              HasSubstr("at /layers/1/before: found the number 3; allowed is pool"));
+              HasSubstr("at /layers/1/before: found the number 3; allowed is pool or mean"));
   EXPECT_EQ(
       error_of(wide("a", 4, R"("before": "pool 1x1/1")")),
       "net.json: at /layers/0: \"a\" has \"pool 1x1/1\" before it, and no layer stands there whose output it "
@@ -235,7 +236,7 @@ TEST(Graph, RefusesALayerThatItHasAnotherNumberOfTimesThanItsCount) {
               HasSubstr("layer \"p\" 0 times"));
 }
 
-TEST(ShippedGraphs, GoogLeNetIsOneChainOfNineModulesAndTwoAuxiliaryClassifiers) {
+TEST(ShippedGraphs, GoogLeNetIsOneNetworkOfNineModulesAndTwoAuxiliaryClassifiers) {
   const Suite suite = load_suite(std::string(CONVSCOPE_CONFIG_FOLDER) + "/googlenet_v1.json");
   const std::vector<GraphNode> graph = graph_of(suite);
   ASSERT_EQ(graph.size(), 3U + 9 * 6 + 2);
@@ -245,8 +246,12 @@ TEST(ShippedGraphs, GoogLeNetIsOneChainOfNineModulesAndTwoAuxiliaryClassifiers) 
     if (node.reads.empty()) own_data.push_back(node.name);
     if (node.reads.size() > 1) concatenations.insert(node.reads);
     if (node.name.ends_with("pool_proj")) pooled.push_back(to_text(node.before.back()));
+    if (node.name.starts_with("loss")) {
+      EXPECT_EQ(node.reads.size(), 4U);
+      EXPECT_EQ(to_text(node.before.at(0)), "mean 5x5/3");
+    }
   }
-  EXPECT_THAT(own_data, ElementsAre("conv1/7x7_s2", "loss1/conv", "loss2/conv"));
+  EXPECT_THAT(own_data, ElementsAre("conv1/7x7_s2"));
   EXPECT_EQ(concatenations.size(), 8U) << "none of the last module";
   for (const std::vector<size_t>& one : concatenations) EXPECT_EQ(one.size(), 4U);
   EXPECT_EQ(pooled, std::vector<std::string>(9, "pool 3x3/1 pad 1"));
