@@ -55,6 +55,8 @@ def test_there_are_shipped_configs():
         changed({"measuring": {"time_limit_s": 0.5, "seed": 9, "confidence_width": 0.01}}),
         changed({}, {"reads": ["b", "c"], "before": ["pool 3x3/2 pad 1", "pool 2x2/1"]}),
         changed({}, {"reads": "b", "before": "pool 3x2/2"}),
+        changed({}, {"reads": "b", "before": ["mean 3x3/1 pad 1", "mean 3x3/1 pad 1 uncounted"]}),
+        changed({}, {"after": ["relu", "mean 2x2/2"]}),
         changed({"graph": [{"name": "a", "reads": ["b", "c"], "before": "pool 3x3/1 pad 1"}]}),
         changed({}, {"filter": [1, 7], "pad": [0, 3], "stride": 2, "groups": 2, "first": True}),
     ],
@@ -106,6 +108,8 @@ def test_a_good_config_fits(config):
         changed({}, {"reads": ["b", "b"]}),
         changed({}, {"before": "relu"}),
         changed({"graph": [{"name": "a", "before": ["pool 3x3"]}]}),
+        changed({}, {"before": "mean 3x3/1 uncounted"}),
+        changed({}, {"after": "pool 3x3/1 pad 1 uncounted"}),
     ],
     ids=lambda config: json.dumps(config)[-60:],
 )

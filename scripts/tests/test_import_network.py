@@ -216,6 +216,57 @@ POOLS = [
 ]
 
 
+HALVED = {"kernel_shape": [3, 3], "strides": [2, 2]}
+BEFORE = HALVED | {"pads": [1, 1, 0, 0]}
+COUNTED = {"count_include_pad": 1}
+MEANS = [
+    (SAME, 12, "mean 3x3/1 pad 1 uncounted"),
+    (SAME | COUNTED, 12, "mean 3x3/1 pad 1"),
+    ({"kernel_shape": [5, 5], "strides": [3, 3]}, 14, "mean 5x5/3"),
+    ({"kernel_shape": [5, 5], "strides": [3, 3]} | COUNTED, 14, "mean 5x5/3"),
+    ({"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 0]}, 13, "mean 3x2/2x1 pad 1x0 uncounted"),
+    ({"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER"}, 12, "mean 3x3/1 pad 1 uncounted"),
+    (HALVED | {"auto_pad": "SAME_UPPER"}, 12, None),
+    (HALVED | {"ceil_mode": 1}, 12, None),
+    (BEFORE | COUNTED, 12, "mean 3x3/2 pad 1"),
+    # The last window reaches one column further than the zeros behind, which a config would count.
+    (BEFORE | {"ceil_mode": 1}, 13, "mean 3x3/2 pad 1 uncounted"),
+    (BEFORE | {"ceil_mode": 1} | COUNTED, 13, None),
+]
+
+
+@pytest.mark.parametrize(("attributes", "extent", "after"), MEANS)
+def test_an_average_pool_is_a_mean_that_counts_its_padding_or_not(
+    tmp_path, capsys, run_convscope, attributes, extent, after
+):
+    nodes = [
+        conv("x", "w0", "a", "one", pads=[1, 1, 1, 1]),
+        make_node("AveragePool", ["a"], ["p"], **attributes),
+        conv("p", "w1", "y", "two"),
+    ]
+    config, notes = imported(model(tmp_path, nodes, WEIGHTS, [("x", [1, 3, extent, extent])]), capsys)
+    assert config["layers"][0].get("after") == ([after] if after else None)
+    assert ("AveragePool" in notes) == (after is None)
+    steps(run_convscope, config, tmp_path)
+
+
+def test_a_global_average_pool_is_a_mean_of_the_whole_image(tmp_path, capsys, run_convscope):
+    nodes = [
+        *STEM,
+        conv("stem.r", "w1", "p", "left"),
+        conv("stem.r", "w3", "q", "right", pads=[1, 1, 1, 1]),
+        make_node("Concat", ["p", "q"], ["both"], axis=1),
+        make_node("GlobalAveragePool", ["both"], ["m"]),
+        conv("m", "w16", "y", "classifier"),
+    ]
+    weights = [*WEIGHTS, ("w16", [4, 16, 1, 1])]
+    config, notes = imported(model(tmp_path, nodes, weights, [("x", [2, 3, 12, 9])]), capsys)
+    assert notes == ""
+    last = by_name(config["layers"])["classifier"]
+    assert last == {"reads": ["left", "right"], "before": ["mean 12x9/1"]}
+    assert "chains" not in steps(run_convscope, config, tmp_path), "one piece"
+
+
 @pytest.mark.parametrize(("attributes", "extent", "after"), POOLS)
 def test_a_pool_follows_where_a_config_has_it(tmp_path, capsys, run_convscope, attributes, extent, after):
     nodes = [

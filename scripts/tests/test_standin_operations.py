@@ -34,6 +34,7 @@ CONFIG = {
             "input": [8, 7],
             "out_channels": 19,
             "filter": 1,
+            "before": "mean 3x3/1 pad 1 uncounted",
             "after": ["batch_norm", "relu"],
         },
         {
@@ -42,7 +43,7 @@ CONFIG = {
             "input": [8, 7],
             "out_channels": 19,
             "filter": 1,
-            "after": ["batch_norm", "add block", "relu"],
+            "after": ["batch_norm", "add block", "relu", "mean 3x3/1 pad 1", "mean 8x7/1"],
         },
         {
             "name": "last",
@@ -54,10 +55,10 @@ CONFIG = {
         },
     ],
 }
-ROWS = 10 + 6 + 6 + 6 + 4 * 2  # of each layer, and its update and code
+ROWS = 10 + 8 + 10 + 6 + 4 * 2  # of each layer, and its update and code
 NORMS = {"batch_norm", "batch_norm+relu"}
 SUMS = {"add", "add+relu"}
-OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "update", "1bit", *NORMS, *SUMS}
+OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "mean", "update", "1bit", *NORMS, *SUMS}
 FORWARD_NORM = "cudnnBatchNormalizationForwardTraining"
 BACKWARD_NORM = "cudnnBatchNormalizationBackward"
 NOT_CUDNNS = {"update": "cuDNN has no update of parameters", "1bit": "cuDNN has no 1-bit codec"}
@@ -153,6 +154,8 @@ def test_cudnns_are_right_and_named_by_their_functions(beside_cudnn):
         ("lrn", "backward"): "cudnnLRNCrossChannelBackward",
         ("pool", "forward"): "cudnnPoolingForward",
         ("pool", "backward"): "cudnnPoolingBackward",
+        ("mean", "forward"): "cudnnPoolingForward",
+        ("mean", "backward"): "cudnnPoolingBackward",
         ("batch_norm", "forward"): FORWARD_NORM,
         ("batch_norm", "backward"): BACKWARD_NORM,
         ("batch_norm+relu", "forward"): f"{FORWARD_NORM}, cudnnActivationForward",
@@ -191,6 +194,7 @@ def test_what_cudnn_refuses_or_fails_costs_its_own_rows_only(beside_cudnn):
         ("relu", "measured"),
         ("lrn", "refused"),
         ("pool", "refused"),
+        ("mean", "refused"),
     }
     [pooling] = [row for row in rows if (row["operation"], row["direction"]) == ("pool", "forward")]
     assert "cudnnPoolingForward: CUDNN_STATUS_NOT_SUPPORTED" in pooling["note"]

@@ -48,7 +48,8 @@ CONFIG = {
             "input": [5, 4],
             "out_channels": 8,
             "filter": 1,
-            "after": ["bias", "relu", "add sum"],
+            "before": "mean 3x3/1 pad 1 uncounted",
+            "after": ["bias", "relu", "add sum", "mean 2x2/2"],
         },
     ],
 }

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field, replace
 from convscope_report.configs_from.config_file import Layer, merged, place_fields, unique
 
 
+def is_pool(operation: str | int) -> bool:
+    """Say whether an operation is a pool, of the maximum or of the mean."""
+    return isinstance(operation, str) and operation.startswith(("pool ", "mean "))
+
+
 @dataclass
 class Place:
     """A convolution where it stands: what it reads and what follows it.
@@ -85,5 +90,5 @@ def are_in_rows(copies: list[list[Entry]]) -> bool:
 def are_alike(same: list[Entry]) -> bool:
     """Say whether the same follows each of a layer's places; its pool would follow the last alone."""
     one = same[0]
-    pools = any(operation.startswith("pool") for operation in one.after)
+    pools = any(is_pool(operation) for operation in one.after)
     return not pools and not any(e.reads or e.place.before or e.adds() or e.after != one.after for e in same)

@@ -24,7 +24,7 @@ from convscope_report.configs_from.config_file import (
     symmetric_pads,
 )
 from convscope_report.configs_from.network import Place, joined
-from convscope_report.configs_from.onnx_attributes import attributes_of, numbers
+from convscope_report.configs_from.onnx_attributes import attributes_of, numbers, paddings
 from convscope_report.configs_from.onnx_network import Network
 
 # A convolution whose input depends on the result of one of these has something to train before it.
@@ -323,26 +323,3 @@ def as_layer(convolution: Convolution, symbolic_batch: bool, enlarge: bool, note
     if defect := layer.defect():
         raise ReportError(defect)
     return layer
-
-
-def paddings(attributes: dict, size: list, taps: list, stride: list, dilation: list) -> list[tuple[int, int]]:
-    """Return the zeros before and after each axis: the attribute pads, or what auto_pad asks for."""
-    axes = range(len(size))
-    mode = attributes.get("auto_pad", b"NOTSET")
-    if mode == b"VALID":
-        return [(0, 0) for _ in axes]
-    if mode in (b"SAME_UPPER", b"SAME_LOWER"):
-        result = []
-        for i in axes:
-            outputs = -(-size[i] // stride[i])
-            total = max((outputs - 1) * stride[i] + (taps[i] - 1) * dilation[i] + 1 - size[i], 0)
-            less, more = total // 2, total - total // 2
-            result.append((less, more) if mode == b"SAME_UPPER" else (more, less))
-        return result
-    if mode != b"NOTSET":
-        raise ReportError(
-            f"its attribute auto_pad is {str(mode)[:100]}; "
-            "allowed are NOTSET, VALID, SAME_UPPER and SAME_LOWER"
-        )
-    pads = numbers(attributes, "pads", [0] * 2 * len(size), 0)
-    return [(pads[i], pads[i + len(size)]) for i in axes]

@@ -13,13 +13,15 @@ import onnx
 
 from convscope_report import ReportError
 from convscope_report.configs_from.config_file import output_size, pair
-from convscope_report.configs_from.network import Place
-from convscope_report.configs_from.onnx_attributes import attributes_of, numbers
+from convscope_report.configs_from.network import Place, is_pool
+from convscope_report.configs_from.onnx_attributes import attributes_of, numbers, paddings
 
 # Their result counts as their input: Dropout does nothing in inference.
 PASSED = {"Identity", "Dropout"}
 # Their bias, by place in the node's inputs.
 BIAS = {"Conv": 2, "FusedConv": 2, "QLinearConv": 8}
+# What a config calls them.
+POOLS = {"MaxPool": "pool", "AveragePool": "mean", "GlobalAveragePool": "mean"}
 
 
 class Network:
@@ -110,7 +112,7 @@ class Network:
         place = self.places[index]
         image = place.layer.output()
         for operation in place.after:
-            if isinstance(operation, str) and operation.startswith("pool"):
+            if is_pool(operation):
                 image = pooled(image, operation)
         return place.layer.out_channels, image, place.layer.batch
 
@@ -142,7 +144,7 @@ class Network:
     def pool(self, value: str, result: str, operation: str) -> None:
         """Note a pool of what others read, too, or of a Concat."""
         parts, pools = self.parts(value)
-        if parts and operation.startswith("pool") and operation not in pools:
+        if parts and is_pool(operation) and operation not in pools:
             self.joined[result] = (parts, (*pools, operation))
 
     def follow(self, value: str, result: str, operation: str | int) -> bool:
@@ -184,10 +186,8 @@ class Network:
         try:
             if node.op_type == "LRN":
                 return "lrn" if numbers(attributes_of(node), "size", [0], 0) == [5] else None
-            if node.op_type == "MaxPool":
-                return pool_of(
-                    attributes_of(node), self.shapes.get(inputs[0]), self.shapes.get(node.output[0])
-                )
+            if node.op_type in POOLS:
+                return pool_of(node, self.shapes.get(inputs[0]), self.shapes.get(node.output[0]))
         except ReportError:
             pass  # it follows nothing
         return None
@@ -203,27 +203,40 @@ class Network:
         return lowest == [0]
 
 
-def pool_of(attributes: dict, shape: list | None, result: list | None) -> str | None:
-    """Return a MaxPool as "pool 3x3/2 pad 1"; None where it is no such one."""
+def pool_of(node, shape: list | None, result: list | None) -> str | None:
+    """Return a pool as "pool 3x3/2 pad 1" or "mean 3x3/1 pad 1 uncounted"; None where it is no such one."""
     if not shape or not result or len(shape) not in (3, 4) or len(result) != len(shape) or None in shape[2:]:
         return None
-    axes = len(shape) - 2
-    window = numbers(attributes, "kernel_shape", [1] * axes, 1)
-    stride, dilation = (numbers(attributes, name, [1] * axes, 1) for name in ("strides", "dilations"))
-    pad = numbers(attributes, "pads", [0] * 2 * axes, 0)[:axes]
-    if axes == 1:
-        window, stride, pad, shape, result = (
-            [1, *window], [1, *stride], [0, *pad], [*shape[:2], 1, shape[2]], [*result[:2], 1, result[2]],
-        )  # fmt: skip
-    text = f"pool {pair(window)}/{short(stride)}" + (f" pad {short(pad)}" if any(pad) else "")
-    fits = all(zeros < taps for zeros, taps in zip(pad, window, strict=True)) and set(dilation) == {1}
-    # Zeros behind the image that are others than before it, or counted otherwise, must make no difference.
-    return text if fits and list(pooled(shape[2:], text)) == result[2:] else None
+    size, attributes = shape[2:], attributes_of(node)
+    window, stride, dilation = (
+        numbers(attributes, name, [1] * len(size), 1) for name in ("kernel_shape", "strides", "dilations")
+    )
+    if node.op_type == "GlobalAveragePool":
+        window = size
+    pads = paddings(attributes, size, window, stride, dilation)
+    counts = numbers(attributes, "count_include_pad", [0], 0) == [1] or not any(pad for pad, _ in pads)
+    axes = list(zip(size, window, stride, pads, result[2:], strict=True))
+    # Zeros behind the image that are others than before it, or counted otherwise, must make no difference:
+    # there are as many windows, and none whose cells beyond those zeros a mean would count.
+    fits = set(dilation) == {1} and all(
+        begin < taps
+        and output_size(extent, taps, step, begin, begin, 1) == outputs
+        and (node.op_type == "MaxPool" or not counts or (outputs - 1) * step + taps <= extent + begin + end)
+        for extent, taps, step, (begin, end), outputs in axes
+    )
+    if not fits:
+        return None
+    rows = [1] if len(size) == 1 else []
+    pad = [0] * len(rows) + [begin for begin, _ in pads]
+    text = f"{POOLS[node.op_type]} {pair([*rows, *window])}/{short([*rows, *stride])}"
+    if any(pad):
+        text += f" pad {short(pad)}"
+    return text if counts or node.op_type == "MaxPool" else text + " uncounted"
 
 
 def pooled(image, text: str) -> tuple[int, int]:
     """Return the image that a pool makes of one."""
-    window, _, rest = text.removeprefix("pool ").partition("/")
+    window, _, rest = text.partition(" ")[2].removesuffix(" uncounted").partition("/")
     stride, _, pad = rest.partition(" pad ")
     axes = (sizes(window), sizes(stride), sizes(pad or "0"))
     return tuple(
