@@ -8,8 +8,9 @@
 
 namespace convscope::onednn {
 
-// Bias by its binary addition, with ReLU as a post-operation where both are asked for; ReLU, pooling of both sorts, local
-// response normalisation; the bias's gradient by its reduction. There is no update. On the user's own nchw.
+// Bias by its binary addition, with ReLU as a post-operation where both are asked for; ReLU, pooling of both
+// sorts, local response normalisation; the bias's gradient by its reduction. There is no update. On the
+// user's own nchw.
 std::unique_ptr<OperationAlgorithm> operations();
 
 }  // namespace convscope::onednn

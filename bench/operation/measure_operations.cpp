@@ -167,12 +167,49 @@ void add_new(const std::vector<OperationProblem>& more, std::vector<OperationPro
     if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
 }
 
+// The pools that nodes of a graph read through or have before them, each once, though several share it.
+class PoolsOfWhatIsRead {
+ public:
+  PoolsOfWhatIsRead(const Suite& suite, std::span<const GraphNode> graph) : suite_(suite), graph_(graph) {}
+
+  void add(const GraphNode& node, int64_t images, std::vector<OperationProblem>& problems) {
+    for (size_t i = 0; i < node.reads.size(); ++i) {
+      const GraphNode& read = graph_[node.reads[i]];
+      const ConvProblem& of = suite_.layers[read.layer].shape;
+      Extent2 image = of.output();
+      for (const LayerOperation& operation : read.after) image = operation.output(image);
+      add({{node.reads[i], {}}}, {images, of.out_channels, image.h, image.w}, node.through[i], problems);
+    }
+    Parts parts;
+    for (size_t i = 0; i < node.reads.size(); ++i) parts.emplace_back(node.reads[i], node.through[i]);
+    const int64_t channels = suite_.layers[node.layer].shape.in_channels;
+    add(std::move(parts), {images, channels, node.image.h, node.image.w}, node.before, problems);
+  }
+
+ private:
+  using Parts = std::vector<std::pair<size_t, std::vector<LayerOperation>>>;
+
+  void add(Parts parts, Activations shape, const std::vector<LayerOperation>& pools,
+           std::vector<OperationProblem>& problems) {
+    for (size_t i = 0; i < pools.size(); ++i) {
+      const auto until = pools.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+      if (pooled_.emplace(parts, std::vector(pools.begin(), until)).second)
+        add_new(operations_behind(shape, {&pools[i], 1}), problems);
+      const Extent2 image = pools[i].output({shape.h, shape.w});
+      shape = {shape.n, shape.c, image.h, image.w};
+    }
+  }
+
+  const Suite& suite_;
+  std::span<const GraphNode> graph_;
+  std::set<std::pair<Parts, std::vector<LayerOperation>>> pooled_;
+};
+
 }  // namespace
 
 std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
   const std::vector<GraphNode> graph = graph_of(suite, 2);  // copies are followed by the same
-  // Several layers share the pools of what they read.
-  std::set<std::pair<std::vector<size_t>, std::vector<LayerOperation>>> pooled;
+  PoolsOfWhatIsRead pools(suite, graph);
   std::vector<LayerOperations> all;
   for (size_t i = 0; i < suite.layers.size(); ++i) {
     const Layer& layer = suite.layers[i];
@@ -182,14 +219,7 @@ std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
     const int64_t images = layer.batch.value_or(batch);
     for (const GraphNode& node : graph) {
       if (node.layer != i) continue;
-      Activations shape{images, of.in_channels, node.image.h, node.image.w};
-      for (size_t pools = 1; pools <= node.before.size(); ++pools) {
-        const std::span pool(&node.before[pools - 1], 1);
-        if (pooled.emplace(node.reads, std::vector(node.before.begin(), node.before.begin() + pools)).second)
-          add_new(operations_behind(shape, pool), operations.problems);
-        const Extent2 image = pool[0].output({shape.h, shape.w});
-        shape = {shape.n, shape.c, image.h, image.w};
-      }
+      pools.add(node, images, operations.problems);
       const Extent2 image = of.output();
       add_new(operations_behind({images, of.out_channels, image.h, image.w}, node.after),
               operations.problems);

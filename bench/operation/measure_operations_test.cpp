@@ -264,5 +264,22 @@ TEST(OperationsOf, HaveAPoolOfWhatSeveralLayersReadOnce) {
                           "d mean 3x3/1 pad 1 n=2 c=5 hw=4x3", "d mean 3x3/1 pad 1 backward n=2 c=5 hw=4x3"));
 }
 
+TEST(OperationsOf, HaveThePoolsOfPartsOfWhatIsReadOnce) {
+  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
+    {"name": "a", "in_channels": 2, "input": [9, 7], "out_channels": 2, "filter": [2, 1], "after": "mean 2x1/1"},
+    {"name": "b", "in_channels": 2, "input": [7, 7], "out_channels": 3, "filter": 3, "stride": 2},
+    {"name": "c", "in_channels": 5, "input": [3, 3], "out_channels": 2, "filter": 1,
+     "reads": ["b", {"reads": "a", "before": "pool 3x3/2"}]},
+    {"name": "d", "in_channels": 2, "input": [3, 3], "out_channels": 2, "filter": 1, "reads": "a",
+     "before": ["pool 3x3/2", "mean 3x3/1 pad 1"]}]})"),
+                                      "small.json");
+  std::vector<std::string> lines;
+  for (const LayerOperations& layer : operations_of(suite, 2))
+    for (const OperationProblem& problem : layer.problems)
+      if (problem.is_pool() && !problem.backward) lines.push_back(layer.layer + " " + to_text(problem));
+  EXPECT_THAT(lines, ElementsAre("a mean 2x1/1 n=2 c=2 hw=8x7", "c pool 3x3/2 n=2 c=2 hw=7x7",
+                                 "d mean 3x3/1 pad 1 n=2 c=2 hw=3x3"));
+}
+
 }  // namespace
 }  // namespace convscope

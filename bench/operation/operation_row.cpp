@@ -27,8 +27,7 @@ constexpr ColumnOf<R> kColumns[] = {
     {"operation", "",
      "bias, relu, bias+relu (one pass), lrn, pool (the maximum), mean, batch_norm, batch_norm+relu, add (of "
      "another layer's output), add+relu, update (SGD with momentum and decay), or 1bit (the filter's "
-     "gradient "
-     "coded by one bit a value, with error feedback, and decoded).",
+     "gradient coded by one bit a value, with error feedback, and decoded).",
      [](const R& r) { return cell(r.problem.sort); }},
     {"direction", "", "forward or backward; null of add, add+relu, update and 1bit.",
      [](const R& r) {

@@ -80,6 +80,26 @@ LayerOperation read_pool(const ConfigValue& value) {
   return *operation;
 }
 
+// A name, or names that are read through the same pools.
+std::vector<ReadOutput> read_outputs(const ConfigValue& value) {
+  if (!value.is_object()) return {{value.short_name(), {}}};
+  value.check_object(kReadKeys, kReadKeys);
+  std::vector<std::string> names;
+  std::vector<LayerOperation> through;
+  read_list(value, "reads", names, &ConfigValue::short_name);
+  read_list(value, "before", through, read_pool);
+  std::vector<ReadOutput> outputs;
+  for (const std::string& name : names) outputs.push_back({name, through});
+  return outputs;
+}
+
+void read_reads(const ConfigValue& place, std::vector<ReadOutput>& reads) {
+  std::vector<std::vector<ReadOutput>> entries;
+  read_list(place, "reads", entries, read_outputs);
+  for (const std::vector<ReadOutput>& outputs : entries)
+    reads.insert(reads.end(), outputs.begin(), outputs.end());
+}
+
 Layer read_layer(const ConfigValue& value) {
   constexpr std::array<std::string_view, 5> required{"name", "in_channels", "input", "out_channels",
                                                      "filter"};
@@ -99,7 +119,7 @@ Layer read_layer(const ConfigValue& value) {
   read_optional(value, "count", layer.count, size);
   read_optional(value, "first", layer.first, &ConfigValue::boolean);
   read_optional(value, "batch", layer.batch, size);
-  read_list(value, "reads", layer.reads, &ConfigValue::short_name);
+  read_reads(value, layer.reads);
   read_list(value, "before", layer.before, read_pool);
   read_optional(value, "after", layer.after,
                 [&](const ConfigValue& v) { return read_after(v, layer.shape); });
@@ -134,7 +154,7 @@ GraphEntry read_entry(const ConfigValue& value, const std::vector<Layer>& layers
                        did_you_mean(layer_name, known));
   }
   GraphEntry entry{own_name.short_name(), static_cast<size_t>(layer - layers.begin()), {}, {}, layer->after};
-  read_list(value, "reads", entry.reads, &ConfigValue::short_name);
+  read_reads(value, entry.reads);
   read_list(value, "before", entry.before, read_pool);
   read_optional(value, "after", entry.after,
                 [&](const ConfigValue& v) { return read_after(v, layer->shape); });
@@ -197,10 +217,17 @@ nlohmann::ordered_json to_json(Extent2 extent) {
 // The place of a layer or an entry in the graph.
 template <typename Place>
 void place_to_json(const Place& place, nlohmann::ordered_json& json) {
-  if (place.reads.size() == 1)
-    json["reads"] = place.reads.front();
-  else if (!place.reads.empty())
-    json["reads"] = place.reads;
+  std::vector<nlohmann::ordered_json> reads;
+  for (const ReadOutput& output : place.reads) {
+    reads.emplace_back(output.name);
+    if (output.through.empty()) continue;
+    reads.back() = {{"reads", output.name}};
+    for (const LayerOperation& pool : output.through) reads.back()["before"].push_back(to_text(pool));
+  }
+  if (reads.size() == 1)
+    json["reads"] = reads.front();
+  else if (!reads.empty())
+    json["reads"] = reads;
   for (const LayerOperation& operation : place.before) json["before"].push_back(to_text(operation));
   for (const LayerOperation& operation : place.after) json["after"].push_back(to_text(operation));
 }

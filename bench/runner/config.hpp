@@ -20,14 +20,21 @@
 
 namespace convscope {
 
+// An output that is read, of a layer or a graph's entry, and the pools that it is read through.
+struct ReadOutput {
+  std::string name;
+  std::vector<LayerOperation> through;
+  auto operator<=>(const ReadOutput&) const = default;
+};
+
 // One layer. Batch, pass, math and layout of `shape` are set by the expansion.
 struct Layer {
   std::string name;
   ConvProblem shape;
-  int64_t count = 1;                   // how often the network has it
-  bool first = false;                  // reads the image: no backward-data by default
-  std::optional<int64_t> batch;        // a layer's own batch, as in DeepBench's sets; overrides the suite's
-  std::vector<std::string> reads;      // layers whose outputs, along channels, it reads; none: the one before
+  int64_t count = 1;              // how often the network has it
+  bool first = false;             // reads the image: no backward-data by default
+  std::optional<int64_t> batch;   // a layer's own batch, as in DeepBench's sets; overrides the suite's
+  std::vector<ReadOutput> reads;  // of layers, behind one another along channels; none: of the one before
   std::vector<LayerOperation> before;  // pools of what it reads
   std::vector<LayerOperation> after;   // what follows in the network: for steps, not measured by itself
 };
@@ -36,8 +43,8 @@ struct Layer {
 // them.
 struct GraphEntry {
   std::string name;
-  size_t layer = 0;                // of the suite's
-  std::vector<std::string> reads;  // earlier entries; none: the one before
+  size_t layer = 0;               // of the suite's
+  std::vector<ReadOutput> reads;  // of earlier entries; none: of the one before
   std::vector<LayerOperation> before, after;
 };
 
@@ -84,6 +91,7 @@ inline constexpr std::array<std::string_view, 15> kLayerKeys{
     "name",   "in_channels", "input", "out_channels", "filter", "stride", "pad",  "dilation",
     "groups", "count",       "first", "batch",        "reads",  "before", "after"};
 inline constexpr std::array<std::string_view, 5> kGraphKeys{"name", "layer", "reads", "before", "after"};
+inline constexpr std::array<std::string_view, 2> kReadKeys{"reads", "before"};
 inline constexpr std::array<std::string_view, 8> kMeasuringKeys{
     "cache",       "workspace_cap", "time_limit_s",     "stage_limit_s",
     "min_samples", "max_samples",   "confidence_width", "seed"};

@@ -43,7 +43,7 @@ std::string error_of(const std::string& text) {
 
 TEST(ConfigDocument, HasExamplesThatLoad) {
   const auto examples = json_examples(document());
-  EXPECT_EQ(examples.size(), 5u);
+  EXPECT_EQ(examples.size(), 6u);
   for (const std::string& example : examples) EXPECT_EQ(error_of(example), "");
 }
 

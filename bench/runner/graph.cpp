@@ -35,12 +35,21 @@ std::string quoted(const std::vector<LayerOperation>& operations) {
   return quoted(texts);
 }
 
+std::string quoted(const std::vector<ReadOutput>& outputs) {
+  std::vector<std::string> texts;
+  for (const ReadOutput& output : outputs) {
+    texts.push_back(fmt::format("\"{}\"", output.name));
+    if (!output.through.empty()) texts.back() += " through " + quoted(output.through);
+  }
+  return comma_list(texts);
+}
+
 // Where a node is in the config, and what the config says of it.
 struct Place {
   std::string where;  // a JSON pointer
   std::string name;
   size_t layer = 0;
-  std::vector<std::string> reads;
+  std::vector<ReadOutput> reads;
   std::vector<LayerOperation> before, after;
 };
 
@@ -118,13 +127,14 @@ class Graph {
 
   void add(const Place& place) {
     const Layer& of = suite_.layers[place.layer];
-    GraphNode node{place.name, place.layer, {}, {}, place.before, place.after, {}};
+    GraphNode node{place.name, place.layer, {}, {}, {}, place.before, place.after, {}};
     connect(place, of, node);
     Output output{of.shape.out_channels, validate(of.shape) ? Extent2{} : of.shape.output(), of.batch};
     for (const LayerOperation& operation : node.after) {
       if (is_addition(operation)) {
         node.added.push_back(earlier(place, "adds", operation.other));
-        check_shape(place, "adds", {operation.other}, {}, outputs_[node.added.back()], "has there", output);
+        check_shape(place, "adds", {{operation.other, {}}}, {}, outputs_[node.added.back()], "has there",
+                    output);
       }
       output.image = operation.output(output.image);
     }
@@ -135,58 +145,74 @@ class Graph {
   // Fills in what the node reads.
   void connect(const Place& place, const Layer& of, GraphNode& node) const {
     const Output wanted{of.shape.in_channels, of.shape.input, of.batch};
-    std::vector<std::string> names = place.reads;
-    if (names.empty() && place.before.empty()) {
+    std::vector<ReadOutput> read = place.reads;
+    if (read.empty() && place.before.empty()) {
       if (nodes_.empty() || of.first || outputs_.back() != wanted) return;
       node.reads = {nodes_.size() - 1};
+      node.through.resize(1);
       node.image = wanted.image;
       return;
     }
-    const std::string what = names.empty() ? fmt::format("has {} before it", quoted(place.before))
-                                           : fmt::format("reads {}", quoted(names));
+    const std::string what = read.empty() ? fmt::format("has {} before it", quoted(place.before))
+                                          : fmt::format("reads {}", quoted(read));
     if (of.first)
       refuse(place.where, fmt::format("\"{}\" {} and its layer is first, so that it reads the network's "
                                       "input; leave one of them out",
                                       place.name, what));
-    if (names.empty() && nodes_.empty())
+    if (read.empty() && nodes_.empty())
       refuse(place.where, fmt::format("\"{}\" {}, and no layer stands there whose output it could read; "
                                       "leave out \"before\"",
                                       place.name, what));
-    for (const std::string& name : names) node.reads.push_back(earlier(place, "reads", name));
-    if (names.empty()) {
+    for (const ReadOutput& output : read) node.reads.push_back(earlier(place, "reads", output.name));
+    if (read.empty()) {
       node.reads = {nodes_.size() - 1};
-      names = {nodes_.back().name};
+      read = {{nodes_.back().name, {}}};
     }
-    Output given = concatenated(place, names, node.reads);
+    for (const ReadOutput& output : read) node.through.push_back(output.through);
+    Output given = concatenated(place, read, node.reads);
     node.image = given.image;
-    for (const LayerOperation& pool : place.before) given.image = pooled(place, pool, given.image);
-    check_shape(place, "reads", names, place.before, given, "takes", wanted);
+    for (const LayerOperation& pool : place.before)
+      given.image = pooled(place, fmt::format("has \"{}\" before it", to_text(pool)), pool, given.image);
+    check_shape(place, "reads", read, place.before, given, "takes", wanted);
+  }
+
+  // The output of a node, through pools.
+  Output seen(const Place& place, const ReadOutput& read, size_t node) const {
+    Output output = outputs_[node];
+    for (const LayerOperation& pool : read.through)
+      output.image = pooled(place, "reads " + quoted({read}), pool, output.image);
+    return output;
   }
 
   // The outputs of the nodes one behind the other along channels.
-  Output concatenated(const Place& place, const std::vector<std::string>& names,
+  Output concatenated(const Place& place, const std::vector<ReadOutput>& read,
                       const std::vector<size_t>& nodes) const {
-    Output all = outputs_[nodes.front()];
+    const Output first = seen(place, read.front(), nodes.front());
+    Output all = first;
     for (size_t i = 1; i < nodes.size(); ++i) {
-      const Output& one = outputs_[nodes[i]];
+      const Output one = seen(place, read[i], nodes[i]);
+      if (std::ranges::count(read, read[i]) > 1)
+        refuse(place.where,
+               fmt::format("\"{}\" reads {} twice; name it once", place.name, quoted({read[i]})));
       if (one.image != all.image || one.batch != all.batch)
         refuse(
             place.where,
-            fmt::format("\"{}\" reads \"{}\", which gives {}, and \"{}\", which gives {}; allowed together "
+            fmt::format("\"{}\" reads {}, which gives {}, and {}, which gives {}; allowed together "
                         "are outputs of the same image and batch",
-                        place.name, names.front(), to_text(outputs_[nodes.front()]), names[i], to_text(one)));
+                        place.name, quoted({read.front()}), to_text(first), quoted({read[i]}), to_text(one)));
       all.channels += one.channels;
     }
     return all;
   }
 
-  Extent2 pooled(const Place& place, const LayerOperation& pool, Extent2 image) const {
+  // `what` the node says of the pool.
+  Extent2 pooled(const Place& place, const std::string& what, const LayerOperation& pool,
+                 Extent2 image) const {
     const Extent2 result = pool.output(image);
     if (result.h < 1 || result.w < 1)
       refuse(place.where,
-             fmt::format("\"{}\" has \"{}\" before it, and what it reads is {} there; allowed is a "
-                         "window that fits the image",
-                         place.name, to_text(pool), to_text(image)));
+             fmt::format("\"{}\" {}, and what it reads is {} there; allowed is a window that fits the image",
+                         place.name, what, to_text(image)));
     return result;
   }
 
@@ -202,7 +228,7 @@ class Graph {
                        did_you_mean(other, known)));
   }
 
-  void check_shape(const Place& place, const char* does, const std::vector<std::string>& names,
+  void check_shape(const Place& place, const char* does, const std::vector<ReadOutput>& names,
                    const std::vector<LayerOperation>& before, const Output& given, const char* wants,
                    const Output& wanted) const {
     if (given == wanted) return;

@@ -17,6 +17,7 @@ struct GraphNode {
   // The nodes whose outputs, one behind the other along channels, it reads; none where it reads the network's
   // input. Their image is `image`; pools make the layer's input of it.
   std::vector<size_t> reads;
+  std::vector<std::vector<LayerOperation>> through;  // of each of them, the pools that it is read through
   Extent2 image;
   std::vector<LayerOperation> before;
   std::vector<LayerOperation> after;
@@ -28,10 +29,10 @@ struct GraphNode {
 // or, where that gives another shape or the layer is marked first, new data of its own. Nodes read and add
 // only what stands before them, so that the order is one in which they can be run. Throws UsageError that
 // names the file, the place, what is wrong with it and what to do: a layer that is unknown, comes later or
-// has another shape, outputs of different images that are read together, a pool that does not fit, a layer
-// that the graph has another number of times than its count, and what a config with a graph may not say
-// twice. Without a graph, of a layer with a count of more than `most_copies`, at least 2, only so many are
-// made: all others are like them.
+// has another shape, outputs of different images that are read together, one that is read twice, a pool that
+// does not fit, a layer that the graph has another number of times than its count, and what a config with a
+// graph may not say twice. Without a graph, of a layer with a count of more than `most_copies`, at least 2,
+// only so many are made: all others are like them.
 std::vector<GraphNode> graph_of(const Suite& suite, int64_t most_copies = INT64_MAX);
 
 }  // namespace convscope

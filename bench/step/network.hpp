@@ -19,6 +19,7 @@ struct NetworkLayer {
   // The layers whose outputs, one behind the other along channels, it reads, and pools of them; none begins a
   // chain.
   std::vector<size_t> reads;
+  std::vector<std::vector<LayerOperation>> through;  // of each of them, the pools that it is read through
   std::vector<LayerOperation> before;
   std::vector<LayerOperation> after;
   std::vector<size_t> added;  // a layer for each addition in `after`, in their order

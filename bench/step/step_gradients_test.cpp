@@ -14,6 +14,7 @@ namespace {
 using testing::inception_suite;
 using testing::mean_suite;
 using testing::Plans;
+using testing::reduction_suite;
 using testing::residual_suite;
 using testing::small_suite;
 using testing::step_registry;
@@ -98,14 +99,18 @@ Tensor operated(const LayerOperation& operation, Tensor x, const double* bias) {
 
 // What a layer reads: outputs one behind the other along channels, pooled.
 Tensor read(const NetworkLayer& layer, std::vector<Tensor>& outputs) {
-  Tensor x = outputs[layer.reads[0]];
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < layer.reads.size(); ++i) {
+    parts.push_back(outputs[layer.reads[i]]);
+    for (const LayerOperation& pool : layer.through[i])
+      parts.back() = operated(pool, std::move(parts.back()), nullptr);
+  }
+  Tensor x{parts[0].shape, {}};
   x.shape.c = 0;
-  x.values.clear();
-  for (size_t other : layer.reads) x.shape.c += outputs[other].shape.c;
+  for (const Tensor& part : parts) x.shape.c += part.shape.c;
   for (int64_t n = 0; n < x.shape.n; ++n)
-    for (size_t other : layer.reads)
-      for (int64_t i = 0; i < outputs[other].shape.c * x.shape.pixels(); ++i)
-        x.values.push_back(outputs[other].at(n, 0, 0, i));
+    for (Tensor& part : parts)
+      for (int64_t i = 0; i < part.shape.c * x.shape.pixels(); ++i) x.values.push_back(part.at(n, 0, 0, i));
   for (const LayerOperation& pool : layer.before) x = operated(pool, std::move(x), nullptr);
   return x;
 }
@@ -215,6 +220,7 @@ TEST(TrainingStep, GradientsOfSmallNetsAreThoseOfTheDefinitionInF64) {
   EXPECT_LT(farthest_gradient(residual_suite()), 1e-5);
   EXPECT_LT(farthest_gradient(inception_suite()), 1e-5);
   EXPECT_LT(farthest_gradient(mean_suite()), 1e-5);
+  EXPECT_LT(farthest_gradient(reduction_suite()), 1e-5);
 }
 
 TEST(TrainingStep, AWrongDivisorOfAMeanAtTheBorderShows) {

@@ -126,7 +126,9 @@ class Tensors {
   // The tensor that the layer reads; what no layer before it has made stands in front of this one.
   size_t read(const NetworkLayer& of, LayerProgram& layer) {
     std::vector<size_t> parts;
-    for (size_t other : of.reads) parts.push_back(program_.layers[other].output());
+    for (size_t i = 0; i < of.reads.size(); ++i)
+      parts.push_back(pooled(of.through[i], program_.layers[of.reads[i]].output(), layer));
+    layer.groups_in_parts = layer.groups.size();
     size_t tensor = parts.front();
     if (parts.size() > 1) {
       const auto [known, is_new] = wholes_.try_emplace(parts);
@@ -139,7 +141,14 @@ class Tensors {
       }
       tensor = known->second;
     }
-    for (const LayerOperation& pool : of.before) {
+    tensor = pooled(of.before, tensor, layer);
+    layer.groups_before = layer.groups.size();
+    return tensor;
+  }
+
+  // The tensor that pools make of one; those that are new stand in front of the layer.
+  size_t pooled(const std::vector<LayerOperation>& pools, size_t tensor, LayerProgram& layer) {
+    for (const LayerOperation& pool : pools) {
       const auto [known, is_new] = pooled_.try_emplace({tensor, pool});
       if (is_new) {
         OperationGroup group;
@@ -151,7 +160,6 @@ class Tensors {
       }
       tensor = known->second;
     }
-    layer.groups_before = layer.groups.size();
     return tensor;
   }
 
@@ -240,12 +248,13 @@ class Tasks {
 
   void add_forward(size_t layer) {
     const LayerProgram& of = program_.layers[layer];
+    for (size_t g = 0; g < of.groups_in_parts; ++g) add_group(layer, g, true);
     if (of.concatenation) {
       std::vector<size_t> all(of.concatenation->parts.size());
       std::iota(all.begin(), all.end(), size_t{0});
       add_copies(layer, TaskKind::concat, std::move(all));
     }
-    for (size_t g = 0; g < of.groups_before; ++g) add_group(layer, g, true);
+    for (size_t g = of.groups_in_parts; g < of.groups_before; ++g) add_group(layer, g, true);
     add_convolution(layer, TaskKind::forward, Pass::forward);
     const bool is_fused = network_.layers[layer].problem.epilogue != Epilogue::none;  // with the first group
     for (size_t g = of.groups_before + (is_fused ? 1 : 0); g < of.groups.size(); ++g)
@@ -315,11 +324,15 @@ class Tasks {
     add_convolution(layer, TaskKind::backward_data, Pass::backward_data);
     book_gradient(layer, of.input);
     // All that read what this layer made are behind it, and so have had their backward.
-    for (size_t g = of.groups_before; g-- > 0;) {
-      add_group(layer, g, false);
-      book_gradient(layer, of.groups[g].input);
-    }
+    for (size_t g = of.groups_before; g-- > of.groups_in_parts;) add_pool_backward(layer, g);
     if (of.concatenation) add_split(layer);
+    for (size_t g = of.groups_in_parts; g-- > 0;) add_pool_backward(layer, g);
+  }
+
+  // Of a pool of what layers read.
+  void add_pool_backward(size_t layer, size_t group) {
+    add_group(layer, group, false);
+    book_gradient(layer, program_.layers[layer].groups[group].input);
   }
 
   const StepNetwork& network_;

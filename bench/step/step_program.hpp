@@ -72,7 +72,8 @@ struct LayerProgram {
   // What layers read is made in front of the first of them, and shared by all that read the same.
   std::optional<Concatenation> concatenation;
   std::vector<OperationGroup> groups;
-  size_t groups_before = 0;  // of those, how many stand in front of the convolution
+  // Of those, how many stand in front of the concatenation, and in front of the convolution.
+  size_t groups_in_parts = 0, groups_before = 0;
   size_t output() const { return groups.size() == groups_before ? convolved : groups.back().output; }
 };
 

@@ -147,4 +147,22 @@ inline Suite mean_suite() {
                          "means.json");
 }
 
+// As Inception v3 halves its images: a concatenation of a layer's output and of what that layer reads,
+// pooled. Two layers read it, one of them pooled again, and another reads one of the pooled parts.
+inline Suite reduction_suite() {
+  return suite_from_json(nlohmann::json::parse(R"({"name": "reduction", "batch": 2, "layers": [
+    {"name": "one", "in_channels": 2, "input": [7, 5], "out_channels": 3, "filter": 3, "pad": 1, "first": true,
+     "after": ["bias", "relu"]},
+    {"name": "a", "in_channels": 3, "input": [7, 5], "out_channels": 2, "filter": 1, "after": ["bias", "relu"]},
+    {"name": "b", "in_channels": 5, "input": [7, 5], "out_channels": 4, "filter": 3, "stride": 2,
+     "reads": ["one", "a"], "after": "bias"},
+    {"name": "c", "in_channels": 9, "input": [3, 2], "out_channels": 4, "filter": [2, 1],
+     "reads": ["b", {"reads": ["one", "a"], "before": "pool 3x3/2"}], "after": ["bias", "relu"]},
+    {"name": "d", "in_channels": 9, "input": [3, 2], "out_channels": 4, "filter": [2, 1],
+     "reads": ["b", {"reads": ["one", "a"], "before": "pool 3x3/2"}], "before": "mean 3x3/1 pad 1", "after": "bias"},
+    {"name": "e", "in_channels": 3, "input": [3, 2], "out_channels": 4, "filter": [2, 1], "reads": "one",
+     "before": "pool 3x3/2", "after": ["bias", "add c", "add d"]}]})"),
+                         "reduction.json");
+}
+
 }  // namespace convscope::testing

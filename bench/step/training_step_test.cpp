@@ -15,6 +15,7 @@ namespace {
 
 using testing::inception_suite;
 using testing::Plans;
+using testing::reduction_suite;
 using testing::residual_suite;
 using testing::small_suite;
 using testing::step_registry;
@@ -114,6 +115,30 @@ TEST(TrainingStep, TasksMakeAConcatenationAndItsPoolsOnceInFrontOfTheFirstThatRe
   for (size_t i = 0; i < step.tasks().size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << i;
 }
 
+TEST(TrainingStep, TasksPoolPartsOfAConcatenationInFrontOfItAndOnce) {
+  CpuDevice device;
+  const TrainingStep step(network_of(reduction_suite(), 2), device, 1);
+  std::vector<std::string> names;
+  for (const StepTask& task : step.tasks())
+    if (task.kind != TaskKind::update)
+      names.push_back(step.network().layers[task.layer].name + " " + task.label);
+  EXPECT_THAT(
+      names,
+      ::testing::ElementsAre(
+          "one forward", "one bias+relu", "a forward", "a bias+relu", "b concat", "b forward", "b bias",
+          "c pool 3x3/2", "c pool 3x3/2", "c concat", "c forward", "c bias+relu", "d mean 3x3/1 pad 1",
+          "d forward", "d bias", "e forward", "e bias", "e add c", "e add d", "e loss",
+          // e reads a part of what c and d read, whose gradient is there when c splits its own.
+          "e bias backward", "e backward_filter", "e backward_data", "d copy gradient", "d bias backward",
+          "d backward_filter", "d backward_data", "d mean 3x3/1 pad 1 backward", "c copy gradient",
+          "c bias+relu backward", "c backward_filter", "c backward_data", "c add gradient", "c split",
+          "c split", "c add gradient", "c pool 3x3/2 backward", "c pool 3x3/2 backward", "b bias backward",
+          "b backward_filter", "b backward_data", "b split", "b add gradient", "b split", "b add gradient",
+          "a bias+relu backward", "a backward_filter", "a backward_data", "a add gradient",
+          "one bias+relu backward", "one backward_filter"));
+  for (size_t i = 0; i < step.tasks().size(); ++i) EXPECT_FALSE(step.memory_of(i).empty()) << i;
+}
+
 // The loss, the gradients and the updated parameters of a step, its convolutions by the definition.
 struct Outcome {
   Outcome(const Suite& suite, Device& device) {
@@ -207,6 +232,13 @@ TEST(TrainingStep, BytesNeededAreThoseOfItsBuffers) {
   EXPECT_EQ(of_whole - of_plain, 4 * (3 * 64 + 2 * whole + 2 * each));
   EXPECT_EQ(TrainingStep::bytes_needed(network_of(with_pool, 2), device) - of_whole,
             4 * (3 * 128 + 3 * pooled_whole + 2 * each + scratch));
+
+  // A mean keeps nothing.
+  Suite with_mean = with_pool;
+  with_mean.layers[5].before[0].kind = OperationKind::mean;
+  EXPECT_EQ(TrainingStep::bytes_needed(network_of(with_pool, 2), device) -
+                TrainingStep::bytes_needed(network_of(with_mean, 2), device),
+            4 * pooled_whole);
 }
 
 }  // namespace
