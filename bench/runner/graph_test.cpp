@@ -67,6 +67,27 @@ TEST(Graph, ALayerReadsSeveralOutputsAlongChannelsAndPoolsBeforeIt) {
   EXPECT_EQ(graph[4].image, (Extent2{3, 3}));
 }
 
+// Part of what is read goes through a pool, as where Inception v3 halves its images.
+const std::string kReduction =
+    same("a") + "," + same("b") + "," + wide("half", 4, R"("stride": 2)") + "," +
+    wide("c", 12, R"("reads": ["half", {"reads": ["a", "b"], "before": "pool 2x1/2"}])", "3") + "," +
+    wide("d", 8,
+         R"("reads": [{"reads": "a", "before": ["mean 2x1/2", "pool 3x3/1 pad 1"]}, "half"],
+            "before": "mean 1x1/1")",
+         "3");
+
+TEST(Graph, ALayerReadsSomeOfSeveralOutputsThroughPools) {
+  const std::vector<GraphNode> graph = graph_of(suite_of(kReduction));
+  EXPECT_THAT(graph[3].reads, ElementsAre(2U, 0U, 1U));
+  ASSERT_EQ(graph[3].through.size(), 3U);
+  EXPECT_THAT(graph[3].through[0], IsEmpty());
+  EXPECT_THAT(graph[3].through[2], ElementsAre(*operation_from_text("pool 2x1/2")));
+  EXPECT_EQ(graph[3].image, (Extent2{3, 3}));
+  EXPECT_EQ(graph[4].through[0].size(), 2U);
+  EXPECT_THAT(graph[4].through[1], IsEmpty());
+  EXPECT_EQ(graph[4].before.size(), 1U);
+}
+
 TEST(Graph, IsTheLayersOneAfterTheOtherWhereTheConfigSaysNothingElse) {
   const std::vector<GraphNode> graph =
       graph_of(suite_of(same("a", R"("count": 2, "after": ["relu", "mean 1x1/1"])") + "," + same("b")));
@@ -122,7 +143,7 @@ TEST(Graph, IsWrittenWithTheConfigAndReadsBack) {
   const Suite again = suite_from_json(parse_json(json.dump(), "net.json"), "net.json");
   EXPECT_EQ(to_json(again), json);
   EXPECT_EQ(again.graph.size(), 3U);
-  EXPECT_THAT(again.graph[2].reads, ElementsAre("a"));
+  EXPECT_THAT(again.graph[2].reads, ElementsAre(ReadOutput{"a", {}}));
   const Suite layers = suite_of(same("a") + "," + same("b") + "," + same("c", R"("reads": "a")"));
   const auto written = to_json(layers);
   EXPECT_EQ(written["layers"][2]["reads"], "a");
@@ -130,8 +151,12 @@ TEST(Graph, IsWrittenWithTheConfigAndReadsBack) {
   const Suite inception = suite_of(kInception);
   const Suite read_again = suite_from_json(parse_json(to_json(inception).dump(), "n"), "n");
   EXPECT_EQ(to_json(read_again), to_json(inception));
-  EXPECT_THAT(read_again.layers[3].reads, ElementsAre("a", "b"));
+  EXPECT_THAT(read_again.layers[3].reads, ElementsAre(ReadOutput{"a", {}}, ReadOutput{"b", {}}));
   EXPECT_EQ(read_again.layers[3].before.size(), 2U);
+  const Suite reduction = suite_of(kReduction);
+  const Suite same_reduction = suite_from_json(parse_json(to_json(reduction).dump(), "n"), "n");
+  EXPECT_EQ(to_json(same_reduction), to_json(reduction));
+  EXPECT_EQ(same_reduction.layers[4].reads, reduction.layers[4].reads);
 }
 
 TEST(Graph, RefusesWhatIsUnknownOrComesLaterByName) {
@@ -228,6 +253,28 @@ TEST(Graph, RefusesWhatOnlyAnEntryOfAGraphCanSay) {
               HasSubstr("\"b\" reads \"a\" and its layer is first"));
 }
 
+TEST(Graph, RefusesOutputsThatCannotBeReadThroughPools) {
+  const auto error = [](const std::string& reads) {
+    return error_of(same("a") + "," + same("b") + "," + wide("c", 8, "\"reads\": " + reads));
+  };
+  EXPECT_EQ(
+      error(R"(["a", {"reads": "b", "before": "pool 7x1/1"}])"),
+      "net.json: at /layers/2: \"c\" reads \"b\" through \"pool 7x1/1\", and what it reads is 6x5 there; "
+      "allowed is a window that fits the image");
+  EXPECT_EQ(
+      error(R"(["a", {"reads": "b", "before": "pool 2x2/2"}])"),
+      "net.json: at /layers/2: \"c\" reads \"a\", which gives 4 channels of 6x5, and \"b\" through \"pool "
+      "2x2/2\", which gives 4 channels of 3x2; allowed together are outputs of the same image and batch");
+  EXPECT_THAT(
+      error(R"([{"reads": ["a", "b"], "before": "mean 1x1/1"}, {"reads": "b", "before": "mean 1x1/1"}])"),
+      HasSubstr("\"c\" reads \"b\" through \"mean 1x1/1\" twice; name it once"));
+  EXPECT_THAT(error(R"([{"reads": "a"}])"), HasSubstr("at /layers/2/reads/0"));
+  EXPECT_THAT(error(R"([{"reads": "a", "before": "relu"}])"),
+              HasSubstr("at /layers/2/reads/0/before: found the text \"relu\"; allowed is pool or mean"));
+  EXPECT_THAT(error(R"([{"reads": ["a", {"reads": "b", "before": "mean 1x1/1"}], "before": "mean 1x1/1"}])"),
+              HasSubstr("at /layers/2/reads/0/reads/1"));
+}
+
 TEST(Graph, RefusesALayerThatItHasAnotherNumberOfTimesThanItsCount) {
   EXPECT_EQ(
       error_of(kLayers, R"({"name": "a"}, {"name": "p"})"),
@@ -255,6 +302,26 @@ TEST(ShippedGraphs, GoogLeNetIsOneNetworkOfNineModulesAndTwoAuxiliaryClassifiers
   EXPECT_EQ(concatenations.size(), 8U) << "none of the last module";
   for (const std::vector<size_t>& one : concatenations) EXPECT_EQ(one.size(), 4U);
   EXPECT_EQ(pooled, std::vector<std::string>(9, "pool 3x3/1 pad 1"));
+}
+
+TEST(ShippedGraphs, InceptionV3IsOneNetworkOfElevenModules) {
+  const Suite suite = load_suite(std::string(CONVSCOPE_CONFIG_FOLDER) + "/inception_v3.json");
+  const std::vector<GraphNode> graph = graph_of(suite);
+  ASSERT_EQ(graph.size(), 94U);
+  std::vector<std::string> own_data, means;
+  std::set<std::pair<std::vector<size_t>, std::vector<std::vector<LayerOperation>>>> whole, halved;
+  for (const GraphNode& node : graph) {
+    if (node.reads.empty()) own_data.push_back(node.name);
+    const bool is_halved =
+        std::ranges::any_of(node.through, [](const auto& pools) { return !pools.empty(); });
+    if (node.reads.size() > 1) (is_halved ? halved : whole).emplace(node.reads, node.through);
+    if (!node.before.empty()) means.push_back(to_text(node.before.front()));
+    EXPECT_TRUE(has(node.after, OperationKind::batch_norm)) << node.name;
+  }
+  EXPECT_THAT(own_data, ElementsAre("conv_conv2d"));
+  EXPECT_EQ(whole.size(), 8U) << "of nine modules that keep the image all but the last";
+  EXPECT_EQ(halved.size(), 2U);
+  EXPECT_EQ(means, std::vector<std::string>(9, "mean 3x3/1 pad 1"));
 }
 
 TEST(ShippedGraphs, ResNet50IsOneChainOfSixteenBlocks) {
