@@ -9,7 +9,7 @@ from onnx import numpy_helper
 from onnx.helper import make_graph, make_node, make_tensor
 
 from convscope_report.configs_from.config_file import Layer
-from convscope_report.configs_from.network import Place
+from convscope_report.configs_from.network import Place, Read
 from convscope_report.configs_from.onnx_network import Network
 
 
@@ -160,6 +160,33 @@ def test_concatenations_and_pools_before_several_layers_are_read(tmp_path, capsy
     assert "chains" not in steps(run_convscope, config, tmp_path), "one piece"
 
 
+def test_a_pool_of_a_concatenation_beside_other_outputs_is_one_of_its_parts(tmp_path, capsys, run_convscope):
+    """As where Inception v3 halves its images."""
+    nodes = [
+        *STEM,
+        conv("stem.r", "w1", "p", "left"),
+        make_node("Concat", ["stem.r", "p"], ["all"], axis=1),
+        conv("all", "w16", "h", "half", strides=[2, 2], pads=[1, 1, 1, 1]),
+        make_node("MaxPool", ["all"], ["m"], kernel_shape=[2, 2], strides=[2, 2]),
+        make_node("Concat", ["h", "m"], ["both"], axis=1),
+        conv("both", "w20", "q", "one"),
+        make_node("AveragePool", ["both"], ["a"], **SAME),
+        conv("a", "w20", "y", "two"),
+    ]
+    weights = [*WEIGHTS, ("w16", [4, 16, 3, 3]), ("w20", [4, 20, 1, 1])]
+    config, notes = imported(model(tmp_path, nodes, weights, INPUT), capsys)
+    assert notes == ""
+    reads = ["half", {"reads": ["stem", "left"], "before": ["pool 2x2/2"]}]
+    assert by_name(config["graph"]) == {
+        "stem": {},
+        "left": {},
+        "half": {"reads": ["stem", "left"]},
+        "one": {"reads": reads},
+        "two": {"layer": "one", "reads": reads, "before": ["mean 3x3/1 pad 1 uncounted"]},
+    }
+    assert "chains" not in steps(run_convscope, config, tmp_path), "one piece"
+
+
 @pytest.mark.parametrize(
     ("inputs", "axis", "channels", "reads"),
     [
@@ -170,7 +197,7 @@ def test_concatenations_and_pools_before_several_layers_are_read(tmp_path, capsy
         (["p", "q"], 2, 8, None),
         (["p", "p"], 1, 16, None),
         (["p", "x"], 1, 11, None),
-        (["p", "pooled"], 1, 16, None),
+        (["p", "pooled"], 1, 16, ["one", {"reads": "three", "before": ["pool 3x3/1 pad 1"]}]),
         (["inner", "p"], 1, 24, None),
     ],
 )
@@ -332,8 +359,8 @@ def test_an_attribute_of_another_kind_lets_nothing_follow(tmp_path, capsys, monk
 @pytest.mark.parametrize(
     ("activation", "more", "after", "reads"),
     [
-        ({}, [], [], (0,)),
-        ({"activation": "Relu"}, [], ["relu"], (0,)),
+        ({}, [], [], (Read(0),)),
+        ({"activation": "Relu"}, [], ["relu"], (Read(0),)),
         ({"activation": "Tanh"}, [], [], ()),
         ({"activation": "Relu"}, ["", "z"], [], ()),
     ],

@@ -26,7 +26,7 @@ class Layer:
     count: int = 1
     first: bool = False
     batch: int | None = None
-    reads: tuple[str, ...] = ()
+    reads: tuple[str | dict, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
@@ -198,7 +198,7 @@ def layer_text(layer: Layer) -> str:
     return quoted(fields | place_fields(layer.reads, layer.before, layer.after))
 
 
-def place_fields(reads: tuple[str, ...], before: tuple[str, ...], after: tuple[str, ...]) -> dict:
+def place_fields(reads: tuple[str | dict, ...], before: tuple[str, ...], after: tuple[str, ...]) -> dict:
     """Return the fields that say what a layer reads and what follows it; empty ones are left out."""
     fields = {
         "reads": reads[0] if len(reads) == 1 else list(reads),

@@ -4,7 +4,10 @@ A place is where a convolution stands in the network; places with equal problems
 count (docs/configs.md, "The graph").
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import NamedTuple
 
 from convscope_report.configs_from.config_file import Layer, merged, place_fields, unique
 
@@ -12,6 +15,13 @@ from convscope_report.configs_from.config_file import Layer, merged, place_field
 def is_pool(operation: str | int) -> bool:
     """Say whether an operation is a pool, of the maximum or of the mean."""
     return isinstance(operation, str) and operation.startswith(("pool ", "mean "))
+
+
+class Read(NamedTuple):
+    """An output that is read: its place, and the pools that it is read through."""
+
+    index: int
+    through: tuple[str, ...] = ()
 
 
 @dataclass
@@ -23,9 +33,8 @@ class Place:
 
     layer: Layer
     after: list[str | int] = field(default_factory=list)  # an operation; a number adds that place's output
-    # Places whose outputs, behind one another along channels, it reads, and pools of them; none: what no
-    # place gives.
-    reads: tuple[int, ...] = ()
+    # Outputs that, behind one another along channels, it reads, and pools of them; none: what no place gives.
+    reads: tuple[Read, ...] = ()
     before: tuple[str, ...] = ()
 
 
@@ -52,7 +61,7 @@ class Entry:
         self.place = place
         self.index = index
         self.name = names[index]
-        self.reads = () if place.reads == (index - 1,) else tuple(names[i] for i in place.reads)
+        self.reads = () if place.reads == (Read(index - 1),) else tuple(as_read(place.reads, names))
         self.after = tuple(f"add {names[o]}" if isinstance(o, int) else o for o in place.after)
 
     def adds(self) -> bool:
@@ -72,6 +81,16 @@ class Entry:
         if self.after != layer.after:
             said["after"] = list(self.after)
         return said
+
+
+def as_read(reads: tuple[Read, ...], names: list[str]) -> Iterator[str | dict]:
+    """Yield what an entry says that it reads: names, and together those that go through the same pools."""
+    for through, outputs in groupby(reads, lambda read: read.through):
+        named = tuple(names[read.index] for read in outputs)
+        if through:
+            yield place_fields(named, through, ())
+        else:
+            yield from named
 
 
 def shared(same: list[Entry]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import onnx
 
 from convscope_report import ReportError
 from convscope_report.configs_from.config_file import output_size, pair
-from convscope_report.configs_from.network import Place, is_pool
+from convscope_report.configs_from.network import Place, Read, is_pool
 from convscope_report.configs_from.onnx_attributes import attributes_of, numbers, paddings
 
 # Their result counts as their input: Dropout does nothing in inference.
@@ -35,7 +35,7 @@ class Network:
         # The place whose output, after its operations until there, a value is.
         self.source: dict[str, int] = {}
         # What a value is besides: places' outputs behind one another along channels, and pools of them.
-        self.joined: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
+        self.joined: dict[str, tuple[tuple[Read, ...], tuple[str, ...]]] = {}
         self.given_by: dict[str, str] = {}
         for node in graph.node:
             self.given_by.update(dict.fromkeys(node.output, node.op_type))
@@ -116,28 +116,29 @@ class Network:
                 image = pooled(image, operation)
         return place.layer.out_channels, image, place.layer.batch
 
-    def parts(self, value: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    def parts(self, value: str) -> tuple[tuple[Read, ...], tuple[str, ...]]:
         """Return the places whose outputs a value is, behind one another, and pools of them; empty: none."""
         index = self.source.get(value)
-        return self.joined.get(value, ((), ())) if index is None else ((index,), ())
+        return self.joined.get(value, ((), ())) if index is None else ((Read(index),), ())
 
-    def shape_of(self, parts: tuple[int, ...], pools: tuple[str, ...]) -> tuple | None:
+    def shape_of(self, parts: tuple[Read, ...], pools: tuple[str, ...]) -> tuple | None:
         """Return channels, image and batch of places' outputs behind one another, pooled; None: no such."""
-        outputs = [self.output_of(index) for index in parts]
-        if len({(image, batch) for _, image, batch in outputs}) != 1:
+        outputs = [self.output_of(read.index) for read in parts]
+        images = [pooled(image, *read.through) for read, (_, image, _) in zip(parts, outputs, strict=True)]
+        batches = {batch for *_, batch in outputs}
+        if len(set(images)) != 1 or len(batches) != 1:
             return None
-        _, image, batch = outputs[0]
-        for pool in pools:
-            image = pooled(image, pool)
-        return sum(channels for channels, *_ in outputs), image, batch
+        return sum(channels for channels, *_ in outputs), pooled(images[0], *pools), batches.pop()
 
     def concatenate(self, node, inputs: list[str], result: str) -> None:
         """Note what a Concat along channels is made of, where it is outputs of places."""
         shape = self.shapes.get(node.output[0])
         axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), None)
         found = [self.parts(value) for value in inputs]
-        parts = tuple(index for places, _ in found for index in places)
-        is_known = all(places and not pools for places, pools in found)
+        # A pool of a concatenation is the concatenation of pools.
+        parts = tuple(Read(read.index, (*read.through, *pools)) for places, pools in found for read in places)
+        is_known = all(places for places, _ in found)
+        is_known &= all(len(set(read.through)) == len(read.through) for read in parts)
         if is_known and len(set(parts)) == len(parts) and axis in (1, shape and 1 - len(shape)):
             self.joined[result] = (parts, ())
 
@@ -234,15 +235,17 @@ def pool_of(node, shape: list | None, result: list | None) -> str | None:
     return text if counts or node.op_type == "MaxPool" else text + " uncounted"
 
 
-def pooled(image, text: str) -> tuple[int, int]:
-    """Return the image that a pool makes of one."""
-    window, _, rest = text.partition(" ")[2].removesuffix(" uncounted").partition("/")
-    stride, _, pad = rest.partition(" pad ")
-    axes = (sizes(window), sizes(stride), sizes(pad or "0"))
-    return tuple(
-        output_size(size, taps, step, zeros, zeros, 1)
-        for size, taps, step, zeros in zip(image, *axes, strict=True)
-    )
+def pooled(image: tuple[int, int], *pools: str) -> tuple[int, int]:
+    """Return the image that pools, one after the other, make of one."""
+    for text in pools:
+        window, _, rest = text.partition(" ")[2].removesuffix(" uncounted").partition("/")
+        stride, _, pad = rest.partition(" pad ")
+        axes = (sizes(window), sizes(stride), sizes(pad or "0"))
+        image = tuple(
+            output_size(size, taps, step, zeros, zeros, 1)
+            for size, taps, step, zeros in zip(image, *axes, strict=True)
+        )
+    return image
 
 
 def sizes(text: str) -> list[int]:
