@@ -13,7 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace convscope::HWY_NAMESPACE {
 
-// Calls step(tag, i) for whole vectors, then for single values.
+// Calls step(tag, i) for whole vectors, then for a few and for single values: rows are often shorter than a
+// vector.
 template <typename Step>
 void ForValues(int64_t count, Step step) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -21,6 +22,9 @@ void ForValues(int64_t count, Step step) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(whole));
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) step(whole, i);
+  const hn::CappedTag<float, 4> few;
+  const auto few_lanes = static_cast<int64_t>(hn::Lanes(few));
+  for (; i + few_lanes <= count; i += few_lanes) step(few, i);
   for (; i < count; ++i) step(hn::CappedTag<float, 1>(), i);
 }
 

@@ -25,9 +25,9 @@ struct PoolArgs {
   int window_h, window_w, stride_h, stride_w, pad_h, pad_w;
 };
 
-// What a pool makes of a window, cell by cell, and what a cell gets of the window's gradient. `cell` is the
-// cell's number in the window, `inside` how many of the window's cells are in the image, `output` the number
-// of the window among all.
+// What a pool makes of a window, cell by cell, what a cell gets of the window's gradient, and what it makes
+// of the sum of those. `cell` is the cell's number in the window, `inside` how many of the window's cells are
+// in the image, `output` the number of the window among all.
 template <typename Winner>
 struct Maximum {
   float best = 0;
@@ -46,22 +46,24 @@ struct Maximum {
                                                 int cell, int /*inside*/) {
     return static_cast<int>(static_cast<const Winner*>(args.winners)[output]) == cell ? gradient : 0.0f;
   }
+  __device__ __forceinline__ static float total(const PoolArgs& /*args*/, float sum) { return sum; }
 };
 
 template <bool kCountsPadding>
 struct Mean {
   float sum = 0;
 
-  __device__ __forceinline__ static float over_cells(const PoolArgs& args, float value, int inside) {
-    return value / static_cast<float>(kCountsPadding ? args.window_h * args.window_w : inside);
-  }
   __device__ __forceinline__ void take(float value, int /*cell*/) { sum += value; }
   __device__ __forceinline__ float result(const PoolArgs& args, int64_t /*output*/, int inside) const {
-    return over_cells(args, sum, inside);
+    return sum / static_cast<float>(kCountsPadding ? args.window_h * args.window_w : inside);
   }
-  __device__ __forceinline__ static float share(const PoolArgs& args, float gradient, int64_t /*output*/,
+  __device__ __forceinline__ static float share(const PoolArgs& /*args*/, float gradient, int64_t /*output*/,
                                                 int /*cell*/, int inside) {
-    return over_cells(args, gradient, inside);
+    return kCountsPadding ? gradient : gradient / static_cast<float>(inside);
+  }
+  // Of windows that all have as many cells, one division for all.
+  __device__ __forceinline__ static float total(const PoolArgs& args, float sum) {
+    return kCountsPadding ? sum / static_cast<float>(args.window_h * args.window_w) : sum;
   }
 };
 
@@ -122,7 +124,7 @@ __device__ __forceinline__ float gathered(const PoolArgs& args, int64_t plane, i
       sum += Pool::share(args, dy[at], first + at, cell, inside);
     }
   }
-  return sum;
+  return Pool::total(args, sum);
 }
 
 // kStride: both strides, where they are equal and known when this is compiled; 0 elsewhere.
