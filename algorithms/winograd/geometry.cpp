@@ -23,7 +23,7 @@ GradientPixels gradient_pixels(int64_t size, int64_t pad, int64_t step) {
 
 Residues::Range Geometry::residues_in(int i, int j) const {
   const bool forward = problem.pass == Pass::forward;
-  return image.residues.present(forward && i == 0, forward && j == 0);
+  return input_view.residues.present(forward && i == 0, forward && j == 0);
 }
 
 std::string Geometry::describe() const {
@@ -33,20 +33,20 @@ std::string Geometry::describe() const {
 Geometry make_geometry(const ConvProblem& problem, TileRule rule) {
   Geometry result;
   result.problem = problem;
-  result.image = {problem.shape(Role::input), problem.in_channels_per_group(),
-                  split_stride(problem.filter, problem.stride), problem.pad};
-  result.signal = {
+  result.input_view = {problem.shape(Role::input), problem.in_channels_per_group(),
+                       split_stride(problem.filter, problem.stride), problem.pad};
+  result.output_view = {
       problem.shape(Role::output), problem.out_channels_per_group(), split_stride({1, 1}, {1, 1}), {0, 0}};
-  const Extent2 taps = result.image.residues.taps;
+  const Extent2 taps = result.input_view.residues.taps;
   Extent2 outputs = problem.output();
   if (problem.pass == Pass::backward_data) {
     // x' = sum over q of y'[i - q] w[q] with the taps reversed: pixel i reads y' from i - (taps - 1) on.
     const GradientPixels h = gradient_pixels(problem.input.h, problem.pad.h, problem.stride.h);
     const GradientPixels w = gradient_pixels(problem.input.w, problem.pad.w, problem.stride.w);
     outputs = {h.count, w.count};
-    result.image.origin = {problem.pad.h - h.skipped * problem.stride.h,
-                           problem.pad.w - w.skipped * problem.stride.w};
-    result.signal.origin = {taps.h - 1 - h.skipped, taps.w - 1 - w.skipped};
+    result.input_view.origin = {problem.pad.h - h.skipped * problem.stride.h,
+                                problem.pad.w - w.skipped * problem.stride.w};
+    result.output_view.origin = {taps.h - 1 - h.skipped, taps.w - 1 - w.skipped};
   }
   result.h = make_axis(outputs.h, taps.h, taps.w, rule);
   result.w = make_axis(outputs.w, taps.w, taps.h, rule);

@@ -1,4 +1,4 @@
-// One convolution in one pass, seen as Winograd tiles: two tensors, seen as unit-stride images, and the tiles
+// One convolution in one pass, seen as Winograd tiles: two tensors, seen as unit-stride lanes, and the tiles
 // of each dimension. Plain data; the plans of both devices are built from it. Start at Geometry.
 #pragma once
 
@@ -23,7 +23,7 @@ struct TileRule {
 // the tile's outputs.
 enum class TileOperand { data, coefficients };
 
-// One channel group of an activation tensor as tiles see it: a unit-stride image whose lanes are the
+// One channel group of an activation tensor as tiles see it: unit-stride lanes, which are the
 // (residue, channel) pairs of the tensor. Pixel (h, w) of lane (residue, c) is the tensor's
 // (h * step + residue - origin, channel c), zero outside the tensor.
 struct TensorView {
@@ -37,8 +37,8 @@ struct TensorView {
 
 struct Geometry {
   ConvProblem problem;
-  TensorView image;   // x or its gradient: lanes are (residue, input channel)
-  TensorView signal;  // y or its gradient: lanes are output channels
+  TensorView input_view;   // x or its gradient: lanes are (residue, input channel)
+  TensorView output_view;  // y or its gradient: lanes are output channels
   // The tiles lie on y in forward and backward-filter, on the gradient of x in backward-data.
   Axis h, w;
 
@@ -50,7 +50,7 @@ struct Geometry {
   int64_t tile_columns() const { return static_cast<int64_t>(w.tiles.size()); }
   // Residues whose filters are not zero in plane (i, j); all of them except in forward.
   Residues::Range residues_in(int i, int j) const;
-  bool has_one_residue() const { return image.residues.offsets.size() == 1; }
+  bool has_one_residue() const { return input_view.residues.offsets.size() == 1; }
   // "13=5+4+4 x 13=5+4+4"
   std::string describe() const;
 };

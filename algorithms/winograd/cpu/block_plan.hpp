@@ -88,8 +88,8 @@ inline int64_t units(const Block& block, int64_t together) {
   return block.images * ceil_div(block.rows, together);
 }
 inline TileRows unit(const Block& block, int64_t together, int64_t index) {
-  const int64_t groups = ceil_div(block.rows, together), first = index % groups * together;
-  return {block.first_image + index / groups, block.first_row + first,
+  const int64_t row_units = ceil_div(block.rows, together), first = index % row_units * together;
+  return {block.first_image + index / row_units, block.first_row + first,
           std::min(together, block.rows - first)};
 }
 
@@ -100,8 +100,8 @@ struct VectorUnit {
   int64_t vector;
 };
 inline VectorUnit vector_unit(const Block& block, int64_t together, int64_t vectors, int64_t index) {
-  const int64_t groups = ceil_div(block.rows, together), image = index / (groups * vectors);
-  return {unit(block, together, image * groups + index % groups), index / groups % vectors};
+  const int64_t row_units = ceil_div(block.rows, together), image = index / (row_units * vectors);
+  return {unit(block, together, image * row_units + index % row_units), index / row_units % vectors};
 }
 
 }  // namespace convscope::winograd

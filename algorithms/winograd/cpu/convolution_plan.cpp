@@ -11,8 +11,8 @@ namespace convscope::winograd {
 ConvolutionPlan::ConvolutionPlan(const Geometry& geometry, const PlanOptions& options)
     : geometry_(geometry),
       forward_(geometry.problem.pass == Pass::forward),
-      read_view_(forward_ ? geometry_.image : geometry_.signal),
-      written_view_(forward_ ? geometry_.signal : geometry_.image),
+      read_view_(forward_ ? geometry_.input_view : geometry_.output_view),
+      written_view_(forward_ ? geometry_.output_view : geometry_.input_view),
       kernels_(vector_kernels()),
       filter_transform_(kernels_, geometry_),
       threads_(options.threads),
@@ -61,8 +61,8 @@ void ConvolutionPlan::multiply(const Work& work, int64_t plane, int64_t panel, c
   const int i = static_cast<int>(plane / geometry_.points_w()),
             j = static_cast<int>(plane % geometry_.points_w());
   const Residues::Range residues = geometry_.residues_in(i, j);
-  const int64_t begin = forward_ ? residues.begin * geometry_.image.channels : 0;
-  const int64_t end = forward_ ? residues.end * geometry_.image.channels : depth_;
+  const int64_t begin = forward_ ? residues.begin * geometry_.input_view.channels : 0;
+  const int64_t end = forward_ ? residues.end * geometry_.input_view.channels : depth_;
   const int64_t from = std::max(begin, filters.first), depth = std::min(end, filters.end) - from;
   const TileOrder::Range tiles = TileOrder(geometry_, work.block).with(i, j);
   if (depth <= 0 || tiles.count == 0) return;
@@ -94,7 +94,8 @@ OperationCount ConvolutionPlan::count_tiles() const {
   for (int i = 0; i < geometry_.points_h(); ++i)
     for (int j = 0; j < geometry_.points_w(); ++j) {
       const Residues::Range residues = geometry_.residues_in(i, j);
-      const int64_t depth = forward_ ? (residues.end - residues.begin) * geometry_.image.channels : depth_;
+      const int64_t depth =
+          forward_ ? (residues.end - residues.begin) * geometry_.input_view.channels : depth_;
       products += static_cast<double>(geometry_.h.tiles_with(i) * geometry_.w.tiles_with(j) * depth);
     }
   const double images = static_cast<double>(geometry_.problem.batch * groups_);

@@ -13,11 +13,11 @@ FilterGradientPlan::Work FilterGradientPlan::work(const ConvArgs& args, int64_t 
                                                   int64_t block) const {
   float* const workspace = static_cast<float*>(args.workspace);
   float* const gradients = workspace + planes_at_ + slice * planes_floats_;
-  const TensorView &image = geometry_.image, &signal = geometry_.signal;
+  const TensorView &input = geometry_.input_view, &output = geometry_.output_view;
   return {blocks_[static_cast<size_t>(block)],
           starts(slice, block),
-          static_cast<const float*>(args.input) + group * image.channels * image.shape.stride[1],
-          static_cast<const float*>(args.output) + group * signal.channels * signal.shape.stride[1],
+          static_cast<const float*>(args.input) + group * input.channels * input.shape.stride[1],
+          static_cast<const float*>(args.output) + group * output.channels * output.shape.stride[1],
           gradients,
           gradients + gradients_.plane * geometry_.planes(),
           workspace + products_at_ + slice * product_floats_,
@@ -25,15 +25,15 @@ FilterGradientPlan::Work FilterGradientPlan::work(const ConvArgs& args, int64_t 
 }
 
 void FilterGradientPlan::transform_data(const Work& work, int64_t index) const {
-  const auto [rows, vector] = vector_unit(work.block, together_, image_vectors_, index);
-  transform_tiles(kernels_, geometry_, TileOperand::data, geometry_.image, work.input, work.block, rows,
+  const auto [rows, vector] = vector_unit(work.block, together_, input_vectors_, index);
+  transform_tiles(kernels_, geometry_, TileOperand::data, geometry_.input_view, work.input, work.block, rows,
                   vector, data_, work.data, work.scratch);
 }
 
 void FilterGradientPlan::transform_gradients(const Work& work, int64_t index) const {
-  const auto [rows, vector] = vector_unit(work.block, together_, signal_vectors_, index);
-  transform_tiles(kernels_, geometry_, TileOperand::coefficients, geometry_.signal, work.output, work.block,
-                  rows, vector, gradients_, work.gradients, work.scratch);
+  const auto [rows, vector] = vector_unit(work.block, together_, output_vectors_, index);
+  transform_tiles(kernels_, geometry_, TileOperand::coefficients, geometry_.output_view, work.output,
+                  work.block, rows, vector, gradients_, work.gradients, work.scratch);
 }
 
 // One panel of columns by one of rows in one plane, over the tiles of the block that have this point. Both
@@ -71,8 +71,8 @@ void FilterGradientPlan::multiply(const Work& work, int64_t index) const {
 
 void FilterGradientPlan::invert(const float* products, int64_t index, float* filter,
                                 const Scratch& scratch) const {
-  const int64_t lane = index / signal_vectors_ * FilterTransform::kDepthChunk;
-  const int64_t end = std::min(lane + FilterTransform::kDepthChunk, rows_), vector = index % signal_vectors_;
+  const int64_t lane = index / output_vectors_ * FilterTransform::kDepthChunk;
+  const int64_t end = std::min(lane + FilterTransform::kDepthChunk, rows_), vector = index % output_vectors_;
   filter_transform_.inverse(products + lane * products_.row + products_.offset(vector, kernels_.lanes),
                             products_.row, products_.plane, lane, end, vector, filter, scratch);
 }
@@ -83,7 +83,7 @@ void FilterGradientPlan::multiply_and_invert(const Work& work, int64_t index, fl
   const int64_t first = row_panel * panel_columns_, end = std::min(first + panel_columns_, rows_);
   for (int64_t plane = 0; plane < geometry_.planes(); ++plane)
     multiply(work, plane, panel, row_panel, work.products + plane * products_.plane);
-  const int64_t vectors_end = std::min(2 * panel + 2, signal_vectors_);
+  const int64_t vectors_end = std::min(2 * panel + 2, output_vectors_);
   for (int64_t vector = 2 * panel; vector < vectors_end; ++vector)
     for (int64_t lane = first; lane < end; lane += FilterTransform::kDepthChunk)
       filter_transform_.inverse(work.products + (lane - first) * products_.row + vector % 2 * kernels_.lanes,
@@ -160,7 +160,7 @@ void FilterGradientPlan::run(const ConvArgs& args, Queue&) {
     if (products_in_private_cache_) continue;
     const Scratch scratch = scratch_.of_thread(workspace, omp_get_thread_num());
 #pragma omp for schedule(static)
-    for (int64_t i = 0; i < ceil_div(rows_, FilterTransform::kDepthChunk) * signal_vectors_; ++i)
+    for (int64_t i = 0; i < ceil_div(rows_, FilterTransform::kDepthChunk) * output_vectors_; ++i)
       invert(workspace + sums_at(), i, filter, scratch);
   }
 }

@@ -1,6 +1,6 @@
 // Backward-filter, the same algorithm with the roles exchanged: the output's gradient is the "filter" of a
 // correlation with as many outputs as the filter has taps. Plane (i, j) holds, summed over the tiles,
-//   data[tile][image lane]^T  *  gradients[tile][k]  ->  products[image lane][k]
+//   data[tile][input lane]^T  *  gradients[tile][k]  ->  products[input lane][k]
 // The threads share the work of each block, or each has blocks and products (a slice) of its own, and slices
 // are added in a fixed order: a given number of threads always gives the same bits. Where all tiles are one
 // block, the products of a few filters and lanes are transformed back as soon as they are made, and never
@@ -60,8 +60,8 @@ class FilterGradientPlan final : public Plan {
   // The blocks that are added up in one slice of products: all, or of several slices each thread has its own.
   int64_t first_block(int64_t slice) const { return slice * static_cast<int64_t>(blocks_.size()) / slices_; }
   // The three steps of a block, each of so many units that can be done in any order.
-  int64_t units_of_data(const Block& block) const { return units(block, together_) * image_vectors_; }
-  int64_t units_of_gradients(const Block& block) const { return units(block, together_) * signal_vectors_; }
+  int64_t units_of_data(const Block& block) const { return units(block, together_) * input_vectors_; }
+  int64_t units_of_gradients(const Block& block) const { return units(block, together_) * output_vectors_; }
   int64_t units_multiplied() const { return geometry_.planes() * panels_; }
   // One panel of rows by one of columns, in all planes.
   int64_t units_of_products() const { return row_panels_ * panels_; }
@@ -82,7 +82,7 @@ class FilterGradientPlan final : public Plan {
   const VectorKernels& kernels_;
   const FilterTransform filter_transform_;
   const int threads_;
-  const int64_t rows_, columns_, image_vectors_, signal_vectors_, panel_columns_, panels_, row_panels_;
+  const int64_t rows_, columns_, input_vectors_, output_vectors_, panel_columns_, panels_, row_panels_;
   PlaneLayout gradients_, data_, products_;
   int64_t planes_at_ = 0, planes_floats_ = 0;  // of the gradients and data of one block
   int64_t products_at_ = 0, product_floats_ = 0;

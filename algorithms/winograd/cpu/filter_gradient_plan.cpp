@@ -21,10 +21,10 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
       kernels_(vector_kernels()),
       filter_transform_(kernels_, geometry_),
       threads_(options.threads),
-      rows_(geometry.image.lanes()),
-      columns_(geometry.signal.lanes()),
-      image_vectors_(ceil_div(rows_, kernels_.lanes)),
-      signal_vectors_(ceil_div(columns_, kernels_.lanes)),
+      rows_(geometry.input_view.lanes()),
+      columns_(geometry.output_view.lanes()),
+      input_vectors_(ceil_div(rows_, kernels_.lanes)),
+      output_vectors_(ceil_div(columns_, kernels_.lanes)),
       panel_columns_(gemm_shape().columns_per_panel),
       panels_(ceil_div(columns_, panel_columns_)),
       row_panels_(ceil_div(rows_, panel_columns_)),
@@ -127,18 +127,18 @@ void FilterGradientPlan::shape_products(int64_t rows, int64_t panels) {
 // for blocks of tiles.
 std::optional<OperationCount> FilterGradientPlan::operations() const {
   const double images = static_cast<double>(geometry_.problem.batch * geometry_.problem.groups);
-  const double image_lanes = static_cast<double>(image_vectors_ * kernels_.lanes);
-  const double signal_lanes = static_cast<double>(signal_vectors_ * kernels_.lanes);
+  const double input_lanes = static_cast<double>(input_vectors_ * kernels_.lanes);
+  const double output_lanes = static_cast<double>(output_vectors_ * kernels_.lanes);
   const double points = static_cast<double>(geometry_.h.points() * geometry_.w.points());
-  const double filters = static_cast<double>(geometry_.problem.groups * rows_) * signal_lanes;
+  const double filters = static_cast<double>(geometry_.problem.groups * rows_) * output_lanes;
   OperationCount count;
   count.product_flops = 2 * images * points * static_cast<double>(rows_ * panels_ * panel_columns_);
-  count.transform_flops = images * (image_lanes * transform_flops(geometry_, TileOperand::data) +
-                                    signal_lanes * transform_flops(geometry_, TileOperand::coefficients)) +
+  count.transform_flops = images * (input_lanes * transform_flops(geometry_, TileOperand::data) +
+                                    output_lanes * transform_flops(geometry_, TileOperand::coefficients)) +
                           filters * filter_transform_.inverse_flops();
   count.bytes = static_cast<double>(geometry_.problem.total_bytes());
   const double products = 2 * sizeof(float) * filters * static_cast<double>(geometry_.planes());
-  const double tiles = 2 * sizeof(float) * images * points * (image_lanes + signal_lanes);
+  const double tiles = 2 * sizeof(float) * images * points * (input_lanes + output_lanes);
   const bool small = products <= 2 * kMaxCachedFilterBytes;
   (small || products_in_private_cache_ ? count.cached_bytes : count.bytes) += products;
   (small && !products_in_private_cache_ ? count.cached_bytes : count.bytes) += tiles;

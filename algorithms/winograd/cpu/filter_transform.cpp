@@ -22,11 +22,11 @@ FilterTransform::FilterTransform(const VectorKernels& kernels, const Geometry& g
       by_tap_(one_residue_ && !backward_ && shape_.stride[1] == 1 && shape_.stride[3] != 1) {}
 
 int64_t FilterTransform::offset(int64_t k, int64_t lane, int64_t r, int64_t s) const {
-  const Residues& residues = geometry_.image.residues;
-  const Extent2 residue = residues.offsets[lane / geometry_.image.channels];
+  const Residues& residues = geometry_.input_view.residues;
+  const Extent2 residue = residues.offsets[lane / geometry_.input_view.channels];
   const int64_t h = r * residues.step.h + residue.h, w = s * residues.step.w + residue.w;
   if (h >= shape_.size[2] || w >= shape_.size[3]) return -1;
-  return shape_.offset(k, lane % geometry_.image.channels, h, w);
+  return shape_.offset(k, lane % geometry_.input_view.channels, h, w);
 }
 
 // staged[depth][tap][column], any layout, zeros for the taps that a residue lacks.
@@ -144,7 +144,7 @@ void FilterTransform::transform_row(const float* from, float* to, int64_t row, i
 void FilterTransform::inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end,
                               int64_t vector, float* filter, const Scratch& scratch) const {
   const int64_t lanes = kernels_.lanes, first = vector * lanes;
-  const int64_t used = std::min(lanes, geometry_.signal.lanes() - first);
+  const int64_t used = std::min(lanes, geometry_.output_view.lanes() - first);
   const int64_t count = end - lane;
   const int taps_h = geometry_.h.taps, taps_w = geometry_.w.taps;
   const int points_h = geometry_.points_h(), points_w = geometry_.points_w();

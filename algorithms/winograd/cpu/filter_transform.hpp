@@ -1,6 +1,6 @@
 // Filters to and from the planes of the batched product: forward and backward-data transform them into the
 // panels of the GEMM, backward-filter transforms products back into their gradient. A filter's *column* is
-// the channel that its vectors run over (output channels, in backward-data lanes of the image), its *depth*
+// the channel that its vectors run over (output channels, in backward-data lanes of the input), its *depth*
 // the other one. Runs on the calling thread.
 #pragma once
 
@@ -36,7 +36,7 @@ class FilterTransform {
   void transform_row(const float* from, float* to, int64_t row, int64_t plane) const;
   // The first element that transform() reads of them.
   const float* first_of(const float* filter, int64_t vector, int64_t depth) const;
-  // Backward-filter: one vector of output channels and the image lanes [lane, end), at most kDepthChunk,
+  // Backward-filter: one vector of output channels and the input lanes [lane, end), at most kDepthChunk,
   // lying in planes as above, to the filter's gradient.
   void inverse(const float* from, int64_t row, int64_t plane, int64_t lane, int64_t end, int64_t vector,
                float* filter, const Scratch& scratch) const;
@@ -48,10 +48,10 @@ class FilterTransform {
   double inverse_flops() const;
 
  private:
-  // Element of the filter for image lane (residue, c) and tap (r, s) of that residue; -1 past its end.
+  // Element of the filter for input lane (residue, c) and tap (r, s) of that residue; -1 past its end.
   int64_t offset(int64_t k, int64_t lane, int64_t r, int64_t s) const;
-  int64_t columns() const { return backward_ ? geometry_.image.lanes() : geometry_.signal.lanes(); }
-  int64_t depths() const { return backward_ ? geometry_.signal.lanes() : geometry_.image.lanes(); }
+  int64_t columns() const { return backward_ ? geometry_.input_view.lanes() : geometry_.output_view.lanes(); }
+  int64_t depths() const { return backward_ ? geometry_.output_view.lanes() : geometry_.input_view.lanes(); }
   void stage_scattered(const float* filter, int64_t first, int64_t used, int64_t depth, int64_t count,
                        float* staged) const;
   void write_scattered(const float* staged, int64_t first, int64_t used, int64_t depth, int64_t count,

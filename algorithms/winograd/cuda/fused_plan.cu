@@ -312,18 +312,19 @@ class FusedPlan final : public Plan {
   void run(const ConvArgs& args, Queue& queue) override {
     const ConvProblem& problem = geometry_.problem;
     const bool forward = is_forward();
-    const TensorAddressing image = activation_addressing(geometry_.image, problem.groups, problem.batch);
-    const TensorAddressing signal = activation_addressing(geometry_.signal, problem.groups, problem.batch);
+    const TensorAddressing input = activation_addressing(geometry_.input_view, problem.groups, problem.batch);
+    const TensorAddressing output =
+        activation_addressing(geometry_.output_view, problem.groups, problem.batch);
     const FusedArguments a{static_cast<const float*>(args.workspace),
                            static_cast<const float*>(forward ? args.input : args.output),
                            static_cast<float*>(forward ? args.output : args.input),
                            filters_.strides.plane,
-                           align_plane(geometry_.signal.lanes()) * filters_.strides.tile,
+                           align_plane(geometry_.output_view.lanes()) * filters_.strides.tile,
                            filters_.row(),
-                           forward ? image : signal,
-                           forward ? signal : image,
+                           forward ? input : output,
+                           forward ? output : input,
                            tile_classes(geometry_.h, geometry_.w, problem.batch).at[0],
-                           forward ? image.lanes : signal.lanes,
+                           forward ? input.lanes : output.lanes,
                            finish_of(problem.epilogue, args.bias)};
     if (a.tiles.h.size == 2)
       launch_kernel<2>(a, queue);
@@ -333,9 +334,11 @@ class FusedPlan final : public Plan {
 
  private:
   bool is_forward() const { return geometry_.problem.pass == Pass::forward; }
-  int64_t channels_read() const { return (is_forward() ? geometry_.image : geometry_.signal).channels; }
+  int64_t channels_read() const {
+    return (is_forward() ? geometry_.input_view : geometry_.output_view).channels;
+  }
   TileTransform filter_transform() const {
-    const int64_t stored = geometry_.problem.groups * align_plane(geometry_.signal.lanes());
+    const int64_t stored = geometry_.problem.groups * align_plane(geometry_.output_view.lanes());
     return {filter_addressing(geometry_), filter_class(geometry_, stored), filters_.strides,
             geometry_.points_w(), filters_.lanes_contiguous};
   }
@@ -363,7 +366,7 @@ std::optional<OperationCount> FusedPlan::operations() const {
   const LineCosts& costs = line_costs();
   const TileClass tiles = tile_classes(geometry_.h, geometry_.w, p.batch).at[0];
   const int size = tiles.h.size, alpha = tiles.h.alpha, channels = fused_channels(size);
-  const int64_t written = (is_forward() ? geometry_.signal : geometry_.image).channels;
+  const int64_t written = (is_forward() ? geometry_.output_view : geometry_.input_view).channels;
   const double groups = static_cast<double>(p.groups);
   const double slabs_of_tiles =
       static_cast<double>(round_up(tiles.tiles, kFusedTiles) * round_up(channels_read(), kFusedDepth));

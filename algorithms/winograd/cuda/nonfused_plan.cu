@@ -19,8 +19,8 @@ class ChunkedPlan : public Plan {
       : geometry_(geometry),
         chunking_(chunking(geometry, device, options)),
         planes_(pass_planes(geometry, chunking_.images)),
-        image_at_(planes_.filters.floats * chunking_.splits),
-        signal_at_(image_at_ + planes_.image.floats) {}
+        input_at_(planes_.filters.floats * chunking_.splits),
+        output_at_(input_at_ + planes_.input.floats) {}
 
   int64_t workspace_bytes() const override {
     return workspace_floats(geometry_, chunking_) * static_cast<int64_t>(sizeof(float));
@@ -45,12 +45,12 @@ class ChunkedPlan : public Plan {
     }
   }
   TileTransform activation(const TensorView& view, const Chunk& chunk) const {
-    const PlaneSet& set = &view == &geometry_.image ? planes_.image : planes_.signal;
+    const PlaneSet& set = &view == &geometry_.input_view ? planes_.input : planes_.output;
     return {activation_addressing(view, geometry_.problem.groups, chunk.images), chunk.classes, set.strides,
             geometry_.points_w(), set.lanes_contiguous};
   }
   TileTransform filters() const {
-    const int64_t stored = geometry_.problem.groups * align_plane(geometry_.signal.lanes());
+    const int64_t stored = geometry_.problem.groups * align_plane(geometry_.output_view.lanes());
     TileTransform what{filter_addressing(geometry_), filter_class(geometry_, stored), planes_.filters.strides,
                        geometry_.points_w(), planes_.filters.lanes_contiguous};
     what.splits = chunking_.splits;
@@ -72,14 +72,15 @@ class ChunkedPlan : public Plan {
       const TileClass& cls = chunk.classes.at[i];
       points += static_cast<double>(int64_t{align_plane(cls.tiles)} * cls.h.alpha * cls.w.alpha);
     }
-    const int64_t lanes = align_plane(geometry_.image.lanes()) + align_plane(geometry_.signal.lanes());
+    const int64_t lanes =
+        align_plane(geometry_.input_view.lanes()) + align_plane(geometry_.output_view.lanes());
     return 2.0 * sizeof(float) * points * static_cast<double>(geometry_.problem.groups * lanes);
   }
 
   const Geometry geometry_;
   const Chunking chunking_;
   const PassPlanes planes_;
-  const int64_t image_at_, signal_at_;
+  const int64_t input_at_, output_at_;
 };
 
 class ChunkedConvolution final : public ChunkedPlan {
@@ -95,13 +96,13 @@ class ChunkedConvolution final : public ChunkedPlan {
   void run(const ConvArgs& args, Queue& queue) override {
     const bool forward = is_forward();
     float* const filter_planes = static_cast<float*>(args.workspace);
-    float* const image_planes = filter_planes + image_at_;
-    float* const signal_planes = filter_planes + signal_at_;
+    float* const input_planes = filter_planes + input_at_;
+    float* const output_planes = filter_planes + output_at_;
     const TensorView &read_view = this->read_view(), &written_view = this->written_view();
     const auto* const read = static_cast<const float*>(forward ? args.input : args.output);
     auto* const written = static_cast<float*>(forward ? args.output : args.input);
-    float* const tiles = forward ? image_planes : signal_planes;
-    float* const products = forward ? signal_planes : image_planes;
+    float* const tiles = forward ? input_planes : output_planes;
+    float* const products = forward ? output_planes : input_planes;
     for_each_chunk([&](const Chunk& chunk) {
       queue.phase(Phase::transform);
       transform_tiles(TileOperand::data, activation(read_view, chunk),
@@ -133,8 +134,10 @@ class ChunkedConvolution final : public ChunkedPlan {
 
  private:
   bool is_forward() const { return geometry_.problem.pass == Pass::forward; }
-  const TensorView& read_view() const { return is_forward() ? geometry_.image : geometry_.signal; }
-  const TensorView& written_view() const { return is_forward() ? geometry_.signal : geometry_.image; }
+  const TensorView& read_view() const { return is_forward() ? geometry_.input_view : geometry_.output_view; }
+  const TensorView& written_view() const {
+    return is_forward() ? geometry_.output_view : geometry_.input_view;
+  }
 };
 
 class ChunkedFilterGradient final : public ChunkedPlan {
@@ -142,21 +145,21 @@ class ChunkedFilterGradient final : public ChunkedPlan {
   using ChunkedPlan::ChunkedPlan;
   void run(const ConvArgs& args, Queue& queue) override {
     float* const gradient_planes = static_cast<float*>(args.workspace);
-    float* const image_planes = gradient_planes + image_at_;
-    float* const signal_planes = gradient_planes + signal_at_;
-    const TensorView &image = geometry_.image, &signal = geometry_.signal;
+    float* const input_planes = gradient_planes + input_at_;
+    float* const output_planes = gradient_planes + output_at_;
+    const TensorView &input = geometry_.input_view, &output = geometry_.output_view;
     for_each_chunk([&](const Chunk& chunk) {
       queue.phase(Phase::transform);
-      transform_tiles(TileOperand::data, activation(image, chunk),
-                      static_cast<const float*>(args.input) + chunk.first * image.shape.stride[0],
-                      image_planes, queue);
-      transform_tiles(TileOperand::coefficients, activation(signal, chunk),
-                      static_cast<const float*>(args.output) + chunk.first * signal.shape.stride[0],
-                      signal_planes, queue);
+      transform_tiles(TileOperand::data, activation(input, chunk),
+                      static_cast<const float*>(args.input) + chunk.first * input.shape.stride[0],
+                      input_planes, queue);
+      transform_tiles(TileOperand::coefficients, activation(output, chunk),
+                      static_cast<const float*>(args.output) + chunk.first * output.shape.stride[0],
+                      output_planes, queue);
       queue.phase(Phase::product);
       GemmArguments product = split_products(chunk);
-      product.a = product.transposed ? image_planes : signal_planes;
-      product.b = product.transposed ? signal_planes : image_planes;
+      product.a = product.transposed ? input_planes : output_planes;
+      product.b = product.transposed ? output_planes : input_planes;
       product.c = gradient_planes;
       product.accumulate = chunk.first > 0;
       multiply_planes(product, queue);
@@ -170,8 +173,8 @@ class ChunkedFilterGradient final : public ChunkedPlan {
     count.transform_flops = invert_tiles_flops(filters());
     for_each_chunk([&](const Chunk& chunk) {
       count.transform_flops +=
-          transform_tiles_flops(TileOperand::data, activation(geometry_.image, chunk)) +
-          transform_tiles_flops(TileOperand::coefficients, activation(geometry_.signal, chunk));
+          transform_tiles_flops(TileOperand::data, activation(geometry_.input_view, chunk)) +
+          transform_tiles_flops(TileOperand::coefficients, activation(geometry_.output_view, chunk));
       count.product_flops += 2 * gemm_work(split_products(chunk)).multiply_adds;
       count.bytes += plane_bytes(chunk);
     });

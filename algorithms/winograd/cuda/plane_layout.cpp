@@ -89,11 +89,11 @@ TensorAddressing activation_addressing(const TensorView& view, int64_t groups, i
 TensorAddressing filter_addressing(const Geometry& geometry) {
   TensorAddressing tensor;
   set_shape(tensor, geometry.problem.shape(Role::filter));
-  set_residues(tensor, geometry.image.residues);
-  tensor.channels = static_cast<int>(geometry.image.channels);
-  tensor.lanes = static_cast<int>(geometry.image.lanes());
+  set_residues(tensor, geometry.input_view.residues);
+  tensor.channels = static_cast<int>(geometry.input_view.channels);
+  tensor.lanes = static_cast<int>(geometry.input_view.lanes());
   tensor.total_lanes = tensor.lanes_stored = align_plane(tensor.lanes);
-  tensor.images = static_cast<int>(geometry.signal.channels);
+  tensor.images = static_cast<int>(geometry.output_view.channels);
   tensor.images_stored = align_plane(tensor.images);
   tensor.reversed = geometry.problem.pass == Pass::backward_data;
   return tensor;

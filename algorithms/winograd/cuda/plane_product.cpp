@@ -25,9 +25,9 @@ PlaneSet plane_set(const Geometry& geometry, int64_t tiles, int64_t lanes, bool 
 // zeros are stored.
 IndexRange forward_depth(const Geometry& geometry, int i, int j) {
   const Residues::Range residues = geometry.residues_in(i, j);
-  const int64_t begin = residues.begin * geometry.image.channels / kPlaneAlign * kPlaneAlign;
+  const int64_t begin = residues.begin * geometry.input_view.channels / kPlaneAlign * kPlaneAlign;
   return {static_cast<int>(begin),
-          static_cast<int>(align_plane(residues.end * geometry.image.channels) - begin)};
+          static_cast<int>(align_plane(residues.end * geometry.input_view.channels) - begin)};
 }
 
 // What chunks are chosen with: rough figures of a Hopper GPU, which only weigh the waves of the GEMM, the
@@ -48,7 +48,7 @@ double seconds_of_chunk(const Geometry& geometry, const Chunking& chunk, const M
   const double blocks = work.blocks * chunk.splits, slots = machine.cores * kBlocksPerCore;
   const double waves = std::max(1.0, std::ceil(blocks / slots));
   const double block_seconds = work.multiply_adds / blocks / machine.fma_per_core * kBlocksPerCore;
-  const double bytes = 4.0 * static_cast<double>(planes.image.floats + planes.signal.floats);
+  const double bytes = 4.0 * static_cast<double>(planes.input.floats + planes.output.floats);
   const bool fits_cache = bytes < machine.cache_bytes * 3 / 4;
   const double partial =
       is_backward_filter(geometry) ? 4.0 * static_cast<double>(planes.filters.floats) * chunk.splits : 0;
@@ -62,25 +62,25 @@ PassPlanes pass_planes(const Geometry& geometry, int64_t images) {
   const bool nhwc = geometry.problem.layout == Layout::nhwc;
   const int64_t groups = geometry.problem.groups;
   const int64_t tiles = tile_classes(geometry.h, geometry.w, images).tiles;
-  const int64_t image_lanes = align_plane(geometry.image.lanes());
-  const int64_t signal_lanes = align_plane(geometry.signal.lanes());
+  const int64_t input_lanes = align_plane(geometry.input_view.lanes());
+  const int64_t output_lanes = align_plane(geometry.output_view.lanes());
   // Tiles are contiguous where the tensors' pixels are, lanes where channels are. The filters then lie so
   // that both operands of the product are contiguous along the same dimension: k where channels are, else m
   // and n.
   const bool filter_lanes = is_backward_filter(geometry) || (geometry.problem.pass == Pass::forward) == nhwc;
-  return {plane_set(geometry, groups * signal_lanes, image_lanes, filter_lanes),
-          plane_set(geometry, tiles, groups * image_lanes, nhwc),
-          plane_set(geometry, tiles, groups * signal_lanes, nhwc)};
+  return {plane_set(geometry, groups * output_lanes, input_lanes, filter_lanes),
+          plane_set(geometry, tiles, groups * input_lanes, nhwc),
+          plane_set(geometry, tiles, groups * output_lanes, nhwc)};
 }
 
 GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes, const TileClasses& classes) {
   const bool nhwc = geometry.problem.layout == Layout::nhwc, gradient = is_backward_filter(geometry);
   const bool forward = geometry.problem.pass == Pass::forward;
-  const int64_t image_lanes = align_plane(geometry.image.lanes());
-  const int64_t signal_lanes = align_plane(geometry.signal.lanes());
-  const int64_t of_image = image_lanes * planes.image.strides.lane;
-  const int64_t of_signal = signal_lanes * planes.signal.strides.lane;
-  const int64_t of_filters = signal_lanes * planes.filters.strides.tile;
+  const int64_t input_lanes = align_plane(geometry.input_view.lanes());
+  const int64_t output_lanes = align_plane(geometry.output_view.lanes());
+  const int64_t of_input = input_lanes * planes.input.strides.lane;
+  const int64_t of_output = output_lanes * planes.output.strides.lane;
+  const int64_t of_filters = output_lanes * planes.filters.strides.tile;
   const auto set = [](const PlaneSet& from, int64_t& plane, int& row) {
     plane = from.strides.plane;
     row = from.row();
@@ -90,27 +90,27 @@ GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes,
   g.planes = static_cast<int>(geometry.planes());
   g.groups = static_cast<int>(geometry.problem.groups);
   g.depth_contiguous = gradient != nhwc;
-  int m = static_cast<int>(forward ? geometry.signal.lanes() : geometry.image.lanes()), n = 0;
+  int m = static_cast<int>(forward ? geometry.output_view.lanes() : geometry.input_view.lanes()), n = 0;
   if (gradient) {
     // The larger of the two goes along the wide side of the block tile.
-    g.transposed = geometry.image.lanes() < geometry.signal.lanes();
-    m = static_cast<int>(std::min(image_lanes, signal_lanes));
-    n = static_cast<int>(std::max(image_lanes, signal_lanes));
-    set(g.transposed ? planes.image : planes.signal, g.a_plane, g.a_row);
-    set(g.transposed ? planes.signal : planes.image, g.b_plane, g.b_row);
+    g.transposed = geometry.input_view.lanes() < geometry.output_view.lanes();
+    m = static_cast<int>(std::min(input_lanes, output_lanes));
+    n = static_cast<int>(std::max(input_lanes, output_lanes));
+    set(g.transposed ? planes.input : planes.output, g.a_plane, g.a_row);
+    set(g.transposed ? planes.output : planes.input, g.b_plane, g.b_row);
     set(planes.filters, g.c_plane, g.c_row);
-    g.a_group = g.transposed ? of_image : of_signal;
-    g.b_group = g.transposed ? of_signal : of_image;
+    g.a_group = g.transposed ? of_input : of_output;
+    g.b_group = g.transposed ? of_output : of_input;
     g.c_group = of_filters;
     g.c_split = planes.filters.floats;
   } else {
     g.transposed = nhwc;
     set(planes.filters, g.a_plane, g.a_row);
-    set(forward ? planes.image : planes.signal, g.b_plane, g.b_row);
-    set(forward ? planes.signal : planes.image, g.c_plane, g.c_row);
+    set(forward ? planes.input : planes.output, g.b_plane, g.b_row);
+    set(forward ? planes.output : planes.input, g.c_plane, g.c_row);
     g.a_group = of_filters;
-    g.b_group = forward ? of_image : of_signal;
-    g.c_group = forward ? of_signal : of_image;
+    g.b_group = forward ? of_input : of_output;
+    g.c_group = forward ? of_output : of_input;
   }
   for (int plane = 0; plane < g.planes; ++plane) {
     const int i = plane / geometry.points_w(), j = plane % geometry.points_w();
@@ -120,7 +120,7 @@ GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes,
       product = {0, m, 0, n, tiles.begin, tiles.count};
     } else {
       const IndexRange depth =
-          forward ? forward_depth(geometry, i, j) : IndexRange{0, static_cast<int>(signal_lanes)};
+          forward ? forward_depth(geometry, i, j) : IndexRange{0, static_cast<int>(output_lanes)};
       product = {0, m, tiles.begin, tiles.count, depth.begin, depth.count};
     }
     g.split_depth = std::max(g.split_depth, product.k);
@@ -149,7 +149,7 @@ GemmWork gemm_work(const GemmArguments& g) {
 
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunk) {
   const PassPlanes planes = pass_planes(geometry, chunk.images);
-  return planes.filters.floats * chunk.splits + planes.image.floats + planes.signal.floats;
+  return planes.filters.floats * chunk.splits + planes.input.floats + planes.output.floats;
 }
 
 double longest_sum(const Geometry& geometry, const Chunking& chunk) {
@@ -177,7 +177,7 @@ Chunking smallest_accurate(const Geometry& geometry, double additions, const Chu
       const Chunking chunk{images, splits};
       const PassPlanes planes = pass_planes(geometry, images);
       const int64_t floats = workspace_floats(geometry, chunk);
-      if (std::max(planes.image.floats, planes.signal.floats) > kMaxFloats || floats >= smallest_floats ||
+      if (std::max(planes.input.floats, planes.output.floats) > kMaxFloats || floats >= smallest_floats ||
           longest_sum(geometry, chunk) > additions)
         continue;
       smallest_floats = floats;
@@ -211,7 +211,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
       const Chunking chunk{images, splits};
       const PassPlanes planes = pass_planes(geometry, images);
       if (workspace_floats(geometry, chunk) > options.workspace_cap / 4 ||
-          std::max(planes.image.floats, planes.signal.floats) > kMaxFloats)
+          std::max(planes.input.floats, planes.output.floats) > kMaxFloats)
         break;
       const double seconds =
           seconds_of_chunk(geometry, chunk, machine) * static_cast<double>((batch + images - 1) / images);
@@ -230,8 +230,8 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
 }
 
 PlaneSet fused_filter_planes(const Geometry& geometry) {
-  return plane_set(geometry, geometry.problem.groups * align_plane(geometry.signal.lanes()),
-                   align_plane(geometry.image.lanes()), geometry.problem.pass == Pass::backward_data);
+  return plane_set(geometry, geometry.problem.groups * align_plane(geometry.output_view.lanes()),
+                   align_plane(geometry.input_view.lanes()), geometry.problem.pass == Pass::backward_data);
 }
 
 }  // namespace convscope::winograd

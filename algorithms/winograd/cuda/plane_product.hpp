@@ -23,8 +23,8 @@ struct PlaneSet {
 struct PassPlanes {
   // The filters, transformed, or (backward-filter) one split of their gradient before the inverse.
   PlaneSet filters;
-  // The tiles of the image and of the signal, for one chunk.
-  PlaneSet image, signal;
+  // The tiles of the input and of the output, for one chunk.
+  PlaneSet input, output;
 };
 PassPlanes pass_planes(const Geometry& geometry, int64_t images);
 

@@ -58,7 +58,7 @@ class CudaWinograd : public Algorithm {
     if (const Support small = small_enough(problem); !small) return small;
     const PassPlanes planes = pass_planes(geometry(problem), 1);
     constexpr int64_t kMax = int64_t{1} << 31;
-    if (std::max({planes.image.strides.plane, planes.signal.strides.plane, planes.filters.strides.plane}) >=
+    if (std::max({planes.input.strides.plane, planes.output.strides.plane, planes.filters.strides.plane}) >=
         kMax)
       return Support::no(Reason::unsupported_size, "a plane of one image has 2^31 elements or more");
     return Support::yes();
