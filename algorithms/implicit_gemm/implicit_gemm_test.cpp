@@ -65,10 +65,10 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
     expect_right(row(id), problem, *row(id).plan(problem, device_, {}));
   }
 
-  void expect_right_when_cut(const Algorithm& algorithm, const ConvProblem& problem,
-                             Launchers (*launchers)(DeviceKind), const Cut& cut) {
+  void expect_right_in(const Algorithm& algorithm, const ConvProblem& problem,
+                       Launchers (*launchers)(DeviceKind), const TileSplit& split) {
     auto forced = products(problem, choice_for(problem), 0);
-    for (Product& product : forced) product.cut = cut;
+    for (Product& product : forced) product.tiling = split;
     GemmPlan plan(problem, forced, launchers(DeviceKind::emulator));
     expect_right(algorithm, problem, plan);
   }
@@ -144,25 +144,25 @@ constexpr const char* kForced[] = {"forward nchw n=1 c=3 hw=9x15 k=131 rs=3x3 pa
                                    "backward_data nhwc n=1 c=70 hw=23x13 k=4 rs=2x2 stride=2x2 groups=2",
                                    "backward_filter nchw n=1 c=15 hw=5x7 k=40 rs=3x3 pad=1x1"};
 
-std::vector<Cut> every_cut(std::span<const Tile> tiles) {
-  std::vector<Cut> cuts;
+std::vector<TileSplit> every_split(std::span<const Tile> tiles) {
+  std::vector<TileSplit> all;
   for (const Tile& tile : tiles)
-    for (int splits : {1, 3, 7}) cuts.push_back({tile, splits});
-  return cuts;
+    for (int splits : {1, 3, 7}) all.push_back({tile, splits});
+  return all;
 }
 
 TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
-  for (const Cut& cut : share(every_cut(kSimtTiles), GetParam()))
+  for (const TileSplit& split : share(every_split(kSimtTiles), GetParam()))
     for (const char* line : kForced)
-      expect_right_when_cut(row("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, cut);
+      expect_right_in(row("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, split);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
-  for (const Cut& cut : share(every_cut(kTensorTiles), GetParam()))
+  for (const TileSplit& split : share(every_split(kTensorTiles), GetParam()))
     for (const char* line : kForced) {
       ConvProblem problem = parse_problem(line);
-      problem.math = cut.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
-      expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, cut);
+      problem.math = split.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
+      expect_right_in(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
     }
 }
 
@@ -177,12 +177,12 @@ TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
       problem.epilogue = epilogue;
       expect_right("implicit_gemm.simt.cuda", problem);
     }
-    for (const Cut& cut : share(every_cut(kSimtTiles), GetParam()))
+    for (const TileSplit& split : share(every_split(kSimtTiles), GetParam()))
       for (const char* line : {"nchw n=1 c=3 hw=9x15 k=131 rs=3x3 pad=1x1",
                                "nhwc n=2 c=6 hw=9x7 k=10 rs=3x2 stride=2x1 groups=2"}) {
         ConvProblem problem = parse_problem(line);
         problem.epilogue = epilogue;
-        expect_right_when_cut(row("implicit_gemm.simt.cuda"), problem, simt_launchers, cut);
+        expect_right_in(row("implicit_gemm.simt.cuda"), problem, simt_launchers, split);
       }
   }
 }
@@ -191,25 +191,25 @@ TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
 TEST_P(ImplicitGemm, SimtAppliesTheEpilogueAfterTheLastPiece) {
   ConvProblem problem = parse_problem("n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
   ASSERT_EQ(pieces(index_maps(problem).front(), 1, kSimtDepth), 2);
-  expect_right_when_cut(row("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
+  expect_right_in(row("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
 }
 
 TEST_P(ImplicitGemm, TensorAppliesEveryEpilogueOnce) {
   for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu})
-    for (const Cut& cut : share(every_cut(kTensorTiles), GetParam()))
+    for (const TileSplit& split : share(every_split(kTensorTiles), GetParam()))
       for (const char* line : {"nchw n=1 c=3 hw=9x15 k=131 rs=3x3 pad=1x1",
                                "nhwc n=2 c=6 hw=9x7 k=10 rs=3x2 stride=2x1 groups=2"}) {
         ConvProblem problem = parse_problem(line);
         problem.epilogue = epilogue;
         problem.math = epilogue == Epilogue::bias ? MathMode::tf32x3 : MathMode::tf32;
-        expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, cut);
+        expect_right_in(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
       }
 }
 
 TEST_P(ImplicitGemm, TensorAppliesTheEpilogueAfterTheLastPiece) {
   ConvProblem problem = parse_problem("tf32 n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
   ASSERT_EQ(pieces(index_maps(problem).front(), 1, kTensorDepth), 2);
-  expect_right_when_cut(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, {kTensorTiles[2], 1});
+  expect_right_in(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, {kTensorTiles[2], 1});
 }
 
 // Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
@@ -219,11 +219,11 @@ TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
   ConvProblem problem = parse_problem("backward_filter nchw n=4 c=2 hw=100x100 k=3 rs=1x1");
   problem.math = kMath[static_cast<size_t>(GetParam())];
   const bool simt = problem.math == MathMode::fp32;
-  const Cut cut{simt ? kSimtTiles[3] : kTensorTiles[2], problem.math == MathMode::tf32 ? 1 : 2};
-  EXPECT_EQ(pieces(index_maps(problem).front(), cut.splits, simt ? kSimtDepth : kTensorDepth),
-            4 - cut.splits);
-  expect_right_when_cut(row(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
-                        simt ? simt_launchers : tensor_launchers, cut);
+  const TileSplit split{simt ? kSimtTiles[3] : kTensorTiles[2], problem.math == MathMode::tf32 ? 1 : 2};
+  EXPECT_EQ(pieces(index_maps(problem).front(), split.splits, simt ? kSimtDepth : kTensorDepth),
+            4 - split.splits);
+  expect_right_in(row(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
+                  simt ? simt_launchers : tensor_launchers, split);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm, ::testing::ValuesIn(kEveryOrder), order_name);
@@ -287,7 +287,7 @@ TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) 
   const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
   ConvProblem deep = wide;
   deep.pass = Pass::backward_filter;
-  EXPECT_EQ(products(wide, choice_for(wide), INT64_MAX)[0].cut, (Cut{kSimtTiles[0], 1}));
+  EXPECT_EQ(products(wide, choice_for(wide), INT64_MAX)[0].tiling, (TileSplit{kSimtTiles[0], 1}));
   const GemmPlan free(deep, products(deep, choice_for(deep), INT64_MAX),
                       simt_launchers(DeviceKind::emulator));
   EXPECT_GT(free.workspace_bytes(), 0);

@@ -28,7 +28,7 @@ struct Chains {
 Chains chains(const Product& product) {
   const bool widened = storage_type(product.math) != DataType::f32 && !product.paired;
   const int depth = product.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
-  const int64_t part = part_depth(product.map, product.cut.splits, depth);
+  const int64_t part = part_depth(product.map, product.tiling.splits, depth);
   const int64_t piece =
       storage_type(product.math) == DataType::f32 ? std::min<int64_t>(part, kLongestSum) : part;
   if (product.math == MathMode::fp32) return {piece, 0};
@@ -50,7 +50,7 @@ std::vector<Product> products(const ConvProblem& problem, const Choice& choice, 
   if (choice.paired) words.in_channels /= 2;
   std::vector<Product> all;
   for (const IndexMap& map : index_maps(words))
-    all.push_back({map, choose_cut(map, choice.tiles, choice.machine, workspace_bytes), problem.math,
+    all.push_back({map, choose_split(map, choice.tiles, choice.machine, workspace_bytes), problem.math,
                    choice.paired, problem.epilogue});
   return all;
 }
@@ -61,7 +61,7 @@ GemmPlan::GemmPlan(const ConvProblem& problem, std::vector<Product> products, co
 int64_t GemmPlan::workspace_bytes() const {
   int64_t elements = 0;
   for (const Product& product : products_)
-    elements = std::max(elements, partial_elements(product.map, product.cut.splits));
+    elements = std::max(elements, partial_elements(product.map, product.tiling.splits));
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
@@ -71,24 +71,24 @@ std::optional<OperationCount> GemmPlan::operations() const {
   count.bytes = static_cast<double>(problem_.total_bytes());
   for (const Product& product : products_) {
     const IndexMap& map = product.map;
-    const Tile& tile = product.cut.tile;
+    const Tile& tile = product.tiling.tile;
     // Multiplications per pair of elements in shared memory.
     const int times = product.paired ? 2 : product.math == MathMode::tf32x3 ? 3 : 1;
     count.product_flops += 2.0 * times * rounded_up(map.rows, tile.rows) *
                            rounded_up(map.columns, tile.columns) * rounded_up(map.depth, depth) * map.groups;
-    count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.cut.splits));
+    count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.tiling.splits));
   }
   return count;
 }
 
 std::string GemmPlan::implementation() const {
-  std::vector<std::string> cuts;
+  std::vector<std::string> splits;
   for (const Product& product : products_) {
-    std::string cut = describe(product.cut);
-    if (std::find(cuts.begin(), cuts.end(), cut) == cuts.end()) cuts.push_back(std::move(cut));
+    std::string split = describe(product.tiling);
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) splits.push_back(std::move(split));
   }
   std::string text;
-  for (const std::string& cut : cuts) text += (text.empty() ? "" : "; ") + cut;
+  for (const std::string& split : splits) text += (text.empty() ? "" : "; ") + split;
   return products_.size() > 1 ? std::to_string(products_.size()) + " phases of the stride: " + text : text;
 }
 
@@ -97,7 +97,7 @@ double GemmPlan::longest_sum() const {
   int64_t longest = 0;
   for (const Product& product : products_) {
     const int depth = product.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
-    const int splits = product.cut.splits;
+    const int splits = product.tiling.splits;
     longest = std::max(longest, chains(product).additions + pieces(product.map, splits, depth) + splits);
   }
   return static_cast<double>(longest);
@@ -114,7 +114,7 @@ void GemmPlan::run(const ConvArgs& args, Queue& queue) {
   if (problem_.pass == Pass::backward_data) tensors = {args.output, args.filter, args.input};
   if (problem_.pass == Pass::backward_filter) tensors = {args.input, args.output, args.filter};
   for (const Product& product : products_) {
-    const bool split = product.cut.splits > 1;
+    const bool split = product.tiling.splits > 1;
     tensors.partials = split ? static_cast<float*>(args.workspace) : nullptr;
     queue.phase(Phase::product);
     launchers_.multiply(product, tensors, queue);

@@ -294,7 +294,8 @@ class Writer {
 // sums. Where there are splits their sum has the epilogue.
 template <typename Shape, typename Body>
 void for_each_piece(const implicit_gemm::Product& product, const Body& body) {
-  const int splits = product.cut.splits, pieces = implicit_gemm::pieces(product.map, splits, Shape::kDepth);
+  const int splits = product.tiling.splits,
+            pieces = implicit_gemm::pieces(product.map, splits, Shape::kDepth);
   const bool finishes = product.epilogue != Epilogue::none && splits == 1;
   for (int piece = 0; piece < pieces; ++piece) body(piece, finishes && piece == pieces - 1);
 }

@@ -47,7 +47,7 @@ template <typename Output>
 void launch_add_partials(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
                          Queue& queue) {
   launch(add_partials<Output>, blocks_for(product.map), kThreads, 0, queue, product.map, tensors.partials,
-         static_cast<Output*>(tensors.d), product.cut.splits);
+         static_cast<Output*>(tensors.d), product.tiling.splits);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ void implicit_gemm_add_partials(const implicit_gemm::Product& product, const imp
   if (product.epilogue != Epilogue::none)
     return launch(add_partials_and_finish, blocks_for(product.map), kThreads, 0, queue, product.map,
                   static_cast<const float*>(tensors.partials), static_cast<float*>(tensors.d),
-                  product.cut.splits, finish_of(product.epilogue, tensors.bias));
+                  product.tiling.splits, finish_of(product.epilogue, tensors.bias));
   if (product.math == MathMode::fp16) return launch_add_partials<__half>(product, tensors, queue);
   if (product.math == MathMode::bf16) return launch_add_partials<__nv_bfloat16>(product, tensors, queue);
   launch_add_partials<float>(product, tensors, queue);

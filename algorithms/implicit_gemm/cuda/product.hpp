@@ -10,7 +10,7 @@ namespace convscope::implicit_gemm {
 
 struct Product {
   IndexMap map;
-  Cut cut;
+  TileSplit tiling;
   MathMode math = MathMode::fp32;
   bool paired = false;                 // a depth of A and B is two neighbouring 16-bit elements
   Epilogue epilogue = Epilogue::none;  // of D, once its sums are whole; a D of f32 only

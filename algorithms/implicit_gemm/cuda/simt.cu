@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 template <typename Shape>
 void launch_piece(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, int piece,
                   Queue& queue) {
-  const int splits = product.cut.splits;
+  const int splits = product.tiling.splits;
   launch(simt_product<Shape>, grid_of<Shape>(product.map, splits), Shape::kThreads, sizeof(Shared<Shape>),
          queue, product.map, static_cast<const float*>(tensors.a), static_cast<const float*>(tensors.b),
          static_cast<float*>(tensors.d), tensors.partials, splits, piece,
@@ -92,7 +92,7 @@ void launch_simt(const implicit_gemm::Product& product, const implicit_gemm::Ten
 
 void implicit_gemm_simt(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors,
                         Queue& queue) {
-  const implicit_gemm::Tile& tile = product.cut.tile;
+  const implicit_gemm::Tile& tile = product.tiling.tile;
   if (tile.columns == 128) return launch_simt<SimtShape<128, 128, 256, 8>>(product, tensors, queue);
   if (tile.columns == 32) return launch_simt<SimtShape<128, 32, 128, 4>>(product, tensors, queue);
   if (tile.rows == 128) return launch_simt<SimtShape<128, 64, 128, 8>>(product, tensors, queue);

@@ -194,7 +194,7 @@ template <typename Shape, typename Math>
 void launch_piece(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, int piece,
                   Queue& queue) {
   using Loaded = typename Math::Loaded;
-  const int splits = product.cut.splits;
+  const int splits = product.tiling.splits;
   launch(tensor_product<Shape, Math>, grid_of<Shape>(product.map, splits), Shape::kThreads,
          sizeof(Shared<Shape>), queue, product.map, static_cast<const Loaded*>(tensors.a),
          static_cast<const Loaded*>(tensors.b), static_cast<typename Math::Output*>(tensors.d),
@@ -207,7 +207,7 @@ using Small = TensorShape<64, 64, 128, 32>;
 
 template <typename Math>
 void launch_f32(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  const implicit_gemm::Tile& tile = product.cut.tile;
+  const implicit_gemm::Tile& tile = product.tiling.tile;
   const auto in_tiles = [&]<typename Shape>() {
     for_each_piece<Shape>(product, [&](int piece, bool finishes) {
       (finishes ? launch_piece<Finishing<Shape>, Math> : launch_piece<Shape, Math>)(product, tensors, piece,
@@ -222,7 +222,7 @@ void launch_f32(const implicit_gemm::Product& product, const implicit_gemm::Tens
 template <typename Element>
 void launch_16(const implicit_gemm::Product& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
   if (!product.paired) return launch_piece<Medium, Widened<Element>>(product, tensors, kWhole, queue);
-  if (product.cut.tile.columns == 128)
+  if (product.tiling.tile.columns == 128)
     return launch_piece<Large, Paired<Element>>(product, tensors, kWhole, queue);
   launch_piece<Small, Paired<Element>>(product, tensors, kWhole, queue);
 }

@@ -38,9 +38,9 @@ int64_t partial_elements(const IndexMap& map, int splits) {
   return splits == 1 ? 0 : int64_t{map.rows} * map.columns * map.groups * splits;
 }
 
-Cut choose_cut(const IndexMap& map, std::span<const Tile> tiles, const Machine& machine,
-               int64_t workspace_bytes) {
-  Cut best;
+TileSplit choose_split(const IndexMap& map, std::span<const Tile> tiles, const Machine& machine,
+                       int64_t workspace_bytes) {
+  TileSplit best;
   double lowest = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles)
     for (int splits = 1; splits == 1 || splits <= map.depth / kSmallestPart;
@@ -55,9 +55,9 @@ Cut choose_cut(const IndexMap& map, std::span<const Tile> tiles, const Machine& 
   return best;
 }
 
-std::string describe(const Cut& cut) {
-  std::string text = std::to_string(cut.tile.rows) + "x" + std::to_string(cut.tile.columns) + " tiles";
-  if (cut.splits > 1) text += ", depth in " + std::to_string(cut.splits) + " parts";
+std::string describe(const TileSplit& split) {
+  std::string text = std::to_string(split.tile.rows) + "x" + std::to_string(split.tile.columns) + " tiles";
+  if (split.splits > 1) text += ", depth in " + std::to_string(split.splits) + " parts";
   return text;
 }
 

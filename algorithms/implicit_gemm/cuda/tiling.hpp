@@ -1,5 +1,5 @@
-// How a product is cut: which tile a block computes and into how many parts the depth is split, chosen from a
-// small table for the 132 multiprocessors of an H200 (also on other devices, so that the same problem is
+// How a product is tiled: which tile a block computes and into how many parts the depth is split, chosen from
+// a small table for the 132 multiprocessors of an H200 (also on other devices, so that the same problem is
 // always computed in the same way). The kernels are instantiated for exactly these tiles.
 #pragma once
 
@@ -44,10 +44,11 @@ struct Machine {
 inline constexpr Machine kSimtMachine{7.8, 8e5};
 inline constexpr Machine kTensorMachine{35, 3.5e6};
 
-struct Cut {
+// The tile of a block, and into how many parts the depth is split.
+struct TileSplit {
   Tile tile;
   int splits = 1;
-  bool operator==(const Cut&) const = default;
+  bool operator==(const TileSplit&) const = default;
 };
 
 // The longest part of a split depth, of which `depth` are taken at a time.
@@ -59,11 +60,11 @@ int pieces(const IndexMap& map, int splits, int depth);
 // Partial sums of all splits; 0 for one split.
 int64_t partial_elements(const IndexMap& map, int splits);
 
-// The cheapest cut whose partial sums fit into `workspace_bytes`.
-Cut choose_cut(const IndexMap& map, std::span<const Tile> tiles, const Machine& machine,
-               int64_t workspace_bytes);
+// The cheapest tile and split whose partial sums fit into `workspace_bytes`.
+TileSplit choose_split(const IndexMap& map, std::span<const Tile> tiles, const Machine& machine,
+                       int64_t workspace_bytes);
 
 // "128x64 tiles", "64x64 tiles, depth in 12 parts".
-std::string describe(const Cut& cut);
+std::string describe(const TileSplit& split);
 
 }  // namespace convscope::implicit_gemm
