@@ -21,9 +21,9 @@ constexpr int64_t kMaxLaunches = 2000;
 constexpr int64_t kLargestChunkBytes = int64_t{8} << 30;  // 2^31 elements
 
 // Ours or a library's.
-class Gemm {
+class DeviceGemm {
  public:
-  virtual ~Gemm() = default;
+  virtual ~DeviceGemm() = default;
   virtual int64_t workspace_bytes(const SgemmProduct&) const { return 0; }
   virtual std::string describe(const SgemmProduct&) const = 0;
   // Executed by multiply(), and bytes of partial sums, written once and read once.
@@ -48,57 +48,58 @@ void in_parts(const SgemmProduct& product, int max_depth, const Body& body) {
   }
 }
 
-class OwnGemm final : public Gemm {
+class OwnGemm final : public DeviceGemm {
  public:
   explicit OwnGemm(int64_t max_bytes) : max_bytes_(max_bytes) {}
   int64_t workspace_bytes(const SgemmProduct& product) const override {
-    return partial_bytes(product, choose_cut(product, max_bytes_));
+    return partial_bytes(product, choose_split(product, max_bytes_));
   }
   std::string describe(const SgemmProduct& product) const override {
-    const SgemmCut cut = choose_cut(product, max_bytes_);
-    return std::to_string(kSgemmRows) + "x" + std::to_string(cut.columns) + " tiles" +
-           (cut.splits > 1 ? ", depth in " + std::to_string(cut.splits) + " parts" : "");
+    const SgemmSplit split = choose_split(product, max_bytes_);
+    return std::to_string(kSgemmRows) + "x" + std::to_string(split.columns) + " tiles" +
+           (split.splits > 1 ? ", depth in " + std::to_string(split.splits) + " parts" : "");
   }
   OperationCount count(const SgemmProduct& product) const override {
     OperationCount all;
-    for_each_part(product, [&](const SgemmProduct& part, const SgemmCut& cut, bool) {
-      all.product_flops += executed_flops(part, cut);
-      all.bytes += 2 * static_cast<double>(partial_bytes(part, cut));
+    for_each_part(product, [&](const SgemmProduct& part, const SgemmSplit& split, bool) {
+      all.product_flops += executed_flops(part, split);
+      all.bytes += 2 * static_cast<double>(partial_bytes(part, split));
     });
     return all;
   }
   int64_t launches(const SgemmProduct& product) const override {
-    const SgemmCut cut = choose_cut(product, max_bytes_);
-    const int depth = std::min(cut.split_depth, kMaxSgemmSum);
-    return ceil_div(product.depth, depth * cut.splits) * (cut.splits > 1 ? 2 : 1);
+    const SgemmSplit split = choose_split(product, max_bytes_);
+    const int depth = std::min(split.split_depth, kMaxSgemmSum);
+    return ceil_div(product.depth, depth * split.splits) * (split.splits > 1 ? 2 : 1);
   }
   // Splits are added to C one after the other, in every part.
   SumLevels levels(const SgemmProduct& product) const override {
-    const int depth = std::min({choose_cut(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
+    const int depth = std::min({choose_split(product, max_bytes_).split_depth, product.depth, kMaxSgemmSum});
     return in_chains(product.depth, depth);
   }
   void multiply(const SgemmProduct& product, const SgemmFinish& finish, float* workspace,
                 Queue& queue) override {
-    for_each_part(product, [&](const SgemmProduct& part, const SgemmCut& cut, bool last) {
-      sgemm(part, cut, workspace, queue, last ? finish : SgemmFinish{});
+    for_each_part(product, [&](const SgemmProduct& part, const SgemmSplit& split, bool last) {
+      sgemm(part, split, workspace, queue, last ? finish : SgemmFinish{});
     });
   }
 
  private:
-  // Calls body(part, its cut, whether it is the last) for parts of the depth whose splits are short enough.
+  // Calls body(part, its tiles and splits, whether it is the last) for parts of the depth whose splits are
+  // short enough.
   template <typename Body>
   void for_each_part(const SgemmProduct& product, const Body& body) const {
-    const SgemmCut cut = choose_cut(product, max_bytes_);
-    const int depth = std::min(cut.split_depth, kMaxSgemmSum);
-    in_parts(product, depth * cut.splits, [&](const SgemmProduct& part, bool last) {
-      body(part, SgemmCut{cut.columns, (part.depth + depth - 1) / depth, depth}, last);
+    const SgemmSplit split = choose_split(product, max_bytes_);
+    const int depth = std::min(split.split_depth, kMaxSgemmSum);
+    in_parts(product, depth * split.splits, [&](const SgemmProduct& part, bool last) {
+      body(part, SgemmSplit{split.columns, (part.depth + depth - 1) / depth, depth}, last);
     });
   }
 
   int64_t max_bytes_;
 };
 
-class LibraryGemm final : public Gemm {
+class LibraryGemm final : public DeviceGemm {
  public:
   explicit LibraryGemm(Device& device) : blas_(make_blas(device)) {}
   std::string describe(const SgemmProduct&) const override { return "sgemm"; }
@@ -121,7 +122,7 @@ class LibraryGemm final : public Gemm {
 
 class ColumnPlan final : public Plan {
  public:
-  ColumnPlan(const ConvProblem& problem, DeviceChunks chunks, std::unique_ptr<Gemm> gemm)
+  ColumnPlan(const ConvProblem& problem, DeviceChunks chunks, std::unique_ptr<DeviceGemm> gemm)
       : p_(problem), chunks_(std::move(chunks)), gemm_(std::move(gemm)) {
     for (const Chunk& chunk : chunks_.list) {
       const size_t index = size_of(chunk);
@@ -186,7 +187,7 @@ class ColumnPlan final : public Plan {
 
   const ConvProblem p_;
   const DeviceChunks chunks_;
-  const std::unique_ptr<Gemm> gemm_;
+  const std::unique_ptr<DeviceGemm> gemm_;
   std::vector<Size> sizes_;
   int64_t gemm_bytes_ = 0;
 };

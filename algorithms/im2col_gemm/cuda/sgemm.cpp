@@ -25,56 +25,56 @@ double efficiency(int columns) {
 struct Blocks {
   int64_t count, multiply_adds_each;
 };
-Blocks blocks(const SgemmProduct& product, const SgemmCut& cut) {
+Blocks blocks(const SgemmProduct& product, const SgemmSplit& split) {
   const int64_t rows = std::max(product.rows, product.columns),
                 columns = std::min(product.rows, product.columns);
-  const int64_t tiles = ceil_div(rows, kSgemmRows) * ceil_div(columns, cut.columns);
-  return {tiles * product.batch * cut.splits, int64_t{kSgemmRows} * cut.columns * cut.split_depth};
+  const int64_t tiles = ceil_div(rows, kSgemmRows) * ceil_div(columns, split.columns);
+  return {tiles * product.batch * split.splits, int64_t{kSgemmRows} * split.columns * split.split_depth};
 }
 
 // In multiply-adds of one multiprocessor.
-double cost(const SgemmProduct& product, const SgemmCut& cut) {
-  const auto [count, each] = blocks(product, cut);
+double cost(const SgemmProduct& product, const SgemmSplit& split) {
+  const auto [count, each] = blocks(product, split);
   const double multiplied = static_cast<double>(ceil_div(count, kMultiprocessors)) *
-                            static_cast<double>(each) / efficiency(cut.columns);
-  if (cut.splits == 1) return multiplied;
+                            static_cast<double>(each) / efficiency(split.columns);
+  if (split.splits == 1) return multiplied;
   return multiplied + kMultiplyAddsPerLaunch +
-         2 * kMultiplyAddsPerByte / kMultiprocessors * static_cast<double>(partial_bytes(product, cut));
+         2 * kMultiplyAddsPerByte / kMultiprocessors * static_cast<double>(partial_bytes(product, split));
 }
 
 // No split is empty.
-SgemmCut in_splits(int columns, int splits, int depth) {
+SgemmSplit in_splits(int columns, int splits, int depth) {
   const int64_t each = round_up(ceil_div(depth, splits), kSgemmDepth);
   return {columns, static_cast<int>(ceil_div(depth, each)), static_cast<int>(each)};
 }
 
 }  // namespace
 
-int64_t partial_bytes(const SgemmProduct& product, const SgemmCut& cut) {
-  if (cut.splits == 1) return 0;
-  return int64_t{product.rows} * product.columns * product.batch * cut.splits * int64_t{sizeof(float)};
+int64_t partial_bytes(const SgemmProduct& product, const SgemmSplit& split) {
+  if (split.splits == 1) return 0;
+  return int64_t{product.rows} * product.columns * product.batch * split.splits * int64_t{sizeof(float)};
 }
 
-SgemmCut choose_cut(const SgemmProduct& product, int64_t bytes) {
-  SgemmCut best;
+SgemmSplit choose_split(const SgemmProduct& product, int64_t bytes) {
+  SgemmSplit best;
   double lowest = std::numeric_limits<double>::infinity();
   const int64_t max_splits = std::max<int64_t>(1, product.depth / kMinSplitDepth);
   for (const int columns : kSgemmColumns)
     for (int splits = 1; splits <= max_splits; splits += std::max(1, splits / 4)) {
-      const SgemmCut cut = in_splits(columns, splits, product.depth);
-      if (partial_bytes(product, cut) > bytes || (splits > 1 && blocks(product, cut).count > kMaxBlocks))
+      const SgemmSplit split = in_splits(columns, splits, product.depth);
+      if (partial_bytes(product, split) > bytes || (splits > 1 && blocks(product, split).count > kMaxBlocks))
         break;
-      const double estimate = cost(product, cut);
+      const double estimate = cost(product, split);
       if (estimate >= lowest) continue;
       lowest = estimate;
-      best = cut;
+      best = split;
     }
   return best;
 }
 
-double executed_flops(const SgemmProduct& product, const SgemmCut& cut) {
+double executed_flops(const SgemmProduct& product, const SgemmSplit& split) {
   // The last split is shorter.
-  const SgemmCut whole{cut.columns, 1, static_cast<int>(round_up(product.depth, kSgemmDepth))};
+  const SgemmSplit whole{split.columns, 1, static_cast<int>(round_up(product.depth, kSgemmDepth))};
   const auto [count, each] = blocks(product, whole);
   return 2.0 * static_cast<double>(count) * static_cast<double>(each);
 }

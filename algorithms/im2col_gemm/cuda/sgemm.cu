@@ -9,9 +9,9 @@
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
-using im2col_gemm::SgemmCut;
 using im2col_gemm::SgemmFinish;
 using im2col_gemm::SgemmProduct;
+using im2col_gemm::SgemmSplit;
 
 // 128 or 168 registers.
 template <int Columns>
@@ -131,24 +131,24 @@ bool aligned(const void* data, int64_t stride, int64_t batch_stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % 4 == 0 && batch_stride % 4 == 0;
 }
 
-UniformBatch batch_of(const SgemmProduct& p, const SgemmCut& cut, float* partials) {
+UniformBatch batch_of(const SgemmProduct& p, const SgemmSplit& split, float* partials) {
   const bool a_transposed = p.a.op != MatrixOp::none, b_transposed = p.b.op != MatrixOp::none;
   const int a_stride = static_cast<int>(p.a.stride), b_stride = static_cast<int>(p.b.stride);
   UniformBatch g;
   g.a = {p.a.data, p.a.batch_stride, p.rows, a_transposed ? 1 : a_stride, a_transposed ? a_stride : 1};
   g.b = {p.b.data, p.b.batch_stride, p.columns, b_transposed ? b_stride : 1, b_transposed ? 1 : b_stride};
   g.depth = p.depth;
-  g.splits = cut.splits;
-  g.split_depth = cut.split_depth;
-  const bool split = cut.splits > 1;
+  g.splits = split.splits;
+  g.split_depth = split.split_depth;
+  const bool is_split = split.splits > 1;
   const int64_t matrix = int64_t{p.rows} * p.columns;
-  g.c = split ? partials : p.c.data;
-  g.c_row_stride = split ? p.columns : static_cast<int>(p.c.stride);
+  g.c = is_split ? partials : p.c.data;
+  g.c_row_stride = is_split ? p.columns : static_cast<int>(p.c.stride);
   g.c_column_stride = 1;
-  g.c_batch = split ? matrix : p.c.batch_stride;
+  g.c_batch = is_split ? matrix : p.c.batch_stride;
   g.c_split = matrix * p.batch;
-  g.adds = !split && p.beta != 0.0f;
-  g.in_fours = aligned(g.c, g.c_row_stride, g.c_batch | (split ? g.c_split : 0));
+  g.adds = !is_split && p.beta != 0.0f;
+  g.in_fours = aligned(g.c, g.c_row_stride, g.c_batch | (is_split ? g.c_split : 0));
   if (p.rows < p.columns) {  // the longer side is the rows
     std::swap(g.a, g.b);
     std::swap(g.c_row_stride, g.c_column_stride);
@@ -177,17 +177,17 @@ void launch_tiles(const Batch& g, int columns, int batch, Queue& queue) {
 
 }  // namespace
 
-void sgemm(const SgemmProduct& product, const SgemmCut& cut, float* partials, Queue& queue,
+void sgemm(const SgemmProduct& product, const SgemmSplit& split, float* partials, Queue& queue,
            const SgemmFinish& finish) {
-  const UniformBatch g = batch_of(product, cut, partials);
+  const UniformBatch g = batch_of(product, split, partials);
   const bool exchanged = product.rows < product.columns;
-  if (cut.splits > 1 || finish.epilogue == Epilogue::none)
-    launch_tiles(g, cut.columns, product.batch, queue);
+  if (split.splits > 1 || finish.epilogue == Epilogue::none)
+    launch_tiles(g, split.columns, product.batch, queue);
   else
     launch_tiles(FinishingBatch{g, finish_of(finish.epilogue, finish.bias),
                                 finish.columns_are_channels != exchanged, finish.channels_apart},
-                 cut.columns, product.batch, queue);
-  if (cut.splits > 1) add_partials(product, partials, cut.splits, queue, finish);
+                 split.columns, product.batch, queue);
+  if (split.splits > 1) add_partials(product, partials, split.splits, queue, finish);
 }
 
 void add_partials(const SgemmProduct& product, const float* partials, int count, Queue& queue,

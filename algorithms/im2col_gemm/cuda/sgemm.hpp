@@ -1,5 +1,5 @@
 // Our SGEMM of row-major matrices in device memory, either one transposed, of any sizes and strides, in
-// batches: how a product is cut into block tiles and, along the depth, into splits (sgemm.cpp), and its
+// batches: how a product is tiled and, along the depth, split (sgemm.cpp), and its
 // launches (sgemm.cu). The kernel is that of algorithms/common/batched_sgemm.cuh.
 #pragma once
 
@@ -29,7 +29,8 @@ inline constexpr std::array kSgemmColumns{128, 64, 32};
 // The largest depth of a sum in registers: the error of a running sum grows with its length.
 inline constexpr int kMaxSgemmSum = 16384;
 
-struct SgemmCut {
+// The width of the tiles, and the parts of the depth.
+struct SgemmSplit {
   int columns = kSgemmColumns[0];
   int splits = 1;
   int split_depth = 0;  // of each but the last
@@ -38,21 +39,21 @@ struct SgemmCut {
 // The largest stride between rows or columns: a tile's offsets are 32 bits.
 inline constexpr int64_t kMaxSgemmStride = int64_t{1} << 24;
 
-// Of the cuts whose partial sums take at most `bytes`, the fastest by an estimate for the H200; on every
-// device, so that a problem is always computed in the same way.
-SgemmCut choose_cut(const SgemmProduct& product, int64_t bytes);
+// Of the tiles and splits whose partial sums take at most `bytes`, the fastest by an estimate for the H200;
+// on every device, so that a problem is always computed in the same way.
+SgemmSplit choose_split(const SgemmProduct& product, int64_t bytes);
 
 // Of the sums of all splits, which are stored and then added; none for one split.
-int64_t partial_bytes(const SgemmProduct& product, const SgemmCut& cut);
+int64_t partial_bytes(const SgemmProduct& product, const SgemmSplit& split);
 
 // With the padding to whole tiles.
-double executed_flops(const SgemmProduct& product, const SgemmCut& cut);
+double executed_flops(const SgemmProduct& product, const SgemmSplit& split);
 
 }  // namespace convscope::im2col_gemm
 
 namespace convscope::cuda {
 // `partials` has partial_bytes(). Two launches where there are splits, which are added in order.
-void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmCut&, float* partials, Queue&,
+void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmSplit&, float* partials, Queue&,
            const im2col_gemm::SgemmFinish& = {});
 // C (with beta 1, C +) the sum of `count` matrices of rows x columns of each of the batch, which lie one
 // after another in `partials`.
@@ -60,7 +61,7 @@ void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int c
                   const im2col_gemm::SgemmFinish& = {});
 }  // namespace convscope::cuda
 namespace convscope::emulated {
-void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmCut&, float* partials, Queue&,
+void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmSplit&, float* partials, Queue&,
            const im2col_gemm::SgemmFinish& = {});
 void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&,
                   const im2col_gemm::SgemmFinish& = {});

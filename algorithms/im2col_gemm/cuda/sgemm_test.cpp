@@ -1,5 +1,6 @@
 // Our SGEMM on the emulator: both operands as they are and transposed, each tile, batches, splits of the
-// depth and sums added to C, on whole numbers, whose products are exact. And how a product is cut.
+// depth and sums added to C, on whole numbers, whose products are exact. And how a product is tiled and
+// split.
 #include "algorithms/im2col_gemm/cuda/sgemm.hpp"
 
 #include <gtest/gtest.h>
@@ -35,9 +36,9 @@ class Sgemm : public ::testing::TestWithParam<EmulatorOrder> {
     return buffer;
   }
 
-  void expect_exact(const Shape& s, MatrixOp a_op, MatrixOp b_op, SgemmCut cut, float beta) {
+  void expect_exact(const Shape& s, MatrixOp a_op, MatrixOp b_op, SgemmSplit split, float beta) {
     SCOPED_TRACE(std::to_string(s.rows) + "x" + std::to_string(s.columns) + "x" + std::to_string(s.depth) +
-                 " in tiles of " + std::to_string(cut.columns) + ", " + std::to_string(cut.splits) +
+                 " in tiles of " + std::to_string(split.columns) + ", " + std::to_string(split.splits) +
                  " splits");
     SgemmProduct p;
     p.rows = s.rows;
@@ -57,12 +58,12 @@ class Sgemm : public ::testing::TestWithParam<EmulatorOrder> {
                              b = whole_numbers(s.batch * p.b.batch_stride, random_),
                              c = whole_numbers(s.batch * p.c.batch_stride, random_);
     const Buffer a_device = on_device(a), b_device = on_device(b), c_device = on_device(c);
-    Buffer partials(device_, static_cast<size_t>(partial_bytes(p, cut)));
+    Buffer partials(device_, static_cast<size_t>(partial_bytes(p, split)));
     partials.fill_with_nan();
     p.a.data = a_device.as<float>();
     p.b.data = b_device.as<float>();
     p.c.data = c_device.as<float>();
-    emulated::sgemm(p, cut, partials.as<float>(), *queue_);
+    emulated::sgemm(p, split, partials.as<float>(), *queue_);
 
     std::vector<float> result(c.size());
     c_device.download(result.data(), result.size() * sizeof(float));
@@ -119,28 +120,28 @@ SgemmProduct sized(int rows, int columns, int depth) {
   return product;
 }
 
-TEST(SgemmCut, SplitsTheDepthOfAFewTilesOnly) {
-  EXPECT_EQ(choose_cut(sized(1 << 15, 256, 1024), INT64_MAX).splits, 1);
-  const SgemmCut deep = choose_cut(sized(128, 128, 1 << 15), INT64_MAX);
+TEST(SgemmSplit, SplitsTheDepthOfAFewTilesOnly) {
+  EXPECT_EQ(choose_split(sized(1 << 15, 256, 1024), INT64_MAX).splits, 1);
+  const SgemmSplit deep = choose_split(sized(128, 128, 1 << 15), INT64_MAX);
   EXPECT_GT(deep.splits, 20);
   EXPECT_EQ(deep.split_depth % kSgemmDepth, 0);
   EXPECT_LT((deep.splits - 1) * deep.split_depth, 1 << 15);  // none is empty
 }
 
-TEST(SgemmCut, KeepsItsPartialSumsUnderTheCap) {
+TEST(SgemmSplit, KeepsItsPartialSumsUnderTheCap) {
   const SgemmProduct product = sized(300, 500, 1 << 14);
   for (const int64_t cap : {int64_t{0}, int64_t{1} << 20, int64_t{1} << 23})
-    EXPECT_LE(partial_bytes(product, choose_cut(product, cap)), cap);
-  EXPECT_EQ(choose_cut(product, 0).splits, 1);
+    EXPECT_LE(partial_bytes(product, choose_split(product, cap)), cap);
+  EXPECT_EQ(choose_split(product, 0).splits, 1);
 }
 
-TEST(SgemmCut, TakesNarrowTilesForFewChannels) {
-  EXPECT_EQ(choose_cut(sized(32, 1 << 16, 512), INT64_MAX).columns, 32);
-  EXPECT_EQ(choose_cut(sized(1 << 16, 64, 512), INT64_MAX).columns, 64);
-  EXPECT_EQ(choose_cut(sized(1 << 16, 256, 512), INT64_MAX).columns, 128);
+TEST(SgemmSplit, TakesNarrowTilesForFewChannels) {
+  EXPECT_EQ(choose_split(sized(32, 1 << 16, 512), INT64_MAX).columns, 32);
+  EXPECT_EQ(choose_split(sized(1 << 16, 64, 512), INT64_MAX).columns, 64);
+  EXPECT_EQ(choose_split(sized(1 << 16, 256, 512), INT64_MAX).columns, 128);
 }
 
-TEST(SgemmCut, CountsWholeTiles) {
+TEST(SgemmSplit, CountsWholeTiles) {
   const SgemmProduct product = sized(100, 130, 12);
   EXPECT_EQ(executed_flops(product, {128, 1, 16}), 2.0 * 256 * 128 * 16);
   EXPECT_EQ(executed_flops(product, {32, 1, 16}), 2.0 * 256 * 128 * 16);
