@@ -26,7 +26,7 @@ float* tensor_of(const ConvArgs& args, const Operand& operand, int64_t group) {
   return static_cast<float*>(tensor) + group * operand.group_offset;
 }
 
-Planes planes_of(const Operand& operand, int64_t first_lane, int64_t end_lane, int64_t other) {
+LanePlanes planes_of(const Operand& operand, int64_t first_lane, int64_t end_lane, int64_t other) {
   const int64_t count = std::clamp<int64_t>(end_lane - first_lane, 0, vector_lanes());
   return {&operand, operand.lanes.data() + (count > 0 ? first_lane : 0), operand.others.data() + other,
           static_cast<int>(count)};
@@ -238,7 +238,7 @@ void SpectralPlan::count_transforms(const Operand& operand, Block lanes, int64_t
   const int64_t end = lanes.first + lanes.count, padded = round_up(lanes.count, unit);
   for (int64_t other = others.first; other < others.first + others.count; ++other)
     for (int64_t lane = 0; lane < padded; lane += vector) {
-      const Planes planes = planes_of(operand, lanes.first + lane, end, other);
+      const LanePlanes planes = planes_of(operand, lanes.first + lane, end, other);
       count.transform_flops += static_cast<double>(transform_flops(size_, planes));
     }
   // Each spectrum is written once and read once.

@@ -31,7 +31,7 @@ struct TileBatch {
   Range rows;  // the union of h
 };
 
-inline TileBatch locate(const Planes& planes) {
+inline TileBatch locate(const LanePlanes& planes) {
   const Axis &h = planes.operand->h, &w = planes.operand->w;
   TileBatch batch;
   batch.count = planes.count;

@@ -34,7 +34,7 @@ constexpr int64_t complex_column(int size, int slot) {
 // Streaming is only fast when a vector is a whole line.
 constexpr bool kWholeLines = kLanes * sizeof(float) == 64;
 
-HWY_INLINE void store_bin(const Spectra& to, int64_t bin, Complex value) {
+HWY_INLINE void store_bin(const SplitSpectra& to, int64_t bin, Complex value) {
   const Tag tag;
   float* const real = to.real + bin * to.bin_stride;
   float* const imaginary = to.imaginary + bin * to.bin_stride;
@@ -46,7 +46,7 @@ HWY_INLINE void store_bin(const Spectra& to, int64_t bin, Complex value) {
     hn::Store(value.im, tag, imaginary);
   }
 }
-HWY_INLINE Complex load_bin(const Spectra& from, int64_t bin) {
+HWY_INLINE Complex load_bin(const SplitSpectra& from, int64_t bin) {
   const Tag tag;
   return {hn::Load(tag, from.real + bin * from.bin_stride),
           hn::Load(tag, from.imaginary + bin * from.bin_stride)};
@@ -78,7 +78,7 @@ HWY_NOINLINE void forward_rows(const TileBatch& batch, const float* tensor, floa
 }
 
 template <int Size, int Nonzero>
-HWY_NOINLINE void forward_real_column(const float* tile, int part, const Spectra& spectra) {
+HWY_NOINLINE void forward_real_column(const float* tile, int part, const SplitSpectra& spectra) {
   const Tag tag;
   const float* from = tile + part * kLanes;
   tally_transform(kLanes * real_flops(Size));
@@ -90,7 +90,7 @@ HWY_NOINLINE void forward_real_column(const float* tile, int part, const Spectra
 }
 
 template <int Size, int Nonzero>
-HWY_NOINLINE void forward_column(const float* tile, int slot, const Spectra& spectra) {
+HWY_NOINLINE void forward_column(const float* tile, int slot, const SplitSpectra& spectra) {
   const Tag tag;
   const float* from = tile + 2 * slot * kLanes;
   tally_transform(kLanes * complex_flops(Size));
@@ -106,7 +106,7 @@ HWY_NOINLINE void forward_column(const float* tile, int slot, const Spectra& spe
 
 // Only the first Needed rows and columns of the tile are wanted.
 template <int Size, int Needed>
-HWY_NOINLINE void inverse_real_column(const Spectra& spectra, int part, float* tile) {
+HWY_NOINLINE void inverse_real_column(const SplitSpectra& spectra, int part, float* tile) {
   const Tag tag;
   float* to = tile + part * kLanes;
   tally_transform(kLanes * real_flops(Size));
@@ -119,7 +119,7 @@ HWY_NOINLINE void inverse_real_column(const Spectra& spectra, int part, float* t
 }
 
 template <int Size, int Needed>
-HWY_NOINLINE void inverse_column(const Spectra& spectra, int slot, float* tile) {
+HWY_NOINLINE void inverse_column(const SplitSpectra& spectra, int slot, float* tile) {
   const Tag tag;
   float* to = tile + 2 * slot * kLanes;
   tally_transform(kLanes * complex_flops(Size));
@@ -159,7 +159,7 @@ HWY_NOINLINE void inverse_rows(const float* tile, const TileBatch& batch, float*
 }
 
 // Prefetches what the column of the next batch loads: its bins lie too far apart for the hardware prefetcher.
-HWY_INLINE void prefetch_bins(const Spectra& from, int64_t first, int64_t count) {
+HWY_INLINE void prefetch_bins(const SplitSpectra& from, int64_t first, int64_t count) {
   for (int64_t bin = first; bin < first + count; ++bin) {
     hwy::Prefetch(from.real + bin * from.bin_stride);
     hwy::Prefetch(from.imaginary + bin * from.bin_stride);
@@ -255,7 +255,7 @@ void invert_tiles(int size, std::span<const Batch> batches, float* tensor, float
   HWY_DYNAMIC_DISPATCH(invert_any)(size, batches, tensor, scratch);
 }
 
-int64_t transform_flops(int size, const Planes& planes) {
+int64_t transform_flops(int size, const LanePlanes& planes) {
   Range rows;
   for (int l = 0; l < planes.count; ++l) {
     const Extent2 first = origin(planes.operand->h, planes.operand->w, planes.lanes[l], *planes.other);

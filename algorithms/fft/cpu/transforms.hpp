@@ -24,7 +24,7 @@ int64_t scratch_bytes(int size);
 
 // `count` <= vector_lanes() planes of an operand: lanes[0 .. count-1] with one `other`. Lanes that are not
 // used hold some other lane's values in spectra and are never written to tensors.
-struct Planes {
+struct LanePlanes {
   const Operand* operand = nullptr;
   const Item* lanes = nullptr;
   const Item* other = nullptr;
@@ -33,7 +33,7 @@ struct Planes {
 
 // Bin i of the lanes is at real + i * bin_stride and imaginary + i * bin_stride, vector_lanes() floats each,
 // aligned to the vector.
-struct Spectra {
+struct SplitSpectra {
   float* real = nullptr;
   float* imaginary = nullptr;
   int64_t bin_stride = 0;
@@ -41,8 +41,8 @@ struct Spectra {
 };
 
 struct Batch {
-  Planes planes;
-  Spectra spectra;
+  LanePlanes planes;
+  SplitSpectra spectra;
 };
 
 // How many batches of an operand one call can take. Several at once visit the spectra bin by bin, so that
@@ -75,6 +75,6 @@ constexpr int64_t complex_flops(int size) {
 
 // Operations of transforming or inverting these planes, unused lanes included: rows that lie inside the
 // tensor for any lane, then all columns.
-int64_t transform_flops(int size, const Planes& planes);
+int64_t transform_flops(int size, const LanePlanes& planes);
 
 }  // namespace convscope::fft

@@ -36,7 +36,9 @@ __device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
   const int row_tiles = (p.rows + Rows - 1) / Rows, column_tiles = (p.columns + columns - 1) / columns;
   const int block = static_cast<int>(blockIdx.x), matrix = block / (row_tiles * column_tiles);
   const int64_t bin = matrix % p.bins, group = matrix / p.bins;
-  const auto start = [&](const Spectra& s) { return s.data + group * s.group_stride + bin * s.bin_stride; };
+  const auto start = [&](const ComplexSpectra& s) {
+    return s.data + group * s.group_stride + bin * s.bin_stride;
+  };
   return {start(p.a), start(p.b), start(p.y), block % row_tiles * Rows,
           block / row_tiles % column_tiles * columns};
 }

@@ -26,7 +26,7 @@ struct PlaneAxis {
 };
 
 // A plane is (group, other, lane). Counts are of this launch, tables start at its first index.
-struct Planes {
+struct TiledPlanes {
   const PlaneOrigin *lanes, *others;
   int lane_count, other_count, groups;
   PlaneAxis h, w;
@@ -36,7 +36,7 @@ struct Planes {
 
 // Bin b of a plane is data[group * group_stride + b * bin_stride + other * other_stride + lane]. Strides are
 // even.
-struct Spectra {
+struct ComplexSpectra {
   float2* data;
   int64_t group_stride, bin_stride, other_stride;
 };
@@ -70,15 +70,16 @@ constexpr int product_rows(int64_t rows) {
 inline constexpr int kProductColumns = 64, kProductSteps = 8;
 
 // size is 16 or 32.
-void transform_planes(int size, const float* tensor, const Planes& planes, const Spectra& spectra,
+void transform_planes(int size, const float* tensor, const TiledPlanes& planes, const ComplexSpectra& spectra,
                       Queue& queue);
-void invert_planes(int size, const Spectra& spectra, const Planes& planes, float* tensor, Queue& queue);
+void invert_planes(int size, const ComplexSpectra& spectra, const TiledPlanes& planes, float* tensor,
+                   Queue& queue);
 
 // Y[row][column] = sum over depth of A[row][depth] * conj(B[depth][column]) for every bin of every group;
 // added to Y with `accumulate`. A is stored [row][depth], with a_by_depth [depth][row]; `other` is the first
 // index.
 struct SpectralProduct {
-  Spectra a, b, y;
+  ComplexSpectra a, b, y;
   int rows, columns, depth, bins, groups;
   bool a_by_depth, accumulate;
 };

@@ -64,8 +64,8 @@ class PlaneTable {
   }
 
   Role role() const { return role_; }
-  Planes part(Block lanes, Block others) const {
-    Planes planes = planes_;
+  TiledPlanes part(Block lanes, Block others) const {
+    TiledPlanes planes = planes_;
     planes.lanes += lanes.first;
     planes.others += others.first;
     planes.lane_count = static_cast<int>(lanes.count);
@@ -76,7 +76,7 @@ class PlaneTable {
  private:
   Role role_;
   Buffer origins_;
-  Planes planes_{};
+  TiledPlanes planes_{};
 };
 
 class TiledPlan final : public Plan {
@@ -113,7 +113,7 @@ class TiledPlan final : public Plan {
 
  private:
   struct Areas {
-    Spectra a, b, y;
+    ComplexSpectra a, b, y;
   };
   Block channels() const { return {0, static_cast<int64_t>(geometry_.a.lanes.size())}; }
   int64_t tiles() const { return geometry_.depth_is_tiles ? geometry_.depth() : geometry_.rows(); }
@@ -124,7 +124,7 @@ class TiledPlan final : public Plan {
   // Laid out for the largest block.
   Areas areas(void* workspace) const;
   void transform(const PlaneTable& table, Block lanes, Block others, const ConvArgs& args,
-                 const Spectra& spectra, Queue& queue) const;
+                 const ComplexSpectra& spectra, Queue& queue) const;
   void multiply(const Areas& areas, Block tiles, Block columns, Queue& queue) const;
 
   ConvProblem problem_;
@@ -139,7 +139,7 @@ TiledPlan::Areas TiledPlan::areas(void* workspace) const {
   auto* next = static_cast<float2*>(workspace);
   const auto area = [&](int64_t others, int64_t lanes) {
     const int64_t row = convscope::fft::padded_row(lanes), bin = others * row, group = tile_bins(size_) * bin;
-    const Spectra spectra{next, group, bin, row};
+    const ComplexSpectra spectra{next, group, bin, row};
     next += groups_ * group;
     return spectra;
   };
@@ -152,7 +152,7 @@ TiledPlan::Areas TiledPlan::areas(void* workspace) const {
 }
 
 void TiledPlan::transform(const PlaneTable& table, Block lanes, Block others, const ConvArgs& args,
-                          const Spectra& spectra, Queue& queue) const {
+                          const ComplexSpectra& spectra, Queue& queue) const {
   transform_planes(size_, tensor_of(args, table.role()), table.part(lanes, others), spectra, queue);
 }
 

@@ -31,7 +31,7 @@ struct BlockPlanes {
   int other, first_lane;
 };
 template <int Size>
-__device__ __forceinline__ BlockPlanes block_planes(const Planes& planes) {
+__device__ __forceinline__ BlockPlanes block_planes(const TiledPlanes& planes) {
   const int lane_blocks = (planes.lane_count + TileShape<Size>::planes - 1) / TileShape<Size>::planes;
   const int block = static_cast<int>(blockIdx.x), other = block / lane_blocks;
   return {other / planes.other_count, other % planes.other_count,
@@ -41,7 +41,7 @@ __device__ __forceinline__ BlockPlanes block_planes(const Planes& planes) {
 // Where one plane's samples are in the tensor.
 class PlaneView {
  public:
-  __device__ PlaneView(const Planes& planes, const BlockPlanes& block, int plane)
+  __device__ PlaneView(const TiledPlanes& planes, const BlockPlanes& block, int plane)
       : h_(planes.h), w_(planes.w), inside_(block.first_lane + plane < planes.lane_count) {
     if (!inside_) return;
     const PlaneOrigin lane = planes.lanes[block.first_lane + plane], other = planes.others[block.other];
@@ -79,7 +79,7 @@ __device__ __forceinline__ void load_columns(const float* tensor, const PlaneVie
 // The same by way of shared memory, for planes that are neighbours in the tensor: the block reads sample
 // after sample of all its planes.
 template <int Size>
-__device__ __forceinline__ void load_columns_of_neighbours(const float* tensor, const Planes& planes,
+__device__ __forceinline__ void load_columns_of_neighbours(const float* tensor, const TiledPlanes& planes,
                                                            const BlockPlanes& block, float2* shared, int l,
                                                            float (&re)[Size], float (&im)[Size]) {
   using Shape = TileShape<Size>;
@@ -194,8 +194,8 @@ __device__ __forceinline__ void rows_to_columns(float2* rows, int l, float (&re)
 // Copies all bins of the block's planes from shared memory to the spectra or back. Planes behind the last
 // lane come back as zeros.
 template <int Size, bool ToSpectra>
-__device__ __forceinline__ void copy_bins(const Planes& planes, const BlockPlanes& block,
-                                          const Spectra& spectra, float2* shared) {
+__device__ __forceinline__ void copy_bins(const TiledPlanes& planes, const BlockPlanes& block,
+                                          const ComplexSpectra& spectra, float2* shared) {
   using Shape = TileShape<Size>;
   const int plane = static_cast<int>(threadIdx.x) % Shape::planes, lane = block.first_lane + plane;
   const bool there = lane < planes.lane_count;
@@ -214,7 +214,7 @@ __device__ __forceinline__ void copy_bins(const Planes& planes, const BlockPlane
 
 template <int Size>
 __global__ void __launch_bounds__(TileShape<Size>::threads)
-    transform_kernel(const float* tensor, Planes planes, Spectra spectra) {
+    transform_kernel(const float* tensor, TiledPlanes planes, ComplexSpectra spectra) {
   using Shape = TileShape<Size>;
   __shared__ __align__(16) float2 shared[Shape::planes * Shape::plane];
   const int plane = static_cast<int>(threadIdx.x) / Shape::plane_threads;
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(TileShape<Size>::threads)
 
 template <int Size>
 __global__ void __launch_bounds__(TileShape<Size>::threads)
-    invert_kernel(Spectra spectra, Planes planes, float* tensor) {
+    invert_kernel(ComplexSpectra spectra, TiledPlanes planes, float* tensor) {
   using Shape = TileShape<Size>;
   __shared__ __align__(16) float2 shared[Shape::planes * Shape::plane];
   const int plane = static_cast<int>(threadIdx.x) / Shape::plane_threads;
@@ -280,14 +280,14 @@ __global__ void __launch_bounds__(TileShape<Size>::threads)
 }
 
 template <int Size>
-unsigned block_count(const Planes& planes) {
+unsigned block_count(const TiledPlanes& planes) {
   const int64_t lane_blocks = (planes.lane_count + TileShape<Size>::planes - 1) / TileShape<Size>::planes;
   return static_cast<unsigned>(lane_blocks * planes.other_count * planes.groups);
 }
 
 }  // namespace
 
-void transform_planes(int size, const float* tensor, const Planes& planes, const Spectra& spectra,
+void transform_planes(int size, const float* tensor, const TiledPlanes& planes, const ComplexSpectra& spectra,
                       Queue& queue) {
   if (size == 32)
     launch(transform_kernel<32>, block_count<32>(planes), TileShape<32>::threads, 0, queue, tensor, planes,
@@ -297,7 +297,8 @@ void transform_planes(int size, const float* tensor, const Planes& planes, const
            spectra);
 }
 
-void invert_planes(int size, const Spectra& spectra, const Planes& planes, float* tensor, Queue& queue) {
+void invert_planes(int size, const ComplexSpectra& spectra, const TiledPlanes& planes, float* tensor,
+                   Queue& queue) {
   if (size == 32)
     launch(invert_kernel<32>, block_count<32>(planes), TileShape<32>::threads, 0, queue, spectra, planes,
            tensor);
