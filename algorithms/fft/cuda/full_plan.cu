@@ -1,5 +1,5 @@
-// The plan of fft.full.cuda: pads images, transforms them with cuFFT, transposes the spectra so that every
-// bin is a matrix, multiplies with cuBLAS, and all the way back. One tile per image, unlike tiled_plan.cu.
+// The plan of fft.full.cuda: pads planes, transforms them with cuFFT, transposes the spectra so that every
+// bin is a matrix, multiplies with cuBLAS, and all the way back. One tile per plane, unlike tiled_plan.cu.
 // Start at FullPlan::run.
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "algorithms/fft/cuda/full_kernels.hpp"
-#include "algorithms/fft/cuda/full_size.hpp"
 #include "algorithms/fft/cuda/tiled_blocking.hpp"
 #include "algorithms/fft/cuda/variants.hpp"
 #include "bench/device/blas.hpp"
@@ -22,14 +21,14 @@ int64_t aligned(int64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// The images of one tensor, how they are padded, and where a chunk's spectra are in the workspace, bin by
+// The planes of one tensor, how they are padded, and where a chunk's spectra are in the workspace, bin by
 // bin.
-struct Operand {
-  TensorImages shape;  // of a chunk
-  PaddedImage image;
+struct PaddedOperand {
+  TensorPlanes shape;  // of a chunk
+  PaddedPlane padded;
   std::unique_ptr<Fft> fft;
   int64_t spectra = 0;  // bytes from the start of the workspace
-  int64_t images() const { return int64_t{shape.outer} * shape.inner; }
+  int64_t planes() const { return int64_t{shape.outer} * shape.inner; }
 };
 
 class FullPlan final : public Plan {
@@ -61,7 +60,7 @@ class FullPlan final : public Plan {
   static float2* at(const ConvArgs& args, int64_t bytes) {
     return reinterpret_cast<float2*>(static_cast<unsigned char*>(args.workspace) + bytes);
   }
-  Operand& operand(Role role) { return operands_[static_cast<size_t>(role)]; }
+  PaddedOperand& operand(Role role) { return operands_[static_cast<size_t>(role)]; }
 
   // Three of each operand, of which cuFFT makes one or a few, and cuBLAS's.
   int64_t launches_of_a_chunk() const { return 9 + p_.groups; }
@@ -74,9 +73,9 @@ class FullPlan final : public Plan {
   ConvProblem p_;
   convscope::fft::FullSize size_;
   std::unique_ptr<Blas> blas_;
-  Operand operands_[3];
+  PaddedOperand operands_[3];
   int64_t chunk_ = 0, bytes_ = 0;
-  int64_t dense_ = 0, by_image_ = 0, scratch_ = 0;  // bytes from the start of the workspace
+  int64_t dense_ = 0, by_plane_ = 0, scratch_ = 0;  // bytes from the start of the workspace
 };
 
 FullPlan::FullPlan(const ConvProblem& problem, Device& device, const PlanOptions& options)
@@ -99,63 +98,63 @@ void FullPlan::plan_chunk(int64_t images, Device& device) {
     bytes_ += aligned(bytes);
     return start;
   };
-  int64_t max_images = 0, scratch = 0;
+  int64_t max_planes = 0, scratch = 0;
   for (const Role role : kRoles) {
     const TensorShape shape = p_.shape(role);
-    Operand& operand = this->operand(role);
+    PaddedOperand& operand = this->operand(role);
     const int64_t outer = role == Role::filter ? shape.size[0] : images;
     operand.shape = {
         static_cast<int>(outer),         static_cast<int>(shape.size[1]), shape.stride[0], shape.stride[1],
         static_cast<int>(shape.size[2]), static_cast<int>(shape.size[3]), shape.stride[2], shape.stride[3]};
     const Extent2 first = role == Role::input ? p_.pad : Extent2{0, 0};
-    operand.image = {static_cast<int>(size_.h), static_cast<int>(size_.w), static_cast<int>(first.h),
-                     static_cast<int>(first.w)};
+    operand.padded = {static_cast<int>(size_.h), static_cast<int>(size_.w), static_cast<int>(first.h),
+                      static_cast<int>(first.w)};
     operand.fft = nullptr;
-    operand.fft = make_fft({operand.image.rows, operand.image.columns, operand.images()}, device);
-    operand.spectra = reserve(operand.images() * size_.bins() * int64_t{sizeof(Complex)});
-    max_images = std::max(max_images, operand.images());
+    operand.fft = make_fft({operand.padded.rows, operand.padded.columns, operand.planes()}, device);
+    operand.spectra = reserve(operand.planes() * size_.bins() * int64_t{sizeof(Complex)});
+    max_planes = std::max(max_planes, operand.planes());
     scratch = std::max(scratch, static_cast<int64_t>(operand.fft->workspace_bytes()));
   }
-  dense_ = reserve(max_images * size_.h * size_.w * int64_t{sizeof(float)});
-  by_image_ = reserve(max_images * size_.bins() * int64_t{sizeof(Complex)});
+  dense_ = reserve(max_planes * size_.h * size_.w * int64_t{sizeof(float)});
+  by_plane_ = reserve(max_planes * size_.bins() * int64_t{sizeof(Complex)});
   scratch_ = reserve(scratch);
 }
 
 // `image` is the first of the chunk; the filter has no chunks.
 void FullPlan::transform(Role role, int64_t image, const ConvArgs& args, Queue& queue) {
-  Operand& operand = this->operand(role);
+  PaddedOperand& operand = this->operand(role);
   auto* dense = reinterpret_cast<float*>(at(args, dense_));
   const int64_t offset = role == Role::filter ? 0 : image * operand.shape.outer_stride;
-  pad_images(tensor(args, role) + offset, operand.shape, operand.image, dense, queue);
+  pad_planes(tensor(args, role) + offset, operand.shape, operand.padded, dense, queue);
   operand.fft->set_workspace(at(args, scratch_));
-  operand.fft->forward(dense, reinterpret_cast<Complex*>(at(args, by_image_)), queue);
-  transpose_spectra(at(args, by_image_), operand.images(), size_.bins(), at(args, operand.spectra), queue);
+  operand.fft->forward(dense, reinterpret_cast<Complex*>(at(args, by_plane_)), queue);
+  transpose_spectra(at(args, by_plane_), operand.planes(), size_.bins(), at(args, operand.spectra), queue);
 }
 
 void FullPlan::invert(Role role, int64_t image, const ConvArgs& args, Queue& queue) {
-  Operand& operand = this->operand(role);
+  PaddedOperand& operand = this->operand(role);
   auto* dense = reinterpret_cast<float*>(at(args, dense_));
-  transpose_spectra(at(args, operand.spectra), size_.bins(), operand.images(), at(args, by_image_), queue);
+  transpose_spectra(at(args, operand.spectra), size_.bins(), operand.planes(), at(args, by_plane_), queue);
   operand.fft->set_workspace(at(args, scratch_));
-  operand.fft->inverse(reinterpret_cast<Complex*>(at(args, by_image_)), dense, queue);
+  operand.fft->inverse(reinterpret_cast<Complex*>(at(args, by_plane_)), dense, queue);
   const int64_t offset = role == Role::filter ? 0 : image * operand.shape.outer_stride;
-  crop_images(dense, operand.image, 1.0f / static_cast<float>(size_.h * size_.w), operand.shape,
+  crop_planes(dense, operand.padded, 1.0f / static_cast<float>(size_.h * size_.w), operand.shape,
               tensor(args, role) + offset, queue);
 }
 
-// Of every bin, with images by rows: output = input * filter^H, input = output * filter, and
+// Of every bin, with images as rows: output = input * filter^H, input = output * filter, and
 // filter = output^H * input, to which each chunk adds.
 void FullPlan::multiply(int64_t image, const ConvArgs& args, Queue& queue) {
   const auto in = static_cast<int>(p_.in_channels_per_group()),
              out = static_cast<int>(p_.out_channels_per_group());
   for (int64_t group = 0; group < p_.groups; ++group) {
     const auto matrix = [&](Role role, MatrixOp op) {
-      const Operand& operand = this->operand(role);
+      const PaddedOperand& operand = this->operand(role);
       const int64_t first = role == Role::input    ? group * in
                             : role == Role::output ? group * out
                                                    : group * out * operand.shape.inner;
       return Matrix<Complex>{reinterpret_cast<Complex*>(at(args, operand.spectra)) + first,
-                             operand.shape.inner, operand.images(), op};
+                             operand.shape.inner, operand.planes(), op};
     };
     const auto read = [&](Role role, MatrixOp op) {
       const Matrix<Complex> m = matrix(role, op);
@@ -194,14 +193,14 @@ void FullPlan::multiply(int64_t image, const ConvArgs& args, Queue& queue) {
 // The usual count of a real transform, 2.5 N log2 N: what cuFFT executes is not known.
 std::optional<OperationCount> FullPlan::operations() const {
   const auto samples = static_cast<double>(size_.h * size_.w), bins = static_cast<double>(size_.bins());
-  const auto images = static_cast<double>(p_.batch * (p_.in_channels + p_.out_channels) +
+  const auto planes = static_cast<double>(p_.batch * (p_.in_channels + p_.out_channels) +
                                           p_.out_channels * p_.in_channels_per_group());
   OperationCount count;
   count.product_flops = 8.0 * bins * static_cast<double>(p_.batch) * static_cast<double>(p_.out_channels) *
                         static_cast<double>(p_.in_channels_per_group());
-  count.transform_flops = images * 2.5 * samples * std::log2(samples);
-  // Padded images written and read; spectra written and read by image, and again by bin.
-  count.bytes = static_cast<double>(p_.total_bytes()) + images * (2 * 4 * samples + 4 * 8 * bins);
+  count.transform_flops = planes * 2.5 * samples * std::log2(samples);
+  // Padded planes written and read; spectra written and read by plane, and again by bin.
+  count.bytes = static_cast<double>(p_.total_bytes()) + planes * (2 * 4 * samples + 4 * 8 * bins);
   return count;
 }
 

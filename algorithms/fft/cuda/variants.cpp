@@ -6,13 +6,18 @@
 #include <cmath>
 #include <string>
 
-#include "algorithms/fft/cuda/full_size.hpp"
 #include "algorithms/fft/geometry.hpp"
 #include "bench/device/blas.hpp"
 #include "bench/device/fft.hpp"
 
 namespace convscope {
 namespace {
+
+bool is_smooth(int64_t n) {
+  for (const int64_t factor : {2, 3, 5, 7})
+    while (n % factor == 0) n /= factor;
+  return n == 1;
+}
 
 // Planes, tiles and coordinates are counted in 32 bits on the GPU.
 Support size_limits(const ConvProblem& p) {
@@ -121,6 +126,13 @@ class FullFft final : public FftOnGpu {
 };
 
 }  // namespace
+
+fft::FullSize fft::full_size(const ConvProblem& p) {
+  FullSize size{p.input.h + 2 * p.pad.h, p.input.w + 2 * p.pad.w};
+  while (!is_smooth(size.h)) ++size.h;
+  while (size.w % 2 != 0 || !is_smooth(size.w)) ++size.w;
+  return size;
+}
 
 void add_fft_cuda(Registry& registry) {
   registry.add(std::make_unique<TiledFft>(16));

@@ -7,7 +7,6 @@
 
 #include <memory>
 
-#include "algorithms/fft/cuda/full_size.hpp"
 #include "algorithms/fft/cuda/tiled_blocking.hpp"
 #include "bench/algorithm/predicted_error.hpp"
 #include "bench/device/buffer.hpp"
