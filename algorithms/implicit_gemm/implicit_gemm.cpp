@@ -1,4 +1,5 @@
-// The rows of this folder: what they are and what they refuse. The work is in gemm_plan.cpp and the kernels.
+// The variants of this folder: what they are and what they refuse. The work is in gemm_plan.cpp and the
+// kernels.
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 
 #include <algorithm>
@@ -16,22 +17,23 @@ namespace convscope {
 namespace implicit_gemm {
 namespace {
 
-// What all rows refuse alike.
+// What all variants refuse alike.
 Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
   if (device.kind == DeviceKind::cpu)
     return Support::no(Reason::device_missing,
-                       "device cpu: this row runs on a CUDA device or on the emulator");
+                       "device cpu: this variant runs on a CUDA device or on the emulator");
   if (problem.layout == Layout::chwn)
     return Support::no(Reason::unsupported_layout, "layout chwn: implicit GEMM takes nchw and nhwc");
   if (problem.epilogue != Epilogue::none && storage_type(problem.math) != DataType::f32)
-    return Support::no(Reason::unsupported_epilogue, "epilogue " + std::string(name(problem.epilogue)) +
-                                                         " in " + std::string(name(problem.math)) +
-                                                         ": this row applies epilogues to FP32 tensors only");
+    return Support::no(Reason::unsupported_epilogue,
+                       "epilogue " + std::string(name(problem.epilogue)) + " in " +
+                           std::string(name(problem.math)) +
+                           ": this variant applies epilogues to FP32 tensors only");
   if (const auto defect = size_defect(problem)) return Support::no(Reason::unsupported_size, *defect);
   return Support::yes();
 }
 
-AlgorithmInfo row_info(std::string id, std::string summary) {
+AlgorithmInfo variant_info(std::string id, std::string summary) {
   AlgorithmInfo info;
   info.id = std::move(id);
   info.family = "implicit_gemm";
@@ -43,11 +45,11 @@ AlgorithmInfo row_info(std::string id, std::string summary) {
   return info;
 }
 
-// One row: its kernels, tiles and math modes.
-class Row : public Algorithm {
+// A variant on tiles of index_map.hpp: its kernels, tiles and math modes.
+class TiledVariant : public Algorithm {
  public:
-  Row(std::string id, std::string summary, Launchers (*launchers)(DeviceKind))
-      : info_(row_info(std::move(id), std::move(summary))), launchers_(launchers) {}
+  TiledVariant(std::string id, std::string summary, Launchers (*launchers)(DeviceKind))
+      : info_(variant_info(std::move(id), std::move(summary))), launchers_(launchers) {}
 
   const AlgorithmInfo& info() const override { return info_; }
 
@@ -62,17 +64,19 @@ class Row : public Algorithm {
   Launchers (*launchers_)(DeviceKind);
 };
 
-class Simt final : public Row {
+class Simt final : public TiledVariant {
  public:
   Simt()
-      : Row("implicit_gemm.simt.cuda",
+      : TiledVariant(
+            "implicit_gemm.simt.cuda",
             "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
             simt_launchers) {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math != MathMode::fp32)
-      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
-                                                       ": this row multiplies in fp32 without tensor cores");
+      return Support::no(Reason::unsupported_math,
+                         "math " + std::string(name(problem.math)) +
+                             ": this variant multiplies in fp32 without tensor cores");
     return common_support(problem, device);
   }
 };
@@ -84,19 +88,20 @@ int capability(const DeviceInfo& device) {
   return number;
 }
 
-class Tensor final : public Row {
+class Tensor final : public TiledVariant {
  public:
   Tensor()
-      : Row("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
-            tensor_launchers) {}
+      : TiledVariant("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
+                     tensor_launchers) {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math == MathMode::fp32)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
                                                        ": tensor cores round; 3xtf32 is the closest");
     if (capability(device) < 80)
-      return Support::no(Reason::unsupported_math, "device " + device.instructions +
-                                                       ": this row needs the tensor cores of sm_80 or later");
+      return Support::no(
+          Reason::unsupported_math,
+          "device " + device.instructions + ": this variant needs the tensor cores of sm_80 or later");
     return common_support(problem, device);
   }
 };
@@ -108,10 +113,11 @@ class Hopper final : public Algorithm {
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (problem.math == MathMode::fp32 || problem.math == MathMode::tf32x3)
       return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
-                                                       ": this row multiplies in tf32, bf16 and fp16");
+                                                       ": this variant multiplies in tf32, bf16 and fp16");
     if (device.kind == DeviceKind::cuda && capability(device) != 90)
-      return Support::no(Reason::device_missing, "device " + device.instructions +
-                                                     ": this row needs TMA and wgmma, which only sm_90 has");
+      return Support::no(
+          Reason::device_missing,
+          "device " + device.instructions + ": this variant needs TMA and wgmma, which only sm_90 has");
     if (problem.pass == Pass::backward_filter && problem.math == MathMode::tf32)
       return Support::no(
           Reason::unsupported_math,
@@ -136,8 +142,8 @@ class Hopper final : public Algorithm {
 
  private:
   AlgorithmInfo info_ =
-      row_info("implicit_gemm.hopper.cuda",
-               "implicit GEMM by TMA and wgmma (sm_90a): boxes of pixels, warp-specialised");
+      variant_info("implicit_gemm.hopper.cuda",
+                   "implicit GEMM by TMA and wgmma (sm_90a): boxes of pixels, warp-specialised");
 };
 
 }  // namespace

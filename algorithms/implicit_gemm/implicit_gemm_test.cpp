@@ -1,4 +1,4 @@
-// The rows of this folder on the emulator, in the three orders of threads, against the f64 reference: odd
+// The variants of this folder on the emulator, in the three orders of threads, against the f64 reference: odd
 // shapes in all passes and layouts, every tile, splits of the depth, and what is refused.
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 
@@ -53,7 +53,7 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
   ImplicitGemm() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
     add_implicit_gemm(registry_);
   }
-  const Algorithm& row(const char* id) const { return *registry_.find(id); }
+  const Algorithm& variant(const char* id) const { return *registry_.find(id); }
 
   void expect_right(const Algorithm& algorithm, const ConvProblem& problem, Plan& plan) {
     const Verdict verdict = verifications_.of(problem).check(algorithm, plan, device_, *queue_);
@@ -61,8 +61,8 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
                                   << verdict.note;
   }
   void expect_right(const char* id, const ConvProblem& problem) {
-    ASSERT_TRUE(row(id).supports(problem, device_.info())) << to_line(problem);
-    expect_right(row(id), problem, *row(id).plan(problem, device_, {}));
+    ASSERT_TRUE(variant(id).supports(problem, device_.info())) << to_line(problem);
+    expect_right(variant(id), problem, *variant(id).plan(problem, device_, {}));
   }
 
   void expect_right_in(const Algorithm& algorithm, const ConvProblem& problem,
@@ -154,7 +154,7 @@ std::vector<TileSplit> every_split(std::span<const Tile> tiles) {
 TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
   for (const TileSplit& split : share(every_split(kSimtTiles), GetParam()))
     for (const char* line : kForced)
-      expect_right_in(row("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, split);
+      expect_right_in(variant("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, split);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
@@ -162,7 +162,7 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
     for (const char* line : kForced) {
       ConvProblem problem = parse_problem(line);
       problem.math = split.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
-      expect_right_in(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
+      expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
     }
 }
 
@@ -182,7 +182,7 @@ TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
                                "nhwc n=2 c=6 hw=9x7 k=10 rs=3x2 stride=2x1 groups=2"}) {
         ConvProblem problem = parse_problem(line);
         problem.epilogue = epilogue;
-        expect_right_in(row("implicit_gemm.simt.cuda"), problem, simt_launchers, split);
+        expect_right_in(variant("implicit_gemm.simt.cuda"), problem, simt_launchers, split);
       }
   }
 }
@@ -191,7 +191,7 @@ TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
 TEST_P(ImplicitGemm, SimtAppliesTheEpilogueAfterTheLastPiece) {
   ConvProblem problem = parse_problem("n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
   ASSERT_EQ(pieces(index_maps(problem).front(), 1, kSimtDepth), 2);
-  expect_right_in(row("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
+  expect_right_in(variant("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
 }
 
 TEST_P(ImplicitGemm, TensorAppliesEveryEpilogueOnce) {
@@ -202,14 +202,14 @@ TEST_P(ImplicitGemm, TensorAppliesEveryEpilogueOnce) {
         ConvProblem problem = parse_problem(line);
         problem.epilogue = epilogue;
         problem.math = epilogue == Epilogue::bias ? MathMode::tf32x3 : MathMode::tf32;
-        expect_right_in(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
+        expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
       }
 }
 
 TEST_P(ImplicitGemm, TensorAppliesTheEpilogueAfterTheLastPiece) {
   ConvProblem problem = parse_problem("tf32 n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
   ASSERT_EQ(pieces(index_maps(problem).front(), 1, kTensorDepth), 2);
-  expect_right_in(row("implicit_gemm.tensor.cuda"), problem, tensor_launchers, {kTensorTiles[2], 1});
+  expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, tensor_launchers, {kTensorTiles[2], 1});
 }
 
 // Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
@@ -222,15 +222,15 @@ TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
   const TileSplit split{simt ? kSimtTiles[3] : kTensorTiles[2], problem.math == MathMode::tf32 ? 1 : 2};
   EXPECT_EQ(pieces(index_maps(problem).front(), split.splits, simt ? kSimtDepth : kTensorDepth),
             4 - split.splits);
-  expect_right_in(row(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
+  expect_right_in(variant(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
                   simt ? simt_launchers : tensor_launchers, split);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm, ::testing::ValuesIn(kEveryOrder), order_name);
 
-class ImplicitGemmRows : public ::testing::Test {
+class ImplicitGemmVariants : public ::testing::Test {
  protected:
-  ImplicitGemmRows() { add_implicit_gemm(registry_); }
+  ImplicitGemmVariants() { add_implicit_gemm(registry_); }
   Support supports(const char* id, const ConvProblem& problem) const {
     return registry_.find(id)->supports(problem, gpu_);
   }
@@ -238,7 +238,7 @@ class ImplicitGemmRows : public ::testing::Test {
   DeviceInfo gpu_{.kind = DeviceKind::cuda, .name = "GPU", .instructions = "sm_90"};
 };
 
-TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
+TEST_F(ImplicitGemmVariants, SimtRefusesWhatItCannotComputeWithTheReason) {
   const char* id = "implicit_gemm.simt.cuda";
   ConvProblem problem = parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3");
   EXPECT_TRUE(supports(id, problem));
@@ -257,7 +257,7 @@ TEST_F(ImplicitGemmRows, SimtRefusesWhatItCannotComputeWithTheReason) {
       Reason::device_missing);
 }
 
-TEST_F(ImplicitGemmRows, TakeEpiloguesOfFp32TensorsOnly) {
+TEST_F(ImplicitGemmVariants, TakeEpiloguesOfFp32TensorsOnly) {
   const auto supports_in = [&](const char* id, const char* math) {
     return supports(id, parse_problem(std::string(math) + " n=1 c=3 hw=9x9 k=4 rs=3x3 epilogue=relu"));
   };
@@ -273,7 +273,7 @@ TEST_F(ImplicitGemmRows, TakeEpiloguesOfFp32TensorsOnly) {
     }
 }
 
-TEST_F(ImplicitGemmRows, TensorRefusesOtherMathAndOlderGpusWithTheReason) {
+TEST_F(ImplicitGemmVariants, TensorRefusesOtherMathAndOlderGpusWithTheReason) {
   const char* id = "implicit_gemm.tensor.cuda";
   EXPECT_TRUE(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
   EXPECT_TRUE(supports(id, parse_problem("3xtf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
@@ -283,7 +283,7 @@ TEST_F(ImplicitGemmRows, TensorRefusesOtherMathAndOlderGpusWithTheReason) {
   EXPECT_THAT(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")).why(), HasSubstr("sm_80"));
 }
 
-TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) {
+TEST_F(ImplicitGemmVariants, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) {
   const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
   ConvProblem deep = wide;
   deep.pass = Pass::backward_filter;
@@ -297,9 +297,9 @@ TEST_F(ImplicitGemmRows, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheCap) 
   }
 }
 
-// Every input pixel belongs to one phase, and the phases together do the forward pass's work when nothing is
-// cut off at the edges.
-TEST(IndexMaps, PhasesOfTheStrideSkipTheZeros) {
+// Every input pixel belongs to one residue, and the residues together do the forward pass's work when nothing
+// is cut off at the edges.
+TEST(IndexMaps, ResiduesOfTheStrideSkipTheZeros) {
   const ConvProblem problem =
       parse_problem("backward_data fp32 nchw n=2 c=3 hw=24x24 k=5 rs=4x4 stride=2x2 pad=1x1");
   const auto maps = index_maps(problem);

@@ -66,7 +66,7 @@ struct BoxedProduct : PixelBoxes {
 };
 
 // All that a problem takes: A and B repacked where they do not lie as TMA needs them, then the products (one,
-// or one for each phase of the stride in backward-data).
+// or one for each residue of the stride in backward-data).
 struct HopperWork {
   std::optional<Repack> image, filter;
   std::vector<BoxedProduct> products;

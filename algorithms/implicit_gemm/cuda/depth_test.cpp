@@ -1,7 +1,7 @@
-// The rows of this folder on the emulator, whose tensor cores err as the hardware's do (docs/emulator.md), at
-// the depths of known networks, with few pixels, filters and channels otherwise. Workspace cap 0, so that no
-// depth is split: the longest sums there are. The errors are well below their gates. What takes longer than
-// CI has is in the disabled tests: --gtest_also_run_disabled_tests.
+// The variants of this folder on the emulator, whose tensor cores err as the hardware's do
+// (docs/emulator.md), at the depths of known networks, with few pixels, filters and channels otherwise.
+// Workspace cap 0, so that no depth is split: the longest sums there are. The errors are well below their
+// gates. What takes longer than CI has is in the disabled tests: --gtest_also_run_disabled_tests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,10 +26,10 @@ class Depth : public ::testing::Test {
   Depth() : queue_(device_.make_queue()) { add_implicit_gemm(registry_); }
 
   double error(const char* id, const ConvProblem& problem) {
-    const Algorithm& row = *registry_.find(id);
-    EXPECT_TRUE(row.supports(problem, device_.info())) << to_line(problem);
-    const std::unique_ptr<Plan> plan = row.plan(problem, device_, {.workspace_cap = 0});
-    const Verdict verdict = Verification(problem, {}).check_again(row, *plan, device_, *queue_);
+    const Algorithm& variant = *registry_.find(id);
+    EXPECT_TRUE(variant.supports(problem, device_.info())) << to_line(problem);
+    const std::unique_ptr<Plan> plan = variant.plan(problem, device_, {.workspace_cap = 0});
+    const Verdict verdict = Verification(problem, {}).check_again(variant, *plan, device_, *queue_);
     EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;
     return verdict.accuracy.relative_l2.value_or(HUGE_VAL);
   }
@@ -95,23 +95,23 @@ TEST_F(Depth, ThreeTimesTf32ErrsLikeFp32AtTheDepthsOfNetworks) {
 }
 
 TEST_F(Depth, Tf32ErrsByLessThanHalfItsGateAtTheDepthsOfNetworks) {
-  for (const char* row : {kTensor, kHopper}) {
-    expect_below(5e-4, row, layers("tf32", "nhwc", Pass::forward));
-    expect_below(5e-4, row, layers("tf32", "nchw", Pass::backward_data));
+  for (const char* variant : {kTensor, kHopper}) {
+    expect_below(5e-4, variant, layers("tf32", "nhwc", Pass::forward));
+    expect_below(5e-4, variant, layers("tf32", "nchw", Pass::backward_data));
   }
 }
 
 TEST_F(Depth, Fp16ErrsByLessThanHalfItsGateAtTheDepthsOfNetworks) {
-  for (const char* row : {kTensor, kHopper}) {
-    expect_below(5e-4, row, layers("fp16", "nhwc", Pass::forward));
-    expect_below(5e-4, row, layers("fp16", "nchw", Pass::backward_data));
+  for (const char* variant : {kTensor, kHopper}) {
+    expect_below(5e-4, variant, layers("fp16", "nhwc", Pass::forward));
+    expect_below(5e-4, variant, layers("fp16", "nchw", Pass::backward_data));
   }
 }
 
 TEST_F(Depth, Bf16ErrsByLessThanHalfItsGateAtTheDepthsOfNetworks) {
-  for (const char* row : {kTensor, kHopper}) {
-    expect_below(4e-3, row, layers("bf16", "nhwc", Pass::forward));
-    expect_below(4e-3, row, layers("bf16", "nchw", Pass::backward_data));
+  for (const char* variant : {kTensor, kHopper}) {
+    expect_below(4e-3, variant, layers("bf16", "nhwc", Pass::forward));
+    expect_below(4e-3, variant, layers("bf16", "nchw", Pass::backward_data));
   }
 }
 
@@ -143,9 +143,9 @@ TEST_F(Depth, DISABLED_LongSumsOfAFilterErrLittleAtTheBatchOfNetworks) {
     expect_below(1.4e-5, kSimt, {filter("fp32", "nchw", images, size)});
     expect_below(1.4e-5, kTensor, {filter("3xtf32", "nhwc", images, size)});
     expect_below(5e-4, kTensor, {filter("tf32", "nchw", images, size)});
-    for (const char* row : {kTensor, kHopper}) {
-      expect_below(5e-4, row, {filter("fp16", "nhwc", images, size)});
-      expect_below(4e-3, row, {filter("bf16", "nhwc", images, size)});
+    for (const char* variant : {kTensor, kHopper}) {
+      expect_below(5e-4, variant, {filter("fp16", "nhwc", images, size)});
+      expect_below(4e-3, variant, {filter("bf16", "nhwc", images, size)});
     }
   }
 }

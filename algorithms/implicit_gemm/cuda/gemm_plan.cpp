@@ -89,7 +89,7 @@ std::string GemmPlan::implementation() const {
   }
   std::string text;
   for (const std::string& split : splits) text += (text.empty() ? "" : "; ") + split;
-  return products_.size() > 1 ? std::to_string(products_.size()) + " phases of the stride: " + text : text;
+  return products_.size() > 1 ? std::to_string(products_.size()) + " residues of the stride: " + text : text;
 }
 
 // Pieces are added to D, or to the partial sums, and those in their order.

@@ -1,5 +1,5 @@
-// The plan of every row of this folder: one product for each index map, and where its depth is split a sum of
-// the partial results. Knows no kernel.
+// The plan of the variants simt and tensor: one product for each index map, and where its depth is split a
+// sum of the partial results. Knows no kernel.
 #pragma once
 
 #include <vector>

@@ -43,7 +43,7 @@ void* HopperPlan::packed_image(const ConvArgs& args) const {
 std::string HopperPlan::implementation() const {
   std::string text;
   if (work_.image) text += "repacked, ";
-  if (work_.products.size() > 1) text += std::to_string(work_.products.size()) + " phases of the stride, ";
+  if (work_.products.size() > 1) text += std::to_string(work_.products.size()) + " residues of the stride, ";
   return text + describe(work_.products.front().tile, work_.products.front().box);
 }
 

@@ -1,4 +1,4 @@
-// The plans of the Hopper row: repack what TMA cannot read as it lies, then multiply. The work itself is
+// The plans of the Hopper variant: repack what TMA cannot read as it lies, then multiply. The work itself is
 // described by boxed_product.hpp and, for backward-filter, by boxed_gradient.hpp.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace convscope::implicit_gemm {
 
-// Forward and backward-data: one product or one for each phase of the stride.
+// Forward and backward-data: one product or one for each residue of the stride.
 class HopperPlan final : public Plan {
  public:
   HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers);

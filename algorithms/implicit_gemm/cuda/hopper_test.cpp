@@ -1,5 +1,5 @@
-// The Hopper row on the emulator, in the three orders of threads, against the f64 reference: odd shapes in
-// all passes, layouts and types, every tile, boxes of all kinds, and what is refused.
+// The Hopper variant on the emulator, in the three orders of threads, against the f64 reference: odd shapes
+// in all passes, layouts and types, every tile, boxes of all kinds, and what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,16 +66,16 @@ class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
   Hopper() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
     add_implicit_gemm(registry_);
   }
-  const Algorithm& row() const { return *registry_.find(kId); }
+  const Algorithm& variant() const { return *registry_.find(kId); }
 
   void expect_right(const ConvProblem& problem, Plan& plan) {
-    const Verdict verdict = Verification(problem, {}).check(row(), plan, device_, *queue_);
+    const Verdict verdict = Verification(problem, {}).check(variant(), plan, device_, *queue_);
     EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
                                   << verdict.note;
   }
   void expect_right(const ConvProblem& problem) {
-    ASSERT_TRUE(row().supports(problem, device_.info())) << to_line(problem);
-    expect_right(problem, *row().plan(problem, device_, {}));
+    ASSERT_TRUE(variant().supports(problem, device_.info())) << to_line(problem);
+    expect_right(problem, *variant().plan(problem, device_, {}));
   }
   void expect_right_in_tile(const ConvProblem& problem, const HopperTile& tile, int splits = 1) {
     const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);

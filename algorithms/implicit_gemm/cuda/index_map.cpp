@@ -99,20 +99,20 @@ IndexMap over_input(const ConvProblem& p) {
   return map;
 }
 
-// One dimension of one phase: the input pixels first, first + stride, ... that meet the taps tap, tap +
+// One dimension of one residue: the input pixels first, first + stride, ... that meet the taps tap, tap +
 // tap_step, ...; pixel number i meets tap number j at output pixel first_output + i - j * output_step.
-struct PhaseLine {
+struct ResidueLine {
   int64_t first = 0, pixels = 0, tap = 0, tap_step = 1, taps = 0, first_output = 0, output_step = 0;
 };
 
-PhaseLine phase_line(int64_t phase, int64_t size, int64_t taps, int64_t stride, int64_t pad,
-                     int64_t dilation) {
-  PhaseLine line;
-  line.first = ((phase - pad) % stride + stride) % stride;
+ResidueLine residue_line(int64_t residue, int64_t size, int64_t taps, int64_t stride, int64_t pad,
+                         int64_t dilation) {
+  ResidueLine line;
+  line.first = ((residue - pad) % stride + stride) % stride;
   line.pixels = line.first < size ? (size - line.first + stride - 1) / stride : 0;
   line.tap_step = stride / std::gcd(stride, dilation);
   line.output_step = line.tap_step * dilation / stride;
-  while (line.tap < line.tap_step && line.tap * dilation % stride != phase) ++line.tap;
+  while (line.tap < line.tap_step && line.tap * dilation % stride != residue) ++line.tap;
   if (line.tap == line.tap_step || line.tap >= taps) {
     line.tap = 0;
     return line;
@@ -122,7 +122,7 @@ PhaseLine phase_line(int64_t phase, int64_t size, int64_t taps, int64_t stride, 
   return line;
 }
 
-IndexMap backward_data(const ConvProblem& p, const PhaseLine& down, const PhaseLine& across) {
+IndexMap backward_data(const ConvProblem& p, const ResidueLine& down, const ResidueLine& across) {
   const TensorShape in = p.shape(Role::input), filter = p.shape(Role::filter), out = p.shape(Role::output);
   IndexMap map;
   set_rows(map, {Counter{p.batch, out.stride[0], in.stride[0], 0, 0},
@@ -146,12 +146,12 @@ IndexMap backward_data(const ConvProblem& p, const PhaseLine& down, const PhaseL
   return map;
 }
 
-std::vector<IndexMap> phases(const ConvProblem& p) {
+std::vector<IndexMap> maps_of_residues(const ConvProblem& p) {
   std::vector<IndexMap> maps;
   for (int64_t y = 0; y < p.stride.h; ++y)
     for (int64_t x = 0; x < p.stride.w; ++x) {
-      const PhaseLine down = phase_line(y, p.input.h, p.filter.h, p.stride.h, p.pad.h, p.dilation.h);
-      const PhaseLine across = phase_line(x, p.input.w, p.filter.w, p.stride.w, p.pad.w, p.dilation.w);
+      const ResidueLine down = residue_line(y, p.input.h, p.filter.h, p.stride.h, p.pad.h, p.dilation.h);
+      const ResidueLine across = residue_line(x, p.input.w, p.filter.w, p.stride.w, p.pad.w, p.dilation.w);
       if (down.pixels > 0 && across.pixels > 0) maps.push_back(backward_data(p, down, across));
     }
   return maps;
@@ -161,7 +161,7 @@ std::vector<IndexMap> phases(const ConvProblem& p) {
 
 std::vector<IndexMap> index_maps(const ConvProblem& problem) {
   std::vector<IndexMap> maps =
-      problem.pass == Pass::backward_data ? phases(problem) : std::vector{over_input(problem)};
+      problem.pass == Pass::backward_data ? maps_of_residues(problem) : std::vector{over_input(problem)};
   for (IndexMap& map : maps) {
     map.groups = narrow(problem.groups);
     set_directions(map);

@@ -32,7 +32,9 @@ struct IndexMap {
   int rows = 0, columns = 0, depth = 0, groups = 1;
   int row_size[3] = {1, 1, 1}, depth_size[3] = {1, 1, 1};
 
-  // A: an image for each [0] of its counters or so, `last` its last pixel.
+  // A is indexed by row and depth: the offset of an element and its position in the image are sums of what
+  // the counters of both add to `a_base` and `base`. `last` belongs to the image's last pixel; `last` less an
+  // element's position is, like the position itself, not negative in y and x where the element is inside.
   int a_base = 0, a_group = 0, a_row[3] = {}, a_depth[3] = {};
   Position base = 0, last = 0, row_position[3] = {}, depth_position[3] = {};
 
@@ -43,8 +45,8 @@ struct IndexMap {
   bool a_along_rows = false, b_along_columns = false, d_along_rows = false;
 };
 
-// One map; in backward-data one for each phase of the stride, as each phase meets its own taps of the filter
-// (or none: depth 0, all zeros). Together they cover the written tensor once.
+// One map; in backward-data one for each residue of the stride, as each residue meets its own taps of the
+// filter (or none: depth 0, all zeros). Together they cover the written tensor once.
 std::vector<IndexMap> index_maps(const ConvProblem& problem);
 
 // Why 32-bit offsets or 16-bit coordinates do not suffice, as a sentence; nothing when they do.
