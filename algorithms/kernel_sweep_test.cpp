@@ -1,7 +1,7 @@
-// Every row for GPUs of the catalog, on the emulator: right on tiny problems and on layers of known networks,
-// in every order of threads, or refused with a reason. One run a problem, so that there is time for all
-// kernels, and for the thread sanitizer, to which each thread of a block is a fiber of its own, on the tiny
-// ones; the folders' own tests look at all that can go wrong.
+// Every variant for GPUs of the catalog, on the emulator: right on tiny problems and on layers of known
+// networks, in every order of threads, or refused with a reason. One run a problem, so that there is time for
+// all kernels, and for the thread sanitizer, to which each thread of a block is a fiber of its own, on the
+// tiny ones; the folders' own tests look at all that can go wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ constexpr size_t kEvery = 1;
 constexpr size_t kPassesOfALayer = kPasses.size(), kSeparateEpilogues = SIZE_MAX;
 #endif
 
-// At least one that each row takes.
+// At least one that each variant takes.
 constexpr const char* kShapes[] = {
     "n=1 c=3 hw=6x5 k=4 rs=3x3 pad=1x1",
     "n=1 c=2 hw=7x6 k=3 rs=5x5 pad=2x2",
@@ -68,8 +68,8 @@ class KernelSweep : public ::testing::TestWithParam<std::string> {
   Registry registry_;
 };
 
-// Every pass, math mode and layout of the shape that the row takes, forward with every epilogue too where it
-// takes them.
+// Every pass, math mode and layout of the shape that the variant takes, forward with every epilogue too where
+// it takes them.
 std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device,
                                      const char* shape) {
   std::vector<ConvProblem> all;

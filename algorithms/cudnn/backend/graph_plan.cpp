@@ -213,7 +213,7 @@ std::vector<cudnnBackendHeurMode_t> modes(Choice choice) {
   }
 }
 
-// Rows are a fixed list, engines are not: none may be missing without a word.
+// Variants are a fixed list, engines are not: none may be missing without a word.
 void check_engine_count(const ConvolutionGraph& graph, int engine) {
   if (engine == kEngineVariants - 1 && graph.engine_count() > kEngineVariants)
     throw DeviceError(
