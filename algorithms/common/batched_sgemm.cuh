@@ -1,7 +1,7 @@
 // The batched SGEMM on a GPU that im2col and the non-fused Winograd plans share: C (=|+=) A * B for many
-// matrices in one launch. A block computes kRows x kColumns of one C, a thread 8 x 8 of it
+// matrices in one launch. A block computes kRows x kColumns of one C, 8 x 8 sums per thread
 // (register_tile.cuh), from slabs of 8 along the depth that pass through a ring of stages in shared memory,
-// one barrier a slab.
+// one barrier per slab.
 //
 // Two loaders bring slabs to shared memory. CopiedSlabs: asynchronous copies of 4 bytes, four stages; rows
 // may begin anywhere, and an operand is transposed at no cost. StagedSlabs: 16 bytes through registers, two

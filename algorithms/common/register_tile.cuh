@@ -1,4 +1,4 @@
-// The inner loop that the SGEMM kernels share: a block's tile of C, of which a thread has 8 x 8 sums as four
+// The inner loop that the SGEMM kernels share: a block's tile of C, 8 x 8 sums per thread as four
 // 4 x 4 quarters, so that its operands are four 16-byte loads from shared memory for 64 multiply-adds. Not
 // here: how slabs of A and B come to shared memory, and where the sums go. Included by .cu files only.
 #pragma once

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 128, kDepth = kProductSteps, kStages = 3;
 
-// A block computes Rows x columns complex sums, a thread Rows / 8 x 4 of them: with 64 rows it reads 12
+// A block computes Rows x columns complex sums, Rows / 8 x 4 per thread: with 64 rows a thread reads 12
 // complex numbers from shared memory for 128 multiply-adds. Slices of kDepth steps arrive by asynchronous
 // copies in a ring of kStages.
 template <int Rows>

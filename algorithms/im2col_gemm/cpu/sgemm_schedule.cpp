@@ -99,10 +99,11 @@ MatrixProduct exchanged(MatrixProduct product) {
   return product;
 }
 
-// Columns that do not fill their last panel are multiplied in vain: 49 cost as much as 64, while rows are
-// shared evenly between register tiles. Both costs in multiply-adds of vectors, per step of the depth: to
-// pack a row of A costs about 0.6, one of B 0.2, or 0.6 where it is transposed, and to transpose a vector of
-// C 12. (Some are read in place, which changes little.) Narrow panels leave too little idle.
+// The last panel is multiplied whole and what lies past the columns is discarded: 49 cost as much as 64,
+// while rows are shared evenly between register tiles. Both costs in multiply-adds of vectors, per step of
+// the depth: to pack a row of A costs about 0.6, one of B 0.2, or 0.6 where it is transposed, and to
+// transpose a vector of C 12. (Some are read in place, which changes little.) Narrow panels leave too little
+// idle.
 bool better_exchanged(const MatrixProduct& product) {
   if (has_narrow_panels() || product.images == Images::in_columns || by_rows(product, product.columns))
     return false;

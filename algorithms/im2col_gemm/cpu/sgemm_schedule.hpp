@@ -36,7 +36,7 @@ int64_t max_columns_by_rows();
 bool one_by_one(const MatrixProduct& product);
 
 // Whether A or B is read in place: what the micro-kernel reads as neighbours are neighbours in memory, and
-// packing does not pay.
+// packing is not profitable.
 bool a_in_place(const MatrixProduct& product);
 bool b_in_place(const MatrixProduct& product);
 

@@ -50,8 +50,8 @@ struct GradientWork {
   BoxedGradient product;
 };
 
-// backward_filter in 16-bit types. Splits are as many as pay and as `workspace_bytes` hold beside what is
-// repacked.
+// backward_filter in 16-bit types. Splits are as many as are profitable and as `workspace_bytes` hold beside
+// what is repacked.
 GradientWork gradient_work(const ConvProblem& problem, int64_t workspace_bytes);
 
 }  // namespace convscope::implicit_gemm

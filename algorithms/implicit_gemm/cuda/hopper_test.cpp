@@ -288,8 +288,8 @@ TEST(HopperWork, RepacksForTheFilterOnlyWhatTmaCannotReadAsItLies) {
   EXPECT_FALSE(aligned.input || aligned.output);
   const GradientWork first = work("backward_filter bf16 nhwc n=2 c=3 hw=9x9 k=8 rs=3x3");
   EXPECT_TRUE(first.input && !first.output);
-  const GradientWork turned = work("backward_filter fp16 nchw n=2 c=24 hw=9x9 k=8 rs=3x3");
-  EXPECT_TRUE(turned.input && turned.output);
+  const GradientWork repacked = work("backward_filter fp16 nchw n=2 c=24 hw=9x9 k=8 rs=3x3");
+  EXPECT_TRUE(repacked.input && repacked.output);
 }
 
 // 9 x 12 tiles of 128 x 128 and 43264 pixels: enough depth to give all multiprocessors a part.

@@ -1,5 +1,5 @@
-// FP32 multiply-adds without tensor cores: a thread has 8x8 or 8x4 sums, four rows and four columns at a
-// time, which it reads as float4. Copies, padding and stores are operand_ring.hpp's.
+// FP32 multiply-adds without tensor cores: 8 x 8 or 8 x 4 sums per thread, which reads four rows and four
+// columns at a time as float4. Copies, padding and stores are operand_ring.hpp's.
 #include "algorithms/implicit_gemm/cuda/operand_ring.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {

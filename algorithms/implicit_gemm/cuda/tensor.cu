@@ -15,7 +15,7 @@ struct TensorShape : BlockShape<Rows, Columns, Threads, implicit_gemm::kTensorDe
   static constexpr int kRowTiles = WarpRows / 16, kColumnTiles = kWarpColumns / 8;
   static constexpr int kWarpsAcross = Columns / kWarpColumns;
   static constexpr int kSlice = kWarpsAcross * 8;  // columns of one product of all warps
-  // On a multiprocessor, so that the registers suffice: 128, 168 and 255 of a thread.
+  // On a multiprocessor, so that the registers suffice: 128, 168 and 255 per thread.
   template <bool Exact>
   static constexpr int blocks() {
     if (Exact && Rows == 128) return 256 / Threads;

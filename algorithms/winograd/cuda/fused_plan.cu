@@ -6,7 +6,7 @@
 // A block is 8 or 12 warps. The filters and the pixels of the next slab are copied asynchronously while the
 // current one is multiplied: shared memory holds two slabs, and there is one barrier per slab. Each thread of
 // the first 8 warps copies the pixels of one tile of one channel to where its points will be and transforms
-// them in place. A warp multiplies two or three planes, a thread 8 x 8 or 4 x 8 of each: 128 or 96 sums. At
+// them in place. A warp multiplies two or three planes, 8 x 8 or 4 x 8 sums of each per thread: 128 or 96. At
 // the end the sums of a tile, which lie in all warps, are exchanged through shared memory, 32 channels at a
 // time.
 //
