@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "algorithms/catalog.hpp"
+#include "algorithms/common/problems_test.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -20,32 +21,12 @@ constexpr bool kThorough = false;
 constexpr bool kThorough = true;
 #endif
 
-// At least one that each algorithm takes.
-constexpr const char* kShapes[] = {
-    "n=1 c=3 hw=6x5 k=4 rs=3x3 pad=1x1",
-    "n=1 c=2 hw=7x6 k=3 rs=5x5 pad=2x2",
-    "n=2 c=4 hw=7x6 k=6 rs=3x3 stride=2x2 pad=1x1",
-    "n=1 c=3 hw=5x6 k=3 rs=3x3 pad=1x1 groups=3",
-};
-
-// The shapes in a math mode, layout, pass and epilogue that the algorithm takes.
-std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device) {
+// One problem of each shape that the algorithm takes, in a math mode, layout, pass and with an epilogue that
+// take turns.
+std::vector<ConvProblem> chosen_problems(const Algorithm& algorithm, const DeviceInfo& device) {
   std::vector<ConvProblem> chosen;
-  for (const char* shape : kShapes) {
-    std::vector<ConvProblem> all;
-    for (MathMode math : kMathModes)
-      for (Layout layout : kLayouts)
-        for (Pass pass : kPasses) {
-          ConvProblem problem = parse_problem(shape);
-          problem.math = math;
-          problem.layout = layout;
-          problem.pass = pass;
-          for (Epilogue epilogue : kEpilogues) {
-            problem.epilogue = epilogue;
-            const bool has_it = epilogue == Epilogue::none || pass == Pass::forward;
-            if (has_it && algorithm.supports(problem, device)) all.push_back(problem);
-          }
-        }
+  for (const char* shape : kTinyShapes) {
+    const std::vector<ConvProblem> all = supported_problems(algorithm, device, shape);
     if (all.empty()) continue;
     chosen.push_back(all[chosen.size() % all.size()]);
     if (!kThorough) break;
@@ -68,7 +49,7 @@ class HostedDevice : public ::testing::TestWithParam<std::string> {
 
 TEST_P(HostedDevice, VerifiesTimesAndVerifiesAgain) {
   const Algorithm& algorithm = *registry_.find(GetParam());
-  const std::vector<ConvProblem> problems = problems_of(algorithm, device_->info());
+  const std::vector<ConvProblem> problems = chosen_problems(algorithm, device_->info());
   ASSERT_FALSE(problems.empty()) << "no problem of this sweep is one for " << GetParam();
   for (const ConvProblem& problem : problems) {
     SCOPED_TRACE(to_line(problem));

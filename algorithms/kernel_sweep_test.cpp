@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "algorithms/catalog.hpp"
+#include "algorithms/common/problems_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
@@ -26,14 +27,6 @@ constexpr size_t kPassesOfALayer = 1, kSeparateEpilogues = SIZE_MAX;
 constexpr size_t kEvery = 1;
 constexpr size_t kPassesOfALayer = kPasses.size(), kSeparateEpilogues = SIZE_MAX;
 #endif
-
-// At least one that each variant takes.
-constexpr const char* kShapes[] = {
-    "n=1 c=3 hw=6x5 k=4 rs=3x3 pad=1x1",
-    "n=1 c=2 hw=7x6 k=3 rs=5x5 pad=2x2",
-    "n=2 c=4 hw=7x6 k=6 rs=3x3 stride=2x2 pad=1x1",
-    "n=1 c=3 hw=5x6 k=3 rs=3x3 pad=1x1 groups=3",
-};
 
 // Layers of AlexNet (conv1 to conv3), VGG-16, ResNet-50 and MobileNet with their filters, strides and, but
 // for the first layers, images; fewer images of the batch and channels, as many as the emulator does in a
@@ -68,27 +61,6 @@ class KernelSweep : public ::testing::TestWithParam<std::string> {
   Registry registry_;
 };
 
-// Every pass, math mode and layout of the shape that the variant takes, forward with every epilogue too where
-// it takes them.
-std::vector<ConvProblem> problems_of(const Algorithm& algorithm, const DeviceInfo& device,
-                                     const char* shape) {
-  std::vector<ConvProblem> all;
-  for (MathMode math : kMathModes)
-    for (Layout layout : kLayouts)
-      for (Pass pass : kPasses) {
-        ConvProblem problem = parse_problem(shape);
-        problem.math = math;
-        problem.layout = layout;
-        problem.pass = pass;
-        for (Epilogue epilogue : kEpilogues) {
-          problem.epilogue = epilogue;
-          const bool has_it = epilogue == Epilogue::none || pass == Pass::forward;
-          if (has_it && algorithm.supports(problem, device)) all.push_back(problem);
-        }
-      }
-  return all;
-}
-
 // One in kEvery, and the last one of each pass that is not among them.
 std::vector<ConvProblem> sample(const std::vector<ConvProblem>& all) {
   std::vector<ConvProblem> some;
@@ -109,8 +81,8 @@ TEST_P(KernelSweep, IsRightInEveryOrderOfThreads) {
   const Algorithm& algorithm = *registry_.find(GetParam());
   const EmulatorDevice device;
   std::vector<ConvProblem> problems;
-  for (const char* shape : kShapes) {
-    const auto of_shape = problems_of(algorithm, device.info(), shape);
+  for (const char* shape : kTinyShapes) {
+    const auto of_shape = supported_problems(algorithm, device.info(), shape);
     problems.insert(problems.end(), of_shape.begin(), of_shape.end());
   }
   ASSERT_FALSE(problems.empty()) << "no problem of this sweep is one for " << GetParam();
@@ -124,8 +96,8 @@ TEST_P(KernelSweep, IsRightWithTheEpilogueInAPassOfItsOwn) {
   ASSERT_NE(algorithm, nullptr);
   const EmulatorDevice device;
   size_t turn = 0;
-  for (const char* shape : kShapes) {
-    const auto problems = problems_of(*algorithm, device.info(), shape);
+  for (const char* shape : kTinyShapes) {
+    const auto problems = supported_problems(*algorithm, device.info(), shape);
     if (problems.empty() || turn == kSeparateEpilogues) continue;
     expect_right(*algorithm, problems[4 * turn % problems.size()], order_of(turn));
     ++turn;
@@ -141,7 +113,7 @@ TEST_P(KernelSweep, IsRightOnLayersOfKnownNetworks) {
   size_t turn = 0;
   for (size_t layer = 0; layer < std::size(kNetworkShapes); ++layer)
     for (size_t i = 0; i < kPassesOfALayer; ++i) {
-      std::vector<ConvProblem> problems = problems_of(algorithm, device.info(), kNetworkShapes[layer]);
+      std::vector<ConvProblem> problems = supported_problems(algorithm, device.info(), kNetworkShapes[layer]);
       const Pass pass = kPasses[(layer + i) % kPasses.size()];
       std::erase_if(problems, [&](const ConvProblem& problem) { return problem.pass != pass; });
       if (problems.empty()) continue;

@@ -13,8 +13,10 @@
 #include <set>
 #include <vector>
 
+#include "algorithms/common/problems_test.hpp"
 #include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
 #include "algorithms/implicit_gemm/plain.hpp"
+#include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
@@ -25,28 +27,6 @@ namespace convscope::implicit_gemm {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Small, each odd in its own way.
-constexpr const char* kShapes[] = {
-    "n=1 c=1 hw=1x1 k=1 rs=1x1",
-    "n=3 c=8 hw=5x9 k=16 rs=1x1",
-    "n=3 c=7 hw=6x5 k=9 rs=1x1 stride=2x2",
-    "n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1",
-    "n=1 c=4 hw=27x27 k=7 rs=5x5 pad=2x2",
-    "n=1 c=3 hw=39x39 k=9 rs=11x11 stride=4x4",
-    "n=2 c=3 hw=23x31 k=8 rs=7x7 stride=2x2 pad=3x3",
-    "n=2 c=6 hw=12x15 k=10 rs=3x3 stride=2x1 pad=1x0",
-    "n=1 c=3 hw=10x9 k=4 rs=2x2 stride=3x3",
-    "n=2 c=5 hw=15x14 k=6 rs=3x3 pad=2x2 dilation=2x2",
-    "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
-    "n=1 c=4 hw=20x17 k=3 rs=3x4 stride=4x3 pad=1x2 dilation=2x3",
-    "n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
-    "n=2 c=9 hw=10x11 k=9 rs=3x3 pad=1x1 groups=9",
-    "n=1 c=6 hw=12x12 k=12 rs=5x5 stride=2x2 pad=2x2 groups=6",
-    "n=2 c=4 hw=5x6 k=3 rs=5x6",
-    "n=1 c=2 hw=3x3 k=3 rs=2x2 pad=4x4",
-    "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
-};
 
 class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
  protected:
@@ -79,19 +59,6 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
   Verifications verifications_;
 };
 
-std::vector<ConvProblem> problems(std::span<const char* const> shapes, MathMode math) {
-  std::vector<ConvProblem> all;
-  for (const char* shape : shapes)
-    for (Layout layout : {Layout::nchw, Layout::nhwc})
-      for (Pass pass : kPasses) {
-        ConvProblem& problem = all.emplace_back(parse_problem(shape));
-        problem.pass = pass;
-        problem.layout = layout;
-        problem.math = math;
-      }
-  return all;
-}
-
 // The part of a list that is one order's: the three orders together run everything once, or with more parts
 // some of it; under the address sanitizer, where the emulator takes ten times as long, a quarter of that.
 // Layouts and passes change places in it from shape to shape.
@@ -108,17 +75,17 @@ std::vector<Item> share(const std::vector<Item>& all, EmulatorOrder order, size_
 }
 
 TEST_P(ImplicitGemm, SimtIsRightOnOddShapes) {
-  for (const ConvProblem& problem : share(problems(kShapes, MathMode::fp32), GetParam()))
+  for (const ConvProblem& problem : share(in_every_pass(kOddShapes), GetParam()))
     expect_right("implicit_gemm.simt.cuda", problem);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightOnOddShapesInTf32) {
-  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32), GetParam(), 7))
+  for (const ConvProblem& problem : share(in_every_pass(kOddShapes, MathMode::tf32), GetParam(), 7))
     expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
 TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
-  for (const ConvProblem& problem : share(problems(kShapes, MathMode::tf32x3), GetParam(), 7, 3))
+  for (const ConvProblem& problem : share(in_every_pass(kOddShapes, MathMode::tf32x3), GetParam(), 7, 3))
     expect_right("implicit_gemm.tensor.cuda", problem);
 }
 
@@ -126,7 +93,7 @@ TEST_P(ImplicitGemm, TensorIsAsExactAsFp32OnOddShapesInThreeTimesTf32) {
 TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
   for (MathMode math : {MathMode::bf16, MathMode::fp16}) {
     const size_t first = math == MathMode::bf16 ? 0 : 3;
-    for (const ConvProblem& problem : share(problems(kShapes, math), GetParam(), 13, first))
+    for (const ConvProblem& problem : share(in_every_pass(kOddShapes, math), GetParam(), 13, first))
       expect_right("implicit_gemm.tensor.cuda", problem);
     for (const char* shape : {"nhwc n=2 c=6 hw=9x10 k=7 rs=3x3 stride=2x1 pad=1x1",
                               "nhwc n=1 c=12 hw=9x9 k=9 rs=3x2 pad=1x2 dilation=2x2 groups=3",
@@ -168,7 +135,7 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
 
 // Odd shapes, groups among them, and every tile: with splits, whose sum has the epilogue, and without.
 TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
-  const std::vector<ConvProblem> odd = problems(kShapes, MathMode::fp32);
+  const std::vector<ConvProblem> odd = in_every_pass(kOddShapes);
   for (Epilogue epilogue : {Epilogue::relu, Epilogue::bias, Epilogue::bias_relu}) {
     for (size_t i = static_cast<size_t>(epilogue) % 3 + static_cast<size_t>(GetParam()) * 3; i < odd.size();
          i += 9) {
@@ -314,6 +281,40 @@ TEST(IndexMaps, ResiduesOfTheStrideSkipTheZeros) {
   EXPECT_EQ(2 * multiply_adds, problem.nominal_flops());
 }
 
+// The three counters of a row or depth of an index map.
+struct MapCounters {
+  std::array<int64_t, 3> at;
+  MapCounters(int index, const int (&size)[3]) : at(plain_counters(index, size[1], size[2])) {}
+  template <typename Value>
+  Value times(const Value (&step)[3]) const {
+    return static_cast<Value>(at[0]) * step[0] + static_cast<Value>(at[1]) * step[1] +
+           static_cast<Value>(at[2]) * step[2];
+  }
+};
+
+// True where neither the biased position nor (last - it) is negative in y or x.
+bool is_inside(const IndexMap& map, Position at) {
+  return (at & (map.last - at) & kPositionSigns) == kPositionSigns;
+}
+
+// D = A B where the map says that their elements lie.
+void multiply(const IndexMap& map, const float* a, const float* b, float* d) {
+  for (int group = 0; group < map.groups; ++group)
+    for (int row = 0; row < map.rows; ++row)
+      for (int column = 0; column < map.columns; ++column) {
+        const MapCounters of_row(row, map.row_size);
+        float sum = 0;
+        for (int depth = 0; depth < map.depth; ++depth) {
+          const MapCounters of_depth(depth, map.depth_size);
+          if (!is_inside(map, map.base + of_row.times(map.row_position) + of_depth.times(map.depth_position)))
+            continue;
+          sum += a[map.a_base + group * map.a_group + of_row.times(map.a_row) + of_depth.times(map.a_depth)] *
+                 b[map.b_base + group * map.b_group + column * map.b_column + of_depth.times(map.b_depth)];
+        }
+        d[map.d_base + group * map.d_group + of_row.times(map.d_row) + column * map.d_column] = sum;
+      }
+}
+
 // Tensors of small whole numbers, in the order input, filter, output.
 std::array<std::vector<float>, 3> whole_numbers(const ConvProblem& problem) {
   std::mt19937 random(11);
@@ -325,14 +326,13 @@ std::array<std::vector<float>, 3> whole_numbers(const ConvProblem& problem) {
 }
 
 TEST(PlainProduct, IsTheConvolutionInEveryPassAndLayout) {
-  for (const ConvProblem& problem : problems(kShapes, MathMode::fp32)) {
+  for (const ConvProblem& problem : in_every_pass(kOddShapes)) {
     SCOPED_TRACE(to_line(problem));
     const auto [input, filter, output] = whole_numbers(problem);
+    auto tensors = whole_numbers(problem);
+    plain_product(problem, tensors[0].data(), tensors[1].data(), tensors[2].data());
     const Role role = written_role(problem.pass);
-    const float* a = problem.pass == Pass::backward_data ? output.data() : input.data();
-    const float* b = problem.pass == Pass::backward_filter ? output.data() : filter.data();
-    std::vector<float> written(static_cast<size_t>(problem.elements(role)), std::nanf(""));
-    for (const IndexMap& map : index_maps(problem)) plain_product(map, a, b, written.data());
+    const std::vector<float>& written = tensors[static_cast<size_t>(role)];
     const TensorShape shape = problem.shape(role);
     for (int64_t i = 0; i < shape.size[0]; ++i)
       for (int64_t j = 0; j < shape.size[1]; ++j)
@@ -340,6 +340,44 @@ TEST(PlainProduct, IsTheConvolutionInEveryPassAndLayout) {
           for (int64_t x = 0; x < shape.size[3]; ++x)
             ASSERT_EQ(written[static_cast<size_t>(shape.offset(i, j, y, x))],
                       reference_element(problem, input.data(), filter.data(), output.data(), {i, j, y, x}));
+  }
+}
+
+TEST(IndexMaps, SayWhereThePlainProductHasItsElements) {
+  for (const ConvProblem& problem : in_every_pass(kOddShapes)) {
+    SCOPED_TRACE(to_line(problem));
+    const auto [input, filter, output] = whole_numbers(problem);
+    const Role role = written_role(problem.pass);
+    const float* a = problem.pass == Pass::backward_data ? output.data() : input.data();
+    const float* b = problem.pass == Pass::backward_filter ? output.data() : filter.data();
+    std::vector<float> written(static_cast<size_t>(problem.elements(role)), std::nanf(""));
+    for (const IndexMap& map : index_maps(problem)) multiply(map, a, b, written.data());
+    auto model = whole_numbers(problem);
+    plain_product(problem, model[0].data(), model[1].data(), model[2].data());
+    ASSERT_EQ(written, model[static_cast<size_t>(role)]);
+  }
+}
+
+// Products of whole numbers and their sums are exact in FP32, in every order.
+TEST_P(ImplicitGemm, SimtComputesThePlainProduct) {
+  for (const ConvProblem& problem : share(in_every_pass(kOddShapes), GetParam(), 5)) {
+    SCOPED_TRACE(to_line(problem));
+    auto tensors = whole_numbers(problem);
+    std::array<Buffer, 3> buffers;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      buffers[i] = Buffer(device_, tensors[i].size() * sizeof(float));
+      buffers[i].upload(tensors[i].data(), buffers[i].bytes());
+    }
+    const auto role = static_cast<size_t>(written_role(problem.pass));
+    buffers[role].fill_with_nan();
+    const auto plan = variant("implicit_gemm.simt.cuda").plan(problem, device_, {});
+    const Buffer workspace(device_, static_cast<size_t>(plan->workspace_bytes()));
+    plan->run({buffers[0].data(), buffers[1].data(), buffers[2].data(), workspace.data()}, *queue_);
+    queue_->synchronize();
+    std::vector<float> computed(tensors[role].size());
+    buffers[role].download(computed.data(), buffers[role].bytes());
+    plain_product(problem, tensors[0].data(), tensors[1].data(), tensors[2].data());
+    ASSERT_EQ(computed, tensors[role]);
   }
 }
 

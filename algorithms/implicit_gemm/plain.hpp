@@ -1,47 +1,47 @@
-// Implicit GEMM in plain loops: the model that the index maps are tested with, and the place to start
-// reading. One element of D after the other, one depth after the other; what lies on padding counts as zero.
+// Implicit GEMM in plain loops: the model that the index maps and the kernels are tested with, and the place
+// to start reading. In every pass two operands are multiplied along the rows n p q, the columns k and the
+// depth c r s of the forward product, and the third tensor is the sum:
+//
+//   output[n p q][k] = sum over c r s of input[n p q][c r s] filter[c r s][k]
+//
+// where input[n p q][c r s] is a pixel of the input, never stored as a matrix, or zero on padding.
 #pragma once
 
-#include "algorithms/implicit_gemm/cuda/index_map.hpp"
+#include <algorithm>
+#include <array>
+
+#include "bench/core/problem.hpp"
 
 namespace convscope::implicit_gemm {
 
-// The three counters of a row or depth: `index` in mixed radix, the last counter fastest.
-struct PlainCounters {
-  int at[3];
-  PlainCounters(int index, const int (&size)[3])
-      : at{index / (size[1] * size[2]), index / size[2] % size[1], index % size[2]} {}
-  template <typename Value>
-  Value times(const Value (&step)[3]) const {
-    return static_cast<Value>(at[0]) * step[0] + static_cast<Value>(at[1]) * step[1] +
-           static_cast<Value>(at[2]) * step[2];
-  }
-};
-
-// True where the biased position lies in A's image: neither it nor (last - it) is negative in y or x.
-inline bool is_inside(const IndexMap& map, Position at) {
-  return (at & (map.last - at) & kPositionSigns) == kPositionSigns;
+// The number of an element as three counters, the last one fastest, of which the last two have these sizes.
+constexpr std::array<int64_t, 3> plain_counters(int64_t number, int64_t second, int64_t third) {
+  return {number / (second * third), number / third % second, number % third};
 }
 
-// D = A B for every channel group. Pointers to whole tensors in the problem's layout, f32.
-inline void plain_product(const IndexMap& map, const float* a, const float* b, float* d) {
-  for (int group = 0; group < map.groups; ++group)
-    for (int row = 0; row < map.rows; ++row)
-      for (int column = 0; column < map.columns; ++column) {
-        const PlainCounters of_row(row, map.row_size);
-        double sum = 0;
-        for (int depth = 0; depth < map.depth; ++depth) {
-          const PlainCounters of_depth(depth, map.depth_size);
-          if (!is_inside(map, map.base + of_row.times(map.row_position) + of_depth.times(map.depth_position)))
-            continue;
-          const int in_a =
-              map.a_base + group * map.a_group + of_row.times(map.a_row) + of_depth.times(map.a_depth);
-          const int in_b =
-              map.b_base + group * map.b_group + column * map.b_column + of_depth.times(map.b_depth);
-          sum += static_cast<double>(a[in_a]) * b[in_b];
-        }
-        d[map.d_base + group * map.d_group + of_row.times(map.d_row) + column * map.d_column] =
-            static_cast<float>(sum);
+// Writes the tensor that the pass writes. Pointers to whole tensors in the problem's layout, f32.
+inline void plain_product(const ConvProblem& problem, float* input, float* filter, float* output) {
+  const TensorShape x = problem.shape(Role::input), w = problem.shape(Role::filter),
+                    y = problem.shape(Role::output);
+  const Role written = written_role(problem.pass);
+  float* const sums = written == Role::input ? input : written == Role::filter ? filter : output;
+  std::fill_n(sums, problem.elements(written), 0.0f);
+  const int64_t channels = w.size[1], taps = w.size[2] * w.size[3],
+                columns = problem.out_channels_per_group();
+  for (int64_t row = 0; row < y.size[0] * y.size[2] * y.size[3]; ++row)
+    for (int64_t k = 0; k < problem.out_channels; ++k)
+      for (int64_t depth = 0; depth < channels * taps; ++depth) {
+        const auto [n, p, q] = plain_counters(row, y.size[2], y.size[3]);
+        const auto [c, r, s] = plain_counters(depth, w.size[2], w.size[3]);
+        const int64_t h = p * problem.stride.h - problem.pad.h + r * problem.dilation.h;
+        const int64_t v = q * problem.stride.w - problem.pad.w + s * problem.dilation.w;
+        if (h < 0 || h >= x.size[2] || v < 0 || v >= x.size[3]) continue;  // padding
+        float& pixel = input[x.offset(n, k / columns * channels + c, h, v)];
+        float& tap = filter[w.offset(k, c, r, s)];
+        float& sum = output[y.offset(n, k, p, q)];
+        if (problem.pass == Pass::forward) sum += pixel * tap;
+        if (problem.pass == Pass::backward_data) pixel += sum * tap;
+        if (problem.pass == Pass::backward_filter) tap += sum * pixel;
       }
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "algorithms/common/problems_test.hpp"
 #include "algorithms/im2col_gemm/cuda/device_chunks.hpp"
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
 #include "bench/device/buffer.hpp"
@@ -21,42 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kVariants[] = {"im2col_gemm.cuda", "im2col_gemm.cublas.cuda"};
-
-// Small, each odd in its own way.
-constexpr const char* kShapes[] = {
-    "n=1 c=1 hw=1x1 k=1 rs=1x1",
-    "n=3 c=8 hw=5x9 k=16 rs=1x1",
-    "n=2 c=6 hw=7x7 k=10 rs=1x1 groups=2",
-    "n=3 c=7 hw=6x5 k=9 rs=1x1 stride=2x2",
-    "n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1",
-    "n=3 c=3 hw=11x11 k=8 rs=3x3 pad=1x1",
-    "n=1 c=4 hw=27x27 k=7 rs=5x5 pad=2x2",
-    "n=1 c=3 hw=39x39 k=9 rs=11x11 stride=4x4",
-    "n=2 c=3 hw=23x31 k=8 rs=7x7 stride=2x2 pad=3x3",
-    "n=2 c=6 hw=12x15 k=10 rs=3x3 stride=2x1 pad=1x0",
-    "n=1 c=3 hw=10x9 k=4 rs=2x2 stride=3x3",
-    "n=2 c=5 hw=15x14 k=6 rs=3x3 pad=2x2 dilation=2x2",
-    "n=2 c=4 hw=17x13 k=3 rs=3x3 stride=2x2 pad=2x2 dilation=2x2",
-    "n=1 c=4 hw=20x17 k=3 rs=3x4 stride=4x3 pad=1x2 dilation=2x3",
-    "n=3 c=8 hw=9x9 k=12 rs=3x3 pad=1x1 groups=4",
-    "n=2 c=9 hw=10x11 k=9 rs=3x3 pad=1x1 groups=9",
-    "n=1 c=6 hw=12x12 k=12 rs=5x5 stride=2x2 pad=2x2 groups=6",
-    "n=2 c=4 hw=5x6 k=3 rs=5x6",
-    "n=1 c=2 hw=3x3 k=3 rs=2x2 pad=4x4",
-    "n=1 c=17 hw=1x40 k=19 rs=1x3 pad=0x1",
-};
-
-std::vector<ConvProblem> problems(std::span<const char* const> shapes) {
-  std::vector<ConvProblem> all;
-  for (const char* shape : shapes)
-    for (Layout layout : {Layout::nchw, Layout::nhwc})
-      for (Pass pass : kPasses) {
-        ConvProblem& problem = all.emplace_back(parse_problem(shape));
-        problem.pass = pass;
-        problem.layout = layout;
-      }
-  return all;
-}
 
 class Im2colGemmCuda : public ::testing::TestWithParam<EmulatorOrder> {
  protected:
@@ -90,12 +55,12 @@ class Im2colGemmCuda : public ::testing::TestWithParam<EmulatorOrder> {
 
 TEST_P(Im2colGemmCuda, IsRightOnOddShapes) {
   for (const char* id : kVariants)
-    for (const ConvProblem& problem : share(problems(kShapes))) expect_right(id, problem);
+    for (const ConvProblem& problem : share(in_every_pass(kOddShapes))) expect_right(id, problem);
 }
 
 TEST_P(Im2colGemmCuda, IsRightInChunksOfOneRowWithoutAnyWorkspaceForSplits) {
   for (const char* id : kVariants)
-    for (const ConvProblem& problem : share(problems(std::span(kShapes).subspan(9, 7))))
+    for (const ConvProblem& problem : share(in_every_pass(std::span(kOddShapes).subspan(9, 7))))
       expect_right(id, problem, 0);
 }
 
@@ -103,7 +68,7 @@ TEST_P(Im2colGemmCuda, IsRightInChunksOfOneRowWithoutAnyWorkspaceForSplits) {
 TEST_P(Im2colGemmCuda, IsRightInChunksOfSomeImagesOrRows) {
   for (const char* shape : {"n=7 c=3 hw=9x8 k=5 rs=3x3 pad=1x1", "n=5 c=2 hw=11x11 k=6 rs=3x3 pad=1x1",
                             "n=5 c=4 hw=7x7 k=3 rs=1x1", "n=2 c=3 hw=19x13 k=4 rs=5x3 stride=2x1 pad=2x1"})
-    for (const ConvProblem& problem : share(problems(std::span(&shape, 1)))) {
+    for (const ConvProblem& problem : share(in_every_pass(std::span(&shape, 1)))) {
       const DeviceChunks whole = cut_for_device(problem, INT64_MAX);
       if (whole.floats() == 0) continue;
       const int64_t cap = whole.floats() * 2;  // half
@@ -296,9 +261,9 @@ TEST_F(Im2colGemmCudaVariants, RefuseSizesThatTheirKernelsCannotCount) {
 }
 
 TEST(DeviceChunks, StayInTheCacheOfAGpu) {
-  for (ConvProblem p : problems(std::array{"n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2",
-                                           "n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4",
-                                           "n=64 c=512 hw=7x7 k=2048 rs=1x1"})) {
+  for (ConvProblem p : in_every_pass(std::array{"n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2",
+                                                "n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4",
+                                                "n=64 c=512 hw=7x7 k=2048 rs=1x1"})) {
     const DeviceChunks chunks = cut_for_device(p, INT64_MAX);
     EXPECT_LE(chunks.floats() * 4, kResidentBytes) << to_line(p);
     int64_t rows = 0;
