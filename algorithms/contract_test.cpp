@@ -9,6 +9,7 @@
 
 #include "algorithms/allocation_count.hpp"
 #include "algorithms/catalog.hpp"
+#include "bench/algorithm/limits.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 #include "bench/verify/verification.hpp"
@@ -72,15 +73,13 @@ class SampleAlgorithm final : public Algorithm {
     return info_;
   }
   Support takes(const ConvProblem& p, const DeviceInfo&) const override {
-    if (p.pass != Pass::forward)
-      return Support::no(Reason::unsupported_pass,
-                         "pass " + std::string(name(p.pass)) + ": the sample only goes forward");
-    if (p.math != MathMode::fp32) return Support::no(Reason::unsupported_math, "the sample only has FP32");
-    if (p.layout != Layout::nchw)
-      return Support::no(Reason::unsupported_layout,
-                         "layout " + std::string(name(p.layout)) + ": the sample only reads NCHW");
-    if (p.groups != 1) return Support::no(Reason::unsupported_groups, "the sample only has one group");
-    return Support::yes();
+    return first_refusal(
+        {require(p.pass == Pass::forward, Reason::unsupported_pass,
+                 "pass " + std::string(name(p.pass)) + ": the sample only goes forward"),
+         fp32_only(p),
+         require(p.layout == Layout::nchw, Reason::unsupported_layout,
+                 "layout " + std::string(name(p.layout)) + ": the sample only reads NCHW"),
+         require(p.groups == 1, Reason::unsupported_groups, "the sample only has one group")});
   }
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device&, const PlanOptions&) const override {
     return std::make_unique<SamplePlan>(p);

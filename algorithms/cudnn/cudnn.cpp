@@ -13,6 +13,7 @@
 #include "algorithms/cudnn/library.hpp"
 #include "algorithms/cudnn/operations.hpp"
 #include "algorithms/cudnn/variants.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace cudnn {
@@ -46,28 +47,24 @@ class CudnnAlgorithm final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
-    if (device.kind != DeviceKind::cuda)
-      return Support::no(Reason::device_missing,
-                         "device " + std::string(name(device.kind)) + ": cuDNN needs a CUDA device");
-    if (problem.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: cuDNN takes nchw and nhwc");
-    if (problem.math == MathMode::tf32x3)
-      return Support::no(Reason::unsupported_math, "math 3xtf32: cuDNN has no such mode");
-    if (const char* off = std::getenv("NVIDIA_TF32_OVERRIDE");
-        problem.math == MathMode::tf32 && off != nullptr && std::string_view(off) == "0")
-      return Support::no(Reason::unsupported_math,
-                         "math tf32: NVIDIA_TF32_OVERRIDE=0 in the environment makes cuDNN compute in FP32");
-    if (problem.epilogue != Epilogue::none && storage_type(problem.math) != DataType::f32)
-      return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(problem.math)) +
-                             ": cuDNN fuses a bias of the tensors' type, and that of an epilogue is FP32");
-    if (variant_.choice == Choice::forced && !legacy_index(problem.pass, variant_.algorithm))
-      return Support::no(Reason::unsupported_pass, "pass " + std::string(name(problem.pass)) +
-                                                       ": cuDNN has no algorithm " +
-                                                       std::string(variant_.algorithm) + " in it");
-    if (const std::string why = cudnn::unusable_because(); !why.empty())
-      return Support::no(Reason::library_missing, why);
-    return Support::yes();
+    const char* const tf32 = std::getenv("NVIDIA_TF32_OVERRIDE");
+    const bool tf32_is_off = tf32 != nullptr && std::string_view(tf32) == "0";
+    const Support support = first_refusal(
+        {require(device.kind == DeviceKind::cuda, Reason::device_missing,
+                 "device " + std::string(name(device.kind)) + ": cuDNN needs a CUDA device"),
+         nchw_or_nhwc(problem),
+         require_math(problem.math != MathMode::tf32x3, problem, "cuDNN has no such mode"),
+         require_math(problem.math != MathMode::tf32 || !tf32_is_off, problem,
+                      "NVIDIA_TF32_OVERRIDE=0 in the environment makes cuDNN compute in FP32"),
+         require_math(problem.epilogue == Epilogue::none || storage_type(problem.math) == DataType::f32,
+                      problem, "cuDNN fuses a bias of the tensors' type, and that of an epilogue is FP32"),
+         require(variant_.choice != Choice::forced || legacy_index(problem.pass, variant_.algorithm),
+                 Reason::unsupported_pass,
+                 "pass " + std::string(name(problem.pass)) + ": cuDNN has no algorithm " +
+                     std::string(variant_.algorithm) + " in it")});
+    if (!support) return support;
+    const std::string why = cudnn::unusable_because();  // looks for the library
+    return require(why.empty(), Reason::library_missing, why);
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,

@@ -9,6 +9,7 @@
 #include "algorithms/direct/cpu/filter_plan.hpp"
 #include "algorithms/direct/cpu/kernels.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace direct {
@@ -106,13 +107,7 @@ class Direct final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
-    if (problem.math != MathMode::fp32)
-      return Support::no(
-          Reason::unsupported_math,
-          "math " + std::string(name(problem.math)) + ": the direct method on the CPU computes in fp32 only");
-    if (problem.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: the direct method reads nchw and nhwc");
-    return Support::yes();
+    return first_refusal({fp32_only(problem), nchw_or_nhwc(problem)});
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "algorithms/common/rounding.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope::fft {
 namespace {
@@ -84,33 +85,26 @@ Extent2 taps_per_residue(const ConvProblem& p) {
 }
 
 Support common_support(const ConvProblem& p) {
-  if (p.math != MathMode::fp32)
-    return Support::no(Reason::unsupported_math,
-                       "math " + std::string(name(p.math)) + ": the FFT is computed in fp32 only");
-  if (p.layout == Layout::chwn)
-    return Support::no(Reason::unsupported_layout, "layout chwn: the FFT reads and writes nchw and nhwc");
-  if (p.dilation != Extent2{1, 1})
-    return Support::no(Reason::unsupported_dilation,
-                       "dilation " + to_text(p.dilation) + ": the FFT needs dilation 1x1");
-  if (p.filter == Extent2{1, 1})
-    return Support::no(Reason::unsupported_filter,
-                       "filter 1x1: a correlation with one tap is a product already, which transforms would "
-                       "only make larger");
-  if (p.is_depthwise())
-    return Support::no(Reason::unsupported_groups,
-                       "groups " + std::to_string(p.groups) +
-                           ": a depthwise convolution has no sum over channels for a matrix product");
-  return Support::yes();
+  return first_refusal(
+      {fp32_only(p), nchw_or_nhwc(p),
+       require(p.dilation == Extent2{1, 1}, Reason::unsupported_dilation,
+               "dilation " + to_text(p.dilation) + ": the FFT needs dilation 1x1"),
+       require(
+           p.filter != Extent2{1, 1}, Reason::unsupported_filter,
+           "filter 1x1: a correlation with one tap is a product already, which transforms would only make "
+           "larger"),
+       require(!p.is_depthwise(), Reason::unsupported_groups,
+               "groups " + std::to_string(p.groups) +
+                   ": a depthwise convolution has no sum over channels for a matrix product")});
 }
 
 Support tile_support(const ConvProblem& p, int size) {
   if (Support support = common_support(p); !support) return support;
   const Extent2 taps = taps_per_residue(p);
-  if (taps.h <= size && taps.w <= size) return Support::yes();
-  return Support::no(Reason::unsupported_filter, "filter " + to_text(p.filter) + " at stride " +
-                                                     to_text(p.stride) + " has " + to_text(taps) +
-                                                     " taps per residue: a tile of " + std::to_string(size) +
-                                                     " has room for " + to_text({size, size}));
+  return require(taps.h <= size && taps.w <= size, Reason::unsupported_filter,
+                 "filter " + to_text(p.filter) + " at stride " + to_text(p.stride) + " has " + to_text(taps) +
+                     " taps per residue: a tile of " + std::to_string(size) + " has room for " +
+                     to_text({size, size}));
 }
 
 Geometry make_geometry(const ConvProblem& p, int size) {

@@ -7,6 +7,7 @@
 
 #include "algorithms/im2col_gemm/cpu/gemm.hpp"
 #include "algorithms/im2col_gemm/cpu/gemm_plan.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace {
@@ -17,12 +18,7 @@ class Variant : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& p, const DeviceInfo&) const override {
-    if (p.math != MathMode::fp32)
-      return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
-    if (p.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: this algorithm takes nchw and nhwc");
-    return Support::yes();
+    return first_refusal({fp32_only(p), nchw_or_nhwc(p)});
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
@@ -65,13 +61,11 @@ class OpenBlasVariant final : public Variant {
       return Support::no(Reason::library_missing, why);
     if (const Support support = Variant::takes(p, device); !support) return support;
     constexpr int64_t limit = std::numeric_limits<int32_t>::max();
-    if (const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes); extent > limit)
-      return Support::no(
-          Reason::unsupported_size,
-          "a matrix with " + std::to_string(extent) +
-              " rows, columns or elements between rows: OpenBLAS counts them in 32 bits, up to " +
-              std::to_string(limit));
-    return Support::yes();
+    const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes);
+    return require(extent <= limit, Reason::unsupported_size,
+                   "a matrix with " + std::to_string(extent) +
+                       " rows, columns or elements between rows: OpenBLAS counts them in 32 bits, up to " +
+                       std::to_string(limit));
   }
 };
 

@@ -12,6 +12,7 @@
 
 #include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
 #include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace implicit_gemm {
@@ -19,18 +20,16 @@ namespace {
 
 // What all variants refuse alike.
 Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
-  if (device.kind == DeviceKind::cpu)
-    return Support::no(Reason::device_missing,
-                       "device cpu: this variant runs on a CUDA device or on the emulator");
-  if (problem.layout == Layout::chwn)
-    return Support::no(Reason::unsupported_layout, "layout chwn: implicit GEMM takes nchw and nhwc");
-  if (problem.epilogue != Epilogue::none && storage_type(problem.math) != DataType::f32)
-    return Support::no(Reason::unsupported_epilogue,
-                       "epilogue " + std::string(name(problem.epilogue)) + " in " +
-                           std::string(name(problem.math)) +
-                           ": this variant applies epilogues to FP32 tensors only");
-  if (const auto defect = size_defect(problem)) return Support::no(Reason::unsupported_size, *defect);
-  return Support::yes();
+  const auto defect = size_defect(problem);
+  return first_refusal(
+      {require(device.kind != DeviceKind::cpu, Reason::device_missing,
+               "device cpu: this algorithm runs on a CUDA device or on the emulator"),
+       nchw_or_nhwc(problem),
+       require(problem.epilogue == Epilogue::none || storage_type(problem.math) == DataType::f32,
+               Reason::unsupported_epilogue,
+               "epilogue " + std::string(name(problem.epilogue)) + " in " + std::string(name(problem.math)) +
+                   ": this algorithm applies epilogues to FP32 tensors only"),
+       require(!defect, Reason::unsupported_size, defect.value_or(""))});
 }
 
 AlgorithmInfo variant_info(std::string id, std::string summary) {
@@ -73,11 +72,7 @@ class Simt final : public TiledVariant {
             simt_launchers) {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
-    if (problem.math != MathMode::fp32)
-      return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(problem.math)) +
-                             ": this variant multiplies in fp32 without tensor cores");
-    return common_support(problem, device);
+    return first_refusal({fp32_only(problem), common_support(problem, device)});
   }
 };
 
@@ -95,14 +90,12 @@ class Tensor final : public TiledVariant {
                      tensor_launchers) {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
-    if (problem.math == MathMode::fp32)
-      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
-                                                       ": tensor cores round; 3xtf32 is the closest");
-    if (capability(device) < 80)
-      return Support::no(
-          Reason::unsupported_math,
-          "device " + device.instructions + ": this variant needs the tensor cores of sm_80 or later");
-    return common_support(problem, device);
+    return first_refusal(
+        {require_math(problem.math != MathMode::fp32, problem, "tensor cores round; 3xtf32 is the closest"),
+         require(
+             capability(device) >= 80, Reason::unsupported_math,
+             "device " + device.instructions + ": this algorithm needs the tensor cores of sm_80 or later"),
+         common_support(problem, device)});
   }
 };
 
@@ -111,24 +104,21 @@ class Hopper final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
-    if (problem.math == MathMode::fp32 || problem.math == MathMode::tf32x3)
-      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
-                                                       ": this variant multiplies in tf32, bf16 and fp16");
-    if (device.kind == DeviceKind::cuda && capability(device) != 90)
-      return Support::no(
-          Reason::device_missing,
-          "device " + device.instructions + ": this variant needs TMA and wgmma, which only sm_90 has");
-    if (problem.pass == Pass::backward_filter && problem.math == MathMode::tf32)
-      return Support::no(
-          Reason::unsupported_math,
-          "math tf32 in pass backward_filter: its sums run over pixels, and wgmma takes 4-byte "
-          "operands only with neighbours in memory along the sums");
+    const bool gradient = problem.pass == Pass::backward_filter;
     const int64_t step = std::max(problem.stride.h, problem.stride.w);
-    if (problem.pass != Pass::backward_data && step > kTmaLongestStep)
-      return Support::no(Reason::unsupported_stride, "stride " + std::to_string(step) +
-                                                         ": TMA steps over at most " +
-                                                         std::to_string(kTmaLongestStep) + " pixels");
-    return common_support(problem, device);
+    return first_refusal(
+        {require_math(problem.math != MathMode::fp32 && problem.math != MathMode::tf32x3, problem,
+                      "this algorithm multiplies in tf32, bf16 and fp16"),
+         require(
+             device.kind != DeviceKind::cuda || capability(device) == 90, Reason::device_missing,
+             "device " + device.instructions + ": this algorithm needs TMA and wgmma, which only sm_90 has"),
+         require(!gradient || problem.math != MathMode::tf32, Reason::unsupported_math,
+                 "math tf32 in pass backward_filter: its sums run over pixels, and wgmma takes 4-byte "
+                 "operands only with neighbours in memory along the sums"),
+         require(problem.pass == Pass::backward_data || step <= kTmaLongestStep, Reason::unsupported_stride,
+                 "stride " + std::to_string(step) + ": TMA steps over at most " +
+                     std::to_string(kTmaLongestStep) + " pixels"),
+         common_support(problem, device)});
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,

@@ -7,6 +7,7 @@
 
 #include "algorithms/onednn/library.hpp"
 #include "algorithms/onednn/operations.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace {
@@ -20,11 +21,8 @@ class OneDnn final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
-    if (problem.math != MathMode::fp32)
-      return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(problem.math)) + ": this variant computes in fp32 only");
-    if (problem.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: this variant takes nchw and nhwc");
+    if (const Support common = first_refusal({fp32_only(problem), nchw_or_nhwc(problem)}); !common)
+      return common;
     return onednn::supports(method_, problem);
   }
 

@@ -9,48 +9,37 @@
 #include "algorithms/winograd/cuda/variants.hpp"
 #include "algorithms/winograd/error_growth.hpp"
 #include "algorithms/winograd/toom_cook.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace {
 
 using namespace winograd;
 
-std::string text(Extent2 extent) {
-  return fmt::format("{}x{}", extent.h, extent.w);
-}
-
 // What every variant needs.
 Support common_support(const ConvProblem& p) {
-  if (p.math != MathMode::fp32)
-    return Support::no(Reason::unsupported_math, fmt::format("math {}: only fp32", name(p.math)));
-  if (p.layout != Layout::nchw && p.layout != Layout::nhwc)
-    return Support::no(Reason::unsupported_layout,
-                       fmt::format("layout {}: only nchw and nhwc", name(p.layout)));
-  if (p.dilation != Extent2{1, 1})
-    return Support::no(Reason::unsupported_dilation,
-                       fmt::format("dilation {}: Winograd tiles need dense taps (1x1)", text(p.dilation)));
-  if (p.groups > 1 && (p.in_channels_per_group() == 1 || p.out_channels_per_group() == 1))
-    return Support::no(
-        Reason::unsupported_groups,
-        fmt::format("{} groups of {} input and {} output channels: the products are summed over "
-                    "channels in a matrix product, which needs more than one",
-                    p.groups, p.in_channels_per_group(), p.out_channels_per_group()));
-  return Support::yes();
+  return first_refusal(
+      {fp32_only(p), nchw_or_nhwc(p),
+       require(p.dilation == Extent2{1, 1}, Reason::unsupported_dilation,
+               "dilation " + to_text(p.dilation) + ": Winograd tiles need dense taps (1x1)"),
+       require(p.groups == 1 || (p.in_channels_per_group() > 1 && p.out_channels_per_group() > 1),
+               Reason::unsupported_groups,
+               fmt::format("{} groups of {} input and {} output channels: the products are summed over "
+                           "channels in a matrix product, which needs more than one",
+                           p.groups, p.in_channels_per_group(), p.out_channels_per_group()))});
 }
 
 Support unit_stride(const ConvProblem& p) {
-  if (p.stride == Extent2{1, 1}) return Support::yes();
-  return Support::no(
-      Reason::unsupported_stride,
-      fmt::format("stride {}: these tiles need stride 1x1 (see winograd.polyphase)", text(p.stride)));
+  return require(
+      p.stride == Extent2{1, 1}, Reason::unsupported_stride,
+      fmt::format("stride {}: these tiles need stride 1x1 (see winograd.polyphase)", to_text(p.stride)));
 }
 
 // Taps of a unit-stride convolution for which even_axis() has tiles that save something.
 Support tiles_for(Extent2 taps, const std::string& what) {
   const int64_t max_taps = std::max(taps.h, taps.w);
-  if (max_taps >= 2 && max_taps <= kLargestAlpha - 1) return Support::yes();
-  return Support::no(
-      Reason::unsupported_filter,
+  return require(
+      max_taps >= 2 && max_taps <= kLargestAlpha - 1, Reason::unsupported_filter,
       fmt::format("{}: tiles exist for 2 to {} taps in at least one dimension", what, kLargestAlpha - 1));
 }
 
@@ -95,29 +84,26 @@ class Winograd final : public Algorithm {
 };
 
 Support fixed_size(const ConvProblem& p, const Winograd& self) {
-  if (const Support support = unit_stride(p); !support) return support;
   const Extent2 taps{self.taps(), self.taps()};
-  if (p.filter == taps) return Support::yes();
-  return Support::no(Reason::unsupported_filter,
-                     fmt::format("filter {}: this variant is for {} filters", text(p.filter), text(taps)));
+  return first_refusal({unit_stride(p), require(p.filter == taps, Reason::unsupported_filter,
+                                                fmt::format("filter {}: this algorithm is for {} filters",
+                                                            to_text(p.filter), to_text(taps)))});
 }
 
 Support any_size(const ConvProblem& p, const Winograd&) {
-  if (const Support support = unit_stride(p); !support) return support;
-  return tiles_for(p.filter, "filter " + text(p.filter));
+  return first_refusal({unit_stride(p), tiles_for(p.filter, "filter " + to_text(p.filter))});
 }
 
 Support any_stride(const ConvProblem& p, const Winograd&) {
-  if (p.stride == Extent2{1, 1})
-    return Support::no(Reason::unsupported_stride,
-                       "stride 1x1: there is nothing to split (see winograd.mixed)");
-  if (p.filter.h < p.stride.h || p.filter.w < p.stride.w)
-    return Support::no(Reason::unsupported_filter,
-                       fmt::format("filter {} with stride {}: some residues of the stride would have no tap",
-                                   text(p.filter), text(p.stride)));
+  const std::string what = fmt::format("filter {} with stride {}", to_text(p.filter), to_text(p.stride));
+  const Support splits =
+      first_refusal({require(p.stride != Extent2{1, 1}, Reason::unsupported_stride,
+                             "stride 1x1: there is nothing to split (see winograd.mixed)"),
+                     require(p.filter.h >= p.stride.h && p.filter.w >= p.stride.w, Reason::unsupported_filter,
+                             what + ": some residues of the stride would have no tap")});
+  if (!splits) return splits;
   const Extent2 taps = split_stride(p.filter, p.stride).taps;
-  return tiles_for(taps, fmt::format("filter {} with stride {}: residues of {} taps", text(p.filter),
-                                     text(p.stride), text(taps)));
+  return tiles_for(taps, fmt::format("{}: residues of {} taps", what, to_text(taps)));
 }
 
 }  // namespace

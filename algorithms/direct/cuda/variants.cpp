@@ -7,6 +7,7 @@
 #include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
 #include "algorithms/direct/direct.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace direct {
@@ -48,16 +49,13 @@ Support within_kernel_limits(const ConvProblem& p) {
   const auto tiles = [&](int64_t channels) { return p.groups * ceil_div(channels, TiledTile::kChannels); };
   const int64_t blocks =
       std::max({tiles(p.in_channels_per_group()), tiles(p.out_channels_per_group()), p.batch / 128});
-  if (blocks > kMaxGridYz)
-    return Support::no(Reason::unsupported_size,
-                       std::to_string(blocks) + " blocks along one side of the grid, of 65535");
-  return Support::yes();
+  return require(blocks <= kMaxGridYz, Reason::unsupported_size,
+                 std::to_string(blocks) + " blocks along one side of the grid, of 65535");
 }
 
 Support tiled_supports(const ConvProblem& p) {
-  if (p.layout == Layout::chwn)
-    return Support::no(Reason::unsupported_layout, "layout chwn: direct.chwn.cuda is for it");
-  if (const Support limits = within_kernel_limits(p); !limits) return limits;
+  if (const Support limits = first_refusal({nchw_or_nhwc(p), within_kernel_limits(p)}); !limits)
+    return limits;
   if (p.pass == Pass::backward_filter) return Support::yes();
   for (const AxisResidue& y : axis_residues(vertical(p), p.pass == Pass::forward))
     for (const AxisResidue& x : axis_residues(horizontal(p), p.pass == Pass::forward))
@@ -69,20 +67,17 @@ Support tiled_supports(const ConvProblem& p) {
 }
 
 Support chwn_supports(const ConvProblem& p) {
-  if (p.layout != Layout::chwn)
-    return Support::no(Reason::unsupported_layout,
-                       "layout " + std::string(name(p.layout)) + ": this variant is for chwn");
-  return within_kernel_limits(p);
+  return first_refusal({require(p.layout == Layout::chwn, Reason::unsupported_layout,
+                                "layout " + std::string(name(p.layout)) + ": this algorithm takes chwn"),
+                        within_kernel_limits(p)});
 }
 
 Support depthwise_supports(const ConvProblem& p) {
-  if (p.layout == Layout::chwn)
-    return Support::no(Reason::unsupported_layout, "layout chwn: this variant takes nchw and nhwc");
-  if (p.in_channels_per_group() != 1)
-    return Support::no(Reason::unsupported_groups,
-                       std::to_string(p.in_channels_per_group()) +
-                           " input channels a group: this variant is for groups of one");
-  return within_kernel_limits(p);
+  return first_refusal({nchw_or_nhwc(p),
+                        require(p.in_channels_per_group() == 1, Reason::unsupported_groups,
+                                std::to_string(p.in_channels_per_group()) +
+                                    " input channels per group: this algorithm is for groups of one"),
+                        within_kernel_limits(p)});
 }
 
 struct Variant {
@@ -115,10 +110,7 @@ class DirectCuda final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
-    if (problem.math != MathMode::fp32)
-      return Support::no(Reason::unsupported_math, "math " + std::string(name(problem.math)) +
-                                                       ": the direct kernels compute in fp32 only");
-    return variant_.supports(problem);
+    return first_refusal({fp32_only(problem), variant_.supports(problem)});
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,

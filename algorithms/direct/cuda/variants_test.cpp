@@ -151,7 +151,7 @@ TEST_F(DirectCuda, RefusesWithTheReason) {
   EXPECT_EQ(supports("direct.chwn.cuda", "nchw n=1 c=3 hw=9 k=4 rs=3x3").reason(),
             Reason::unsupported_layout);
   EXPECT_THAT(supports("direct.depthwise.cuda", "n=1 c=6 hw=9 k=4 rs=3x3 groups=2").why(),
-              HasSubstr("3 input channels a group"));
+              HasSubstr("3 input channels per group"));
   EXPECT_THAT(supports("direct.tiled.cuda", "n=1 c=3 hw=64x64 k=4 rs=40x40").why(), HasSubstr("96 KiB"));
   EXPECT_EQ(supports("direct.tiled.cuda", "n=1048576 c=3 hw=64x64 k=4 rs=3x3").reason(),
             Reason::unsupported_size);

@@ -28,11 +28,10 @@ Support size_limits(const ConvProblem& p) {
                                                        std::to_string(p.elements(role)) +
                                                        " elements: the FFT counts up to 2^30");
   const int64_t residues = std::min(p.stride.h, limit) * std::min(p.stride.w, limit);
-  if (residues > limit / p.batch / p.in_channels || p.pad.h > limit || p.pad.w > limit)
-    return Support::no(Reason::unsupported_size, "stride " + to_text(p.stride) + " and pad " +
-                                                     to_text(p.pad) +
-                                                     ": the FFT counts planes and coordinates up to 2^30");
-  return Support::yes();
+  return require(residues <= limit / p.batch / p.in_channels && p.pad.h <= limit && p.pad.w <= limit,
+                 Reason::unsupported_size,
+                 "stride " + to_text(p.stride) + " and pad " + to_text(p.pad) +
+                     ": the FFT counts planes and coordinates up to 2^30");
 }
 
 class FftOnGpu : public Algorithm {
@@ -58,8 +57,7 @@ class TiledFft final : public FftOnGpu {
         size_(size) {}
 
   Support takes(const ConvProblem& p, const DeviceInfo&) const override {
-    if (Support support = fft::tile_support(p, size_); !support) return support;
-    return size_limits(p);
+    return first_refusal({fft::tile_support(p, size_), size_limits(p)});
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
@@ -85,11 +83,12 @@ class FullFft final : public FftOnGpu {
   FullFft() : FftOnGpu("fft.full.cuda", "cufft", "cuFFT on whole images, complex products by cuBLAS") {}
 
   Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
-    if (Support support = fft::common_support(p); !support) return support;
-    if (p.stride != Extent2{1, 1})
-      return Support::no(Reason::unsupported_stride,
-                         "stride " + to_text(p.stride) + ": the FFT of whole images needs stride 1x1");
-    if (Support support = size_limits(p); !support) return support;
+    const Support common =
+        first_refusal({fft::common_support(p),
+                       require(p.stride == Extent2{1, 1}, Reason::unsupported_stride,
+                               "stride " + to_text(p.stride) + ": the FFT of whole images needs stride 1x1"),
+                       size_limits(p)});
+    if (!common) return common;
     const fft::FullSize size = fft::full_size(p);
     constexpr int64_t limit = int64_t{1} << 31;
     const int64_t largest = std::max(

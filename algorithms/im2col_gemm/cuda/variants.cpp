@@ -8,6 +8,7 @@
 #include "algorithms/im2col_gemm/cuda/columns.hpp"
 #include "algorithms/im2col_gemm/cuda/plan.hpp"
 #include "algorithms/im2col_gemm/im2col_gemm.hpp"
+#include "bench/algorithm/limits.hpp"
 
 namespace convscope {
 namespace {
@@ -29,17 +30,12 @@ class Im2colOnGpu : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& p, const DeviceInfo&) const override {
-    if (p.math != MathMode::fp32)
-      return Support::no(Reason::unsupported_math,
-                         "math " + std::string(name(p.math)) + ": SGEMM computes in fp32 only");
-    if (p.layout == Layout::chwn)
-      return Support::no(Reason::unsupported_layout, "layout chwn: this algorithm takes nchw and nhwc");
+    if (const Support common = first_refusal({fp32_only(p), nchw_or_nhwc(p)}); !common) return common;
     if (const auto defect = size_defect(p)) return Support::no(Reason::unsupported_size, *defect);
-    if (const int64_t row = longest_row(p); row > max_row_)
-      return Support::no(Reason::unsupported_size, "a matrix with rows of " + std::to_string(row) +
-                                                       " elements: this SGEMM takes up to " +
-                                                       std::to_string(max_row_));
-    return Support::yes();
+    const int64_t row = longest_row(p);
+    return require(row <= max_row_, Reason::unsupported_size,
+                   "a matrix with rows of " + std::to_string(row) + " elements: this SGEMM takes up to " +
+                       std::to_string(max_row_));
   }
 
  protected:
@@ -77,9 +73,10 @@ class CublasVariant final : public Im2colOnGpu {
   Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
     if (Support support = Im2colOnGpu::takes(p, device); !support) return support;
 #if defined(CONVSCOPE_HAS_CUDA)
-    if (device.kind == DeviceKind::cuda)
-      if (const std::string defect = cuda::blas_defect(); !defect.empty())
-        return Support::no(Reason::library_missing, defect);
+    if (device.kind == DeviceKind::cuda) {
+      const std::string defect = cuda::blas_defect();
+      return require(defect.empty(), Reason::library_missing, defect);
+    }
 #endif
     return Support::yes();
   }

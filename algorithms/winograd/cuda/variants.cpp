@@ -23,11 +23,10 @@ Support small_enough(const ConvProblem& p) {
     if (size > kMax)
       return Support::no(Reason::unsupported_size,
                          fmt::format("a dimension of {}: the kernels count up to {}", size, kMax));
-  if (p.stride.h * p.stride.w > kMaxResidues)
-    return Support::no(Reason::unsupported_stride,
-                       fmt::format("stride {}x{}: {} residues, the kernels have room for {}", p.stride.h,
-                                   p.stride.w, p.stride.h * p.stride.w, kMaxResidues));
-  return Support::yes();
+  const int64_t residues = p.stride.h * p.stride.w;
+  return require(residues <= kMaxResidues, Reason::unsupported_stride,
+                 fmt::format("stride {}: {} residues, the kernels have room for {}", to_text(p.stride),
+                             residues, kMaxResidues));
 }
 
 // The plans of one build: for the GPU or for the emulator.
@@ -53,15 +52,14 @@ class CudaWinograd : public Algorithm {
 
   const AlgorithmInfo& info() const override { return info_; }
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
-    const Support support = on_cpu_.supports(problem, device);
-    if (!support) return support;
+    if (const Support support = on_cpu_.supports(problem, device); !support) return support;
     if (const Support small = small_enough(problem); !small) return small;
     const PassPlanes planes = pass_planes(geometry(problem), 1);
     constexpr int64_t kMax = int64_t{1} << 31;
-    if (std::max({planes.input.strides.plane, planes.output.strides.plane, planes.filters.strides.plane}) >=
-        kMax)
-      return Support::no(Reason::unsupported_size, "a plane of one image has 2^31 elements or more");
-    return Support::yes();
+    const int64_t largest =
+        std::max({planes.input.strides.plane, planes.output.strides.plane, planes.filters.strides.plane});
+    return require(largest < kMax, Reason::unsupported_size,
+                   "a plane of one image has 2^31 elements or more");
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
@@ -87,29 +85,23 @@ class FusedWinograd final : public CudaWinograd {
     info_.summary += ", all in one kernel";
   }
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
-    if (problem.pass == Pass::backward_filter)
-      return Support::no(
-          Reason::unsupported_pass,
-          "pass backward_filter: the fused kernel sums over channels, that pass over tiles (see "
-          "winograd.f4x4_3x3.cuda)");
-    const Support support = CudaWinograd::takes(problem, device);
-    if (!support) return support;
     constexpr int kReserved = 1024;  // of a multiprocessor's shared memory, for each block
     const int needed = fused_shared_bytes(rule_.size) + kReserved;
-    if (device.kind == DeviceKind::cuda && device.l1_bytes < needed)
-      return Support::no(
-          Reason::device_missing,
-          fmt::format("device {}: a block takes {} KB of shared memory of a multiprocessor, which "
-                      "here has {}",
-                      device.instructions, needed / 1024, device.l1_bytes / 1024));
     const Extent2 output = problem.output();
     const double tiles =
         static_cast<double>(problem.batch) * static_cast<double>(output.h) * static_cast<double>(output.w);
-    if (tiles >= 1e9)
-      return Support::no(
-          Reason::unsupported_size,
-          fmt::format("{:.0f} output pixels of a channel: tiles are counted in 32 bits", tiles));
-    return Support::yes();
+    return first_refusal(
+        {require(problem.pass != Pass::backward_filter, Reason::unsupported_pass,
+                 "pass backward_filter: the fused kernel sums over channels, that pass over tiles (see "
+                 "winograd.f4x4_3x3.cuda)"),
+         CudaWinograd::takes(problem, device),
+         require(
+             device.kind != DeviceKind::cuda || device.l1_bytes >= needed, Reason::device_missing,
+             fmt::format("device {}: a block takes {} KB of shared memory of a multiprocessor, which here "
+                         "has {}",
+                         device.instructions, needed / 1024, device.l1_bytes / 1024)),
+         require(tiles < 1e9, Reason::unsupported_size,
+                 fmt::format("{:.0f} output pixels of a channel: tiles are counted in 32 bits", tiles))});
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
     return plans_for(device.info()).fused(geometry(problem));
