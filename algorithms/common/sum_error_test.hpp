@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/core/rounding.hpp"
 #include "bench/verify/fast_reference.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -37,7 +38,7 @@ inline double sum_error(const Algorithm& algorithm, const ConvProblem& problem, 
   }
   const Role written = written_role(problem.pass);
   const TensorShape shape = problem.shape(written);
-  const int64_t elements = problem.elements(written), step = (elements + most - 1) / most;
+  const int64_t elements = problem.elements(written), step = ceil_div(elements, most);
   double difference = 0, norm = 0;
   for (int64_t i = 0; i < elements; i += step) {
     std::array<int64_t, 4> index{};

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bench/core/rounding.hpp"
+
 namespace convscope {
 
 // Chains of at most `first` terms, of which `second` are added one after the other. The longest chain of
@@ -20,7 +22,7 @@ inline SumLevels in_series(const SumLevels& one, const SumLevels& next) {
 
 // Of `terms` in chains of at most `most`.
 inline SumLevels in_chains(int64_t terms, int64_t most) {
-  return {std::min(terms, most), (terms + most - 1) / most};
+  return {std::min(terms, most), ceil_div(terms, most)};
 }
 
 }  // namespace convscope

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algorithms/winograd/toom_cook.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::winograd {
 
@@ -32,7 +33,7 @@ namespace {
 
 // The fewest tiles of at most `largest` outputs.
 Axis even_tiles(int64_t outputs, int taps, int64_t largest) {
-  const int64_t count = (outputs + largest - 1) / largest;
+  const int64_t count = ceil_div(outputs, largest);
   const int64_t small = outputs / count, larger_ones = outputs % count;
   Axis axis{outputs, taps, {}};
   int64_t start = 0;
@@ -74,9 +75,9 @@ std::string describe(const Axis& axis) {
 Residues split_stride(Extent2 filter, Extent2 stride) {
   Residues residues;
   residues.step = stride;
-  residues.taps = {(filter.h + stride.h - 1) / stride.h, (filter.w + stride.w - 1) / stride.w};
+  residues.taps = {ceil_div(filter.h, stride.h), ceil_div(filter.w, stride.w)};
   const auto is_long = [](int64_t residue, int64_t taps, int64_t step, int64_t longest) {
-    return (taps - residue + step - 1) / step == longest;
+    return ceil_div(taps - residue, step) == longest;
   };
   const auto add = [&](bool long_h, bool long_w) {
     for (int64_t h = 0; h < stride.h; ++h)

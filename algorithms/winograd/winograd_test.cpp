@@ -96,7 +96,7 @@ TEST_F(Winograd, PolyphaseIsRightForEveryStride) {
   for (int i = 0; i < problems_to_try(80); ++i) {
     const Extent2 stride{problems.between(1, 4), problems.between(2, 4)};
     const Extent2 filter{problems.between(stride.h, 8 - stride.h % 2), problems.between(stride.w + 1, 11)};
-    if ((filter.h + stride.h - 1) / stride.h > 7) continue;
+    if (ceil_div(filter.h, stride.h) > 7) continue;
     expect_right(variant("polyphase"), problems.next(filter, stride));
   }
 }

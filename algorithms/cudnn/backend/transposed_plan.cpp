@@ -9,6 +9,7 @@
 #include "algorithms/cudnn/backend/legacy.hpp"
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "algorithms/cudnn/library.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::cudnn {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr int64_t kAlignment = 256;
 
 int64_t aligned_bytes(const ConvProblem& problem, Role role) {
-  return (problem.bytes(role) + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(problem.bytes(role), kAlignment);
 }
 
 class TransposedPlan final : public Plan {

@@ -1,4 +1,5 @@
 #include "algorithms/direct/cuda/add_slices.cuh"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -15,8 +16,8 @@ __global__ void add_slices_kernel(const float* sums, float* dw, int64_t elements
 
 void add_filter_slices(const float* sums, float* dw, int64_t elements, int slices, Queue& queue) {
   constexpr int kThreads = 256;
-  launch(add_slices_kernel, static_cast<unsigned>((elements + kThreads - 1) / kThreads), kThreads, 0, queue,
-         sums, dw, elements, slices);
+  launch(add_slices_kernel, static_cast<unsigned>(ceil_div(elements, kThreads)), kThreads, 0, queue, sums, dw,
+         elements, slices);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

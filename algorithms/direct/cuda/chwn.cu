@@ -241,7 +241,7 @@ class ChwnPlan final : public Plan {
                        .finish = finish_of(problem_.epilogue, args.bias)};
       const dim3 grid(static_cast<unsigned>(residue.y.extent * residue.x.extent),
                       static_cast<unsigned>(a.channel_tiles * problem_.groups),
-                      static_cast<unsigned>((problem_.batch + ChwnTile::kImages - 1) / ChwnTile::kImages));
+                      static_cast<unsigned>(ceil_div(problem_.batch, ChwnTile::kImages)));
       launch(kernel, grid, ChwnTile::kThreads, 0, queue, a);
     }
     queue.end_phase();

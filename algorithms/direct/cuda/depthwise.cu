@@ -10,6 +10,7 @@
 #include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
 #include "bench/algorithm/epilogue.cuh"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -179,7 +180,7 @@ class DepthwiseCudaPlan final : public Plan {
         a.read_height = static_cast<int>(read.size[2]), a.read_width = static_cast<int>(read.size[3]);
         a.read_each = each.read, a.written_each = each.written;
         a.channels = static_cast<int>(written.size[1]);
-        a.strips = (x.extent + kStrip - 1) / kStrip;
+        a.strips = narrow(ceil_div(x.extent, kStrip));
         a.channels_inner = problem.layout == Layout::nhwc;
         a.threads = problem.batch * a.channels * y.extent * a.strips;
         a.y = y, a.x = x;
@@ -215,7 +216,7 @@ class DepthwiseCudaPlan final : public Plan {
       a.filter = static_cast<const float*>(args.filter);
       a.written = static_cast<float*>(forward_ ? args.output : args.input);
       a.finish = finish_of(problem_.epilogue, args.bias);
-      launch(kernel, static_cast<unsigned>((a.threads + kThreads - 1) / kThreads), kThreads, 0, queue, a);
+      launch(kernel, static_cast<unsigned>(ceil_div(a.threads, kThreads)), kThreads, 0, queue, a);
     }
     queue.end_phase();
   }
@@ -249,14 +250,14 @@ class DepthwiseGradientPlan final : public Plan {
     a.channels = static_cast<int>(problem.out_channels);
     a.written_each = static_cast<int>(problem.out_channels_per_group());
     a.channel_lanes = problem.layout == Layout::nhwc ? 32 : 1;
-    channel_blocks_ = (a.channels + a.channel_lanes - 1) / a.channel_lanes;
+    channel_blocks_ = narrow(ceil_div(a.channels, a.channel_lanes));
     const int64_t by_cap = options.workspace_cap / problem.bytes(Role::filter);
     const int64_t wanted = std::clamp<int64_t>(kBlocks / channel_blocks_, 1,
                                                std::max<int64_t>(1, std::min(problem.batch, by_cap)));
-    a.slice_images = static_cast<int>((problem.batch + wanted - 1) / wanted);
-    slices_ = (a.batch + a.slice_images - 1) / a.slice_images;
+    a.slice_images = narrow(ceil_div(problem.batch, wanted));
+    slices_ = narrow(ceil_div(a.batch, a.slice_images));
     const int lanes = kThreads / a.channel_lanes;
-    image_pixels_ = (a.out_h * a.out_w + lanes - 1) / lanes;
+    image_pixels_ = narrow(ceil_div(a.out_h * a.out_w, lanes));
     a.images = std::clamp(kMaxChain / image_pixels_, 1, a.slice_images);
   }
 
@@ -272,7 +273,7 @@ class DepthwiseGradientPlan final : public Plan {
   // Within a thread, over the threads, over launches, over slices.
   double longest_sum() const override {
     const auto lanes = static_cast<unsigned>(kThreads / args_.channel_lanes);
-    const int launches = (args_.slice_images + args_.images - 1) / args_.images;
+    const int launches = narrow(ceil_div(args_.slice_images, args_.images));
     return image_pixels_ * args_.images + std::bit_width(lanes) + launches + slices_ - 2;
   }
 

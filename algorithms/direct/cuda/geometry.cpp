@@ -13,7 +13,7 @@ namespace {
 // the first, so that o rises.
 AxisResidue backward_residue(const AxisSizes& axis, int64_t residue) {
   AxisResidue map;
-  map.extent = static_cast<int>((axis.input - residue + axis.stride - 1) / axis.stride);
+  map.extent = narrow(ceil_div(axis.input - residue, axis.stride));
   map.written_first = static_cast<int>(residue);
   map.written_step = static_cast<int>(axis.stride);
   const int64_t step = axis.stride / std::gcd(axis.stride, axis.dilation);
@@ -23,7 +23,7 @@ AxisResidue backward_residue(const AxisSizes& axis, int64_t residue) {
   int64_t first = 0;
   while (first < std::min(step, axis.filter) && remainder(first) != 0) ++first;
   if (first == std::min(step, axis.filter)) return map;
-  const int64_t taps = (axis.filter - first + step - 1) / step, last = first + (taps - 1) * step;
+  const int64_t taps = ceil_div(axis.filter - first, step), last = first + (taps - 1) * step;
   map.taps = static_cast<int>(taps);
   map.first_tap = static_cast<int>(last);
   map.tap_step = static_cast<int>(-step);

@@ -176,7 +176,7 @@ class GradientPlan final : public Plan {
     a.dy = static_cast<const float*>(args.output);
     a.sums = static_cast<float*>(slices_ == 1 ? args.filter : args.workspace);
     const int columns = a.in_channels * a.filter_h * a.filter_w;
-    const dim3 grid(static_cast<unsigned>((columns + GradientTile::kColumns - 1) / GradientTile::kColumns),
+    const dim3 grid(static_cast<unsigned>(ceil_div(columns, GradientTile::kColumns)),
                     static_cast<unsigned>(a.row_tiles * problem_.groups), static_cast<unsigned>(slices_));
     const int chain = pixels_of_launch(a);
     queue.phase(Phase::product);
@@ -218,8 +218,8 @@ class GradientPlan final : public Plan {
     a.out_channels = static_cast<int>(p.out_channels_per_group());
     a.row_tiles = static_cast<int>(ceil_div(a.out_channels, GradientTile::kRows));
     a.pixels = a.batch * a.out_h * a.out_w;
-    const int steps = (a.pixels + GradientTile::kDepth - 1) / GradientTile::kDepth;
-    a.slice_pixels = (steps + slices_ - 1) / slices_ * GradientTile::kDepth;
+    const int64_t steps = ceil_div(a.pixels, GradientTile::kDepth);
+    a.slice_pixels = narrow(ceil_div(steps, slices_) * GradientTile::kDepth);
     a.batch_inner = p.layout == Layout::chwn;
     a.channels_inner = p.layout == Layout::nhwc;
     return a;

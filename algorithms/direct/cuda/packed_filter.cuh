@@ -8,6 +8,7 @@
 
 #include "algorithms/direct/cuda/geometry.hpp"
 #include "algorithms/direct/cuda/plans.hpp"
+#include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -36,14 +37,14 @@ class PackedFilter {
   double longest_sum() const {
     const Extent2 read = problem_.pass == Pass::forward ? problem_.input : problem_.output();
     const auto inside = [](const direct::AxisResidue& axis, int64_t size) {
-      return std::min<int64_t>(axis.taps, (size + axis.read_tap_step - 1) / axis.read_tap_step);
+      return std::min<int64_t>(axis.taps, ceil_div(size, axis.read_tap_step));
     };
     int64_t taps = 0;
     for (const PackedResidue& residue : residues_)
       taps = std::max(taps, inside(residue.y, read.h) * inside(residue.x, read.w));
     return static_cast<double>(taps) * channels_.read;
   }
-  int64_t channel_tiles() const { return (channels_.written + 63) / 64; }
+  int64_t channel_tiles() const { return ceil_div(channels_.written, 64); }
   const std::vector<PackedResidue>& residues() const { return residues_; }
 
   void pack(const float* filter, float* workspace, Queue& queue) const;

@@ -7,6 +7,7 @@
 #include "algorithms/common/tally.hpp"
 #include "algorithms/direct/cuda/packed_filter.cuh"
 #include "bench/algorithm/epilogue.cuh"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -177,8 +178,8 @@ class TiledPlan final : public Plan {
       args.channel_tiles = static_cast<int>(packed_.channel_tiles());
       args.y = residue.y, args.x = residue.x;
       args.shape = direct::tiled_shape(residue.y, residue.x, channels.read);
-      args.tiles_x = (residue.x.extent + args.shape.tile_w - 1) / args.shape.tile_w;
-      args.tiles = args.tiles_x * ((residue.y.extent + args.shape.tile_h - 1) / args.shape.tile_h);
+      args.tiles_x = narrow(ceil_div(residue.x.extent, args.shape.tile_w));
+      args.tiles = args.tiles_x * narrow(ceil_div(residue.y.extent, args.shape.tile_h));
       residues_.push_back(args);
     }
   }

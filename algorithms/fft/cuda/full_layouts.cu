@@ -1,5 +1,6 @@
 // See full_kernels.hpp. Bound by memory: consecutive threads read and write consecutive elements.
 #include "algorithms/fft/cuda/full_kernels.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(TransposeTile::side* TransposeTile::thread_row
 
 unsigned sample_blocks(const TensorPlanes& shape, const PaddedPlane& padded) {
   const int64_t samples = int64_t{shape.outer} * shape.inner * padded.rows * padded.columns;
-  return static_cast<unsigned>((samples + kThreads - 1) / kThreads);
+  return static_cast<unsigned>(ceil_div(samples, kThreads));
 }
 
 }  // namespace
@@ -83,8 +84,7 @@ void crop_planes(const float* planes, const PaddedPlane& padded, float scale, co
 }
 
 void transpose_spectra(const float2* from, int64_t rows, int64_t columns, float2* to, Queue& queue) {
-  const int64_t tiles = (rows + TransposeTile::side - 1) / TransposeTile::side *
-                        ((columns + TransposeTile::side - 1) / TransposeTile::side);
+  const int64_t tiles = ceil_div(rows, TransposeTile::side) * ceil_div(columns, TransposeTile::side);
   launch(transpose_kernel, static_cast<unsigned>(tiles),
          dim3(TransposeTile::side, TransposeTile::thread_rows), 0, queue, from, rows, columns, to);
 }

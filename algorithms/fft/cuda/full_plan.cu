@@ -18,7 +18,7 @@ namespace {
 using Complex = std::complex<float>;
 
 int64_t aligned(int64_t bytes) {
-  return (bytes + 255) / 256 * 256;
+  return round_up(bytes, 256);
 }
 
 // The planes of one tensor, how they are padded, and where a chunk's spectra are in the workspace, bin by

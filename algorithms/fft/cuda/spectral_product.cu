@@ -2,6 +2,7 @@
 // conjugated, four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
 #include "algorithms/common/tally.hpp"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
 template <int Rows>
 void launch_product(const SpectralProduct& p, Queue& queue) {
   constexpr int columns = ProductTile<Rows>::columns;
-  const int64_t tiles = int64_t{(p.rows + Rows - 1) / Rows} * ((p.columns + columns - 1) / columns);
+  const int64_t tiles = ceil_div(p.rows, Rows) * ceil_div(p.columns, columns);
   launch(p.a_by_depth ? product_kernel<Rows, true> : product_kernel<Rows, false>,
          static_cast<unsigned>(tiles * p.bins * p.groups), kThreads, 0, queue, p);
 }

@@ -3,6 +3,7 @@
 #include "algorithms/common/tally.hpp"
 #include "algorithms/fft/cuda/codelet.cuh"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -281,7 +282,7 @@ __global__ void __launch_bounds__(TileShape<Size>::threads)
 
 template <int Size>
 unsigned block_count(const TiledPlanes& planes) {
-  const int64_t lane_blocks = (planes.lane_count + TileShape<Size>::planes - 1) / TileShape<Size>::planes;
+  const int64_t lane_blocks = ceil_div(planes.lane_count, TileShape<Size>::planes);
   return static_cast<unsigned>(lane_blocks * planes.other_count * planes.groups);
 }
 

@@ -23,7 +23,7 @@ Columns::Columns(const ConvProblem& problem) : problem_(problem), out_(problem.o
 Columns::Inside Columns::inside(int64_t offset, int64_t stride, int64_t outputs, int64_t extent) {
   const int64_t last = extent - 1 - offset;
   const int64_t end = last < 0 ? 0 : std::min(outputs, last / stride + 1);
-  const int64_t begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+  const int64_t begin = offset >= 0 ? 0 : ceil_div(-offset, stride);
   return {std::min(begin, end), end, offset};
 }
 

@@ -2,6 +2,7 @@
 // of a channel in NCHW, channels of a pixel in NHWC, so the strides of its map make one kernel serve both. A
 // thread does all taps of its element, so that the divisions that find the element are few per element moved.
 #include "algorithms/im2col_gemm/cuda/columns.hpp"
+#include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 dim3 grid(int64_t inner, int outer, int images) {
-  return dim3(static_cast<unsigned>((inner + kThreads - 1) / kThreads), static_cast<unsigned>(outer),
+  return dim3(static_cast<unsigned>(ceil_div(inner, kThreads)), static_cast<unsigned>(outer),
               static_cast<unsigned>(images));
 }
 

@@ -92,7 +92,7 @@ class OwnGemm final : public DeviceGemm {
     const SgemmSplit split = choose_split(product, max_bytes_);
     const int depth = std::min(split.split_depth, kMaxSgemmSum);
     in_parts(product, depth * split.splits, [&](const SgemmProduct& part, bool last) {
-      body(part, SgemmSplit{split.columns, (part.depth + depth - 1) / depth, depth}, last);
+      body(part, SgemmSplit{split.columns, narrow(ceil_div(part.depth, depth)), depth}, last);
     });
   }
 

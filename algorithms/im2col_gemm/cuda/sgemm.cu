@@ -5,6 +5,7 @@
 #include "algorithms/common/batched_sgemm.cuh"
 #include "algorithms/im2col_gemm/cuda/sgemm.hpp"
 #include "bench/algorithm/epilogue.cuh"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -159,8 +160,7 @@ UniformBatch batch_of(const SgemmProduct& p, const SgemmSplit& split, float* par
 template <int Columns, typename Batch>
 void launch_tile(const Batch& g, int batch, Queue& queue) {
   using T = Tile<Columns>;
-  const int64_t across = (g.b.count + T::kColumns - 1) / T::kColumns,
-                down = (g.a.count + T::kRows - 1) / T::kRows;
+  const int64_t across = ceil_div(g.b.count, T::kColumns), down = ceil_div(g.a.count, T::kRows);
   launch(sgemm_kernel<T, CopiedSlabs, Batch>, static_cast<unsigned>(across * down * g.splits * batch),
          T::kThreads, 0, queue, g);
 }
@@ -194,8 +194,8 @@ void add_partials(const SgemmProduct& product, const float* partials, int count,
                   const SgemmFinish& finish) {
   const int64_t elements = int64_t{product.rows} * product.columns * product.batch;
   const auto kernel = finish.epilogue == Epilogue::none ? add_kernel<false> : add_kernel<true>;
-  launch(kernel, static_cast<unsigned>((elements + kAddThreads - 1) / kAddThreads), kAddThreads, 0, queue,
-         partials, product.c.data, product.c.batch_stride, product.c.stride, product.rows, product.columns,
+  launch(kernel, static_cast<unsigned>(ceil_div(elements, kAddThreads)), kAddThreads, 0, queue, partials,
+         product.c.data, product.c.batch_stride, product.c.stride, product.rows, product.columns,
          product.batch, count, product.beta != 0.0f, finish_of(finish.epilogue, finish.bias),
          finish.columns_are_channels, finish.channels_apart);
 }

@@ -8,10 +8,6 @@
 namespace convscope::implicit_gemm {
 namespace {
 
-double rounded_up(int size, int tile) {
-  return static_cast<double>((size + tile - 1) / tile) * tile;
-}
-
 // Neighbouring depths are neighbouring channels in all three tensors' words.
 bool pairs_channels(const ConvProblem& p) {
   return storage_type(p.math) != DataType::f32 && p.pass == Pass::forward && p.layout == Layout::nhwc &&
@@ -69,13 +65,14 @@ std::optional<OperationCount> GemmPlan::operations() const {
   const int depth = problem_.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
   OperationCount count;
   count.bytes = static_cast<double>(problem_.total_bytes());
+  const auto whole = [](int size, int tile) { return static_cast<double>(round_up(size, tile)); };
   for (const Product& product : products_) {
     const IndexMap& map = product.map;
     const Tile& tile = product.tiling.tile;
     // Multiplications per pair of elements in shared memory.
     const int times = product.paired ? 2 : product.math == MathMode::tf32x3 ? 3 : 1;
-    count.product_flops += 2.0 * times * rounded_up(map.rows, tile.rows) *
-                           rounded_up(map.columns, tile.columns) * rounded_up(map.depth, depth) * map.groups;
+    count.product_flops += 2.0 * times * whole(map.rows, tile.rows) * whole(map.columns, tile.columns) *
+                           whole(map.depth, depth) * map.groups;
     count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.tiling.splits));
   }
   return count;

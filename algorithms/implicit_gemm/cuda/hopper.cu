@@ -134,7 +134,7 @@ void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& te
                                            {product.filter_taps, 1},
                                            {product.columns, Shape::kColumns},
                                            {product.groups, 1}});
-  const int64_t column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const int64_t column_tiles = ceil_div(product.columns, Shape::kColumns);
   const dim3 grid(static_cast<unsigned>(boxes(product) * column_tiles),
                   static_cast<unsigned>(product.groups));
   auto kernel = hopper_product<Shape, false>;

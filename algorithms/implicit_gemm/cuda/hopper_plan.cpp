@@ -8,10 +8,6 @@
 namespace convscope::implicit_gemm {
 namespace {
 
-int64_t rounded_up(int64_t size, int64_t step) {
-  return (size + step - 1) / step * step;
-}
-
 std::string describe(const HopperTile& tile, const Box& box) {
   const auto text = [](int number) { return std::to_string(number); };
   return text(tile.rows) + "x" + text(tile.columns) + " tiles, boxes of " + text(box.width) + "x" +
@@ -54,9 +50,9 @@ std::optional<OperationCount> HopperPlan::operations() const {
       static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.image) + moved_bytes(work_.filter);
   for (const BoxedProduct& product : work_.products) {
     const auto depth =
-        static_cast<double>(product.taps_down * product.taps_across * rounded_up(product.channels, step));
+        static_cast<double>(product.taps_down * product.taps_across * round_up(product.channels, step));
     const auto rows = static_cast<double>(boxes(product) * product.tile.rows);
-    const auto columns = static_cast<double>(rounded_up(product.columns, product.tile.columns));
+    const auto columns = static_cast<double>(round_up(product.columns, product.tile.columns));
     count.product_flops += 2.0 * rows * columns * depth * product.groups;
   }
   return count;
@@ -67,7 +63,7 @@ double HopperPlan::truncation_error() const {
   int64_t longest = 0;
   for (const BoxedProduct& product : work_.products) {
     const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(product.math));
-    const int64_t steps = rounded_up(product.channels, step) / step;
+    const int64_t steps = round_up(product.channels, step) / step;
     longest = std::max(longest, product.taps_down * product.taps_across * steps);
   }
   return kTruncationOfWgmma * static_cast<double>(longest);
@@ -131,7 +127,7 @@ std::optional<OperationCount> HopperFilterPlan::operations() const {
 
 double HopperFilterPlan::longest_sum() const {
   const int boxes = boxes_of_sum(work_.product);
-  return (work_.product.boxes_of_split + boxes - 1) / boxes + work_.product.splits;
+  return static_cast<double>(ceil_div(work_.product.boxes_of_split, boxes) + work_.product.splits);
 }
 
 double HopperFilterPlan::truncation_error() const {

@@ -109,7 +109,7 @@ ResidueLine residue_line(int64_t residue, int64_t size, int64_t taps, int64_t st
                          int64_t dilation) {
   ResidueLine line;
   line.first = ((residue - pad) % stride + stride) % stride;
-  line.pixels = line.first < size ? (size - line.first + stride - 1) / stride : 0;
+  line.pixels = line.first < size ? ceil_div(size - line.first, stride) : 0;
   line.tap_step = stride / std::gcd(stride, dilation);
   line.output_step = line.tap_step * dilation / stride;
   while (line.tap < line.tap_step && line.tap * dilation % stride != residue) ++line.tap;
@@ -117,7 +117,7 @@ ResidueLine residue_line(int64_t residue, int64_t size, int64_t taps, int64_t st
     line.tap = 0;
     return line;
   }
-  line.taps = (taps - line.tap + line.tap_step - 1) / line.tap_step;
+  line.taps = ceil_div(taps - line.tap, line.tap_step);
   line.first_output = (line.first + pad - line.tap * dilation) / stride;
   return line;
 }

@@ -302,8 +302,7 @@ void for_each_piece(const implicit_gemm::Product& product, const Body& body) {
 
 template <typename Shape>
 dim3 grid_of(const IndexMap& map, int splits) {
-  const int down = (map.rows + Shape::kRows - 1) / Shape::kRows;
-  const int across = (map.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const int64_t down = ceil_div(map.rows, Shape::kRows), across = ceil_div(map.columns, Shape::kColumns);
   return dim3(static_cast<unsigned>(down * across), 1, static_cast<unsigned>(map.groups * splits));
 }
 

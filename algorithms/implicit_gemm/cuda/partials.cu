@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads)
 
 unsigned blocks_for(const IndexMap& map) {
   const int64_t elements = int64_t{map.rows} * map.columns * map.groups;
-  return static_cast<unsigned>((elements + kThreads - 1) / kThreads);
+  return static_cast<unsigned>(ceil_div(elements, kThreads));
 }
 
 template <typename Output>

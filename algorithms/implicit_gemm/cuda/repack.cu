@@ -40,8 +40,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename Word>
 void launch_repack(const Repack& shape, const void* from, void* to, Queue& queue) {
-  const int64_t row_tiles = (shape.rows + kTile - 1) / kTile;
-  const int64_t column_tiles = (shape.columns + kTile - 1) / kTile;
+  const int64_t row_tiles = ceil_div(shape.rows, kTile), column_tiles = ceil_div(shape.columns, kTile);
   const int64_t blocks = row_tiles * column_tiles * shape.outer * shape.inner;
   launch(repack<Word>, static_cast<unsigned>(blocks), kThreads, 0, queue, shape,
          static_cast<const Word*>(from), static_cast<Word*>(to));

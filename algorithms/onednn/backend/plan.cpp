@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "algorithms/onednn/backend/descriptor.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::onednn {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr int64_t kAlignment = 64;
 
 int64_t aligned(size_t bytes) {
-  return (static_cast<int64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(static_cast<int64_t>(bytes), kAlignment);
 }
 
 void* tensor(const ConvArgs& args, Role role) {

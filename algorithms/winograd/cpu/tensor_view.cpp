@@ -11,8 +11,8 @@ struct Inside {
   int64_t begin, end;
 };
 Inside inside(int64_t begin, int64_t count, int64_t step, int64_t shift, int64_t size) {
-  const int64_t low = -shift > 0 ? (-shift + step - 1) / step : 0;
-  const int64_t high = size - shift > 0 ? (size - shift + step - 1) / step : 0;
+  const int64_t low = -shift > 0 ? ceil_div(-shift, step) : 0;
+  const int64_t high = size - shift > 0 ? ceil_div(size - shift, step) : 0;
   const int64_t from = std::clamp<int64_t>(low - begin, 0, count);
   return {from, std::clamp<int64_t>(high - begin, from, count)};
 }

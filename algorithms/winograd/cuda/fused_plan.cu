@@ -349,8 +349,8 @@ class FusedPlan final : public Plan {
     const auto kernel = geometry_.problem.epilogue == Epilogue::none
                             ? (nhwc ? fused_kernel<Size, true, false> : fused_kernel<Size, false, false>)
                             : (nhwc ? fused_kernel<Size, true, true> : fused_kernel<Size, false, true>);
-    const int m_blocks = (a.to.channels + F::kM - 1) / F::kM;
-    const int n_blocks = (a.tiles.tiles + F::kN - 1) / F::kN;
+    const int m_blocks = narrow(ceil_div(a.to.channels, F::kM));
+    const int n_blocks = narrow(ceil_div(a.tiles.tiles, F::kN));
     launch(kernel, static_cast<unsigned>(m_blocks * n_blocks * geometry_.problem.groups), F::kThreads,
            F::kSharedBytes, queue, a, m_blocks, n_blocks);
   }

@@ -185,7 +185,7 @@ class ChunkedFilterGradient final : public ChunkedPlan {
   GemmArguments split_products(const Chunk& chunk) const {
     GemmArguments products = plane_products(geometry_, planes_, chunk.classes);
     products.splits = chunking_.splits;
-    products.split_depth = align_plane((products.split_depth + products.splits - 1) / products.splits);
+    products.split_depth = narrow(align_plane(ceil_div(products.split_depth, products.splits)));
     return products;
   }
 };

@@ -58,7 +58,7 @@ struct PlaneBatch {
 template <int M>
 void launch_tile(const GemmArguments& g, int max_m, int max_n, Queue& queue) {
   using T = Tile<M>;
-  const int m_blocks = (max_m + T::kRows - 1) / T::kRows, n_blocks = (max_n + T::kColumns - 1) / T::kColumns;
+  const int m_blocks = narrow(ceil_div(max_m, T::kRows)), n_blocks = narrow(ceil_div(max_n, T::kColumns));
   const auto kernel = g.depth_contiguous ? sgemm_kernel<T, StagedSlabs<true>, PlaneBatch>
                                          : sgemm_kernel<T, StagedSlabs<false>, PlaneBatch>;
   launch(kernel, static_cast<unsigned>(m_blocks * n_blocks * g.splits * g.groups * g.planes), T::kThreads, 0,

@@ -104,7 +104,7 @@ PlaneStrides plane_strides(int64_t tiles, int64_t lanes, bool lanes_contiguous) 
 }
 
 int gemm_rows_for(int64_t m) {
-  const auto computed = [&](int rows) { return (m + rows - 1) / rows * rows; };
+  const auto computed = [&](int rows) { return round_up(m, rows); };
   return *std::ranges::min_element(kGemmRows, {}, computed);
 }
 

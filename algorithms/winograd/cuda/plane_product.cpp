@@ -204,7 +204,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
   double best_seconds = 0, best_excess = 0;
   int64_t last = 0;
   for (int64_t chunks = 1; chunks <= batch; ++chunks) {
-    const int64_t images = (batch + chunks - 1) / chunks;
+    const int64_t images = ceil_div(batch, chunks);
     if (images == last) continue;
     last = images;
     for (int splits = 1; splits <= max_splits; ++splits) {
@@ -214,7 +214,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
           std::max(planes.input.floats, planes.output.floats) > kMaxFloats)
         break;
       const double seconds =
-          seconds_of_chunk(geometry, chunk, machine) * static_cast<double>((batch + images - 1) / images);
+          seconds_of_chunk(geometry, chunk, machine) * static_cast<double>(ceil_div(batch, images));
       const double excess = std::max(0.0, longest_sum(geometry, chunk) - additions);
       if (best_seconds == 0 || std::pair(excess, seconds) < std::pair(best_excess, best_seconds)) {
         best_seconds = seconds;

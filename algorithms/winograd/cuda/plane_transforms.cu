@@ -216,14 +216,14 @@ int number_blocks(TileTransform& what) {
   int blocks = 0;
   for (int i = 0; i < what.classes.count; ++i) {
     what.classes.at[i].first_block = blocks;
-    blocks += (align_plane(what.classes.at[i].tiles) + tiles_each - 1) / tiles_each;
+    blocks += narrow(ceil_div(align_plane(what.classes.at[i].tiles), tiles_each));
   }
   return blocks;
 }
 unsigned grid(const TileTransform& what, int blocks_along_tiles) {
   const int lanes_each = kRounds * (what.lanes_contiguous ? kElements : 1);
   return static_cast<unsigned>(blocks_along_tiles) *
-         static_cast<unsigned>((what.addressing.total_lanes + lanes_each - 1) / lanes_each);
+         static_cast<unsigned>(ceil_div(what.addressing.total_lanes, lanes_each));
 }
 
 // Pixels of a class along w that lie inside the tensor, over all residues.
