@@ -31,9 +31,9 @@ void print_oracles(std::ostream& out, const Network& network, const Look& look) 
     const std::string ranked = fmt::format("{}", contest->ranked.size());
     const std::string wrong = fmt::format("{}", contest->wrong.size());
     if (contest->ranked.empty()) {
-      table.add(
-          {label(*contest), count, "no right, timed record", "-", "-", ranked, wrong, any_error_text(*contest)},
-          ' ', colour::bad);
+      table.add({label(*contest), count, "no right, timed record", "-", "-", ranked, wrong,
+                 any_error_text(*contest)},
+                ' ', colour::bad);
       continue;
     }
     const ResultRecord& oracle = *contest->ranked.front().record;

@@ -134,7 +134,8 @@ TEST_F(Depth, LongSumsOfAFilterAreAddedInPieces) {
 }
 
 TEST_F(Depth, Bf16ErrsByLessThanHalfItsGateInTheSumsOfAFilter) {
-  for (const char* row : {kTensor, kHopper}) expect_below(4e-3, row, {filter("bf16", "nhwc", 2, "hw=64x160")});
+  for (const char* row : {kTensor, kHopper})
+    expect_below(4e-3, row, {filter("bf16", "nhwc", 2, "hw=64x160")});
 }
 
 // Takes minutes: conv1 of AlexNet and of ResNet-50 at batch 256, of VGG-16 at 64.
