@@ -224,7 +224,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   if (name == nullptr) return result(cudaErrorInvalidDeviceFunction, __func__);
   load(function, current_device());
   if (!is_host_kernel(function)) try {
-      attributes->sharedSizeBytes = parsed_kernel(*name).static_shared - ptx::kSharedStart;
+      attributes->sharedSizeBytes = parsed_kernel(*name).static_shared - convscope::ptx::kSharedStart;
     } catch (const std::exception& error) {
       say("fault", error.what());
       return result(cudaErrorNoKernelImageForDevice, __func__);
