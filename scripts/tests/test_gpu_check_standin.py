@@ -119,19 +119,20 @@ def rows_in(archive_file, name, folder):
 def expect_the_first_call(bundle, environment, tmp_path):
     """Nothing comes before AlexNet's passes but what shows that the device works; the archive has them."""
     first = bundle.check(tmp_path / "check", "--minutes", "1", environment=environment, timeout=120)
-    assert first.returncode in (cli.GOOD, cli.TIME_IS_UP, cli.BAD), first.stdout + first.stderr
+    assert first.returncode in (cli.GOOD, cli.TIME_IS_UP), first.stdout + first.stderr
     begun = re.findall(r"^(\S+): at most", first.stdout, re.MULTILINE)
     core = [name for name in begun if name in CORE_RUNS]
     assert core == list(CORE_RUNS)[: len(core)]
     assert len(core) >= 1, first.stdout
     if len(core) < len(CORE_RUNS):
         assert begun[-1] == core[-1]
+    done = state.load(tmp_path / "check")
     for name in core:
         rows = rows_in(tmp_path / "check.tar.xz", name, tmp_path / "first")
         assert len(rows) == len(rows_of(tmp_path / "check")[name]), name
-    assert any(
-        row.provider == "convscope" for row in rows_in(tmp_path / "check.tar.xz", core[0], tmp_path / "first")
-    )
+        measured = {row.provider for row in rows if row.seconds}
+        # A busy machine may cut it before.
+        assert done.stages[name].status == "unfinished" or {"convscope", "cudnn"} <= measured, name
 
 
 def expected(device_test):
