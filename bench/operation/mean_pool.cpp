@@ -63,16 +63,22 @@ void MeanRowOfWindows(const float* image, int64_t width, RowRange rows, const La
   Divide(outputs, scratch.cells_w.data(), scratch.cells_h[static_cast<size_t>(p)], y);
 }
 
-// A row of the image, which these rows of windows are over.
-void MeanRowOfGradients(const float* dy, RowRange windows, const LayerOperation& pool, int64_t width,
-                        MeanRows& scratch, float* dx) {
+// A plane. Its rows are spread all before any is summed over runs: a vector that is read right behind the
+// single values that it is made of waits for them.
+void MeanPlaneOfGradients(const float* dy, const Activations& in, const LayerOperation& pool,
+                          MeanRows& scratch, float* dx) {
   const auto outputs = static_cast<int64_t>(scratch.cells_w.size());
-  float *const sums = scratch.sums.data(), *const spread = scratch.padded.data() + pool.window.w - 1;
-  SumRows(outputs, dy + windows.first * outputs, windows.count(), scratch.weights.data() + windows.first,
-          sums);
-  Divide(outputs, scratch.cells_w.data(), 1, sums);
-  for (int64_t q = 0; q < outputs; ++q) spread[q * pool.stride.w] = sums[q];
-  SumRuns(width, scratch.padded.data() + pool.pad.w, pool.window.w, dx);
+  float* const sums = scratch.sums.data();
+  for (int64_t h = 0; h < in.h; ++h) {
+    const RowRange windows = windows_of_row(pool, h, static_cast<int64_t>(scratch.cells_h.size()));
+    SumRows(outputs, dy + windows.first * outputs, windows.count(), scratch.weights.data() + windows.first,
+            sums);
+    Divide(outputs, scratch.cells_w.data(), 1, sums);
+    float* const spread = scratch.padded.data() + h * scratch.pitch + pool.window.w - 1;
+    for (int64_t q = 0; q < outputs; ++q) spread[q * pool.stride.w] = sums[q];
+  }
+  for (int64_t h = 0; h < in.h; ++h)
+    SumRuns(in.w, scratch.padded.data() + h * scratch.pitch + pool.pad.w, pool.window.w, dx + h * in.w);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -84,7 +90,7 @@ namespace convscope {
 namespace {
 
 HWY_EXPORT(MeanRowOfWindows);
-HWY_EXPORT(MeanRowOfGradients);
+HWY_EXPORT(MeanPlaneOfGradients);
 
 }  // namespace
 
@@ -93,7 +99,7 @@ void mean_pool_forward(const Activations& in, const LayerOperation& pool, const 
   const auto row_of_windows = HWY_DYNAMIC_DISPATCH(MeanRowOfWindows);
 #pragma omp parallel
   {
-    MeanRows scratch(in, pool);
+    MeanRows scratch(in, pool, 1);
 #pragma omp for schedule(static)
     for (int64_t plane = 0; plane < in.n * in.c; ++plane)
       for (int64_t p = 0; p < out.h; ++p)
@@ -104,17 +110,15 @@ void mean_pool_forward(const Activations& in, const LayerOperation& pool, const 
 
 void mean_pool_backward(const Activations& in, const LayerOperation& pool, const float* dy, float* dx) {
   const Extent2 out = pool.output({in.h, in.w});
-  const auto row_of_gradients = HWY_DYNAMIC_DISPATCH(MeanRowOfGradients);
+  const auto plane_of_gradients = HWY_DYNAMIC_DISPATCH(MeanPlaneOfGradients);
 #pragma omp parallel
   {
-    MeanRows scratch(in, pool);
+    MeanRows scratch(in, pool, in.h);
     for (int64_t p = 0; p < out.h; ++p)
       scratch.weights[static_cast<size_t>(p)] = 1 / scratch.cells_h[static_cast<size_t>(p)];
 #pragma omp for schedule(static)
     for (int64_t plane = 0; plane < in.n * in.c; ++plane)
-      for (int64_t h = 0; h < in.h; ++h)
-        row_of_gradients(dy + plane * out.h * out.w, windows_of_row(pool, h, out.h), pool, in.w, scratch,
-                         dx + (plane * in.h + h) * in.w);
+      plane_of_gradients(dy + plane * out.h * out.w, in, pool, scratch, dx + plane * in.pixels());
   }
 }
 

@@ -40,14 +40,15 @@ struct PoolRow {
   std::vector<int32_t> place;
 };
 
-// Of mean pooling, for one thread.
+// Of mean pooling, for one thread, with so many rows between zeros.
 struct MeanRows {
-  MeanRows(const Activations& in, const LayerOperation& pool)
+  MeanRows(const Activations& in, const LayerOperation& pool, int64_t rows)
       : cells_h(cells_of_windows(in.h, pool.window.h, pool.stride.h, pool.pad.h, pool.counts_padding)),
         cells_w(cells_of_windows(in.w, pool.window.w, pool.stride.w, pool.pad.w, pool.counts_padding)),
         weights(std::max(cells_h.size(), static_cast<size_t>(pool.window.h)), 1.0F),
-        padded(static_cast<size_t>(in.w + 2 * (pool.pad.w + pool.window.w))),
-        sums(padded.size()) {}
+        pitch(in.w + 2 * (pool.pad.w + pool.window.w)),
+        padded(static_cast<size_t>(rows * pitch)),
+        sums(static_cast<size_t>(pitch)) {}
 
   // How many cells along an axis the mean of each window is over.
   static std::vector<float> cells_of_windows(int64_t size, int64_t window, int64_t stride, int64_t pad,
@@ -62,7 +63,8 @@ struct MeanRows {
 
   std::vector<float> cells_h, cells_w;
   std::vector<float> weights;       // of the rows that are summed
-  std::vector<float> padded, sums;  // a row between zeros, and one without
+  int64_t pitch;                    // values of a row with its zeros
+  std::vector<float> padded, sums;  // rows between zeros, and one without
 };
 
 }  // namespace convscope
