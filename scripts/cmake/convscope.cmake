@@ -180,7 +180,12 @@ function(convscope_algorithm name)
   convscope_tests(${name} SOURCES ${tests}
     LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
   # Highway compiles a file once for each instruction set.
-  set_target_properties(algorithm_${name} PROPERTIES UNITY_BUILD OFF)
+  foreach(source IN LISTS sources)
+    file(STRINGS ${source} vector_code REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+    if(vector_code)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY CONVSCOPE_ALGORITHMS ${name})
 endfunction()
 

@@ -14,10 +14,10 @@
 namespace convscope::cudnn {
 namespace {
 
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kTensorAlignment = 256;
 
 int64_t aligned_bytes(const ConvProblem& problem, Role role) {
-  return round_up(problem.bytes(role), kAlignment);
+  return round_up(problem.bytes(role), kTensorAlignment);
 }
 
 class TransposedPlan final : public Plan {

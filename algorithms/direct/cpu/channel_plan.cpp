@@ -29,7 +29,7 @@ int8_t skipped(const Axis& columns, const Tap& tap, const Range& pixels, int64_t
 }
 
 // What the inner loop needs of one correlation: where its packed filter and the staged input lie.
-struct Traversal {
+struct ChannelTraversal {
   int64_t packed_at = 0;
   int64_t row_step = 0, column_step = 0, block_step = 0, channel_block_step = 0;  // of the packed filter
   std::vector<int64_t> row_offset, column_offset;
@@ -50,11 +50,11 @@ class ChannelPlan final : public CorrelationPlan {
   void compute(const Task& task, const float* packed, const float* bias, float* scratch,
                float* written) const override;
 
-  Traversal make_traversal(const Correlation& correlation, int64_t packed_at) const;
+  ChannelTraversal make_traversal(const Correlation& correlation, int64_t packed_at) const;
   int64_t packed_floats(const Correlation& correlation) const;
   void pack_block(const Correlation& correlation, const float* filter, int64_t lanes, int64_t channels,
-                  const Traversal& traversal, float* to, int64_t tile_lanes) const;
-  void store(const Traversal& traversal, const Strip& strip, float* tile, int64_t tile_lanes,
+                  const ChannelTraversal& traversal, float* to, int64_t tile_lanes) const;
+  void store(const ChannelTraversal& traversal, const Strip& strip, float* tile, int64_t tile_lanes,
              int64_t channels, float* to) const;
   int64_t vectors_of(int64_t block) const;
   int64_t channels_of(int64_t block) const {
@@ -63,7 +63,7 @@ class ChannelPlan final : public CorrelationPlan {
 
   int64_t block_lanes_ = 0, blocks_ = 0;  // written channels of a block, blocks of a group
   int64_t summed_block_ = 0, summed_blocks_ = 0;
-  std::vector<Traversal> traversals_;
+  std::vector<ChannelTraversal> traversals_;
 };
 
 // Images side by side where a row alone does not fill a tile: a divisor of the batch.
@@ -127,8 +127,8 @@ int64_t ChannelPlan::packed_floats(const Correlation& one) const {
   return problem_.groups * blocks_ * summed_blocks_ * taps * summed_block_ * block_lanes_;
 }
 
-Traversal ChannelPlan::make_traversal(const Correlation& one, int64_t packed_at) const {
-  Traversal traversal;
+ChannelTraversal ChannelPlan::make_traversal(const Correlation& one, int64_t packed_at) const {
+  ChannelTraversal traversal;
   traversal.packed_at = packed_at;
   traversal.column_step = summed_block_ * block_lanes_;
   traversal.row_step = static_cast<int64_t>(one.columns.taps.size()) * traversal.column_step;
@@ -158,7 +158,7 @@ int64_t ChannelPlan::vectors_of(int64_t block) const {
 
 // One block of written channels and one block of summed channels. `filter` points at the first of both.
 void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_t lanes, int64_t channels,
-                             const Traversal& traversal, float* to, int64_t tile_lanes) const {
+                             const ChannelTraversal& traversal, float* to, int64_t tile_lanes) const {
   const auto& stride = filter_shape_.stride;
   const bool forward = problem_.pass == Pass::forward;
   const int64_t lane_stride = forward ? stride[0] : stride[1];
@@ -199,7 +199,7 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
   const auto& stride = filter_shape_.stride;
   const int64_t per_group = blocks_ * summed_blocks_;
   for (size_t i = 0; i < correlations_.size(); ++i) {
-    const Traversal& traversal = traversals_[i];
+    const ChannelTraversal& traversal = traversals_[i];
 #pragma omp parallel for schedule(static) num_threads(options_.threads)
     for (int64_t index = 0; index < problem_.groups * per_group; ++index) {
       const int64_t group = index / per_group;
@@ -217,8 +217,8 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
 }
 
 // `to` is the first pixel and channel of the row's block.
-void ChannelPlan::store(const Traversal& traversal, const Strip& strip, float* tile, int64_t tile_lanes,
-                        int64_t channels, float* to) const {
+void ChannelPlan::store(const ChannelTraversal& traversal, const Strip& strip, float* tile,
+                        int64_t tile_lanes, int64_t channels, float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
   if (traversal.pixel_step == 1) {
     transpose(tile, tile_lanes, to + strip.pixels.begin, channel_stride, strip.pixels.size(), channels);
@@ -243,7 +243,7 @@ void ChannelPlan::store(const Traversal& traversal, const Strip& strip, float* t
 void ChannelPlan::compute(const Task& task, const float* packed, const float* bias, float* scratch,
                           float* written) const {
   const Correlation& correlation = correlations_[task.correlation];
-  const Traversal& traversal = traversals_[task.correlation];
+  const ChannelTraversal& traversal = traversals_[task.correlation];
   const int64_t vectors = vectors_of(task.block), tile_lanes = vectors * kernels_.lanes;
   const int64_t pixel_step = staged_.shape.blocked ? kChannelBlock : 1;
   const auto& kernels = (staged_.shape.blocked ? kernels_.blocked_tile : kernels_.planar_tile)[vectors - 1];

@@ -11,7 +11,7 @@
 namespace convscope::direct {
 namespace {
 
-struct Traversal {
+struct DepthwiseTraversal {
   int64_t packed_at = 0;
   std::vector<int64_t> row_offset, column_offset;
   std::vector<Range> strips;
@@ -32,7 +32,7 @@ class DepthwisePlan final : public CorrelationPlan {
              float* to) const;
 
   int64_t bundle_ = 1;  // channels of a unit
-  std::vector<Traversal> traversals_;
+  std::vector<DepthwiseTraversal> traversals_;
 };
 
 int64_t taps_of_row(const Correlation& one) {
@@ -49,7 +49,7 @@ DepthwisePlan::DepthwisePlan(const ConvProblem& problem, const Kernels& kernels,
   staged_ = StagedInput(correlations_, shape);
   int64_t packed = 0;
   for (const Correlation& one : correlations_) {
-    Traversal traversal{packed, {}, {}, balanced_parts(one.columns.count, kernels.max_pixels)};
+    DepthwiseTraversal traversal{packed, {}, {}, balanced_parts(one.columns.count, kernels.max_pixels)};
     for (const Tap& tap : one.rows.taps) traversal.row_offset.push_back(tap.offset * staged_.row_step);
     for (const Tap& tap : one.columns.taps) traversal.column_offset.push_back(staged_.column_offset(tap));
     packed += ceil_div(problem.groups, kChannelBlock) * block_floats(one);
@@ -117,7 +117,7 @@ void DepthwisePlan::store(const Correlation& correlation, Range pixels, int64_t 
 void DepthwisePlan::compute(const Task& task, const float* packed, const float* bias, float* scratch,
                             float* written) const {
   const Correlation& one = correlations_[task.correlation];
-  const Traversal& traversal = traversals_[task.correlation];
+  const DepthwiseTraversal& traversal = traversals_[task.correlation];
   const int64_t channel = task.first_group + task.block * kChannelBlock;
   const int64_t channels = std::min(kChannelBlock, bundle_ - task.block * kChannelBlock);
   TileJob job;

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMinUnitFloats = 8192;  // staged, so that a task is not tiny
 constexpr int64_t kUnitChannels = 16;     // a cache line of a channels-last tensor
 
-struct Traversal {
+struct PixelTraversal {
   int64_t packed_at = 0;
   int64_t columns = 0;  // of the row, rounded up to whole vectors
   std::vector<int64_t> row_offset, column_offset;
@@ -32,7 +32,7 @@ class PixelPlan final : public CorrelationPlan {
                float* written) const override;
 
   void compute_row(const Task& task, int64_t i, const float* packed, float* scratch) const;
-  void store_row(const Correlation& correlation, const Traversal& traversal, const float* scratch,
+  void store_row(const Correlation& correlation, const PixelTraversal& traversal, const float* scratch,
                  float* to) const;
   int64_t group_floats(const Correlation& one) const {  // packed filter of one group
     return read_channels_ * written_channels_ *
@@ -41,7 +41,7 @@ class PixelPlan final : public CorrelationPlan {
 
   int64_t bundle_ = 1;  // groups of a unit
   std::vector<Range> channel_blocks_;
-  std::vector<Traversal> traversals_;
+  std::vector<PixelTraversal> traversals_;
 };
 
 // The largest divisor of the number of groups that keeps a unit small.
@@ -62,7 +62,7 @@ PixelPlan::PixelPlan(const ConvProblem& problem, const Kernels& kernels, const P
   staged_ = StagedInput(correlations_, shape);
   int64_t packed = 0, columns = 0;
   for (const Correlation& one : correlations_) {
-    Traversal traversal;
+    PixelTraversal traversal;
     traversal.packed_at = packed;
     traversal.columns = round_up(one.columns.count, kernels.lanes);
     for (const Tap& tap : one.rows.taps) traversal.row_offset.push_back(tap.offset * staged_.row_step);
@@ -114,7 +114,7 @@ void PixelPlan::pack(const float* filter, float* packed) const {
 // Row `i` of every written channel of the unit, to scratch[channel][columns].
 void PixelPlan::compute_row(const Task& task, int64_t i, const float* packed, float* scratch) const {
   const Correlation& one = correlations_[task.correlation];
-  const Traversal& traversal = traversals_[task.correlation];
+  const PixelTraversal& traversal = traversals_[task.correlation];
   const int64_t taps_of_row = static_cast<int64_t>(one.columns.taps.size());
   const int64_t taps = static_cast<int64_t>(one.rows.taps.size()) * taps_of_row;
   const Range rows = one.rows.taps_inside(i, i + 1);
@@ -144,8 +144,8 @@ void PixelPlan::compute_row(const Task& task, int64_t i, const float* packed, fl
     }
 }
 
-void PixelPlan::store_row(const Correlation& correlation, const Traversal& traversal, const float* scratch,
-                          float* to) const {
+void PixelPlan::store_row(const Correlation& correlation, const PixelTraversal& traversal,
+                          const float* scratch, float* to) const {
   const int64_t channel_stride = written_shape_.stride[1];
   const int64_t column_stride = correlation.columns.out_step * written_shape_.stride[3];
   const int64_t channels = bundle_ * written_channels_, columns = correlation.columns.count;
@@ -159,7 +159,7 @@ void PixelPlan::store_row(const Correlation& correlation, const Traversal& trave
 void PixelPlan::compute(const Task& task, const float* packed, const float* bias, float* scratch,
                         float* written) const {
   const Correlation& one = correlations_[task.correlation];
-  const Traversal& traversal = traversals_[task.correlation];
+  const PixelTraversal& traversal = traversals_[task.correlation];
   for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
     compute_row(task, i, packed, scratch);
     finish_rows(problem_.epilogue, bias_from(bias, task.first_group * written_channels_), scratch,

@@ -12,7 +12,7 @@
 namespace convscope::direct {
 namespace {
 
-constexpr int64_t kChunkFloats = 1 << 12;
+constexpr int64_t kPlaneChunkFloats = 1 << 12;
 // Pixels whose products are one sum; such sums are added in a second one.
 constexpr int64_t kPixelsPerSum = 1 << 14;
 
@@ -108,7 +108,7 @@ void PlaneFilterPlan::choose_sizes() {
     input_floats_ = input_rows_of(rows, {0, chunk_rows_}).size() * staged_.row_step();
     const int64_t sums = taps_ * kernels_.lanes;
     thread_floats_ = round_up(input_floats_ + 2 * sums, kAlignment);
-    const bool fits = input_floats_ + sums <= kChunkFloats && total() <= cap_floats_;
+    const bool fits = input_floats_ + sums <= kPlaneChunkFloats && total() <= cap_floats_;
     if (fits || chunk_rows_ == 1) break;
   }
   while (slices_ > 1 && total() > cap_floats_) --slices_;

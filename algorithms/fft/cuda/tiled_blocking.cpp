@@ -26,7 +26,7 @@ int64_t filter_rows(const Geometry& g) {
 }
 
 // The largest block up to `max` of `whole`, at least `step` or whole, such that blocks are equally large.
-int64_t even_block(int64_t whole, int64_t limit, int64_t step) {
+int64_t even_tiles(int64_t whole, int64_t limit, int64_t step) {
   if (limit >= whole) return whole;
   if (limit < step) return std::max<int64_t>(limit, 1);
   const int64_t largest = limit / step * step;
@@ -93,7 +93,7 @@ TiledBlocking choose_tiled_blocking(const Geometry& g, int64_t bins, int64_t gro
   limit = std::min({limit, kMaxTiles, std::max(kMaxBytes / tile, kTileStep)});
   if (filter <= llc_bytes / 4 && llc_bytes / 2 / tile >= kMinCachedTiles)
     limit = std::min(limit, llc_bytes / 2 / tile);
-  blocking.tiles = std::max(even_block(tile_count(g), limit, kTileStep), fewest);
+  blocking.tiles = std::max(even_tiles(tile_count(g), limit, kTileStep), fewest);
   return blocking;
 }
 

@@ -11,7 +11,7 @@
 namespace convscope::im2col_gemm {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kFloatBytes = sizeof(float);
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 // Rows of our matrices begin on 16 bytes, for stores of as many.
 constexpr int64_t kRowFloats = 4;
@@ -55,7 +55,7 @@ DeviceChunks layout(const ConvProblem& p, int64_t images, int64_t rows) {
   return chunks;
 }
 
-struct ChunkSize {
+struct DeviceChunkSize {
   int64_t images = 1, rows = 1;
 };
 
@@ -64,15 +64,15 @@ int64_t evenly(int64_t whole, int64_t part) {
   return ceil_div(whole, ceil_div(whole, part));
 }
 
-ChunkSize chunk_size(const ConvProblem& p, int64_t bytes) {
+DeviceChunkSize device_chunk_size(const ConvProblem& p, int64_t bytes) {
   const auto fits = [&](int64_t images, int64_t rows) {
     const int64_t floats = layout(p, images, rows).floats();
-    return floats <= kMaxElements && floats * kFloat <= bytes;
+    return floats <= kMaxElements && floats * kFloatBytes <= bytes;
   };
   const int64_t height = p.output().h, max = std::min(p.batch, is_nchw(p) ? kMaxGridYz : p.batch);
   if (is_pointwise(p) && !(is_nchw(p) && p.pass == Pass::backward_filter))
     return {evenly(p.batch, max), height};
-  ChunkSize size{1, height};
+  DeviceChunkSize size{1, height};
   if (fits(1, height)) {
     while (size.images < std::min(max, kMaxGridYz) && fits(size.images + 1, height)) ++size.images;
     size.images = evenly(p.batch, size.images);
@@ -93,7 +93,7 @@ struct Stored {
 }  // namespace
 
 DeviceChunks cut_for_device(const ConvProblem& p, int64_t cap, int64_t resident) {
-  const ChunkSize size = chunk_size(p, std::min(cap, resident));
+  const DeviceChunkSize size = device_chunk_size(p, std::min(cap, resident));
   DeviceChunks chunks = layout(p, size.images, size.rows);
   const int64_t height = p.output().h;
   for (int64_t image = 0; image < p.batch; image += size.images)
@@ -107,7 +107,7 @@ int64_t longest_row(const ConvProblem& p) {
   const int64_t columns = p.groups * column_elements(p) + kRowFloats;
   const int64_t pixels = is_nchw(p) ? p.output().h * p.output().w + kRowFloats : 0;
   // Of several images as one matrix, which fits in L2.
-  const int64_t max = kResidentBytes / kFloat;
+  const int64_t max = kResidentBytes / kFloatBytes;
   return std::max({columns, pixels, p.out_channels, is_nchw(p) ? max : 0});
 }
 

@@ -9,7 +9,7 @@ namespace convscope::implicit_gemm {
 namespace {
 
 // Fewer stages a part are not worth filling the ring.
-constexpr int64_t kSmallestPart = 8;
+constexpr int64_t kSmallestPartBoxes = 8;
 // Multiply-adds of one multiprocessor at the full 16-bit rate in the time in which it gets a byte from
 // memory, and in a launch of 2 us.
 constexpr double kMultiplyAddsPerByte = 103, kMultiplyAddsPerLaunch = 7.5e6;
@@ -85,7 +85,7 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
                     uncut(problem)};
   available -= workspace_bytes(work.input) + workspace_bytes(work.output);
   BoxedGradient trial = work.product;
-  const int64_t most = std::clamp(trial.all_boxes / kSmallestPart, int64_t{1}, kMaxGridYz);
+  const int64_t most = std::clamp(trial.all_boxes / kSmallestPartBoxes, int64_t{1}, kMaxGridYz);
   double lowest = std::numeric_limits<double>::infinity();
   for (const HopperTile& tile : kHopperTiles) {
     trial.tile = tile;

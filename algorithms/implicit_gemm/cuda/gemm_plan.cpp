@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bench/algorithm/predicted_error.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
