@@ -14,7 +14,7 @@
 namespace convscope {
 namespace {
 
-IntrinsicKernels kernels_for([[maybe_unused]] const TestDevice& device) {
+IntrinsicKernels intrinsic_kernels_for([[maybe_unused]] const TestDevice& device) {
 #if defined(CONVSCOPE_HAS_CUDA)
   if (device.is_gpu) return cuda::intrinsic_kernels();
 #endif
@@ -23,7 +23,7 @@ IntrinsicKernels kernels_for([[maybe_unused]] const TestDevice& device) {
 
 class Intrinsics : public KernelTest {
  protected:
-  IntrinsicKernels kernels_ = kernels_for(GetParam());
+  IntrinsicKernels kernels_ = intrinsic_kernels_for(GetParam());
 };
 
 TEST_P(Intrinsics, MultiplyATileOfEachElementType) {
