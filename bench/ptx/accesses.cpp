@@ -18,14 +18,41 @@ std::string thread_name(const Block& b, const Warp& w, int lane) {
                      t / n.x % n.y, t / n.x / n.y);
 }
 
-// Reports a race where no barrier orders the last write of the word before this access.
-void check_last_write(Block& b, const Warp& w, const Instruction& i, int lane, const Shadow& s, u32 bytes,
-                      const char* verb) {
+// Whether no barrier orders the last write of the word before an access of the warp to these bytes of it.
+bool races(const Block& b, const Warp& w, const Shadow& s, u32 bytes) {
   const bool is_others = s.writer < 32 && s.writer != w.number && (s.bytes & bytes) != 0;
-  if (is_others && s.write_clock > b.clocks[w.number][s.writer])
-    b.warn(w, i, lane,
-           fmt::format("race: {} a word that warp {} wrote, no barrier between, at {}", verb, s.writer,
-                       b.place_of(s.write_line)));
+  return is_others && s.write_clock > b.clocks[w.number][s.writer];
+}
+
+// Messages are made apart from the checks, which run for every lane of every access and then need no stack.
+[[gnu::cold, gnu::noinline]] void report_race(Block& b, const Warp& w, const Instruction& i, int lane,
+                                              const Shadow& s, const char* verb) {
+  b.warn(w, i, lane,
+         fmt::format("race: {} a word that warp {} wrote, no barrier between, at {}", verb, s.writer,
+                     b.place_of(s.write_line)));
+}
+
+[[gnu::cold, gnu::noinline]] void report_read_race(Block& b, const Warp& w, const Instruction& i, int lane,
+                                                   u32 reader) {
+  b.warn(w, i, lane, fmt::format("race: writes a word that warp {} read, no barrier between", reader));
+}
+
+[[gnu::cold, gnu::noinline]] void report(Block& b, const Warp& w, const Instruction& i, int lane,
+                                         const char* what) {
+  b.warn(w, i, lane, what);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void fault_outside(const Block& b, const Warp& w, const Instruction& i,
+                                                          int lane, const char* verb, u64 address,
+                                                          u32 bytes) {
+  b.fault(w, i, lane,
+          fmt::format("{} {} bytes at {:#x} of shared memory, which ends at {:#x}", verb, bytes, address,
+                      b.shared_end));
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void fault_between(const Block& b, const Warp& w, const Instruction& i,
+                                                          int lane, const char* verb, u64 address) {
+  b.fault(w, i, lane, fmt::format("{} between the variables of shared memory, at {:#x}", verb, address));
 }
 
 }  // namespace
@@ -68,13 +95,10 @@ void Block::check_global(const Warp& w, const Instruction& i, int lane, u64 addr
 u8* Block::shared_at(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes, bool write) {
   const char* verb = write ? "writes" : "reads";
   if (address < kSharedStart || address + bytes > shared_end)
-    fault(w, i, lane,
-          fmt::format("{} {} bytes at {:#x} of shared memory, which ends at {:#x}", verb, bytes, address,
-                      shared_end));
-  if (address % bytes != 0) misaligned(w, i, lane, address, bytes, verb);
+    fault_outside(*this, w, i, lane, verb, address, bytes);
+  if ((address & (bytes - 1)) != 0) misaligned(w, i, lane, address, bytes, verb);
   for (u32 word = static_cast<u32>(address / 4); word < (address + bytes + 3) / 4; ++word) {
-    if (!shadow[word].valid)
-      fault(w, i, lane, fmt::format("{} between the variables of shared memory, at {:#x}", verb, address));
+    if (!shadow[word].valid) fault_between(*this, w, i, lane, verb, address);
     if (!options->races) continue;
     const u32 part = bytes < 4 ? ((1u << bytes) - 1) << (address % 4) : 15;
     if (write)
@@ -92,20 +116,21 @@ void join(Clock& to, const Clock& from) {
 // `bytes`: the accessed bytes of the word, as a bit mask.
 void Block::record_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes) {
   const Shadow& s = shadow[word];
-  check_last_write(*this, w, i, lane, s, bytes, "reads");
-  if (!s.written && options->report_uninitialised) warn(w, i, lane, "reads shared memory that nobody wrote");
-  read_clocks[word * warps.size() + w.number] = clocks[w.number][w.number];
+  if (races(*this, w, s, bytes)) report_race(*this, w, i, lane, s, "reads");
+  if (!s.written && options->report_uninitialised)
+    report(*this, w, i, lane, "reads shared memory that nobody wrote");
+  read_clocks[word * clocks.size() + w.number] = clocks[w.number][w.number];
 }
 
 void Block::record_write(const Warp& w, const Instruction& i, int lane, u32 word, bool generic, u32 bytes) {
   Shadow& s = shadow[word];
   const Clock& clock = clocks[w.number];
-  check_last_write(*this, w, i, lane, s, bytes, "writes");
-  const u32* reads = read_clocks.data() + word * warps.size();
-  for (u32 r = 0; r < warps.size() && r < 32; ++r)
+  if (races(*this, w, s, bytes)) report_race(*this, w, i, lane, s, "writes");
+  const u32* reads = read_clocks.data() + word * clocks.size();
+  for (u32 r = 0; r < clocks.size() && r < 32; ++r)
     if (reads[r] > clock[r] && r != w.number && bytes == 15)  // which bytes were read is not recorded
-      warn(w, i, lane, fmt::format("race: writes a word that warp {} read, no barrier between", r));
-  if (s.async_reads != 0) warn(w, i, lane, "race: writes a word that a wgmma in flight reads");
+      report_read_race(*this, w, i, lane, r);
+  if (s.async_reads != 0) report(*this, w, i, lane, "race: writes a word that a wgmma in flight reads");
   s.written = 1;
   s.generic = generic;
   s.bytes = static_cast<u8>(bytes);

@@ -146,14 +146,14 @@ struct Block {
   std::set<std::pair<u32, std::string>> warned;
 
   [[noreturn]] void fault(const Warp& w, const Instruction& i, int lane, const std::string& what) const;
-  // Host address of `bytes` of global memory, checked.
+  // Host address of `bytes` of global memory, a power of two, checked.
   u8* global(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes, const char* verb) {
     if (address < cached.begin || address + bytes > cached.end)
       check_global(w, i, lane, address, bytes, verb);
-    if (address % bytes != 0) misaligned(w, i, lane, address, bytes, verb);
+    if ((address & (bytes - 1)) != 0) misaligned(w, i, lane, address, bytes, verb);
     return reinterpret_cast<u8*>(address);
   }
-  // Host address of `bytes` of shared memory, checked, also for races.
+  // Host address of `bytes` of shared memory, a power of two, checked, also for races.
   u8* shared_at(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes, bool write);
   void check_global(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes, const char* verb);
   [[noreturn]] void misaligned(const Warp& w, const Instruction& i, int lane, u64 address, u32 bytes,
