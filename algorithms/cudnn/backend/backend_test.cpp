@@ -68,7 +68,7 @@ TEST_F(Cudnn, SaysInItsOwnWordsWhatIsWrong) {
 TEST_F(Cudnn, ReadsBackWhatWasSet) {
   const BackendDescriptor x = tensor(parse_problem("n=2 c=4 hw=9x7 k=6 rs=3x3"), Role::input);
   EXPECT_THAT(x.values<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64),
-              testing::ElementsAre(2, 4, 9, 7));
+              ::testing::ElementsAre(2, 4, 9, 7));
   EXPECT_EQ(x.number(CUDNN_ATTR_TENSOR_UNIQUE_ID), 'x');
 }
 
@@ -139,7 +139,7 @@ TEST_F(Cudnn, TakesARowOfGetOrFindAsItIs) {
   row.mathType = CUDNN_TENSOR_OP_MATH;
   const Offer offer = offer_of(row);
   EXPECT_EQ(offer.name, "WINOGRAD_NONFUSED");
-  EXPECT_THAT(offer.notes, testing::ElementsAre("TENSOR_OP_MATH"));
+  EXPECT_THAT(offer.notes, ::testing::ElementsAre("TENSOR_OP_MATH"));
   EXPECT_EQ(offer.refusal, "");
   EXPECT_EQ(offer.workspace_bytes, 4096);
   EXPECT_EQ(offer.seconds, 0.25e-3);
@@ -153,7 +153,7 @@ TEST_F(Cudnn, TakesARowWithoutATimeThatMayNotRepeatItself) {
   row.mathType = CUDNN_FMA_MATH;
   const Offer offer = offer_of(row);
   EXPECT_EQ(offer.name, "ALGO_3");
-  EXPECT_THAT(offer.notes, testing::ElementsAre("FMA_MATH", "NONDETERMINISTIC"));
+  EXPECT_THAT(offer.notes, ::testing::ElementsAre("FMA_MATH", "NONDETERMINISTIC"));
   EXPECT_EQ(offer.seconds, std::nullopt);
 }
 
@@ -161,7 +161,7 @@ TEST_F(Cudnn, TakesABadStatusAsARefusalInItsWords) {
   cudnnConvolutionBwdDataAlgoPerf_t row{};
   row.algo = CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT;
   row.status = CUDNN_STATUS_NOT_SUPPORTED;
-  EXPECT_THAT(offer_of(row).refusal, testing::StartsWith("FFT: CUDNN_STATUS_NOT_SUPPORTED"));
+  EXPECT_THAT(offer_of(row).refusal, StartsWith("FFT: CUDNN_STATUS_NOT_SUPPORTED"));
 }
 
 TEST_F(Cudnn, ForcesAnAlgorithmInEachMathTypeOfItsMode) {
@@ -170,9 +170,10 @@ TEST_F(Cudnn, ForcesAnAlgorithmInEachMathTypeOfItsMode) {
     for (const Offer& offer : forced_offers(math, "GEMM")) all.push_back(offer.notes.at(0));
     return all;
   };
-  EXPECT_THAT(math_types(MathMode::fp32), testing::ElementsAre("FMA_MATH"));
-  EXPECT_THAT(math_types(MathMode::tf32), testing::ElementsAre("DEFAULT_MATH"));
-  EXPECT_THAT(math_types(MathMode::fp16), testing::ElementsAre("TENSOR_OP_MATH", "DEFAULT_MATH", "FMA_MATH"));
+  EXPECT_THAT(math_types(MathMode::fp32), ::testing::ElementsAre("FMA_MATH"));
+  EXPECT_THAT(math_types(MathMode::tf32), ::testing::ElementsAre("DEFAULT_MATH"));
+  EXPECT_THAT(math_types(MathMode::fp16),
+              ::testing::ElementsAre("TENSOR_OP_MATH", "DEFAULT_MATH", "FMA_MATH"));
 }
 
 class CudnnOnAGpu : public ::testing::Test {
