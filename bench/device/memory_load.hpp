@@ -1,6 +1,6 @@
 // MemoryLoad: copies memory at a stated rate beside what is measured, as communication does beside the
 // backward pass of a data-parallel step. On a CPU threads do, each with a core of its own behind those of the
-// OpenMP threads; on a GPU a kernel that has some of its multiprocessors to itself.
+// OpenMP threads; on a GPU kernels that have a multiprocessor each to themselves.
 #pragma once
 
 #include <memory>

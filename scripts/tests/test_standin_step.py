@@ -168,7 +168,7 @@ def test_candidates_are_also_timed_beside_a_load_on_multiprocessors(step):
         (("--threads", "1"), "--threads: only a step on the CPU has it"),
         (
             ("--under-load", "1GB/s:132"),
-            "a load on 132 multiprocessors leaves none of the 132 of ",
+            "a load on 132 multiprocessors leaves nothing of NVIDIA H200",
         ),
     ],
 )

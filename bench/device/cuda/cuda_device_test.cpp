@@ -244,7 +244,7 @@ TEST_F(OnAGpu, ALoadLeavesAMultiprocessorToWhatRunsBesideIt) {
         convscope::make_memory_load({1e9, all}, 1, *device_);
       },
       ::testing::ThrowsMessage<UsageError>(
-          HasSubstr(fmt::format("a load on {} multiprocessors leaves none of the {} of ", all, all))));
+          HasSubstr(fmt::format("a load on {} multiprocessors leaves nothing of ", all))));
 }
 
 TEST_F(OnAGpu, AQueueWaitsForAnotherOne) {

@@ -4,13 +4,13 @@
 namespace convscope::cuda {
 namespace {
 
-// Whether the block copies another chunk, once it is time for it.
-__device__ bool waits_for_next(const LoadPlan& plan, volatile const int* over, uint64_t begin,
-                               uint64_t chunks, volatile int* timed_out) {
-  while (*over == 0) {
+// Waits until it is time for another chunk; false where there is none any more.
+__device__ bool is_time_for_next(const LoadPlan& plan, volatile LoadFlags& said, uint64_t begin,
+                                 uint64_t chunks) {
+  while (said.over == 0) {
     const uint64_t elapsed = nanoseconds() - begin;
     if (elapsed > plan.limit_nanoseconds) {
-      *timed_out = 1;
+      said.timed_out = 1;
       return false;
     }
     if (elapsed >= chunks * plan.chunk_nanoseconds) return true;
@@ -20,16 +20,15 @@ __device__ bool waits_for_next(const LoadPlan& plan, volatile const int* over, u
 
 __global__ void __launch_bounds__(kLoadThreads) copy_at_rate(LoadPlan plan, LoadFlags* flags) {
   __shared__ bool goes_on;
-  volatile LoadFlags::Block& mine = flags->blocks[blockIdx.x];
-  const int64_t part = plan.values / gridDim.x / kLoadChunk * kLoadChunk;
-  const auto* const from = reinterpret_cast<const float4*>(plan.from) + part * blockIdx.x + threadIdx.x;
-  auto* const to = reinterpret_cast<float4*>(plan.to) + part * blockIdx.x + threadIdx.x;
+  volatile LoadFlags& said = *flags;
+  const auto* const from = reinterpret_cast<const float4*>(plan.from) + threadIdx.x;
+  auto* const to = reinterpret_cast<float4*>(plan.to) + threadIdx.x;
   const bool is_first = threadIdx.x == 0;
-  if (is_first) mine.copies = 1;
+  if (is_first) said.copies = 1;
   const uint64_t begin = nanoseconds();
   uint64_t chunks = 0;
-  for (int64_t place = 0;; place = place + kLoadChunk < part ? place + kLoadChunk : 0) {
-    if (is_first) goes_on = waits_for_next(plan, &flags->over, begin, chunks, &mine.timed_out);
+  for (int64_t place = 0;; place = place + kLoadChunk < plan.values ? place + kLoadChunk : 0) {
+    if (is_first) goes_on = is_time_for_next(plan, said, begin, chunks);
     __syncthreads();
     if (!goes_on) break;
     float4 values[kLoadEach];
@@ -41,7 +40,7 @@ __global__ void __launch_bounds__(kLoadThreads) copy_at_rate(LoadPlan plan, Load
     __syncthreads();
   }
   if (!is_first) return;
-  mine.chunks = chunks;
+  said.chunks = chunks;
   __threadfence_system();
 }
 
@@ -51,10 +50,8 @@ const void* load_kernel() {
   return reinterpret_cast<const void*>(copy_at_rate);
 }
 
-void enqueue_load_kernel(cudaStream_t stream, int blocks, int64_t shared_bytes, const LoadPlan& plan,
-                         LoadFlags* flags) {
-  copy_at_rate<<<static_cast<unsigned>(blocks), kLoadThreads, static_cast<size_t>(shared_bytes), stream>>>(
-      plan, flags);
+void enqueue_load_kernel(cudaStream_t stream, int64_t shared_bytes, const LoadPlan& plan, LoadFlags* flags) {
+  copy_at_rate<<<1, kLoadThreads, static_cast<size_t>(shared_bytes), stream>>>(plan, flags);
 }
 
 }  // namespace convscope::cuda
