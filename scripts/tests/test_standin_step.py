@@ -152,12 +152,14 @@ def test_ctrl_c_ends_a_step_whose_kernel_hangs(started, tmp_path):
 
 
 def test_candidates_are_also_timed_beside_a_load_on_multiprocessors(step):
-    code, said, rows = step("--under-load", "20MB/s:2", algorithms="implicit_gemm.simt,direct.plain")
+    code, said, rows = step("--under-load", "20MB/s:2", algorithms="implicit_gemm.simt,direct.tiled")
     assert code == 0, said
     assert "on 2 multiprocessors (0.02 asked for)" in said
     *tasks, whole = rows
-    convolutions = [row for row in tasks if row["problem"]]
-    assert all(row["winner_under_load"] and float(row["load_slowdown"]) > 0 for row in convolutions)
+    several = [row for row in tasks if ";" in row["candidates_alone"]]
+    assert several
+    assert [row for row in tasks if row["winner_under_load"]] == several
+    assert all(float(row["load_slowdown"]) > 0 for row in several)
     assert (whole["load_multiprocessors"], whole["load_threads"]) == ("2", "")
     assert float(whole["load_measured_gbs"]) > 0
 
