@@ -118,7 +118,7 @@ def test_a_dry_run_says_what_it_would_do_and_leaves_nothing(faulty: Path, tmp_pa
     done = run(faulty, "run", config(tmp_path, 2), "--algorithm", "plain.cpu", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "6 groups, 6 candidates" in done.stdout
-    assert "plain.cpu refuses: plain.cpu is written for the forward pass only" in done.stdout
+    assert "plain.cpu refuses: pass backward_filter: plain.cpu is for forward only" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.json"]
 
 
