@@ -5,7 +5,7 @@
 namespace convscope {
 namespace {
 
-constexpr const char* kUncounted = " uncounted";  // behind a mean's padding
+constexpr const char* kUncounted = " uncounted";  // after a mean's padding
 
 std::string extent_text(Extent2 extent) {
   return extent.h == extent.w ? std::to_string(extent.h) : to_text(extent);
@@ -37,7 +37,7 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// What stands behind the kind's name.
+// What follows the kind's name.
 std::optional<LayerOperation> pool_from_text(OperationKind kind, std::string_view text) {
   LayerOperation pool{kind};
   const auto window = take_extent(text);

@@ -44,9 +44,8 @@ struct LayerOperation {
 
 inline constexpr std::string_view kPoolForms =
     "pool or mean with window and stride, as in \"pool 3x3/2\" or \"mean 3x3/2x1 pad 1x0\", a padding "
-    "smaller "
-    "than the window, and for a mean that leaves it out \"uncounted\" behind it, as in \"mean 3x3/1 pad 1 "
-    "uncounted\"";
+    "smaller than the window, and after it \"uncounted\" where a mean leaves it out, as in \"mean 3x3/1 "
+    "pad 1 uncounted\"";
 // What a config may say.
 std::string operation_forms();
 

@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// to[i] = the sum of weight * row[i] over rows behind one another.
+// to[i] = the sum of weight * row[i] over consecutive rows.
 void SumRows(int64_t count, const float* first, int64_t rows, const float* weights, float* to) {
   ForValues(count, [=](auto d, int64_t i) {
     auto sum = hn::Zero(d);
@@ -63,8 +63,8 @@ void MeanRowOfWindows(const float* image, int64_t width, RowRange rows, const La
   Divide(outputs, scratch.cells_w.data(), scratch.cells_h[static_cast<size_t>(p)], y);
 }
 
-// A plane. Its rows are spread all before any is summed over runs: a vector that is read right behind the
-// single values that it is made of waits for them.
+// A plane. Its rows are spread all before any is summed over runs: a vector that is read right after the
+// single values that it is made of were stored waits for them.
 void MeanPlaneOfGradients(const float* dy, const Activations& in, const LayerOperation& pool,
                           MeanRows& scratch, float* dx) {
   const auto outputs = static_cast<int64_t>(scratch.cells_w.size());

@@ -25,7 +25,7 @@ class CpuSums final : public RankSums {
   std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
     return gradient_sum(of, step, device_, fabric_.rank());
   }
-  void begin_behind(Queue&, std::function<void()> sum) override { communication_.post(std::move(sum)); }
+  void begin_after(Queue&, std::function<void()> sum) override { communication_.post(std::move(sum)); }
   void finish() override { communication_.wait(); }
   double slowest(const std::function<void()>& work, int64_t& disturbed) override {
     return quiet_slowest_rank(fabric_, work, disturbed);
@@ -51,7 +51,7 @@ class DeviceSums final : public RankSums {
                          : gradient_sum(of, step, device_, fabric_.rank());
   }
   // A sum is enqueued at once, and the queues run beside each other.
-  void begin_behind(Queue& compute, std::function<void()> sum) override {
+  void begin_after(Queue& compute, std::function<void()> sum) override {
     gpu_.queue.wait_for(compute);
     sum();
   }

@@ -1,6 +1,6 @@
 // RankSums: where and when the ranks of a step sum their gradients. On CPUs in host memory over the job's
-// fabric, behind the backward pass on a thread of its own; on GPUs over a communicator, on a queue of its
-// own.
+// fabric, on a thread of its own where they overlap with the backward pass; on GPUs over a communicator, on
+// a queue of its own.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class RankSums {
   // Connects the memory in which the step's gradients lie.
   virtual Fabric& fabric() = 0;
   virtual std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) = 0;
-  // `sum` runs behind what `compute` was given so far, beside what it is given next.
-  virtual void begin_behind(Queue& compute, std::function<void()> sum) = 0;
+  // `sum` runs after what `compute` was given so far, and overlaps with what it is given next.
+  virtual void begin_after(Queue& compute, std::function<void()> sum) = 0;
   // Returns when all sums are done. Throws what one of them threw.
   virtual void finish() = 0;
   // The seconds of the slowest rank for this work, which ends with all queues waited for. Where a rank can be

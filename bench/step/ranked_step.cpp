@@ -199,8 +199,8 @@ class RankedStep {
       if (of.kind == TaskKind::update) continue;
       step_.run(task, plans_[task], candidates_.arena(), *queue_);
       if (of.kind != TaskKind::backward_filter || of.layer != together[next].begin) continue;
-      sums_.begin_behind(*queue_,
-                         [this, &sum, layers = together[next]] { sum.run(sums_.fabric(), step_, layers); });
+      sums_.begin_after(*queue_,
+                        [this, &sum, layers = together[next]] { sum.run(sums_.fabric(), step_, layers); });
       next = std::min(next + 1, together.size() - 1);
     }
     queue_->synchronize();

@@ -1,6 +1,6 @@
 // A data-parallel training step that several ranks run: each computes the gradient of its share of the
-// images, all sum their gradients, each updates alike. The sum begins when backward is done, or behind it
-// (rank_sums.hpp). Start at measure_ranked_step(), which every rank of a fabric calls.
+// images, all sum their gradients, each updates alike. The sum begins when backward is done, or
+// overlaps with it (rank_sums.hpp). Start at measure_ranked_step(), which every rank of a fabric calls.
 #pragma once
 
 #include <functional>

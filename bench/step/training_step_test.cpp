@@ -20,6 +20,15 @@ using testing::residual_suite;
 using testing::small_suite;
 using testing::step_registry;
 
+// Of each task in the order in which they run, its layer and label; updates on request.
+std::vector<std::string> task_names(const TrainingStep& step, bool with_updates = false) {
+  std::vector<std::string> names;
+  for (const StepTask& task : step.tasks())
+    if (with_updates || task.kind != TaskKind::update)
+      names.push_back(step.network().layers[task.layer].name + " " + task.label);
+  return names;
+}
+
 // The loss and all gradients of a step, its convolutions by the definition.
 std::pair<double, std::vector<float>> outcome(const Suite& suite, bool fuse) {
   CpuDevice device;
@@ -56,9 +65,7 @@ TEST(TrainingStep, IsTheSameWithBiasAndReluFusedAndHasNoTaskForThem) {
 TEST(TrainingStep, TasksAreThoseOfAProgramInItsOrder) {
   CpuDevice device;
   const TrainingStep step(network_of(small_suite(), 2), device, 1);
-  std::vector<std::string> names;
-  for (const StepTask& task : step.tasks())
-    names.push_back(step.network().layers[task.layer].name + " " + task.label);
+  const std::vector<std::string> names = task_names(step, true);
   EXPECT_THAT(names, ::testing::ElementsAre(
                          "one forward", "one bias+relu", "one lrn", "one pool 3x2/2", "two forward",
                          "two bias", "two loss", "two bias backward", "two backward_filter",
@@ -70,11 +77,7 @@ TEST(TrainingStep, TasksAreThoseOfAProgramInItsOrder) {
 TEST(TrainingStep, TasksOfAGraphAddTheGradientsOfWhatSeveralRead) {
   CpuDevice device;
   const TrainingStep step(network_of(residual_suite(), 2), device, 1);
-  std::vector<std::string> names;
-  for (const StepTask& task : step.tasks())
-    if (task.kind != TaskKind::update)
-      names.push_back(step.network().layers[task.layer].name + " " + task.label);
-  EXPECT_THAT(names,
+  EXPECT_THAT(task_names(step),
               ::testing::ElementsAre(
                   "one forward", "one batch_norm+relu", "one pool 2x2/2", "projection forward",
                   "projection batch_norm", "a forward", "a batch_norm+relu", "b forward", "b batch_norm",
@@ -91,12 +94,8 @@ TEST(TrainingStep, TasksOfAGraphAddTheGradientsOfWhatSeveralRead) {
 TEST(TrainingStep, TasksMakeAConcatenationAndItsPoolsOnceInFrontOfTheFirstThatReadsThem) {
   CpuDevice device;
   const TrainingStep step(network_of(inception_suite(), 2), device, 1);
-  std::vector<std::string> names;
-  for (const StepTask& task : step.tasks())
-    if (task.kind != TaskKind::update)
-      names.push_back(step.network().layers[task.layer].name + " " + task.label);
   EXPECT_THAT(
-      names,
+      task_names(step),
       ::testing::ElementsAre(
           "one forward", "one bias+relu", "a0 forward", "a0 relu", "b pool 3x3/1 pad 1", "b forward",
           "b bias", "a forward", "a add a0+relu", "c concat", "c forward", "d pool 3x3/2 pad 1", "d forward",
@@ -118,12 +117,8 @@ TEST(TrainingStep, TasksMakeAConcatenationAndItsPoolsOnceInFrontOfTheFirstThatRe
 TEST(TrainingStep, TasksPoolPartsOfAConcatenationInFrontOfItAndOnce) {
   CpuDevice device;
   const TrainingStep step(network_of(reduction_suite(), 2), device, 1);
-  std::vector<std::string> names;
-  for (const StepTask& task : step.tasks())
-    if (task.kind != TaskKind::update)
-      names.push_back(step.network().layers[task.layer].name + " " + task.label);
   EXPECT_THAT(
-      names,
+      task_names(step),
       ::testing::ElementsAre(
           "one forward", "one bias+relu", "a forward", "a bias+relu", "b concat", "b forward", "b bias",
           "c pool 3x3/2", "c pool 3x3/2", "c concat", "c forward", "c bias+relu", "d mean 3x3/1 pad 1",

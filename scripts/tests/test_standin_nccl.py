@@ -99,6 +99,14 @@ class Job:
         raise AssertionError(f"the journal never had {text}")
 
 
+def need_mpi(convscope):
+    """Skip where there is no MPI."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun (Debian: apt install libopenmpi-dev)")
+    if not (convscope.parent / "convscope_mpi.so").exists():
+        pytest.skip("convscope was built without MPI")
+
+
 @pytest.fixture(name="alone")
 def alone_fixture(standin, tmp_path):
     """Return a function that makes a job of one process."""
@@ -108,10 +116,7 @@ def alone_fixture(standin, tmp_path):
 @pytest.fixture(name="ranks")
 def ranks_fixture(standin, convscope, tmp_path):
     """Return a function that makes a job of MPI's processes; skip where there is no MPI."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("there is no mpirun (Debian: apt install libopenmpi-dev)")
-    if not (convscope.parent / "convscope_mpi.so").exists():
-        pytest.skip("convscope was built without MPI")
+    need_mpi(convscope)
     return lambda **more: Job(standin, tmp_path, **more)
 
 

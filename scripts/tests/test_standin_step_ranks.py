@@ -1,11 +1,10 @@
 """`mpirun -np 2 convscope step --device cuda` on the stand-ins for the CUDA runtime and for NCCL."""
 
 import json
-import shutil
 
 import pytest
 from standin_support import standin_fixture  # noqa: F401  (a fixture)
-from test_standin_nccl import Job
+from test_standin_nccl import Job, need_mpi
 
 CONFIG = {
     "name": "small",
@@ -54,10 +53,7 @@ class StepJob(Job):
 @pytest.fixture(name="ranks")
 def ranks_fixture(standin, convscope, tmp_path):
     """Return a function that makes a job of MPI's processes; skip where there is no MPI."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("there is no mpirun (Debian: apt install libopenmpi-dev)")
-    if not (convscope.parent / "convscope_mpi.so").exists():
-        pytest.skip("convscope was built without MPI")
+    need_mpi(convscope)
     return lambda **more: StepJob(standin, tmp_path, **more)
 
 
