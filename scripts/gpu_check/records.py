@@ -96,8 +96,8 @@ def read_records(folder: Path) -> list[Record]:
 def _document(journal: Path) -> dict:
     """Return the results.json that a journal's records would be."""
     plan: dict = {}
-    with journal.open(errors="replace") as lines, contextlib.suppress(ValueError):
-        plan = json.loads(next(lines, ""))
+    with journal.open(errors="replace") as lines, contextlib.suppress(ValueError, TypeError):
+        plan = dict(json.loads(next(lines, "")))
     parts = {part: plan.get(part) for part in ("argv", "config", "environment")}
     return {"schema_version": plan.get("schema"), **parts, "ceilings": [], "records": list(_entries(journal))}
 

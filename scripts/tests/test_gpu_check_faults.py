@@ -176,7 +176,7 @@ def test_killed_at_random_points_and_resumed_it_ends_with_the_same_rows(node, tm
         time.sleep(chance.uniform(0, 0.3))
         process.kill()
         process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        assert process.returncode in (-signal.SIGKILL, cli.GOOD)  # a fast one may have ended
     run = bundle.check("--resume", out, environment=environment, timeout=300)
     assert run.returncode == cli.GOOD, run.stdout + run.stderr
     assert rows(out) == rows(whole)

@@ -116,16 +116,15 @@ def rows_in(archive_file, name, folder):
     return records.read_records(folder / name)
 
 
-def expect_the_first_call(bundle, environment, tmp_path):
+def expect_the_first_call(bundle, environment, tmp_path, device_test):
     """Nothing comes before AlexNet's passes but what shows that the device works; the archive has them."""
     first = bundle.check(tmp_path / "check", "--minutes", "1", environment=environment, timeout=120)
     assert first.returncode in (cli.GOOD, cli.TIME_IS_UP), first.stdout + first.stderr
     begun = re.findall(r"^(\S+): at most", first.stdout, re.MULTILINE)
-    core = [name for name in begun if name in CORE_RUNS]
-    assert core == list(CORE_RUNS)[: len(core)]
-    assert len(core) >= 1, first.stdout
-    if len(core) < len(CORE_RUNS):
-        assert begun[-1] == core[-1]
+    # A busy machine ends the minute sooner.
+    order = ["info", "nvidia-smi", device_test, "smoke", *CORE_RUNS]
+    assert begun[: len(order)] == order[: len(begun)]
+    core = [name for name in CORE_RUNS if name in begun]
     done = state.load(tmp_path / "check")
     for name in core:
         rows = rows_in(tmp_path / "check.tar.xz", name, tmp_path / "first")
@@ -160,7 +159,7 @@ def test_all_stages_of_the_real_program_end_with_rows_an_archive_and_a_summary(n
         "compute-sanitizer", COMPUTE_SANITIZER.format(python=sys.executable, calls=tmp_path / "sanitized")
     )
     device_test = settle_device_test(bundle, convscope)
-    expect_the_first_call(bundle, environment, tmp_path)
+    expect_the_first_call(bundle, environment, tmp_path, device_test)
     run = bundle.check("--resume", tmp_path / "check", environment=environment, timeout=600)
     done = state.load(tmp_path / "check")
     ends = {name: progress.status for name, progress in done.stages.items()}
