@@ -2,6 +2,8 @@
 
 import dataclasses
 import fnmatch
+import json
+import lzma
 import random
 import re
 import shutil
@@ -16,7 +18,7 @@ from gpu_check_support import (  # noqa: F401  (one is a fixture)
     bundle_fixture,
 )
 
-from gpu_check import archive, bounded, cli, place, plan, predictions, state, work
+from gpu_check import archive, bounded, cli, place, plan, predictions, records, state, work
 
 
 def test_the_plan_is_printed_in_minutes_with_and_without_a_gpu(bundle, tmp_path):
@@ -185,3 +187,13 @@ def test_all_of_it_is_python_3_9(root):
         used |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
         foreign = {u.split(".")[0] for u in used} - set(sys.stdlib_module_names) - {"gpu_check"}
         assert not foreign, f"{path}: {foreign}"
+
+
+@pytest.mark.parametrize("first", ["[1]", "3", "null", "{", "\x00"])
+def test_a_journal_that_begins_with_no_plan_still_has_its_records(root, tmp_path, first):
+    kept = root / "results" / "amd-zen4-2-cores" / "alexnet-batch-1.json.xz"
+    record = json.loads(lzma.decompress(kept.read_bytes()))["records"][0]
+    line = json.dumps({"kind": "record", "record": record})
+    (tmp_path / "journal.jsonl").write_text(f"{first}\n{line}\n")
+    [found] = records.ranked_records(tmp_path, Path("/bin/false"))
+    assert found.seconds is not None
