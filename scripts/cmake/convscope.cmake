@@ -141,6 +141,16 @@ function(convscope_kernels target)
   endforeach()
 endfunction()
 
+# Highway compiles a file once for each instruction set, so that such a file stands alone in a unity build.
+function(convscope_keep_vector_code_apart)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} vector_code REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+    if(vector_code)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 # convscope_library(measure [COMPUTES] LIBRARIES convscope_core benchmark::benchmark): the target convscope_measure and,
 # where there are tests, measure_test. COMPUTES: it is optimised in every build.
 function(convscope_library name)
@@ -150,6 +160,7 @@ function(convscope_library name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
   add_library(convscope_${name} STATIC ${sources})
+  convscope_keep_vector_code_apart(${sources})
   target_link_libraries(convscope_${name} PUBLIC convscope_flags ${ARG_LIBRARIES})
   if(NOT ARG_COMPUTES)
     convscope_compile_quickly(convscope_${name})
@@ -179,13 +190,7 @@ function(convscope_algorithm name)
   endforeach()
   convscope_tests(${name} SOURCES ${tests}
     LIBRARIES algorithm_${name} convscope_verify ${ARG_TEST_LIBRARIES})
-  # Highway compiles a file once for each instruction set.
-  foreach(source IN LISTS sources)
-    file(STRINGS ${source} vector_code REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
-    if(vector_code)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
+  convscope_keep_vector_code_apart(${sources})
   set_property(GLOBAL APPEND PROPERTY CONVSCOPE_ALGORITHMS ${name})
 endfunction()
 
