@@ -3,13 +3,12 @@
 #include "algorithms/implicit_gemm/implicit_gemm.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "algorithms/common/compute_capability.hpp"
 #include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
 #include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
 #include "bench/algorithm/limits.hpp"
@@ -76,13 +75,6 @@ class Simt final : public TiledVariant {
   }
 };
 
-// The compute capability times 10, as in "sm_90"; the emulator has no limits.
-int capability(const DeviceInfo& device) {
-  int number = std::numeric_limits<int>::max();
-  if (device.kind == DeviceKind::cuda) std::sscanf(device.instructions.c_str(), "sm_%d", &number);
-  return number;
-}
-
 class Tensor final : public TiledVariant {
  public:
   Tensor()
@@ -93,7 +85,7 @@ class Tensor final : public TiledVariant {
     return first_refusal(
         {require_math(problem.math != MathMode::fp32, problem, "tensor cores round; 3xtf32 is the closest"),
          require(
-             capability(device) >= 80, Reason::unsupported_math,
+             compute_capability(device) >= 80, Reason::unsupported_math,
              "device " + device.instructions + ": this algorithm needs the tensor cores of sm_80 or later"),
          common_support(problem, device)});
   }
@@ -110,7 +102,7 @@ class Hopper final : public Algorithm {
         {require_math(problem.math != MathMode::fp32 && problem.math != MathMode::tf32x3, problem,
                       "this algorithm multiplies in tf32, bf16 and fp16"),
          require(
-             device.kind != DeviceKind::cuda || capability(device) == 90, Reason::device_missing,
+             runs_sm_90a(device), Reason::device_missing,
              "device " + device.instructions + ": this algorithm needs TMA and wgmma, which only sm_90 has"),
          require(!gradient || problem.math != MathMode::tf32, Reason::unsupported_math,
                  "math tf32 in pass backward_filter: its sums run over pixels, and wgmma takes 4-byte "

@@ -1,13 +1,25 @@
 // The product of spectra: for every frequency bin a complex matrix product with the second operand
 // conjugated, four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
 #include "algorithms/common/tally.hpp"
+#include "algorithms/common/tma_ring.cuh"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
 #include "bench/core/rounding.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
+
+// On sm_90a a producer warp brings the slices by TMA, 16 steps at a time. Outside the unnamed namespace, as
+// other architectures do not use all of it, which nvcc would report.
+struct TmaSpectralTile {
+  static constexpr int kRows = 64, kDepth = 16, kStages = 4;
+  static constexpr int kConsumerThreads = 128, kConsumerWarps = 4, kThreads = kConsumerThreads + 32;
+  static constexpr int kSliceBytes = kRows * kDepth * static_cast<int>(sizeof(float2));  // of A, and of B
+  static constexpr int kStageBytes = 2 * kSliceBytes;
+  static_assert(kProductColumns == kRows);
+};
+
 namespace {
 
-constexpr int kThreads = 128, kDepth = kProductSteps, kStages = 3;
+constexpr int kThreads = 128, kDepth = product_steps(false), kStages = 3;
 
 // A block computes Rows x columns complex sums, Rows / 8 x 4 per thread: with 64 rows a thread reads 12
 // complex numbers from shared memory for 128 multiply-adds. Slices of kDepth steps arrive by asynchronous
@@ -29,7 +41,7 @@ struct ProductTile {
 struct BlockTile {
   const float2 *a, *b;
   float2* y;
-  int row, column;
+  int row, column, matrix;
 };
 template <int Rows>
 __device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
@@ -40,8 +52,12 @@ __device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
   const auto start = [&](const ComplexSpectra& s) {
     return s.data + group * s.group_stride + bin * s.bin_stride;
   };
-  return {start(p.a), start(p.b), start(p.y), block % row_tiles * Rows,
-          block / row_tiles % column_tiles * columns};
+  return {start(p.a),
+          start(p.b),
+          start(p.y),
+          block % row_tiles * Rows,
+          block / row_tiles % column_tiles * columns,
+          matrix};
 }
 
 // Brings slice after slice of one operand to shared memory, [kDepth][Row] there, of which Count positions are
@@ -98,12 +114,16 @@ __device__ __forceinline__ void load_pair(const float2* from, float2& first, flo
   second = make_float2(both.z, both.w);
 }
 
-// acc += a * conj(b)
-__device__ __forceinline__ void multiply_add(float2& acc, float2 a, float2 b) {
-  acc.x += a.x * b.x;
-  acc.y += a.y * b.x;
-  acc.x += a.y * b.y;
-  acc.y -= a.x * b.y;
+// sums[i] += a * conj(b[i])
+__device__ __forceinline__ void multiply_add(float2 (&sums)[4], float2 a, const float2 (&b)[4]) {
+  UNROLL
+  for (int i = 0; i < 4; ++i) sums[i].x += a.x * b[i].x;
+  UNROLL
+  for (int i = 0; i < 4; ++i) sums[i].y += a.y * b[i].x;
+  UNROLL
+  for (int i = 0; i < 4; ++i) sums[i].x += a.y * b[i].y;
+  UNROLL
+  for (int i = 0; i < 4; ++i) sums[i].y -= a.x * b[i].y;
 }
 
 // A thread has rows row + 16 i + {0, 1} and columns column + 32 j + {0, 1} of the tile; a warp reads 4 times
@@ -133,8 +153,7 @@ __device__ __forceinline__ void multiply_slice(const ProductTile<Rows>& tile, in
     for (int j = 0; j < Tile::thread_columns; j += 2)
       load_pair(&tile.b[stage][k][column + 16 * j], b[j], b[j + 1]);
     UNROLL
-    for (int i = 0; i < Tile::thread_rows; ++i) UNROLL
-    for (int j = 0; j < Tile::thread_columns; ++j) multiply_add(sums[i][j], a[i], b[j]);
+    for (int i = 0; i < Tile::thread_rows; ++i) multiply_add(sums[i], a[i], b);
   }
 }
 
@@ -196,6 +215,83 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
   store_sums<Rows>(p, block, row, column, sums);
 }
 
+// One step of a stage, [step][row] of A and then [step][column] of B.
+__device__ __forceinline__ void multiply_step(const unsigned char* stage, int step, int row, int column,
+                                              Sums<TmaSpectralTile::kRows>& sums) {
+  using T = TmaSpectralTile;
+  const auto* const a_step = reinterpret_cast<const float2*>(stage) + step * T::kRows;
+  const auto* const b_step = reinterpret_cast<const float2*>(stage + T::kSliceBytes) + step * T::kRows;
+  float2 a[8], b[4];
+  UNROLL
+  for (int i = 0; i < 8; i += 2) load_pair(a_step + row + 8 * i, a[i], a[i + 1]);
+  UNROLL
+  for (int j = 0; j < 4; j += 2) load_pair(b_step + column + 16 * j, b[j], b[j + 1]);
+  UNROLL
+  for (int i = 0; i < 8; ++i) multiply_add(sums[i], a[i], b);
+  tally_product(8 * 8 * 4);
+}
+
+__global__ void __launch_bounds__(TmaSpectralTile::kThreads, 3)
+    tma_product_kernel(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
+                       const SpectralProduct p) {
+  using T = TmaSpectralTile;
+  if constexpr (kHopperInstructions) {
+    const Ring<T> ring = start_ring<T>();
+    __syncthreads();
+    const BlockTile block = block_tile<T::kRows>(p);
+    if (threadIdx.x >= T::kConsumerThreads) {
+      if (threadIdx.x > T::kConsumerThreads) return;
+      fill_ring<T>(ring, (p.depth + T::kDepth - 1) / T::kDepth,
+                   [&](int number, unsigned char* stage, uint64_t* arrived) {
+                     const int step = number * T::kDepth;
+                     tma_load_4d(stage, &a, arrived, 2 * block.row, step, block.matrix, 0);
+                     tma_load_4d(stage + T::kSliceBytes, &b, arrived, 2 * block.column, step, block.matrix,
+                                 0);
+                   });
+      return;
+    }
+    const int row = thread_row(), column = thread_column();
+    Sums<T::kRows> sums = {};
+    RingReader<T> reader{ring};
+    for (int i = 0; i < p.depth / T::kDepth; ++i) {
+      const unsigned char* const stage = reader.next();
+      UNROLL
+      for (int step = 0; step < T::kDepth; ++step) multiply_step(stage, step, row, column, sums);
+      reader.release();
+    }
+    if (const int left = p.depth % T::kDepth; left > 0) {
+      const unsigned char* const stage = reader.next();
+      for (int step = 0; step < left; ++step) multiply_step(stage, step, row, column, sums);
+    }
+    store_sums<T::kRows>(p, block, row, column, sums);
+  }
+}
+
+// The spectra of all bins and groups, [matrix][other][lane], and boxes of a slice.
+TensorMap spectra_map(const ComplexSpectra& spectra, int lanes, int others, int matrices) {
+  TensorMapLayout layout;
+  layout.swizzle = TmaSwizzle::none;
+  layout.base = spectra.data;
+  layout.rank = 4;
+  const int64_t size[3] = {2 * int64_t{lanes}, others, matrices};
+  const int64_t stride[3] = {spectra.other_stride, spectra.bin_stride, spectra.bin_stride * matrices};
+  for (int i = 0; i < 3; ++i) {
+    layout.size[i] = static_cast<uint64_t>(size[i]);
+    layout.stride_bytes[i] = static_cast<uint64_t>(stride[i]) * sizeof(float2);
+  }
+  layout.box[0] = 2 * TmaSpectralTile::kRows;
+  layout.box[1] = TmaSpectralTile::kDepth;
+  return make_tensor_map(layout);
+}
+
+void launch_tma_product(const SpectralProduct& p, Queue& queue) {
+  using T = TmaSpectralTile;
+  const int matrices = p.bins * p.groups;
+  const int64_t tiles = ceil_div(p.rows, T::kRows) * ceil_div(p.columns, kProductColumns);
+  launch(tma_product_kernel, static_cast<unsigned>(tiles * matrices), T::kThreads, ring_bytes<T>(), queue,
+         spectra_map(p.a, p.rows, p.depth, matrices), spectra_map(p.b, p.columns, p.depth, matrices), p);
+}
+
 template <int Rows>
 void launch_product(const SpectralProduct& p, Queue& queue) {
   constexpr int columns = ProductTile<Rows>::columns;
@@ -207,10 +303,9 @@ void launch_product(const SpectralProduct& p, Queue& queue) {
 }  // namespace
 
 void multiply_spectra(const SpectralProduct& p, Queue& queue) {
-  if (product_rows(p.rows) == 16)
-    launch_product<16>(p, queue);
-  else
-    launch_product<64>(p, queue);
+  if (product_rows(p.rows) == 16) return launch_product<16>(p, queue);
+  if (p.by_tma) return launch_tma_product(p, queue);
+  launch_product<64>(p, queue);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -67,7 +67,11 @@ constexpr int planes_per_block(int size) {
 constexpr int product_rows(int64_t rows) {
   return rows <= 16 ? 16 : 64;
 }
-inline constexpr int kProductColumns = 64, kProductSteps = 8;
+inline constexpr int kProductColumns = 64;
+// To so many steps of depth a product is padded.
+constexpr int product_steps(bool by_tma) {
+  return by_tma ? 1 : 8;
+}
 
 // size is 16 or 32.
 void transform_planes(int size, const float* tensor, const TiledPlanes& planes, const ComplexSpectra& spectra,
@@ -82,6 +86,7 @@ struct SpectralProduct {
   ComplexSpectra a, b, y;
   int rows, columns, depth, bins, groups;
   bool a_by_depth, accumulate;
+  bool by_tma;  // on a GPU of sm_90a; by depth, with more than 16 rows
 };
 void multiply_spectra(const SpectralProduct& product, Queue& queue);
 

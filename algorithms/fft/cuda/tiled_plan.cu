@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "algorithms/common/compute_capability.hpp"
 #include "algorithms/fft/cuda/tiled_blocking.hpp"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
 #include "algorithms/fft/cuda/variants.hpp"
@@ -34,6 +35,13 @@ float* tensor_of(const ConvArgs& args, Role role) {
 PlaneAxis plane_axis(const Axis& axis) {
   return {axis.stride, static_cast<int>(axis.extent), static_cast<int>(axis.step),
           static_cast<int>(axis.window)};
+}
+
+// An operand whose spectra are contiguous in what are its others.
+Operand turned(const Operand& operand) {
+  Operand other = operand;
+  std::swap(other.lanes, other.others);
+  return other;
 }
 
 // An operand's planes with its tables in device memory.
@@ -85,10 +93,13 @@ class TiledPlan final : public Plan {
       : problem_(problem),
         size_(size),
         groups_(problem.groups),
+        by_tma_(runs_sm_90a(device.info())),
         geometry_(convscope::fft::make_geometry(problem, size)),
         blocking_(convscope::fft::choose_tiled_blocking(geometry_, tile_bins(size), problem.groups,
                                                         device.info().llc_bytes, options.workspace_cap)),
-        a_(geometry_.a, problem.groups, device),
+        tile_lanes_(by_tma_ && !geometry_.depth_is_tiles && problem.layout == Layout::nchw &&
+                    blocking_.tiles % convscope::fft::kRowUnit == 0),
+        a_(tile_lanes_ ? turned(geometry_.a) : geometry_.a, problem.groups, device),
         b_(geometry_.b, problem.groups, device),
         y_(geometry_.y, problem.groups, device) {}
 
@@ -116,6 +127,8 @@ class TiledPlan final : public Plan {
     ComplexSpectra a, b, y;
   };
   Block channels() const { return {0, static_cast<int64_t>(geometry_.a.lanes.size())}; }
+  bool by_depth() const { return geometry_.depth_is_tiles || tile_lanes_; }
+  bool multiplies_by_tma(int64_t rows) const { return by_tma_ && by_depth() && product_rows(rows) > 16; }
   int64_t tiles() const { return geometry_.depth_is_tiles ? geometry_.depth() : geometry_.rows(); }
   // Calls `to` for everything that run() does, in its order: transform_a(tiles), transform_b(columns,
   // others), multiply(tiles, columns), invert(columns, others).
@@ -130,8 +143,12 @@ class TiledPlan final : public Plan {
   ConvProblem problem_;
   int size_;
   int64_t groups_;
+  bool by_tma_;
   Geometry geometry_;
   convscope::fft::TiledBlocking blocking_;
+  // The spectra of A, [channel][tile] instead of [tile][channel], as TMA wants them. Not in NHWC, where
+  // neighbouring channels are read together.
+  bool tile_lanes_;
   PlaneTable a_, b_, y_;
 };
 
@@ -146,7 +163,7 @@ TiledPlan::Areas TiledPlan::areas(void* workspace) const {
   const bool filter_gradient = geometry_.depth_is_tiles;
   Areas areas{};
   areas.b = area(filter_gradient ? blocking_.tiles : geometry_.depth(), blocking_.columns);
-  areas.a = area(blocking_.tiles, static_cast<int64_t>(geometry_.a.lanes.size()));
+  areas.a = tile_lanes_ ? area(channels().count, blocking_.tiles) : area(blocking_.tiles, channels().count);
   areas.y = area(filter_gradient ? geometry_.rows() : blocking_.tiles, blocking_.columns);
   return areas;
 }
@@ -161,13 +178,14 @@ void TiledPlan::multiply(const Areas& areas, Block tiles, Block columns, Queue& 
   product.a = areas.a;
   product.b = areas.b;
   product.y = areas.y;
-  product.a_by_depth = geometry_.depth_is_tiles;
-  product.rows = static_cast<int>(product.a_by_depth ? geometry_.rows() : tiles.count);
+  product.a_by_depth = by_depth();
+  product.rows = static_cast<int>(geometry_.depth_is_tiles ? geometry_.rows() : tiles.count);
   product.columns = static_cast<int>(columns.count);
-  product.depth = static_cast<int>(product.a_by_depth ? tiles.count : geometry_.depth());
+  product.depth = static_cast<int>(geometry_.depth_is_tiles ? tiles.count : geometry_.depth());
   product.bins = tile_bins(size_);
   product.groups = static_cast<int>(groups_);
-  product.accumulate = product.a_by_depth && tiles.first > 0;
+  product.accumulate = geometry_.depth_is_tiles && tiles.first > 0;
+  product.by_tma = multiplies_by_tma(product.rows);
   multiply_spectra(product, queue);
 }
 
@@ -209,7 +227,9 @@ void TiledPlan::run(const ConvArgs& args, Queue& queue) {
     const Areas areas = plan.areas(args.workspace);
     void transform_a(Block tiles) {
       queue.phase(Phase::transform);
-      plan.transform(plan.a_, plan.channels(), tiles, args, areas.a, queue);
+      const Block channels = plan.channels();
+      plan.transform(plan.a_, plan.tile_lanes_ ? tiles : channels, plan.tile_lanes_ ? channels : tiles, args,
+                     areas.a, queue);
     }
     void transform_b(Block columns, Block others) {
       queue.phase(Phase::transform);
@@ -241,17 +261,20 @@ std::optional<OperationCount> TiledPlan::operations() const {
       // Each spectrum is written once and read once.
       group.bytes += 2 * 8.0 * static_cast<double>(tile_bins(plan.size_) * lanes.count * others.count);
     }
-    void transform_a(Block tiles) { planes(plan.channels(), tiles, false); }
+    void transform_a(Block tiles) {
+      const Block channels = plan.channels();
+      planes(plan.tile_lanes_ ? tiles : channels, plan.tile_lanes_ ? channels : tiles, false);
+    }
     void transform_b(Block columns, Block others) { planes(columns, others, false); }
     void invert(Block columns, Block others) { planes(columns, others, true); }
     void multiply(Block tiles, Block columns) {
-      const bool by_depth = plan.geometry_.depth_is_tiles;
-      const int64_t rows = by_depth ? plan.geometry_.rows() : tiles.count;
-      const int64_t depth = by_depth ? tiles.count : plan.geometry_.depth();
-      group.product_flops += 8.0 * tile_bins(plan.size_) *
-                             static_cast<double>(convscope::round_up(rows, product_rows(rows))) *
-                             static_cast<double>(convscope::round_up(columns.count, kProductColumns)) *
-                             static_cast<double>(convscope::round_up(depth, kProductSteps));
+      const bool filter_gradient = plan.geometry_.depth_is_tiles;
+      const int64_t rows = filter_gradient ? plan.geometry_.rows() : tiles.count;
+      const int64_t depth = filter_gradient ? tiles.count : plan.geometry_.depth();
+      group.product_flops +=
+          8.0 * tile_bins(plan.size_) * static_cast<double>(convscope::round_up(rows, product_rows(rows))) *
+          static_cast<double>(convscope::round_up(columns.count, kProductColumns)) *
+          static_cast<double>(convscope::round_up(depth, product_steps(plan.multiplies_by_tma(rows))));
     }
   };
   Counter counter{*this, {}};

@@ -140,7 +140,7 @@ void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& te
   auto kernel = hopper_product<Shape, false>;
   if constexpr (std::is_same_v<typename Shape::Stored, float>)
     if (product.epilogue != Epilogue::none) kernel = hopper_product<Shape, true>;
-  launch(kernel, grid, Shape::kThreads, Shape::kSmemBytes, queue, a, b, product,
+  launch(kernel, grid, Shape::kThreads, ring_bytes<Shape>(), queue, a, b, product,
          static_cast<typename Shape::Stored*>(tensors.d), finish_of(product.epilogue, tensors.bias));
 }
 

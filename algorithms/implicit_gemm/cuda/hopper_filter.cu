@@ -130,7 +130,7 @@ void launch_gradient(const BoxedGradient& product, const implicit_gemm::Tensors&
                                            {product.images, product.box.images}});
   const dim3 grid(static_cast<unsigned>(tiles(product) / product.groups),
                   static_cast<unsigned>(product.groups), static_cast<unsigned>(product.splits));
-  launch(hopper_gradient<Shape>, grid, Shape::kThreads, Shape::kSmemBytes, queue, a, b, product,
+  launch(hopper_gradient<Shape>, grid, Shape::kThreads, ring_bytes<Shape>(), queue, a, b, product,
          static_cast<typename Shape::Stored*>(tensors.d), tensors.partials);
 }
 

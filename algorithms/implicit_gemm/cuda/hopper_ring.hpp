@@ -1,15 +1,13 @@
-// What the two Hopper kernels have in common. A producer warp asks TMA for boxes of A and B into a ring of
-// stages; two warpgroups multiply them with wgmma, half of the rows each, and hold FP32 sums. f32 tensors are
-// multiplied as tf32, to which TMA rounds them, bf16 and fp16 as they are. What is loaded and where sums
-// go is the kernels' own: hopper.cu, hopper_filter.cu. Only for sm_90a.
-//
-// Barriers: full[stage] completes when the bytes of a stage's boxes have landed, empty[stage] when all warps
-// of the consumers are done with it.
+// What the two Hopper kernels have in common. A producer warp asks TMA for boxes of A and B into the ring of
+// tma_ring.cuh; two warpgroups multiply them with wgmma, half of the rows each, and hold FP32 sums. f32
+// tensors are multiplied as tf32, to which TMA rounds them, bf16 and fp16 as they are. What is loaded and
+// where sums go is the kernels' own: hopper.cu, hopper_filter.cu. Only for sm_90a.
 #pragma once
 
 #include <type_traits>
 
 #include "algorithms/common/tally.hpp"
+#include "algorithms/common/tma_ring.cuh"
 #include "algorithms/implicit_gemm/cuda/hopper_launchers.hpp"
 #include "bench/device/kernel/hopper.hpp"
 
@@ -33,45 +31,9 @@ struct HopperShape {
   static constexpr int kStepsOfLine = kLine / kStep;  // and of 64 lines
   static constexpr int kSlabBytes = 64 * 128;         // of 64 rows or columns in a stage
   static constexpr int kABytes = Rows * 128, kBBytes = Columns * 128, kStageBytes = kABytes + kBBytes;
-  static constexpr size_t kSmemBytes = size_t{kStages} * kStageBytes + 2 * kStages * sizeof(uint64_t);
 };
 
 namespace {
-
-// The stage that a warp is at, and the parity of the barriers' phase.
-template <int Stages>
-struct RingPosition {
-  int stage = 0, parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == Stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
-template <typename Shape>
-struct Ring {
-  unsigned char* stages;
-  uint64_t* full;
-  uint64_t* empty;
-};
-
-// The ring in dynamic shared memory with its barriers set up; a block barrier must follow.
-template <typename Shape>
-__device__ __forceinline__ Ring<Shape> start_ring() {
-  unsigned char* const stages = dynamic_smem<unsigned char>();
-  auto* const full = reinterpret_cast<uint64_t*>(stages + Shape::kStages * Shape::kStageBytes);
-  uint64_t* const empty = full + Shape::kStages;
-  if (threadIdx.x == 0) {
-    for (int stage = 0; stage < Shape::kStages; ++stage) {
-      mbarrier_init(&full[stage], 1);
-      mbarrier_init(&empty[stage], Shape::kConsumerWarps);
-    }
-    mbarrier_fence_init();
-  }
-  return {stages, full, empty};
-}
 
 template <typename Shape>
 using Sums = float[Shape::kRowTiles][Shape::kColumns / 2];

@@ -17,6 +17,7 @@ class ChunkedPlan : public Plan {
  public:
   ChunkedPlan(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options)
       : geometry_(geometry),
+        device_(device),
         chunking_(chunking(geometry, device, options)),
         planes_(pass_planes(geometry, chunking_.images)),
         input_at_(planes_.filters.floats * chunking_.splits),
@@ -78,6 +79,7 @@ class ChunkedPlan : public Plan {
   }
 
   const Geometry geometry_;
+  const DeviceInfo device_;
   const Chunking chunking_;
   const PassPlanes planes_;
   const int64_t input_at_, output_at_;
@@ -108,7 +110,7 @@ class ChunkedConvolution final : public ChunkedPlan {
       transform_tiles(TileOperand::data, activation(read_view, chunk),
                       read + chunk.first * read_view.shape.stride[0], tiles, queue);
       queue.phase(Phase::product);
-      GemmArguments product = plane_products(geometry_, planes_, chunk.classes);
+      GemmArguments product = plane_products(geometry_, planes_, chunk.classes, device_);
       product.a = filter_planes;
       product.b = tiles;
       product.c = products;
@@ -126,7 +128,8 @@ class ChunkedConvolution final : public ChunkedPlan {
     for_each_chunk([&](const Chunk& chunk) {
       count.transform_flops += transform_tiles_flops(TileOperand::data, activation(read_view(), chunk)) +
                                invert_tiles_flops(activation(written_view(), chunk));
-      count.product_flops += 2 * gemm_work(plane_products(geometry_, planes_, chunk.classes)).multiply_adds;
+      count.product_flops +=
+          2 * gemm_work(plane_products(geometry_, planes_, chunk.classes, device_)).multiply_adds;
       count.bytes += plane_bytes(chunk);
     });
     return count;
@@ -183,7 +186,7 @@ class ChunkedFilterGradient final : public ChunkedPlan {
 
  private:
   GemmArguments split_products(const Chunk& chunk) const {
-    GemmArguments products = plane_products(geometry_, planes_, chunk.classes);
+    GemmArguments products = plane_products(geometry_, planes_, chunk.classes, device_);
     products.splits = chunking_.splits;
     products.split_depth = narrow(align_plane(ceil_div(products.split_depth, products.splits)));
     return products;

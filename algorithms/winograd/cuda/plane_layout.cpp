@@ -103,9 +103,11 @@ PlaneStrides plane_strides(int64_t tiles, int64_t lanes, bool lanes_contiguous) 
   return {tiles * lanes, lanes_contiguous ? lanes : 1, lanes_contiguous ? 1 : tiles};
 }
 
-int gemm_rows_for(int64_t m) {
-  const auto computed = [&](int rows) { return round_up(m, rows); };
-  return *std::ranges::min_element(kGemmRows, {}, computed);
+const GemmTile& gemm_tile(const GemmArguments& arguments) {
+  int m = 0;
+  for (int i = 0; i < arguments.planes; ++i) m = std::max(m, arguments.products[i].m);
+  const auto computed = [&](const GemmTile& tile) { return round_up(m, tile.rows); };
+  return *std::ranges::min_element(arguments.by_tma ? kTmaGemmTiles : kGemmTiles, {}, computed);
 }
 
 }  // namespace convscope::winograd

@@ -91,16 +91,20 @@ struct GemmArguments {
   bool depth_contiguous = false;    // A[m][k] and B[n][k] instead
   bool transposed = false;          // C[n][m] instead
   bool accumulate = false;          // C += instead of C =
+  bool by_tma = false;              // on a GPU of sm_90a; not with depth_contiguous
   PlaneProduct products[kMaxPlanes];
 };
 
-// The block tile of the GEMM: rows of `m`; columns and depth are fixed.
-inline constexpr int kGemmColumns = 128, kGemmDepth = 8;
-inline constexpr std::array kGemmRows{128, 96, 64};
-// Products that are summed in registers before they are added to C; a multiple of the depth.
-inline constexpr int kGemmRun = 256;
-static_assert(kGemmRun % kGemmDepth == 0);
-// The tile with the least padding, the largest of several.
-int gemm_rows_for(int64_t m);
+// The tile of C that a block of the GEMM computes, and the multiple to which it pads the depth.
+struct GemmTile {
+  int rows, columns, depth;
+};
+inline constexpr std::array kGemmTiles{GemmTile{128, 128, 8}, GemmTile{96, 128, 8}, GemmTile{64, 128, 8}};
+inline constexpr std::array kTmaGemmTiles{GemmTile{128, 64, kPlaneAlign}, GemmTile{96, 64, kPlaneAlign},
+                                          GemmTile{64, 128, kPlaneAlign}};
+// Products that are summed in registers before they are added to C; a multiple of the depth of a stage.
+inline constexpr int kGemmRun = 512;
+// The tile whose rows pad all products of `arguments` least, the first of several.
+const GemmTile& gemm_tile(const GemmArguments& arguments);
 
 }  // namespace convscope::winograd

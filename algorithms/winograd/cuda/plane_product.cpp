@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "algorithms/common/compute_capability.hpp"
 #include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/rounding.hpp"
 #include "algorithms/winograd/error_growth.hpp"
@@ -39,10 +40,11 @@ struct Machine {
   double launches = 3 * 3e-6;                // seconds per chunk
 };
 
-double seconds_of_chunk(const Geometry& geometry, const Chunking& chunk, const Machine& machine) {
+double seconds_of_chunk(const Geometry& geometry, const Chunking& chunk, const DeviceInfo& device,
+                        const Machine& machine) {
   const PassPlanes planes = pass_planes(geometry, chunk.images);
   const GemmArguments g =
-      plane_products(geometry, planes, tile_classes(geometry.h, geometry.w, chunk.images));
+      plane_products(geometry, planes, tile_classes(geometry.h, geometry.w, chunk.images), device);
   const GemmWork work = gemm_work(g);
   constexpr double kBlocksPerCore = 2;
   const double blocks = work.blocks * chunk.splits, slots = machine.cores * kBlocksPerCore;
@@ -73,7 +75,8 @@ PassPlanes pass_planes(const Geometry& geometry, int64_t images) {
           plane_set(geometry, tiles, groups * output_lanes, nhwc)};
 }
 
-GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes, const TileClasses& classes) {
+GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes, const TileClasses& classes,
+                             const DeviceInfo& device) {
   const bool nhwc = geometry.problem.layout == Layout::nhwc, gradient = is_backward_filter(geometry);
   const bool forward = geometry.problem.pass == Pass::forward;
   const int64_t input_lanes = align_plane(geometry.input_view.lanes());
@@ -90,6 +93,7 @@ GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes,
   g.planes = static_cast<int>(geometry.planes());
   g.groups = static_cast<int>(geometry.problem.groups);
   g.depth_contiguous = gradient != nhwc;
+  g.by_tma = !g.depth_contiguous && runs_sm_90a(device);
   int m = static_cast<int>(forward ? geometry.output_view.lanes() : geometry.input_view.lanes()), n = 0;
   if (gradient) {
     // The larger of the two goes along the wide side of the block tile.
@@ -129,19 +133,18 @@ GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes,
 }
 
 GemmWork gemm_work(const GemmArguments& g) {
-  int max_m = 0;
-  for (int i = 0; i < g.planes; ++i) max_m = std::max(max_m, g.products[i].m);
-  const int64_t rows = gemm_rows_for(max_m);
+  const GemmTile& tile = gemm_tile(g);
+  const int64_t rows = tile.rows, columns = tile.columns;
   GemmWork work;
   for (int i = 0; i < g.planes; ++i) {
     const PlaneProduct& product = g.products[i];
-    const int64_t m = round_up(product.m, rows), n = round_up(product.n, kGemmColumns);
+    const int64_t m = round_up(product.m, rows), n = round_up(product.n, columns);
     int64_t depth = 0;
     for (int64_t split = 0; split < g.splits; ++split) {
       const int64_t left = std::max<int64_t>(product.k - split * g.split_depth, 0);
-      depth += round_up(std::min<int64_t>(left, g.split_depth), kGemmDepth);
+      depth += round_up(std::min<int64_t>(left, g.split_depth), int64_t{tile.depth});
     }
-    work.blocks += static_cast<double>(g.groups * g.splits * (m / rows) * (n / kGemmColumns));
+    work.blocks += static_cast<double>(g.groups * g.splits * (m / rows) * (n / columns));
     work.multiply_adds += static_cast<double>(g.groups * m * n) * static_cast<double>(depth);
   }
   return work;
@@ -155,7 +158,7 @@ int64_t workspace_floats(const Geometry& geometry, const Chunking& chunk) {
 double longest_sum(const Geometry& geometry, const Chunking& chunk) {
   const PassPlanes planes = pass_planes(geometry, chunk.images);
   const GemmArguments g =
-      plane_products(geometry, planes, tile_classes(geometry.h, geometry.w, chunk.images));
+      plane_products(geometry, planes, tile_classes(geometry.h, geometry.w, chunk.images), DeviceInfo{});
   const int64_t depth = ceil_div(int64_t{g.split_depth}, int64_t{chunk.splits});
   const int64_t chunks = is_backward_filter(geometry) ? ceil_div(geometry.problem.batch, chunk.images) : 1;
   return static_cast<double>(std::min<int64_t>(depth, kGemmRun) +
@@ -214,7 +217,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
           std::max(planes.input.floats, planes.output.floats) > kMaxFloats)
         break;
       const double seconds =
-          seconds_of_chunk(geometry, chunk, machine) * static_cast<double>(ceil_div(batch, images));
+          seconds_of_chunk(geometry, chunk, device, machine) * static_cast<double>(ceil_div(batch, images));
       const double excess = std::max(0.0, longest_sum(geometry, chunk) - additions);
       if (best_seconds == 0 || std::pair(excess, seconds) < std::pair(best_excess, best_seconds)) {
         best_seconds = seconds;

@@ -30,7 +30,8 @@ PassPlanes pass_planes(const Geometry& geometry, int64_t images);
 
 // Everything but the pointers, the splits and the accumulation, for a chunk of `images`, whose planes are
 // those of pass_planes() for as many or more.
-GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes, const TileClasses& classes);
+GemmArguments plane_products(const Geometry& geometry, const PassPlanes& planes, const TileClasses& classes,
+                             const DeviceInfo& device);
 
 // How the batch is cut into chunks, and k of backward-filter into splits. Backward-filter sums over all
 // tiles: where the cap allows it, there are splits enough for the error that longest_sum() lets expect.

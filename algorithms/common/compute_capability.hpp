@@ -1,0 +1,23 @@
+// Which GPU code a device runs.
+#pragma once
+
+#include <cstdio>
+#include <limits>
+
+#include "bench/core/device_info.hpp"
+
+namespace convscope {
+
+// The compute capability times 10, as in "sm_90"; the emulator has no limits.
+inline int compute_capability(const DeviceInfo& device) {
+  int number = std::numeric_limits<int>::max();
+  if (device.kind == DeviceKind::cuda) std::sscanf(device.instructions.c_str(), "sm_%d", &number);
+  return number;
+}
+
+// Whether kernels of sm_90a, with TMA and wgmma, run there: on no other GPU, and on the emulator.
+inline bool runs_sm_90a(const DeviceInfo& device) {
+  return device.kind != DeviceKind::cuda || compute_capability(device) == 90;
+}
+
+}  // namespace convscope
