@@ -10,16 +10,26 @@
 #include <vector>
 
 #include "bench/device/buffer.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/emulator/test_devices.hpp"
 
 namespace convscope {
 
 class KernelTest : public ::testing::TestWithParam<TestDevice> {
  protected:
+  // A GPU that a kernel has lost stays lost in this process: the first test after it fails, the others skip.
   void SetUp() override {
-    device_ = GetParam().make();
-    if (device_ == nullptr) GTEST_SKIP() << "no GPU here";
-    queue_ = device_->make_queue();
+    static std::string lost;
+    if (GetParam().is_gpu && !lost.empty()) GTEST_SKIP() << lost;
+    try {
+      device_ = GetParam().make();
+      if (device_ == nullptr) GTEST_SKIP() << "no GPU here";
+      queue_ = device_->make_queue();
+    } catch (const DeviceError& error) {
+      if (!GetParam().is_gpu) throw;
+      lost = std::string("the GPU can no longer be used: ") + error.what();
+      FAIL() << lost;
+    }
   }
   template <typename T>
   Buffer to_device(const std::vector<T>& values) {

@@ -7,7 +7,8 @@ namespace convscope {
 
 std::unique_ptr<Device> TestDevice::make() const {
   if (!is_gpu) return std::make_unique<EmulatorDevice>(options);
-  return cuda::device_defect().empty() ? cuda::make_device({}) : nullptr;
+  static const bool has_gpu = cuda::device_defect().empty();  // asked once: a lost GPU is no missing one
+  return has_gpu ? cuda::make_device({}) : nullptr;
 }
 
 const std::vector<TestDevice>& test_devices() {

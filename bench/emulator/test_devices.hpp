@@ -17,7 +17,7 @@ struct TestDevice {
   bool is_gpu = false;
   EmulatorOptions options;
 
-  // Null where there is no such GPU; the test then skips itself.
+  // Null where there is no such GPU; the test then skips itself. DeviceError where a kernel has lost it.
   std::unique_ptr<Device> make() const;
 
   friend std::ostream& operator<<(std::ostream& out, const TestDevice& device) { return out << device.name; }
