@@ -135,7 +135,12 @@ CONVSCOPE_UNWATCHED void wait_for_phase(uint64_t* barrier, int parity, const Cal
 
 void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
               const CallSite& site) {
-  const uint32_t offset = dynamic_offset(shared), bytes = box_of(map.layout).bytes();
+  const Box box = box_of(map.layout);
+  const uint32_t offset = dynamic_offset(shared), bytes = box.bytes();
+  if (const int64_t first = int64_t{position[0]} * box.element_bytes; first % 16 != 0)
+    fail("TMA load from coordinate " + std::to_string(position[0]) + " of dimension 0, " +
+             std::to_string(first) + " bytes, which is not a multiple of 16",
+         site);
   if (offset % (map.layout.swizzle == TmaSwizzle::bytes_128 ? 1024 : 128))
     fail("TMA load to offset " + std::to_string(offset) + ", which is misaligned", site);
   if (size_t{offset} + bytes > current_block->dynamic_smem_bytes)

@@ -15,7 +15,27 @@
 namespace convscope {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+constexpr TmaElement kTmaElements[] = {TmaElement::f32, TmaElement::tf32, TmaElement::f16, TmaElement::bf16};
+
+int bytes_of(TmaElement element) {
+  return element == TmaElement::f32 || element == TmaElement::tf32 ? 4 : 2;
+}
+
+// A tensor of 64 bytes in dimension 0 and 1 element in the others; boxes of 32 bytes.
+TensorMapLayout line_of_64_bytes(TmaElement element, int rank, const Buffer& tensor) {
+  TensorMapLayout layout;
+  layout.element = element;
+  layout.swizzle = TmaSwizzle::none;
+  layout.base = tensor.data();
+  layout.rank = rank;
+  layout.size[0] = static_cast<uint64_t>(64 / bytes_of(element));
+  layout.box[0] = static_cast<uint32_t>(32 / bytes_of(element));
+  for (uint64_t& stride : layout.stride_bytes) stride = 64;
+  return layout;
+}
 
 HopperKernels kernels_for([[maybe_unused]] const TestDevice& device) {
 #if defined(CONVSCOPE_HAS_CUDA)
@@ -109,17 +129,38 @@ TEST_P(Hopper, MultiplyOnWgmmaOfOperandsThatLieTurned) {
 TEST_P(Hopper, LoadABoxOfTwoDimensionsWithZerosOutside) {
   std::vector<float> tensor(5 * 8);
   for (size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<float>(i + 1);
-  const Buffer on_tensor = to_device(tensor), to = floats(4 * 3);
+  const Buffer on_tensor = to_device(tensor), to = floats(8 * 3);
   TensorMapLayout layout;
   layout.swizzle = TmaSwizzle::none;
   layout.base = on_tensor.data();
   layout.size[0] = 8, layout.size[1] = 5;
   layout.stride_bytes[0] = 8 * sizeof(float);
-  layout.box[0] = 4, layout.box[1] = 3;
-  kernels_.load_box(layout, {6, 3, 0, 0}, to.data(), to.bytes(), *queue_);
-  EXPECT_THAT(to_host<float>(to), ::testing::ElementsAre(31, 32, 0, 0, 39, 40, 0, 0, 0, 0, 0, 0));
-  kernels_.load_box(layout, {-2, -1, 0, 0}, to.data(), to.bytes(), *queue_);
-  EXPECT_THAT(to_host<float>(to), ::testing::ElementsAre(0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 9, 10));
+  layout.box[0] = 8, layout.box[1] = 3;
+  kernels_.load_box(layout, {4, 3, 0, 0}, to.data(), to.bytes(), *queue_);
+  EXPECT_THAT(to_host<float>(to), ElementsAre(29, 30, 31, 32, 0, 0, 0, 0,  //
+                                              37, 38, 39, 40, 0, 0, 0, 0,  //
+                                              0, 0, 0, 0, 0, 0, 0, 0));
+  kernels_.load_box(layout, {-4, -1, 0, 0}, to.data(), to.bytes(), *queue_);
+  EXPECT_THAT(to_host<float>(to), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0,  //
+                                              0, 0, 0, 0, 1, 2, 3, 4,  //
+                                              0, 0, 0, 0, 9, 10, 11, 12));
+}
+
+// 16 bytes at a time, from outside the tensor to outside it.
+TEST_P(Hopper, StartABoxAtEveryMultipleOf16BytesInEachTypeAndRank) {
+  const std::vector<float> tensor = whole_numbers(16, 5);
+  const Buffer on_tensor = to_device(tensor), to = floats(8);
+  for (const TmaElement element : kTmaElements)
+    for (const int rank : {2, 4, 5})
+      for (int chunk = -2; chunk <= 4; ++chunk) {
+        std::vector<float> expected(8);
+        for (int i = 0; i < 8; ++i)
+          if (const int from = 4 * chunk + i; from >= 0 && from < 16)
+            expected[static_cast<size_t>(i)] = tensor[static_cast<size_t>(from)];
+        kernels_.load_box(line_of_64_bytes(element, rank, on_tensor), {chunk * 16 / bytes_of(element)},
+                          to.data(), to.bytes(), *queue_);
+        EXPECT_EQ(to_host<float>(to), expected) << "16 bytes times " << chunk << ", rank " << rank;
+      }
 }
 
 TEST_P(Hopper, SwizzleTheRowsOfABox) {
@@ -252,6 +293,30 @@ TEST_P(HopperMisuse, OfBarriersIsReported) {
   EXPECT_NE(error_of(HopperFault::too_few_bytes_expected), "");
   EXPECT_THAT(error_of(HopperFault::misaligned_box), HasSubstr("misaligned"));
   EXPECT_THAT(error_of(HopperFault::misaligned_box), HasSubstr("test_kernels/hopper.cu:"));
+}
+
+// An H100 stops at such a load with an illegal instruction.
+TEST_P(HopperMisuse, OfCoordinatesThatAreNoMultipleOf16BytesIsReported) {
+  const Buffer tensor = floats(16), to = floats(8);
+  const auto error_at = [&](TmaElement element, int rank, int x) -> std::string {
+    try {
+      kernels_.load_box(line_of_64_bytes(element, rank, tensor), {x}, to.data(), to.bytes(), *queue_);
+      queue_->synchronize();
+      return "";
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+  };
+  for (const TmaElement element : kTmaElements)
+    for (const int rank : {2, 4, 5})
+      for (const int x : {-2, -1, 1, 2, 6, 1001})
+        EXPECT_THAT(
+            error_at(element, rank, x),
+            HasSubstr("coordinate " + std::to_string(x) + " of dimension 0, " +
+                      std::to_string(x * bytes_of(element)) + " bytes, which is not a multiple of 16"))
+            << "rank " << rank;
+  EXPECT_EQ(error_at(TmaElement::f32, 2, 4), "");
+  EXPECT_THAT(error_at(TmaElement::f16, 2, 4), HasSubstr("test_kernels/hopper.cu:"));
 }
 
 TEST_P(HopperMisuse, OfProductsIsReportedOrShows) {

@@ -129,6 +129,16 @@ void record_target(Warp& w, const Instruction& i, int l, const TensorCopy& c) {
   });
 }
 
+// A GPU calls it an illegal instruction (seen on an H100), also outside the tensor.
+void check_first_coordinate(Warp& w, const Instruction& i, int l, const TensorCopy& c) {
+  const s64 bytes = s64{c.at[0]} * c.map.element_bytes;
+  if (bytes % 16 != 0)
+    w.block->fault(w, i, l,
+                   fmt::format("a TMA copy from coordinate {} of the innermost dimension, {} bytes, which is "
+                               "no multiple of 16",
+                               c.at[0], bytes));
+}
+
 // Instruction::count is the rank.
 void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
   Block& b = *w.block;
@@ -142,6 +152,7 @@ void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
     c.clock = b.clocks[w.number];
     c.map = read_map(w, i, l, w.address(i.o[1], l) + static_cast<u64>(i.offset2));
     for (u32 d = 0; d < c.rank; ++d) c.at[d] = static_cast<s32>(w.from<u32>(i.o[2 + d])[l]);
+    check_first_coordinate(w, i, l, c);
     c.barrier = static_cast<u32>(w.address(i.o[2 + c.rank], l));
     b.mbarrier(w, i, l, c.barrier);
     if (c.to % 128 != 0) b.fault(w, i, l, "a TMA copy to a shared address that is not aligned to 128 bytes");

@@ -48,13 +48,17 @@ class TensorCopies : public Machine {
         "mov.u32 %r1, %tid.x; setp.eq.u32 %q0, %r1, 0; mov.u32 %r2, s; mov.u32 %r3, bar;"
         "@%q0 mbarrier.init.shared::cta.b64 [bar], 1; mov.u32 %r4, " +
             std::to_string(x) + "; mov.u32 %r5, " + std::to_string(y) +
-            "; bar.sync 0;"
+            "; mov.u32 %r8, 0; bar.sync 0;"
             "@%q0 mbarrier.arrive.expect_tx.shared::cta.b64 %x0, [bar], " +
             std::to_string(bytes) +
             ";"
-            "@%q0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0, "
-            "{%r4, %r5}], [%r3];" +
-            wait +
+            "@%q0 cp.async.bulk.tensor." +
+            std::to_string(rank_) +
+            "d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd0, {%r4, %r5" +
+            std::string(rank_ == 5   ? ", %r8, %r8, %r8"
+                        : rank_ == 4 ? ", %r8, %r8"
+                                     : "") +
+            "}], [%r3];" + wait +
             "shl.b32 %r6, %r1, 2; add.u32 %r6, %r6, %r2; ld.shared.u32 %r7, [%r6]; mul.wide.u32 %x1, %r1, 4;"
             "add.s64 %x1, %rd1, %x1; st.global.u32 [%x1], %r7;",
         ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b8 bar[8];\n");
@@ -64,6 +68,7 @@ class TensorCopies : public Machine {
 
   std::vector<float> tensor_, out_;
   std::vector<u32> map_;
+  int rank_ = 2;  // of the instruction; all coordinates but x and y are 0
 };
 
 TEST_F(TensorCopies, ABoxArrivesRowByRow) {
@@ -124,6 +129,29 @@ TEST_F(TensorCopies, CopiesThatLandAtOnceGiveTheSame) {
 
 TEST_F(TensorCopies, ABarrierThatExpectsOtherBytesIsADeadlock) {
   EXPECT_THAT(copy(map(), 0, 0, kWait, 132), HasSubstr("nobody can go on"));
+}
+
+// An H100 stops at such a copy with an illegal instruction.
+TEST_F(TensorCopies, AFirstCoordinateThatIsNoMultipleOf16BytesIsAFault) {
+  for (const int rank : {2, 4, 5})
+    for (const int bytes : {4, 2}) {
+      rank_ = rank;
+      TensorMap m = map();
+      m.rank = static_cast<u8>(rank);
+      m.element_bytes = static_cast<u8>(bytes);
+      m.size_less_one[0] = static_cast<u32>(128 / bytes - 1);
+      m.box[0] = static_cast<u16>(32 / bytes);
+      for (int d = 2; d < rank; ++d) m.box[d] = m.step[d] = 1;
+      for (const int chunk : {-1, 0, 1, 7, 8}) {
+        ASSERT_EQ(copy(m, chunk * 16 / bytes, 2), "") << chunk;
+        EXPECT_EQ(out_[0], chunk < 0 || chunk > 7 ? 0 : tensor_[static_cast<size_t>(2 * 32 + 4 * chunk)]);
+      }
+      for (const int x : {-2, -1, 1, 2, 6, 1001})
+        EXPECT_THAT(copy(m, x, 2),
+                    HasSubstr("coordinate " + std::to_string(x) + " of the innermost dimension, " +
+                              std::to_string(x * bytes) + " bytes, which is no multiple of 16"))
+            << rank;
+    }
 }
 
 TEST_F(TensorCopies, MapsThatAreNoneOrOfAnotherRankAreFaults) {

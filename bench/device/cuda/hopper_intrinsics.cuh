@@ -77,7 +77,8 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t* barrier, int parity) {
 }
 
 // Copies the box at (x, y) into shared memory (aligned to 128 bytes, to 1024 with swizzle); elements outside
-// the tensor become zero. The barrier receives the bytes of the whole box.
+// the tensor become zero. The barrier receives the bytes of the whole box. x is a multiple of 16 bytes, also
+// outside the tensor: any other is an illegal instruction (seen on an H100).
 __device__ __forceinline__ void tma_load_2d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
                                             int y) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)

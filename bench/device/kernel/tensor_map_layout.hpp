@@ -12,9 +12,10 @@ enum class TmaElement { f32, tf32, f16, bf16 };
 enum class TmaSwizzle { none, bytes_128 };
 
 // Dimension 0 is the contiguous one. Base address and strides are multiples of 16 bytes. With 128-byte
-// swizzle a line of the box (box[0] elements) is at most 128 bytes. A step of s copies every s-th element of
-// a dimension (1 to 8; 1 in dimension 0); box counts elements of the tensor before that, so that ceil(box /
-// step) of them arrive.
+// swizzle a line of the box (box[0] elements) is at most 128 bytes. A load's coordinate of dimension 0 is a
+// multiple of 16 bytes too, or the load is an illegal instruction (seen on an H100). A step of s copies every
+// s-th element of a dimension (1 to 8; 1 in dimension 0); box counts elements of the tensor before that, so
+// that ceil(box / step) of them arrive.
 struct TensorMapLayout {
   TmaElement element = TmaElement::f32;
   TmaSwizzle swizzle = TmaSwizzle::bytes_128;
