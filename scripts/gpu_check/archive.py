@@ -51,11 +51,11 @@ def _part(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _files_of_run(run: Path, final: bool) -> list[Path]:
-    # The journal is needed to go on from; of a run that is over results.json says the same and more.
+    # The journal is needed to go on from; of a run that is over results.json says the same and more. A step
+    # and operations have files of their own.
     whole = final and (run / "results.json").is_file()
-    return [
-        path for path in [run / "results.json", *([] if whole else [run / "journal.jsonl"])] if path.is_file()
-    ]
+    names = ["results.json", *([] if whole else ["journal.jsonl"]), "tasks.json", "operations.json"]
+    return [run / name for name in names if (run / name).is_file()]
 
 
 def _members(folder: Path, stage: str, final: bool) -> list[tuple[str, bytes]]:

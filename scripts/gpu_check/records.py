@@ -26,6 +26,7 @@ ASK_SECONDS = 20.0
 class Record:
     """One candidate: `seconds` is the median of a whole run, None where it was not measured.
 
+    `cap` is the workspace that it may have, in bytes, None where there is no cap.
     `rank` is its place among the records of its problem, `standing` what speaks against it; None and "" where
     the program has not ranked it.
     """
@@ -40,6 +41,7 @@ class Record:
     outcome: str
     note: str
     seconds: float | None
+    cap: int | None = None
     rank: int | None = field(default=None, compare=False)  # which other records decide
     standing: str = field(default="", compare=False)
 
@@ -53,7 +55,10 @@ def _record(entry: dict) -> Record:
     note = entry.get("note") or ""
     ranking = entry.get("ranking") or {}
     rank, standing = ranking.get("rank"), ranking.get("standing") or ""
-    return Record(*problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, rank, standing)
+    cap = key.get("workspace_cap_bytes")
+    return Record(
+        *problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, cap, rank, standing
+    )
 
 
 def _entries(path: Path) -> Iterator[dict]:
@@ -82,6 +87,14 @@ def _records(path: Path, size: int, changed: int) -> tuple[Record, ...]:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             records.append(_record(entry))
     return tuple(records)
+
+
+def entries_of(folder: Path) -> list[dict]:
+    """Return a run's records as the program wrote them, also those of a run that was not finished."""
+    for path in (folder / "journal.jsonl", folder / RESULTS):
+        if path.is_file():
+            return list(_entries(path))
+    return []
 
 
 def read_records(folder: Path) -> list[Record]:

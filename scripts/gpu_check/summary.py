@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from gpu_check.plan import Stage
+from gpu_check.plan import CAPPED, Stage
 from gpu_check.records import FAILURES, Record, ranked_records, read_records
 from gpu_check.state import State
 
@@ -17,6 +17,7 @@ PASSES = ("forward", "backward_data", "backward_filter")
 MARKS = {"throttled": "t", "disturbed": "d"}  # behind a time
 # Runs in which ours and cuDNN's do not stand beside each other, or not for the first time.
 ALONE = ("alexnet-find", "alexnet-aa", "alexnet-engines")
+NOT_FIRST = (*ALONE, CAPPED)  # which measure once more what another run does
 
 
 def best(records: Iterable[Record], provider: str) -> Record | None:
@@ -39,10 +40,23 @@ def _short(record: Record | None) -> str:
     return "-" if record is None else record.algorithm.replace(".cuda", "")
 
 
+def cap_text(cap: int | None) -> str:
+    """Say which workspace cap a record was measured at."""
+    return "no cap" if cap is None else f"cap {cap / 2**20:g} MiB"
+
+
+def mode_of_table(records: Iterable[Record]) -> tuple[str, str, int | None]:
+    """Return math, layout and workspace cap of AlexNet's table; the cap is that of the first such run."""
+    caps = (r.cap for r in records if (r.network, r.math, r.layout) == ("alexnet", "fp32", "nchw"))
+    return "fp32", "nchw", next(caps, None)
+
+
 def alexnet_table(records: list[Record]) -> list[str]:
-    """Put every layer and pass in fp32 and nchw into a line: our best beside cuDNN's."""
-    of_table = [r for r in records if r.network == "alexnet" and r.math == "fp32" and r.layout == "nchw"]
-    lines = [f"{'AlexNet, fp32, nchw':30} {'ours ms':>10}  {'':28} {'cuDNN ms':>10}  {'':28} {'ours is':>8}"]
+    """Put every layer and pass in fp32 and nchw into a line: our best beside cuDNN's, at one cap."""
+    mode = mode_of_table(records)
+    of_table = [r for r in records if r.network == "alexnet" and (r.math, r.layout, r.cap) == mode]
+    heading = f"AlexNet fp32 nchw, {cap_text(mode[2])}"
+    lines = [f"{heading:30} {'ours ms':>10}  {'':28} {'cuDNN ms':>10}  {'':28} {'ours is':>8}"]
     for direction in PASSES:
         layers = dict.fromkeys(record.layer for record in of_table if record.direction == direction)
         for layer in layers:
@@ -59,18 +73,19 @@ def alexnet_table(records: list[Record]) -> list[str]:
 
 
 def modes_table(records: list[Record]) -> list[str]:
-    """Put AlexNet in the other modes and layouts into lines: sums over the layers that both sides have.
+    """Put AlexNet in the other modes, layouts and caps into lines: sums over the layers that both sides have.
 
     3xtf32 is the tensor cores' way to FP32 accuracy, which cuDNN does not have: it stands beside cuDNN's
     fp32.
     """
     lines = []
     alexnet = [record for record in records if record.network == "alexnet"]
-    modes = dict.fromkeys((record.math, record.layout) for record in alexnet)
-    for math, layout in (mode for mode in modes if mode != ("fp32", "nchw")):
+    modes = dict.fromkeys((record.math, record.layout, record.cap) for record in alexnet)
+    modes.pop(mode_of_table(records), None)
+    for math, layout, cap in modes:
         for direction in PASSES:
             ours, theirs, layers = 0.0, 0.0, 0
-            here = [r for r in alexnet if (r.layout, r.direction) == (layout, direction)]
+            here = [r for r in alexnet if (r.layout, r.cap, r.direction) == (layout, cap, direction)]
             against = "fp32" if math == "3xtf32" else math
             for layer in dict.fromkeys(record.layer for record in here):
                 mine = best([r for r in here if (r.layer, r.math) == (layer, math)], "convscope")
@@ -79,8 +94,8 @@ def modes_table(records: list[Record]) -> list[str]:
                     ours, theirs, layers = ours + mine.seconds, theirs + other.seconds, layers + 1
             if layers:
                 lines.append(
-                    f"  {math:6} {layout:4} {direction:15} {layers} layers: ours {ours * 1e3:.4f} ms, "
-                    f"cuDNN {theirs * 1e3:.4f} ms, {_ratio(ours, theirs)}"
+                    f"  {math:6} {layout:4} {direction:15} {cap_text(cap):12} {layers} layers: "
+                    f"ours {ours * 1e3:.4f} ms, cuDNN {theirs * 1e3:.4f} ms, {_ratio(ours, theirs)}"
                 )
     return lines
 

@@ -62,6 +62,7 @@ def plan_of(arguments):
             "layer": layer["name"],
             "problem": f"{direction} {math} {layout} n={flags.get('--batch', 2)} {SHAPE}",
             "algorithm": algorithm,
+            "workspace_cap_bytes": None if flags.get("--workspace-cap") == "inf" else 256 * 2**20,
         }
         for layer in suite["layers"]
         for direction in passes
@@ -204,7 +205,9 @@ def main():
     elif verb == "csv":
         print_csv(Path(arguments[0]))
     elif verb in ("operations", "step"):
-        document([])
+        folder = Path(arguments[arguments.index("--out") + 1])
+        folder.mkdir(parents=True)
+        (folder / ("tasks.json" if verb == "step" else "operations.json")).write_text('{"rows": []}\n')
     elif verb == "allreduce":
         reason = None if BEHAVIOUR.get("nccl", True) else "library_missing"
         document([{"reduce": "nccl", "reason": reason}])

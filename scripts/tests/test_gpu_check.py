@@ -20,7 +20,7 @@ from gpu_check_support import (  # noqa: F401  (one is a fixture)
     table_of,
 )
 
-from gpu_check import cli, state, summary
+from gpu_check import cli, plan, state, summary
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,8 @@ def test_all_of_it_passes_and_the_summary_has_alexnets_table(whole):
     assert set(table_of(run).values()) == {"1.25x"}
     assert any(line.startswith("  bf16   nhwc forward") for line in lines)
     assert any(line.startswith("  3xtf32 nchw forward") and line.endswith("1.25x") for line in lines)
+    assert any(line.startswith("AlexNet fp32 nchw, no cap ") for line in lines)
+    assert any(line.startswith("  fp32   nchw forward         cap 256 MiB  5 layers") for line in lines)
     assert (out / "summary.txt").read_text().splitlines() == lines
     assert "compute-sanitizer is not installed" in run.stdout
     calls = bundle.calls()
@@ -57,8 +59,8 @@ def test_all_of_it_passes_and_the_summary_has_alexnets_table(whole):
 def test_stages_come_in_the_order_of_their_worth(whole):
     _, _, run = whole
     begun = re.findall(r"^(\S+): at most", run.stdout, re.MULTILINE)
-    wanted = ["info", "verify_test", "smoke", *CORE_RUNS, "alexnet-nhwc-bf16", "alexnet-find", "alexnet-aa"]
-    wanted += ["vgg-16", "sanitizer-memcheck"]
+    wanted = ["info", "verify_test", "smoke", *CORE_RUNS, "alexnet-nhwc-bf16", "smoke-modes", "alexnet-find"]
+    wanted += ["alexnet-aa", plan.CAPPED, "vgg-16", "smoke-modes-cudnn", "sanitizer-memcheck"]
     assert [stage for stage in begun if stage in wanted] == wanted
 
 
@@ -164,6 +166,29 @@ def test_a_device_test_that_fails_is_named_and_the_others_go_on(bundle, tmp_path
     assert len(table_of(run)) == 15
 
 
+def test_the_tests_that_a_device_test_says_failed_are_named(bundle, tmp_path):
+    bundle.only("verify_test")
+    said = [
+        "[  FAILED  ] Devices/Hopper.LoadABox/cuda, where GetParam() = cuda (328 ms)",
+        "[  FAILED  ] Sums.AreExact (1 ms)",
+        "[==========] 124 tests from 13 test suites ran. (3559 ms total)",
+        "[  PASSED  ] 122 tests.",
+        "[  FAILED  ] 2 tests, listed below:",
+        "[  FAILED  ] Sums.AreExact",
+    ]
+    bundle.test("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in said) + "exit 1\n")
+    run = bundle.check(tmp_path / "out")
+    named = "exit code 1; 2 failed: Devices/Hopper.LoadABox/cuda, Sums.AreExact"
+    assert re.search(rf"^failed +verify_test: .*{re.escape(named)}$", run.stdout, re.MULTILINE)
+
+
+def test_what_a_step_and_operations_measured_is_in_the_archive(bundle, tmp_path):
+    bundle.only("operations", "step")
+    assert bundle.check(tmp_path / "out").returncode == cli.GOOD
+    with tarfile.open(tmp_path / "out.tar.xz") as tar:
+        assert {"out/runs/operations/operations.json", "out/runs/step/tasks.json"} <= set(tar.getnames())
+
+
 def test_without_a_gpu_nothing_is_run_or_written(bundle, tmp_path):
     bundle.behave(gpu=False)
     run = bundle.check(tmp_path / "out")
@@ -174,7 +199,7 @@ def test_without_a_gpu_nothing_is_run_or_written(bundle, tmp_path):
 
 
 def test_without_cudnn_it_stops_loudly_unless_told_not_to(bundle, tmp_path):
-    bundle.only(*CORE_RUNS, "alexnet-find")
+    bundle.only(*CORE_RUNS, "alexnet-find", "smoke-modes-cudnn")
     bundle.behave(cudnn=False)
     run = bundle.check(tmp_path / "out")
     assert run.returncode == cli.CANNOT
@@ -183,7 +208,7 @@ def test_without_cudnn_it_stops_loudly_unless_told_not_to(bundle, tmp_path):
     assert not (tmp_path / "out").exists()
     run = bundle.check(tmp_path / "out", "--without-cudnn")
     assert run.returncode == cli.GOOD, run.stdout + run.stderr
-    assert re.search(r"^left out .*alexnet-find", run.stdout, re.MULTILINE)
+    assert re.search(r"^left out .*alexnet-find, smoke-modes-cudnn", run.stdout, re.MULTILINE)
     assert not any("cudnn." in call for call in bundle.calls() if call.startswith("run "))
     assert set(table_of(run).values()) == {"-"}
 
