@@ -97,10 +97,10 @@ def listed(values) -> str:
 
 
 def libraries_of(records) -> list:
-    """Return provider and version of each library that a record was measured with."""
+    """Return provider and version, where it says it, of each library that a record was measured with."""
     measured = records[(records["outcome"] == "measured") & (records["provider"] != "convscope")]
-    pairs = zip(measured["provider"], measured["version"], strict=True)
-    return [f"{provider}-{version}".replace(" ", "-") for provider, version in sorted(set(pairs))]
+    pairs = zip(measured["provider"], measured["version"].fillna(""), strict=True)
+    return [f"{provider}-{version}".rstrip("-").replace(" ", "-") for provider, version in sorted(set(pairs))]
 
 
 def headline(loaded) -> dict:

@@ -1,16 +1,19 @@
 """scripts/import-gpu-check: what it keeps and writes, and the design notes' predictions beside results."""
 
 import json
+import lzma
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from gpu_check import archive, predictions, state
 
 PROBLEM = "forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 stride=1x1 pad=2x2 dilation=1x1 groups=1"
+GPU = "NVIDIA H200"
 REPORT = """#!/bin/sh
 echo "$@" >>"$(dirname "$0")/calls"
 case "$1" in keep) [ ! -e "$(dirname "$0")/refuse" ] ;; esac
@@ -21,7 +24,7 @@ def record(milliseconds, algorithm="implicit_gemm.simt.cuda", outcome="measured"
     return {
         "key": {"network": "alexnet", "layer": "conv2", "problem": PROBLEM, "algorithm": algorithm},
         "algorithm": {"id": algorithm, "provider": "convscope"},
-        "device": {"name": "Scripted GPU"},
+        "device": {"name": GPU},
         "outcome": outcome,
         "note": "",
         "time": {"full": {"median_seconds": milliseconds * 1e-3}} if outcome == "measured" else None,
@@ -45,19 +48,24 @@ def checkout(root, tmp_path):
     return folder
 
 
-def make_archive(folder, runs):
+def make_archive(folder, runs, files=()):
+    """Make a check's archive of runs by stage and of other files' texts by path."""
     check = folder / "check"
-    done = state.State(device="NVIDIA H200")
+    done = state.State(device=GPU)
     for stage, document in runs.items():
         (check / "runs" / stage).mkdir(parents=True)
         text = document if isinstance(document, str) else json.dumps(document)
         (check / "runs" / stage / "results.json").write_text(text)
         done.of(stage).status = "passed"
+    for path, text in dict(files).items():
+        (check / path).parent.mkdir(parents=True, exist_ok=True)
+        (check / path).write_text(text)
+        done.of((check / path).parent.name if path.startswith("runs") else Path(path).stem).status = "passed"
     check.mkdir(exist_ok=True)
     state.save(done, check)
     (check / "summary.txt").write_text("a summary\n")
     file = folder / "check.tar.xz"
-    archive.write_archive(file, check, done, list(runs))
+    archive.write_archive(file, check, done, list(done.stages))
     shutil.rmtree(check)
     return file
 
@@ -78,20 +86,54 @@ def test_finished_runs_are_kept_under_their_machine_and_tables_written(checkout,
         "alexnet-forward": document([record(4.2)]),
         "alexnet-aa": document([record(4.2)]),
         "smoke": document([record(0, outcome="verified_only")]),
+        "sanitizer-memcheck": document([record(0, outcome="verified_only")]),
+        "alexnet-chwn": document([record(0, outcome="unsupported")]),
         "vgg-16": document([record(4.2)], complete=False),
         "resnet-50": '{"cut',
     }
     run, calls = run_import(checkout, make_archive(tmp_path, runs))
     assert run.returncode == 0, run.stderr
     kept = [call for call in calls if call.startswith("keep ")]
-    assert len(kept) == 2
-    assert "--machine nvidia-h200 --name 2026-11-24-alexnet-forward" in "\n".join(kept)
+    assert [re.search(r"--name (\S+)", call).group(1) for call in kept] == [
+        "alexnet-aa",
+        "alexnet-forward",
+        "smoke",
+    ]
+    assert all("--machine nvidia-h200 " in call for call in kept)
     assert any(call.startswith("table layers") for call in calls)
+    assert not any("smoke" in call for call in calls if call.startswith("table"))
     assert any(call.startswith("compare ") for call in calls)
     assert "not kept: vgg-16: unfinished, 1 records" in run.stdout
     assert "not kept: resnet-50" in run.stdout
     assert (tmp_path / "check-report" / "summary.txt").read_text() == "a summary\n"
     assert "predictions were wrong" in (tmp_path / "check-report" / "predictions.txt").read_text()
+
+
+def test_a_step_and_operations_are_kept_compressed_and_logs_copied(checkout, tmp_path):
+    files = {
+        "runs/step/tasks.json": '{"rows": [1]}',
+        "runs/operations/operations.json": '{"rows": [2]}',
+        "logs/info.log": "ceilings\n",
+    }
+    file = make_archive(tmp_path, {"alexnet-forward": document([record(4.2)])}, files)
+    run, _ = run_import(checkout, file)
+    assert run.returncode == 0, run.stderr
+    machine = checkout / "results" / "nvidia-h200"
+    assert lzma.decompress((machine / "steps" / "alexnet.json.xz").read_bytes()) == b'{"rows": [1]}'
+    kept = machine / "operations" / "operations-alexnet.json.xz"
+    assert lzma.decompress(kept.read_bytes()) == b'{"rows": [2]}'
+    assert "docs/experiments/steps.md" in run.stdout
+    assert "not kept" not in run.stdout
+    assert (tmp_path / "check-report" / "logs" / "info.log").read_text() == "ceilings\n"
+
+
+def test_predictions_are_judged_by_runs_of_their_own_and_by_those_that_were_cut(checkout, tmp_path):
+    journal = [{"kind": "run"}, {"kind": "record", "record": record(4.5)}]
+    files = {"runs/alexnet-forward/journal.jsonl": "".join(json.dumps(line) + "\n" for line in journal)}
+    file = make_archive(tmp_path, {"alexnet-aa": document([record(42.0)])}, files)
+    run, _ = run_import(checkout, file)
+    assert run.returncode == 0, run.stderr
+    assert "0 of 2 predictions were wrong" in run.stdout
 
 
 def test_a_run_that_is_refused_has_no_tables(checkout, tmp_path):
@@ -155,6 +197,14 @@ def test_predictions_are_right_within_a_tenth_and_else_wrong_by_so_much(stated):
     # 229.3 GFLOP in 8.4 ms are 27.3 TFLOP/s, 46% of 60: below a bound of 82% nothing is wrong.
     assert judged(stated, [record(8.4)])["nominal share", "conv2"] == "right"
     assert judged(stated, [record(3.0)])["nominal share", "conv2"] == "WRONG: +55%"
+
+
+def test_a_time_on_another_gpu_says_nothing_of_a_prediction_but_a_share_does(stated):
+    elsewhere = record(8.4, device={"name": "NVIDIA H100 80GB HBM3"})
+    assert judged(stated, [elsewhere])["ms", "conv2"] == "+100% on another GPU"
+    assert judged(stated, [elsewhere])["nominal share", "conv2"] == "right"
+    last = predictions.report(stated, [elsewhere])[-1]
+    assert last.startswith("0 of 1 predictions were wrong; 1 are times on another GPU; ")
 
 
 def test_a_prediction_without_a_row_or_a_ceiling_says_why(stated):
