@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import datetime
 import fcntl
+import fnmatch
 import os
 import signal
 import sys
@@ -68,6 +69,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--without-cudnn", action="store_true", help="check our kernels alone where cuDNN is missing"
+    )
+    parser.add_argument(
+        "--stages", default="*", metavar="NAME,...", help="only these, or patterns of them, in this call"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan in minutes; run nothing")
     parser.add_argument("--build", action="store_true", help="in a checkout: build first")
@@ -159,6 +163,18 @@ def print_plan(desk: Desk | None, stages: list[Stage], state: State) -> None:
     print(f"{'all':24} {total / 60:9.1f}")
 
 
+def chosen(stages: list[Stage], patterns: str) -> list[Stage]:
+    """Return the stages that --stages names; raises CannotStart for a pattern that names none."""
+    wanted: set[str] = set()
+    for pattern in patterns.split(","):
+        names = fnmatch.filter([stage.name for stage in stages], pattern)
+        if not names:
+            known = ", ".join(stage.name for stage in stages)
+            raise CannotStart(f"--stages {pattern}: there is no such stage; there are {known}")
+        wanted.update(names)
+    return [stage for stage in stages if stage.name in wanted]
+
+
 def leave_out(stages: list[Stage], state: State, gpus: int) -> None:
     """Mark what a check without cuDNN, or on so many GPUs, has nothing to do for."""
     for stage in stages:
@@ -216,15 +232,16 @@ def sole_user(folder: Path):
 class Check:
     """One call, from its first stage to its last line."""
 
-    def __init__(self, desk: Desk, stages: list[Stage], archive: Path, clock: Clock):
+    def __init__(self, desk: Desk, stages: list[Stage], now: list[Stage], archive: Path, clock: Clock):
         self.desk, self.stages, self.archive, self.clock = desk, stages, archive, clock
+        self.now = now  # of the stages, those of this call
         self._turns: Counter[str] = Counter()
 
     def work(self) -> None:
         """Take turns until all is done, time is up, or the user interrupts."""
         state = self.desk.state
         while not self.desk.interrupted() and (
-            turn := next_stage(self.stages, state, self._turns, self.clock)
+            turn := next_stage(self.now, state, self._turns, self.clock)
         ):
             stage, seconds = turn
             print(f"{stage.name}: at most {seconds:.0f} s", flush=True)
@@ -262,7 +279,9 @@ class Check:
         if self.desk.interrupted():
             code, words = INTERRUPTED, f"INTERRUPTED; {again}"
         elif any(status not in FINAL for status in statuses):
-            code, words = TIME_IS_UP, f"TIME IS UP, more to do; {again} --minutes {self.clock.whole / 60:g}"
+            cause = "TIME IS UP, more to do" if len(self.now) == len(self.stages) else "MORE TO DO"
+            minutes = "" if self.clock.whole == float("inf") else f" --minutes {self.clock.whole / 60:g}"
+            code, words = TIME_IS_UP, f"{cause}; {again}{minutes}"
         elif any(status in ("failed", "cut") for status in statuses) or self.desk.notes:
             code, words = BAD, "DONE; something is wrong: see above"
         else:
@@ -278,6 +297,7 @@ def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) 
     clock = Clock(options.minutes)
     place = find_place(home, options.build)
     stages = stages_of(place)
+    now = chosen(stages, options.stages)
     folder, state = open_check(options)
     words = Words(place, folder, state.batch, state.without_cudnn)
     if options.dry_run:
@@ -289,7 +309,7 @@ def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) 
             print(f"gpu-check: {defect}; the plan of a machine that has one:")
             found, desk = None, None
         leave_out(stages, state, found.gpus if found else 1)
-        print_plan(desk, stages, state)
+        print_plan(desk, now, state)
         return GOOD
     found = look(place.program, max(clock.left(), 1.0), interrupted)
     admit(found, state)
@@ -301,7 +321,8 @@ def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) 
         leave_out(stages, state, found.gpus)
         save(state, folder)
         archive = (options.archive or folder.with_name(folder.name + SUFFIX)).resolve()
-        check = Check(Desk(words, state, interrupted, stage_limit=found.stage_limit), stages, archive, clock)
+        desk = Desk(words, state, interrupted, stage_limit=found.stage_limit)
+        check = Check(desk, stages, now, archive, clock)
         check.work()
         return check.end()
 

@@ -109,6 +109,24 @@ def test_a_call_ends_within_its_minutes(bundle, tmp_path):
         assert time.monotonic() - begin < 3 + 2.5  # the grace and a busy machine's own time
 
 
+def test_a_call_does_the_stages_that_it_names_and_the_next_one_the_others(bundle, tmp_path):
+    bundle.behave(seconds=0.001)
+    first = bundle.check(tmp_path / "out", "--stages", "info,alexnet-backward-*")
+    assert first.returncode == cli.TIME_IS_UP
+    assert "MORE TO DO; go on with" in first.stdout
+    runs = {path.name for path in (tmp_path / "out" / "runs").iterdir()}
+    assert runs == {"alexnet-backward-data", "alexnet-backward-filter"}
+    assert bundle.check("--resume", tmp_path / "out").returncode == cli.GOOD
+    assert (tmp_path / "out" / "runs" / "smoke").exists()
+
+
+def test_a_stage_that_there_is_none_of_is_said_with_those_that_there_are(bundle, tmp_path):
+    run = bundle.check(tmp_path / "out", "--stages", "info,alexnet-sideways")
+    assert run.returncode == cli.CANNOT
+    assert "--stages alexnet-sideways: there is no such stage; there are info, " in run.stderr
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     "fault", ["crash", "hang", "deaf", "garbage", "no_results", "cut_results", "die_once", "disk"]
 )
