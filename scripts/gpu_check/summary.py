@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
@@ -111,7 +112,10 @@ def failures(records: Iterable[Record]) -> list[str]:
     for (algorithm, outcome), alike in ordered:
         first = alike[0]
         where = f"{first.layer} {first.direction} {first.math}"
-        lines.append(f"  {outcome:8} {len(alike):4} {algorithm}: {where}: {first.note}"[:WIDTH])
+        note = re.sub(
+            r"/\S+/(?=\w+\.\w+:\d+:)", "", first.note
+        )  # a source file's folder is where it was built
+        lines.append(f"  {outcome:8} {len(alike):4} {algorithm}: {where}: {note}"[:WIDTH])
     return lines
 
 

@@ -175,6 +175,14 @@ def test_wrong_rows_are_named_with_the_first_of_their_words(bundle, tmp_path):
     assert set(table_of(run).values()) == {"-"}
 
 
+def test_a_failure_is_told_without_the_folder_that_its_source_was_built_in(bundle, tmp_path):
+    bundle.only("alexnet-forward")
+    note = "plan: /where/it/was/built/device/library.cpp:97: cudnnBackendExecute: misaligned address"
+    bundle.behave(outcome="crashed", note=note)
+    run = bundle.check(tmp_path / "out")
+    assert ": plan: library.cpp:97: cudnnBackendExecute: misaligned" in run.stdout
+
+
 def test_a_device_test_that_fails_is_named_and_the_others_go_on(bundle, tmp_path):
     bundle.only("verify_test", *CORE_RUNS)
     bundle.test("#!/bin/sh\necho 1 FAILED TEST\nexit 3\n")
