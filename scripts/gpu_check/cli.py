@@ -240,9 +240,7 @@ class Check:
     def work(self) -> None:
         """Take turns until all is done, time is up, or the user interrupts."""
         state = self.desk.state
-        while not self.desk.interrupted() and (
-            turn := next_stage(self.now, state, self._turns, self.clock)
-        ):
+        while not self.desk.interrupted() and (turn := next_stage(self.now, state, self._turns, self.clock)):
             stage, seconds = turn
             print(f"{stage.name}: at most {seconds:.0f} s", flush=True)
             self._turns[stage.name] += 1
