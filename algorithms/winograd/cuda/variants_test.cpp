@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "algorithms/winograd/cuda/plane_layout.hpp"
 #include "algorithms/winograd/odd_problems_test.hpp"
 #include "algorithms/winograd/winograd.hpp"
 #include "bench/algorithm/predicted_error.hpp"
@@ -220,6 +221,13 @@ TEST_F(WinogradCuda, EveryBlockTileOfTheProductIsRight) {
   // rows are of k in some passes and of c in others.
   for (const char* channels : {"c=9 k=96", "c=96 k=9", "c=9 k=128", "c=128 k=9", "c=9 k=200", "c=200 k=9"})
     expect_all_passes("f4x4_3x3", std::string("n=3 hw=4x8 rs=3x3 pad=1x1 ") + channels);
+}
+
+// One run of sums in registers to its last product; one and a rest.
+TEST_F(WinogradCuda, SumsOfSeveralRunsAreRight) {
+  static_assert(winograd::kGemmRun == 512);
+  for (const char* channels : {"c=512 k=5", "c=5 k=516"})
+    expect_all_passes("f4x4_3x3", std::string("n=1 hw=5x4 rs=3x3 pad=1x1 ") + channels);
 }
 
 TEST_F(WinogradCuda, GroupsAreRight) {
