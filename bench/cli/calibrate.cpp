@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "bench/cli/hang_watch.hpp"
 #include "bench/cli/run.hpp"
 #include "bench/core/error.hpp"
 #include "bench/runner/resolution.hpp"
@@ -63,15 +65,22 @@ struct RunEnd {
   int exit_code = 0;
 };
 
-RunEnd run_once(const CalibrateOptions& options, const Suite& suite, const DeviceList& devices,
-                const std::string& folder, const Program& program) {
+// What is the same for every run.
+struct Calibration {
+  const CalibrateOptions& options;
+  const Program& program;
+  const DeviceList& devices;
+  StopSignal& stop;
+};
+
+RunEnd run_once(const Calibration& all, const Suite& suite, const std::string& folder) {
+  const auto& [options, program, devices, stop] = all;
   RunOptions run;
   run.repeat = true;
   RunPlan plan = make_plan({suite}, run, program.argv, program.registry, devices);
   const double candidates = candidates_of(plan, program.registry, *devices.find(suite.devices[0]));
   for (GroupTask& task : plan.tasks)
     task.protocol.sampling.time_limit_seconds = options.seconds / kRuns / candidates;
-  StopSignal stop;
   RunLog log(folder, std::move(plan));
   std::ostream nowhere(nullptr);  // the tables of this run are not what was asked for
   const Program quiet{program.argv,   program.registry, nowhere,
@@ -88,10 +97,10 @@ RunEnd run_once(const CalibrateOptions& options, const Suite& suite, const Devic
 }
 
 // With the device and number of threads of the suite. Returns the exit code.
-int calibrate_one(const CalibrateOptions& options, const Suite& suite, const DeviceInfo& device, int threads,
-                  const DeviceList& devices, const Program& program) {
+int calibrate_one(const Calibration& all, const Suite& suite, const DeviceInfo& device, int threads) {
+  const Program& program = all.program;
   const std::string folder = resolution_folder(device, threads);
-  if (options.if_unknown && is_recent(folder)) {
+  if (all.options.if_unknown && is_recent(folder)) {
     if (const auto known = known_resolution(device, threads)) {
       print_resolution(program.out, *known, device.name, threads, folder);
       return 0;
@@ -102,7 +111,7 @@ int calibrate_one(const CalibrateOptions& options, const Suite& suite, const Dev
   fs::remove_all(unfinished, unknown);
   std::vector<std::vector<ResultRecord>> runs;
   for (int run = 1; run <= kRuns; ++run) {
-    const RunEnd end = run_once(options, suite, devices, fmt::format("{}/{}", unfinished, run), program);
+    const RunEnd end = run_once(all, suite, fmt::format("{}/{}", unfinished, run));
     if (end.exit_code != 0) return end.exit_code;
     runs.push_back(end.records);
   }
@@ -124,19 +133,22 @@ int calibrate_one(const CalibrateOptions& options, const Suite& suite, const Dev
 // Each device and number of threads that is asked for. The first exit code that is not 0; after it the others
 // are calibrated all the same, unless the user interrupted.
 int calibrate(const CalibrateOptions& options, const Program& program) {
+  StopSignal stop;  // before a driver has threads that would not hold its signals back
+  std::optional<EndAtStop> planning(std::in_place, stop);
   Suite suite = calibration_suite();
   apply(options.overrides, suite);
   const DeviceList devices = find_devices();
   std::set<std::pair<DeviceId, int>> wanted;
   for (const Group& group : expand(suite, program.registry, devices))
     wanted.emplace(group.common.device_id(), group.common.threads);
+  planning.reset();
   int exit_code = 0;
   for (const auto& [device, threads] : wanted) {
     if (device.kind == DeviceKind::emulator)
       throw UsageError("--device: found emulator; allowed are devices that have times, as cpu and cuda");
     suite.devices = {device};
     suite.threads = {threads};
-    const int code = calibrate_one(options, suite, *devices.find(device), threads, devices, program);
+    const int code = calibrate_one({options, program, devices, stop}, suite, *devices.find(device), threads);
     if (code == kInterrupted) return code;
     if (exit_code == 0) exit_code = code;
   }

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "bench/cli/verbs.hpp"
@@ -19,13 +22,27 @@ bool is_signalled(const StopSignal& stop) {
   return poll(&file, 1, 0) > 0;
 }
 
+int make_event_file() {
+  const int file = eventfd(0, EFD_CLOEXEC);
+  if (file < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  return file;
+}
+
+// Waits for a period, or shorter; whether the event has come.
+bool has_come(int event) {
+  pollfd file{event, POLLIN, 0};
+  return poll(&file, 1, kPeriodMilliseconds) > 0;
+}
+
 }  // namespace
 
 HangWatch::HangWatch(StopSignal& stop, AtEnd at_end, HangLimits limits)
-    : stop_(stop), at_end_(std::move(at_end)), limits_(limits), thread_([this] { watch(); }) {}
+    : stop_(stop), at_end_(std::move(at_end)), limits_(limits), over_(make_event_file()), thread_([this] {
+        watch();
+      }) {}
 
 HangWatch::~HangWatch() {
-  is_over_ = true;
+  eventfd_write(over_.get(), 1);
   thread_.join();
 }
 
@@ -42,8 +59,7 @@ void HangWatch::beat() {
 
 void HangWatch::watch() {
   bool is_stopped = false;  // also after the work has asked, which takes the signal away
-  while (!is_over_) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(kPeriodMilliseconds));
+  while (!has_come(over_.get())) {
     is_stopped = is_stopped || is_signalled(stop_);
     std::string note;
     {
@@ -57,5 +73,8 @@ void HangWatch::watch() {
     _exit(is_stopped ? kInterrupted : kDeviceLost);
   }
 }
+
+EndAtStop::EndAtStop(StopSignal& stop)
+    : HangWatch(stop, [](const std::string&) {}, {std::chrono::years(1), std::chrono::milliseconds(0)}) {}
 
 }  // namespace convscope

@@ -3,7 +3,6 @@
 // (StopSignal). For verbs that have no worker process.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "bench/core/stopwatch.hpp"
+#include "bench/record/file_descriptor.hpp"
 #include "bench/runner/isolation.hpp"
 
 namespace convscope {
@@ -49,8 +49,15 @@ class HangWatch {
   std::mutex mutex_;  // of the stage and its time
   std::string stage_ = "the beginning";
   Clock::time_point since_ = Clock::now();
-  std::atomic<bool> is_over_ = false;
-  std::thread thread_;  // last: it uses the others
+  const FileDescriptor over_;  // readable once the work is over
+  std::thread thread_;         // last: it uses the others
+};
+
+// While nothing is begun that has files to write: Ctrl-C and SIGTERM end the process at once with
+// kInterrupted, whatever it waits for, a driver that hangs included.
+class EndAtStop : public HangWatch {
+ public:
+  explicit EndAtStop(StopSignal& stop);
 };
 
 }  // namespace convscope

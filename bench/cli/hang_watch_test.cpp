@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "bench/cli/verbs.hpp"
 
@@ -47,6 +48,26 @@ TEST(HangWatchDeathTest, EndsWorkThatHangsAfterItAskedWhetherItIsStopped) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(hang(std::chrono::hours(1), milliseconds(2000), true, true),
               ::testing::ExitedWithCode(kInterrupted), "note: no progress for 2 s in checking conv2");
+}
+
+TEST(EndAtStopDeathTest, EndsWorkAtOnceThatNeverAsks) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto wait = [](int signal) {
+    StopSignal stop;
+    EndAtStop planning(stop);
+    kill(getpid(), signal);
+    for (;;) pause();
+  };
+  EXPECT_EXIT(wait(SIGINT), ::testing::ExitedWithCode(kInterrupted), "^$");
+  EXPECT_EXIT(wait(SIGTERM), ::testing::ExitedWithCode(kInterrupted), "^$");
+}
+
+TEST(EndAtStop, LetsASignalAloneThatComesAfterIt) {
+  StopSignal stop;
+  std::optional<EndAtStop> planning(std::in_place, stop);
+  planning.reset();
+  kill(getpid(), SIGTERM);
+  EXPECT_TRUE(stop.requested());
 }
 
 TEST(HangWatch, LetsWorkAloneThatGoesOn) {

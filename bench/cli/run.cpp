@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "bench/cli/hang_watch.hpp"
 #include "bench/core/error.hpp"
 #include "bench/measure/other_programs.hpp"
 #include "bench/record/record_json.hpp"
@@ -285,9 +287,11 @@ namespace {
 
 // Either verb. Returns the exit code, one of those that the help names. Throws UsageError.
 int run(const RunOptions& options, const Program& program) {
+  StopSignal stop;  // before a driver has threads that would not hold its signals back
+  std::optional<EndAtStop> planning(std::in_place, stop);
   const DeviceList devices = find_devices();
   if (!options.resume.empty()) {
-    StopSignal stop;
+    planning.reset();
     RunLog log = RunLog::open(options.resume);
     note_resumption(log, devices.present, program);
     return carry_out(log, options, program, stop);
@@ -297,7 +301,7 @@ int run(const RunOptions& options, const Program& program) {
     print_dry_run(program.out, plan, program.registry);
     return 0;
   }
-  StopSignal stop;  // before the journal is begun: a run that has one ends with its files written
+  planning.reset();  // a run that has a journal ends with its files written
   RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));
   return carry_out(log, options, program, stop);
 }

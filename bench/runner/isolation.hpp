@@ -19,7 +19,8 @@
 namespace convscope {
 
 // Ctrl-C (SIGINT) and SIGTERM as a file that poll() waits for, instead of an interruption at any point, so
-// that a run can write its files before it ends. Make one before the first thread or worker starts. Holds
+// that a run can write its files before it ends. Make one before the first thread or worker starts, a GPU
+// driver's own included: the signal goes to any thread that does not hold it back. Holds
 // both signals back from this process for as long as it lives, and from the workers it starts: a Ctrl-C at a
 // terminal reaches the whole process group, but only the parent may act on it.
 class StopSignal {

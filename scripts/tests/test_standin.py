@@ -100,6 +100,36 @@ def test_a_run_measures_in_virtual_time_and_survives_being_killed(started, play,
     assert shown.returncode == 0, shown.stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_with_its_files_written_though_the_driver_has_threads(started, tmp_path, number):
+    out = tmp_path / "run"
+    arguments = few(out, "--algorithm", "direct.tiled.cuda,implicit_gemm.simt.cuda")
+    process = started(QUICK | {"launch_nanoseconds": 300_000}, "run", SMOKE, *arguments)
+    journal = out / "journal.jsonl"
+    while not (journal.is_file() and '"record"' in journal.read_text()):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 130, said
+    assert f"convscope: interrupted; go on with: convscope run --resume {out}" in said
+    results = json.loads((out / "results.json").read_text())
+    assert results["environment"]["complete"] is False
+    assert 1 <= len(results["records"]) < 16
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)], ids=["run", "dry run"])
+def test_ctrl_c_ends_a_run_that_is_not_begun_at_once(started, tmp_path, more):
+    config = tmp_path / "config.json"
+    os.mkfifo(config)  # planning waits for what it says
+    process = started(QUICK, "run", config, "--device", "cuda", "--out", tmp_path / "out", *more)
+    with config.open("w"):
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+    assert (process.returncode, said) == (130, "")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 def test_a_device_without_memory_says_so_in_the_row(play, tmp_path, at):
     fault = {"call": "cudaMalloc", "at": at, "error": 2}
