@@ -26,6 +26,11 @@ void* CopiedBuffer::at(int64_t copy) const {
 void CopiedBuffer::fill(std::span<const std::byte> part) {
   if (step_ == 0) return;
   const size_t parts = all_.bytes() / step_, staged = std::clamp(kStagedBytes / step_, size_t{1}, parts);
+  if (staged == 1) {
+    for (size_t i = 0; i < parts; ++i)
+      all_.device()->copy_to_device(all_.as<std::byte>() + i * step_, part.data(), part.size());
+    return;
+  }
   std::vector<std::byte> stage(staged * step_);
   for (size_t i = 0; i < staged; ++i) std::memcpy(stage.data() + i * step_, part.data(), part.size());
   for (size_t first = 0; first < parts; first += staged)

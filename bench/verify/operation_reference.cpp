@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -227,22 +229,55 @@ void add_one_bit(const OperationProblem& problem, const BySlot<float>& data, ByS
   }
 }
 
-BySlot<float> values_of(const OperationBuffers& buffers) {
-  BySlot<float> values;
-  for (Slot slot : kSlots) {
-    values[index(slot)].resize(buffers[slot].bytes() / sizeof(float));
-    buffers[slot].download(values[index(slot)].data(), buffers[slot].bytes());
-  }
-  return values;
+// Calls at(block, begin, end) for all blocks of so many elements, on all threads. Blocks do not depend on
+// the number of threads, nor does what is summed by them.
+constexpr size_t kBlock = size_t{1} << 16;
+size_t blocks_of(size_t count) {
+  return (count + kBlock - 1) / kBlock;
 }
+
+template <typename At>
+void for_each_block(size_t count, const At& at) {
+  const auto blocks = static_cast<int64_t>(blocks_of(count));
+#pragma omp parallel for schedule(static)
+  for (int64_t block = 0; block < blocks; ++block) {
+    const size_t begin = static_cast<size_t>(block) * kBlock;
+    at(static_cast<size_t>(block), begin, std::min(begin + kBlock, count));
+  }
+}
+
+bool have_same_bits(const std::vector<float>& one, const std::vector<float>& other) {
+  std::atomic<bool> are_same = true;
+  for_each_block(one.size(), [&](size_t, size_t begin, size_t end) {
+    if (std::memcmp(one.data() + begin, other.data() + begin, (end - begin) * sizeof(float)) != 0)
+      are_same = false;
+  });
+  return are_same;
+}
+
+struct BlockError {
+  double error = 0, norm = 0;
+  size_t not_finite = SIZE_MAX;  // the first such element
+};
 
 // The relative L2 error of what was written, or the first thing that is no number.
 OperationCheck compare(Slot slot, const std::vector<float>& found, const std::vector<double>& expected) {
+  std::vector<BlockError> blocks(blocks_of(expected.size()));
+  for_each_block(expected.size(), [&](size_t block, size_t begin, size_t end) {
+    BlockError sum;
+    for (size_t i = begin; i < end; ++i) {
+      if (!std::isfinite(found[i])) sum.not_finite = std::min(sum.not_finite, i);
+      sum.error += std::pow(found[i] - expected[i], 2);
+      sum.norm += std::pow(expected[i], 2);
+    }
+    blocks[block] = sum;
+  });
   double error = 0, norm = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (!std::isfinite(found[i])) return {0, fmt::format("element {} of {} is {}", i, name(slot), found[i])};
-    error += std::pow(found[i] - expected[i], 2);
-    norm += std::pow(expected[i], 2);
+  for (const BlockError& block : blocks) {
+    if (const size_t i = block.not_finite; i != SIZE_MAX)
+      return {0, fmt::format("element {} of {} is {}", i, name(slot), found[i])};
+    error += block.error;
+    norm += block.norm;
   }
   OperationCheck check{norm > 0 ? std::sqrt(error / norm) : std::sqrt(error), {}};
   if (check.relative_l2 > kGate)
@@ -281,7 +316,9 @@ BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
     y.assign(values.begin(), values.end());
   }
   if (problem.backward && (problem.sort == OperationSort::relu || problem.sort == OperationSort::bias_relu))
-    for (float& value : y) value = std::max(value, 0.0F);
+    for_each_block(y.size(), [&](size_t, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) y[i] = std::max(y[i], 0.0F);
+    });
   for (const SlotUse& use : problem.slots())
     if (use.use == Use::written)
       std::ranges::fill(data[index(use.slot)], std::numeric_limits<float>::quiet_NaN());
@@ -343,29 +380,38 @@ OperationTensors OperationBuffers::tensors() const {
   return tensors;
 }
 
+const std::vector<float>& OperationBuffers::values(Slot slot) {
+  const Buffer& buffer = buffers_[index(slot)];
+  values_.resize(buffer.bytes() / sizeof(float));
+  buffer.download(values_.data(), buffer.bytes());
+  return values_;
+}
+
 OperationCheck check_operation(const OperationProblem& problem, OperationPlan& plan,
                                OperationBuffers& buffers, const Buffer& kept, const BySlot<float>& data,
                                const BySlot<double>& expected, Queue& queue) {
   OperationCheck worst;
+  const auto is_read = [&](Slot slot) { return expected[index(slot)].empty() && has(problem, slot); };
+  BySlot<float> prepared;  // what is read, where preparing may have written it
   for (int run = 0; run < 2; ++run) {
     buffers.fill(data);
     if (problem.backward) plan.prepare(buffers.tensors(), kept.data(), queue);
     queue.synchronize();
-    const BySlot<float> before = values_of(buffers);
+    if (problem.backward)
+      for (Slot slot : kSlots)
+        if (is_read(slot)) prepared[index(slot)] = buffers.values(slot);
     plan.run(buffers.tensors(), kept.data(), queue);
     queue.synchronize();
-    const BySlot<float> after = values_of(buffers);
     if (kept.bytes() > 0 && !kept.guards_intact()) return {0, "writes outside what it keeps"};
     for (Slot slot : kSlots) {
       const Buffer& buffer = buffers[slot];
       if (buffer.bytes() == 0) continue;
       if (!buffer.guards_intact()) return {0, fmt::format("writes outside {}", name(slot))};
-      const bool is_written = !expected[index(slot)].empty();
-      if (!is_written && has(problem, slot) &&
-          std::memcmp(after[index(slot)].data(), before[index(slot)].data(), buffer.bytes()) != 0)
+      const BySlot<float>& before = problem.backward ? prepared : data;
+      if (is_read(slot) && !have_same_bits(buffers.values(slot), before[index(slot)]))
         return {0, fmt::format("writes into {}, which it may only read", name(slot))};
-      if (!is_written) continue;
-      const OperationCheck check = compare(slot, after[index(slot)], expected[index(slot)]);
+      if (expected[index(slot)].empty()) continue;
+      const OperationCheck check = compare(slot, buffers.values(slot), expected[index(slot)]);
       if (check.fault) return check;
       worst.relative_l2 = std::max(worst.relative_l2, check.relative_l2);
     }

@@ -29,9 +29,12 @@ class OperationBuffers {
   void fill(const BySlot<float>& data);
   OperationTensors tensors() const;
   const Buffer& operator[](Slot slot) const { return buffers_[static_cast<size_t>(slot)]; }
+  // What a tensor holds, until this is called again.
+  const std::vector<float>& values(Slot slot);
 
  private:
   std::array<Buffer, kSlots.size()> buffers_;
+  std::vector<float> values_;  // kept: to map large memory anew takes longer than to compare what is in it
 };
 
 struct OperationCheck {
