@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 
 #include "bench/core/random.hpp"
 #include "bench/verify/batch_norm_reference.hpp"
+#include "bench/verify/element_blocks.hpp"
 
 namespace convscope {
 namespace {
@@ -229,32 +229,6 @@ void add_one_bit(const OperationProblem& problem, const BySlot<float>& data, ByS
   }
 }
 
-// Calls at(block, begin, end) for all blocks of so many elements, on all threads. Blocks do not depend on
-// the number of threads, nor does what is summed by them.
-constexpr size_t kBlock = size_t{1} << 16;
-size_t blocks_of(size_t count) {
-  return (count + kBlock - 1) / kBlock;
-}
-
-template <typename At>
-void for_each_block(size_t count, const At& at) {
-  const auto blocks = static_cast<int64_t>(blocks_of(count));
-#pragma omp parallel for schedule(static)
-  for (int64_t block = 0; block < blocks; ++block) {
-    const size_t begin = static_cast<size_t>(block) * kBlock;
-    at(static_cast<size_t>(block), begin, std::min(begin + kBlock, count));
-  }
-}
-
-bool have_same_bits(const std::vector<float>& one, const std::vector<float>& other) {
-  std::atomic<bool> are_same = true;
-  for_each_block(one.size(), [&](size_t, size_t begin, size_t end) {
-    if (std::memcmp(one.data() + begin, other.data() + begin, (end - begin) * sizeof(float)) != 0)
-      are_same = false;
-  });
-  return are_same;
-}
-
 struct BlockError {
   double error = 0, norm = 0;
   size_t not_finite = SIZE_MAX;  // the first such element
@@ -262,7 +236,7 @@ struct BlockError {
 
 // The relative L2 error of what was written, or the first thing that is no number.
 OperationCheck compare(Slot slot, const std::vector<float>& found, const std::vector<double>& expected) {
-  std::vector<BlockError> blocks(blocks_of(expected.size()));
+  std::vector<BlockError> blocks(element_blocks(expected.size()));
   for_each_block(expected.size(), [&](size_t block, size_t begin, size_t end) {
     BlockError sum;
     for (size_t i = begin; i < end; ++i) {
