@@ -15,9 +15,17 @@ inline int compute_capability(const DeviceInfo& device) {
   return number;
 }
 
-// Whether kernels of sm_90a, with TMA and wgmma, run there: on no other GPU, and on the emulator.
-inline bool runs_sm_90a(const DeviceInfo& device) {
-  return device.kind != DeviceKind::cuda || compute_capability(device) == 90;
+// Whether this program has code for sm_90a: CMake's CONVSCOPE_CUDA_ARCHITECTURES may leave it out.
+#if defined(CONVSCOPE_WITHOUT_SM_90A)
+inline constexpr bool kHasSm90a = false;
+#else
+inline constexpr bool kHasSm90a = true;
+#endif
+
+// Whether kernels of sm_90a, with TMA and wgmma, run there: on no other GPU, and on the emulator. Compiled
+// for another architecture they are empty.
+inline bool runs_sm_90a(const DeviceInfo& device, bool has_code = kHasSm90a) {
+  return device.kind != DeviceKind::cuda || (has_code && compute_capability(device) == 90);
 }
 
 }  // namespace convscope

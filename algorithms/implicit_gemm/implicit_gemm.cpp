@@ -101,9 +101,10 @@ class Hopper final : public Algorithm {
     return first_refusal(
         {require_math(problem.math != MathMode::fp32 && problem.math != MathMode::tf32x3, problem,
                       "this algorithm multiplies in tf32, bf16 and fp16"),
-         require(
-             runs_sm_90a(device), Reason::device_missing,
-             "device " + device.instructions + ": this algorithm needs TMA and wgmma, which only sm_90 has"),
+         require(runs_sm_90a(device), Reason::device_missing,
+                 "device " + device.instructions +
+                     ": this algorithm needs TMA and wgmma, which only sm_90 has" +
+                     (kHasSm90a ? "" : "; and this program was built without code for sm_90a")),
          require(!gradient || problem.math != MathMode::tf32, Reason::unsupported_math,
                  "math tf32 in pass backward_filter: its sums run over pixels, and wgmma takes 4-byte "
                  "operands only with neighbours in memory along the sums"),

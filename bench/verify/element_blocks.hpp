@@ -28,6 +28,7 @@ void for_each_block(size_t count, const At& at) {
 }
 
 inline bool have_same_bits(const std::vector<float>& one, const std::vector<float>& other) {
+  if (one.size() != other.size()) return false;
   std::atomic<bool> are_same = true;
   for_each_block(one.size(), [&](size_t, size_t begin, size_t end) {
     if (std::memcmp(one.data() + begin, other.data() + begin, (end - begin) * sizeof(float)) != 0)

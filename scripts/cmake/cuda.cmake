@@ -17,6 +17,9 @@ else()
   # ccache and the like come behind the script that takes the reports of ptxas out of the build's output.
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/cmake/keep-ptxas-report ${CMAKE_CUDA_COMPILER_LAUNCHER})
   set(CMAKE_CUDA_ARCHITECTURES ${CONVSCOPE_CUDA_ARCHITECTURES})
+  if(NOT CONVSCOPE_CUDA_ARCHITECTURES MATCHES "90a")
+    add_compile_definitions(CONVSCOPE_WITHOUT_SM_90A) # algorithms/common/compute_capability.hpp
+  endif()
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)

@@ -144,7 +144,7 @@ def stages_of(place: Place) -> list[Stage]:
         _rows("operations", "what stands between AlexNet's convolutions, ours beside cuDNN's"),
         _rows(
             "step", "a training step of AlexNet, its convolutions inside it and alone",
-            "--algorithm", f"{OURS},{CUDNN}", "--time-limit", STEP_SECONDS,
+            "--algorithm", f"{OURS},{CUDNN}", "--time-limit", STEP_SECONDS, *NO_CAP,
         ),
         _sums(),
         _alexnet(CAPPED, 5, 1, "AlexNet forward at the config's workspace cap", *forward, cap=()),

@@ -109,22 +109,45 @@ def test_finished_runs_are_kept_under_their_machine_and_tables_written(checkout,
     assert "predictions were wrong" in (tmp_path / "check-report" / "predictions.txt").read_text()
 
 
+def rows(name="NVIDIA H200", machine_class="h200-1", time="2026-01-02T00:00:00Z", step=1):
+    row = {"device_name": name, "machine_class": machine_class, "step": step}
+    return json.dumps({"environment": {"state": {"time": time}}, "rows": [row]})
+
+
 def test_a_step_and_operations_are_kept_compressed_and_logs_copied(checkout, tmp_path):
     files = {
-        "runs/step/tasks.json": '{"rows": [1]}',
-        "runs/operations/operations.json": '{"rows": [2]}',
+        "runs/step/tasks.json": rows(step=1),
+        "runs/operations/operations.json": rows(step=2),
         "logs/info.log": "ceilings\n",
     }
     file = make_archive(tmp_path, {"alexnet-forward": document([record(4.2)])}, files)
     run, _ = run_import(checkout, file)
     assert run.returncode == 0, run.stderr
     machine = checkout / "results" / "nvidia-h200"
-    assert lzma.decompress((machine / "steps" / "alexnet.json.xz").read_bytes()) == b'{"rows": [1]}'
-    kept = machine / "operations" / "operations-alexnet.json.xz"
-    assert lzma.decompress(kept.read_bytes()) == b'{"rows": [2]}'
+    kept = machine / "steps" / "alexnet.json.xz", machine / "operations" / "operations-alexnet.json.xz"
+    assert [json.loads(lzma.decompress(file.read_bytes()))["rows"][0]["step"] for file in kept] == [1, 2]
     assert "docs/experiments/steps.md" in run.stdout
     assert "not kept" not in run.stdout
     assert (tmp_path / "check-report" / "logs" / "info.log").read_text() == "ceilings\n"
+
+
+def test_a_step_alone_is_kept_and_replaced_by_a_newer_one_of_the_same_class_of_machine(checkout, tmp_path):
+    kept = checkout / "results" / "nvidia-h200" / "steps" / "alexnet.json.xz"
+
+    def imported(**what):
+        run, _ = run_import(checkout, make_archive(tmp_path, {}, {"runs/step/tasks.json": rows(**what)}))
+        assert run.returncode == 0, run.stderr
+        words = [line for line in run.stdout.splitlines() if line.startswith("not kept")]
+        return json.loads(lzma.decompress(kept.read_bytes()))["rows"][0]["step"], words
+
+    assert imported(step=1) == (1, [])
+    assert imported(step=2, time="2026-01-03T00:00:00Z") == (2, [])
+    assert imported(step=3) == (2, [f"not kept: step: {kept} is newer"])
+    later = "2026-01-04T00:00:00Z"
+    another = f"not kept: step: {kept} is of another class of machine"
+    assert imported(step=4, time=later, machine_class="h200-2") == (2, [another])
+    virtual = "not kept: step: the device's time is virtual"
+    assert imported(step=5, time=later, name="NVIDIA H200 (virtual time)") == (2, [virtual])
 
 
 def test_predictions_are_judged_by_runs_of_their_own_and_by_those_that_were_cut(checkout, tmp_path):

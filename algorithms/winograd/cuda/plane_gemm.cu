@@ -18,7 +18,7 @@ struct TmaPlaneTile {
   static constexpr int kRows = Rows, kColumns = Columns, kDepth = 16, kStages = 4;
   static constexpr int kConsumerThreads = Rows * Columns / 64, kConsumerWarps = kConsumerThreads / 32;
   static constexpr int kThreads = kConsumerThreads + 32;
-  static constexpr int kBlocks = 480 / kThreads;  // of a multiprocessor: at most 136 registers
+  static constexpr int kBlocks = 512 / kThreads;  // of a multiprocessor: at most 136 registers, or 128
   static constexpr int kStageBytes = kDepth * (Rows + Columns) * static_cast<int>(sizeof(float));
   static_assert(winograd::kGemmRun % kDepth == 0 && kDepth % winograd::kPlaneAlign == 0);
 };
