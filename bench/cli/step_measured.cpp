@@ -68,6 +68,7 @@ using TaskFolder = RowFolder<TaskRow>;
 // The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.
 std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program, StopSignal& stop,
                                    std::optional<TaskFolder>& folder) {
+  std::optional<EndAtStop> beginning(std::in_place, stop);  // devices and ceilings may hang
   const Suite suite = load_suite(options.config);
   StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch, run.is_fused);
@@ -89,6 +90,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   if (const double latency = run.ceilings.core_to_core_latency_seconds; latency > 0)
     measuring.known_cores.core_to_core_latency_seconds = latency;
   Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
+  beginning.reset();
   std::optional<HangWatch> watch;
   if (run.device.kind != DeviceKind::cpu)
     watch.emplace(stop, [&](const std::string& note) {

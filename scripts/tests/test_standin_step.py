@@ -143,12 +143,24 @@ def test_ctrl_c_ends_a_step_whose_kernel_hangs(started, tmp_path):
     config.write_text(json.dumps(CONFIG))
     settings = QUICK | {"faults": [{"kernel": "softmax_loss", "at": 1, "hangs": True}]}
     process = started(settings, "step", config, "--device", "cuda", "--algorithm", "implicit_gemm.simt")
-    time.sleep(2)  # until it hangs, or before: either way it ends
+    time.sleep(6)  # until it hangs
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 130, said
     assert "(virtual time): no progress for 10 s in checking last forward implicit_gemm.simt.cuda" in said
     assert "no row was written" in said
+
+
+def test_ctrl_c_ends_a_step_while_a_ceiling_hangs(started, tmp_path):
+    config = tmp_path / "small.json"
+    config.write_text(json.dumps(CONFIG))
+    settings = QUICK | {"faults": [{"kernel": "multiply_add", "at": 1, "hangs": True}]}
+    process = started(settings, "step", config, "--device", "cuda", "--algorithm", "implicit_gemm.simt")
+    time.sleep(4)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=20)[0]
+    assert process.returncode == 130, said
 
 
 def test_candidates_are_also_timed_beside_a_load_on_multiprocessors(step):
