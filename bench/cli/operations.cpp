@@ -114,6 +114,8 @@ struct Surroundings {
 
 void measure_on(OperationRun run, std::span<const LayerOperations> layers, const Surroundings& all,
                 std::vector<OperationRow>& rows) {
+  std::optional<EndAtStop> beginning;  // the device and its ceilings may hang
+  if (rows.empty()) beginning.emplace(all.stop);
   const auto device = make_device(run.device.id(), {.threads = run.threads});
   run.ceilings = measure_ceilings(*device, run.threads);
   OperationOptions measuring;
@@ -123,6 +125,7 @@ void measure_on(OperationRun run, std::span<const LayerOperations> layers, const
     measuring.known_cores.core_to_core_latency_seconds = latency;
   measuring.stopped = [&] { return all.stop.requested(); };
   Progress progress(all.program.errors, all.program.terminal.progress, all.program.terminal.columns);
+  beginning.reset();
   std::optional<HangWatch> watch;
   if (run.device.kind == DeviceKind::cuda)
     watch.emplace(all.stop, [&](const std::string& note) {
@@ -148,6 +151,7 @@ void measure_on(OperationRun run, std::span<const LayerOperations> layers, const
 
 int act(const OperationsOptions& options, const Program& program) {
   StopSignal stop;  // before any thread is started
+  std::optional<EndAtStop> beginning(std::in_place, stop);
   Suite suite = load_suite(options.config);
   apply(options.overrides, suite);
   const DeviceList devices = find_devices();
@@ -156,6 +160,7 @@ int act(const OperationsOptions& options, const Program& program) {
     runs.push_back(run_of(options, suite, device));
     check_memory(operations_of(suite, runs.back().batch), device);
   }
+  beginning.reset();
   std::optional<RowFolder<OperationRow>> folder;
   if (!options.out.empty())
     folder.emplace(options.out, "operations",

@@ -164,8 +164,11 @@ def print_plan(desk: Desk | None, stages: list[Stage], state: State) -> None:
 
 
 def chosen(stages: list[Stage], patterns: str) -> list[Stage]:
-    """Return the stages that --stages names; raises CannotStart for a pattern that names none."""
-    wanted: set[str] = set()
+    """Return the stages that --stages names, and `info`, which says of what commit the check is.
+
+    Raises CannotStart for a pattern that names none.
+    """
+    wanted = {"info"}
     for pattern in patterns.split(","):
         names = fnmatch.filter([stage.name for stage in stages], pattern)
         if not names:

@@ -151,11 +151,12 @@ def test_ctrl_c_ends_a_step_whose_kernel_hangs(started, tmp_path):
     assert "no row was written" in said
 
 
-def test_ctrl_c_ends_a_step_while_a_ceiling_hangs(started, tmp_path):
+@pytest.mark.parametrize("verb", ["step", "operations"])
+def test_ctrl_c_ends_a_verb_without_worker_while_a_ceiling_hangs(started, tmp_path, verb):
     config = tmp_path / "small.json"
     config.write_text(json.dumps(CONFIG))
     settings = QUICK | {"faults": [{"kernel": "multiply_add", "at": 1, "hangs": True}]}
-    process = started(settings, "step", config, "--device", "cuda", "--algorithm", "implicit_gemm.simt")
+    process = started(settings, verb, config, "--device", "cuda")
     time.sleep(4)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)

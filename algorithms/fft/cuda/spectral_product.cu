@@ -140,21 +140,19 @@ __device__ __forceinline__ int thread_column() {
 template <int Rows>
 using Sums = float2[ProductTile<Rows>::thread_rows][ProductTile<Rows>::thread_columns];
 
+// One step of the depth: a line of rows of A and a line of columns of B.
 template <int Rows>
-__device__ __forceinline__ void multiply_slice(const ProductTile<Rows>& tile, int stage, int row, int column,
-                                               Sums<Rows>& sums) {
+__device__ __forceinline__ void multiply_step(const float2* a_line, const float2* b_line, int row, int column,
+                                              Sums<Rows>& sums) {
   using Tile = ProductTile<Rows>;
+  float2 a[Tile::thread_rows], b[Tile::thread_columns];
   UNROLL
-  for (int k = 0; k < kDepth; ++k) {
-    float2 a[Tile::thread_rows], b[Tile::thread_columns];
-    UNROLL
-    for (int i = 0; i < Tile::thread_rows; i += 2) load_pair(&tile.a[stage][k][row + 8 * i], a[i], a[i + 1]);
-    UNROLL
-    for (int j = 0; j < Tile::thread_columns; j += 2)
-      load_pair(&tile.b[stage][k][column + 16 * j], b[j], b[j + 1]);
-    UNROLL
-    for (int i = 0; i < Tile::thread_rows; ++i) multiply_add(sums[i], a[i], b);
-  }
+  for (int i = 0; i < Tile::thread_rows; i += 2) load_pair(a_line + row + 8 * i, a[i], a[i + 1]);
+  UNROLL
+  for (int j = 0; j < Tile::thread_columns; j += 2) load_pair(b_line + column + 16 * j, b[j], b[j + 1]);
+  UNROLL
+  for (int i = 0; i < Tile::thread_rows; ++i) multiply_add(sums[i], a[i], b);
+  tally_product(8 * Tile::thread_rows * Tile::thread_columns);
 }
 
 // Two sums at a time; the strides are even, so the second one of the last pair has a place.
@@ -206,8 +204,9 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
     cp_async_wait_group<kStages - 2>();
     __syncthreads();  // the slice has come for all, and nobody reads the stage that is filled next
     copy_stage(free_stage);
-    multiply_slice<Rows>(tile, stage, row, column, sums);
-    tally_product(8 * Tile::thread_rows * Tile::thread_columns * kDepth);
+    UNROLL
+    for (int step = 0; step < kDepth; ++step)
+      multiply_step<Rows>(tile.a[stage][step], tile.b[stage][step], row, column, sums);
     free_stage = stage;
     stage = stage + 1 < kStages ? stage + 1 : 0;
   }
@@ -215,20 +214,13 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
   store_sums<Rows>(p, block, row, column, sums);
 }
 
-// One step of a stage, [step][row] of A and then [step][column] of B.
-__device__ __forceinline__ void multiply_step(const unsigned char* stage, int step, int row, int column,
-                                              Sums<TmaSpectralTile::kRows>& sums) {
+// A step of a stage, [step][row] of A and then [step][column] of B.
+__device__ __forceinline__ void multiply_step_of(const unsigned char* stage, int step, int row, int column,
+                                                 Sums<TmaSpectralTile::kRows>& sums) {
   using T = TmaSpectralTile;
-  const auto* const a_step = reinterpret_cast<const float2*>(stage) + step * T::kRows;
-  const auto* const b_step = reinterpret_cast<const float2*>(stage + T::kSliceBytes) + step * T::kRows;
-  float2 a[8], b[4];
-  UNROLL
-  for (int i = 0; i < 8; i += 2) load_pair(a_step + row + 8 * i, a[i], a[i + 1]);
-  UNROLL
-  for (int j = 0; j < 4; j += 2) load_pair(b_step + column + 16 * j, b[j], b[j + 1]);
-  UNROLL
-  for (int i = 0; i < 8; ++i) multiply_add(sums[i], a[i], b);
-  tally_product(8 * 8 * 4);
+  const auto* const a = reinterpret_cast<const float2*>(stage);
+  const auto* const b = reinterpret_cast<const float2*>(stage + T::kSliceBytes);
+  multiply_step<T::kRows>(a + step * T::kRows, b + step * kProductColumns, row, column, sums);
 }
 
 __global__ void __launch_bounds__(TmaSpectralTile::kThreads, 3)
@@ -256,12 +248,12 @@ __global__ void __launch_bounds__(TmaSpectralTile::kThreads, 3)
     for (int i = 0; i < p.depth / T::kDepth; ++i) {
       const unsigned char* const stage = reader.next();
       UNROLL
-      for (int step = 0; step < T::kDepth; ++step) multiply_step(stage, step, row, column, sums);
+      for (int step = 0; step < T::kDepth; ++step) multiply_step_of(stage, step, row, column, sums);
       reader.release();
     }
     if (const int left = p.depth % T::kDepth; left > 0) {
       const unsigned char* const stage = reader.next();
-      for (int step = 0; step < left; ++step) multiply_step(stage, step, row, column, sums);
+      for (int step = 0; step < left; ++step) multiply_step_of(stage, step, row, column, sums);
     }
     store_sums<T::kRows>(p, block, row, column, sums);
   }
