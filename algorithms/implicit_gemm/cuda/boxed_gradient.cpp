@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "algorithms/common/gpu_limits.hpp"
+#include "algorithms/implicit_gemm/cuda/joined_taps.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
@@ -43,8 +44,6 @@ BoxedGradient uncut(const ConvProblem& p) {
   product.d_tap_column = narrow(filter.stride[3]);
   product.d_group = product.rows * product.d_row;
   product.d_elements = p.elements(Role::filter);
-  product.box = best_box(product, kStagePixels, kWgmmaPixels);
-  product.all_boxes = narrow(boxes(product));
   return product;
 }
 
@@ -83,6 +82,12 @@ void set_splits(BoxedGradient& product, int splits) {
 GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
   GradientWork work{repack_for_tma(problem, Role::input), repack_for_tma(problem, Role::output),
                     uncut(problem)};
+  if (const auto joined = joined_taps(problem)) {
+    work.input = joined->input;
+    join(work.product, *joined);
+  }
+  work.product.box = best_box(work.product, kStagePixels, kWgmmaPixels);
+  work.product.all_boxes = narrow(boxes(work.product));
   available -= workspace_bytes(work.input) + workspace_bytes(work.output);
   BoxedGradient trial = work.product;
   const int64_t most = std::clamp(trial.all_boxes / kSmallestPartBoxes, int64_t{1}, kMaxGridYz);

@@ -26,6 +26,9 @@ struct BoxedGradient : PixelBoxes {
   int splits = 1, boxes_of_split = 0;   // the last split may have fewer
   int all_boxes = 0;
 
+  // Of a pixel, where a tap is a line of the filter (joined_taps.hpp): its columns are s * pitch + c.
+  int joined_pitch = 0, joined_channels = 0;
+
   int d_row = 0, d_column = 0, d_tap_line = 0, d_tap_column = 0, d_group = 0;
   int64_t d_elements = 0;  // of D, and of the partial sums of one split
 };
@@ -46,7 +49,7 @@ void set_splits(BoxedGradient& product, int splits);
 
 // The two tensors repacked where they do not lie as TMA needs them, then the product.
 struct GradientWork {
-  std::optional<Repack> input, output;
+  std::optional<Relayout> input, output;
   BoxedGradient product;
 };
 

@@ -5,6 +5,7 @@
 
 #include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/implicit_gemm/cuda/index_map.hpp"
+#include "algorithms/implicit_gemm/cuda/joined_taps.hpp"
 
 namespace convscope::implicit_gemm {
 namespace {
@@ -141,13 +142,20 @@ void set_tile(BoxedProduct& product, const HopperTile& tile) {
 
 HopperWork hopper_work(const ConvProblem& problem) {
   HopperWork work;
-  work.image = repack_for_tma(problem, image_role(problem));
-  if (work.image || problem.pass == Pass::backward_data) work.filter = filter_repack(problem);
+  const std::optional<JoinedTaps> joined = joined_taps(problem);
+  if (joined) {
+    work.image = joined->input;
+    work.filter = joined->filter;
+  } else {
+    work.image = repack_for_tma(problem, image_role(problem));
+    if (work.image || problem.pass == Pass::backward_data) work.filter = filter_repack(problem);
+  }
   ConvProblem nhwc = problem;
   nhwc.layout = Layout::nhwc;
   const std::vector<IndexMap> inside = index_maps(nhwc), outside = index_maps(problem);
   for (size_t i = 0; i < inside.size(); ++i) {
-    const BoxedProduct untiled = boxed(problem, inside[i], outside[i]);
+    BoxedProduct untiled = boxed(problem, inside[i], outside[i]);
+    if (joined) join(untiled, *joined);
     double lowest = std::numeric_limits<double>::infinity();
     BoxedProduct& best = work.products.emplace_back(untiled);
     for (const HopperTile& tile : kHopperTiles) {

@@ -43,6 +43,8 @@ struct PixelBoxes {
   int taps_down = 0, taps_across = 0;
   int first_y = 0, first_x = 0, step_y = 1, step_x = 1, tap_y = 0, tap_x = 0;
   int image_height = 0, image_width = 0;
+  // Of the image, from one pixel and line to the next; 0 where it is dense.
+  int pixel_pitch = 0, line_pitch = 0;
 };
 
 int64_t boxes(const PixelBoxes& pixels);
@@ -60,7 +62,7 @@ struct BoxedProduct : PixelBoxes {
   int columns = 0, channels = 0, groups = 1;
   // B is [group][column][tap][channel]; the tap (r, s) is number first_tap + r * tap_line + s * tap_column.
   int first_tap = 0, tap_line = 0, tap_column = 0, filter_taps = 0;
-  int channel_pitch = 0;  // of A and B
+  int channel_pitch = 0;  // of B, and of a dense A
 
   int d_base = 0, d_image = 0, d_line = 0, d_pixel = 0, d_column = 0, d_group = 0;
 };
@@ -68,7 +70,7 @@ struct BoxedProduct : PixelBoxes {
 // All that a problem takes: A and B repacked where they do not lie as TMA needs them, then the products (one,
 // or one for each residue of the stride in backward-data).
 struct HopperWork {
-  std::optional<Repack> image, filter;
+  std::optional<Relayout> image, filter;
   std::vector<BoxedProduct> products;
 };
 

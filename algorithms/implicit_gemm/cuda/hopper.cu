@@ -123,12 +123,13 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 
 template <typename Shape>
 void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  const TensorMap a = dense_map<Shape, 5>(tensors.a, product.channel_pitch,
-                                          {{product.channels, Shape::kLine},
-                                           {product.groups, 1},
-                                           {product.image_width, product.box.width, product.step_x},
-                                           {product.image_height, product.box.height, product.step_y},
-                                           {product.images, product.box.images}});
+  const TensorMap a =
+      dense_map<Shape, 5>(tensors.a, product.channel_pitch,
+                          {{product.channels, Shape::kLine},
+                           {product.groups, 1},
+                           {product.image_width, product.box.width, product.step_x, product.pixel_pitch},
+                           {product.image_height, product.box.height, product.step_y, product.line_pitch},
+                           {product.images, product.box.images}});
   const TensorMap b = dense_map<Shape, 4>(tensors.b, product.channel_pitch,
                                           {{product.channels, Shape::kLine},
                                            {product.filter_taps, 1},

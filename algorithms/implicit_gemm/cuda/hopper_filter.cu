@@ -75,18 +75,38 @@ __device__ __forceinline__ void clear_rest(const Ring<Shape>& ring, const BoxedG
   fence_proxy_async();  // wgmma reads it
 }
 
+// As store_row(), of columns that are a line of taps; `row` points at the first of them.
+template <typename Shape, typename Output>
+__device__ __forceinline__ void store_joined_row(const float (&sums)[Shape::kColumns / 2], int half,
+                                                 Output* row, const BoxedGradient& product, int first) {
+  if (!row) return;
+  UNROLL
+  for (int j = 0; j < Shape::kColumns / 8; ++j) UNROLL
+  for (int e = 0; e < 2; ++e) {
+    const int column = first + 8 * j + static_cast<int>(threadIdx.x) % 4 * 2 + e;
+    const int s = column / product.joined_pitch, c = column - s * product.joined_pitch;
+    if (column < product.columns && c < product.joined_channels)
+      row[int64_t{s} * product.d_tap_column + int64_t{c} * product.d_column] =
+          static_cast<Output>(sums[4 * j + 2 * half + e]);
+  }
+}
+
 // `d` is D, or a split's partial sums, which lie alike.
 template <typename Shape, typename Output>
 __device__ __forceinline__ void store_tile(const Sums<Shape>& sums, Output* d, const BoxedGradient& product,
                                            const Part& part) {
   Output* const first = d + int64_t{part.group} * product.d_group + int64_t{part.row} * product.d_row +
                         int64_t{part.r} * product.d_tap_line + int64_t{part.s} * product.d_tap_column +
-                        int64_t{part.column} * product.d_column;
+                        (product.joined_pitch > 0 ? 0 : int64_t{part.column} * product.d_column);
   UNROLL
   for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
   for (int half = 0; half < 2; ++half) {
     const int row = row_of<Shape>(i, half);
     Output* const to = part.row + row < product.rows ? first + int64_t{row} * product.d_row : nullptr;
+    if (product.joined_pitch > 0) {
+      store_joined_row<Shape>(sums[i], half, to, product, part.column);
+      continue;
+    }
     store_row<Shape>(sums[i], half, to, product.columns - part.column, product.d_column);
   }
 }
@@ -122,12 +142,13 @@ void launch_gradient(const BoxedGradient& product, const implicit_gemm::Tensors&
                                            {product.width, product.box.width},
                                            {product.height, product.box.height},
                                            {product.images, product.box.images}});
-  const TensorMap b = dense_map<Shape, 5>(tensors.b, product.column_pitch,
-                                          {{product.columns, Shape::kLine},
-                                           {product.groups, 1},
-                                           {product.image_width, product.box.width, product.step_x},
-                                           {product.image_height, product.box.height, product.step_y},
-                                           {product.images, product.box.images}});
+  const TensorMap b =
+      dense_map<Shape, 5>(tensors.b, product.column_pitch,
+                          {{product.columns, Shape::kLine},
+                           {product.groups, 1},
+                           {product.image_width, product.box.width, product.step_x, product.pixel_pitch},
+                           {product.image_height, product.box.height, product.step_y, product.line_pitch},
+                           {product.images, product.box.images}});
   const dim3 grid(static_cast<unsigned>(tiles(product) / product.groups),
                   static_cast<unsigned>(product.groups), static_cast<unsigned>(product.splits));
   launch(hopper_gradient<Shape>, grid, Shape::kThreads, ring_bytes<Shape>(), queue, a, b, product,

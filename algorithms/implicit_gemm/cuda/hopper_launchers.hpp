@@ -15,6 +15,7 @@ struct HopperLaunchers {
   void (*multiply_pixels)(const BoxedGradient&, const Tensors&, Queue&) = nullptr;
   void (*add_partials)(const Product&, const Tensors&, Queue&) = nullptr;
   void (*repack)(const Repack&, const void* from, void* to, Queue&) = nullptr;
+  void (*pack_lines)(const LinePack&, const void* from, void* to, Queue&) = nullptr;
 };
 // Of the device that the queue will be of: cuda or the emulator. Throws std::invalid_argument for others.
 HopperLaunchers hopper_launchers(DeviceKind kind);
@@ -25,10 +26,12 @@ namespace convscope::cuda {
 void implicit_gemm_hopper(const implicit_gemm::BoxedProduct&, const implicit_gemm::Tensors&, Queue&);
 void implicit_gemm_hopper_filter(const implicit_gemm::BoxedGradient&, const implicit_gemm::Tensors&, Queue&);
 void implicit_gemm_repack(const implicit_gemm::Repack&, const void* from, void* to, Queue&);
+void implicit_gemm_pack_lines(const implicit_gemm::LinePack&, const void* from, void* to, Queue&);
 }  // namespace convscope::cuda
 
 namespace convscope::emulated {
 void implicit_gemm_hopper(const implicit_gemm::BoxedProduct&, const implicit_gemm::Tensors&, Queue&);
 void implicit_gemm_hopper_filter(const implicit_gemm::BoxedGradient&, const implicit_gemm::Tensors&, Queue&);
 void implicit_gemm_repack(const implicit_gemm::Repack&, const void* from, void* to, Queue&);
+void implicit_gemm_pack_lines(const implicit_gemm::LinePack&, const void* from, void* to, Queue&);
 }  // namespace convscope::emulated

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "bench/algorithm/predicted_error.hpp"
 #include "bench/core/rounding.hpp"
@@ -13,6 +14,19 @@ std::string describe(const HopperTile& tile, const Box& box) {
   const auto text = [](int number) { return std::to_string(number); };
   return text(tile.rows) + "x" + text(tile.columns) + " tiles, boxes of " + text(box.width) + "x" +
          text(box.height) + " pixels of " + text(box.images) + (box.images == 1 ? " image" : " images");
+}
+
+void relay(const HopperLaunchers& launchers, const Relayout& relayout, const void* from, void* to,
+           Queue& queue) {
+  if (const auto* lines = std::get_if<LinePack>(&relayout))
+    launchers.pack_lines(*lines, from, to, queue);
+  else
+    launchers.repack(std::get<Repack>(relayout), from, to, queue);
+}
+
+// "repacked" and how.
+std::string describe(const Relayout& relayout) {
+  return std::holds_alternative<LinePack>(relayout) ? "repacked, taps of a line joined" : "repacked";
 }
 
 // Boxes whose products go to one accumulator (hopper_ring.hpp).
@@ -39,7 +53,7 @@ void* HopperPlan::packed_image(const ConvArgs& args) const {
 
 std::string HopperPlan::implementation() const {
   std::string text;
-  if (work_.image) text += "repacked, ";
+  if (work_.image) text += describe(*work_.image) + ", ";
   if (work_.products.size() > 1) text += std::to_string(work_.products.size()) + " residues of the stride, ";
   return text + describe(work_.products.front().tile, work_.products.front().box);
 }
@@ -77,7 +91,7 @@ bool HopperPlan::has_prepare() const {
 void HopperPlan::prepare(const ConvArgs& args, Queue& queue) {
   if (!work_.filter) return;
   queue.phase(Phase::prepare);
-  launchers_.repack(*work_.filter, args.filter, packed_filter(args), queue);
+  relay(launchers_, *work_.filter, args.filter, packed_filter(args), queue);
   queue.end_phase();
 }
 
@@ -88,7 +102,7 @@ void HopperPlan::run(const ConvArgs& args, Queue& queue) {
   if (work_.filter) tensors.b = packed_filter(args);
   if (work_.image) {
     queue.phase(Phase::layout);
-    launchers_.repack(*work_.image, tensors.a, packed_image(args), queue);
+    relay(launchers_, *work_.image, tensors.a, packed_image(args), queue);
     tensors.a = packed_image(args);
   }
   queue.phase(Phase::product);
@@ -107,10 +121,8 @@ int64_t HopperFilterPlan::workspace_bytes() const {
 
 std::string HopperFilterPlan::implementation() const {
   std::string text = describe(work_.product.tile, work_.product.box);
-  if (work_.input && work_.output)
-    text = "repacked, " + text;
-  else if (work_.input || work_.output)
-    text = (work_.input ? "input" : "gradient") + (" repacked, " + text);
+  if (work_.output) text = "gradient " + describe(*work_.output) + ", " + text;
+  if (work_.input) text = "input " + describe(*work_.input) + ", " + text;
   if (work_.product.splits > 1) text += ", depth in " + std::to_string(work_.product.splits) + " parts";
   return text;
 }
@@ -135,11 +147,11 @@ double HopperFilterPlan::truncation_error() const {
   return kTruncationOfWgmma * boxes_of_sum(work_.product) * steps(work_.product.box);
 }
 
-const void* HopperFilterPlan::repacked(const std::optional<Repack>& repack, const void* from, void* to,
+const void* HopperFilterPlan::repacked(const std::optional<Relayout>& relayout, const void* from, void* to,
                                        Queue& queue) const {
-  if (!repack) return from;
+  if (!relayout) return from;
   queue.phase(Phase::layout);
-  launchers_.repack(*repack, from, to, queue);
+  relay(launchers_, *relayout, from, to, queue);
   return to;
 }
 

@@ -45,7 +45,8 @@ class HopperFilterPlan final : public Plan {
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
-  const void* repacked(const std::optional<Repack>& repack, const void* from, void* to, Queue& queue) const;
+  const void* repacked(const std::optional<Relayout>& relayout, const void* from, void* to,
+                       Queue& queue) const;
 
   ConvProblem problem_;
   GradientWork work_;

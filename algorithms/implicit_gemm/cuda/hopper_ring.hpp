@@ -186,10 +186,10 @@ TmaElement element_of() {
   return std::is_same_v<typename Shape::Stored, __half> ? TmaElement::f16 : TmaElement::bf16;
 }
 
-// A dimension of a tensor map: its size and the elements and step of the box. Strides follow from the sizes,
-// as tensors are dense but for the channels' pitch.
+// A dimension of a tensor map: its size, the elements and step of the box, and the pitch in elements, which
+// follows from the sizes where it is 0.
 struct Dimension {
-  int size, box, step = 1;
+  int size, box, step = 1, pitch = 0;
 };
 
 template <typename Shape, int Rank>
@@ -205,6 +205,7 @@ TensorMap dense_map(const void* base, int channel_pitch, const Dimension (&dimen
     layout.box[i] = static_cast<uint32_t>(dimension.box * dimension.step);
     layout.step[i] = static_cast<uint32_t>(dimension.step);
     if (i == 0) continue;
+    if (dimension.pitch > 0) stride = static_cast<uint64_t>(dimension.pitch) * sizeof(typename Shape::Stored);
     layout.stride_bytes[i - 1] = stride;
     stride *= layout.size[i];
   }

@@ -5,6 +5,21 @@ namespace {
 
 constexpr int64_t kWorkspaceAlignment = 256;  // TMA needs less
 
+int64_t result_bytes(const Repack& repack) {
+  return repack.bytes;
+}
+int64_t result_bytes(const LinePack& pack) {
+  return int64_t{pack.outer} * pack.lines * pack.to_line * pack.element_bytes;
+}
+
+double bytes_moved_by(const Repack& repack) {
+  return 2.0 * repack.element_bytes * repack.outer * repack.inner * repack.rows * repack.columns;
+}
+double bytes_moved_by(const LinePack& pack) {
+  const double read = 1.0 * pack.element_bytes * pack.outer * pack.lines * pack.width * pack.channels;
+  return read + static_cast<double>(result_bytes(pack));
+}
+
 }  // namespace
 
 int channel_pitch(MathMode math, int64_t channels) {
@@ -33,13 +48,15 @@ std::optional<Repack> repack_for_tma(const ConvProblem& p, Role role) {
   return repack;
 }
 
-int64_t workspace_bytes(const std::optional<Repack>& repack) {
-  return repack ? round_up(repack->bytes, kWorkspaceAlignment) : 0;
+int64_t workspace_bytes(const std::optional<Relayout>& relayout) {
+  if (!relayout) return 0;
+  return round_up(std::visit([](const auto& kind) { return result_bytes(kind); }, *relayout),
+                  kWorkspaceAlignment);
 }
 
-double moved_bytes(const std::optional<Repack>& repack) {
-  if (!repack) return 0;
-  return 2.0 * repack->element_bytes * repack->outer * repack->inner * repack->rows * repack->columns;
+double moved_bytes(const std::optional<Relayout>& relayout) {
+  if (!relayout) return 0;
+  return std::visit([](const auto& kind) { return bytes_moved_by(kind); }, *relayout);
 }
 
 }  // namespace convscope::implicit_gemm

@@ -1,14 +1,18 @@
-// Elements of a tensor to other places, as Repack of repack.hpp says: in tiles of 32 x 32 through
-// shared memory, so that loads run along what is closer in the source and stores along the rows.
+// Elements of a tensor to other places, as repack.hpp says. Repack: in tiles of 32 x 32 through shared
+// memory, so that loads run along what is closer in the source and stores along the rows. LinePack: a block
+// for each line, a word of kLineWord elements for each thread at a time.
 #include "algorithms/implicit_gemm/cuda/hopper_launchers.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
+using implicit_gemm::kLineWord;
+using implicit_gemm::LinePack;
 using implicit_gemm::Repack;
 
 constexpr int kTile = 32, kLines = 8, kThreads = kTile * kLines;
+constexpr int kLineThreads = 128;
 
 // Word has the size of an element; nothing is computed with it.
 template <typename Word>
@@ -46,7 +50,46 @@ void launch_repack(const Repack& shape, const void* from, void* to, Queue& queue
          static_cast<const Word*>(from), static_cast<Word*>(to));
 }
 
+template <typename Word>
+struct alignas(kLineWord * sizeof(Word)) Words {
+  Word element[kLineWord];
+};
+
+template <typename Word>
+__global__ void __launch_bounds__(kLineThreads)
+    pack_lines(const __grid_constant__ LinePack shape, const Word* __restrict__ from,
+               Words<Word>* __restrict__ to) {
+  const int block = static_cast<int>(blockIdx.x), words = shape.to_line / kLineWord;
+  const int words_of_pixel = shape.pitch / kLineWord;
+  const int outer = block / shape.lines, line = block - outer * shape.lines;
+  from += outer * shape.from_outer + line * shape.from_line;
+  to += int64_t{block} * words;
+  for (int word = static_cast<int>(threadIdx.x); word < words; word += kLineThreads) {
+    const int pixel = word / words_of_pixel, channel = (word - pixel * words_of_pixel) * kLineWord;
+    const int x = pixel - shape.before;
+    Words<Word> out = {};
+    if (x >= 0 && x < shape.width) {
+      UNROLL
+      for (int i = 0; i < kLineWord; ++i)
+        if (channel + i < shape.channels)
+          out.element[i] = from[x * shape.from_pixel + (channel + i) * shape.from_channel];
+    }
+    to[word] = out;
+  }
+}
+
+template <typename Word>
+void launch_pack_lines(const LinePack& shape, const void* from, void* to, Queue& queue) {
+  launch(pack_lines<Word>, static_cast<unsigned>(shape.outer * shape.lines), kLineThreads, 0, queue, shape,
+         static_cast<const Word*>(from), static_cast<Words<Word>*>(to));
+}
+
 }  // namespace
+
+void implicit_gemm_pack_lines(const LinePack& shape, const void* from, void* to, Queue& queue) {
+  if (shape.element_bytes == 4) return launch_pack_lines<uint32_t>(shape, from, to, queue);
+  launch_pack_lines<uint16_t>(shape, from, to, queue);
+}
 
 void implicit_gemm_repack(const Repack& shape, const void* from, void* to, Queue& queue) {
   if (shape.element_bytes == 4) return launch_repack<uint32_t>(shape, from, to, queue);

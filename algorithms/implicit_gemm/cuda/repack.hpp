@@ -1,10 +1,11 @@
 // Tensors as TMA reads them: channels innermost and padded to 16 bytes. What lies otherwise is repacked into
-// the workspace by the kernel of repack.cu, to which this is the description. Plain data, handed to the
-// kernel by value. Start at repack_for_tma().
+// the workspace by the kernels of repack.cu, to which these are the descriptions. Plain data, handed to the
+// kernels by value. Start at repack_for_tma().
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "bench/core/problem.hpp"
 #include "bench/core/rounding.hpp"
@@ -22,6 +23,19 @@ struct Repack {
   int64_t bytes = 0;  // of the result, with the padding of its rows
 };
 
+inline constexpr int kLineWord = 4;  // elements that a thread stores at a time
+
+// Lines of pixels to lines of `to_line` elements, in which a pixel has `pitch` (multiples of kLineWord).
+// Pixel x of a result is the source's x - before; what the source does not have becomes zero.
+struct LinePack {
+  int outer = 1, lines = 1, width = 1, channels = 1;  // of the source
+  int64_t from_outer = 0, from_line = 0, from_pixel = 0, from_channel = 0;
+  int before = 0, pitch = kLineWord, to_line = kLineWord;
+  int element_bytes = 2;
+};
+
+using Relayout = std::variant<Repack, LinePack>;
+
 // Elements from one pixel and group to the next: `channels` of a group and their padding.
 int channel_pitch(MathMode math, int64_t channels);
 
@@ -29,9 +43,9 @@ int channel_pitch(MathMode math, int64_t channels);
 std::optional<Repack> repack_for_tma(const ConvProblem& problem, Role role);
 
 // What the result takes of the workspace, where it begins on a multiple of 256 bytes.
-int64_t workspace_bytes(const std::optional<Repack>& repack);
+int64_t workspace_bytes(const std::optional<Relayout>& relayout);
 
-// Read once and written once, without the padding.
-double moved_bytes(const std::optional<Repack>& repack);
+// Read once and written once, of a Repack without the padding, which it does not write.
+double moved_bytes(const std::optional<Relayout>& relayout);
 
 }  // namespace convscope::implicit_gemm

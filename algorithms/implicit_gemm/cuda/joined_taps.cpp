@@ -1,0 +1,99 @@
+#include "algorithms/implicit_gemm/cuda/joined_taps.hpp"
+
+#include <limits>
+
+namespace convscope::implicit_gemm {
+namespace {
+
+constexpr int64_t kStageBytes = 128;  // of a pixel
+
+// Elements of a pixel: windows begin on multiples of 16 bytes.
+int64_t pixel_pitch(const ConvProblem& p, int64_t element_bytes) {
+  int64_t pitch = round_up(p.in_channels, int64_t{kLineWord});
+  while (p.stride.w * pitch * element_bytes % kTmaAlignment != 0) pitch += kLineWord;
+  return pitch;
+}
+
+// The pixels of the padded line that some window meets, a multiple of the stride.
+int64_t padded_width(const ConvProblem& p) {
+  return round_up((p.output().w - 1) * p.stride.w + p.filter.w, p.stride.w);
+}
+
+LinePack input_lines(const ConvProblem& p, int64_t pitch, int64_t element_bytes) {
+  const TensorShape shape = p.shape(Role::input);
+  LinePack pack;
+  pack.outer = narrow(p.batch);
+  pack.lines = narrow(p.input.h);
+  pack.width = narrow(p.input.w);
+  pack.channels = narrow(p.in_channels);
+  pack.from_outer = shape.stride[0];
+  pack.from_channel = shape.stride[1];
+  pack.from_line = shape.stride[2];
+  pack.from_pixel = shape.stride[3];
+  pack.before = narrow(p.pad.w);
+  pack.pitch = narrow(pitch);
+  pack.to_line = narrow(padded_width(p) * pitch);
+  pack.element_bytes = narrow(element_bytes);
+  return pack;
+}
+
+LinePack filter_lines(const ConvProblem& p, int64_t pitch, int64_t element_bytes) {
+  const TensorShape shape = p.shape(Role::filter);
+  LinePack pack;
+  pack.outer = narrow(p.out_channels);
+  pack.lines = narrow(p.filter.h);
+  pack.width = narrow(p.filter.w);
+  pack.channels = narrow(p.in_channels);
+  pack.from_outer = shape.stride[0];
+  pack.from_channel = shape.stride[1];
+  pack.from_line = shape.stride[2];
+  pack.from_pixel = shape.stride[3];
+  pack.pitch = narrow(pitch);
+  pack.to_line = channel_pitch(p.math, p.filter.w * pitch);
+  pack.element_bytes = narrow(element_bytes);
+  return pack;
+}
+
+// What the tap's place along the line and the image's padding were is in the windows.
+void join_pixels(PixelBoxes& pixels, const JoinedTaps& joined) {
+  pixels.taps_across = 1;
+  pixels.first_x = 0;
+  pixels.step_x = 1;
+  pixels.tap_x = 0;
+  pixels.image_width = joined.windows;
+  pixels.pixel_pitch = joined.window_pitch;
+  pixels.line_pitch = joined.input.to_line;
+}
+
+}  // namespace
+
+std::optional<JoinedTaps> joined_taps(const ConvProblem& p) {
+  if (p.pass == Pass::backward_data || p.groups != 1 || p.dilation.w != 1) return std::nullopt;
+  const int64_t bytes = bytes_per_element(storage_type(p.math)), line = kStageBytes / bytes;
+  const int64_t pitch = pixel_pitch(p, bytes);
+  if (2 * ceil_div(p.filter.w * pitch, line) > p.filter.w * ceil_div(p.in_channels, line))
+    return std::nullopt;
+  if (p.batch * p.input.h * padded_width(p) * pitch > std::numeric_limits<int32_t>::max())
+    return std::nullopt;
+  return JoinedTaps{input_lines(p, pitch, bytes), filter_lines(p, pitch, bytes), narrow(p.output().w),
+                    narrow(p.filter.w * pitch), narrow(p.stride.w * pitch)};
+}
+
+void join(BoxedProduct& product, const JoinedTaps& joined) {
+  join_pixels(product, joined);
+  product.channels = joined.window;
+  product.channel_pitch = joined.filter.to_line;
+  product.first_tap = 0;
+  product.tap_line = 1;
+  product.tap_column = 0;
+  product.filter_taps = joined.filter.lines;
+}
+
+void join(BoxedGradient& product, const JoinedTaps& joined) {
+  join_pixels(product, joined);
+  product.columns = joined.window;
+  product.joined_pitch = joined.input.pitch;
+  product.joined_channels = joined.input.channels;
+}
+
+}  // namespace convscope::implicit_gemm

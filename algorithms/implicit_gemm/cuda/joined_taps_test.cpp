@@ -1,0 +1,85 @@
+// The Hopper variant with the taps of a line joined, on the emulator, in the three orders of threads, against
+// the f64 reference.
+#include "algorithms/implicit_gemm/cuda/joined_taps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "algorithms/implicit_gemm/implicit_gemm.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope::implicit_gemm {
+namespace {
+
+// Strides that make a pixel 4, 8 and 12 channels, windows of one stage and of several, padding beside and
+// above.
+constexpr const char* kFewChannels[] = {
+    "n=2 c=3 hw=15x17 k=6 rs=7x7 stride=2x2 pad=3x3",
+    "n=2 c=1 hw=9x8 k=9 rs=3x3 pad=1x1",
+    "n=1 c=4 hw=9x11 k=70 rs=2x5 stride=3x1 pad=0x4 dilation=2x1",
+    "n=3 c=3 hw=6x23 k=8 rs=2x11 stride=1x4",
+    "n=1 c=9 hw=5x12 k=12 rs=3x5 stride=1x2 pad=1x1",
+    "n=2 c=2 hw=4x7 k=5 rs=1x2 stride=3x8 pad=2x5",
+};
+
+class JoinedTapsOf : public ::testing::TestWithParam<EmulatorOrder> {};
+
+TEST_P(JoinedTapsOf, EveryTypeLayoutAndPassAreRight) {
+  EmulatorDevice device({.order = GetParam(), .seed = 3});
+  const auto queue = device.make_queue();
+  Registry registry;
+  add_implicit_gemm(registry);
+  const Algorithm& variant = *registry.find("implicit_gemm.hopper.cuda");
+  auto number = static_cast<int>(GetParam());
+  for (const MathMode math : {MathMode::bf16, MathMode::fp16, MathMode::tf32})
+    for (const char* shape : kFewChannels)
+      for (const Layout layout : {Layout::nhwc, Layout::nchw})
+        for (const Pass pass : {Pass::forward, Pass::backward_filter}) {
+          ConvProblem problem = parse_problem(shape);
+          problem.math = math;
+          problem.layout = layout;
+          problem.pass = pass;
+          if (pass == Pass::backward_filter && math == MathMode::tf32) continue;
+          if (number++ % 3 != 0) continue;  // the others are the other orders'
+          EXPECT_TRUE(joined_taps(problem)) << to_line(problem);
+          const auto plan = variant.plan(problem, device, {});
+          const Verdict verdict = Verification(problem, {}).check(variant, *plan, device, *queue);
+          EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, JoinedTapsOf, ::testing::ValuesIn(kEveryOrder), order_name);
+
+std::optional<JoinedTaps> joined(const char* line) {
+  return joined_taps(parse_problem(line));
+}
+
+TEST(JoinedTaps, PixelsHaveAsManyElementsAsMakeWindowsBeginOnMultiplesOf16Bytes) {
+  const auto alexnet = joined("bf16 nhwc n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4");
+  ASSERT_TRUE(alexnet);
+  EXPECT_EQ(alexnet->input.pitch, 4);
+  EXPECT_EQ(alexnet->window, 44);
+  EXPECT_EQ(alexnet->window_pitch, 16);
+  EXPECT_EQ(alexnet->windows, 55);
+  EXPECT_EQ(joined("bf16 nchw n=1 c=3 hw=224x224 k=64 rs=3x3 pad=1x1")->input.pitch, 8);
+  EXPECT_EQ(joined("tf32 nhwc n=1 c=3 hw=224x224 k=64 rs=7x7 stride=2x2 pad=3x3")->input.pitch, 4);
+}
+
+TEST(JoinedTaps, AreThereWhereTheyHalveTheStages) {
+  EXPECT_TRUE(joined("backward_filter bf16 nhwc n=1 c=16 hw=9x9 k=4 rs=3x3"));
+  EXPECT_FALSE(joined("bf16 nhwc n=1 c=32 hw=9x9 k=4 rs=3x3"));
+  EXPECT_FALSE(joined("bf16 nhwc n=1 c=3 hw=9x9 k=4 rs=3x1"));
+}
+
+TEST(JoinedTaps, AreNotThereWherePixelsOfAWindowAreNoNeighbours) {
+  EXPECT_FALSE(joined("backward_data bf16 nhwc n=1 c=3 hw=9x9 k=4 rs=3x3"));
+  EXPECT_FALSE(joined("bf16 nhwc n=1 c=3 hw=9x9 k=4 rs=3x3 dilation=1x2"));
+  EXPECT_FALSE(joined("bf16 nhwc n=1 c=6 hw=9x9 k=4 rs=3x3 groups=2"));
+  EXPECT_FALSE(joined("bf16 nhwc n=4096 c=3 hw=512x512 k=4 rs=3x3"));  // over 2^31 elements
+}
+
+}  // namespace
+}  // namespace convscope::implicit_gemm
