@@ -25,11 +25,25 @@ struct Box {
   uint32_t bytes() const { return count[0] * count[1] * count[2] * count[3] * count[4] * element_bytes; }
 };
 
+uint32_t bytes_of_element(TmaElement element) {
+  return element == TmaElement::f32 || element == TmaElement::tf32 ? 4 : 2;
+}
+
 Box box_of(const TensorMapLayout& layout) {
-  const bool wide = layout.element == TmaElement::f32 || layout.element == TmaElement::tf32;
-  Box box{{1, 1, 1, 1, 1}, wide ? 4u : 2u};
+  Box box{{1, 1, 1, 1, 1}, bytes_of_element(layout.element)};
   for (int d = 0; d < layout.rank; ++d) box.count[d] = (layout.box[d] + layout.step[d] - 1) / layout.step[d];
   return box;
+}
+
+// The largest x (d = 0) or y (d = 1) of the box of pixels.
+int64_t last_of_box(const PixelMapLayout& layout, int d) {
+  return static_cast<int64_t>(layout.size[d + 1]) - 1 + layout.upper[d];
+}
+
+std::string line_defect(uint32_t elements, TmaElement element, TmaSwizzle swizzle) {
+  const uint32_t line = elements * bytes_of_element(element);
+  if (swizzle == TmaSwizzle::bytes_128 ? line == 128 : line % 16 == 0) return "";
+  return "a line in shared memory has " + std::to_string(line) + " bytes";
 }
 
 // Why the driver would refuse the layout, or an empty string.
@@ -44,11 +58,26 @@ std::string layout_defect(const TensorMapLayout& layout) {
     if (d > 0 && layout.stride_bytes[d - 1] % 16) return "stride" + dimension + " is not a multiple of 16";
   }
   if (layout.step[0] != 1) return "step of dimension 0 is not 1";
-  const Box box = box_of(layout);
-  const uint32_t row = box.count[0] * box.element_bytes;
-  if (layout.swizzle == TmaSwizzle::bytes_128 ? row != 128 : row % 16 != 0)
-    return "a row of the box has " + std::to_string(row) + " bytes";
-  return "";
+  return line_defect(box_of(layout).count[0], layout.element, layout.swizzle);
+}
+
+std::string pixel_layout_defect(const PixelMapLayout& layout) {
+  if (reinterpret_cast<uintptr_t>(layout.base) % 16) return "the base address is not a multiple of 16";
+  for (int d = 0; d < 4; ++d)
+    if (layout.size[d] == 0) return "size of dimension " + std::to_string(d) + " is 0";
+  for (const uint64_t stride : layout.stride_bytes)
+    if (stride % 16) return "stride of " + std::to_string(stride) + " bytes is not a multiple of 16";
+  if (layout.channels == 0 || layout.channels > 256) return "channels are not 1 to 256";
+  if (layout.pixels == 0 || layout.pixels > 1024) return "pixels are not 1 to 1024";
+  for (int d = 0; d < 2; ++d) {
+    const std::string dimension = d ? " of y" : " of x";
+    for (const int corner : {layout.lower[d], layout.upper[d]})
+      if (corner < -128 || corner > 127)
+        return "corner " + std::to_string(corner) + dimension + " is not -128 to 127";
+    if (last_of_box(layout, d) < layout.lower[d]) return "the box is empty in the direction" + dimension;
+    if (layout.step[d] == 0 || layout.step[d] > 8) return "step" + dimension + " is not 1 to 8";
+  }
+  return line_defect(layout.channels, layout.element, layout.swizzle);
 }
 
 uint32_t nearest_tf32(uint32_t bits) {
@@ -56,7 +85,12 @@ uint32_t nearest_tf32(uint32_t bits) {
   return (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
 }
 
+// A null `from` is an element outside the tensor.
 void copy_element(unsigned char* to, const unsigned char* from, TmaElement element, uint32_t bytes) {
+  if (from == nullptr) {
+    std::memset(to, 0, bytes);
+    return;
+  }
   if (element != TmaElement::tf32) {
     std::memcpy(to, from, bytes);
     return;
@@ -65,6 +99,10 @@ void copy_element(unsigned char* to, const unsigned char* from, TmaElement eleme
   std::memcpy(&bits, from, sizeof(bits));
   bits = nearest_tf32(bits);
   std::memcpy(to, &bits, sizeof(bits));
+}
+
+uint32_t place_of(uint32_t offset, TmaSwizzle swizzle) {
+  return swizzle == TmaSwizzle::bytes_128 ? executor::swizzle_128(offset) : offset;
 }
 
 void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layout,
@@ -80,12 +118,40 @@ void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layo
       inside = inside && index >= 0 && static_cast<uint64_t>(index) < layout.size[d];
       if (inside) from += static_cast<uint64_t>(index) * (d ? layout.stride_bytes[d - 1] : box.element_bytes);
     }
-    const uint32_t offset = layout.swizzle == TmaSwizzle::bytes_128 ? executor::swizzle_128(at) : at;
-    if (inside)
-      copy_element(to + offset, from, layout.element, box.element_bytes);
-    else
-      std::memset(to + offset, 0, box.element_bytes);
+    copy_element(to + place_of(at, layout.swizzle), inside ? from : nullptr, layout.element,
+                 box.element_bytes);
     for (int d = 0; d < 5 && ++step[d] == box.count[d]; ++d) step[d] = 0;
+  }
+}
+
+// The first of `channels` channels at a pixel, or null outside the images.
+const unsigned char* pixel_at(const PixelMapLayout& layout, int64_t x, int64_t y, int64_t image) {
+  const int64_t index[3] = {x, y, image};
+  const auto* from = static_cast<const unsigned char*>(layout.base);
+  for (int d = 0; d < 3; ++d) {
+    if (index[d] < 0 || static_cast<uint64_t>(index[d]) >= layout.size[d + 1]) return nullptr;
+    from += static_cast<uint64_t>(index[d]) * layout.stride_bytes[d];
+  }
+  return from;
+}
+
+void copy_pixels(unsigned char* to, uint32_t at, const PixelMapLayout& layout,
+                 const std::array<int, 4>& position, const std::array<int, 2>& offset) {
+  const uint32_t bytes = bytes_of_element(layout.element);
+  int64_t x = position[1], y = position[2], image = position[3];
+  for (uint32_t pixel = 0; pixel < layout.pixels; ++pixel) {
+    const unsigned char* from = pixel_at(layout, x + offset[0], y + offset[1], image);
+    for (uint32_t i = 0; i < layout.channels; ++i, at += bytes) {
+      const int64_t channel = int64_t{position[0]} + i;
+      const bool inside = from && channel >= 0 && static_cast<uint64_t>(channel) < layout.size[0];
+      copy_element(to + place_of(at, layout.swizzle), inside ? from + channel * bytes : nullptr,
+                   layout.element, bytes);
+    }
+    if ((x += layout.step[0]) <= last_of_box(layout, 0)) continue;
+    x = layout.lower[0];
+    if ((y += layout.step[1]) <= last_of_box(layout, 1)) continue;
+    y = layout.lower[1];
+    ++image;
   }
 }
 
@@ -94,6 +160,12 @@ void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layo
 TensorMap make_tensor_map(const TensorMapLayout& layout) {
   if (const std::string defect = layout_defect(layout); !defect.empty())
     throw DeviceError("make_tensor_map: " + defect);
+  return TensorMap{layout};
+}
+
+TensorMap make_pixel_map(const PixelMapLayout& layout) {
+  if (const std::string defect = pixel_layout_defect(layout); !defect.empty())
+    throw DeviceError("make_pixel_map: " + defect);
   return TensorMap{layout};
 }
 
@@ -133,15 +205,16 @@ CONVSCOPE_UNWATCHED void wait_for_phase(uint64_t* barrier, int parity, const Cal
   tsan::acquire(barrier);
 }
 
-void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
-              const CallSite& site) {
-  const Box box = box_of(map.layout);
-  const uint32_t offset = dynamic_offset(shared), bytes = box.bytes();
-  if (const int64_t first = int64_t{position[0]} * box.element_bytes; first % 16 != 0)
-    fail("TMA load from coordinate " + std::to_string(position[0]) + " of dimension 0, " +
-             std::to_string(first) + " bytes, which is not a multiple of 16",
+// Refuses what the hardware does, and marks the target of a load as not written: who reads before the barrier
+// gets NaN. `first` is the coordinate of dimension 0.
+static void begin_load(void* shared, uint32_t bytes, TmaElement element, TmaSwizzle swizzle, int first,
+                       const uint64_t* barrier, const CallSite& site) {
+  const uint32_t offset = dynamic_offset(shared);
+  if (const int64_t begin = int64_t{first} * bytes_of_element(element); begin % 16 != 0)
+    fail("TMA load from coordinate " + std::to_string(first) + " of dimension 0, " + std::to_string(begin) +
+             " bytes, which is not a multiple of 16",
          site);
-  if (offset % (map.layout.swizzle == TmaSwizzle::bytes_128 ? 1024 : 128))
+  if (offset % (swizzle == TmaSwizzle::bytes_128 ? 1024 : 128))
     fail("TMA load to offset " + std::to_string(offset) + ", which is misaligned", site);
   if (size_t{offset} + bytes > current_block->dynamic_smem_bytes)
     fail("TMA load of " + std::to_string(bytes) + " bytes to offset " + std::to_string(offset) + " of " +
@@ -149,12 +222,43 @@ void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (
          site);
   if (reinterpret_cast<const BarrierState*>(barrier)->unfenced)
     fail("TMA load for an mbarrier without mbarrier_fence_init() by the thread that set it up", site);
-  std::memset(shared, 0xff, bytes);  // who reads before the barrier gets NaN
+  std::memset(shared, 0xff, bytes);
+}
+
+void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
+              const CallSite& site) {
+  const auto* layout = std::get_if<TensorMapLayout>(&map.layout);
+  if (!layout) fail("TMA load of a box with a map of make_pixel_map()", site);
+  const uint32_t offset = dynamic_offset(shared), bytes = box_of(*layout).bytes();
+  begin_load(shared, bytes, layout->element, layout->swizzle, position[0], barrier, site);
   unsigned char* smem = current_block->dynamic_smem;
   const tsan::Unwatched unwatched;  // the copy itself is watched: it runs on a fiber of its own
-  run_later([=, layout = map.layout, at = std::to_array(position)] {
+  run_later([=, layout = *layout, at = std::to_array(position)] {
     const int where[5] = {at[0], at[1], at[2], at[3], at[4]};
     copy_box(smem, offset, layout, where);
+    update_barrier(barrier, 0, -static_cast<int>(bytes), site);
+  });
+}
+
+void load_pixels(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[4],
+                 const int (&offset)[2], const CallSite& site) {
+  const auto* layout = std::get_if<PixelMapLayout>(&map.layout);
+  if (!layout) fail("TMA load of pixels with a map of make_tensor_map()", site);
+  for (int d = 0; d < 2; ++d) {
+    if (position[d + 1] < layout->lower[d] || position[d + 1] > last_of_box(*layout, d))
+      fail("TMA load of pixels from (" + std::to_string(position[1]) + ", " + std::to_string(position[2]) +
+               "), which is not in the box",
+           site);
+    if (offset[d] < 0 || offset[d] > 255)
+      fail("TMA load of pixels with the offset " + std::to_string(offset[d]) + ", not 0 to 255", site);
+  }
+  const uint32_t to = dynamic_offset(shared);
+  const uint32_t bytes = layout->pixels * layout->channels * bytes_of_element(layout->element);
+  begin_load(shared, bytes, layout->element, layout->swizzle, position[0], barrier, site);
+  unsigned char* smem = current_block->dynamic_smem;
+  const tsan::Unwatched unwatched;
+  run_later([=, layout = *layout, at = std::to_array(position), by = std::to_array(offset)] {
+    copy_pixels(smem, to, layout, at, by);
     update_barrier(barrier, 0, -static_cast<int>(bytes), site);
   });
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 
 #include "bench/device/kernel/tensor_map_layout.hpp"
 #include "bench/emulator/executor.hpp"
@@ -13,9 +14,11 @@ namespace convscope::emulated {
 inline constexpr bool kHopperInstructions = true;
 
 struct TensorMap {
-  TensorMapLayout layout;
+  std::variant<TensorMapLayout, PixelMapLayout> layout;
 };
+// Throw DeviceError where the driver refuses the layout.
 TensorMap make_tensor_map(const TensorMapLayout& layout);
+TensorMap make_pixel_map(const PixelMapLayout& layout);
 
 namespace executor {
 
@@ -34,6 +37,9 @@ void update_barrier(uint64_t* barrier, int arrivals, int bytes, const CallSite& 
 void wait_for_phase(uint64_t* barrier, int parity, const CallSite& site);
 void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
               const CallSite& site);
+// position: channel, x, y, image.
+void load_pixels(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[4],
+                 const int (&offset)[2], const CallSite& site);
 
 }  // namespace executor
 
@@ -63,6 +69,12 @@ inline void tma_load_4d(void* shared, const TensorMap* map, uint64_t* barrier, i
 inline void tma_load_5d(void* shared, const TensorMap* map, uint64_t* barrier, int x, int y, int z, int w,
                         int v, CallSite site = CallSite::current()) {
   executor::load_box(shared, *map, barrier, {x, y, z, w, v}, site);
+}
+
+inline void tma_load_pixels(void* shared, const TensorMap* map, uint64_t* barrier, int channel, int x, int y,
+                            int image, uint16_t offset_x, uint16_t offset_y,
+                            CallSite site = CallSite::current()) {
+  executor::load_pixels(shared, *map, barrier, {channel, x, y, image}, {offset_x, offset_y}, site);
 }
 
 // Nothing to do here: one memory.

@@ -1,6 +1,4 @@
 // TMA, mbarriers and wgmma of hopper.hpp do what plain arithmetic says, and misuse is reported.
-#include "bench/emulator/test_kernels/hopper.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +8,7 @@
 
 #include "bench/device/device_error.hpp"
 #include "bench/emulator/half.hpp"
-#include "bench/emulator/kernel_test.hpp"
+#include "bench/emulator/hopper_fixture.hpp"
 
 namespace convscope {
 namespace {
@@ -19,10 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr TmaElement kTmaElements[] = {TmaElement::f32, TmaElement::tf32, TmaElement::f16, TmaElement::bf16};
-
-int bytes_of(TmaElement element) {
-  return element == TmaElement::f32 || element == TmaElement::tf32 ? 4 : 2;
-}
 
 // A tensor of 64 bytes in dimension 0 and 1 element in the others; boxes of 32 bytes.
 TensorMapLayout line_of_64_bytes(TmaElement element, int rank, const Buffer& tensor) {
@@ -37,21 +31,8 @@ TensorMapLayout line_of_64_bytes(TmaElement element, int rank, const Buffer& ten
   return layout;
 }
 
-HopperKernels kernels_for([[maybe_unused]] const TestDevice& device) {
-#if defined(CONVSCOPE_HAS_CUDA)
-  if (device.is_gpu) return cuda::hopper_kernels();
-#endif
-  return emulated::hopper_kernels();
-}
-
-class Hopper : public KernelTest {
+class Hopper : public HopperTest {
  protected:
-  void SetUp() override {
-    KernelTest::SetUp();
-    if (GetParam().is_gpu && device_ && device_->info().instructions.find("9.0") == std::string::npos &&
-        device_->info().instructions.find("90") == std::string::npos)
-      GTEST_SKIP() << "not a Hopper: " << device_->info().instructions;
-  }
   // values as the element type stores them
   Buffer to_elements(TensorElement element, const std::vector<float>& values) {
     if (element == TensorElement::tf32) return to_device(values);
@@ -105,7 +86,6 @@ class Hopper : public KernelTest {
       return error.what();
     }
   }
-  HopperKernels kernels_ = kernels_for(GetParam());
 };
 
 TEST_P(Hopper, MultiplyOnWgmmaOfEachTypeAndWidth) {
@@ -326,12 +306,6 @@ TEST_P(HopperMisuse, OfProductsIsReportedOrShows) {
   const std::vector<float> expected = expected_product(64, 64, 512);
   for (const HopperFault fault : {HopperFault::no_product_wait, HopperFault::no_product_commit})
     EXPECT_NE(product_of(TensorElement::bf16, 64, 64, 64, 512, fault), expected);
-}
-
-std::vector<TestDevice> emulators() {
-  std::vector<TestDevice> devices = test_devices();
-  std::erase_if(devices, [](const TestDevice& device) { return device.is_gpu; });
-  return devices;
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Hopper, ::testing::ValuesIn(test_devices()), device_name);

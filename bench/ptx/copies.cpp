@@ -1,5 +1,6 @@
 // Asynchronous copies from global to shared memory. cp.async: 4, 8 or 16 bytes per thread; late copies
-// land at the wait. TMA in tile mode: late copies land when no warp can continue without them.
+// land at the wait. TMA in tile mode and in im2col mode: late copies land when no warp can continue without
+// them.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -68,9 +69,31 @@ u32 shared_elements(const TensorMap& map, u32 dimension) {
   return (map.box[dimension] + map.step[dimension] - 1u) / map.step[dimension];
 }
 
+s64 last_of_box(const TensorMap& map, u32 dimension) {
+  return s64{map.size_less_one[dimension]} + map.upper[dimension - 1];
+}
+
+// Im2col mode: pixels of the box in the order of dimensions 1, 2, ..., then of the next image.
+template <class F>
+void each_pixel(const TensorCopy& c, F&& f) {
+  const TensorMap& map = c.map;
+  const u32 image = c.rank - 1;
+  s64 pixel[5] = {};
+  for (u32 d = 0; d < c.rank; ++d) pixel[d] = c.at[d];
+  for (u32 p = 0; p < map.pixels; ++p) {
+    s64 at[5] = {pixel[0], pixel[1], pixel[2], pixel[3], pixel[4]};
+    for (u32 d = 1; d < image; ++d) at[d] += c.offset[d - 1];
+    f(p * map.box[0] * map.element_bytes, at, u32{map.box[0]});
+    u32 d = 1;
+    for (; d < image && (pixel[d] += map.step[d]) > last_of_box(map, d); ++d) pixel[d] = map.lower[d - 1];
+    if (d == image) ++pixel[d];
+  }
+}
+
 template <class F>
 void each_line(const TensorCopy& c, F&& f) {  // f(shared offset, coordinates of the first element, elements)
   const TensorMap& map = c.map;
+  if (map.pixels > 0) return each_pixel(c, f);
   u32 n[5] = {1, 1, 1, 1, 1};
   for (u32 d = 0; d < c.rank; ++d) n[d] = shared_elements(map, d);
   u32 offset = 0;
@@ -88,6 +111,7 @@ void each_line(const TensorCopy& c, F&& f) {  // f(shared offset, coordinates of
 
 u32 box_bytes(const TensorCopy& c) {
   u32 bytes = c.map.element_bytes;
+  if (c.map.pixels > 0) return bytes * c.map.box[0] * c.map.pixels;
   for (u32 d = 0; d < c.rank; ++d) bytes *= shared_elements(c.map, d);
   return bytes;
 }
@@ -95,6 +119,8 @@ u32 box_bytes(const TensorCopy& c) {
 u32 tma_swizzled(u32 address, const TensorMap& map) {  // CUtensorMapSwizzle: 1 is 32 bytes, 2 is 64, 3 is 128
   return swizzled(address, map.swizzle == 0 ? 0 : 4u - map.swizzle);
 }
+
+constexpr u8 kIm2col = 1;  // Instruction::detail
 
 TensorMap read_map(Warp& w, const Instruction& i, int l, u64 at) {
   Block& b = *w.block;
@@ -110,6 +136,7 @@ TensorMap read_map(Warp& w, const Instruction& i, int l, u64 at) {
   }
   if (map.magic != kTensorMapMagic) b.fault(w, i, l, "not a tensor map");
   if (map.rank != i.count) b.fault(w, i, l, fmt::format("a tensor map of rank {}", map.rank));
+  if ((map.pixels > 0) != (i.detail == kIm2col)) b.fault(w, i, l, "a tensor map of the other mode");
   return map;
 }
 
@@ -139,6 +166,18 @@ void check_first_coordinate(Warp& w, const Instruction& i, int l, const TensorCo
                                c.at[0], bytes));
 }
 
+void read_offsets(Warp& w, const Instruction& i, int l, TensorCopy& c) {
+  for (u32 d = 1; d + 1 < c.rank; ++d) {
+    const u32 offset = w.from<u32>(i.o[2 + c.rank + d])[l] & 0xffff;
+    if (offset >> im2col_bits(c.rank) != 0)
+      w.block->fault(w, i, l, fmt::format("an im2col offset of {} in {} dimensions", offset, c.rank));
+    if (c.at[d] < c.map.lower[d - 1] || c.at[d] > last_of_box(c.map, d))
+      w.block->fault(w, i, l,
+                     fmt::format("an im2col copy from {}, outside its box, in dimension {}", c.at[d], d));
+    c.offset[d - 1] = static_cast<u16>(offset);
+  }
+}
+
 // Instruction::count is the rank.
 void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
   Block& b = *w.block;
@@ -153,6 +192,7 @@ void tensor_copy(Warp& w, const Instruction& i, u32 mask) {
     c.map = read_map(w, i, l, w.address(i.o[1], l) + static_cast<u64>(i.offset2));
     for (u32 d = 0; d < c.rank; ++d) c.at[d] = static_cast<s32>(w.from<u32>(i.o[2 + d])[l]);
     check_first_coordinate(w, i, l, c);
+    if (i.detail == kIm2col) read_offsets(w, i, l, c);
     c.barrier = static_cast<u32>(w.address(i.o[2 + c.rank], l));
     b.mbarrier(w, i, l, c.barrier);
     if (c.to % 128 != 0) b.fault(w, i, l, "a TMA copy to a shared address that is not aligned to 128 bytes");
@@ -180,7 +220,8 @@ void copy_element(const TensorMap& map, u8* to, const u8* from) {
 
 Handler tensor_copy_handler(Instruction& i, const Mnemonic& m) {
   if (!m.has("global") || !m.has("mbarrier::complete_tx::bytes")) return nullptr;
-  if (m.has("multicast::cluster") || m.has("im2col")) return nullptr;
+  if (m.has("multicast::cluster")) return nullptr;
+  i.detail = m.has("im2col") ? kIm2col : 0;
   i.space = Space::shared;
   return tensor_copy;
 }

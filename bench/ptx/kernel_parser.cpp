@@ -224,7 +224,9 @@ void KernelParser::operands(Instruction& i, const std::string& mnemonic, const s
   i.count = std::max<u8>(i.count, 1);
   if (mnemonic.starts_with("mov.b") && i.count > 1) bind_pack(i, tail[0] == '{');
   if (mnemonic.starts_with("wgmma.mma")) kernel_.has_wgmma = true;
-  if (mnemonic.starts_with("cp.async.bulk.tensor")) i.count = static_cast<u8>(n - 3);
+  // Coordinates, besides target, map, barrier and, in im2col mode, an offset for each but two of them.
+  if (mnemonic.starts_with("cp.async.bulk.tensor"))
+    i.count = static_cast<u8>(mnemonic.find(".im2col") == std::string::npos ? n - 3 : (n - 1) / 2);
 }
 
 Module::Module(std::string text) : text_(std::move(text)) {

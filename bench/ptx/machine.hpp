@@ -101,7 +101,8 @@ struct TensorCopy {
   TensorMap map;
   s32 at[5] = {};
   u32 rank = 0;
-  Clock clock{};  // of the issuing warp
+  u16 offset[3] = {};  // of im2col mode, of dimensions 1 to rank - 2
+  Clock clock{};       // of the issuing warp
   u32 warp = 0;
   int lane = 0;
   const Instruction* by = nullptr;

@@ -7,8 +7,8 @@ namespace convscope::ptx {
 
 inline constexpr u32 kTensorMapMagic = 0x7e450a17;
 
-// The arguments of cuTensorMapEncodeTiled, packed into the 128 bytes that kernels receive: NVIDIA's own
-// encoding is not documented.
+// The arguments of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col, packed into the 128 bytes that kernels
+// receive: NVIDIA's own encoding is not documented.
 struct TensorMap {
   u64 base = 0;
   u32 magic = 0;
@@ -17,10 +17,17 @@ struct TensorMap {
   u8 rounds_to_tf32 = 0;  // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: elements are rounded to TF32 by the copy
   u32 size_less_one[5] = {};
   u64 stride[4] = {};  // bytes, of dimensions 1 to 4
-  u16 box[5] = {};
+  u16 box[5] = {};     // box[0] is the channels of a pixel in im2col mode, which has no others
   u8 step[5] = {};
+  u16 pixels = 0;                    // of a copy in im2col mode; 0: a map for tile mode
+  s16 lower[3] = {}, upper[3] = {};  // corners of im2col mode's box, of dimensions 1 to rank - 2
 };
 static_assert(sizeof(TensorMap) <= 128);
+
+// Bits of a corner (signed) and of an offset of im2col mode.
+constexpr u32 im2col_bits(u32 rank) {
+  return 16 / (rank - 2);
+}
 
 // CuTe's Swizzle<B,4,3>: the B bits from bit 7 on are added (xor) to those from bit 4 on. `mode` as in a
 // descriptor of wgmma: 0 none, 1 is 128 bytes, 2 is 64, 3 is 32.

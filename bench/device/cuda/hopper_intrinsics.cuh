@@ -23,6 +23,7 @@ using TensorMap = CUtensorMap;
 
 // Throws DeviceError when the driver refuses the layout.
 TensorMap make_tensor_map(const TensorMapLayout& layout);
+TensorMap make_pixel_map(const PixelMapLayout& layout);
 
 // Sets up a barrier in shared memory that a phase completes with `arrivals` arrivals. One thread does it,
 // then mbarrier_fence_init(), then a block barrier.
@@ -114,6 +115,25 @@ __device__ __forceinline__ void tma_load_5d(void* shared, const TensorMap* map, 
       "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(shared)),
       "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// Copies a run of pixels (PixelMapLayout; the map is of make_pixel_map()) that begins at pixel (x, y) of the
+// box of `image`, channels from `channel` on, each from where the offset (0 to 255) leads. Lines of channels
+// lie one behind the other; what is outside the tensor, images after the last too, becomes zero. The barrier
+// receives the bytes of all pixels. `channel` is a multiple of 16 bytes.
+__device__ __forceinline__ void tma_load_pixels(void* shared, const TensorMap* map, uint64_t* barrier,
+                                                int channel, int x, int y, int image, uint16_t offset_x,
+                                                uint16_t offset_y) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(x), "r"(y), "r"(image), "h"(offset_x),
+      "h"(offset_y)
       : "memory");
 #else
   __trap();

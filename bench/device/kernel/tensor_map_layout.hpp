@@ -1,5 +1,5 @@
-// What make_tensor_map() of hopper.hpp is told: the tensor in global memory and the box that one TMA load
-// copies. Plain data, the same for the GPU and the emulator.
+// What make_tensor_map() and make_pixel_map() of hopper.hpp are told: the tensor in global memory and what
+// one TMA load copies of it. Plain data, the same for the GPU and the emulator.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,29 @@ struct TensorMapLayout {
   uint64_t stride_bytes[4] = {};       // of dimensions 1 to 4
   uint32_t box[5] = {1, 1, 1, 1, 1};   // elements, at most 256
   uint32_t step[5] = {1, 1, 1, 1, 1};
+};
+
+// An NHWC tensor of which a load copies a run of pixels, for one tap of a filter: TMA's im2col mode. The
+// pixels of an image that a run passes are those of its box, x from lower[0] to size[1] - 1 + upper[0] and y
+// likewise, by steps that begin at the lower corner; a run goes along a row, on to the next row and to the
+// next image. At each of them the tap's offset is added and the channels there are copied, zeros outside the
+// tensor. A convolution with padding p and a filter of r taps with dilation d has the corners -p and
+// p - (r - 1) d, its stride as step and offsets that are multiples of d: pixel i of the box is output pixel
+// i.
+//
+// Base address and strides are multiples of 16 bytes. A pixel's channels are a line of 128 bytes with
+// swizzle, of a multiple of 16 without; there may be more of them than the tensor has. Boxes are not empty.
+struct PixelMapLayout {
+  TmaElement element = TmaElement::f32;
+  TmaSwizzle swizzle = TmaSwizzle::bytes_128;
+  const void* base = nullptr;
+  uint64_t size[4] = {1, 1, 1, 1};  // channels, width, height, images
+  uint64_t stride_bytes[3] = {};    // of a pixel, a row, an image
+  uint32_t channels = 1;            // of a load, at most 256
+  uint32_t pixels = 1;              // of a load, at most 1024
+  int lower[2] = {};                // x, y: -128 to 127
+  int upper[2] = {};
+  uint32_t step[2] = {1, 1};  // x, y: 1 to 8
 };
 
 }  // namespace convscope

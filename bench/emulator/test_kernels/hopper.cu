@@ -1,5 +1,5 @@
-// Kernels for hopper_test.cpp. The product is the smallest that has all parts of a warp-specialised Hopper
-// GEMM.
+// Kernels for hopper_test.cpp and pixel_load_test.cpp. The product is the smallest that has all parts of a
+// warp-specialised Hopper GEMM.
 #include <type_traits>
 
 #include "bench/device/device_error.hpp"
@@ -9,35 +9,76 @@
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
+// One TMA load, load(smem, barrier), copied out of shared memory.
+template <typename Load>
+__device__ void dump(uint32_t* to, int bytes, Load load) {
+  unsigned char* smem = dynamic_smem<unsigned char>();
+  auto* barrier = reinterpret_cast<uint64_t*>(smem + (bytes + 15) / 16 * 16);
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier, 1);
+    mbarrier_fence_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(barrier, bytes);
+    load(smem, barrier);
+  }
+  mbarrier_wait(barrier, 0);
+  for (int i = static_cast<int>(threadIdx.x); i < bytes / 4; i += 32)
+    to[i] = reinterpret_cast<const uint32_t*>(smem)[i];
+}
+
 __global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, int fifth, int rank,
                          uint32_t* to, int bytes) {
   if constexpr (kHopperInstructions) {
-    unsigned char* smem = dynamic_smem<unsigned char>();
-    auto* barrier = reinterpret_cast<uint64_t*>(smem + (bytes + 15) / 16 * 16);
-    if (threadIdx.x == 0) {
-      mbarrier_init(barrier, 1);
-      mbarrier_fence_init();
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      mbarrier_arrive_expect_tx(barrier, bytes);
+    dump(to, bytes, [&](unsigned char* smem, uint64_t* barrier) {
       if (rank == 2)
         tma_load_2d(smem, &map, barrier, position.x, position.y);
       else if (rank == 4)
         tma_load_4d(smem, &map, barrier, position.x, position.y, position.z, position.w);
       else
         tma_load_5d(smem, &map, barrier, position.x, position.y, position.z, position.w, fifth);
-    }
-    mbarrier_wait(barrier, 0);
-    for (int i = static_cast<int>(threadIdx.x); i < bytes / 4; i += 32)
-      to[i] = reinterpret_cast<const uint32_t*>(smem)[i];
+    });
   }
 }
 
+__global__ void dump_pixels(const __grid_constant__ TensorMap map, int4 position, int2 offset, uint32_t* to,
+                            int bytes) {
+  if constexpr (kHopperInstructions) {
+    dump(to, bytes, [&](unsigned char* smem, uint64_t* barrier) {
+      tma_load_pixels(smem, &map, barrier, position.x, position.y, position.z, position.w,
+                      static_cast<uint16_t>(offset.x), static_cast<uint16_t>(offset.y));
+    });
+  }
+}
+
+size_t smem_of_dump(size_t bytes) {
+  return (bytes + 15) / 16 * 16 + sizeof(uint64_t);
+}
+
 void load_box(const TensorMapLayout& layout, const int (&position)[5], void* to, size_t bytes, Queue& queue) {
-  launch(dump_box, 1, 32, (bytes + 15) / 16 * 16 + sizeof(uint64_t), queue, make_tensor_map(layout),
+  launch(dump_box, 1, 32, smem_of_dump(bytes), queue, make_tensor_map(layout),
          make_int4(position[0], position[1], position[2], position[3]), position[4], layout.rank,
          static_cast<uint32_t*>(to), static_cast<int>(bytes));
+}
+
+void load_pixels(const PixelMapLayout& layout, const int (&position)[4], const int (&offset)[2], void* to,
+                 size_t bytes, Queue& queue) {
+  launch(dump_pixels, 1, 32, smem_of_dump(bytes), queue, make_pixel_map(layout),
+         make_int4(position[0], position[1], position[2], position[3]), make_int2(offset[0], offset[1]),
+         static_cast<uint32_t*>(to), static_cast<int>(bytes));
+}
+
+void load_with_the_other_map(const TensorMapLayout& box, const PixelMapLayout& run, bool pixels, void* to,
+                             size_t bytes, Queue& queue) {
+  auto* words = static_cast<uint32_t*>(to);
+  const int count = static_cast<int>(bytes);
+  if (pixels)
+    launch(dump_pixels, 1, 32, smem_of_dump(bytes), queue, make_tensor_map(box), make_int4(0, 0, 0, 0),
+           make_int2(0, 0), words, count);
+  else
+    launch(dump_box, 1, 32, smem_of_dump(bytes), queue, make_pixel_map(run), make_int4(0, 0, 0, 0), 0, 4,
+           words, count);
 }
 
 template <typename ElementType, int ColumnCount, Major MajorIndex = Major::k>
@@ -213,7 +254,7 @@ void multiply_transposed(TensorElement element, int columns, const void* a, cons
 }  // namespace
 
 HopperKernels hopper_kernels() {
-  return {load_box, multiply, multiply_transposed};
+  return {load_box, load_pixels, load_with_the_other_map, multiply, multiply_transposed};
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

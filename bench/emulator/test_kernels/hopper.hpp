@@ -1,4 +1,5 @@
-// Kernels for hopper_test.cpp: TMA boxes as they land, a small product on wgmma, and ways to misuse both.
+// Kernels for hopper_test.cpp and pixel_load_test.cpp: TMA loads as they land, a small product on wgmma, and
+// ways to misuse both.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,12 @@ enum class HopperFault {
 struct HopperKernels {
   // The box at `position`, byte by byte as it lies in shared memory; bytes is a multiple of 4.
   void (*load_box)(const TensorMapLayout&, const int (&position)[5], void* to, size_t bytes, Queue&);
+  // The run of pixels from `position` (channel, x, y, image) on at the tap with that offset.
+  void (*load_pixels)(const PixelMapLayout&, const int (&position)[4], const int (&offset)[2], void* to,
+                      size_t bytes, Queue&);
+  // The same loads, each with the map of the other: for the emulator only.
+  void (*load_with_the_other_map)(const TensorMapLayout&, const PixelMapLayout&, bool pixels, void* to,
+                                  size_t bytes, Queue&);
   // c (m x n) = a (m x k) b (n x k)^T: TMA into a ring of stages, one producer warp, one warpgroup with wgmma
   // of 64 x `columns` (64 or 128). a and b hold the element type; a row is a multiple of 16 bytes.
   void (*multiply)(TensorElement, int columns, HopperFault, const void* a, const void* b, float* c, int m,

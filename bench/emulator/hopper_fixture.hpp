@@ -1,0 +1,42 @@
+// The devices that have the kernels of test_kernels/hopper.hpp, for the tests that run them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/emulator/kernel_test.hpp"
+#include "bench/emulator/test_kernels/hopper.hpp"
+
+namespace convscope {
+
+inline int bytes_of(TmaElement element) {
+  return element == TmaElement::f32 || element == TmaElement::tf32 ? 4 : 2;
+}
+
+// Skips GPUs that are no Hopper.
+class HopperTest : public KernelTest {
+ protected:
+  void SetUp() override {
+    KernelTest::SetUp();
+    if (GetParam().is_gpu && device_ && device_->info().instructions.find("9.0") == std::string::npos &&
+        device_->info().instructions.find("90") == std::string::npos)
+      GTEST_SKIP() << "not a Hopper: " << device_->info().instructions;
+  }
+  static HopperKernels kernels_for([[maybe_unused]] const TestDevice& device) {
+#if defined(CONVSCOPE_HAS_CUDA)
+    if (device.is_gpu) return cuda::hopper_kernels();
+#endif
+    return emulated::hopper_kernels();
+  }
+  HopperKernels kernels_ = kernels_for(GetParam());
+};
+
+inline std::vector<TestDevice> emulators() {
+  std::vector<TestDevice> devices = test_devices();
+  std::erase_if(devices, [](const TestDevice& device) { return device.is_gpu; });
+  return devices;
+}
+
+}  // namespace convscope
