@@ -55,7 +55,7 @@ bool too_long(const BoxedGradient& product) {
 double cost(const BoxedGradient& product) {
   const HopperTile& tile = product.tile;
   const int64_t rounds = ceil_div(tiles(product) * product.splits, kMultiprocessors);
-  const int64_t depth = int64_t{product.boxes_of_split} * steps(product.box) * kWgmmaPixels;
+  const int64_t depth = int64_t{product.boxes_of_split} * steps(product.pixels()) * kWgmmaPixels;
   const double all = static_cast<double>(rounds * tile.rows * tile.columns * depth) / tile.efficiency;
   if (product.splits == 1) return all;
   const double moved = 2.0 * static_cast<double>(partial_bytes(product));
@@ -86,7 +86,9 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
     work.input = joined->input;
     join(work.product, *joined);
   }
-  work.product.box = best_box(work.product, kStagePixels, kWgmmaPixels);
+  const int bytes = narrow(bytes_per_element(storage_type(problem.math)));
+  const bool runs = runs_reach(work.product, work.product.groups, work.product.columns, bytes);
+  cut(work.product, runs, kStagePixels, kWgmmaPixels);
   work.product.all_boxes = narrow(boxes(work.product));
   available -= workspace_bytes(work.input) + workspace_bytes(work.output);
   BoxedGradient trial = work.product;

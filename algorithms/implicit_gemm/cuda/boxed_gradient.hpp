@@ -1,7 +1,7 @@
 // backward_filter as the Hopper kernel takes it: D[k][tap][c], the sum over pixels of the output's gradient
-// (rows k) times the input (columns c) where the tap meets it. The depth is boxes of at most 64 pixels, a
-// stage each; where D has few tiles, it is split and the parts are added in order. Plain data, handed to the
-// kernels by value. Start at gradient_work().
+// (rows k) times the input (columns c) where the tap meets it. The depth is runs or boxes of at most 64
+// pixels, a stage each; where D has few tiles, it is split and the parts are added in order. Plain data,
+// handed to the kernels by value. Start at gradient_work().
 #pragma once
 
 #include "algorithms/implicit_gemm/cuda/boxed_product.hpp"
@@ -26,16 +26,17 @@ struct BoxedGradient : PixelBoxes {
   int splits = 1, boxes_of_split = 0;   // the last split may have fewer
   int all_boxes = 0;
 
-  // Of a pixel, where a tap is a line of the filter (joined_taps.hpp): its columns are s * pitch + c.
-  int joined_pitch = 0, joined_channels = 0;
+  // Where the taps of a line are joined (joined_taps.hpp): the columns are those of all lines of the filter,
+  // `joined_line` each, and in a line s * joined_pitch + c.
+  int joined_line = 0, joined_pitch = 0, joined_lines = 0, joined_taps = 0, joined_channels = 0;
 
   int d_row = 0, d_column = 0, d_tap_line = 0, d_tap_column = 0, d_group = 0;
   int64_t d_elements = 0;  // of D, and of the partial sums of one split
 };
 
-// Wgmma steps of a box: its last pixels are filled up with zeros.
-constexpr int steps(const Box& box) {
-  return (box.pixels() + kWgmmaPixels - 1) / kWgmmaPixels;
+// Wgmma steps of a load: a box's last pixels are filled up with zeros.
+constexpr int steps(int pixels) {
+  return (pixels + kWgmmaPixels - 1) / kWgmmaPixels;
 }
 
 // D's tiles, over all taps and groups: blocks of one split.

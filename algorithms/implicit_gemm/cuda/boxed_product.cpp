@@ -1,6 +1,7 @@
 #include "algorithms/implicit_gemm/cuda/boxed_product.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "algorithms/common/gpu_limits.hpp"
@@ -112,6 +113,8 @@ double cost(const BoxedProduct& product) {
 }  // namespace
 
 int64_t boxes(const PixelBoxes& pixels) {
+  if (pixels.run > 0)
+    return ceil_div(int64_t{pixels.images} * pixels.height * pixels.width, int64_t{pixels.run});
   return ceil_div(pixels.width, pixels.box.width) * ceil_div(pixels.height, pixels.box.height) *
          ceil_div(pixels.images, pixels.box.images);
 }
@@ -135,9 +138,29 @@ Box best_box(const PixelBoxes& pixels, int most, int granule) {
   return best;
 }
 
+bool runs_reach(const PixelBoxes& p, int groups, int channels, int element_bytes) {
+  const auto corners_fit = [](int lower, int pixels, int step, int size) {
+    const int upper = upper_corner(lower, pixels, step, size);
+    return std::min(lower, upper) >= kTmaLowestCorner && std::max(lower, upper) <= kTmaHighestCorner;
+  };
+  const bool one_group = groups == 1 || channels * element_bytes % kTmaLineBytes == 0;
+  return one_group && corners_fit(p.lower_x(), p.width, p.step_x, p.image_width) &&
+         corners_fit(p.lower_y(), p.height, p.step_y, p.image_height) &&
+         (p.taps_across - 1) * std::abs(p.tap_x) <= kTmaLongestOffset &&
+         (p.taps_down - 1) * std::abs(p.tap_y) <= kTmaLongestOffset;
+}
+
+void cut(PixelBoxes& pixels, bool runs, int most, int granule) {
+  if (runs)
+    pixels.run = most;
+  else
+    pixels.box = best_box(pixels, most, granule);
+}
+
 void set_tile(BoxedProduct& product, const HopperTile& tile) {
   product.tile = tile;
-  product.box = best_box(product, tile.rows, tile.rows);
+  const int bytes = narrow(bytes_per_element(storage_type(product.math)));
+  cut(product, runs_reach(product, product.groups, product.channels, bytes), tile.rows, tile.rows);
 }
 
 HopperWork hopper_work(const ConvProblem& problem) {

@@ -1,7 +1,9 @@
 // A product of index_map.hpp as the Hopper kernel takes it in forward and backward-data: the rows of D in
-// boxes of width x height x images neighbouring pixels, so that one TMA load brings what a box needs of A for
-// one tap, zeros for the padding included. Plain data, handed to the kernels by value. Start at
-// hopper_work(); backward-filter is boxed_gradient.hpp.
+// runs of pixels, row after row and image after image, or in boxes of width x height x images neighbouring
+// pixels, so that one TMA load brings what a tile needs of A for one tap, zeros for the padding included.
+// Runs leave no row of a tile empty but in the last tile; boxes are for what TMA's runs (PixelMapLayout) do
+// not reach. Plain data, handed to the kernels by value. Start at hopper_work(); backward-filter is
+// boxed_gradient.hpp.
 #pragma once
 
 #include <array>
@@ -27,6 +29,14 @@ inline constexpr std::array kHopperTiles{HopperTile{256, 128, 0.89}, HopperTile{
 inline constexpr int kWgmmaDepthBytes = 32;  // of one wgmma
 inline constexpr int kTmaLongestStep = 8;    // pixels from one element of a box to the next
 inline constexpr int kTmaLongestBox = 256;   // pixels, skipped ones included
+inline constexpr int kTmaLineBytes = 128;    // of a pixel, in a stage
+// Of runs: corners of the box that they go through, offsets of taps.
+inline constexpr int kTmaLowestCorner = -128, kTmaHighestCorner = 127, kTmaLongestOffset = 255;
+
+// The upper corner, as TMA counts it, of a box of `pixels` in an image of that size.
+constexpr int upper_corner(int lower, int pixels, int step, int size) {
+  return lower + (pixels - 1) * step - (size - 1);
+}
 
 // Neighbouring pixels: one TMA load.
 struct Box {
@@ -35,9 +45,10 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-// Pixels, how they are cut into boxes, and where they meet the taps of a filter in an image: the pixel (y, x)
-// meets the tap (r, s) at (first_y + y * step_y + r * tap_y, ...).
+// Pixels, how they are cut into runs or boxes, and where they meet the taps of a filter in an image: the
+// pixel (y, x) meets the tap (r, s) at (first_y + y * step_y + r * tap_y, ...).
 struct PixelBoxes {
+  int run = 0;  // pixels of a run; 0 where they are in boxes
   Box box;
   int images = 0, height = 0, width = 0;  // all pixels
   int taps_down = 0, taps_across = 0;
@@ -45,9 +56,23 @@ struct PixelBoxes {
   int image_height = 0, image_width = 0;
   // Of the image, from one pixel and line to the next; 0 where it is dense.
   int pixel_pitch = 0, line_pitch = 0;
+
+  // Of one load.
+  constexpr int pixels() const { return run > 0 ? run : box.pixels(); }
+  // Where a pixel's first tap in memory is, from which the offsets of TMA's runs count.
+  constexpr int lower_y() const { return first_y + (tap_y < 0 ? (taps_down - 1) * tap_y : 0); }
+  constexpr int lower_x() const { return first_x + (tap_x < 0 ? (taps_across - 1) * tap_x : 0); }
 };
 
+// Loads of all pixels: runs or boxes.
 int64_t boxes(const PixelBoxes& pixels);
+
+// Whether TMA's runs reach all taps. A line of 128 bytes must hold channels of one group only: `channels` of
+// `element_bytes` in each of the groups.
+bool runs_reach(const PixelBoxes& pixels, int groups, int channels, int element_bytes);
+
+// Cuts the pixels into runs of `most`, or where those do not reach into the best boxes.
+void cut(PixelBoxes& pixels, bool runs, int most, int granule);
 
 // The box of at most `most` pixels that leaves few pixels of its last `granule` empty, is large and is not
 // too narrow.
@@ -77,7 +102,7 @@ struct HopperWork {
 // Forward and backward-data only.
 HopperWork hopper_work(const ConvProblem& problem);
 
-// Sets tile and the best box for it.
+// Sets the tile, and the run or the best box for it.
 void set_tile(BoxedProduct& product, const HopperTile& tile);
 
 }  // namespace convscope::implicit_gemm

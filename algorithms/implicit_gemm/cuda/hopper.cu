@@ -1,5 +1,6 @@
-// Hopper, forward and backward-data: a stage is a tap and 128 bytes of channels, a box of A's pixels and
-// lines of B, both K-major. What a box is: boxed_product.hpp; the ring and the products: hopper_ring.hpp.
+// Hopper, forward and backward-data: a stage is a tap and 128 bytes of channels, a run or a box of A's pixels
+// and lines of B, both K-major. What those are: boxed_product.hpp; the ring and the products:
+// hopper_ring.hpp.
 #include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
 #include "bench/algorithm/epilogue.cuh"
 
@@ -8,30 +9,38 @@ namespace {
 
 using implicit_gemm::BoxedProduct;
 
-// What a block computes: its first pixel, image and column, its group.
+// What a block computes: a load of pixels, its first pixel, its first column, its group.
 struct Place {
-  int image, y, x, column, group;
+  int load;
+  PixelPlace pixel;
+  int column, group;
 };
 
 template <typename Shape>
 __device__ __forceinline__ Place place_of_block(const BoxedProduct& product) {
   const int column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
-  const int across = (product.width + product.box.width - 1) / product.box.width;
-  const int down = (product.height + product.box.height - 1) / product.box.height;
-  const int block = static_cast<int>(blockIdx.x);
-  const int box = block / column_tiles, line = box / across, image = line / down;
-  return {image * product.box.images, (line - image * down) * product.box.height,
-          (box - line * across) * product.box.width, (block - box * column_tiles) * Shape::kColumns,
+  const int block = static_cast<int>(blockIdx.x), load = block / column_tiles;
+  return {load, place_of_load(product, load), (block - load * column_tiles) * Shape::kColumns,
           static_cast<int>(blockIdx.y)};
+}
+
+// The pixel of a row of the tile; of an image behind the last where there is none.
+template <typename Shape>
+__device__ __forceinline__ PixelPlace place_of_row(const BoxedProduct& product, const Place& place, int row) {
+  if (product.run > 0) return place_of_pixel(product, place.load * product.run + row);
+  const int line = row / product.box.width, image = line / product.box.height;
+  const PixelPlace pixel{place.pixel.image + image, place.pixel.y + line - image * product.box.height,
+                         place.pixel.x + row - line * product.box.width};
+  const bool inside = image < product.box.images && pixel.y < product.height && pixel.x < product.width;
+  return inside ? pixel : PixelPlace{product.images, 0, 0};
 }
 
 template <typename Shape>
 __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const TensorMap* a, const TensorMap* b,
                                            const BoxedProduct& product) {
   const Place place = place_of_block<Shape>(product);
-  const int bytes = product.box.pixels() * 128 + Shape::kBBytes;
-  const int first_y = product.first_y + place.y * product.step_y;
-  const int first_x = product.first_x + place.x * product.step_x;
+  const int bytes = product.pixels() * 128 + Shape::kBBytes;
+  const int step_y = place.pixel.y * product.step_y, step_x = place.pixel.x * product.step_x;
   RingPosition<Shape::kStages> at;
   for (int r = 0; r < product.taps_down; ++r)
     for (int s = 0; s < product.taps_across; ++s)
@@ -40,8 +49,16 @@ __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const Tensor
         uint64_t* const arrived = &ring.full[at.stage];
         mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
         mbarrier_arrive_expect_tx(arrived, bytes);
-        tma_load_5d(stage, a, arrived, channel, place.group, first_x + s * product.tap_x,
-                    first_y + r * product.tap_y, place.image);
+        const int tap_y = product.first_y + r * product.tap_y, tap_x = product.first_x + s * product.tap_x;
+        if (product.run > 0) {
+          const int lower_y = product.lower_y(), lower_x = product.lower_x();
+          tma_load_pixels(stage, a, arrived, place.group * product.channels + channel, lower_x + step_x,
+                          lower_y + step_y, place.pixel.image, static_cast<uint16_t>(tap_x - lower_x),
+                          static_cast<uint16_t>(tap_y - lower_y));
+        } else {
+          tma_load_5d(stage, a, arrived, channel, place.group, tap_x + step_x, tap_y + step_y,
+                      place.pixel.image);
+        }
         tma_load_4d(stage + Shape::kABytes, b, arrived, channel,
                     product.first_tap + r * product.tap_line + s * product.tap_column, place.column,
                     place.group);
@@ -80,16 +97,11 @@ __device__ __forceinline__ void store_tile(const Sums<Shape>& sums, typename Sha
   UNROLL
   for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
   for (int half = 0; half < 2; ++half) {
-    const int row = row_of<Shape>(i, half);
-    const int line = row / product.box.width, image = line / product.box.height;
-    const int x = place.x + row - line * product.box.width;
-    const int y = place.y + line - image * product.box.height;
-    const int n = place.image + image;
-    const bool inside =
-        image < product.box.images && n < product.images && y < product.height && x < product.width;
-    typename Shape::Stored* const to =
-        first + int64_t{n} * product.d_image + int64_t{y} * product.d_line + int64_t{x} * product.d_pixel;
-    store_row<Shape>(sums[i], half, inside ? to : nullptr, product.columns - place.column, product.d_column);
+    const PixelPlace at = place_of_row<Shape>(product, place, row_of<Shape>(i, half));
+    typename Shape::Stored* const to = first + int64_t{at.image} * product.d_image +
+                                       int64_t{at.y} * product.d_line + int64_t{at.x} * product.d_pixel;
+    store_row<Shape>(sums[i], half, at.image < product.images ? to : nullptr, product.columns - place.column,
+                     product.d_column);
   }
 }
 
@@ -122,14 +134,21 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 }
 
 template <typename Shape>
+TensorMap image_map(const BoxedProduct& product, const void* image) {
+  if (product.run > 0)
+    return pixel_map<Shape>(image, product.groups * product.channels, product.groups * product.channel_pitch,
+                            product);
+  return dense_map<Shape, 5>(image, product.channel_pitch,
+                             {{product.channels, Shape::kLine},
+                              {product.groups, 1},
+                              {product.image_width, product.box.width, product.step_x, product.pixel_pitch},
+                              {product.image_height, product.box.height, product.step_y, product.line_pitch},
+                              {product.images, product.box.images}});
+}
+
+template <typename Shape>
 void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  const TensorMap a =
-      dense_map<Shape, 5>(tensors.a, product.channel_pitch,
-                          {{product.channels, Shape::kLine},
-                           {product.groups, 1},
-                           {product.image_width, product.box.width, product.step_x, product.pixel_pitch},
-                           {product.image_height, product.box.height, product.step_y, product.line_pitch},
-                           {product.images, product.box.images}});
+  const TensorMap a = image_map<Shape>(product, tensors.a);
   const TensorMap b = dense_map<Shape, 4>(tensors.b, product.channel_pitch,
                                           {{product.channels, Shape::kLine},
                                            {product.filter_taps, 1},

@@ -1,6 +1,6 @@
-// Hopper, backward-filter: a stage is a box of pixels of the output's gradient (A) and of the input where one
-// tap meets it (B), both MN-major: a line of 64 channels is a pixel. The split depth goes to partial sums.
-// What a box is: boxed_gradient.hpp; the ring and the products: hopper_ring.hpp.
+// Hopper, backward-filter: a stage is a run or a box of pixels of the output's gradient (A) and of the input
+// where one tap meets it (B), both MN-major: a line of 64 channels is a pixel. The split depth goes to
+// partial sums. What those are: boxed_gradient.hpp; the ring and the products: hopper_ring.hpp.
 #include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -31,51 +31,59 @@ __device__ __forceinline__ Part part_of_block(const BoxedGradient& product) {
           min(product.boxes_of_split, product.all_boxes - first_box)};
 }
 
-// Boxes in the order x, y, image.
+// 64 columns of the input, where the part's tap meets the pixels.
+template <typename Shape>
+__device__ __forceinline__ void load_columns(void* slab, const TensorMap* b, uint64_t* arrived,
+                                             const BoxedGradient& product, const Part& part, int column,
+                                             const PixelPlace& place) {
+  const int line = product.joined_line > 0 ? column / product.joined_line : 0;
+  const int channel = column - line * product.joined_line;
+  const int tap_y = (part.r + line) * product.tap_y, tap_x = part.s * product.tap_x;
+  const int y = product.first_y + place.y * product.step_y, x = product.first_x + place.x * product.step_x;
+  if (product.run > 0)
+    tma_load_pixels(slab, b, arrived, part.group * product.columns + channel, x, y, place.image,
+                    static_cast<uint16_t>(tap_x), static_cast<uint16_t>(tap_y));
+  else
+    tma_load_5d(slab, b, arrived, channel, part.group, tap_x + x, tap_y + y, place.image);
+}
+
+// Loads in the order x, y, image.
 template <typename Shape>
 __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const TensorMap* a, const TensorMap* b,
                                            const BoxedGradient& product, const Part& part) {
-  const implicit_gemm::Box& box = product.box;
-  const int bytes = box.pixels() * (Shape::kRows + Shape::kColumns) / 64 * 128;
-  const int tap_y = product.first_y + part.r * product.tap_y,
-            tap_x = product.first_x + part.s * product.tap_x;
-  const int across = (product.width + box.width - 1) / box.width,
-            down = (product.height + box.height - 1) / box.height;
-  const int line = part.first_box / across, images = line / down;
-  int x = (part.first_box - line * across) * box.width, y = (line - images * down) * box.height;
-  int image = images * box.images;
+  const int bytes = product.pixels() * (Shape::kRows + Shape::kColumns) / 64 * 128;
   RingPosition<Shape::kStages> at;
   for (int i = 0; i < part.boxes; ++i) {
+    const int load = part.first_box + i;
+    const PixelPlace place = place_of_load(product, load);
     unsigned char* slab = ring.stages + at.stage * Shape::kStageBytes;
     uint64_t* const arrived = &ring.full[at.stage];
     mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
     mbarrier_arrive_expect_tx(arrived, bytes);
-    for (int row = 0; row < Shape::kRows; row += 64, slab += Shape::kSlabBytes)
-      tma_load_5d(slab, a, arrived, part.row + row, part.group, x, y, image);
-    for (int column = 0; column < Shape::kColumns; column += 64, slab += Shape::kSlabBytes)
-      tma_load_5d(slab, b, arrived, part.column + column, part.group, tap_x + x * product.step_x,
-                  tap_y + y * product.step_y, image);
+    for (int row = part.row; row < part.row + Shape::kRows; row += 64, slab += Shape::kSlabBytes) {
+      if (product.run > 0)
+        tma_load_5d(slab, a, arrived, row, part.group, load * product.run, 0, 0);
+      else
+        tma_load_5d(slab, a, arrived, row, part.group, place.x, place.y, place.image);
+    }
+    for (int slabs = 0; slabs < Shape::kColumns; slabs += 64, slab += Shape::kSlabBytes)
+      load_columns<Shape>(slab, b, arrived, product, part, part.column + slabs, place);
     at.advance();
-    if ((x += box.width) < product.width) continue;
-    x = 0;
-    if ((y += box.height) < product.height) continue;
-    y = 0;
-    image += box.images;
   }
 }
 
 // Zeros behind the pixels of a box, up to the next whole wgmma step: nobody writes there again.
 template <typename Shape>
 __device__ __forceinline__ void clear_rest(const Ring<Shape>& ring, const BoxedGradient& product) {
-  const int first = product.box.pixels() * 128;
-  const int last = implicit_gemm::steps(product.box) * Shape::kStep * 128;
+  const int first = product.pixels() * 128;
+  const int last = implicit_gemm::steps(product.pixels()) * Shape::kStep * 128;
   for (int slab = 0; slab < Shape::kStages * Shape::kStageBytes; slab += Shape::kSlabBytes)
     for (int byte = first + 16 * static_cast<int>(threadIdx.x); byte < last; byte += 16 * Shape::kThreads)
       *reinterpret_cast<uint4*>(ring.stages + slab + byte) = make_uint4(0, 0, 0, 0);
   fence_proxy_async();  // wgmma reads it
 }
 
-// As store_row(), of columns that are a line of taps; `row` points at the first of them.
+// As store_row(), of columns whose taps are joined; `row` points at the first line of the filter.
 template <typename Shape, typename Output>
 __device__ __forceinline__ void store_joined_row(const float (&sums)[Shape::kColumns / 2], int half,
                                                  Output* row, const BoxedGradient& product, int first) {
@@ -84,10 +92,11 @@ __device__ __forceinline__ void store_joined_row(const float (&sums)[Shape::kCol
   for (int j = 0; j < Shape::kColumns / 8; ++j) UNROLL
   for (int e = 0; e < 2; ++e) {
     const int column = first + 8 * j + static_cast<int>(threadIdx.x) % 4 * 2 + e;
-    const int s = column / product.joined_pitch, c = column - s * product.joined_pitch;
-    if (column < product.columns && c < product.joined_channels)
-      row[int64_t{s} * product.d_tap_column + int64_t{c} * product.d_column] =
-          static_cast<Output>(sums[4 * j + 2 * half + e]);
+    const int line = column / product.joined_line, in_line = column - line * product.joined_line;
+    const int s = in_line / product.joined_pitch, c = in_line - s * product.joined_pitch;
+    if (line < product.joined_lines && s < product.joined_taps && c < product.joined_channels)
+      row[int64_t{line} * product.d_tap_line + int64_t{s} * product.d_tap_column +
+          int64_t{c} * product.d_column] = static_cast<Output>(sums[4 * j + 2 * half + e]);
   }
 }
 
@@ -97,13 +106,13 @@ __device__ __forceinline__ void store_tile(const Sums<Shape>& sums, Output* d, c
                                            const Part& part) {
   Output* const first = d + int64_t{part.group} * product.d_group + int64_t{part.row} * product.d_row +
                         int64_t{part.r} * product.d_tap_line + int64_t{part.s} * product.d_tap_column +
-                        (product.joined_pitch > 0 ? 0 : int64_t{part.column} * product.d_column);
+                        (product.joined_line > 0 ? 0 : int64_t{part.column} * product.d_column);
   UNROLL
   for (int i = 0; i < Shape::kRowTiles; ++i) UNROLL
   for (int half = 0; half < 2; ++half) {
     const int row = row_of<Shape>(i, half);
     Output* const to = part.row + row < product.rows ? first + int64_t{row} * product.d_row : nullptr;
-    if (product.joined_pitch > 0) {
+    if (product.joined_line > 0) {
       store_joined_row<Shape>(sums[i], half, to, product, part.column);
       continue;
     }
@@ -126,7 +135,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
       return;
     }
     Sums<Shape> sums = {};
-    multiply_tiles<Shape>(sums, ring, {part.boxes, 0, implicit_gemm::steps(product.box)});
+    multiply_tiles<Shape>(sums, ring, {part.boxes, 0, implicit_gemm::steps(product.pixels())});
     if (partials)
       store_tile<Shape>(sums, partials + part.split * product.d_elements, product, part);
     else
@@ -135,20 +144,40 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
 }
 
 template <typename Shape>
+TensorMap gradient_map(const BoxedGradient& product, const void* gradient) {
+  const implicit_gemm::Box& box = product.box;
+  const int lines = product.images * product.height;
+  if (product.run > 0)
+    return dense_map<Shape, 5>(gradient, product.row_pitch,
+                               {{product.rows, Shape::kLine},
+                                {product.groups, 1},
+                                {lines * product.width, product.run},
+                                {1, 1},
+                                {1, 1}});
+  return dense_map<Shape, 5>(gradient, product.row_pitch,
+                             {{product.rows, Shape::kLine},
+                              {product.groups, 1},
+                              {product.width, box.width},
+                              {product.height, box.height},
+                              {product.images, box.images}});
+}
+
+template <typename Shape>
+TensorMap input_map(const BoxedGradient& product, const void* input) {
+  const int columns = product.joined_line > 0 ? product.joined_taps * product.joined_pitch : product.columns;
+  if (product.run > 0)
+    return pixel_map<Shape>(input, product.groups * columns, product.groups * product.column_pitch, product);
+  return dense_map<Shape, 5>(input, product.column_pitch,
+                             {{columns, Shape::kLine},
+                              {product.groups, 1},
+                              {product.image_width, product.box.width, product.step_x, product.pixel_pitch},
+                              {product.image_height, product.box.height, product.step_y, product.line_pitch},
+                              {product.images, product.box.images}});
+}
+
+template <typename Shape>
 void launch_gradient(const BoxedGradient& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  const TensorMap a = dense_map<Shape, 5>(tensors.a, product.row_pitch,
-                                          {{product.rows, Shape::kLine},
-                                           {product.groups, 1},
-                                           {product.width, product.box.width},
-                                           {product.height, product.box.height},
-                                           {product.images, product.box.images}});
-  const TensorMap b =
-      dense_map<Shape, 5>(tensors.b, product.column_pitch,
-                          {{product.columns, Shape::kLine},
-                           {product.groups, 1},
-                           {product.image_width, product.box.width, product.step_x, product.pixel_pitch},
-                           {product.image_height, product.box.height, product.step_y, product.line_pitch},
-                           {product.images, product.box.images}});
+  const TensorMap a = gradient_map<Shape>(product, tensors.a), b = input_map<Shape>(product, tensors.b);
   const dim3 grid(static_cast<unsigned>(tiles(product) / product.groups),
                   static_cast<unsigned>(product.groups), static_cast<unsigned>(product.splits));
   launch(hopper_gradient<Shape>, grid, Shape::kThreads, ring_bytes<Shape>(), queue, a, b, product,

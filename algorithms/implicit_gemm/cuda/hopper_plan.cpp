@@ -10,10 +10,13 @@
 namespace convscope::implicit_gemm {
 namespace {
 
-std::string describe(const HopperTile& tile, const Box& box) {
+std::string describe(const HopperTile& tile, const PixelBoxes& pixels) {
   const auto text = [](int number) { return std::to_string(number); };
-  return text(tile.rows) + "x" + text(tile.columns) + " tiles, boxes of " + text(box.width) + "x" +
-         text(box.height) + " pixels of " + text(box.images) + (box.images == 1 ? " image" : " images");
+  const std::string tiles = text(tile.rows) + "x" + text(tile.columns) + " tiles, ";
+  if (pixels.run > 0) return tiles + "runs of " + text(pixels.run) + " pixels";
+  const Box& box = pixels.box;
+  return tiles + "boxes of " + text(box.width) + "x" + text(box.height) + " pixels of " + text(box.images) +
+         (box.images == 1 ? " image" : " images");
 }
 
 void relay(const HopperLaunchers& launchers, const Relayout& relayout, const void* from, void* to,
@@ -55,7 +58,7 @@ std::string HopperPlan::implementation() const {
   std::string text;
   if (work_.image) text += describe(*work_.image) + ", ";
   if (work_.products.size() > 1) text += std::to_string(work_.products.size()) + " residues of the stride, ";
-  return text + describe(work_.products.front().tile, work_.products.front().box);
+  return text + describe(work_.products.front().tile, work_.products.front());
 }
 
 std::optional<OperationCount> HopperPlan::operations() const {
@@ -120,7 +123,7 @@ int64_t HopperFilterPlan::workspace_bytes() const {
 }
 
 std::string HopperFilterPlan::implementation() const {
-  std::string text = describe(work_.product.tile, work_.product.box);
+  std::string text = describe(work_.product.tile, work_.product);
   if (work_.output) text = "gradient " + describe(*work_.output) + ", " + text;
   if (work_.input) text = "input " + describe(*work_.input) + ", " + text;
   if (work_.product.splits > 1) text += ", depth in " + std::to_string(work_.product.splits) + " parts";
@@ -132,7 +135,7 @@ std::optional<OperationCount> HopperFilterPlan::operations() const {
   OperationCount count;
   count.bytes = static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.input) +
                 moved_bytes(work_.output) + 2.0 * static_cast<double>(partial_bytes(product));
-  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.box) * kWgmmaPixels);
+  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.pixels()) * kWgmmaPixels);
   count.product_flops =
       2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
   return count;
@@ -144,7 +147,7 @@ double HopperFilterPlan::longest_sum() const {
 }
 
 double HopperFilterPlan::truncation_error() const {
-  return kTruncationOfWgmma * boxes_of_sum(work_.product) * steps(work_.product.box);
+  return kTruncationOfWgmma * boxes_of_sum(work_.product) * steps(work_.product.pixels());
 }
 
 const void* HopperFilterPlan::repacked(const std::optional<Relayout>& relayout, const void* from, void* to,

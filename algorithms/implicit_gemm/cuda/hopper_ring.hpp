@@ -128,6 +128,26 @@ __device__ __forceinline__ void multiply_tiles(Sums<Shape>& sums, const Ring<Sha
   if (stages.last_steps == 4) multiply_stages<Shape, 4>(sums, ring, stages);
 }
 
+// A pixel's place among all of them.
+struct PixelPlace {
+  int image, y, x;
+};
+
+__device__ __forceinline__ PixelPlace place_of_pixel(const implicit_gemm::PixelBoxes& pixels, int pixel) {
+  const int line = pixel / pixels.width, image = line / pixels.height;
+  return {image, line - image * pixels.height, pixel - line * pixels.width};
+}
+
+// Of the first pixel of a load.
+__device__ __forceinline__ PixelPlace place_of_load(const implicit_gemm::PixelBoxes& pixels, int load) {
+  if (pixels.run > 0) return place_of_pixel(pixels, load * pixels.run);
+  const int across = (pixels.width + pixels.box.width - 1) / pixels.box.width;
+  const int down = (pixels.height + pixels.box.height - 1) / pixels.box.height;
+  const int line = load / across, image = line / down;
+  return {image * pixels.box.images, (line - image * down) * pixels.box.height,
+          (load - line * across) * pixels.box.width};
+}
+
 // The row of the tile that a thread's sums [i] are in, at `half` 0 and 1.
 template <typename Shape>
 __device__ __forceinline__ int row_of(int i, int half) {
@@ -210,6 +230,34 @@ TensorMap dense_map(const void* base, int channel_pitch, const Dimension (&dimen
     stride *= layout.size[i];
   }
   return make_tensor_map(layout);
+}
+
+// The image that taps meet pixels in, as loads of runs read it: `channels` of all groups, the box of where a
+// pixel's first tap is.
+template <typename Shape>
+TensorMap pixel_map(const void* base, int channels, int channel_pitch,
+                    const implicit_gemm::PixelBoxes& pixels) {
+  constexpr uint64_t kBytes = sizeof(typename Shape::Stored);
+  PixelMapLayout layout;
+  layout.element = element_of<Shape>();
+  layout.base = base;
+  const int size[4] = {channels, pixels.image_width, pixels.image_height, pixels.images};
+  for (int i = 0; i < 4; ++i) layout.size[i] = static_cast<uint64_t>(size[i]);
+  layout.stride_bytes[0] =
+      kBytes * static_cast<uint64_t>(pixels.pixel_pitch > 0 ? pixels.pixel_pitch : channel_pitch);
+  layout.stride_bytes[1] = pixels.line_pitch > 0 ? kBytes * static_cast<uint64_t>(pixels.line_pitch)
+                                                 : layout.stride_bytes[0] * layout.size[1];
+  layout.stride_bytes[2] = layout.stride_bytes[1] * layout.size[2];
+  layout.channels = Shape::kLine;
+  layout.pixels = static_cast<uint32_t>(pixels.run);
+  const int lower[2] = {pixels.lower_x(), pixels.lower_y()}, step[2] = {pixels.step_x, pixels.step_y};
+  const int count[2] = {pixels.width, pixels.height};
+  for (int i = 0; i < 2; ++i) {
+    layout.lower[i] = lower[i];
+    layout.upper[i] = implicit_gemm::upper_corner(lower[i], count[i], step[i], size[1 + i]);
+    layout.step[i] = static_cast<uint32_t>(step[i]);
+  }
+  return make_pixel_map(layout);
 }
 
 }  // namespace

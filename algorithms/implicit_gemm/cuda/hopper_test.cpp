@@ -92,6 +92,27 @@ class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
     expect_right(problem, plan);
   }
 
+  // Where runs would reach all taps, too.
+  void expect_right_in_boxes(const ConvProblem& problem) {
+    const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);
+    if (problem.pass == Pass::backward_filter) {
+      GradientWork work = gradient_work(problem, INT64_MAX);
+      work.product.run = 0;
+      cut(work.product, false, kStagePixels, kWgmmaPixels);
+      work.product.all_boxes = narrow(boxes(work.product));
+      set_splits(work.product, 1);
+      HopperFilterPlan plan(problem, work, launchers);
+      return expect_right(problem, plan);
+    }
+    HopperWork work = hopper_work(problem);
+    for (BoxedProduct& product : work.products) {
+      product.run = 0;
+      cut(product, false, product.tile.rows, product.tile.rows);
+    }
+    HopperPlan plan(problem, work, launchers);
+    expect_right(problem, plan);
+  }
+
   EmulatorDevice device_;
   std::unique_ptr<Queue> queue_;
   Registry registry_;
@@ -183,10 +204,25 @@ TEST_P(Hopper, IsRightInEveryTile) {
 TEST_P(Hopper, IsRightWhereABoxReachesPastTheEndOfALine) {
   for (const char* line : {"bf16 nhwc n=1 c=8 hw=2x263 k=8 rs=1x1",
                            "backward_data tf32 nchw n=1 c=8 hw=2x263 k=8 rs=1x3 pad=0x1"}) {
+    expect_right_in_boxes(parse_problem(line));
+    expect_right(parse_problem(line));
+  }
+}
+
+TEST_P(Hopper, IsRightInBoxesWhereRunsWouldReachToo) {
+  size_t type = 0;
+  for (const MathMode math : {MathMode::bf16, MathMode::fp16, MathMode::tf32})
+    for (const auto& shapes : {problems(kAligned, math), problems(kUnaligned, math)})
+      for (const ConvProblem& problem : share(shapes, GetParam(), type++, 13)) expect_right_in_boxes(problem);
+}
+
+// Corners beyond 127 and offsets beyond 255 pixels, which TMA's runs do not have.
+TEST_P(Hopper, IsRightInBoxesWhereRunsDoNotReach) {
+  for (const char* line : {"bf16 nhwc n=1 c=8 hw=2x3 k=8 rs=1x2 pad=0x129 dilation=1x260",
+                           "backward_filter fp16 nhwc n=1 c=8 hw=1x300 k=8 rs=1x2 dilation=1x257",
+                           "backward_data bf16 nhwc n=2 c=8 hw=3x140 k=8 rs=1x2 dilation=1x131"}) {
     const ConvProblem problem = parse_problem(line);
-    const Box box = hopper_work(problem).products.front().box;
-    EXPECT_GT(box.width, 1) << line;
-    EXPECT_LT(box.width, 263) << line;
+    EXPECT_THAT(variant().plan(problem, device_, {})->implementation(), HasSubstr("boxes")) << line;
     expect_right(problem);
   }
 }
@@ -196,7 +232,7 @@ TEST_P(Hopper, IsRightForAFilterOverBoxesInEveryDirection) {
   for (const char* line : {"backward_filter bf16 nhwc n=1 c=8 hw=9x140 k=8 rs=1x1 stride=2x2",
                            "backward_filter fp16 nhwc n=1 c=8 hw=70x21 k=8 rs=1x1 stride=2x2",
                            "backward_filter bf16 nhwc n=20 c=8 hw=5x5 k=8 rs=1x1 stride=2x2"})
-    expect_right(parse_problem(line));
+    expect_right_in_boxes(parse_problem(line));
 }
 
 // The same of D as a filter, in one part and in several, the last of them shorter.
@@ -267,93 +303,6 @@ TEST_F(HopperRow, RunsOnHopperAndTheEmulatorOnly) {
   EXPECT_TRUE(supports(line));
   gpu_ = CpuDevice().info();
   EXPECT_EQ(supports(line).reason(), Reason::device_missing);
-}
-
-TEST(HopperWork, RepacksOnlyWhatTmaCannotReadAsItLies) {
-  const auto work = [](const char* line) { return hopper_work(parse_problem(line)); };
-  const HopperWork aligned = work("forward bf16 nhwc n=2 c=24 hw=9x9 k=5 rs=3x3");
-  EXPECT_FALSE(aligned.image);
-  EXPECT_FALSE(aligned.filter);
-  const HopperWork backward = work("backward_data bf16 nhwc n=2 c=5 hw=9x9 k=24 rs=3x3");
-  EXPECT_FALSE(backward.image);
-  EXPECT_TRUE(backward.filter);
-  EXPECT_FALSE(work("forward tf32 nhwc n=2 c=12 hw=9x9 k=5 rs=3x3").image);
-  EXPECT_TRUE(work("forward bf16 nhwc n=2 c=12 hw=9x9 k=5 rs=3x3").image);
-  EXPECT_TRUE(work("forward bf16 nchw n=2 c=24 hw=9x9 k=5 rs=3x3").image);
-}
-
-TEST(HopperWork, RepacksForTheFilterOnlyWhatTmaCannotReadAsItLies) {
-  const auto work = [](const char* line) { return gradient_work(parse_problem(line), INT64_MAX); };
-  const GradientWork aligned = work("backward_filter bf16 nhwc n=2 c=24 hw=9x9 k=8 rs=3x3");
-  EXPECT_FALSE(aligned.input || aligned.output);
-  const GradientWork first = work("backward_filter bf16 nhwc n=2 c=3 hw=9x9 k=8 rs=3x3");
-  EXPECT_TRUE(first.input && !first.output);
-  const GradientWork repacked = work("backward_filter fp16 nchw n=2 c=24 hw=9x9 k=8 rs=3x3");
-  EXPECT_TRUE(repacked.input && repacked.output);
-}
-
-// 9 x 12 tiles of 128 x 128 and 43264 pixels: enough depth to give all multiprocessors a part.
-TEST(HopperWork, SplitsTheDepthOfAFilterAsFarAsTheWorkspaceReaches) {
-  const ConvProblem problem =
-      parse_problem("backward_filter bf16 nhwc n=256 c=256 hw=13x13 k=128 rs=3x3 pad=1x1");
-  const BoxedGradient free = gradient_work(problem, INT64_MAX).product;
-  EXPECT_GT(free.splits, 4);
-  EXPECT_GE(tiles(free) * free.splits, 120);
-  const int64_t cap = partial_bytes(free) / 2;
-  const BoxedGradient capped = gradient_work(problem, cap).product;
-  EXPECT_GT(capped.splits, 1);
-  EXPECT_LE(partial_bytes(capped), cap);
-  EXPECT_EQ(gradient_work(problem, 0).product.splits, 1);
-  ConvProblem nchw = problem;
-  nchw.layout = Layout::nchw;
-  const GradientWork repacked = gradient_work(nchw, 0);
-  const HopperFilterPlan plan(nchw, repacked, hopper_launchers(DeviceKind::emulator));
-  EXPECT_EQ(plan.workspace_bytes(), nchw.bytes(Role::input) + nchw.bytes(Role::output));
-}
-
-TEST(HopperWork, LeavesNoPartOfASplitDepthEmpty) {
-  BoxedGradient product =
-      gradient_work(parse_problem("backward_filter bf16 nhwc n=10 c=8 hw=8x8 k=8 rs=1x1"), 0).product;
-  ASSERT_EQ(product.all_boxes, 10);
-  set_splits(product, 6);
-  EXPECT_EQ(product.boxes_of_split, 2);
-  EXPECT_EQ(product.splits, 5);
-}
-
-// 13 x 13 pixels: no row of the output is cut, and images fill the tile.
-TEST(HopperWork, BoxesFillTheTile) {
-  HopperWork work = hopper_work(parse_problem("bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1"));
-  BoxedProduct& product = work.products[0];
-  for (const HopperTile& tile : kHopperTiles) {
-    set_tile(product, tile);
-    EXPECT_LE(product.box.pixels(), tile.rows);
-    const double rows = static_cast<double>(boxes(product)) * tile.rows;
-    EXPECT_GE(256 * 13 * 13, 0.85 * rows);
-  }
-  work = hopper_work(parse_problem("bf16 nhwc n=1 c=8 hw=2000x2000 k=8 rs=1x1 stride=8x8"));
-  const Box box = work.products[0].box;
-  EXPECT_LE(box.width * 8, kTmaLongestBox);
-  EXPECT_LE(box.height * 8, kTmaLongestBox);
-}
-
-OperationCount counted(const ConvProblem& problem) {
-  Registry registry;
-  add_implicit_gemm(registry);
-  EmulatorDevice device;
-  return registry.find("implicit_gemm.hopper.cuda")->plan(problem, device, {})->operations().value();
-}
-
-// Without padding to tiles the count is the nominal one.
-TEST(HopperWork, CountsTheOperationsOfWholeTiles) {
-  const ConvProblem whole = parse_problem("bf16 nhwc n=8 c=32 hw=16x16 k=128 rs=1x1");
-  EXPECT_EQ(counted(whole).product_flops, whole.nominal_flops());
-  const ConvProblem odd = parse_problem("bf16 nhwc n=8 c=17 hw=16x16 k=128 rs=1x1");
-  EXPECT_EQ(counted(odd).product_flops, whole.nominal_flops());
-  EXPECT_GT(counted(odd).bytes, static_cast<double>(odd.total_bytes()));
-  ConvProblem filter = parse_problem("backward_filter bf16 nhwc n=8 c=64 hw=16x16 k=128 rs=1x1");
-  EXPECT_EQ(counted(filter).product_flops, filter.nominal_flops());
-  filter.in_channels = 17;
-  EXPECT_GT(counted(filter).product_flops, filter.nominal_flops());
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ LinePack input_lines(const ConvProblem& p, int64_t pitch, int64_t element_bytes)
   pack.width = narrow(p.input.w);
   pack.channels = narrow(p.in_channels);
   pack.from_outer = shape.stride[0];
-  pack.from_channel = shape.stride[1];
+  pack.from_channel = narrow(shape.stride[1]);
   pack.from_line = shape.stride[2];
-  pack.from_pixel = shape.stride[3];
+  pack.from_pixel = narrow(shape.stride[3]);
   pack.before = narrow(p.pad.w);
   pack.pitch = narrow(pitch);
   pack.to_line = narrow(padded_width(p) * pitch);
@@ -45,9 +45,9 @@ LinePack filter_lines(const ConvProblem& p, int64_t pitch, int64_t element_bytes
   pack.width = narrow(p.filter.w);
   pack.channels = narrow(p.in_channels);
   pack.from_outer = shape.stride[0];
-  pack.from_channel = shape.stride[1];
+  pack.from_channel = narrow(shape.stride[1]);
   pack.from_line = shape.stride[2];
-  pack.from_pixel = shape.stride[3];
+  pack.from_pixel = narrow(shape.stride[3]);
   pack.pitch = narrow(pitch);
   pack.to_line = channel_pitch(p.math, p.filter.w * pitch);
   pack.element_bytes = narrow(element_bytes);
@@ -73,6 +73,7 @@ std::optional<JoinedTaps> joined_taps(const ConvProblem& p) {
   const int64_t pitch = pixel_pitch(p, bytes);
   if (2 * ceil_div(p.filter.w * pitch, line) > p.filter.w * ceil_div(p.in_channels, line))
     return std::nullopt;
+  if (p.filter.h * p.dilation.h > kTmaLongestOffset) return std::nullopt;
   if (p.batch * p.input.h * padded_width(p) * pitch > std::numeric_limits<int32_t>::max())
     return std::nullopt;
   return JoinedTaps{input_lines(p, pitch, bytes), filter_lines(p, pitch, bytes), narrow(p.output().w),
@@ -91,9 +92,13 @@ void join(BoxedProduct& product, const JoinedTaps& joined) {
 
 void join(BoxedGradient& product, const JoinedTaps& joined) {
   join_pixels(product, joined);
-  product.columns = joined.window;
+  product.joined_line = narrow(round_up(joined.window, 64));
   product.joined_pitch = joined.input.pitch;
+  product.joined_lines = product.taps_down;
+  product.joined_taps = joined.filter.width;
   product.joined_channels = joined.input.channels;
+  product.columns = product.joined_lines * product.joined_line;
+  product.taps_down = 1;
 }
 
 }  // namespace convscope::implicit_gemm

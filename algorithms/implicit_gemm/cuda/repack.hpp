@@ -29,7 +29,8 @@ inline constexpr int kLineWord = 4;  // elements that a thread stores at a time
 // Pixel x of a result is the source's x - before; what the source does not have becomes zero.
 struct LinePack {
   int outer = 1, lines = 1, width = 1, channels = 1;  // of the source
-  int64_t from_outer = 0, from_line = 0, from_pixel = 0, from_channel = 0;
+  int64_t from_outer = 0, from_line = 0;
+  int from_pixel = 0, from_channel = 0;
   int before = 0, pitch = kLineWord, to_line = kLineWord;
   int element_bytes = 2;
 };

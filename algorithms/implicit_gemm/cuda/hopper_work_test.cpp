@@ -1,0 +1,120 @@
+// What the Hopper variant plans: what is repacked, how pixels are cut, how the depth is split, what is
+// counted.
+#include <gtest/gtest.h>
+
+#include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
+#include "algorithms/implicit_gemm/implicit_gemm.hpp"
+#include "bench/emulator/emulator_device.hpp"
+
+namespace convscope::implicit_gemm {
+namespace {
+
+TEST(HopperWork, RepacksOnlyWhatTmaCannotReadAsItLies) {
+  const auto work = [](const char* line) { return hopper_work(parse_problem(line)); };
+  const HopperWork aligned = work("forward bf16 nhwc n=2 c=24 hw=9x9 k=5 rs=3x3");
+  EXPECT_FALSE(aligned.image);
+  EXPECT_FALSE(aligned.filter);
+  const HopperWork backward = work("backward_data bf16 nhwc n=2 c=5 hw=9x9 k=24 rs=3x3");
+  EXPECT_FALSE(backward.image);
+  EXPECT_TRUE(backward.filter);
+  EXPECT_FALSE(work("forward tf32 nhwc n=2 c=12 hw=9x9 k=5 rs=3x3").image);
+  EXPECT_TRUE(work("forward bf16 nhwc n=2 c=12 hw=9x9 k=5 rs=3x3").image);
+  EXPECT_TRUE(work("forward bf16 nchw n=2 c=24 hw=9x9 k=5 rs=3x3").image);
+}
+
+TEST(HopperWork, RepacksForTheFilterOnlyWhatTmaCannotReadAsItLies) {
+  const auto work = [](const char* line) { return gradient_work(parse_problem(line), INT64_MAX); };
+  const GradientWork aligned = work("backward_filter bf16 nhwc n=2 c=24 hw=9x9 k=8 rs=3x3");
+  EXPECT_FALSE(aligned.input || aligned.output);
+  const GradientWork first = work("backward_filter bf16 nhwc n=2 c=3 hw=9x9 k=8 rs=3x3");
+  EXPECT_TRUE(first.input && !first.output);
+  const GradientWork repacked = work("backward_filter fp16 nchw n=2 c=24 hw=9x9 k=8 rs=3x3");
+  EXPECT_TRUE(repacked.input && repacked.output);
+}
+
+// 9 x 12 tiles of 128 x 128 and 43264 pixels: enough depth to give all multiprocessors a part.
+TEST(HopperWork, SplitsTheDepthOfAFilterAsFarAsTheWorkspaceReaches) {
+  const ConvProblem problem =
+      parse_problem("backward_filter bf16 nhwc n=256 c=256 hw=13x13 k=128 rs=3x3 pad=1x1");
+  const BoxedGradient free = gradient_work(problem, INT64_MAX).product;
+  EXPECT_GT(free.splits, 4);
+  EXPECT_GE(tiles(free) * free.splits, 120);
+  const int64_t cap = partial_bytes(free) / 2;
+  const BoxedGradient capped = gradient_work(problem, cap).product;
+  EXPECT_GT(capped.splits, 1);
+  EXPECT_LE(partial_bytes(capped), cap);
+  EXPECT_EQ(gradient_work(problem, 0).product.splits, 1);
+  ConvProblem nchw = problem;
+  nchw.layout = Layout::nchw;
+  const GradientWork repacked = gradient_work(nchw, 0);
+  const HopperFilterPlan plan(nchw, repacked, hopper_launchers(DeviceKind::emulator));
+  EXPECT_EQ(plan.workspace_bytes(), nchw.bytes(Role::input) + nchw.bytes(Role::output));
+}
+
+TEST(HopperWork, LeavesNoPartOfASplitDepthEmpty) {
+  BoxedGradient product =
+      gradient_work(parse_problem("backward_filter bf16 nhwc n=10 c=8 hw=8x8 k=8 rs=1x1"), 0).product;
+  ASSERT_EQ(product.all_boxes, 10);
+  set_splits(product, 6);
+  EXPECT_EQ(product.boxes_of_split, 2);
+  EXPECT_EQ(product.splits, 5);
+}
+
+// 43,264 pixels are 169 times 256.
+TEST(HopperWork, RunsLeaveNoRowOfATileEmptyButInTheLast) {
+  HopperWork work = hopper_work(parse_problem("bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1"));
+  for (const HopperTile& tile : kHopperTiles) {
+    set_tile(work.products[0], tile);
+    EXPECT_EQ(work.products[0].run, tile.rows);
+    EXPECT_EQ(boxes(work.products[0]), 256 * 13 * 13 / tile.rows);
+  }
+}
+
+TEST(HopperWork, BoxesAreForGroupsThatShareALineOfChannels) {
+  const auto run = [](const char* line) { return hopper_work(parse_problem(line)).products[0].run; };
+  EXPECT_EQ(run("bf16 nhwc n=9 c=48 hw=13x13 k=48 rs=3x3 pad=1x1 groups=2"), 0);
+  EXPECT_GT(run("bf16 nhwc n=9 c=128 hw=13x13 k=48 rs=3x3 pad=1x1 groups=2"), 0);
+  EXPECT_GT(run("tf32 nhwc n=9 c=64 hw=13x13 k=48 rs=3x3 pad=1x1 groups=2"), 0);
+}
+
+// 13 x 13 pixels: no row of the output is cut, and images fill the tile.
+TEST(HopperWork, BoxesFillTheTile) {
+  HopperWork work = hopper_work(parse_problem("bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1"));
+  BoxedProduct& product = work.products[0];
+  product.run = 0;
+  for (const HopperTile& tile : kHopperTiles) {
+    cut(product, false, tile.rows, tile.rows);
+    EXPECT_LE(product.box.pixels(), tile.rows);
+    const double rows = static_cast<double>(boxes(product)) * tile.rows;
+    EXPECT_GE(256 * 13 * 13, 0.85 * rows);
+  }
+  work = hopper_work(parse_problem("bf16 nhwc n=1 c=8 hw=2000x2000 k=8 rs=1x1 stride=8x8"));
+  work.products[0].run = 0;
+  cut(work.products[0], false, 256, 256);
+  const Box box = work.products[0].box;
+  EXPECT_LE(box.width * 8, kTmaLongestBox);
+  EXPECT_LE(box.height * 8, kTmaLongestBox);
+}
+
+OperationCount counted(const ConvProblem& problem) {
+  Registry registry;
+  add_implicit_gemm(registry);
+  EmulatorDevice device;
+  return registry.find("implicit_gemm.hopper.cuda")->plan(problem, device, {})->operations().value();
+}
+
+// Without padding to tiles the count is the nominal one.
+TEST(HopperWork, CountsTheOperationsOfWholeTiles) {
+  const ConvProblem whole = parse_problem("bf16 nhwc n=8 c=32 hw=16x16 k=128 rs=1x1");
+  EXPECT_EQ(counted(whole).product_flops, whole.nominal_flops());
+  const ConvProblem odd = parse_problem("bf16 nhwc n=8 c=17 hw=16x16 k=128 rs=1x1");
+  EXPECT_EQ(counted(odd).product_flops, whole.nominal_flops());
+  EXPECT_GT(counted(odd).bytes, static_cast<double>(odd.total_bytes()));
+  ConvProblem filter = parse_problem("backward_filter bf16 nhwc n=8 c=64 hw=16x16 k=128 rs=1x1");
+  EXPECT_EQ(counted(filter).product_flops, filter.nominal_flops());
+  filter.in_channels = 17;
+  EXPECT_GT(counted(filter).product_flops, filter.nominal_flops());
+}
+
+}  // namespace
+}  // namespace convscope::implicit_gemm
