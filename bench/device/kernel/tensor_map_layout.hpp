@@ -33,8 +33,7 @@ struct TensorMapLayout {
 // likewise, by steps that begin at the lower corner; a run goes along a row, on to the next row and to the
 // next image. At each of them the tap's offset is added and the channels there are copied, zeros outside the
 // tensor. A convolution with padding p and a filter of r taps with dilation d has the corners -p and
-// p - (r - 1) d, its stride as step and offsets that are multiples of d: pixel i of the box is output pixel
-// i.
+// p - (r - 1) d, its stride as step and multiples of d as offsets: the box's pixels are the output pixels.
 //
 // Base address and strides are multiples of 16 bytes; pixels may overlap. A pixel's channels are a line, a
 // multiple of 16 bytes, and may be more than the tensor has. Lines lie one behind the other; with swizzle
