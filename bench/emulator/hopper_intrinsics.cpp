@@ -40,10 +40,13 @@ int64_t last_of_box(const PixelMapLayout& layout, int d) {
   return static_cast<int64_t>(layout.size[d + 1]) - 1 + layout.upper[d];
 }
 
-std::string line_defect(uint32_t elements, TmaElement element, TmaSwizzle swizzle) {
-  const uint32_t line = elements * bytes_of_element(element);
-  if (swizzle == TmaSwizzle::bytes_128 ? line == 128 : line % 16 == 0) return "";
-  return "a line in shared memory has " + std::to_string(line) + " bytes";
+uint32_t line_bytes(const PixelMapLayout& layout) {
+  return layout.channels * bytes_of_element(layout.element);
+}
+
+// Bytes from line to line.
+uint32_t pitch_of(const PixelMapLayout& layout) {
+  return layout.swizzle == TmaSwizzle::bytes_128 ? 128 : line_bytes(layout);
 }
 
 // Why the driver would refuse the layout, or an empty string.
@@ -58,7 +61,11 @@ std::string layout_defect(const TensorMapLayout& layout) {
     if (d > 0 && layout.stride_bytes[d - 1] % 16) return "stride" + dimension + " is not a multiple of 16";
   }
   if (layout.step[0] != 1) return "step of dimension 0 is not 1";
-  return line_defect(box_of(layout).count[0], layout.element, layout.swizzle);
+  const Box box = box_of(layout);
+  const uint32_t row = box.count[0] * box.element_bytes;
+  if (layout.swizzle == TmaSwizzle::bytes_128 ? row != 128 : row % 16 != 0)
+    return "a row of the box has " + std::to_string(row) + " bytes";
+  return "";
 }
 
 std::string pixel_layout_defect(const PixelMapLayout& layout) {
@@ -77,7 +84,9 @@ std::string pixel_layout_defect(const PixelMapLayout& layout) {
     if (last_of_box(layout, d) < layout.lower[d]) return "the box is empty in the direction" + dimension;
     if (layout.step[d] == 0 || layout.step[d] > 8) return "step" + dimension + " is not 1 to 8";
   }
-  return line_defect(layout.channels, layout.element, layout.swizzle);
+  const uint32_t line = line_bytes(layout);
+  if (line % 16 == 0 && line <= pitch_of(layout)) return "";
+  return "the channels of a pixel have " + std::to_string(line) + " bytes";
 }
 
 uint32_t nearest_tf32(uint32_t bits) {
@@ -135,14 +144,15 @@ const unsigned char* pixel_at(const PixelMapLayout& layout, int64_t x, int64_t y
   return from;
 }
 
-void copy_pixels(unsigned char* to, uint32_t at, const PixelMapLayout& layout,
+void copy_pixels(unsigned char* to, uint32_t to_offset, const PixelMapLayout& layout,
                  const std::array<int, 4>& position, const std::array<int, 2>& offset) {
   const uint32_t bytes = bytes_of_element(layout.element);
   int64_t x = position[1], y = position[2], image = position[3];
   for (uint32_t pixel = 0; pixel < layout.pixels; ++pixel) {
     const unsigned char* from = pixel_at(layout, x + offset[0], y + offset[1], image);
-    for (uint32_t i = 0; i < layout.channels; ++i, at += bytes) {
+    for (uint32_t i = 0; i < layout.channels; ++i) {
       const int64_t channel = int64_t{position[0]} + i;
+      const uint32_t at = to_offset + pixel * pitch_of(layout) + i * bytes;
       const bool inside = from && channel >= 0 && static_cast<uint64_t>(channel) < layout.size[0];
       copy_element(to + place_of(at, layout.swizzle), inside ? from + channel * bytes : nullptr,
                    layout.element, bytes);
@@ -205,9 +215,8 @@ CONVSCOPE_UNWATCHED void wait_for_phase(uint64_t* barrier, int parity, const Cal
   tsan::acquire(barrier);
 }
 
-// Refuses what the hardware does, and marks the target of a load as not written: who reads before the barrier
-// gets NaN. `first` is the coordinate of dimension 0.
-static void begin_load(void* shared, uint32_t bytes, TmaElement element, TmaSwizzle swizzle, int first,
+// Refuses what the hardware does. `first` is the coordinate of dimension 0.
+static void check_load(void* shared, uint32_t bytes, TmaElement element, TmaSwizzle swizzle, int first,
                        const uint64_t* barrier, const CallSite& site) {
   const uint32_t offset = dynamic_offset(shared);
   if (const int64_t begin = int64_t{first} * bytes_of_element(element); begin % 16 != 0)
@@ -222,7 +231,6 @@ static void begin_load(void* shared, uint32_t bytes, TmaElement element, TmaSwiz
          site);
   if (reinterpret_cast<const BarrierState*>(barrier)->unfenced)
     fail("TMA load for an mbarrier without mbarrier_fence_init() by the thread that set it up", site);
-  std::memset(shared, 0xff, bytes);
 }
 
 void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (&position)[5],
@@ -230,7 +238,8 @@ void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (
   const auto* layout = std::get_if<TensorMapLayout>(&map.layout);
   if (!layout) fail("TMA load of a box with a map of make_pixel_map()", site);
   const uint32_t offset = dynamic_offset(shared), bytes = box_of(*layout).bytes();
-  begin_load(shared, bytes, layout->element, layout->swizzle, position[0], barrier, site);
+  check_load(shared, bytes, layout->element, layout->swizzle, position[0], barrier, site);
+  std::memset(shared, 0xff, bytes);  // who reads before the barrier gets NaN
   unsigned char* smem = current_block->dynamic_smem;
   const tsan::Unwatched unwatched;  // the copy itself is watched: it runs on a fiber of its own
   run_later([=, layout = *layout, at = std::to_array(position)] {
@@ -252,14 +261,16 @@ void load_pixels(void* shared, const TensorMap& map, uint64_t* barrier, const in
     if (offset[d] < 0 || offset[d] > 255)
       fail("TMA load of pixels with the offset " + std::to_string(offset[d]) + ", not 0 to 255", site);
   }
-  const uint32_t to = dynamic_offset(shared);
-  const uint32_t bytes = layout->pixels * layout->channels * bytes_of_element(layout->element);
-  begin_load(shared, bytes, layout->element, layout->swizzle, position[0], barrier, site);
+  const uint32_t to = dynamic_offset(shared), line = line_bytes(*layout), pitch = pitch_of(*layout);
+  check_load(shared, layout->pixels * pitch, layout->element, layout->swizzle, position[0], barrier, site);
   unsigned char* smem = current_block->dynamic_smem;
+  for (uint32_t pixel = 0; pixel < layout->pixels; ++pixel)
+    for (uint32_t chunk = 0; chunk < line; chunk += 16)
+      std::memset(smem + place_of(to + pixel * pitch + chunk, layout->swizzle), 0xff, 16);
   const tsan::Unwatched unwatched;
   run_later([=, layout = *layout, at = std::to_array(position), by = std::to_array(offset)] {
     copy_pixels(smem, to, layout, at, by);
-    update_barrier(barrier, 0, -static_cast<int>(bytes), site);
+    update_barrier(barrier, 0, -static_cast<int>(layout.pixels * line), site);
   });
 }
 

@@ -246,6 +246,24 @@ TEST_P(Hopper, LoadABoxOfFiveDimensions) {
   EXPECT_EQ(to_host<float>(to), expected);
 }
 
+// Three pixels of 4 channels in a line, and a line for each pixel: how few channels fill a row of 128 bytes.
+TEST_P(Hopper, LoadABoxOfLinesThatOverlap) {
+  const std::vector<float> tensor = whole_numbers(2 * 9 * 4, 7);
+  const Buffer on_tensor = to_device(tensor), to = floats(2 * 8 * 32);
+  TensorMapLayout layout;
+  layout.base = on_tensor.data();
+  layout.rank = 4;
+  layout.size[0] = 12, layout.size[1] = 7, layout.size[2] = 2;
+  layout.stride_bytes[0] = 16, layout.stride_bytes[1] = layout.stride_bytes[2] = 9 * 16;
+  layout.box[0] = 32, layout.box[1] = 8, layout.box[2] = 2;
+  kernels_.load_box(layout, {0, 0, 0, 0}, to.data(), to.bytes(), *queue_);
+  const std::vector<float> out = to_host<float>(to);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t row = i / 256, line = i / 32 % 8, column = (i / 4 % 8 ^ line) * 4 + i % 4;
+    EXPECT_EQ(out[i], column < 12 && line < 7 ? tensor[row * 36 + line * 4 + column] : 0) << i;
+  }
+}
+
 TEST_P(Hopper, RefuseLayoutsThatTheDriverRefuses) {
   const Buffer tensor = floats(1024), to = floats(1024);
   TensorMapLayout good;

@@ -43,12 +43,15 @@ struct Convolved {
     }
     return map;
   }
-  size_t words() const {  // of 16 bits
+  size_t words() const {  // of 16 bits, of the tensor
     return static_cast<size_t>(channels * size[0] * size[1] * images * bytes_of(element) / 2);
+  }
+  int pitch() const {  // words from a pixel's line in shared memory to the next
+    return swizzle == TmaSwizzle::bytes_128 ? 64 : loaded * bytes_of(element) / 2;
   }
 };
 
-// Where a word of 16 bits lies after the 128-byte swizzle: 16-byte chunks change places by the line.
+// Where a word of 16 bits lies with the 128-byte swizzle: 16-byte chunks change places by the line.
 size_t swizzled_word(size_t word) {
   const size_t line = word / 64, chunk = word / 8 % 8;
   return line * 64 + (chunk ^ line % 8) * 8 + word % 8;
@@ -60,18 +63,19 @@ class PixelLoads : public HopperTest {
   static std::vector<uint16_t> expected(const Convolved& c, const std::vector<uint16_t>& tensor, int first,
                                         int tap_x, int tap_y, int channel) {
     const int element = bytes_of(c.element) / 2;
-    std::vector<uint16_t> words(static_cast<size_t>(c.pixels * c.loaded * element));
+    std::vector<uint16_t> words(static_cast<size_t>(c.pixels * c.pitch()), kUntouched);
     for (int pixel = 0; pixel < c.pixels; ++pixel) {
       const int number = first + pixel;
       const int x = number % c.out(0) * c.stride[0] + tap_x * c.dilation[0] - c.before[0];
       const int y = number / c.out(0) % c.out(1) * c.stride[1] + tap_y * c.dilation[1] - c.before[1];
       const int image = number / (c.out(0) * c.out(1));
-      if (x < 0 || x >= c.size[0] || y < 0 || y >= c.size[1] || image >= c.images) continue;
-      for (int i = 0; i < std::min(c.loaded, c.channels - channel) * element; ++i) {
-        const auto to = static_cast<size_t>(pixel * c.loaded * element + i);
+      const bool inside = x >= 0 && x < c.size[0] && y >= 0 && y < c.size[1] && image < c.images;
+      for (int i = 0; i < c.loaded * element; ++i) {
+        const auto to = static_cast<size_t>(pixel * c.pitch() + i);
         const int from = ((image * c.size[1] + y) * c.size[0] + x) * c.channels + channel;
         words[c.swizzle == TmaSwizzle::bytes_128 ? swizzled_word(to) : to] =
-            tensor[static_cast<size_t>(from * element + i)];
+            inside && i < (c.channels - channel) * element ? tensor[static_cast<size_t>(from * element + i)]
+                                                           : 0;
       }
     }
     return words;
@@ -82,7 +86,7 @@ class PixelLoads : public HopperTest {
     std::vector<uint16_t> tensor(c.words());
     for (size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<uint16_t>(0x3c00 + i % 0x3001);
     const Buffer on_tensor = to_device(tensor);
-    const Buffer to(*device_, static_cast<size_t>(c.pixels * c.loaded * bytes_of(c.element)));
+    const Buffer to(*device_, static_cast<size_t>(c.pixels * c.pitch() * 2));
     const PixelMapLayout layout = c.layout(on_tensor.data());
     int number = 0;
     for (int first = 0; first < c.out(0) * c.out(1) * c.images; first += c.pixels)
@@ -130,6 +134,34 @@ TEST_P(PixelLoads, OfEachTypeWithAndWithoutSwizzle) {
 TEST_P(PixelLoads, BringZerosForChannelsThatTheTensorDoesNotHave) {
   expect_rows_of_the_matrix({.channels = 8, .size = {5, 4}});
   expect_rows_of_the_matrix({.channels = 96, .size = {5, 4}}, 2);
+}
+
+// What is between the lines keeps its value and is not counted at the barrier.
+TEST_P(PixelLoads, WithSwizzleAreLinesThatBegin128BytesApart) {
+  for (const int channels : {8, 24, 32, 56})
+    expect_rows_of_the_matrix({.channels = channels, .size = {5, 4}, .loaded = channels}, 2);
+  expect_rows_of_the_matrix({.element = TmaElement::f32, .channels = 20, .size = {5, 4}, .loaded = 20}, 2);
+}
+
+// A run may begin between the steps: they count from there to the end of the row, then from the lower corner.
+TEST_P(PixelLoads, BeginBetweenTheStepsOfTheBox) {
+  std::vector<float> tensor(7 * 5 * 4);
+  for (size_t i = 0; i < tensor.size(); ++i) tensor[i] = static_cast<float>(i / 4 + 1);  // the pixel's number
+  const Buffer on_tensor = to_device(tensor), to = floats(8 * 4);
+  const Convolved c{.element = TmaElement::f32,
+                    .swizzle = TmaSwizzle::none,
+                    .channels = 4,
+                    .size = {7, 5},
+                    .images = 1,
+                    .loaded = 4,
+                    .pixels = 8,
+                    .stride = {2, 2}};
+  // The box has x from -1 to 5 and y from -1 to 3.
+  kernels_.load_pixels(c.layout(on_tensor.data()), {0, 2, 0, 0}, {1, 1}, to.data(), to.bytes(), *queue_);
+  const std::vector<float> lines = to_host<float>(to);
+  std::vector<float> numbers;
+  for (size_t pixel = 0; pixel < 8; ++pixel) numbers.push_back(lines[pixel * 4]);
+  EXPECT_THAT(numbers, ElementsAre(11, 13, 22, 24, 26, 28, 0, 0));
 }
 
 // Pixels of 32 bytes that lie 16 bytes apart: each is a pixel and its right neighbour.
@@ -215,6 +247,7 @@ class PixelLoadMisuse : public PixelLoads {
   }
 };
 
+// On an H100 all of these but the offsets, which it takes modulo 256, are illegal instructions.
 TEST_P(PixelLoadMisuse, OfPositionsAndOffsetsIsReported) {
   const Convolved c;
   const Buffer tensor(*device_, 2 * c.words()), to(*device_, size_t{32} * 128);

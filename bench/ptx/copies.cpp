@@ -73,6 +73,12 @@ s64 last_of_box(const TensorMap& map, u32 dimension) {
   return s64{map.size_less_one[dimension]} + map.upper[dimension - 1];
 }
 
+// With swizzle a line that is shorter than it begins where the next swizzle does: seen on an H100 for im2col
+// mode and 128 bytes. The bytes between them are neither written nor counted.
+u32 line_pitch(const TensorMap& map) {
+  return map.swizzle == 0 ? shared_elements(map, 0) * map.element_bytes : 16u << map.swizzle;
+}
+
 // Im2col mode: pixels of the box in the order of dimensions 1, 2, ..., then of the next image.
 template <class F>
 void each_pixel(const TensorCopy& c, F&& f) {
@@ -83,10 +89,10 @@ void each_pixel(const TensorCopy& c, F&& f) {
   for (u32 p = 0; p < map.pixels; ++p) {
     s64 at[5] = {pixel[0], pixel[1], pixel[2], pixel[3], pixel[4]};
     for (u32 d = 1; d < image; ++d) at[d] += c.offset[d - 1];
-    f(p * map.box[0] * map.element_bytes, at, u32{map.box[0]});
+    f(p * line_pitch(map), at, u32{map.box[0]});
     u32 d = 1;
     for (; d < image && (pixel[d] += map.step[d]) > last_of_box(map, d); ++d) pixel[d] = map.lower[d - 1];
-    if (d == image) ++pixel[d];
+    if (d == image) pixel[d] += map.step[d];
   }
 }
 
@@ -105,7 +111,7 @@ void each_line(const TensorCopy& c, F&& f) {  // f(shared offset, coordinates of
           const u32 index[5] = {0, y, z, x, v};
           for (u32 d = 1; d < c.rank; ++d) at[d] = c.at[d] + s64{index[d]} * map.step[d];
           f(offset, at, n[0]);
-          offset += n[0] * map.element_bytes;
+          offset += line_pitch(map);
         }
 }
 
@@ -166,6 +172,8 @@ void check_first_coordinate(Warp& w, const Instruction& i, int l, const TensorCo
                                c.at[0], bytes));
 }
 
+// A GPU calls a copy from outside the box an illegal instruction, and takes offsets modulo 256 in four
+// dimensions (seen on an H100).
 void read_offsets(Warp& w, const Instruction& i, int l, TensorCopy& c) {
   for (u32 d = 1; d + 1 < c.rank; ++d) {
     const u32 offset = w.from<u32>(i.o[2 + c.rank + d])[l] & 0xffff;

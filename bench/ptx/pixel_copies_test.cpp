@@ -120,6 +120,20 @@ TEST_F(PixelCopies, OfImagesOfOneAndThreeDimensions) {
   EXPECT_EQ(copy({0, 0, 0, 1, 0}, {0, 0, 1}), std::vector<float>({9, 10, 11, 12, 17, 18, 19, 20})) << fault_;
 }
 
+TEST_F(PixelCopies, AStepOfImagesIsTaken) {
+  set_sizes({2, 2, 6});
+  map_of_.lower[0] = map_of_.lower[1] = map_of_.upper[0] = map_of_.upper[1] = 0;
+  map_of_.step[3] = 2;
+  EXPECT_EQ(copy({0, 0, 1, 1}, {0, 0}), std::vector<float>({7, 8, 13, 14, 15, 16, 21, 22})) << fault_;
+}
+
+TEST_F(PixelCopies, WithSwizzleBeginALineInEachOfItsSpans) {
+  map_of_.swizzle = 1;  // 32 bytes: 4 of 8 lines of 16 bytes are in what is handed out
+  copy({0, 1, 1, 0}, {1, 1});
+  EXPECT_EQ(fault_, "");
+  for (const size_t line : {0u, 1u, 2u, 3u}) EXPECT_EQ(out_[line * 8], static_cast<float>(11 + line));
+}
+
 TEST_F(PixelCopies, ElementsOfTheTypeTfloat32AreRounded) {
   tensor_[0] = 1 + 3 * 0x1p-12f;
   map_of_.rounds_to_tf32 = 1;

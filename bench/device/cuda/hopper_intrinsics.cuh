@@ -122,9 +122,10 @@ __device__ __forceinline__ void tma_load_5d(void* shared, const TensorMap* map, 
 }
 
 // Copies a run of pixels (PixelMapLayout; the map is of make_pixel_map()) that begins at pixel (x, y) of the
-// box of `image`, channels from `channel` on, each from where the offset (0 to 255) leads. Lines of channels
-// lie one behind the other; what is outside the tensor, images after the last too, becomes zero. The barrier
-// receives the bytes of all pixels. `channel` is a multiple of 16 bytes.
+// box of `image`, channels from `channel` on, each from where the offset leads. What is outside the
+// tensor, images after the last too, becomes zero. The barrier receives the bytes of all lines. `channel` is
+// a multiple of 16 bytes and (x, y) lies in the box, or the load is an illegal instruction; offsets are 0 to
+// 255, others count modulo 256 (all seen on an H100).
 __device__ __forceinline__ void tma_load_pixels(void* shared, const TensorMap* map, uint64_t* barrier,
                                                 int channel, int x, int y, int image, uint16_t offset_x,
                                                 uint16_t offset_y) {

@@ -13,7 +13,8 @@ enum class TmaSwizzle { none, bytes_128 };
 
 // Dimension 0 is the contiguous one. Base address and strides are multiples of 16 bytes. With 128-byte
 // swizzle a line of the box (box[0] elements) is at most 128 bytes. A load's coordinate of dimension 0 is a
-// multiple of 16 bytes too, or the load is an illegal instruction (seen on an H100). A step of s copies every
+// multiple of 16 bytes too, or the load is an illegal instruction. Strides may be smaller than what they step
+// over, 0 too: parts of the tensor then overlap. (Both seen on an H100.) A step of s copies every
 // s-th element of a dimension (1 to 8; 1 in dimension 0); box counts elements of the tensor before that, so
 // that ceil(box / step) of them arrive.
 struct TensorMapLayout {
@@ -32,11 +33,12 @@ struct TensorMapLayout {
 // likewise, by steps that begin at the lower corner; a run goes along a row, on to the next row and to the
 // next image. At each of them the tap's offset is added and the channels there are copied, zeros outside the
 // tensor. A convolution with padding p and a filter of r taps with dilation d has the corners -p and
-// p - (r - 1) d, its stride as step and offsets that are multiples of d: pixel i of the box is output pixel
-// i.
+// p - (r - 1) d, its stride as step and multiples of d as offsets: the box's pixels are the output pixels.
 //
-// Base address and strides are multiples of 16 bytes. A pixel's channels are a line of 128 bytes with
-// swizzle, of a multiple of 16 without; there may be more of them than the tensor has. Boxes are not empty.
+// Base address and strides are multiples of 16 bytes; pixels may overlap. A pixel's channels are a line, a
+// multiple of 16 bytes, and may be more than the tensor has. Lines lie one behind the other; with swizzle
+// they are of at most 128 bytes, and each begins 128 bytes after the one before: what is between them keeps
+// its value and is not counted at the barrier. Boxes are not empty. An H100 does all of this.
 struct PixelMapLayout {
   TmaElement element = TmaElement::f32;
   TmaSwizzle swizzle = TmaSwizzle::bytes_128;

@@ -9,18 +9,21 @@
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
-// One TMA load, load(smem, barrier), copied out of shared memory.
+// One TMA load of `expected` bytes, load(smem, barrier), and `bytes` of shared memory after it.
 template <typename Load>
-__device__ void dump(uint32_t* to, int bytes, Load load) {
+__device__ void dump(uint32_t* to, int bytes, int expected, Load load) {
   unsigned char* smem = dynamic_smem<unsigned char>();
   auto* barrier = reinterpret_cast<uint64_t*>(smem + (bytes + 15) / 16 * 16);
   if (threadIdx.x == 0) {
     mbarrier_init(barrier, 1);
     mbarrier_fence_init();
   }
+  for (int i = static_cast<int>(threadIdx.x); i < bytes / 4; i += 32)
+    reinterpret_cast<uint32_t*>(smem)[i] = kUntouched * 0x10001u;
+  fence_proxy_async();
   __syncthreads();
   if (threadIdx.x == 0) {
-    mbarrier_arrive_expect_tx(barrier, bytes);
+    mbarrier_arrive_expect_tx(barrier, expected);
     load(smem, barrier);
   }
   mbarrier_wait(barrier, 0);
@@ -31,7 +34,7 @@ __device__ void dump(uint32_t* to, int bytes, Load load) {
 __global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, int fifth, int rank,
                          uint32_t* to, int bytes) {
   if constexpr (kHopperInstructions) {
-    dump(to, bytes, [&](unsigned char* smem, uint64_t* barrier) {
+    dump(to, bytes, bytes, [&](unsigned char* smem, uint64_t* barrier) {
       if (rank == 2)
         tma_load_2d(smem, &map, barrier, position.x, position.y);
       else if (rank == 4)
@@ -43,9 +46,9 @@ __global__ void dump_box(const __grid_constant__ TensorMap map, int4 position, i
 }
 
 __global__ void dump_pixels(const __grid_constant__ TensorMap map, int4 position, int2 offset, uint32_t* to,
-                            int bytes) {
+                            int bytes, int expected) {
   if constexpr (kHopperInstructions) {
-    dump(to, bytes, [&](unsigned char* smem, uint64_t* barrier) {
+    dump(to, bytes, expected, [&](unsigned char* smem, uint64_t* barrier) {
       tma_load_pixels(smem, &map, barrier, position.x, position.y, position.z, position.w,
                       static_cast<uint16_t>(offset.x), static_cast<uint16_t>(offset.y));
     });
@@ -64,9 +67,11 @@ void load_box(const TensorMapLayout& layout, const int (&position)[5], void* to,
 
 void load_pixels(const PixelMapLayout& layout, const int (&position)[4], const int (&offset)[2], void* to,
                  size_t bytes, Queue& queue) {
+  const bool wide = layout.element == TmaElement::f32 || layout.element == TmaElement::tf32;
   launch(dump_pixels, 1, 32, smem_of_dump(bytes), queue, make_pixel_map(layout),
          make_int4(position[0], position[1], position[2], position[3]), make_int2(offset[0], offset[1]),
-         static_cast<uint32_t*>(to), static_cast<int>(bytes));
+         static_cast<uint32_t*>(to), static_cast<int>(bytes),
+         static_cast<int>(layout.pixels * layout.channels * (wide ? 4 : 2)));
 }
 
 void load_with_the_other_map(const TensorMapLayout& box, const PixelMapLayout& run, bool pixels, void* to,
@@ -75,7 +80,7 @@ void load_with_the_other_map(const TensorMapLayout& box, const PixelMapLayout& r
   const int count = static_cast<int>(bytes);
   if (pixels)
     launch(dump_pixels, 1, 32, smem_of_dump(bytes), queue, make_tensor_map(box), make_int4(0, 0, 0, 0),
-           make_int2(0, 0), words, count);
+           make_int2(0, 0), words, count, count);
   else
     launch(dump_box, 1, 32, smem_of_dump(bytes), queue, make_pixel_map(run), make_int4(0, 0, 0, 0), 0, 4,
            words, count);

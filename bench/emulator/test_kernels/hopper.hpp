@@ -23,10 +23,14 @@ enum class HopperFault {
   misaligned_box,
 };
 
+// Of shared memory before a load that is handed out.
+inline constexpr uint16_t kUntouched = 0x7e7e;
+
 struct HopperKernels {
   // The box at `position`, byte by byte as it lies in shared memory; bytes is a multiple of 4.
   void (*load_box)(const TensorMapLayout&, const int (&position)[5], void* to, size_t bytes, Queue&);
-  // The run of pixels from `position` (channel, x, y, image) on at the tap with that offset.
+  // The run of pixels from `position` (channel, x, y, image) on at the tap with that offset, with what lies
+  // between its lines.
   void (*load_pixels)(const PixelMapLayout&, const int (&position)[4], const int (&offset)[2], void* to,
                       size_t bytes, Queue&);
   // The same loads, each with the map of the other: for the emulator only.
