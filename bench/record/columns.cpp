@@ -142,7 +142,8 @@ constexpr Column kColumns[] = {
     {"tensor_copies", "", "Copies of the tensors rotated through, so that each run finds them cold.",
      of<&Measurement::tensor_copies>},
     {"stop_reason", "",
-     "Why sampling ended: converged, max_samples, time_limit or, in older runs, noise_plateau.",
+     "Why sampling ended: converged (the interval is within the width, at the time limit too), max_samples, "
+     "time_limit or, in older runs, noise_plateau.",
      of<&Measurement::stop_reason>},
     {"aa_ratio", "",
      "With --aa, the median of a second series of the same candidate over full_median_ms: the noise floor.",
