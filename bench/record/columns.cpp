@@ -231,6 +231,11 @@ constexpr Column kColumns[] = {
     {"bound_ms", "ms", "The time that this ceiling allows at best.", bound_milliseconds},
     {"percent_of_ceiling", "%", "100 bound_ms / full_median_ms.",
      [](const R& r) { return cell(percent_of_ceiling(r)); }},
+    {"suspect_ceiling", "",
+     "Whether percent_of_ceiling is above 100: the ceiling, which a run then measures again, was measured "
+     "too "
+     "low, and every share of it is too high; null without a percent_of_ceiling.",
+     [](const R& r) { return percent_of_ceiling(r) ? cell(beats_its_ceilings(r)) : Cell{}; }},
     {"relative_l2", "",
      "||y - y64|| / ||y64|| over the checked outputs, against a reference in f64; what the gate is on.",
      of<&Accuracy::relative_l2>},
