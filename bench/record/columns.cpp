@@ -53,7 +53,10 @@ constexpr Column kColumns[] = {
      "Machines of one class are alike; null is unknown.",
      of<&DeviceInfo::machine_class>},
     {"machine_unit", "",
-     "Which machine of its class, as a hash of its GPU's UUID or its machine id; null is unknown.",
+     "Which machine of its class, as a hash: of a GPU's UUID; of a CPU's machine id or, in a container, "
+     "whose machine id is its image's on every host, of the UUID of the host's firmware, which root may "
+     "read. "
+     "Null is unknown; copies of one virtual machine are one.",
      of<&DeviceInfo::machine_unit>},
     {"instructions", "", "The widest vector set in use.", of<&DeviceInfo::instructions>},
     {"virtualised", "", "Whether the machine is a virtual one.", of<&DeviceInfo::virtualised>},
