@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <set>
 #include <system_error>
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
+#include "bench/runner/config.hpp"
 #include "bench/runner/config_value.hpp"
 #include "bench/select/policy.hpp"
 
@@ -47,12 +49,35 @@ void read_optional_text(const ConfigValue& top, std::string_view key, std::strin
   if (const auto value = top.find(key)) target = value->text();
 }
 
+std::vector<std::string> policy_folders() {
+  std::vector<std::string> folders;
+  for (const fs::path& folder : config_folders()) folders.push_back((folder / "policies").string());
+  return folders;
+}
+
+std::vector<std::string> known_policies() {
+  std::set<std::string> names;
+  std::error_code unknown;
+  for (const std::string& folder : policy_folders())
+    for (const auto& entry : fs::directory_iterator(folder, unknown))
+      if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
+        names.insert(entry.path().stem().string());
+  return {names.begin(), names.end()};
+}
+
 std::vector<std::string> files_of(const std::string& path) {
   std::error_code unknown;
-  if (!fs::is_directory(path, unknown)) return {path};
+  if (!fs::is_directory(path, unknown)) {
+    if (const std::string file = policy_file(path); !file.empty()) return {file};
+    if (path.find_first_of("/.") != std::string::npos) return {path};
+    const std::vector<std::string> known = known_policies();
+    throw UsageError(fmt::format("{}: there is no such file, and no policy of that name{}{}", path,
+                                 known.empty() ? "" : "; there are " + comma_list(known),
+                                 did_you_mean(path, known)));
+  }
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(path, unknown))
-    if (entry.path().extension() == ".json" && entry.path().filename() != "schema.json")
+    if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
       files.push_back(entry.path().string());
   if (files.empty()) throw UsageError(path + ": there is no policy (*.json) in this folder");
   std::sort(files.begin(), files.end());
@@ -61,18 +86,19 @@ std::vector<std::string> files_of(const std::string& path) {
 
 struct PoliciesOptions {
   std::vector<std::string> results;   // files or folders
-  std::vector<std::string> policies;  // --policy: files or folders; empty: kPolicyFolder
+  std::vector<std::string> policies;  // --policy: files, names or folders; empty: policy_folder()
   bool json = false;
 };
 
 int print_policy_times(const PoliciesOptions& options, const Program& program) {
   std::vector<std::string> paths = options.policies;
   if (paths.empty()) {
-    paths.emplace_back(kPolicyFolder);
-    std::error_code unknown;
-    if (!fs::is_directory(kPolicyFolder, unknown))
-      throw UsageError("there is no folder " + std::string(kPolicyFolder) +
-                       " beneath this one; say where the policies are with --policy FILE or --policy FOLDER");
+    paths.push_back(policy_folder());
+    if (paths.front().empty())
+      throw UsageError(fmt::format(
+          "there is no folder {} with policies; say where they are with --policy FILE or --policy "
+          "FOLDER",
+          fmt::join(policy_folders(), ", and no ")));
   }
   const std::vector<Policy> policies = load_policies(paths);
   const ResultFile file = read_all_results(options.results);
@@ -87,8 +113,10 @@ int print_policy_times(const PoliciesOptions& options, const Program& program) {
 
 void add_flags(CLI::App& verb, PoliciesOptions& options) {
   add_results(verb, options.results);
-  verb.add_option("--policy", options.policies,
-                  "Policy files, or folders of them (docs/policies.md); configs/policies when left out.")
+  verb.add_option(
+          "--policy", options.policies,
+          "Policies by file or name, or folders of them (docs/policies.md); configs/policies, here or "
+          "beside the program, when left out.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PATH,...");
@@ -97,7 +125,7 @@ void add_flags(CLI::App& verb, PoliciesOptions& options) {
       "Runs nothing, and no framework: it adds up the records that each policy would take.\n\n"
       "Examples:\n"
       "  convscope policies out/alexnet\n"
-      "  convscope policies out/alexnet --policy configs/policies/cpu_onednn.json,my_policy.json");
+      "  convscope policies out/alexnet --policy cpu_onednn,my_policy.json");
 }
 
 }  // namespace
@@ -121,6 +149,23 @@ Policy policy_from_json(const nlohmann::json& json, const std::string& file) {
   if (const auto value = top.find("take")) policy.take = value->one_of(kTakes, take_from_name);
   read_algorithms(top.at("algorithms"), policy);
   return policy;
+}
+
+std::string policy_folder() {
+  std::error_code unknown;
+  for (const std::string& folder : policy_folders())
+    if (fs::is_directory(folder, unknown)) return folder;
+  return "";
+}
+
+std::string policy_file(const std::string& name) {
+  std::error_code unknown;
+  if (name.ends_with(".json") && fs::is_regular_file(name, unknown)) return name;
+  if (name.find('/') != std::string::npos) return "";
+  for (const std::string& folder : policy_folders())
+    if (const std::string file = folder + "/" + name + ".json"; fs::is_regular_file(file, unknown))
+      return file;
+  return "";
 }
 
 Policy load_policy(const std::string& path) {

@@ -13,9 +13,6 @@
 
 namespace convscope {
 
-// Where policies are looked for by name: beneath the current folder, as in a checkout.
-inline constexpr std::string_view kPolicyFolder = "configs/policies";
-
 // The keys that a policy may have; configs/policies/schema.json names the same (tested).
 inline constexpr std::array<std::string_view, 13> kPolicyKeys{
     "$schema", "name",          "title",  "framework", "default", "source",    "unverified",
@@ -25,8 +22,15 @@ inline constexpr std::array<std::string_view, 13> kPolicyKeys{
 Policy policy_from_json(const nlohmann::json& json, const std::string& file);
 Policy load_policy(const std::string& path);
 
-// Files, and folders whose *.json (schema.json aside) are taken in the order of their names. Throws
-// UsageError for a path that is not there, a folder without policies, and two policies of one name.
+// The folder `policies` of the nearest of config_folders() that has one; empty where none has.
+std::string policy_folder();
+
+// The file of a policy: the path itself, or NAME.json in the nearest folder `policies` that has it; empty
+// where there is neither.
+std::string policy_file(const std::string& name);
+
+// Files, names of policies, and folders whose *.json (schema.json aside) are taken in the order of their
+// names. Throws UsageError for what is not there, a folder without policies, and two policies of one name.
 std::vector<Policy> load_policies(const std::vector<std::string>& paths);
 
 // The layers marked `first` in the suites of a result file's config, however deep merging has nested them.

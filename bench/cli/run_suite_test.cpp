@@ -5,10 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string_view>
+
 #include "algorithms/catalog.hpp"
 #include "bench/cli/faulty/faulty_algorithms.hpp"
 #include "bench/cli/faulty/faulty_device.hpp"
 #include "bench/record/bound.hpp"
+#include "bench/record/columns.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {
@@ -112,6 +117,22 @@ TEST_F(SuiteOfFaults, MeasuresCeilingsAgainThatARecordBeats) {
   ASSERT_THAT(outcomes(log, "plain.cpu"), ElementsAre(Outcome::measured));
   EXPECT_FALSE(beats_its_ceilings(log.records().front()));
   EXPECT_THAT(observer_.warnings, IsEmpty());
+}
+
+TEST_F(SuiteOfFaults, MarksARecordThatBeatsCeilingsMeasuredAgainAndWarns) {
+  RunPlan measuring = plan({"one"}, {"plain.cpu", "faulty.boast.plan.cpu"});
+  measuring.tasks.front().protocol.measure = true;
+  RunLog log(folder_, std::move(measuring));
+  EXPECT_EQ(run(log).kind, SuiteEnd::Kind::finished);
+  EXPECT_THAT(observer_.warnings, ElementsAre(AllOf(HasSubstr("one forward: a record is at "),
+                                                    HasSubstr("measured again 2 times"))));
+  const auto mark = std::ranges::find(columns(), std::string_view("suspect_ceiling"), &Column::name);
+  ASSERT_NE(mark, columns().end());
+  std::map<std::string, std::string> marks;
+  for (const ResultRecord& record : log.records())
+    marks[record.key.algorithm] = cell_text(mark->cell(record));
+  EXPECT_EQ(marks,
+            (std::map<std::string, std::string>{{"plain.cpu", "false"}, {"faulty.boast.plan.cpu", "true"}}));
 }
 
 TEST_F(SuiteOfFaults, LeavesOutWhoHungTwice) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "bench/cli/policies.hpp"
@@ -20,14 +19,6 @@ std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_vie
   const auto found = std::ranges::find(candidates.all, id, &StepCandidate::id);
   return found == candidates.all.end() ? std::nullopt
                                        : std::optional(static_cast<size_t>(found - candidates.all.begin()));
-}
-
-// The file of a policy by its path, or by its name beneath configs/policies; empty where there is none.
-std::string policy_file(const std::string& choose) {
-  std::error_code unknown;
-  for (const std::string& file : {choose, std::string(kPolicyFolder) + "/" + choose + ".json"})
-    if (file.ends_with(".json") && std::filesystem::is_regular_file(file, unknown)) return file;
-  return "";
 }
 
 // Where results were measured that a step can choose by.

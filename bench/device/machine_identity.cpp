@@ -37,6 +37,10 @@ std::string machine_unit(std::string_view secret) {
   return fmt::format("{:012x}", hash_of("convscope machine unit " + std::string(secret)) >> 16);
 }
 
+std::string host_secret(const std::string& root) {
+  return first_line(root + (is_container(root) ? "/sys/class/dmi/id/product_uuid" : "/etc/machine-id"));
+}
+
 MachineFacts processor_facts(const std::string& root, const std::vector<int>& cores) {
   MachineFacts facts;
   for (const char* name : {"vendor_id", "cpu family", "model", "stepping", "microcode"})

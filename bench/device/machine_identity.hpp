@@ -15,10 +15,15 @@ using MachineFacts = std::vector<std::pair<std::string, std::string>>;
 // `label`, a dash and eight hexadecimal digits of a hash of the facts: equal facts give equal classes.
 std::string machine_class(std::string_view label, const MachineFacts& facts);
 
-// Twelve hexadecimal digits that tell units apart and do not give `secret` away (a GPU's UUID, the contents
-// of /etc/machine-id, which is confidential); "" for an empty one. Copies of one virtual machine are one
-// unit.
+// Twelve hexadecimal digits that tell units apart and do not give `secret` away (a GPU's UUID, a host's
+// secret); "" for an empty one.
 std::string machine_unit(std::string_view secret);
+
+// What tells this host from others and is the same after a boot, from the files below `root`:
+// /etc/machine-id, which is confidential; in a container, where that is the image's and every host that runs
+// it has the same, the UUID that the firmware gives the machine, which only root may read. "" where there is
+// neither. Copies of one virtual machine have one machine id.
+std::string host_secret(const std::string& root);
 
 // The vendor, family, model, stepping and microcode of the processor, its caches, cores and hyper-threads,
 // and whether there is a hypervisor, from /proc and /sys below `root`. `cores` are those that this process

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
 
 #include "bench/device/cpu/cpu_device.hpp"
 
@@ -20,6 +22,11 @@ class MachineIdentity : public ::testing::Test {
   MachineFacts facts(const std::string& cpuinfo) {
     std::ofstream(root_ / "proc/cpuinfo") << cpuinfo;
     return processor_facts(root_.string(), {0, 1});
+  }
+
+  void write(const std::string& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
   }
 
   fs::path root_ =
@@ -66,6 +73,31 @@ TEST_F(MachineIdentity, TellsUnitsApartWithoutTheirSecret) {
   EXPECT_EQ(unit.find_first_not_of("0123456789abcdef"), std::string::npos);
   EXPECT_NE(unit, machine_unit("0123456789abcdef0123456789abcdee"));
   EXPECT_EQ(machine_unit(""), "");
+}
+
+TEST_F(MachineIdentity, OfAHostIsItsMachineId) {
+  EXPECT_EQ(host_secret(root_.string()), "");
+  write("etc/machine-id", "of the host\n");
+  write("sys/class/dmi/id/product_uuid", "of the firmware\n");  // root's alone: it would be two units
+  write("proc/self/mounts", "/dev/vda / ext4 rw 0 0\noverlay /var/lib/docker/overlay2/1 overlay rw 0 0\n");
+  EXPECT_EQ(host_secret(root_.string()), "of the host");
+}
+
+TEST_F(MachineIdentity, InAContainerIsNotThatOfItsImageWhichManyHostsRun) {
+  write("etc/machine-id", "of the image\n");
+  for (const auto& [sign, text] :
+       {std::pair{".dockerenv", ""},
+        {"run/.containerenv", ""},
+        {".singularity.d/labels.json", "{}"},
+        {"proc/self/mounts", "overlay / overlay rw,lowerdir=a 0 0\nproc /proc proc\n"}}) {
+    write(sign, text);
+    EXPECT_EQ(host_secret(root_.string()), "") << sign;
+    write("sys/class/dmi/id/product_uuid", "of the firmware\n");
+    EXPECT_EQ(host_secret(root_.string()), "of the firmware") << sign;
+    fs::remove_all(root_ / "sys");
+    fs::remove_all(root_ / fs::path(sign).begin()->string());
+  }
+  EXPECT_EQ(host_secret(root_.string()), "of the image") << "without a sign";
 }
 
 TEST_F(MachineIdentity, IsPartOfWhatTheCpuSaysOfItself) {

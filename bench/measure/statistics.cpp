@@ -87,15 +87,15 @@ double relative_half_width(const Statistics& s) {
 std::optional<std::string> stop_reason(std::span<const double> samples, const SamplingRule& rule,
                                        double seconds_left, double sample_seconds) {
   const auto n = static_cast<int64_t>(samples.size());
-  if (n >= rule.min_samples) {
-    const double width = relative_half_width(summarise(samples));
-    if (width <= rule.confidence_width) return "converged";
-    if (n >= rule.max_samples) return "max_samples";
-  }
-  if (n > 0 && seconds_left < sample_seconds &&
-      affordable_for_interval(n, rule, seconds_left, sample_seconds) <= 0)
-    return "time_limit";
-  return std::nullopt;
+  const bool has_enough = n >= rule.min_samples;
+  // Below the least samples the width decides nothing, so that it is no lucky one that ends a series: the
+  // time has, and the width only says how.
+  const bool out_of_time = n > 0 && seconds_left < sample_seconds &&
+                           affordable_for_interval(n, rule, seconds_left, sample_seconds) <= 0;
+  if (!has_enough && !out_of_time) return std::nullopt;
+  if (relative_half_width(summarise(samples)) <= rule.confidence_width) return "converged";
+  if (has_enough && n >= rule.max_samples) return "max_samples";
+  return out_of_time ? std::optional<std::string>("time_limit") : std::nullopt;
 }
 
 int64_t next_round(int64_t samples, const SamplingRule& rule, double seconds_left, double sample_seconds) {

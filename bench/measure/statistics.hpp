@@ -21,7 +21,8 @@ double relative_half_width(const Statistics& statistics);
 // Why no more samples are needed, or nothing: "converged", "max_samples", "time_limit".
 // `seconds_left` is what the series may still spend, `sample_seconds` what one sample costs. The time limit
 // outranks min_samples, but for the first samples, as many as an interval needs (6), a series may take two
-// limits more. Never "converged" with fewer.
+// limits more. A series that the limit ends has "converged" where its interval is within the width all the
+// same; never with fewer than those 6.
 std::optional<std::string> stop_reason(std::span<const double> samples, const SamplingRule& rule,
                                        double seconds_left, double sample_seconds);
 

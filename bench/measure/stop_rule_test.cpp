@@ -57,6 +57,17 @@ TEST(StopRule, StopsAtTheLimits) {
   EXPECT_EQ(stop_reason({}, options, 0, 0.1), std::nullopt) << "one sample is always taken";
 }
 
+TEST(StopRule, HasConvergedAtTheTimeLimitWhereTheIntervalIsWithinTheWidth) {
+  SamplingRule rule;
+  rule.time_limit_seconds = 1;
+  for (int64_t n = 6; n < rule.min_samples; ++n) {
+    EXPECT_EQ(stop_reason(noisy(n, 0.001, 1), rule, 0.15, 0.1), std::nullopt) << n << ", and time is left";
+    EXPECT_EQ(stop_reason(noisy(n, 0.001, 1), rule, 0.05, 0.1), "converged") << n;
+    EXPECT_EQ(stop_reason(noisy(n, 0.5, 1), rule, 0.05, 0.1), "time_limit") << n;
+  }
+  EXPECT_EQ(stop_reason(noisy(5, 0, 1), rule, -2, 0.1), "time_limit") << "without an interval";
+}
+
 TEST(StopRule, TakesTwoLimitsMoreForThoseSamplesThatAnIntervalNeeds) {
   SamplingRule rule;
   rule.time_limit_seconds = 1;

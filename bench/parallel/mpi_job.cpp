@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "bench/core/error.hpp"
 #include "bench/parallel/beside_program.hpp"
 
 namespace convscope {
@@ -23,6 +24,18 @@ std::optional<int> number_in(const char* variable) {
   return number;
 }
 
+void check_size(std::unique_ptr<MpiJob>& job) {
+  const Launch launched = launch();
+  if (job->size() == launched.size) return;
+  const std::string message = fmt::format(
+      "{} says that {} ranks were started, and {} finds {}: each would run by itself. Start them with "
+      "mpirun -np {}, or with srun --mpi=pmix where MPI was built with PMIx; one process alone with srun "
+      "--ntasks=1",
+      launched.says_size, launched.size, job->library(), job->size(), launched.size);
+  job.reset();  // by itself; while an exception is under way it aborts
+  throw UsageError(message);
+}
+
 }  // namespace
 
 Launch launch() {
@@ -31,7 +44,7 @@ Launch launch() {
                                            {"SLURM_PROCID", "SLURM_NTASKS"}};
   for (const auto& [rank, size] : kVariables) {
     const auto r = number_in(rank), n = number_in(size);
-    if (r && n && *r >= 0 && *r < *n) return {*r, *n};
+    if (r && n && *r >= 0 && *r < *n) return {*r, *n, size};
   }
   return {};
 }
@@ -54,7 +67,9 @@ std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
     why_not = module + " is of another version of this program; build again";
     return nullptr;
   }
-  return std::unique_ptr<MpiJob>(start());
+  std::unique_ptr<MpiJob> job(start());
+  check_size(job);
+  return job;
 }
 
 }  // namespace convscope

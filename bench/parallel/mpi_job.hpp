@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "bench/parallel/fabric.hpp"
 
@@ -37,10 +38,13 @@ class MpiJob {
 struct Launch {
   int rank = 0;
   int size = 1;
+  std::string_view says_size;  // the variable that says it: "SLURM_NTASKS"
 };
 Launch launch();
 
-// MPI, started; null with the reason in `why_not` where the module is not there or cannot be opened.
+// MPI, started; null with the reason in `why_not` where the module is not there or cannot be opened. Throws
+// UsageError where MPI knows another number of ranks than the launcher: srun without PMI, or a batch script
+// of Slurm, starts n processes or one, and each is to MPI a job of one rank that knows no other.
 std::unique_ptr<MpiJob> start_mpi(std::string& why_not);
 
 }  // namespace convscope

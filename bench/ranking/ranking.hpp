@@ -33,15 +33,6 @@ bool is_in_doubt(const ResultRecord& a, const ResultRecord& b);
 // A convolution of a library's own (onednn.*, cudnn.*), not one of ours that calls a library's GEMM.
 bool is_library(const ResultRecord& record);
 
-// Whether the device's clock is virtual: a stand-in for a GPU says so in its name. Its times are printed and
-// never published.
-inline bool has_virtual_time(const DeviceInfo& device) {
-  return device.name.ends_with("(virtual time)");
-}
-inline bool has_virtual_time(const ResultRecord& record) {
-  return has_virtual_time(record.device);
-}
-
 // Fills `ranking` of every record from all of them together: repeats of a candidate, as several files have
 // them, must be among them. Replaces what is there.
 void rank_records(std::span<ResultRecord> records);

@@ -73,7 +73,8 @@ std::optional<double> percent_of_ceiling(const ResultRecord& record) {
 }
 
 bool beats_its_ceilings(const ResultRecord& record) {
-  return record.outcome == Outcome::measured && percent_of_ceiling(record).value_or(0) > 100;
+  return record.outcome == Outcome::measured && !has_virtual_time(record) &&
+         percent_of_ceiling(record).value_or(0) > 100;
 }
 
 }  // namespace convscope

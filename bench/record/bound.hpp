@@ -35,6 +35,7 @@ std::optional<Bound> bound(const ResultRecord& record);
 // 100 * bound / median of `full`; null where either is not known.
 std::optional<double> percent_of_ceiling(const ResultRecord& record);
 // Faster than its ceilings allow: they are wrong, since the record's result is right and its time measured.
+// False where its share of them is not known, and on a device of virtual time.
 bool beats_its_ceilings(const ResultRecord& record);
 
 }  // namespace convscope

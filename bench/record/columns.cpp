@@ -53,7 +53,10 @@ constexpr Column kColumns[] = {
      "Machines of one class are alike; null is unknown.",
      of<&DeviceInfo::machine_class>},
     {"machine_unit", "",
-     "Which machine of its class, as a hash of its GPU's UUID or its machine id; null is unknown.",
+     "Which machine of its class, as a hash: of a GPU's UUID; of a CPU's machine id or, in a container, "
+     "whose machine id is its image's on every host, of the UUID of the host's firmware, which root may "
+     "read. "
+     "Null is unknown; copies of one virtual machine are one.",
      of<&DeviceInfo::machine_unit>},
     {"instructions", "", "The widest vector set in use.", of<&DeviceInfo::instructions>},
     {"virtualised", "", "Whether the machine is a virtual one.", of<&DeviceInfo::virtualised>},
@@ -142,7 +145,8 @@ constexpr Column kColumns[] = {
     {"tensor_copies", "", "Copies of the tensors rotated through, so that each run finds them cold.",
      of<&Measurement::tensor_copies>},
     {"stop_reason", "",
-     "Why sampling ended: converged, max_samples, time_limit or, in older runs, noise_plateau.",
+     "Why sampling ended: converged (the interval is within the width, at the time limit too), max_samples, "
+     "time_limit or, in older runs, noise_plateau.",
      of<&Measurement::stop_reason>},
     {"aa_ratio", "",
      "With --aa, the median of a second series of the same candidate over full_median_ms: the noise floor.",
@@ -230,6 +234,11 @@ constexpr Column kColumns[] = {
     {"bound_ms", "ms", "The time that this ceiling allows at best.", bound_milliseconds},
     {"percent_of_ceiling", "%", "100 bound_ms / full_median_ms.",
      [](const R& r) { return cell(percent_of_ceiling(r)); }},
+    {"suspect_ceiling", "",
+     "Whether percent_of_ceiling is above 100: the ceiling, which a run then measures again, was measured "
+     "too "
+     "low, and every share of it is too high; null without a percent_of_ceiling.",
+     [](const R& r) { return percent_of_ceiling(r) ? cell(beats_its_ceilings(r)) : Cell{}; }},
     {"relative_l2", "",
      "||y - y64|| / ||y64|| over the checked outputs, against a reference in f64; what the gate is on.",
      of<&Accuracy::relative_l2>},

@@ -111,6 +111,7 @@ TEST(Columns, AreNullWhereNothingIsKnown) {
                            "bound",
                            "bound_ms",
                            "percent_of_ceiling",
+                           "suspect_ceiling",
                            "aa_ratio",
                            "rounds",
                            "stop_reason",
@@ -188,6 +189,20 @@ TEST(Bound, IsTheLongerOfArithmeticAndMemory) {
   limit = bound(record);
   EXPECT_EQ(limit->kind(), "memory");
   EXPECT_DOUBLE_EQ(limit->seconds(), static_cast<double>(conv2().total_bytes()) / 2.5e10);
+}
+
+TEST(Bound, OfARecordThatIsFasterIsOfASuspectCeiling) {
+  ResultRecord record = measured("direct.cpu", 0.2);
+  record.operations = {4e10, 0, 0};  // at 2e11 a second: 200 ms
+  EXPECT_DOUBLE_EQ(*percent_of_ceiling(record), 100);
+  EXPECT_EQ(cell_text(cell(record, "suspect_ceiling")), "false");
+  record.operations = {5e10, 0, 0};
+  EXPECT_TRUE(beats_its_ceilings(record));
+  EXPECT_EQ(cell_text(cell(record, "suspect_ceiling")), "true");
+  record.device.name += " (virtual time)";
+  EXPECT_FALSE(beats_its_ceilings(record));
+  record.ceilings = {};
+  EXPECT_TRUE(is_null(record, "suspect_ceiling"));
 }
 
 TEST(Bound, TakesHotTensorsFromTheCacheWhenAllFit) {

@@ -186,4 +186,13 @@ std::string program_at_hand();
 // without an output folder.
 std::string rerun_command(const ResultRecord& record);
 
+// Whether the device's clock is virtual: a stand-in for a GPU says so in its name. Its times are printed and
+// never published.
+inline bool has_virtual_time(const DeviceInfo& device) {
+  return device.name.ends_with("(virtual time)");
+}
+inline bool has_virtual_time(const ResultRecord& record) {
+  return has_virtual_time(record.device);
+}
+
 }  // namespace convscope

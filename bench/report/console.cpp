@@ -43,7 +43,8 @@ std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* b
       texts[2] = fmt::format("[{}, {}]", milliseconds_text(s.ci_low, s.median),
                              milliseconds_text(s.ci_high, s.median));
     texts[3] = fmt::format("{:.1f}", record.key.problem.nominal_flops() / s.median / 1e9);
-    if (const auto percent = percent_of_ceiling(record)) texts[4] = fmt::format("{:.1f}", *percent);
+    if (const auto percent = percent_of_ceiling(record))
+      texts[4] = fmt::format("{:.1f}{}", *percent, beats_its_ceilings(record) ? "?" : "");
   }
   texts.push_back(bytes_text(record.workspace_bytes));
   const auto& error = record.accuracy.relative_l2;
@@ -81,7 +82,7 @@ void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& re
 
 // Names the ranked records whose time deserves a doubt.
 void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
-  std::vector<std::string> disturbed, throttled, unconverged;
+  std::vector<std::string> disturbed, throttled, unconverged, too_fast;
   const ResultRecord* most_disturbed = nullptr;
   for (const Entry& entry : ranked) {
     const ResultRecord& record = *entry.record;
@@ -92,6 +93,7 @@ void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
       if (most_disturbed == nullptr || record.health.lost_share > most_disturbed->health.lost_share)
         most_disturbed = &record;
     }
+    if (beats_its_ceilings(record)) too_fast.push_back(algorithm);
     const std::string& stop = record.time->stop_reason;
     if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(algorithm);
   }
@@ -99,6 +101,9 @@ void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
   if (most_disturbed != nullptr)
     fmt::print(out, "  disturbed while measured: {} ({}: {})\n", comma_list(shortened(disturbed)),
                most_disturbed->key.algorithm, most_disturbed->health.disturbed_by);
+  if (!too_fast.empty())
+    fmt::print(out, "  ? suspect ceiling, measured too low, as {} shows: every share of it is too high\n",
+               comma_list(shortened(too_fast)));
   if (!unconverged.empty())
     fmt::print(out, "  stopped before converging: {}\n", comma_list(shortened(unconverged)));
 }

@@ -104,6 +104,14 @@ TEST(PrintGroup, ShowsADashForAnIntervalOfTooFewSamples) {
   EXPECT_EQ(line_with(text, "b.cpu")[0], ' ');
 }
 
+TEST(PrintGroup, MarksTheShareOfACeilingThatARecordBeats) {
+  const std::string text = group({measured("a.cpu", 0.05), measured("b.cpu", 0.1)});
+  EXPECT_EQ(line_with(text, "a.cpu"), "* a.cpu 50.00 [45.00, 55.00] 286.7 143.3? 3.0 MiB 1.2e-06 -");
+  EXPECT_THAT(line_with(text, "b.cpu"), HasSubstr(" 71.7 "));
+  EXPECT_THAT(text, HasSubstr("\n  ? suspect ceiling, measured too low, as a.cpu shows: "));
+  EXPECT_THAT(group({measured("b.cpu", 0.1)}), Not(HasSubstr("suspect")));
+}
+
 TEST(PrintGroup, NeverLetsAThrottledRecordWinUnlessAllAre) {
   ResultRecord throttled = measured("a.cpu", 0.1);
   throttled.health.throttled = true;

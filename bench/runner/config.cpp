@@ -309,12 +309,17 @@ bool is_schema(const std::string& file) {
   return std::filesystem::path(file).filename() == "schema.json";
 }
 
+std::array<std::filesystem::path, 2> config_folders() {
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  return {"configs", program.parent_path().parent_path() / "configs"};
+}
+
 std::map<std::string, std::string> known_configs() {
   namespace fs = std::filesystem;
   std::error_code unknown;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
   std::map<std::string, std::string> files;
-  for (const fs::path& folder : {fs::path("configs"), program.parent_path().parent_path() / "configs"})
+  for (const fs::path& folder : config_folders())
     for (const auto& entry : fs::directory_iterator(folder, unknown))
       if (entry.path().extension() == ".json" && entry.is_regular_file(unknown) &&
           !is_schema(entry.path().string()))

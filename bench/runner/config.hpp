@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -105,9 +106,12 @@ inline constexpr NumberRange kTimeLimits{86'400, false}, kStageLimits{86'400, tr
 // Whether the file is the schema that lies beside the configs: configs/*.json names it too.
 bool is_schema(const std::string& file);
 
+// Where configs are looked for by name, nearest first: configs here, and beside the program
+// (build/../configs). Either may not be there.
+std::array<std::filesystem::path, 2> config_folders();
+
 // The file that a config is named by: the path itself, or where there is none and the name has no folder,
-// configs/NAME.json here or beside the program (build/../configs). Throws UsageError where there is neither,
-// with the names that there are.
+// NAME.json in config_folders(). Throws UsageError where there is neither, with the names that there are.
 std::string config_file(const std::string& name);
 
 // The files in those folders, by their name: of two that have one the first.

@@ -8,7 +8,6 @@
 
 #include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
-#include "bench/ranking/ranking.hpp"
 #include "bench/record/bound.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/devices.hpp"
@@ -156,11 +155,7 @@ bool SuiteRun::measure_ceilings(DeviceId device, int threads, double stage_limit
 void SuiteRun::doubt_ceilings(const GroupTask& task) {
   const DeviceId device = task.group.common.device_id();
   const int threads = task.group.common.threads;
-  const auto beats = [&] {
-    return std::ranges::any_of(log_.records_of(task.group), [](const ResultRecord& record) {
-      return beats_its_ceilings(record) && !has_virtual_time(record);
-    });
-  };
+  const auto beats = [&] { return std::ranges::any_of(log_.records_of(task.group), beats_its_ceilings); };
   for (int again = 0; again < kCeilingsAgain && beats() && !stop_.requested(); ++again)
     measure_ceilings(device, threads, task.protocol.sampling.stage_limit_seconds);
   if (stop_.requested() || !beats()) return;

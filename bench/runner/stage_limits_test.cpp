@@ -53,7 +53,7 @@ TEST(StageLimits, LetNoHangCostHalfAnHourInTheLargestShippedLayers) {
   }
 }
 
-// On 2 cores of 1e11 multiply-adds' operations a second each; the slowest right row seen reaches a fiftieth.
+// On 2 cores of 1e11 multiply-adds' operations a second each; a right row that reaches a fiftieth.
 TEST(StageLimits, SufficeForTheSlowestRightRowOfABigProblem) {
   Ceilings ceilings;
   ceilings.fma_flops = 2e11;

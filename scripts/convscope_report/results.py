@@ -43,6 +43,7 @@ LATER_COLUMNS = {
     "epilogue": "none",
     "machine_class": None,
     "machine_unit": None,
+    "suspect_ceiling": None,
 }
 
 # What the program decides from all records that are compared (bench/ranking).

@@ -172,7 +172,8 @@ VERBS = [
     "{name} --help", "--version", "list algorithms", "list configs", "list layers {config}",
     "csv {out}", "show {out}", "select {out}", "policies {out} --policy {policies}",
     "choose --results {out}", "completion bash", "run {config} --dry-run", "verify {config} --dry-run",
-    "merge {out} --out {new}",
+    "merge {out} --out {new}", "list columns",
+    "allreduce --fabric threads --gpus 1 --bytes 4KiB --time-limit 0.01",
 ]  # fmt: skip
 
 
@@ -181,11 +182,12 @@ def test_every_verb_ends_with_2_where_standard_output_takes_nothing(
     faulty: Path, convscope: Path, root: Path, tmp_path: Path, good: tuple, closed: bool
 ) -> None:
     places = {"config": config(tmp_path, 1), "out": good[0], "policies": root / "configs" / "policies"}
-    for verb in [*VERBS, "info", "explain {line}"]:
+    real = ("explain", "step")  # they plan all, those that crash too
+    for verb in [*VERBS, "info", "explain {line}", "step {config} --time-limit 0.01"]:
         places |= {"line": LINE, "name": "run", "new": tmp_path / "new"}
         words = [word.format(**places) for word in verb.split()]
         words += ["--algorithm", "plain.cpu"] if "--dry-run" in words else []
-        program = convscope if words[0] == "explain" else faulty  # it plans all, those that crash too
+        program = convscope if words[0] in real else faulty
         with Path("/dev/full").open("w", encoding="utf-8") as full:
             done = subprocess.run(
                 [str(program), *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False,

@@ -96,6 +96,43 @@ def test_without_the_module_every_row_says_what_is_missing(convscope, tmp_path):
         assert "libopenmpi-dev" in row["note"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["step", "smoke", "--time-limit", "0.1"],
+        [
+            "step",
+            "alexnet",
+            "--basis",
+            "replayed",
+            "--rows",
+            "amd-zen4-2-cores/alexnet-batch-1",
+            "--batch",
+            "2",
+        ],
+        ["allreduce", "--gpus", "1,2", *QUICK],
+    ],
+    ids=["step", "replayed", "allreduce"],
+)
+def test_ranks_of_a_launcher_that_mpi_does_not_know_are_refused(convscope, root, tmp_path, words):
+    """As srun without PMI starts them, and as they stand in a batch script of Slurm."""
+    if not (convscope.parent / "convscope_mpi.so").exists():
+        pytest.skip("convscope was built without MPI")
+    words = [root / "results" / f"{word}.json.xz" if word.startswith("amd") else word for word in words]
+    for rank in "01":
+        done = subprocess.run(
+            [convscope, *words, "--out", tmp_path / "out"],
+            env=os.environ | {"SLURM_PROCID": rank, "SLURM_NTASKS": "2"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert "SLURM_NTASKS says that 2 ranks were started, and Open MPI" in done.stderr
+        assert "finds 1" in done.stderr and "srun --mpi=pmix" in done.stderr
+        assert not (tmp_path / "out").exists()
+
+
 def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path):
     words = (
         "step",
@@ -118,6 +155,15 @@ def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path)
         assert row["batch_per_gpu"] == 2 and row["identical_bits"]
         assert (row["reduce_relative_l2"] < 1e-6) == (row["compress"] == "none")
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
+
+
+def test_the_step_on_two_processes_of_the_readme_works_as_it_is_written(mpirun, convscope, root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    [line] = [line.partition(" # ")[0].split() for line in text.splitlines() if line.startswith("mpirun ")]
+    assert line[:4] == ["mpirun", "-np", "2", "build/convscope"]
+    done = mpirun(2, *[root / word if word.endswith(".json") else word for word in line[4:]])
+    assert done.returncode == 0, done.stderr
+    assert "scaling: smoke, strong scaling" in done.stdout
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from cli_support import run
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "configs" / "policies"
@@ -69,6 +70,34 @@ def test_policies_are_labelled_and_name_what_is_missing(run_convscope, results):
     assert "policy emulation on onednn 2.6.3" in done.stdout
     assert "these results have no record for any layer (library: cudnn): caffe" in done.stdout
     assert "cpu_onednn: no sum with conv1 backward_data" in done.stdout
+
+
+def test_policies_are_found_from_any_folder_and_by_name(convscope, results, tmp_path):
+    """As configs are; a folder configs/policies beneath the current one comes first."""
+
+    def priced(*words):
+        done = run(convscope, "policies", results, "--json", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return {policy["policy"] for policy in json.loads(done.stdout)[0]["policies"]}
+
+    assert priced() == {path.stem for path in SHIPPED}
+    assert priced("--policy", "cpu_onednn,caffe") == {"cpu_onednn", "caffe"}
+    near = tmp_path / "configs" / "policies"
+    near.mkdir(parents=True)
+    (near / "mine.json").write_text(json.dumps(GOOD | {"name": "mine"}), encoding="utf-8")
+    assert priced() == {"mine"}
+    assert priced("--policy", "caffe,mine") == {"caffe", "mine"}
+    unknown = run(convscope, "policies", results, "--policy", "cafe", cwd=tmp_path)
+    assert unknown.returncode == 2
+    assert "cafe: there is no such file, and no policy of that name" in unknown.stderr
+    assert 'did you mean "caffe"?' in unknown.stderr
+
+
+def test_a_step_finds_a_policy_from_any_folder(convscope, results, tmp_path):
+    words = ["--rows", results, "--batch", "16", "--threads", "2", "--time-limit", "0.1"]
+    done = run(convscope, "step", "smoke", "--choose", "cpu_onednn", *words, cwd=tmp_path)
+    assert done.returncode == 2  # these rows are of another network: that is all that is missing
+    assert "--choose cpu_onednn: the policy takes no record of" in done.stderr
 
 
 def test_choose_says_its_regret_beside_the_librarys(run_convscope, results):

@@ -1,11 +1,12 @@
 """`convscope-report report`: self-contained, and working in headless Chromium."""
 
+import csv
 import json
 import re
 
 import chromium
 import pytest
-from report_support import DATA, made_up_gpu
+from report_support import DATA, made_up_gpu, write_results
 
 from convscope_report.cli import main
 
@@ -256,6 +257,29 @@ def test_a_good_record_does_not_read_like_an_error(in_browser):
     assert "sampling: more samples no longer narrowed the interval" in seen["tip"]
     assert "noise_plateau (more samples no longer narrowed the interval)" in seen["fields"]
     assert seen["bad"] == "disturbed: ranks behind"
+
+
+def test_a_share_of_a_suspect_ceiling_is_marked_and_the_report_says_why(browse, convscope, tmp_path):
+    with (DATA / "basic" / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    fast = next(row for row in rows if row["percent_of_ceiling"])
+    for row in rows:
+        row["suspect_ceiling"] = "true" if row is fast else ""
+    fast["percent_of_ceiling"] = "143.25"
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_results(folder, document, rows)
+    page = tmp_path / "report.html"
+    assert main(["report", str(folder), "-o", str(page), "--convscope", str(convscope)]) == 0
+    assert "1 of 48 records are faster than their ceiling allows (up to 143% of it" in page.read_text()
+    seen = browse(page, """
+      const row = allRows.find((one) => one.suspect_ceiling);
+      const share = LIST.find((one) => one.head === "% of ceiling");
+      return { cell: share.text(row.percent_of_ceiling, row), tip: tipText(row),
+        plain: share.text(50, { ...row, suspect_ceiling: null }) };""")  # fmt: skip
+    assert seen["cell"] == "143.3?" and seen["plain"] == "50"
+    assert "suspect, measured too low)" in seen["tip"]
 
 
 def test_the_first_screen_is_the_grid_of_winners(in_browser):

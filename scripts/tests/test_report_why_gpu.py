@@ -175,6 +175,20 @@ def changed_run(folder: Path, change) -> Path:
     return folder
 
 
+def test_a_share_of_a_suspect_ceiling_is_marked(tmp_path):
+    def too_fast(record, line):
+        if line["percent_of_ceiling"]:
+            line |= {"percent_of_ceiling": "150", "suspect_ceiling": "true"}
+        else:
+            line["suspect_ceiling"] = ""
+
+    why = "behind a share: its ceiling is suspect, measured too low"
+    marked = report("table", "why-gpu", changed_run(tmp_path / "run", too_fast), "--format", "markdown")
+    assert (marked.code, marked.err) == (0, "")
+    assert "^150.0%" in marked.out and why in marked.out
+    assert why not in report("table", "why-gpu", DATA / "basic", "--format", "markdown").out
+
+
 def test_hardware_that_nobody_knows_has_no_registers(tmp_path):
     def other_hardware(record, line):
         record["device"] |= {"name": "RISC", "instructions": "RVV", "cores": 0, "l1_bytes": 0}

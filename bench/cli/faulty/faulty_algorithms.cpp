@@ -26,6 +26,7 @@ struct Fault {
   float error = 0;  // added to each result
   // Instead of `act`, in the plan: what a planner does that may show life.
   std::function<void(const PlanOptions&)> in_plan = nullptr;
+  double counted = 1;  // operations that it says it does, over those that it does
 };
 
 // Right until its fault comes: in run number `from_run`, counted from 0, and every later one; -1 is in
@@ -36,7 +37,8 @@ class FaultyPlan final : public Plan {
       : problem_(problem), fault_(std::move(fault)), from_run_(from_run) {}
 
   std::optional<OperationCount> operations() const override {
-    return OperationCount{problem_.nominal_flops(), 0, static_cast<double>(problem_.total_bytes())};
+    return OperationCount{fault_.counted * problem_.nominal_flops(), 0,
+                          static_cast<double>(problem_.total_bytes())};
   }
   void run(const ConvArgs& args, Queue&) override {
     const bool strikes = runs_++ >= from_run_;
@@ -134,6 +136,7 @@ void add_faulty(Registry& registry) {
   };
   add_planner("patient", 40);
   add_planner("restless", INT64_MAX);
+  registry.add(std::make_unique<Faulty>(Fault{"boast", [] {}, 0, nullptr, 1e6}, "plan", -1));
 }
 
 }  // namespace convscope

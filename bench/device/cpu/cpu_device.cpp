@@ -117,7 +117,7 @@ DeviceInfo describe_cpu() {
   info.virtualised = has_hypervisor("");
   const MachineFacts facts = processor_facts("", allowed_cores());
   info.machine_class = machine_class(processor_label(facts), facts);
-  info.machine_unit = machine_unit(first_line("/etc/machine-id"));
+  info.machine_unit = machine_unit(host_secret(""));
   return info;
 }
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
+#include <sstream>
+#include <system_error>
 
 namespace convscope {
 namespace {
@@ -74,6 +77,18 @@ std::string cpuinfo(const std::string& root, const std::string& key) {
 
 bool has_hypervisor(const std::string& root) {
   return (" " + cpuinfo(root, "flags") + " ").find(" hypervisor ") != std::string::npos;
+}
+
+bool is_container(const std::string& root) {
+  for (const char* sign : {"/.dockerenv", "/run/.containerenv", "/.singularity.d"})
+    if (std::error_code unknown; std::filesystem::exists(root + sign, unknown)) return true;
+  std::ifstream mounts(root + "/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string source, place, type;
+    if (words >> source >> place >> type && place == "/" && type == "overlay") return true;
+  }
+  return false;
 }
 
 CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores) {

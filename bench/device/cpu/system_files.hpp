@@ -16,6 +16,10 @@ std::string cpuinfo(const std::string& root, const std::string& key);
 // Whether this is a virtual machine, as the processor says.
 bool has_hypervisor(const std::string& root);
 
+// Whether the root of the file system is a container image's, by the files that Docker, Podman and Apptainer
+// leave there, or as an overlay: what it says of the machine, such as /etc/machine-id, is then the image's.
+bool is_container(const std::string& root);
+
 // Bytes; 0 where the kernel shows none.
 struct CacheSizes {
   int64_t l1 = 0;          // data cache of one core

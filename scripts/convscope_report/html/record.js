@@ -24,7 +24,7 @@ function tipText(row) {
   if (row.full_median_ms === null) return [...lines, `${row.reason ?? row.outcome}: ${row.note ?? ""}`].join("\n");
   lines.push(`median ${digits(row.full_median_ms)} ms ${interval(row)}`);
   if (row.gflops_nominal !== null) lines.push(`${digits(row.gflops_nominal)} nominal GFLOP/s`);
-  if (row.percent_of_ceiling !== null) lines.push(`${digits(row.percent_of_ceiling)}% of the ceiling (${row.bound})`);
+  if (row.percent_of_ceiling !== null) lines.push(`${digits(row.percent_of_ceiling)}% of the ceiling (${row.bound}${row.suspect_ceiling ? "; suspect, measured too low" : ""})`);
   if (row.workspace_bytes !== null) lines.push(`workspace ${bytesText(row.workspace_bytes)}`);
   if (row.relative_l2 !== null) lines.push(`error ${row.relative_l2.toExponential(1)}`);
   if (row.rank !== null) lines.push(`rank ${row.rank}${row.in_doubt ? ", not shown to be slower than the first" : ""}`);

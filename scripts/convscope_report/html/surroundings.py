@@ -45,7 +45,7 @@ def warnings(results) -> list:
                 f"{len(part)} of {len(measured)} records were {standing}: {why}; they rank behind all others."
             )
             said.append(Caution(f"{len(part)} of {len(measured)} records {standing}", words, True))
-    said += load(records)
+    said += load(records) + ceilings(measured)
     if records["virtualised"].map(bool).any():
         words = "A virtual machine: its host may give the cores to others in between."
         said.append(Caution("a virtual machine", words))
@@ -71,6 +71,19 @@ def noise(measured) -> list:
         )
         said.append(Caution("intervals wider than asked for", words))
     return said
+
+
+def ceilings(measured) -> list:
+    """Return whether records are faster than the measured ceilings allow."""
+    over = measured[measured["suspect_ceiling"].map(bool)]
+    if not len(over):
+        return []
+    most = over["percent_of_ceiling"].astype(float).max()
+    words = (
+        f"{len(over)} of {len(measured)} records are faster than their ceiling allows (up to {most:.0f}% of "
+        "it; marked ? in the list): it was measured too low, and every share of it is too high."
+    )
+    return [Caution("a suspect ceiling", words)]
 
 
 def load(records) -> list:

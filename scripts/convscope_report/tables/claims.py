@@ -38,6 +38,7 @@ class Row:
     element_wise: bool = False
     is_gpu: bool = False
     one_thread_a_core: bool = True
+    suspect_ceiling: bool = False
 
     @property
     def byte_rate(self) -> float:

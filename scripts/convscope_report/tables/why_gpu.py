@@ -198,6 +198,7 @@ def of_record(record) -> Row:
         copy_bytes=giga["copy"] and 1e9 * giga["copy"],
         bound=record["bound"],
         reached=None if reached is None else reached / 100,
+        suspect_ceiling=bool(known(record["suspect_ceiling"])),
         flops=flops,
         peak=peak and 1e9 * peak,
         operands=None if flops is None else 2 * size * flops / FLOPS_OF_A_MULTIPLY_ADD,
@@ -295,6 +296,8 @@ def of_convolutions(title: str, circumstances: str, rows: list, names: list) -> 
     columns += [Column("of peak", "percent"), Column("operands", "tenths", "GB/s")]
     columns += [Column("bound"), Column("reached", "percent"), *(Column(claim) for claim in CLAIMS)]
     table = Table(f"{title}: convolutions", CONVOLUTIONS, columns, circumstances)
+    if any(row.suspect_ceiling for row in rows):
+        table.suspect_means += "; behind a share: its ceiling is suspect, measured too low"
     for name, on, row in on_every_machine(table, rows, names):
         table.add(
             name,
@@ -308,7 +311,7 @@ def of_convolutions(title: str, circumstances: str, rows: list, names: list) -> 
             row.flop_rate and row.peak and row.flop_rate / row.peak,
             row.operand_rate and row.operand_rate / 1e9,
             row.bound,
-            row.reached,
+            Cell(row.reached, suspect=row.suspect_ceiling),
             *verdicts(row),
         )
     table.note(
