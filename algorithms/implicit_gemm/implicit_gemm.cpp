@@ -126,7 +126,7 @@ class Hopper final : public Algorithm {
  private:
   AlgorithmInfo info_ =
       variant_info("implicit_gemm.hopper.cuda",
-                   "implicit GEMM by TMA and wgmma (sm_90a): boxes of pixels, warp-specialised");
+                   "implicit GEMM by TMA and wgmma (sm_90a): runs of pixels, warp-specialised");
 };
 
 }  // namespace

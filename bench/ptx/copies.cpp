@@ -74,7 +74,7 @@ s64 last_of_box(const TensorMap& map, u32 dimension) {
 }
 
 // With swizzle a line that is shorter than it begins where the next swizzle does: seen on an H100 for im2col
-// mode and 128 bytes. The bytes between them are neither written nor counted.
+// mode and 128 bytes, and taken to hold for all. The bytes between them are neither written nor counted.
 u32 line_pitch(const TensorMap& map) {
   return map.swizzle == 0 ? shared_elements(map, 0) * map.element_bytes : 16u << map.swizzle;
 }

@@ -31,13 +31,37 @@ LAYERS = [
     {"name": "data", "input": [12, 11], "filter": 1, "in_channels": 65, "out_channels": 8},
     # 9 taps of 8 groups.
     {"name": "filter", "input": [6, 6], "filter": 3, "in_channels": 65, "out_channels": 129, "groups": 8},
+    # As many tiles in runs of pixels.
+    {"name": "runs", "input": [130, 132], "filter": 1, "in_channels": 8, "out_channels": 65, "groups": 1},
+    {
+        "name": "fewer_runs",
+        "input": [120, 129],
+        "filter": [1, 2],
+        "in_channels": 8,
+        "out_channels": 65,
+        "groups": 1,
+    },
+    {"name": "data_runs", "input": [12, 11], "filter": 1, "in_channels": 128, "out_channels": 8},
+    {
+        "name": "filter_runs",
+        "input": [6, 6],
+        "filter": 3,
+        "in_channels": 128,
+        "out_channels": 129,
+        "groups": 8,
+    },
 ]
+# Groups that share a line of 128 bytes take boxes of pixels, others runs.
 WIDE = [
-    ("forward", "forward", "256x128"),
-    ("fewer", "forward", "128x128"),
-    ("data", "backward_data", "256x128"),
-    ("data", "backward_filter", "128x128"),
-    ("filter", "backward_filter", "256x128"),
+    ("forward", "forward", "256x128", "boxes"),
+    ("fewer", "forward", "128x128", "boxes"),
+    ("data", "backward_data", "256x128", "boxes"),
+    ("data", "backward_filter", "128x128", "boxes"),
+    ("filter", "backward_filter", "256x128", "boxes"),
+    ("runs", "forward", "256x128", "runs"),
+    ("fewer_runs", "forward", "128x128", "runs"),
+    ("data_runs", "backward_filter", "128x128", "runs"),
+    ("filter_runs", "backward_filter", "256x128", "runs"),
 ]
 SETTINGS = QUICK | {"skipped": [*QUICK["skipped"], "ceilings"], "launch_nanoseconds": 60_000_000}
 
@@ -69,8 +93,8 @@ def asked(out, *more):
     return ("--device", "cuda", *chosen, "--out", out, *more)
 
 
-@pytest.mark.parametrize(("layer", "direction", "tile"), WIDE)
-def test_a_wide_tile_is_right_as_nvcc_compiled_it(play, config, tmp_path, layer, direction, tile):
+@pytest.mark.parametrize(("layer", "direction", "tile", "loads"), WIDE)
+def test_a_wide_tile_is_right_as_nvcc_compiled_it(play, config, tmp_path, layer, direction, tile, loads):
     out = tmp_path / "out"
     of = ("--layer", layer, "--pass", direction)
     code, said = play(SETTINGS | {"tensor_sums": "truncated"}, "verify", config, *asked(out, *of))
@@ -78,7 +102,7 @@ def test_a_wide_tile_is_right_as_nvcc_compiled_it(play, config, tmp_path, layer,
     assert "standin: " not in said, "a race, or another warning of the interpreter"
     [row] = rows_of(out)
     assert row["outcome"] == "verified_only"
-    assert f"{tile} tiles" in row["implementation"]
+    assert f"{tile} tiles, {loads} of" in row["implementation"]
 
 
 # A record is `measured` where it was right before it was timed and after.

@@ -10,7 +10,7 @@ namespace convscope::implicit_gemm {
 namespace {
 
 // Fewer stages a part are not worth filling the ring.
-constexpr int64_t kSmallestPartBoxes = 8;
+constexpr int64_t kSmallestPartLoads = 8;
 // Multiply-adds of one multiprocessor at the full 16-bit rate in the time in which it gets a byte from
 // memory, and in a launch of 2 us.
 constexpr double kMultiplyAddsPerByte = 103, kMultiplyAddsPerLaunch = 7.5e6;
@@ -48,14 +48,14 @@ BoxedGradient uncut(const ConvProblem& p) {
 }
 
 bool too_long(const BoxedGradient& product) {
-  return product.tile.columns > 64 && product.boxes_of_split > kMaxBoxesOfLargeTile;
+  return product.tile.columns > 64 && product.loads_of_split > kMaxLoadsOfLargeTile;
 }
 
 // In multiply-adds of one multiprocessor at the full rate.
 double cost(const BoxedGradient& product) {
   const HopperTile& tile = product.tile;
   const int64_t rounds = ceil_div(tiles(product) * product.splits, kMultiprocessors);
-  const int64_t depth = int64_t{product.boxes_of_split} * steps(product.pixels()) * kWgmmaPixels;
+  const int64_t depth = int64_t{product.loads_of_split} * steps(product.pixels()) * kWgmmaPixels;
   const double all = static_cast<double>(rounds * tile.rows * tile.columns * depth) / tile.efficiency;
   if (product.splits == 1) return all;
   const double moved = 2.0 * static_cast<double>(partial_bytes(product));
@@ -75,8 +75,8 @@ int64_t partial_bytes(const BoxedGradient& product) {
 }
 
 void set_splits(BoxedGradient& product, int splits) {
-  product.boxes_of_split = narrow(ceil_div(product.all_boxes, splits));
-  product.splits = narrow(ceil_div(product.all_boxes, product.boxes_of_split));
+  product.loads_of_split = narrow(ceil_div(product.all_loads, splits));
+  product.splits = narrow(ceil_div(product.all_loads, product.loads_of_split));
 }
 
 GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
@@ -89,10 +89,10 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
   const int bytes = narrow(bytes_per_element(storage_type(problem.math)));
   const bool runs = runs_reach(work.product, work.product.groups, work.product.columns, bytes);
   cut(work.product, runs, kStagePixels, kWgmmaPixels);
-  work.product.all_boxes = narrow(boxes(work.product));
+  work.product.all_loads = narrow(loads(work.product));
   available -= workspace_bytes(work.input) + workspace_bytes(work.output);
   BoxedGradient trial = work.product;
-  const int64_t most = std::clamp(trial.all_boxes / kSmallestPartBoxes, int64_t{1}, kMaxGridYz);
+  const int64_t most = std::clamp(trial.all_loads / kSmallestPartLoads, int64_t{1}, kMaxGridYz);
   double lowest = std::numeric_limits<double>::infinity();
   for (const HopperTile& tile : kHopperTiles) {
     trial.tile = tile;

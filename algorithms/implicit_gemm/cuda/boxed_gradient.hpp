@@ -10,11 +10,12 @@ namespace convscope::implicit_gemm {
 
 inline constexpr int kStagePixels = 64;  // at most, in a box
 inline constexpr int kWgmmaPixels = 16;  // of one wgmma
+inline constexpr int kSlabColumns = 64;  // of the input, in one load
 
 // wgmma cuts its sums (docs/emulator.md): by 1.2e-9 of them for each pixel. The kernels of tiles with 64
-// columns have registers to add them up in pieces of that many boxes, so that a part may have any length; the
-// parts of the others have at most as many boxes as err by 1.5e-4.
-inline constexpr int kBoxesOfSum = 256, kMaxBoxesOfLargeTile = 2048;
+// columns have registers to add them up in pieces of that many loads, so that a part may have any length; the
+// parts of the others have at most as many loads as err by 1.5e-4.
+inline constexpr int kLoadsOfSum = 256, kMaxLoadsOfLargeTile = 2048;
 
 // The pixels are the output's, the image is the input. Strides are elements; rows, columns and pitches are of
 // one group.
@@ -23,8 +24,8 @@ struct BoxedGradient : PixelBoxes {
   HopperTile tile;  // rows k, columns c of one tap
   int rows = 0, columns = 0, groups = 1;
   int row_pitch = 0, column_pitch = 0;  // of the output's gradient and the input
-  int splits = 1, boxes_of_split = 0;   // the last split may have fewer
-  int all_boxes = 0;
+  int splits = 1, loads_of_split = 0;   // the last split may have fewer
+  int all_loads = 0;
 
   // Where the taps of a line are joined (joined_taps.hpp): the columns are those of all lines of the filter,
   // `joined_line` each, and in a line s * joined_pitch + c.

@@ -106,13 +106,13 @@ BoxedProduct boxed(const ConvProblem& p, const IndexMap& inside, const IndexMap&
 // Rounds of the multiprocessors, each as long as the tile takes at its share of the peak.
 double cost(const BoxedProduct& product) {
   const HopperTile& tile = product.tile;
-  const int64_t blocks = boxes(product) * ceil_div(product.columns, tile.columns) * product.groups;
+  const int64_t blocks = loads(product) * ceil_div(product.columns, tile.columns) * product.groups;
   return static_cast<double>(ceil_div(blocks, kMultiprocessors)) * tile.rows * tile.columns / tile.efficiency;
 }
 
 }  // namespace
 
-int64_t boxes(const PixelBoxes& pixels) {
+int64_t loads(const PixelBoxes& pixels) {
   if (pixels.run > 0)
     return ceil_div(int64_t{pixels.images} * pixels.height * pixels.width, int64_t{pixels.run});
   return ceil_div(pixels.width, pixels.box.width) * ceil_div(pixels.height, pixels.box.height) *
@@ -128,7 +128,7 @@ Box best_box(const PixelBoxes& pixels, int most, int granule) {
     const int highest = std::min({pixels.height, most / width, kTmaLongestBox / pixels.step_y});
     for (int height = highest; height >= 1; --height) {
       trial.box = {width, height, std::min(pixels.images, most / (width * height))};
-      const auto work = static_cast<double>(boxes(trial) * (ceil_div(trial.box.pixels(), granule) + kStart));
+      const auto work = static_cast<double>(loads(trial) * (ceil_div(trial.box.pixels(), granule) + kStart));
       const double now = work * (1 + kNarrowness / width);
       if (now >= lowest) continue;
       lowest = now;
@@ -151,10 +151,8 @@ bool runs_reach(const PixelBoxes& p, int groups, int channels, int element_bytes
 }
 
 void cut(PixelBoxes& pixels, bool runs, int most, int granule) {
-  if (runs)
-    pixels.run = most;
-  else
-    pixels.box = best_box(pixels, most, granule);
+  pixels.run = runs ? most : 0;
+  if (!runs) pixels.box = best_box(pixels, most, granule);
 }
 
 void set_tile(BoxedProduct& product, const HopperTile& tile) {

@@ -30,7 +30,7 @@ inline constexpr int kWgmmaDepthBytes = 32;  // of one wgmma
 inline constexpr int kTmaLongestStep = 8;    // pixels from one element of a box to the next
 inline constexpr int kTmaLongestBox = 256;   // pixels, skipped ones included
 inline constexpr int kTmaLineBytes = 128;    // of a pixel, in a stage
-// Of runs: corners of the box that they go through, offsets of taps.
+// Of runs: corners of what PixelMapLayout calls a box, the pixels that they go through; offsets of taps.
 inline constexpr int kTmaLowestCorner = -128, kTmaHighestCorner = 127, kTmaLongestOffset = 255;
 
 // The upper corner, as TMA counts it, of a box of `pixels` in an image of that size.
@@ -65,7 +65,7 @@ struct PixelBoxes {
 };
 
 // Loads of all pixels: runs or boxes.
-int64_t boxes(const PixelBoxes& pixels);
+int64_t loads(const PixelBoxes& pixels);
 
 // Whether TMA's runs reach all taps. A line of 128 bytes must hold channels of one group only: `channels` of
 // `element_bytes` in each of the groups.
@@ -78,7 +78,7 @@ void cut(PixelBoxes& pixels, bool runs, int most, int granule);
 // too narrow.
 Box best_box(const PixelBoxes& pixels, int most, int granule);
 
-// The pixels are D's, a box for each row tile, and the image is A's. Strides and bases are elements.
+// The pixels are D's, a load for each row tile, and the image is A's. Strides and bases are elements.
 // Channels, columns and their pitch are of one group.
 struct BoxedProduct : PixelBoxes {
   MathMode math = MathMode::bf16;

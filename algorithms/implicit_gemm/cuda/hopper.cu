@@ -155,7 +155,7 @@ void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& te
                                            {product.columns, Shape::kColumns},
                                            {product.groups, 1}});
   const int64_t column_tiles = ceil_div(product.columns, Shape::kColumns);
-  const dim3 grid(static_cast<unsigned>(boxes(product) * column_tiles),
+  const dim3 grid(static_cast<unsigned>(loads(product) * column_tiles),
                   static_cast<unsigned>(product.groups));
   auto kernel = hopper_product<Shape, false>;
   if constexpr (std::is_same_v<typename Shape::Stored, float>)

@@ -8,27 +8,27 @@ namespace {
 
 using implicit_gemm::BoxedGradient;
 
-// What a block computes: its first row and column, tap and group, and the boxes that it sums over.
+// What a block computes: its first row and column, tap and group, and the loads that it sums over.
 struct Part {
-  int row, column, r, s, group, split, first_box, boxes;
+  int row, column, r, s, group, split, first_load, loads;
 };
 
-// Columns are counted first, then taps: blocks that run at the same time read the same boxes.
+// Columns are counted first, then taps: blocks that run at the same time read the same pixels.
 template <typename Shape>
 __device__ __forceinline__ Part part_of_block(const BoxedGradient& product) {
   const int column_tiles = (product.columns + Shape::kColumns - 1) / Shape::kColumns;
   const int block = static_cast<int>(blockIdx.x), split = static_cast<int>(blockIdx.z);
   const int tap_of_row = block / column_tiles, line = tap_of_row / product.taps_across;
   const int row_tile = line / product.taps_down;
-  const int first_box = split * product.boxes_of_split;
+  const int first_load = split * product.loads_of_split;
   return {row_tile * Shape::kRows,
           (block - tap_of_row * column_tiles) * Shape::kColumns,
           line - row_tile * product.taps_down,
           tap_of_row - line * product.taps_across,
           static_cast<int>(blockIdx.y),
           split,
-          first_box,
-          min(product.boxes_of_split, product.all_boxes - first_box)};
+          first_load,
+          min(product.loads_of_split, product.all_loads - first_load)};
 }
 
 // 64 columns of the input, where the part's tap meets the pixels.
@@ -53,8 +53,8 @@ __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const Tensor
                                            const BoxedGradient& product, const Part& part) {
   const int bytes = product.pixels() * (Shape::kRows + Shape::kColumns) / 64 * 128;
   RingPosition<Shape::kStages> at;
-  for (int i = 0; i < part.boxes; ++i) {
-    const int load = part.first_box + i;
+  for (int i = 0; i < part.loads; ++i) {
+    const int load = part.first_load + i;
     const PixelPlace place = place_of_load(product, load);
     unsigned char* slab = ring.stages + at.stage * Shape::kStageBytes;
     uint64_t* const arrived = &ring.full[at.stage];
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
       return;
     }
     Sums<Shape> sums = {};
-    multiply_tiles<Shape>(sums, ring, {part.boxes, 0, implicit_gemm::steps(product.pixels())});
+    multiply_tiles<Shape>(sums, ring, {part.loads, 0, implicit_gemm::steps(product.pixels())});
     if (partials)
       store_tile<Shape>(sums, partials + part.split * product.d_elements, product, part);
     else

@@ -32,9 +32,9 @@ std::string describe(const Relayout& relayout) {
   return std::holds_alternative<LinePack>(relayout) ? "repacked, taps of a line joined" : "repacked";
 }
 
-// Boxes whose products go to one accumulator (hopper_ring.hpp).
-int boxes_of_sum(const BoxedGradient& product) {
-  return product.tile.columns == 64 ? std::min(product.boxes_of_split, kBoxesOfSum) : product.boxes_of_split;
+// Loads whose products go to one accumulator (hopper_ring.hpp).
+int loads_of_sum(const BoxedGradient& product) {
+  return product.tile.columns == 64 ? std::min(product.loads_of_split, kLoadsOfSum) : product.loads_of_split;
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ std::optional<OperationCount> HopperPlan::operations() const {
   for (const BoxedProduct& product : work_.products) {
     const auto depth =
         static_cast<double>(product.taps_down * product.taps_across * round_up(product.channels, step));
-    const auto rows = static_cast<double>(boxes(product) * product.tile.rows);
+    const auto rows = static_cast<double>(loads(product) * product.tile.rows);
     const auto columns = static_cast<double>(round_up(product.columns, product.tile.columns));
     count.product_flops += 2.0 * rows * columns * depth * product.groups;
   }
@@ -135,19 +135,19 @@ std::optional<OperationCount> HopperFilterPlan::operations() const {
   OperationCount count;
   count.bytes = static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.input) +
                 moved_bytes(work_.output) + 2.0 * static_cast<double>(partial_bytes(product));
-  const auto depth = static_cast<double>(int64_t{product.all_boxes} * steps(product.pixels()) * kWgmmaPixels);
+  const auto depth = static_cast<double>(int64_t{product.all_loads} * steps(product.pixels()) * kWgmmaPixels);
   count.product_flops =
       2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
   return count;
 }
 
 double HopperFilterPlan::longest_sum() const {
-  const int boxes = boxes_of_sum(work_.product);
-  return static_cast<double>(ceil_div(work_.product.boxes_of_split, boxes) + work_.product.splits);
+  const int loads = loads_of_sum(work_.product);
+  return static_cast<double>(ceil_div(work_.product.loads_of_split, loads) + work_.product.splits);
 }
 
 double HopperFilterPlan::truncation_error() const {
-  return kTruncationOfWgmma * boxes_of_sum(work_.product) * steps(work_.product.pixels());
+  return kTruncationOfWgmma * loads_of_sum(work_.product) * steps(work_.product.pixels());
 }
 
 const void* HopperFilterPlan::repacked(const std::optional<Relayout>& relayout, const void* from, void* to,

@@ -1,4 +1,4 @@
-// What the two Hopper kernels have in common. A producer warp asks TMA for boxes of A and B into the ring of
+// What the two Hopper kernels have in common. A producer warp asks TMA for loads of A and B into the ring of
 // tma_ring.cuh; two warpgroups multiply them with wgmma, half of the rows each, and hold FP32 sums. f32
 // tensors are multiplied as tf32, to which TMA rounds them, bf16 and fp16 as they are. What is loaded and
 // where sums go is the kernels' own: hopper.cu, hopper_filter.cu. Only for sm_90a.
@@ -87,12 +87,12 @@ struct Stages {
   int repeats, whole, last_steps;
 };
 
-// Backward-filter with room in the registers: the sums of a few boxes at a time are added up with rounding.
+// Backward-filter with room in the registers: the sums of a few loads at a time are added up with rounding.
 template <typename Shape, int Steps>
 __device__ __forceinline__ void multiply_in_pieces(Sums<Shape>& totals, Consumer<Shape>& consumer,
-                                                   int boxes) {
-  for (int first = 0; first < boxes; first += implicit_gemm::kBoxesOfSum) {
-    const int last = min(first + implicit_gemm::kBoxesOfSum, boxes);
+                                                   int loads) {
+  for (int first = 0; first < loads; first += implicit_gemm::kLoadsOfSum) {
+    const int last = min(first + implicit_gemm::kLoadsOfSum, loads);
     Sums<Shape> sums = {};
     for (int i = first; i < last; ++i) consumer.template multiply_stage<Steps>(sums);
     wgmma_wait_group<0>();

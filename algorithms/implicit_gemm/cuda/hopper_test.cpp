@@ -97,18 +97,14 @@ class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
     const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);
     if (problem.pass == Pass::backward_filter) {
       GradientWork work = gradient_work(problem, INT64_MAX);
-      work.product.run = 0;
       cut(work.product, false, kStagePixels, kWgmmaPixels);
-      work.product.all_boxes = narrow(boxes(work.product));
+      work.product.all_loads = narrow(loads(work.product));
       set_splits(work.product, 1);
       HopperFilterPlan plan(problem, work, launchers);
       return expect_right(problem, plan);
     }
     HopperWork work = hopper_work(problem);
-    for (BoxedProduct& product : work.products) {
-      product.run = 0;
-      cut(product, false, product.tile.rows, product.tile.rows);
-    }
+    for (BoxedProduct& product : work.products) cut(product, false, product.tile.rows, product.tile.rows);
     HopperPlan plan(problem, work, launchers);
     expect_right(problem, plan);
   }

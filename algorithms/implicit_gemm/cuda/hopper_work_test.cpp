@@ -54,9 +54,9 @@ TEST(HopperWork, SplitsTheDepthOfAFilterAsFarAsTheWorkspaceReaches) {
 TEST(HopperWork, LeavesNoPartOfASplitDepthEmpty) {
   BoxedGradient product =
       gradient_work(parse_problem("backward_filter bf16 nhwc n=10 c=8 hw=8x8 k=8 rs=1x1"), 0).product;
-  ASSERT_EQ(product.all_boxes, 10);
+  ASSERT_EQ(product.all_loads, 10);
   set_splits(product, 6);
-  EXPECT_EQ(product.boxes_of_split, 2);
+  EXPECT_EQ(product.loads_of_split, 2);
   EXPECT_EQ(product.splits, 5);
 }
 
@@ -66,8 +66,32 @@ TEST(HopperWork, RunsLeaveNoRowOfATileEmptyButInTheLast) {
   for (const HopperTile& tile : kHopperTiles) {
     set_tile(work.products[0], tile);
     EXPECT_EQ(work.products[0].run, tile.rows);
-    EXPECT_EQ(boxes(work.products[0]), 256 * 13 * 13 / tile.rows);
+    EXPECT_EQ(loads(work.products[0]), 256 * 13 * 13 / tile.rows);
   }
+}
+
+// A row of pixels whose first is at first_x in an image as wide, and a second tap to the right of it.
+PixelBoxes row_of_pixels(int first_x, int width, int image_width, int tap_x) {
+  PixelBoxes pixels;
+  pixels.images = pixels.height = pixels.image_height = pixels.taps_down = 1;
+  pixels.width = width;
+  pixels.image_width = image_width;
+  pixels.taps_across = 2;
+  pixels.first_x = first_x;
+  pixels.tap_x = tap_x;
+  return pixels;
+}
+
+TEST(HopperWork, RunsReachAsFarAsTheirCornersAndOffsetsDo) {
+  const auto reach = [](const PixelBoxes& pixels) { return runs_reach(pixels, 1, 8, 2); };
+  EXPECT_TRUE(reach(row_of_pixels(-128, 9, 9, 1)));
+  EXPECT_FALSE(reach(row_of_pixels(-129, 9, 9, 1)));
+  EXPECT_TRUE(reach(row_of_pixels(0, 136, 9, 1)));  // upper corner 127
+  EXPECT_FALSE(reach(row_of_pixels(0, 137, 9, 1)));
+  EXPECT_TRUE(reach(row_of_pixels(0, 9, 9, 255)));
+  EXPECT_FALSE(reach(row_of_pixels(0, 9, 9, 256)));
+  EXPECT_TRUE(reach(row_of_pixels(0, 9, 9, -128)));
+  EXPECT_FALSE(reach(row_of_pixels(0, 9, 9, -129)));
 }
 
 TEST(HopperWork, BoxesAreForGroupsThatShareALineOfChannels) {
@@ -81,15 +105,13 @@ TEST(HopperWork, BoxesAreForGroupsThatShareALineOfChannels) {
 TEST(HopperWork, BoxesFillTheTile) {
   HopperWork work = hopper_work(parse_problem("bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1"));
   BoxedProduct& product = work.products[0];
-  product.run = 0;
   for (const HopperTile& tile : kHopperTiles) {
     cut(product, false, tile.rows, tile.rows);
     EXPECT_LE(product.box.pixels(), tile.rows);
-    const double rows = static_cast<double>(boxes(product)) * tile.rows;
+    const double rows = static_cast<double>(loads(product)) * tile.rows;
     EXPECT_GE(256 * 13 * 13, 0.85 * rows);
   }
   work = hopper_work(parse_problem("bf16 nhwc n=1 c=8 hw=2000x2000 k=8 rs=1x1 stride=8x8"));
-  work.products[0].run = 0;
   cut(work.products[0], false, 256, 256);
   const Box box = work.products[0].box;
   EXPECT_LE(box.width * 8, kTmaLongestBox);

@@ -5,8 +5,6 @@
 namespace convscope::implicit_gemm {
 namespace {
 
-constexpr int64_t kStageBytes = 128;  // of a pixel
-
 // Elements of a pixel: windows begin on multiples of 16 bytes.
 int64_t pixel_pitch(const ConvProblem& p, int64_t element_bytes) {
   int64_t pitch = round_up(p.in_channels, int64_t{kLineWord});
@@ -19,38 +17,22 @@ int64_t padded_width(const ConvProblem& p) {
   return round_up((p.output().w - 1) * p.stride.w + p.filter.w, p.stride.w);
 }
 
-LinePack input_lines(const ConvProblem& p, int64_t pitch, int64_t element_bytes) {
-  const TensorShape shape = p.shape(Role::input);
+// The lines of the input or the filter to `to_line` elements each.
+LinePack lines_of(const ConvProblem& p, Role role, int64_t pitch, int64_t to_line) {
+  const TensorShape shape = p.shape(role);
   LinePack pack;
-  pack.outer = narrow(p.batch);
-  pack.lines = narrow(p.input.h);
-  pack.width = narrow(p.input.w);
-  pack.channels = narrow(p.in_channels);
+  pack.outer = narrow(shape.size[0]);
+  pack.channels = narrow(shape.size[1]);
+  pack.lines = narrow(shape.size[2]);
+  pack.width = narrow(shape.size[3]);
   pack.from_outer = shape.stride[0];
   pack.from_channel = narrow(shape.stride[1]);
   pack.from_line = shape.stride[2];
   pack.from_pixel = narrow(shape.stride[3]);
-  pack.before = narrow(p.pad.w);
+  pack.before = narrow(role == Role::input ? p.pad.w : 0);
   pack.pitch = narrow(pitch);
-  pack.to_line = narrow(padded_width(p) * pitch);
-  pack.element_bytes = narrow(element_bytes);
-  return pack;
-}
-
-LinePack filter_lines(const ConvProblem& p, int64_t pitch, int64_t element_bytes) {
-  const TensorShape shape = p.shape(Role::filter);
-  LinePack pack;
-  pack.outer = narrow(p.out_channels);
-  pack.lines = narrow(p.filter.h);
-  pack.width = narrow(p.filter.w);
-  pack.channels = narrow(p.in_channels);
-  pack.from_outer = shape.stride[0];
-  pack.from_channel = narrow(shape.stride[1]);
-  pack.from_line = shape.stride[2];
-  pack.from_pixel = narrow(shape.stride[3]);
-  pack.pitch = narrow(pitch);
-  pack.to_line = channel_pitch(p.math, p.filter.w * pitch);
-  pack.element_bytes = narrow(element_bytes);
+  pack.to_line = narrow(to_line);
+  pack.element_bytes = narrow(bytes_per_element(storage_type(p.math)));
   return pack;
 }
 
@@ -69,15 +51,18 @@ void join_pixels(PixelBoxes& pixels, const JoinedTaps& joined) {
 
 std::optional<JoinedTaps> joined_taps(const ConvProblem& p) {
   if (p.pass == Pass::backward_data || p.groups != 1 || p.dilation.w != 1) return std::nullopt;
-  const int64_t bytes = bytes_per_element(storage_type(p.math)), line = kStageBytes / bytes;
+  if (!repack_for_tma(p, Role::input)) return std::nullopt;
+  const int64_t bytes = bytes_per_element(storage_type(p.math)), line = kTmaLineBytes / bytes;
   const int64_t pitch = pixel_pitch(p, bytes);
   if (2 * ceil_div(p.filter.w * pitch, line) > p.filter.w * ceil_div(p.in_channels, line))
     return std::nullopt;
   if (p.filter.h * p.dilation.h > kTmaLongestOffset) return std::nullopt;
   if (p.batch * p.input.h * padded_width(p) * pitch > std::numeric_limits<int32_t>::max())
     return std::nullopt;
-  return JoinedTaps{input_lines(p, pitch, bytes), filter_lines(p, pitch, bytes), narrow(p.output().w),
-                    narrow(p.filter.w * pitch), narrow(p.stride.w * pitch)};
+  const int64_t window = p.filter.w * pitch;
+  return JoinedTaps{lines_of(p, Role::input, pitch, padded_width(p) * pitch),
+                    lines_of(p, Role::filter, pitch, channel_pitch(p.math, window)), narrow(p.output().w),
+                    narrow(window), narrow(p.stride.w * pitch)};
 }
 
 void join(BoxedProduct& product, const JoinedTaps& joined) {
@@ -92,7 +77,7 @@ void join(BoxedProduct& product, const JoinedTaps& joined) {
 
 void join(BoxedGradient& product, const JoinedTaps& joined) {
   join_pixels(product, joined);
-  product.joined_line = narrow(round_up(joined.window, 64));
+  product.joined_line = narrow(round_up(joined.window, kSlabColumns));
   product.joined_pitch = joined.input.pitch;
   product.joined_lines = product.taps_down;
   product.joined_taps = joined.filter.width;

@@ -20,8 +20,8 @@ struct JoinedTaps {
   int window_pitch = 0;    // from one to the next: stride * pitch
 };
 
-// Forward and backward-filter of one group without dilation along lines, where at most half as many stages
-// are needed; nothing otherwise.
+// Forward and backward-filter of one group without dilation along lines, where the input must be repacked in
+// any case and at most half as many stages are needed; nothing otherwise.
 std::optional<JoinedTaps> joined_taps(const ConvProblem& problem);
 
 // The products of `joined_taps`, from those of single taps.
