@@ -73,7 +73,7 @@ std::vector<ReductionRow> empty_rows(const AllReduceOptions& options, const Flee
 }
 
 int reduce_all(const AllReduceOptions& options, const Program& program, RowSource& source,
-               RowKeeper& keeper) {
+               ReductionKeeper& keeper) {
   const std::vector<int64_t> sizes = read_sizes("--bytes", options.bytes);
   for (int n : read_counts("--gpus", options.parallel.gpus)) {
     RowsBySize rows;
@@ -106,7 +106,7 @@ std::unique_ptr<RowFolder<ReductionRow>> folder_of(const AllReduceOptions& optio
 
 int reduce(const AllReduceOptions& options, const Program& program) {
   RowSource source(options, program);
-  std::optional<RowKeeper> keeper;
+  std::optional<ReductionKeeper> keeper;
   try {
     if (source.reports())
       keeper.emplace(folder_of(options, program));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/reduction_row.hpp"
-#include "bench/parallel/row_files.hpp"
+#include "bench/parallel/row_keeper.hpp"
 
 namespace convscope {
 
@@ -38,26 +37,7 @@ std::string fabric_of(const AllReduceOptions& options);
 // The rows of one number of ranks, those of one size after the other.
 using RowsBySize = std::vector<std::vector<ReductionRow>>;
 
-// The rows so far and the folder they go to. Where a job ends in between, on another thread, those under way
-// are kept as failed.
-class RowKeeper {
- public:
-  RowKeeper() = default;
-  explicit RowKeeper(std::unique_ptr<RowFolder<ReductionRow>> folder) : folder_(std::move(folder)) {}
-
-  void begin(const std::vector<ReductionRow>& rows);
-  void done(const std::vector<ReductionRow>& rows);
-  // Of the rows under way; writes the files. Nothing where none are.
-  void fail(const std::string& reason, const std::string& note);
-  // Writes the files, and what there is.
-  std::vector<ReductionRow> finish();
-  bool has_folder() const { return folder_ != nullptr; }
-
- private:
-  std::mutex mutex_;
-  std::vector<ReductionRow> all_, under_way_;
-  std::unique_ptr<RowFolder<ReductionRow>> folder_;
-};
+using ReductionKeeper = RowKeeper<ReductionRow>;
 
 // Where the rows of a number of ranks come from. Every process of a job calls all of it in the same order;
 // only the one that reports has rows that mean something.
@@ -70,16 +50,16 @@ class RowSource {
   bool is_job() const { return job_ != nullptr; }  // of MPI's processes
   Fleet fleet(int n) const;
   // Fills rows that are all of n ranks, and hands each size's on.
-  void fill(int n, RowsBySize& sizes, RowKeeper& keeper);
+  void fill(int n, RowsBySize& sizes, ReductionKeeper& keeper);
 
  private:
-  void fill_by_model(RowsBySize& sizes, RowKeeper& keeper);
+  void fill_by_model(RowsBySize& sizes, ReductionKeeper& keeper);
   // A thread of this process for each GPU.
-  void fill_over_gpus(int n, RowsBySize& sizes, RowKeeper& keeper);
-  void fill_over_threads(int n, RowsBySize& sizes, RowKeeper& keeper);
-  void fill_over_mpi(int n, RowsBySize& sizes, RowKeeper& keeper);
+  void fill_over_gpus(int n, RowsBySize& sizes, ReductionKeeper& keeper);
+  void fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& keeper);
+  void fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper);
   // On each rank of `fabric` with its own rows; rank 0 keeps them.
-  void measure_on_gpus(Fabric& fabric, int local_rank, RowsBySize& sizes, RowKeeper& keeper);
+  void measure_on_gpus(Fabric& fabric, int local_rank, RowsBySize& sizes, ReductionKeeper& keeper);
 
   const AllReduceOptions& options_;
   const Program& program_;

@@ -46,45 +46,18 @@ std::optional<Refusal> why_not_on_gpus(int n) {
                              count, count == 1 ? "" : "s")};
 }
 
+// What the rank that reports does where the job ends.
+JobWatch::AtEnd at_end(int rank, ReductionKeeper& keeper) {
+  if (rank != 0) return {};
+  return [&keeper](const std::string& reason, const std::string& note) { keeper.fail(reason, note); };
+}
+
 void set_device(RowsBySize& sizes, const std::string& names) {
   for (auto& rows : sizes)
     for (ReductionRow& row : rows) row.device_name = names;
 }
 
 }  // namespace
-
-void RowKeeper::begin(const std::vector<ReductionRow>& rows) {
-  const std::lock_guard lock(mutex_);
-  under_way_ = rows;
-}
-
-void RowKeeper::done(const std::vector<ReductionRow>& rows) {
-  const std::lock_guard lock(mutex_);
-  under_way_.clear();
-  for (const ReductionRow& row : rows) {
-    if (folder_) folder_->add(row);
-    all_.push_back(row);
-  }
-}
-
-void RowKeeper::fail(const std::string& reason, const std::string& note) {
-  const std::lock_guard lock(mutex_);
-  for (ReductionRow& row : under_way_) {
-    row.outcome = RowOutcome::failed;
-    row.reason = reason;
-    row.note = note;
-    if (folder_) folder_->add(row);
-    all_.push_back(row);
-  }
-  under_way_.clear();
-  if (folder_) folder_->finish(all_);
-}
-
-std::vector<ReductionRow> RowKeeper::finish() {
-  const std::lock_guard lock(mutex_);
-  if (folder_) folder_->finish(all_);
-  return all_;
-}
 
 std::string fabric_of(const AllReduceOptions& options) {
   if (options.on_gpus()) return kNccl;
@@ -122,20 +95,20 @@ Fleet RowSource::fleet(int n) const {
   return {ranks, basis_, fabric_of(options_), is_mpi ? job_->library() : "", std::nullopt};
 }
 
-void RowSource::fill(int n, RowsBySize& sizes, RowKeeper& keeper) {
+void RowSource::fill(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   if (network_) return fill_by_model(sizes, keeper);
   if (job_ || !why_no_mpi_.empty()) return fill_over_mpi(n, sizes, keeper);
   return options_.on_gpus() ? fill_over_gpus(n, sizes, keeper) : fill_over_threads(n, sizes, keeper);
 }
 
-void RowSource::fill_by_model(RowsBySize& sizes, RowKeeper& keeper) {
+void RowSource::fill_by_model(RowsBySize& sizes, ReductionKeeper& keeper) {
   for (auto& rows : sizes) {
     for (ReductionRow& row : rows) model_reduction(row, *network_);
     keeper.done(rows);
   }
 }
 
-void RowSource::fill_over_gpus(int n, RowsBySize& sizes, RowKeeper& keeper) {
+void RowSource::fill_over_gpus(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   if (const auto why = why_not_on_gpus(n)) {
     for (auto& rows : sizes) {
       refuse_rows(rows, *why);
@@ -158,7 +131,7 @@ void RowSource::fill_over_gpus(int n, RowsBySize& sizes, RowKeeper& keeper) {
   });
 }
 
-void RowSource::fill_over_threads(int n, RowsBySize& sizes, RowKeeper& keeper) {
+void RowSource::fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   set_device(sizes, cpu_name());
   run_ranks(n, [&](Fabric& fabric) {
     for (std::vector<ReductionRow> mine : sizes) {
@@ -168,12 +141,17 @@ void RowSource::fill_over_threads(int n, RowsBySize& sizes, RowKeeper& keeper) {
   });
 }
 
-void RowSource::fill_over_mpi(int n, RowsBySize& sizes, RowKeeper& keeper) {
+void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   std::unique_ptr<LibraryFabric> fabric;
   if (job_ && n <= job_->size()) fabric = job_->first_ranks(n);
   if (fabric && options_.on_gpus()) return measure_on_gpus(*fabric, job_->local_rank(), sizes, keeper);
-  if (fabric) set_device(sizes, each_once(gathered_texts(*fabric, cpu_name())));
+  std::optional<JobWatch> watch;
+  if (fabric) {
+    set_device(sizes, each_once(gathered_texts(*fabric, cpu_name())));
+    watch.emplace(fabric->rank(), gathered_places(*fabric), true, at_end(fabric->rank(), keeper));
+  }
   for (auto& rows : sizes) {
+    if (reports()) keeper.begin(rows);
     if (!job_)
       refuse_rows(rows, {launch().size > 1 ? "library_missing" : "no_ranks", why_no_mpi_});
     else if (n > job_->size())
@@ -186,12 +164,9 @@ void RowSource::fill_over_mpi(int n, RowsBySize& sizes, RowKeeper& keeper) {
   }
 }
 
-void RowSource::measure_on_gpus(Fabric& fabric, int local_rank, RowsBySize& sizes, RowKeeper& keeper) {
+void RowSource::measure_on_gpus(Fabric& fabric, int local_rank, RowsBySize& sizes, ReductionKeeper& keeper) {
   const bool keeps = fabric.rank() == 0;
-  JobWatch watch(fabric.rank(), gathered_places(fabric), job_ != nullptr,
-                 keeps
-                     ? [&](const std::string& reason, const std::string& note) { keeper.fail(reason, note); }
-                     : JobWatch::AtEnd());
+  JobWatch watch(fabric.rank(), gathered_places(fabric), job_ != nullptr, at_end(fabric.rank(), keeper));
   if (keeps && !sizes.empty()) keeper.begin(sizes.front());
   WantedGpu wanted{std::nullopt, local_rank};
   if (options_.device != "cuda") wanted.index = parse_device("--device", options_.device).index;

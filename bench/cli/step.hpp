@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +13,9 @@
 
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
+#include "bench/parallel/job_watch.hpp"
 #include "bench/parallel/mpi_job.hpp"
+#include "bench/parallel/row_keeper.hpp"
 #include "bench/parallel/step_row.hpp"
 #include "bench/step/task_row.hpp"
 
@@ -80,6 +83,10 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
 void check_kept(const StepOptions& options);
 // Writes and prints the rows; the exit code.
 int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows);
+// Prints rows that are written.
+int show_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows);
+// --out's; null where it was left out. Throws UsageError where it cannot be made.
+std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program);
 
 // step_modelled.cpp: on n GPUs, compute from kept rows, communication modelled. Runs no convolution.
 void check_modelled(const CLI::App& verb, const StepOptions& options);
@@ -92,6 +99,10 @@ int measure_step_here(const StepOptions& options, const Program& program);
 // step_replayed.cpp: on the ranks that mpirun started, compute slept as kept rows say. Runs no convolution.
 void check_replayed(const CLI::App& verb, const StepOptions& options);
 int replay_steps_on_ranks(const StepOptions& options, const Program& program);
+
+using StepKeeper = RowKeeper<StepRow>;
+// What a rank does where the job ends: the one that has a keeper writes what is under way as failed.
+JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper);
 
 // Calls `act` on each of the ranks that mpirun started; where one throws, all end.
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act);

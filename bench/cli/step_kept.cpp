@@ -174,14 +174,22 @@ void check_kept(const StepOptions& options) {
   if (options.batch.empty()) throw UsageError("--batch is missing: the images of all GPUs together");
 }
 
+std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program) {
+  if (options.parallel.out.empty()) return nullptr;
+  return std::make_unique<RowFolder<StepRow>>(
+      options.parallel.out, "steps",
+      RowsHead{program.argv, describe_environment(find_devices().present, program.registry)}, step_columns());
+}
+
 int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
-  if (!options.parallel.out.empty()) {
-    RowFolder<StepRow> folder(options.parallel.out, "steps",
-                              {program.argv, describe_environment(find_devices().present, program.registry)},
-                              step_columns());
-    for (const StepRow& row : rows) folder.add(row);
-    folder.finish(rows);
+  if (const auto folder = steps_folder(options, program)) {
+    for (const StepRow& row : rows) folder->add(row);
+    folder->finish(rows);
   }
+  return show_steps(options, program, rows);
+}
+
+int show_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
   if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
   if (options.json) {
     auto json = nlohmann::ordered_json::array();

@@ -151,10 +151,8 @@ class StepsOnRanks {
   StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
       : job_(job), options_(options), suite_(suite), program_(program), fabric_(job.first_ranks(job.size())) {
     check_same(*fabric_, options, suite);
-    if (job.rank() == 0 && !options.parallel.out.empty())
-      folder_.emplace(options.parallel.out, "steps",
-                      RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
-                      step_columns());
+    if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
+    watch_.emplace(job.rank(), gathered_places(*fabric_), true, at_end_of_steps(keeper_));
   }
 
   std::vector<StepRow> all() {
@@ -167,35 +165,30 @@ class StepsOnRanks {
     } else {
       all_on_gpus();
     }
-    if (folder_) folder_->finish(rows_);
-    return rows_;
+    watch_.reset();  // the other ranks may end before this one has printed
+    return keeper_ ? keeper_->finish() : std::vector<StepRow>();
   }
 
  private:
   void all_on_gpus() {
-    JobWatch watch(job_.rank(), gathered_places(*fabric_), true,
-                   job_.rank() == 0
-                       ? [&](const std::string& reason, const std::string& note) { fail(reason, note); }
-                       : JobWatch::AtEnd());
     GpuRank gpu;
-    const std::optional<Refusal> why = open_gpus(*fabric_, {std::nullopt, job_.local_rank()}, watch, gpu);
-    WatchedFabric watched(*fabric_, watch);
+    const std::optional<Refusal> why = open_gpus(*fabric_, {std::nullopt, job_.local_rank()}, *watch_, gpu);
+    WatchedFabric watched(*fabric_, *watch_);
     for (int64_t batch : batches_of(options_, suite_, job_.size())) {
       StepRun run = step_run(options_, suite_, batch / job_.size());
       if (why) {
         under_way_ = empty_rows(options_, job_, run, batch);
         for (StepRow& row : under_way_) refuse(row, *why);
-        done();
+        if (keeper_) keeper_->done(under_way_);
         continue;
       }
       run.device = gpu.device->info();
       library_ = gpu.library;
-      watch.beat("choosing algorithms", kLongestWait);
+      watch_->beat("choosing algorithms", kLongestWait);
       const GpuSums sums{*gpu.communicator, *gpu.queue};
-      watch_ = &watch;
       measure(run, batch, *gpu.device, watched, &sums);
     }
-    watch.beat("ending NCCL", stall_limit(0));
+    watch_->beat("ending NCCL", stall_limit(0));
     gpu = {};
   }
 
@@ -207,10 +200,11 @@ class StepsOnRanks {
     under_way_ = empty_rows(options_, job_, run, batch);
     for (StepRow& row : under_way_)
       if (gpu != nullptr) row.of.fleet.fabric_version = library_;
+    if (keeper_) keeper_->begin(under_way_);
     MeasureStepOptions measuring = measure_options(options_, program_, run);
     const int64_t gradient_bytes = static_cast<int64_t>(StepProgram(network).parameters * sizeof(float));
     measuring.progress = [&](const std::string& stage) {
-      if (watch_ != nullptr && stage == kSummingGradients) watch_->beat(stage, stall_limit(gradient_bytes));
+      if (gpu != nullptr && stage == kSummingGradients) watch_->beat(stage, stall_limit(gradient_bytes));
     };
     TrainingStep step(std::move(network), device, measuring.seed, job_.rank() * images);
     std::optional<TrainingStep> whole;
@@ -219,36 +213,12 @@ class StepsOnRanks {
       check_memory(of_one, device);
       whole.emplace(std::move(of_one), device, measuring.seed);
     }
-    measure_ranked_step(step, program_.registry, device, fabric, measuring, under_way_,
-                        whole ? &*whole : nullptr,
-                        folder_ ? std::function<void()>([this] { keep(); }) : nullptr, gpu);
-    done();
-  }
-
-  // mpirun leaves the ranks of a job that it stops no time to write.
-  void keep() {
-    std::vector<StepRow> so_far = rows_;
-    so_far.insert(so_far.end(), under_way_.begin(), under_way_.end());
-    folder_->finish(so_far);
-  }
-  void done() {
-    for (const StepRow& row : under_way_)
-      if (folder_) folder_->add(row);
-    rows_.insert(rows_.end(), under_way_.begin(), under_way_.end());
-    under_way_.clear();
-  }
-  // On the watch's thread, while this rank waits for another one: what is under way has failed, unless it has
-  // a time from rounds that are complete.
-  void fail(const std::string& reason, const std::string& note) {
-    for (StepRow& row : under_way_) {
-      if (row.outcome != RowOutcome::good || row.samples.value_or(0) > 0) continue;
-      row.outcome = RowOutcome::failed;
-      row.reason = reason;
-      row.note = note;
-    }
-    if (folder_) keep();
-    fmt::print(program_.errors, "convscope: {}: {}\n", reason, note);
-    program_.errors.flush();
+    measure_ranked_step(
+        step, program_.registry, device, fabric, measuring, under_way_, whole ? &*whole : nullptr,
+        keeper_ && keeper_->has_folder() ? std::function<void()>([this] { keeper_->so_far(under_way_); })
+                                         : nullptr,
+        gpu);
+    if (keeper_) keeper_->done(under_way_);
   }
 
   MpiJob& job_;
@@ -256,10 +226,11 @@ class StepsOnRanks {
   const Suite& suite_;
   const Program& program_;
   std::unique_ptr<LibraryFabric> fabric_;
-  std::optional<RowFolder<StepRow>> folder_;  // on rank 0
-  std::vector<StepRow> rows_, under_way_;
-  std::string library_;        // "NCCL 2.28.9"
-  JobWatch* watch_ = nullptr;  // of GPUs
+  std::optional<StepKeeper> keeper_;  // on rank 0
+  // Of GPUs it also knows how long to wait. How long a step takes on CPUs it cannot know before.
+  std::optional<JobWatch> watch_;
+  std::vector<StepRow> under_way_;
+  std::string library_;  // "NCCL 2.28.9"
 };
 
 int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program) {
@@ -279,6 +250,11 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
 }
 
 }  // namespace
+
+JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper) {
+  if (!keeper) return {};
+  return [&keeper](const std::string& reason, const std::string& note) { keeper->fail(reason, note); };
+}
 
 void check_same_on(Fabric& fabric, uint64_t hash) {
   if (!same_on_all_ranks(fabric, hash))

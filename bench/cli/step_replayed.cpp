@@ -24,8 +24,16 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
   const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
   check_same_on(*fabric, hash);
+  std::optional<StepKeeper> keeper;
+  if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
+  std::optional<JobWatch> watch(std::in_place, job.rank(), gathered_places(*fabric), true,
+                                at_end_of_steps(keeper));
+  if (keeper) keeper->begin(rows);
   replay_steps(*fabric, options.seconds, reductions, rows);
-  return job.rank() == 0 ? report_steps(options, program, rows) : 0;
+  watch.reset();  // the other ranks may end before this one has printed
+  if (!keeper) return 0;
+  keeper->done(rows);
+  return show_steps(options, program, keeper->finish());
 }
 
 }  // namespace

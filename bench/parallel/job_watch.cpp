@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <semaphore.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <utility>
@@ -17,7 +20,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kPeriod{50};
+// Between two looks. A rank that computes shares its cores with the watch, which must not look often.
+constexpr milliseconds kPeriod{500};
 constexpr seconds kShortestLimit{7};
 constexpr double kSlowestBytes = 50e6;             // per second
 constexpr milliseconds kForTheRecordOfAnEnd{500};  // mpirun kills a second after it has asked ranks to end
@@ -25,6 +29,31 @@ constexpr int kLost = 2, kStopped = 128 + SIGTERM;
 
 std::atomic<bool> is_asked_to_end = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // for a signal's handler
+
+// What wakes the watches of this process before their next look. Never destroyed: a handler may use it late.
+sem_t* wake_up() {
+  static sem_t wake_up;
+  static const int made = sem_init(&wake_up, 0, 0);
+  static_cast<void>(made);
+  return &wake_up;
+}
+
+void ask_to_end(int) {
+  is_asked_to_end = true;
+  sem_post(wake_up());
+}
+
+// Whether nothing woke it before a whole period was over.
+bool sleep_a_period() {
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += std::chrono::nanoseconds(kPeriod).count();
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
+  while (sem_timedwait(wake_up(), &until) != 0)
+    if (errno != EINTR) return true;
+  return false;
+}
 
 // 'R', 'S', 'T', 'Z', ...; 0 where there is no such process.
 char state_of(int process) {
@@ -78,14 +107,16 @@ JobWatch::JobWatch(int rank, std::vector<RankPlace> ranks, bool is_process, AtEn
       is_process_(is_process),
       at_end_(std::move(at_end)),
       thread_([this] { watch(); }) {
+  wake_up();  // made before a handler needs it
   // A handler and no blocked signal: MPI's threads are there already, and the signal may come to any.
-  if (is_process_) std::signal(SIGTERM, [](int) { is_asked_to_end = true; });
+  if (is_process_) std::signal(SIGTERM, ask_to_end);
 }
 
 JobWatch::~JobWatch() {
   // Where the rank ends with an exception its record is still to be written.
   if (is_process_) std::signal(SIGTERM, std::uncaught_exceptions() > 0 ? SIG_IGN : SIG_DFL);
   ends_ = true;
+  sem_post(wake_up());
   thread_.join();
 }
 
@@ -110,14 +141,24 @@ void JobWatch::rest() {
 
 void JobWatch::watch() {
   while (!ends_) {
-    std::this_thread::sleep_for(kPeriod);
+    const bool is_look = sleep_a_period();
+    if (ends_) return;
     if (is_process_ && is_asked_to_end) {
       const std::string lost = lost_ranks(ranks_);
       end(lost.empty() ? "stopped" : "rank_lost",
           fmt::format("the job was ended{}{}", lost.empty() ? ", by a signal" : ": ", lost), kStopped);
     }
+    if (is_look) end_if_lost();
     end_if_late();
   }
+}
+
+// Looks are counted, and not time: where the whole job was stopped, all of it was for as long.
+void JobWatch::end_if_lost() {
+  const std::string lost = lost_ranks(ranks_);
+  looks_with_loss_ = lost.empty() ? 0 : looks_with_loss_ + 1;
+  if (looks_with_loss_ * kPeriod >= kLongestLoss)
+    end("rank_lost", fmt::format("{}, seen for {} s", lost, kLongestLoss.count()), kLost);
 }
 
 void JobWatch::end_if_late() {
@@ -126,8 +167,8 @@ void JobWatch::end_if_late() {
     const std::lock_guard lock(mutex_);
     const auto waited = Clock::now() - since_;
     if (!waits_ || waited < limit_) return;
-    note = fmt::format("rank {} waited {:.0f} s in {}", rank_, std::chrono::duration<double>(waited).count(),
-                       stage_);
+    note = fmt::format("rank {} waited {} s in {}", rank_,
+                       std::chrono::duration_cast<seconds>(waited).count(), stage_);
   }
   const std::string lost = lost_ranks(ranks_);
   if (!lost.empty()) note += "; " + lost;

@@ -1,5 +1,6 @@
-// JobWatch: ends a job whose ranks make no progress or that its launcher ends, so that no rank waits for ever
-// for one that is gone, and says which one that is. Waiting inside a library cannot be broken off otherwise.
+// JobWatch: ends a job of which a rank is gone or stopped, whose ranks make no progress or that its launcher
+// ends, so that no rank waits for ever for one that is lost, and says which one that is. Waiting inside a
+// library cannot be broken off otherwise.
 #pragma once
 
 #include <atomic>
@@ -37,11 +38,14 @@ std::chrono::nanoseconds stall_limit(int64_t bytes);
 // It may begin to wait later than they do.
 inline constexpr std::chrono::milliseconds kForTheRecord{1500};
 
+// How long a rank of this host may be gone or stopped before the others end the job.
+inline constexpr std::chrono::seconds kLongestLoss{4};
+
 class JobWatch {
  public:
   // Of the rank that reports, the end of the job: its code is "rank_lost" where a rank was found to be gone
   // or stopped, else "timeout", or "stopped" where the launcher ended the job. Called on a thread of the
-  // watch, once at most, before the process ends.
+  // watch, once at most, before the process ends, whatever the rank is doing.
   using AtEnd = std::function<void(const std::string& reason, const std::string& note)>;
 
   // `at_end` is empty on ranks that do not report; they leave the one that does a while for its record. With
@@ -61,6 +65,7 @@ class JobWatch {
 
  private:
   void watch();
+  void end_if_lost();
   void end_if_late();
   [[noreturn]] void end(const std::string& reason, const std::string& note, int code);
 
@@ -73,6 +78,7 @@ class JobWatch {
   std::chrono::nanoseconds limit_{0};
   Clock::time_point since_;
   bool waits_ = false;
+  int looks_with_loss_ = 0;  // one after the other
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };

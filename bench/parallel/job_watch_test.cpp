@@ -116,6 +116,19 @@ TEST_F(JobWatchDeathTest, NamesTheRankThatIsStopped) {
   EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "kept: rank_lost: .*; rank 1 .* is stopped");
 }
 
+TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankIsLostWhileOthersCompute) {
+  const auto compute = [](bool is_gone) {
+    Sleeper other;
+    other.stop();
+    JobWatch watch(0, places_with(is_gone ? 999'999'999 : other.process()), true, printed());
+    for (;;) pause();
+  };
+  EXPECT_EXIT(compute(false), ::testing::ExitedWithCode(2),
+              "kept: rank_lost: rank 1 .* is stopped, seen for 4 s");
+  EXPECT_EXIT(compute(true), ::testing::ExitedWithCode(2),
+              "kept: rank_lost: rank 1 .* is gone, seen for 4 s");
+}
+
 TEST_F(JobWatchDeathTest, KeepsARecordWhereTheLauncherEndsTheJob) {
   const auto ended = [](bool is_lost) {
     Sleeper other;
@@ -143,7 +156,7 @@ TEST(JobWatch, KeepsQuietWhileThereAreSignsAndWhereNothingIsWaitedFor) {
   watch.beat();
   watch.beat("sums", milliseconds(1));
   watch.rest();
-  std::this_thread::sleep_for(milliseconds(120));  // two looks of the watch
+  std::this_thread::sleep_for(milliseconds(1200));  // two looks of the watch
 }
 
 TEST(WatchedFabric, CarriesWhatItIsGiven) {

@@ -30,6 +30,7 @@ struct ReductionRow {
   std::optional<double> relative_l2;
   std::string rerun;
 
+  bool has_samples() const { return time.n > 0; }
   bool has_time() const { return outcome == RowOutcome::good && time.median > 0; }
 };
 

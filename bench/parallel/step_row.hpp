@@ -57,6 +57,7 @@ struct StepRow {
   std::optional<double> reduce_relative_l2;
   std::optional<bool> identical_bits;
 
+  bool has_samples() const { return samples.value_or(0) > 0; }
   bool has_time() const { return outcome == RowOutcome::good; }
   // T(1) / T(n) of the same total batch; where weak, n T(1) / T(n). Null where T(1) is not known.
   std::optional<double> speed_up() const;

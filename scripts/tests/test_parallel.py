@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -277,6 +278,71 @@ def test_a_step_refuses_ranks_that_differ_and_batches_that_cannot_be_shared(mpir
     uneven = mpirun(3, *one)
     assert uneven.returncode != 0
     assert "2 images cannot be shared out evenly over 3 ranks" in uneven.stderr
+
+
+def process_of_rank(rank, folder):
+    """Return the process of the job that writes to this folder."""
+    for _ in range(600):
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                variables = (process / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            is_program = words[0].endswith(b"convscope") and str(folder).encode() in words
+            if is_program and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
+                return int(process.name)
+        time.sleep(0.05)
+    raise AssertionError(f"there is no rank {rank}")
+
+
+LONG = {
+    "measured": ["step", "alexnet", "--batch", "4", "--threads", "1", "--reduce", "ring",
+                 "--algorithm", "im2col_gemm.packed.cpu"],
+    "replayed": ["step", "alexnet", "--basis", "replayed", "--batch", "2", "--compress", "none,1bit",
+                 "--overlap", "none,layer", "--rows", "amd-zen4-2-cores/alexnet-batch-1"],
+    "allreduce": ["allreduce", "--gpus", "2", "--bytes", "128MiB", "--reduce", "ring,tree,striped,mpi"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sign", "state"), [(signal.SIGKILL, "gone"), (signal.SIGSTOP, "stopped")], ids=["killed", "stopped"]
+)
+@pytest.mark.parametrize(
+    ("what", "seconds"), [("measured", 1), ("measured", 5), ("replayed", 2), ("allreduce", 2)]
+)
+def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_it(
+    mpirun, root, tmp_path, what, sign, state, seconds
+):
+    out = tmp_path / "out"
+    rows = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
+    words = [str(rows) if word.startswith("amd-") else word for word in LONG[what]]
+    job = mpirun.start(2, *words, "--time-limit", "600", "--out", out)
+    lost = process_of_rank(1, out)
+    while not (out / "journal.jsonl").is_file():
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.02)
+    time.sleep(seconds)
+    assert job.poll() is None, job.communicate()
+    os.kill(lost, sign)
+    begin = time.monotonic()
+    try:
+        said = job.communicate(timeout=30)
+    finally:
+        for process in (lost, process_of_rank(0, out)) if job.poll() is None else ():
+            os.kill(process, signal.SIGKILL)
+    assert time.monotonic() - begin < 10, said
+    assert job.returncode != 0
+    assert "rank_lost: " in said[1] and f"rank 1 (process {lost} on " in said[1], said
+    name = "allreduce" if what == "allreduce" else "steps"
+    written = json.loads((out / f"{name}.json").read_text())["rows"]
+    assert written
+    for row in written:
+        if row["outcome"] == "good":  # it has the time of rounds that were complete
+            assert (what, seconds) == ("measured", 5) and row["samples"] > 0
+            continue
+        assert (row["outcome"], row["reason"]) == ("failed", "rank_lost")
+        assert f"rank 1 (process {lost} on " in row["note"] and f"is {state}" in row["note"]
 
 
 def test_a_rank_that_dies_ends_the_step_within_ten_seconds(mpirun, convscope, root):

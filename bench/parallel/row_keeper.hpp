@@ -1,0 +1,77 @@
+// RowKeeper: the rows of a job of several ranks so far, and the folder they go to. Where the job ends in
+// between, on another thread, those under way are kept as failed.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/parallel/row_files.hpp"
+
+namespace convscope {
+
+// A Row has `outcome`, `reason`, `note` and has_samples(), whether there is a time of it already.
+template <typename Row>
+class RowKeeper {
+ public:
+  RowKeeper() = default;
+  // Null where nothing is written, as on the ranks that do not report.
+  explicit RowKeeper(std::unique_ptr<RowFolder<Row>> folder) : folder_(std::move(folder)) {}
+
+  void begin(const std::vector<Row>& rows) {
+    const std::lock_guard lock(mutex_);
+    under_way_ = rows;
+  }
+  // Those under way, with what they are after the rounds that are complete; writes the files.
+  void so_far(const std::vector<Row>& rows) {
+    const std::lock_guard lock(mutex_);
+    under_way_ = rows;
+    write();
+  }
+  void done(const std::vector<Row>& rows) {
+    const std::lock_guard lock(mutex_);
+    under_way_.clear();
+    for (const Row& row : rows) add(row);
+  }
+  // Of the rows under way that have no time yet; writes the files.
+  void fail(const std::string& reason, const std::string& note) {
+    const std::lock_guard lock(mutex_);
+    for (Row& row : under_way_) {
+      if (row.outcome == RowOutcome::good && !row.has_samples()) {
+        row.outcome = RowOutcome::failed;
+        row.reason = reason;
+        row.note = note;
+      }
+      add(row);
+    }
+    under_way_.clear();
+    write();
+  }
+  // Writes the files, and what there is.
+  std::vector<Row> finish() {
+    const std::lock_guard lock(mutex_);
+    write();
+    return all_;
+  }
+  bool has_folder() const { return folder_ != nullptr; }
+
+ private:
+  void add(const Row& row) {
+    if (folder_) folder_->add(row);
+    all_.push_back(row);
+  }
+  void write() {
+    if (!folder_) return;
+    std::vector<Row> rows = all_;
+    rows.insert(rows.end(), under_way_.begin(), under_way_.end());
+    folder_->finish(rows);
+  }
+
+  std::mutex mutex_;
+  std::vector<Row> all_, under_way_;
+  std::unique_ptr<RowFolder<Row>> folder_;
+};
+
+}  // namespace convscope
