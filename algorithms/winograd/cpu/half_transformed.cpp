@@ -2,8 +2,8 @@
 // prepare() transforms only the columns of each filter, which takes half the memory of its planes or less.
 // The rows are transformed right before their products, for one panel and one row of points at a time, into a
 // buffer that fits in L2, where the products of the panel stay until they are transformed back. Each thread
-// has blocks of its own. Kept besides pretransformed.cpp because it can take a sixth less time (AlexNet's conv3,
-// forward, batch 16). Start at run().
+// has blocks of its own. Kept besides pretransformed.cpp because it can take a sixth less time (AlexNet's
+// conv3, forward, batch 16). Start at run().
 #include <omp.h>
 
 #include "algorithms/winograd/cpu/convolution_plan.hpp"
