@@ -13,7 +13,7 @@ from report_support import report
 from convscope_report.cli import build_parser
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-BLOCK = re.compile(r"<!-- lines of: (?P<command>.+) -->\n```\n(?P<lines>.*?)```", re.DOTALL)
+BLOCK = re.compile(r"<!-- lines of: (?P<command>[^\n]+) -->\n```\n(?P<lines>.*?)```", re.DOTALL)
 
 
 def test_the_blocks_of_the_readme_are_lines_that_the_program_prints(root, convscope):
