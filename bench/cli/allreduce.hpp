@@ -9,6 +9,7 @@
 #include "bench/cli/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/parallel/job_watch.hpp"
 #include "bench/parallel/mpi_job.hpp"
 #include "bench/parallel/reduction_row.hpp"
 #include "bench/parallel/row_keeper.hpp"
@@ -66,6 +67,7 @@ class RowSource {
   Basis basis_;
   std::unique_ptr<NetworkModel> network_;  // of modelled rows
   std::unique_ptr<MpiJob> job_;
+  std::vector<RankPlace> places_;  // of all ranks of the job
   std::string why_no_mpi_;
 };
 

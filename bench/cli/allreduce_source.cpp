@@ -142,14 +142,15 @@ void RowSource::fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& kee
 }
 
 void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
+  std::optional<JobWatch> watch;  // of ranks that have no part in these rows, too
+  if (job_ && !options_.on_gpus()) {
+    if (places_.empty()) places_ = gathered_places(*job_->first_ranks(job_->size()));
+    watch.emplace(job_->rank(), places_, true, at_end(job_->rank(), keeper));
+  }
   std::unique_ptr<LibraryFabric> fabric;
   if (job_ && n <= job_->size()) fabric = job_->first_ranks(n);
   if (fabric && options_.on_gpus()) return measure_on_gpus(*fabric, job_->local_rank(), sizes, keeper);
-  std::optional<JobWatch> watch;
-  if (fabric) {
-    set_device(sizes, each_once(gathered_texts(*fabric, cpu_name())));
-    watch.emplace(fabric->rank(), gathered_places(*fabric), true, at_end(fabric->rank(), keeper));
-  }
+  if (fabric) set_device(sizes, each_once(gathered_texts(*fabric, cpu_name())));
   for (auto& rows : sizes) {
     if (reports()) keeper.begin(rows);
     if (!job_)

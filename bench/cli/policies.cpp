@@ -69,7 +69,7 @@ std::vector<std::string> files_of(const std::string& path) {
   std::error_code unknown;
   if (!fs::is_directory(path, unknown)) {
     if (const std::string file = policy_file(path); !file.empty()) return {file};
-    if (path.find_first_of("/.") != std::string::npos) return {path};
+    if (path.find_first_of("/.") != std::string::npos || fs::exists(path, unknown)) return {path};
     const std::vector<std::string> known = known_policies();
     throw UsageError(fmt::format("{}: there is no such file, and no policy of that name{}{}", path,
                                  known.empty() ? "" : "; there are " + comma_list(known),

@@ -196,11 +196,11 @@ class StepsOnRanks {
     const int64_t images = batch / job_.size();
     StepNetwork network = network_of(suite_, images, run.is_fused);
     check_memory(network, device);
-    if (run.choose == kModel) run.ceilings = measure_ceilings(device, run.threads);
     under_way_ = empty_rows(options_, job_, run, batch);
     for (StepRow& row : under_way_)
       if (gpu != nullptr) row.of.fleet.fabric_version = library_;
     if (keeper_) keeper_->begin(under_way_);
+    if (run.choose == kModel) run.ceilings = measure_ceilings(device, run.threads);
     MeasureStepOptions measuring = measure_options(options_, program_, run);
     const int64_t gradient_bytes = static_cast<int64_t>(StepProgram(network).parameters * sizeof(float));
     measuring.progress = [&](const std::string& stage) {

@@ -11,7 +11,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 namespace convscope {
@@ -46,11 +49,11 @@ void ask_to_end(int) {
 // Whether nothing woke it before a whole period was over.
 bool sleep_a_period() {
   timespec until{};
-  clock_gettime(CLOCK_REALTIME, &until);
+  clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_nsec += std::chrono::nanoseconds(kPeriod).count();
   until.tv_sec += until.tv_nsec / 1'000'000'000;
   until.tv_nsec %= 1'000'000'000;
-  while (sem_timedwait(wake_up(), &until) != 0)
+  while (sem_clockwait(wake_up(), CLOCK_MONOTONIC, &until) != 0)
     if (errno != EINTR) return true;
   return false;
 }
@@ -69,28 +72,38 @@ char state_of(int process) {
 RankPlace this_place() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  return {name, static_cast<int>(getpid())};
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::error_code failed;
+  const std::string numbers = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
+  const bool is_seen = !boot.empty() && !failed && state_of(getpid()) != 0;
+  return {name, static_cast<int>(getpid()), is_seen ? boot + numbers : ""};
 }
 
 std::vector<RankPlace> gathered_places(Fabric& fabric) {
   const RankPlace mine = this_place();
   std::vector<RankPlace> places;
-  for (const std::string& text : gathered_texts(fabric, fmt::format("{} {}", mine.process, mine.host))) {
-    const size_t blank = text.find(' ');
-    places.push_back({text.substr(blank + 1), std::atoi(text.c_str())});
+  const std::string text = fmt::format("{}\n{}\n{}", mine.process, mine.space, mine.host);
+  for (const std::string& lines : gathered_texts(fabric, text)) {
+    std::istringstream in(lines);
+    RankPlace& place = places.emplace_back();
+    in >> place.process;
+    in.ignore();
+    std::getline(in, place.space);
+    std::getline(in, place.host);
   }
   return places;
 }
 
 std::string lost_ranks(std::span<const RankPlace> ranks) {
-  const std::string host = this_place().host;
+  const RankPlace here = this_place();
   std::vector<std::string> lost;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank].host != host) continue;
+    if (here.space.empty() || ranks[rank].space != here.space) continue;
     const char state = state_of(ranks[rank].process);
     const bool is_gone = state == 0 || state == 'Z' || state == 'X', is_stopped = state == 'T';
     if (is_gone || is_stopped)
-      lost.push_back(fmt::format("rank {} (process {} on {}) is {}", rank, ranks[rank].process, host,
+      lost.push_back(fmt::format("rank {} (process {} on {}) is {}", rank, ranks[rank].process, here.host,
                                  is_gone ? "gone" : "stopped"));
   }
   return fmt::format("{}", fmt::join(lost, ", "));
@@ -176,10 +189,14 @@ void JobWatch::end_if_late() {
 }
 
 void JobWatch::end(const std::string& reason, const std::string& note, int code) {
-  if (at_end_)
-    at_end_(reason, note);
-  else
-    std::this_thread::sleep_for(code == kStopped ? kForTheRecordOfAnEnd : kForTheRecord);
+  try {
+    if (at_end_)
+      at_end_(reason, note);
+    else
+      std::this_thread::sleep_for(code == kStopped ? kForTheRecordOfAnEnd : kForTheRecord);
+  } catch (const std::exception& error) {  // the record could not be written
+    std::fprintf(stderr, "convscope: %s\n", error.what());
+  }
   // Of a job that a signal ends, one rank says so.
   if (code != kStopped || at_end_) {
     const std::string line = fmt::format("convscope: {}: {}\n", reason, note);

@@ -17,18 +17,21 @@
 
 namespace convscope {
 
-// Where a rank runs.
+// Where a rank runs. Processes are seen from ranks of the same space: a boot of a system, and in it a
+// namespace of process numbers (a container's). Hosts may have the same name, spaces do not; "" where it is
+// not known.
 struct RankPlace {
   std::string host;
   int process = 0;
+  std::string space;
 };
 RankPlace this_place();
 
 // Those of all ranks, on every rank.
 std::vector<RankPlace> gathered_places(Fabric& fabric);
 
-// "rank 1 (process 77 on node3) is gone, rank 2 (process 78 on node3) is stopped": of those on this host, of
-// which alone that can be seen. Empty where all of them are alive.
+// "rank 1 (process 77 on node3) is gone, rank 2 (process 78 on node3) is stopped": of those of this process's
+// space, of which alone that can be seen. Empty where all of them are alive.
 std::string lost_ranks(std::span<const RankPlace> ranks);
 
 // How long ranks may wait for each other in one go to sum so many bytes: 7 s and the time at 50 MB/s.

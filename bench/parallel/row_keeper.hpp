@@ -27,23 +27,27 @@ class RowKeeper {
   // Those under way, with what they are after the rounds that are complete; writes the files.
   void so_far(const std::vector<Row>& rows) {
     const std::lock_guard lock(mutex_);
+    if (has_failed_) return;
     under_way_ = rows;
     write();
   }
   void done(const std::vector<Row>& rows) {
     const std::lock_guard lock(mutex_);
+    if (has_failed_) return;
     under_way_.clear();
     for (const Row& row : rows) add(row);
   }
-  // Of the rows under way that have no time yet; writes the files.
+  // Of the rows under way those that have no time yet; the note is of all of them. Writes the files, and no
+  // row after these.
   void fail(const std::string& reason, const std::string& note) {
     const std::lock_guard lock(mutex_);
+    has_failed_ = true;
     for (Row& row : under_way_) {
       if (row.outcome == RowOutcome::good && !row.has_samples()) {
         row.outcome = RowOutcome::failed;
         row.reason = reason;
-        row.note = note;
       }
+      if (row.note.empty()) row.note = note;
       add(row);
     }
     under_way_.clear();
@@ -71,6 +75,7 @@ class RowKeeper {
 
   std::mutex mutex_;
   std::vector<Row> all_, under_way_;
+  bool has_failed_ = false;
   std::unique_ptr<RowFolder<Row>> folder_;
 };
 

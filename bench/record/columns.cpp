@@ -236,8 +236,7 @@ constexpr Column kColumns[] = {
      [](const R& r) { return cell(percent_of_ceiling(r)); }},
     {"suspect_ceiling", "",
      "Whether percent_of_ceiling is above 100: the ceiling, which a run then measures again, was measured "
-     "too "
-     "low, and every share of it is too high; null without a percent_of_ceiling.",
+     "too low, and every share of it is too high; null without a percent_of_ceiling.",
      [](const R& r) { return percent_of_ceiling(r) ? cell(beats_its_ceilings(r)) : Cell{}; }},
     {"relative_l2", "",
      "||y - y64|| / ||y64|| over the checked outputs, against a reference in f64; what the gate is on.",

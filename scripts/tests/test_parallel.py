@@ -331,7 +331,7 @@ def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_
     finally:
         for process in (lost, process_of_rank(0, out)) if job.poll() is None else ():
             os.kill(process, signal.SIGKILL)
-    assert time.monotonic() - begin < 10, said
+    assert time.monotonic() - begin < 20, said
     assert job.returncode != 0
     assert "rank_lost: " in said[1] and f"rank 1 (process {lost} on " in said[1], said
     name = "allreduce" if what == "allreduce" else "steps"
