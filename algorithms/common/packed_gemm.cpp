@@ -68,6 +68,17 @@ HWY_INLINE void store(Vector value, float* to, size_t count, GemmMode mode) {
     store_partial(value, tag, to, count);
 }
 
+// `last`: used columns of the last vector.
+template <int Rows, int Vectors>
+HWY_INLINE void store_tile(const Vector (&sum)[Rows][Vectors], const Block& block, size_t last) {
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      store(sum[i][v], block.c + i * block.c_stride + v * kLanes, v == Vectors - 1 ? last : size_t{kLanes},
+            block.mode);
+}
+
 // A register tile of Rows x Vectors. Contiguous: neighbouring rows of A are neighbours in memory
 // (a[k * a_stride + row]), otherwise neighbouring k are (a[row * a_stride + k]). Masked: of the last vector
 // of B only the used columns may be read.
@@ -125,13 +136,7 @@ HWY_NOINLINE void kernel(const Block& block) {
     __builtin_prefetch(row + block.columns - 1, 1);
   }
   for (; left > 0; --left) step();
-
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v)
-      store(sum[i][v], block.c + i * block.c_stride + v * kLanes, v == Vectors - 1 ? last : size_t{kLanes},
-            block.mode);
+  store_tile(sum, block, last);
 }
 
 using Kernel = void (*)(const Block&);

@@ -94,7 +94,7 @@ void add_flags(CLI::App& verb, StepOptions& options) {
   add_json(verb, options.json);
   verb.footer(
       "A measured step runs forward, backward and update on real tensors and compares its convolutions with\n"
-      "the same run alone. A modelled or replayed one runs no convolution; a batch of which the rows have "
+      "the same run alone. A modelled or replayed one runs no convolution; a batch of which --rows have "
       "no\n"
       "records is refused with the command that measures it. What the tables may and may not be used for is "
       "in docs/step.md.\n"

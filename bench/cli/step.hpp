@@ -73,7 +73,7 @@ std::vector<Overlap> overlaps_of(const StepOptions& options);
 // --compress; none when it was left out.
 std::vector<Compression> compressions_of(const StepOptions& options);
 
-// step_kept.cpp: what modelled and replayed steps have in common, compute from kept rows. A row for each of
+// step_kept.cpp: what modelled and replayed steps have in common, compute from records. A row for each of
 // their circumstances, batch, number of GPUs, reduction, overlap and codec, as `make` makes it.
 using MakeStepRow = std::function<StepRow(const StepCase&, std::span<const StepLayer>, const Scope&,
                                           const std::string& measure_command)>;
@@ -88,7 +88,7 @@ int show_steps(const StepOptions& options, const Program& program, std::span<con
 // --out's; null where it was left out. Throws UsageError where it cannot be made.
 std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program);
 
-// step_modelled.cpp: on n GPUs, compute from kept rows, communication modelled. Runs no convolution.
+// step_modelled.cpp: on n GPUs, compute from kept records, communication modelled. Runs no convolution.
 void check_modelled(const CLI::App& verb, const StepOptions& options);
 int model_steps(const StepOptions& options, const Program& program);
 
@@ -96,7 +96,7 @@ int model_steps(const StepOptions& options, const Program& program);
 void check_measured(const CLI::App& verb, const StepOptions& options);
 int measure_step_here(const StepOptions& options, const Program& program);
 
-// step_replayed.cpp: on the ranks that mpirun started, compute slept as kept rows say. Runs no convolution.
+// step_replayed.cpp: on the ranks that mpirun started, compute slept as records say. Runs no convolution.
 void check_replayed(const CLI::App& verb, const StepOptions& options);
 int replay_steps_on_ranks(const StepOptions& options, const Program& program);
 

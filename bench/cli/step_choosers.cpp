@@ -68,7 +68,7 @@ Chooser by_policy(const StepOptions& options, const std::string& policy_path, co
 }
 
 // The winners of given results at this batch, measured there, in FP32 and nchw.
-Chooser best_of_rows(const StepOptions& options, const Place& place) {
+Chooser best_of_records(const StepOptions& options, const Place& place) {
   const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
   const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
   // The contests point into the file's records.
@@ -137,7 +137,7 @@ void check_patterns(std::string_view flag, const std::vector<std::string>& patte
 
 Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run) {
   if (run.choose == kTuned) return {};
-  if (run.choose == kBest) return best_of_rows(options, Place(run));
+  if (run.choose == kBest) return best_of_records(options, Place(run));
   if (run.choose == kModel) return by_model(program.registry, run.ceilings);
   if (const std::string file = policy_file(run.choose); !file.empty())
     return by_policy(options, file, Place(run));

@@ -1,5 +1,5 @@
 // step_kept.cpp: what `step --basis modelled` and `replayed` have in common, a data-parallel training step of
-// a network whose compute is from kept rows measured at the batch of one GPU. Runs no convolution.
+// a network whose compute is from kept records measured at the batch of one GPU. Runs no convolution.
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -63,7 +63,7 @@ std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& commo
   return cases;
 }
 
-// The run that measures the layers at the batch of one GPU, under the circumstances of the rows.
+// The run that measures the layers at the batch of one GPU, under the circumstances of the records.
 std::string measure_command(const StepOptions& options, const StepCase& of, const CaseKey& key) {
   std::string text = fmt::format("{} run {} --batch {} --threads {}", program_at_hand(), options.config,
                                  of.batch_per_gpu(), key.threads);
@@ -109,9 +109,8 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
     throw UsageError(fmt::format(
         "--rows: {}: its times mean nothing, and so would a step's; give results of a real device",
         found->device.name));
-  const std::vector<Contest> contests_of_rows = contests(file.records);
-  if (contests_of_rows.empty())
-    throw UsageError("--rows: the results have no record, so no layer has a time");
+  const std::vector<Contest> kept_contests = contests(file.records);
+  if (kept_contests.empty()) throw UsageError("--rows: the results have no record, so no layer has a time");
   const std::string hash = hash_of(file.records);
   StepCase common;
   common.network = suite.name;
@@ -119,7 +118,7 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
   common.choose = options.choose.empty() ? std::string(kBest) : options.choose;
   if (!options.codec.empty()) common.codec_bytes_per_second = read_rate("--codec", options.codec);
   std::vector<StepRow> rows;
-  for (const Scope& scope : scopes_of(contests_of_rows))
+  for (const Scope& scope : scopes_of(kept_contests))
     for (int batch : read_counts("--batch", options.batch))
       for (int n : gpus) {
         common.batch = options.per_gpu ? int64_t{batch} * n : batch;

@@ -2,6 +2,7 @@
 // phases into which work on it is timed. Plain data.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,9 @@
 namespace convscope {
 
 enum class DeviceKind { cpu, cuda, emulator };
+inline constexpr auto kDeviceKinds = enumerators<DeviceKind::emulator>();
+inline constexpr std::array<std::string_view, kDeviceKinds.size()> kDeviceKindNames = {"cpu", "cuda",
+                                                                                       "emulator"};
 
 // One device of the machine. `index` counts those of its kind from 0; only CUDA has more than one.
 struct DeviceId {
@@ -30,12 +34,11 @@ struct DeviceId {
 enum class Phase { prepare, layout, transform, product, inverse };
 inline constexpr size_t kPhaseCount = 5;
 
-inline constexpr auto kDeviceKinds = enumerators<DeviceKind::emulator>();
 inline constexpr auto kPhases = enumerators<Phase::inverse>();
 
-std::string_view name(DeviceKind);  // "cpu", "cuda", "emulator"
-std::string name(DeviceId);         // "cpu", "cuda" for the first, "cuda:1" for the second
-std::string_view name(Phase);       // as spelled above
+std::string_view name(DeviceKind);
+std::string name(DeviceId);    // "cpu", "cuda" for the first, "cuda:1" for the second
+std::string_view name(Phase);  // as spelled above
 std::optional<DeviceKind> device_kind_from_name(std::string_view);
 std::optional<DeviceId> device_from_name(std::string_view);  // a kind is its first device
 

@@ -77,8 +77,7 @@ std::string_view name(Reason reason) {
 }
 
 std::string_view name(DeviceKind kind) {
-  constexpr std::string_view names[] = {"cpu", "cuda", "emulator"};
-  return names[static_cast<size_t>(kind)];
+  return kDeviceKindNames[static_cast<size_t>(kind)];
 }
 
 std::string name(DeviceId device) {

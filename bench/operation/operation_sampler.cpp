@@ -151,14 +151,8 @@ void TimedPlans::prepare(const OperationProblem& problem, size_t plan, Queue& qu
 
 std::unique_ptr<OperationSampler> make_operation_sampler(Device& device, Queue& queue,
                                                          const OperationOptions& options) {
-  switch (device.info().kind) {
-    case DeviceKind::cpu:
-      return std::make_unique<CpuSampler>(device, queue, options);
-    case DeviceKind::cuda:
-      return std::make_unique<GpuSampler>(device, queue, options);
-    case DeviceKind::emulator:
-      break;
-  }
+  if (device.info().kind == DeviceKind::cpu) return std::make_unique<CpuSampler>(device, queue, options);
+  if (device.info().kind == DeviceKind::cuda) return std::make_unique<GpuSampler>(device, queue, options);
   return nullptr;
 }
 

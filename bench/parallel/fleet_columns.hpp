@@ -22,8 +22,8 @@ inline constexpr std::array kFleetColumns = std::to_array<ColumnOf<Row>>({
      [](const Row& r) { return cell(kFleet(r).ranks.count); }},
     {"gpus_per_node", "", "Ranks of one node.", [](const Row& r) { return cell(kFleet(r).ranks.per_node); }},
     {"basis", "",
-     "measured: all was run; replayed: compute from the rows was slept, communication was run; modelled: "
-     "compute from the rows, communication as `fabric` says.",
+     "measured: all was run; replayed: compute from records was slept, communication was run; modelled: "
+     "compute from records, communication as `fabric` says.",
      [](const Row& r) { return cell(kFleet(r).basis); }},
     {"fabric", "",
      "What the bytes travel on: mpi, threads of one process, or between GPUs nccl; of a modelled row closed "

@@ -1,5 +1,5 @@
-// A training step whose communication is real and whose compute is slept, for the time that kept rows say. So
-// what a network does to a step can be measured on ranks that have no GPU. Start at replay_steps(), which
+// A training step whose communication is real and whose compute is slept, for the time that kept records say.
+// So what a network does to a step can be measured on ranks that have no GPU. Start at replay_steps(), which
 // every rank of a fabric calls with the same rows.
 #pragma once
 

@@ -26,25 +26,25 @@ bool communicates(const R& r) {
 constexpr auto kColumnsOfCase = std::to_array<ColumnOf<R>>({
     {"network", "", "The config's name.", [](const R& r) { return cell(r.of.network); }},
     {"batch", "", "Images of all GPUs together.", [](const R& r) { return cell(r.of.batch); }},
-    {"batch_per_gpu", "", "Images of one GPU; the batch of the rows that compute is from.",
+    {"batch_per_gpu", "", "Images of one GPU; the batch of the records that compute is from.",
      [](const R& r) { return cell(r.of.batch_per_gpu()); }},
     {"scaling", "", "strong: the batch is shared out; weak: it grows with the GPUs.",
      [](const R& r) { return cell(std::string(r.of.is_weak ? "weak" : "strong")); }},
 });
 
 constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
-    {"device_name", "", "Of the rows: the processor's own name.",
+    {"device_name", "", "Of the records: the processor's own name.",
      [](const R& r) { return cell(r.device.name); }},
-    {"machine_class", "", "Of the rows: the class of machine.",
+    {"machine_class", "", "Of the records: the class of machine.",
      [](const R& r) { return cell(r.device.machine_class); }},
-    {"math", "", "Of the rows: the arithmetic class.",
+    {"math", "", "Of the records: the arithmetic class.",
      [](const R& r) { return cell(r.circumstances.problem.math); }},
-    {"layout", "", "Of the rows: memory order of the tensors.",
+    {"layout", "", "Of the records: memory order of the tensors.",
      [](const R& r) { return cell(r.circumstances.problem.layout); }},
-    {"threads", "", "Of the rows: OpenMP threads.", [](const R& r) { return cell(r.circumstances.threads); }},
-    {"cache", "", "Of the rows: where the tensors are when a run starts; null of a measured row.",
+    {"threads", "", "Of the records: OpenMP threads.", [](const R& r) { return cell(r.circumstances.threads); }},
+    {"cache", "", "Of the records: where the tensors are when a run starts; null of a measured row.",
      [](const R& r) { return r.of.fleet.basis == Basis::measured ? Cell{} : cell(r.circumstances.cache); }},
-    {"workspace_cap_bytes", "bytes", "Of the rows: the workspace cap; null is none.",
+    {"workspace_cap_bytes", "bytes", "Of the records: the workspace cap; null is none.",
      [](const R& r) { return cell(r.circumstances.workspace_cap); }},
     {"rows_hash", "", "Of all records of --rows.", [](const R& r) { return cell(r.rows_hash); }},
     {"choose", "", "best: the winner of each layer and pass; else the algorithm that all take.",
@@ -103,7 +103,7 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      }},
     {"speedup", "",
      "Time of one GPU with the same total batch over step_ms; where weak, n times that with a GPU's share. "
-     "Null where the rows do not have that batch.",
+     "Null where no record has that batch.",
      [](const R& r) { return cell(r.speed_up()); }},
     {"efficiency", "", "speedup over gpus.",
      [](const R& r) {

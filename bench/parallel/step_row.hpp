@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/parallel/basis.hpp"
-#include "bench/parallel/kept_rows.hpp"
+#include "bench/parallel/kept_records.hpp"
 #include "bench/parallel/network_model.hpp"
 #include "bench/record/cells.hpp"
 

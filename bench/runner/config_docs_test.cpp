@@ -1,5 +1,6 @@
 // docs/configs.md is true: its examples load, its messages are the program's, and it names every field and
 // flag.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "bench/core/error.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_value.hpp"
+#include "bench/runner/devices.hpp"
 #include "bench/runner/overrides.hpp"
 
 namespace convscope {
@@ -45,6 +47,12 @@ TEST(ConfigDocument, HasExamplesThatLoad) {
   const auto examples = json_examples(document());
   EXPECT_EQ(examples.size(), 6u);
   for (const std::string& example : examples) EXPECT_EQ(error_of(example), "");
+}
+
+TEST(ConfigDocument, StatesTheDefaultBatchOfAKindOfDevice) {
+  EXPECT_THAT(document(),
+              HasSubstr(fmt::format("as {} on `cpu` and {} on `cuda`", traits(DeviceKind::cpu).default_batch,
+                                    traits(DeviceKind::cuda).default_batch)));
 }
 
 TEST(ConfigDocument, ShowsMessagesAsTheProgramWritesThem) {

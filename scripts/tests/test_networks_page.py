@@ -159,8 +159,8 @@ def test_modelled_tables_say_what_the_page_says(convscope, root):
     said = printed(convscope, root, "allreduce", "--basis", "modelled", "--gpus", "2,4", "--bytes", "1MiB")
     errors = words_of(sums(convscope, root, False)[1])
     assert said == {f"  model's error on sums: {errors} ({PAGE})"}
-    kept_rows = "results/amd-zen4-2-cores/alexnet-batch-64.json.xz"
-    said = printed(convscope, root, "step", "alexnet", "--rows", kept_rows, "--batch", 128, "--gpus", 2)
+    kept_records = "results/amd-zen4-2-cores/alexnet-batch-64.json.xz"
+    said = printed(convscope, root, "step", "alexnet", "--rows", kept_records, "--batch", 128, "--gpus", 2)
     errors = words_of(steps(convscope, root)[1])
     assert said == {f"  model's error on steps: {errors} ({PAGE})"}
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "algorithms/cudnn/backend/legacy.hpp"
+#include "algorithms/cudnn/names/notes.hpp"
 #include "algorithms/cudnn/offers.hpp"
 #include "bench/device/device_error.hpp"
 
@@ -35,28 +36,6 @@ constexpr auto kPropertiesOfHeuristic = static_cast<cudnnBackendAttributeName_t>
 constexpr auto kPropertiesOfPlan = static_cast<cudnnBackendAttributeName_t>(407);
 constexpr auto kPropertiesOfEngine = static_cast<cudnnBackendAttributeName_t>(1307);
 constexpr auto kTypeChar = static_cast<cudnnBackendAttributeType_t>(24);
-
-struct NoteName {
-  int value;
-  const char* name;
-};
-constexpr NoteName kNumericalNotes[] = {
-    {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, "TENSOR_CORE"},
-    {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, "DOWN_CONVERT_INPUTS"},
-    {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, "REDUCED_PRECISION_REDUCTION"},
-    {CUDNN_NUMERICAL_NOTE_FFT, "FFT"},
-    {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, "NONDETERMINISTIC"},
-    {CUDNN_NUMERICAL_NOTE_WINOGRAD, "WINOGRAD"},
-    {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4, "WINOGRAD_TILE_4x4"},
-    {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, "WINOGRAD_TILE_6x6"},
-    {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13, "WINOGRAD_TILE_13x13"},
-    {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, "STRICT_NAN_PROP"}};
-constexpr NoteName kBehaviourNotes[] = {
-    {CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION, "RUNTIME_COMPILATION"},
-    {CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER, "REQUIRES_FILTER_INT8x32_REORDER"},
-    {CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER, "REQUIRES_BIAS_INT8x32_REORDER"},
-    {CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API, "SUPPORTS_CUDA_GRAPH_NATIVE_API"},
-    {CUDNN_BEHAVIOR_NOTE_CUBLASLT_DEPENDENCY, "CUBLASLT_DEPENDENCY"}};
 
 // A note that a later cuDNN has and these headers do not is named by its number.
 template <typename Note, size_t N>

@@ -1,4 +1,4 @@
-#include "bench/parallel/kept_rows.hpp"
+#include "bench/parallel/kept_records.hpp"
 
 #include <cmath>
 #include <tuple>

@@ -1,6 +1,6 @@
-// The compute times of a training step from kept rows: of each layer and pass the record that was measured at
-// the batch that one GPU gets. Never a division of a larger batch's time: small batches are where algorithms
-// change. Start at scopes_of() and step_work().
+// The compute times of a training step from kept records: of each layer and pass the record that was measured
+// at the batch that one GPU gets. Never a division of a larger batch's time: small batches are where
+// algorithms change. Start at scopes_of() and step_work().
 #pragma once
 
 #include <cstdint>
