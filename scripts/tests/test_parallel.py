@@ -25,7 +25,9 @@ def mpirun(convscope):
     def start(ranks, *words, core=None):
         """All ranks on one core where it is given; mpirun would give each its own."""
         placed = [] if core is None else ["--bind-to", "none"]
-        command = ["mpirun", "-np", ranks, "--oversubscribe", *placed, convscope, *words]
+        # mpirun kills a second after SIGTERM, in which a busy disk may keep rank 0 from writing its rows.
+        patient = ["--mca", "odls_base_sigkill_timeout", "10"]
+        command = ["mpirun", "-np", ranks, "--oversubscribe", *patient, *placed, convscope, *words]
         if core is not None:
             command = ["taskset", "-c", core, *command]
         return subprocess.Popen(
