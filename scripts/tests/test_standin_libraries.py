@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import time
 
 import pytest
 from standin_support import of, standin_fixture  # noqa: F401  (a fixture)
@@ -230,6 +231,23 @@ def test_nvml_of_an_older_driver_is_asked_by_the_older_name(standin):
     script = {"nvml": {"reasons": [4]}, "missing": {"functions": ["nvmlDeviceGetCurrentClocksEventReasons"]}}
     record = measured_alone(standin, script)
     assert record["health"]["throttle_reasons"] == "power cap"
+
+
+def test_nvml_is_asked_for_the_clock_once_a_sample_and_for_the_rest_each_50_ms(standin):
+    count, before_the_first = 100, 15
+    number = ("--min-samples", count, "--max-samples", count, "--time-limit", 30, "--cache", "hot")
+    rising = {"clock_mhz": [*range(2000, 6000)], "power_mw": [*range(1000, 4_000_000, 1000)]}
+    only = ("--algorithm", "cudnn.get.cuda", "--pass", "forward")
+    begin = time.monotonic()
+    [record] = standin.rows("run", *only, *number, script={"nvml": rising}, config=standin.one_layer)
+    wall_seconds = time.monotonic() - begin
+    measured = record["time"]
+    assert measured["iterations_per_sample"] > 1, "a question a launch would be another number"
+    assert measured["full"]["n"] == measured["single"]["n"] == count
+    # The n-th question gets the n-th number: medians are those of the questions in the middle.
+    samples = 2 * count
+    assert record["health"]["clock_mhz"] == 2000 + before_the_first + (samples - 1) / 2
+    assert 1 <= record["health"]["power_watts"] <= 1 + wall_seconds / 0.05
 
 
 def test_nothing_is_known_without_nvml_or_of_what_it_does_not_tell(standin):
