@@ -113,6 +113,17 @@ def test_nothing_that_loads_or_waits_is_left_to_the_time_in_which_work_is_held_b
     assert {record["time"]["full"]["not_held"] for record in measured} == {0}
 
 
+def test_what_an_execution_is_given_is_described_once_and_not_for_each_run(standin):
+    # Many more descriptors than a plan, its verification and the tensors' one copy take; far fewer than runs.
+    count, at = 20, 50
+    number = ("--min-samples", count, "--max-samples", count, "--time-limit", 30, "--cache", "hot")
+    fault = {"call": "cudnnBackendFinalize", "at": at, "status": "CUDNN_STATUS_BAD_PARAM"}
+    only = ("--algorithm", "cudnn.heur_a.cuda", "--pass", "forward")
+    [record] = standin.rows("run", *only, *number, script={"calls": [fault]}, config=standin.one_layer)
+    assert record["outcome"] == "measured", record["note"]
+    assert count * record["time"]["iterations_per_sample"] > 4 * at
+
+
 # Answers in the form that `run --record` writes, by hand: of all problems.
 LEGACY_OFFERS = [
     {"name": "GEMM", "notes": ["FMA_MATH"], "workspace_bytes": 123, "seconds": 0.001},
