@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -179,6 +180,61 @@ TEST_F(RunGroup, ForeseesTheCopiesThatVerificationMakes) {
   Behaviour huge;  // beside the tensors there would be room for it
   huge.workspace_bytes = device_.info().memory_bytes - task_.group.common.problem.total_bytes();
   EXPECT_EQ(run_alone(huge).outcome, Outcome::out_of_memory);
+}
+
+// The CPU, of which `usable` bytes of memory can be allocated, though memory_bytes says that there are more.
+class NearlyFullDevice final : public Device {
+ public:
+  NearlyFullDevice(Device& cpu, int64_t usable) : cpu_(cpu), info_(cpu.info()), usable_(usable) {
+    info_.memory_bytes = 64 * usable;
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Queue> make_queue() override { return cpu_.make_queue(); }
+  void* allocate(size_t bytes) override {
+    if (static_cast<int64_t>(bytes) > usable_bytes()) throw std::bad_alloc();
+    void* data = cpu_.allocate(bytes);
+    held_[data] = static_cast<int64_t>(bytes);
+    return data;
+  }
+  void release(void* data) noexcept override {
+    held_.erase(data);
+    cpu_.release(data);
+  }
+  void copy_to_device(void* to, const void* from, size_t bytes) override {
+    cpu_.copy_to_device(to, from, bytes);
+  }
+  void copy_to_host(void* to, const void* from, size_t bytes) override { cpu_.copy_to_host(to, from, bytes); }
+  int64_t usable_bytes() override {
+    int64_t left = usable_;
+    for (const auto& [data, bytes] : held_) left -= bytes;
+    return left;
+  }
+
+ private:
+  Device& cpu_;
+  DeviceInfo info_;
+  int64_t usable_;
+  std::map<void*, int64_t> held_;
+};
+
+TEST_F(RunGroup, MeasuresInTurnWhatDoesNotFitSideBySideIntoTheMemoryThatIsLeft) {
+  for (const auto& [usable, batches] : {std::pair{1 << 20, 2u}, std::pair{2 << 20, 1u}}) {
+    SCOPED_TRACE(usable);
+    NearlyFullDevice device(device_, usable);
+    registry_ = {};
+    task_.group.algorithms.clear();
+    sink_ = testing::CollectingSink();
+    for (const char* id : {"one", "two"}) {
+      Behaviour large;
+      large.workspace_bytes = 600 << 10;
+      add(id, large);
+    }
+    run_group(task_, registry_, device, ceilings_, sink_);
+    for (const char* id : {"one", "two"})
+      EXPECT_EQ(sink_.records.at(id).outcome, Outcome::measured) << id << ": " << sink_.records.at(id).note;
+    EXPECT_THAT(sink_.benchmarks, SizeIs(batches));
+  }
 }
 
 TEST_F(RunGroup, NamesItsBenchmarksByAllThatASweepMayVary) {

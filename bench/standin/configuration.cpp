@@ -105,6 +105,7 @@ Configuration parse_configuration(const std::string& text) {
   members.read("lazy_loading", c.lazy_loading);
   members.read("held", c.held);
   members.read("free_waits", c.free_waits);
+  members.read("events_need_idle", c.events_need_idle);
   members.read("devices", c.devices);
   members.read("driver", c.driver);
   members.read("queue_entries", c.queue_entries);

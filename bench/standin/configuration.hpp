@@ -39,9 +39,11 @@ struct Configuration {
   // "held": a stream starts its work only when the host waits for it, so that a missing wait is detected.
   bool held = false;
   bool free_waits =
-      true;            // "free_waits": cudaFree waits for the device, as NVIDIA's does but does not promise
-  int devices = 1;     // "devices"
-  int driver = 13000;  // "driver": the CUDA version that it supports; 0 is no driver
+      true;  // "free_waits": cudaFree waits for the device, as NVIDIA's does but does not promise
+  // "events_need_idle": cudaEventCreate while the device works is an error, as NVIDIA's may wait for it.
+  bool events_need_idle = false;
+  int devices = 1;                          // "devices"
+  int driver = 13000;                       // "driver": the CUDA version that it supports; 0 is no driver
   size_t queue_entries = 1024;              // "queue_entries", of a stream
   size_t memory_bytes = size_t{141} << 30;  // "memory_bytes", of a device
   // "l2_bytes", of a device: tensors that are to be cold have fewer copies where it is small.

@@ -280,6 +280,26 @@ TEST(Standin, AKernelThatSpinsSeesWhatTheHostWrites) {
   });
 }
 
+TEST(Standin, AnEventThatIsCreatedWhileTheDeviceWorksIsAnErrorWhereThatIsAskedFor) {
+  const auto play = [] {
+    void* memory = nullptr;
+    cudaHostAlloc(&memory, sizeof(int), cudaHostAllocMapped);
+    auto* released = static_cast<int*>(memory);
+    *released = 0;
+    const cudaStream_t stream = new_stream();
+    cudaEvent_t event = nullptr;
+    if (cudaEventCreate(&event) != cudaSuccess) return 1;
+    wait_for_host(released, stream);
+    const cudaError_t busy = cudaEventCreate(&event);
+    std::atomic_ref(*released).store(1);
+    cudaStreamSynchronize(stream);
+    if (cudaEventCreate(&event) != cudaSuccess) return 2;
+    return busy == cudaSuccess ? 3 : static_cast<int>(busy != cudaErrorNotReady);
+  };
+  expect_code(R"({"events_need_idle": true})", 0, "", play);
+  expect_code("{}", 3, "", play);
+}
+
 TEST(Standin, EventsReadTheStreamsClock) {
   expect_code("{}", 0, "", [] {
     const cudaStream_t stream = new_stream();

@@ -126,17 +126,26 @@ CUstream_st& stream_or_default(cudaStream_t stream, int device) {
   return *made;
 }
 
+namespace {
+
+std::set<CUstream_st*> streams_of(int device) {
+  const std::lock_guard lock(streams().mutex);
+  std::set<CUstream_st*> found = streams().all;
+  std::erase_if(found, [&](CUstream_st* stream) { return stream->device != device; });
+  return found;
+}
+
+}  // namespace
+
 void wait_for_device(int device) {
-  std::set<CUstream_st*> all;
-  {
-    const std::lock_guard lock(streams().mutex);
-    all = streams().all;
-  }
-  for (CUstream_st* stream : all)
-    if (stream->device == device) stream->wait();
+  for (CUstream_st* stream : streams_of(device)) stream->wait();
 }
 
 namespace {
+
+bool is_idle(int device) {
+  return std::ranges::all_of(streams_of(device), [](CUstream_st* stream) { return stream->is_idle(); });
+}
 
 constexpr Nanoseconds kEventCost = 500;
 
@@ -235,6 +244,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  if (configuration().events_need_idle && !is_idle(current_device()))
+    return result(cudaErrorNotReady, __func__);
   *event = new CUevent_st;
   return result(cudaSuccess, __func__);
 }

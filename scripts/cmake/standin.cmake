@@ -19,16 +19,21 @@ function(convscope_standin_program program)
     CONVSCOPE_STANDIN ON CUDA_RUNTIME_LIBRARY None)
 endfunction()
 
-# convscope_standin_tests(device_cuda [FILTER -Slow.*]): with nvcc, the same of the test program device_cuda_test, whose tests are run,
-# too, but for those that the filter leaves out.
+# convscope_standin_tests(device_cuda [FILTER -Slow.*] [WITH_LIBRARIES]): with nvcc, the same of the test program device_cuda_test,
+# whose tests are run, too, but for those that the filter leaves out; with the stand-ins for libraries where they need these.
 function(convscope_standin_tests name)
-  cmake_parse_arguments(ARG "" "FILTER" "" ${ARGN})
+  cmake_parse_arguments(ARG "WITH_LIBRARIES" "FILTER" "" ${ARGN})
   if(NOT CONVSCOPE_HAS_STANDIN OR NOT CONVSCOPE_HAS_CUDA)
     return()
   endif()
   convscope_standin_program(${name}_test)
+  set(properties TIMEOUT 600)
+  if(ARG_WITH_LIBRARIES)
+    add_dependencies(${name}_test_standin convscope_standin_libraries)
+    list(APPEND properties ENVIRONMENT LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/standin_libraries)
+  endif()
   gtest_discover_tests(${name}_test_standin TEST_PREFIX standin. TEST_FILTER "${ARG_FILTER}"
-    DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+    DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()
 
 # What programs link as the CUDA runtime. The expression is read where a program is linked.

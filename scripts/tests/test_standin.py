@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
@@ -142,29 +143,48 @@ def test_a_device_without_memory_says_so_in_the_row(play, tmp_path, at):
     assert at != 0 or outcomes == {"out_of_memory"}
 
 
-@pytest.mark.parametrize(
-    ("call", "at"),
-    [
-        ("cudaMalloc", 1),
-        ("cudaMalloc", 32),
-        ("cudaHostAlloc", 1),
-        ("cudaStreamCreateWithFlags", 1),
-        ("cudaEventCreate", 3),
-    ],
-)
-def test_memory_that_runs_out_while_measuring_costs_no_more_than_its_row(play, tmp_path, call, at):
+@pytest.fixture(name="short_of_memory")
+def short_of_memory_fixture(play, tmp_path):
+    """Return a function that measures a layer while one call finds no memory.
+
+    It returns whether there was that call, what the program said, and the outcome of each algorithm.
+    """
     config = tmp_path / "one.json"
     config.write_text(json.dumps(TINY | {"layers": TINY["layers"][:1]}))
-    settings = QUICK | {"launch_nanoseconds": 300_000, "faults": [{"call": call, "at": at, "error": 2}]}
-    rows = "direct.tiled.cuda,implicit_gemm.simt.cuda"
-    code, said = play(
-        settings, "run", config, *few(tmp_path / "out", "--algorithm", rows), "--isolate", "off"
-    )
-    assert code == 0, said
-    outcomes = [row["outcome"] for row in rows_of(tmp_path / "out")]
-    assert len(outcomes) == 2
-    assert "measured" in outcomes
-    assert set(outcomes) <= {"measured", "out_of_memory"}
+
+    def run(call, at, algorithms):
+        once, out = tmp_path / "once", tmp_path / f"out{at}"
+        once.touch()
+        fault = {"call": call, "at": at, "error": 2, "once_file": str(once)}
+        settings = QUICK | {"launch_nanoseconds": 300_000, "faults": [fault]}
+        chosen = few(out, "--algorithm", algorithms, "--cache", "hot", "--isolate", "off")
+        code, said = play(settings, "run", config, *chosen)
+        assert code in (0, 1), said
+        return not once.exists(), said, [row["outcome"] for row in rows_of(out)]
+
+    return run
+
+
+@pytest.mark.parametrize("call", ["cudaMalloc", "cudaHostAlloc", "cudaStreamCreateWithFlags"])
+def test_memory_that_runs_out_at_any_allocation_costs_no_more_than_a_row(short_of_memory, call):
+    ends = Counter()
+    for at in range(1, 200):
+        found, said, outcomes = short_of_memory(call, at, "direct.tiled.cuda")
+        assert outcomes in (["measured"], ["out_of_memory"]), f"{at}: {said}"
+        if not found:
+            break
+        ends[outcomes[0]] += 1
+    assert not found, "the calls have no end"
+    assert outcomes == ["measured"]
+    assert ends["measured"] > 0, "those of ceilings and of what there is another way for"
+    assert ends["out_of_memory"] > 0 or call != "cudaMalloc"
+
+
+@pytest.mark.parametrize(("call", "at"), [("cudaMalloc", 32), ("cudaEventCreate", 3)])
+def test_memory_that_runs_out_costs_no_other_row(short_of_memory, call, at):
+    found, said, outcomes = short_of_memory(call, at, "direct.tiled.cuda,implicit_gemm.simt.cuda")
+    assert found
+    assert sorted(outcomes) in (["measured"] * 2, ["measured", "out_of_memory"]), said
 
 
 @pytest.mark.parametrize("settings", [{"devices": 0}, {"driver": 0}, {"driver": 11080}])

@@ -11,6 +11,7 @@ import pytest
 from standin_support import (  # noqa: F401  (some are fixtures)
     QUICK,
     TINY,
+    few,
     lost_device_codes,
     play_fixture,
     program_fixture,
@@ -18,6 +19,8 @@ from standin_support import (  # noqa: F401  (some are fixtures)
     started_fixture,
 )
 
+# Short enough that several runs are one sample.
+FOUR_PIXELS = {"name": "four", "in_channels": 1, "input": [2, 2], "out_channels": 1, "filter": 3, "pad": 1}
 TILED, SIMT = "direct.tiled.cuda", "implicit_gemm.simt.cuda"
 
 
@@ -115,3 +118,17 @@ def test_a_device_that_is_not_there_is_refused_with_those_that_are(measured):
     assert code == 2
     assert "this machine has 2 CUDA devices: cuda:0" in said
     assert rows == []
+
+
+def test_no_event_is_created_while_work_is_held_back(play, tmp_path):
+    config, out = tmp_path / "one.json", tmp_path / "out"
+    config.write_text(json.dumps(TINY | {"layers": [FOUR_PIXELS]}))
+    settings = QUICK | {"launch_nanoseconds": 100, "events_need_idle": True}
+    chosen = few(out, "--algorithm", "im2col_gemm.cuda", "--cache", "hot")
+    code, said = play(settings, "run", config, *chosen)
+    assert code == 0, said
+    [record] = json.loads((out / "results.json").read_text())["records"]
+    assert record["outcome"] == "measured", record["note"]
+    # Events between the phases of several runs are the most that a sample has.
+    assert record["time"]["phase_seconds"]["transform"] > 0
+    assert record["time"]["iterations_per_sample"] > 1

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import time
 
 import pytest
 from standin_support import of, standin_fixture  # noqa: F401  (a fixture)
@@ -110,6 +111,17 @@ def test_nothing_that_loads_or_waits_is_left_to_the_time_in_which_work_is_held_b
     measured = [record for record in records if record["outcome"] == "measured"]
     assert {record["key"]["algorithm"] for record in measured} == set(rows.split(","))
     assert {record["time"]["full"]["not_held"] for record in measured} == {0}
+
+
+def test_what_an_execution_is_given_is_described_once_and_not_for_each_run(standin):
+    # Many more descriptors than a plan, its verification and the tensors' one copy take; far fewer than runs.
+    count, at = 20, 50
+    number = ("--min-samples", count, "--max-samples", count, "--time-limit", 30, "--cache", "hot")
+    fault = {"call": "cudnnBackendFinalize", "at": at, "status": "CUDNN_STATUS_BAD_PARAM"}
+    only = ("--algorithm", "cudnn.heur_a.cuda", "--pass", "forward")
+    [record] = standin.rows("run", *only, *number, script={"calls": [fault]}, config=standin.one_layer)
+    assert record["outcome"] == "measured", record["note"]
+    assert count * record["time"]["iterations_per_sample"] > 4 * at
 
 
 # Answers in the form that `run --record` writes, by hand: of all problems.
@@ -230,6 +242,23 @@ def test_nvml_of_an_older_driver_is_asked_by_the_older_name(standin):
     script = {"nvml": {"reasons": [4]}, "missing": {"functions": ["nvmlDeviceGetCurrentClocksEventReasons"]}}
     record = measured_alone(standin, script)
     assert record["health"]["throttle_reasons"] == "power cap"
+
+
+def test_nvml_is_asked_for_the_clock_once_a_sample_and_for_the_rest_each_50_ms(standin):
+    count, before_the_first = 100, 15
+    number = ("--min-samples", count, "--max-samples", count, "--time-limit", 30, "--cache", "hot")
+    rising = {"clock_mhz": [*range(2000, 6000)], "power_mw": [*range(1000, 4_000_000, 1000)]}
+    only = ("--algorithm", "cudnn.get.cuda", "--pass", "forward")
+    begin = time.monotonic()
+    [record] = standin.rows("run", *only, *number, script={"nvml": rising}, config=standin.one_layer)
+    wall_seconds = time.monotonic() - begin
+    measured = record["time"]
+    assert measured["iterations_per_sample"] > 1, "a question a launch would be another number"
+    assert measured["full"]["n"] == measured["single"]["n"] == count
+    # The n-th question gets the n-th number: medians are those of the questions in the middle.
+    samples = 2 * count
+    assert record["health"]["clock_mhz"] == 2000 + before_the_first + (samples - 1) / 2
+    assert 1 <= record["health"]["power_watts"] <= 1 + wall_seconds / 0.05
 
 
 def test_nothing_is_known_without_nvml_or_of_what_it_does_not_tell(standin):

@@ -230,5 +230,26 @@ TEST_F(CudnnOnAGpu, TheChoosersAlwaysFindSomething) {
     }
 }
 
+TEST_F(CudnnOnAGpu, WhatTriesManyThingsShowsLifeForEach) {
+  int signs = 0;
+  PlanOptions options;
+  options.knobs = 3;
+  options.show_life = [&] { ++signs; };
+  const auto answer_of = [&](const char* id) {
+    signs = 0;
+    return *registry_.find(id)->plan(problems().front(), *device_, options)->answer();
+  };
+  for (const char* id : {"cudnn.autotune.cuda", "cudnn.engine.1.cuda"}) {
+    const LibraryAnswer answer = answer_of(id);
+    EXPECT_GT(answer.offers.size(), 1) << id;
+    EXPECT_EQ(signs, answer.offers.size()) << id;
+  }
+  EXPECT_GT(answer_of("cudnn.heur_a.cuda").chosen, 0) << "the first does not fit";
+  EXPECT_GT(signs, 1);
+  const LibraryAnswer found = answer_of("cudnn.find.cuda");
+  EXPECT_GT(found.repeats.size(), 1);
+  EXPECT_EQ(signs, found.repeats.size());
+}
+
 }  // namespace
 }  // namespace convscope::cudnn
