@@ -22,12 +22,13 @@
 namespace convscope {
 namespace {
 
-// Ranks that run something else would wait for each other for ever.
-void check_same_program(MpiJob& job, const Program& program) {
+// Where the ranks are. Those that run something else would wait for each other for ever: they are refused.
+std::vector<RankPlace> places_of_same_program(MpiJob& job, const Program& program) {
   uint64_t hash = hash_of_text(0, build_info().version + build_info().commit);
   for (size_t i = 1; i < program.argv.size(); ++i) hash = hash_of_text(hash, program.argv[i] + "\n");
   const std::unique_ptr<LibraryFabric> all = job.first_ranks(job.size());
   check_same_on(*all, hash);
+  return gathered_places(*all);
 }
 
 std::string cpu_name() {
@@ -72,7 +73,7 @@ RowSource::RowSource(const AllReduceOptions& options, const Program& program)
     job_ = start_mpi(why_no_mpi_);
     if (!job_) return;
     try {
-      check_same_program(*job_, program);
+      places_ = places_of_same_program(*job_, program);
     } catch (const std::exception& error) {
       fmt::print(program.errors, "convscope: rank {}: {}\n", job_->rank(), error.what());
       program.errors.flush();  // before the job ends with all its ranks
@@ -144,7 +145,6 @@ void RowSource::fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& kee
 void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   std::optional<JobWatch> watch;  // of ranks that have no part in these rows, too
   if (job_ && !options_.on_gpus()) {
-    if (places_.empty()) places_ = gathered_places(*job_->first_ranks(job_->size()));
     watch.emplace(job_->rank(), places_, true, at_end(job_->rank(), keeper));
   }
   std::unique_ptr<LibraryFabric> fabric;

@@ -151,8 +151,9 @@ class StepsOnRanks {
   StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
       : job_(job), options_(options), suite_(suite), program_(program), fabric_(job.first_ranks(job.size())) {
     check_same(*fabric_, options, suite);
+    std::vector<RankPlace> places = gathered_places(*fabric_);
     if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
-    watch_.emplace(job.rank(), gathered_places(*fabric_), true, at_end_of_steps(keeper_));
+    watch_.emplace(job.rank(), std::move(places), true, at_end_of_steps(keeper_));
   }
 
   std::vector<StepRow> all() {

@@ -24,10 +24,10 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
   const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
   check_same_on(*fabric, hash);
+  std::vector<RankPlace> places = gathered_places(*fabric);
   std::optional<StepKeeper> keeper;
   if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
-  std::optional<JobWatch> watch(std::in_place, job.rank(), gathered_places(*fabric), true,
-                                at_end_of_steps(keeper));
+  std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(places), true, at_end_of_steps(keeper));
   if (keeper) keeper->begin(rows);
   replay_steps(*fabric, options.seconds, reductions, rows);
   watch.reset();  // the other ranks may end before this one has printed

@@ -99,7 +99,7 @@ std::string lost_ranks(std::span<const RankPlace> ranks) {
   const RankPlace here = this_place();
   std::vector<std::string> lost;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (here.space.empty() || ranks[rank].space != here.space) continue;
+    if (here.space.empty() || ranks[rank].space != here.space || ranks[rank].host != here.host) continue;
     const char state = state_of(ranks[rank].process);
     const bool is_gone = state == 0 || state == 'Z' || state == 'X', is_stopped = state == 'T';
     if (is_gone || is_stopped)

@@ -18,8 +18,8 @@
 namespace convscope {
 
 // Where a rank runs. Processes are seen from ranks of the same space: a boot of a system, and in it a
-// namespace of process numbers (a container's). Hosts may have the same name, spaces do not; "" where it is
-// not known.
+// namespace of process numbers (a container's). Two hosts may have the same name, and copies of one
+// machine the same boot. The space is "" where it is not known.
 struct RankPlace {
   std::string host;
   int process = 0;

@@ -22,7 +22,7 @@ class RowKeeper {
 
   void begin(const std::vector<Row>& rows) {
     const std::lock_guard lock(mutex_);
-    under_way_ = rows;
+    if (!has_failed_) under_way_ = rows;
   }
   // Those under way, with what they are after the rounds that are complete; writes the files.
   void so_far(const std::vector<Row>& rows) {

@@ -244,8 +244,10 @@ TEST_F(CudnnOnAGpu, WhatTriesManyThingsShowsLifeForEach) {
     EXPECT_GT(answer.offers.size(), 1) << id;
     EXPECT_EQ(signs, answer.offers.size()) << id;
   }
-  EXPECT_GT(answer_of("cudnn.heur_a.cuda").chosen, 0) << "the first does not fit";
-  EXPECT_GT(signs, 1);
+  // On the stand-in the first does not fit; on a GPU it may.
+  const auto chosen = answer_of("cudnn.heur_a.cuda").chosen;
+  ASSERT_TRUE(chosen);
+  EXPECT_GT(signs, *chosen > 0 ? 1 : 0);
   const LibraryAnswer found = answer_of("cudnn.find.cuda");
   EXPECT_GT(found.repeats.size(), 1);
   EXPECT_EQ(signs, found.repeats.size());
