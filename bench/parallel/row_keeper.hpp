@@ -47,7 +47,7 @@ class RowKeeper {
         row.outcome = RowOutcome::failed;
         row.reason = reason;
       }
-      if (row.note.empty()) row.note = note;
+      row.note += row.note.empty() ? note : "; " + note;
       add(row);
     }
     under_way_.clear();
