@@ -314,7 +314,7 @@ LONG = {
     ("sign", "state"), [(signal.SIGKILL, "gone"), (signal.SIGSTOP, "stopped")], ids=["killed", "stopped"]
 )
 @pytest.mark.parametrize(
-    ("what", "seconds"), [("measured", 1), ("measured", 5), ("replayed", 2), ("allreduce", 2)]
+    ("what", "seconds"), [("measured", 2), ("measured", 5), ("replayed", 2), ("allreduce", 2)]
 )
 def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_it(
     mpirun, root, tmp_path, what, sign, state, seconds
@@ -346,7 +346,7 @@ def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_
     for row in written:
         assert f"rank 1 (process {lost} on " in row["note"] and f"is {state}" in row["note"]
         if row["outcome"] == "good":  # it has the time of rounds that were complete
-            assert (what, seconds) == ("measured", 5) and row["samples"] > 0
+            assert what == "measured" and row["samples"] > 0
             continue
         assert (row["outcome"], row["reason"]) == ("failed", "rank_lost")
 
