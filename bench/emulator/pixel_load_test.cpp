@@ -164,21 +164,25 @@ TEST_P(PixelLoads, BeginBetweenTheStepsOfTheBox) {
   EXPECT_THAT(numbers, ElementsAre(11, 13, 22, 24, 26, 28, 0, 0));
 }
 
+// One image, one line, one tap, no padding.
+Convolved line_of_pixels(TmaElement element, int channels, int width, int pixels) {
+  return {.element = element,
+          .swizzle = TmaSwizzle::none,
+          .channels = channels,
+          .size = {width, 1},
+          .images = 1,
+          .loaded = channels,
+          .pixels = pixels,
+          .taps = {1, 1},
+          .before = {0, 0},
+          .after = {0, 0}};
+}
+
 // Pixels of 32 bytes that lie 16 bytes apart: each is a pixel and its right neighbour.
 TEST_P(PixelLoads, OfPixelsThatOverlap) {
   const std::vector<float> tensor = whole_numbers(6 * 4, 3);
   const Buffer on_tensor = to_device(tensor), to = floats(8 * 8);
-  Convolved c{.element = TmaElement::f32,
-              .swizzle = TmaSwizzle::none,
-              .channels = 8,
-              .size = {5, 1},
-              .images = 1,
-              .loaded = 8,
-              .pixels = 8,
-              .taps = {1, 1},
-              .before = {0, 0},
-              .after = {0, 0}};
-  PixelMapLayout layout = c.layout(on_tensor.data());
+  PixelMapLayout layout = line_of_pixels(TmaElement::f32, 8, 5, 8).layout(on_tensor.data());
   for (uint64_t& stride : layout.stride_bytes) stride = 16;
   kernels_.load_pixels(layout, {0, 0, 0, 0}, {0, 0}, to.data(), to.bytes(), *queue_);
   std::vector<float> expected(8 * 8);
@@ -191,16 +195,7 @@ TEST_P(PixelLoads, OfPixelsThatOverlap) {
 TEST_P(PixelLoads, RoundTf32) {
   const std::vector<uint32_t> tensor{0x3f800fff, 0x3f801001, 0x3f803000, 0x7f800000};
   const Buffer on_tensor = to_device(tensor), to = floats(4);
-  Convolved c{.element = TmaElement::tf32,
-              .swizzle = TmaSwizzle::none,
-              .channels = 4,
-              .size = {1, 1},
-              .images = 1,
-              .loaded = 4,
-              .pixels = 1,
-              .taps = {1, 1},
-              .before = {0, 0},
-              .after = {0, 0}};
+  const Convolved c = line_of_pixels(TmaElement::tf32, 4, 1, 1);
   kernels_.load_pixels(c.layout(on_tensor.data()), {0, 0, 0, 0}, {0, 0}, to.data(), to.bytes(), *queue_);
   EXPECT_THAT(to_host<uint32_t>(to), ElementsAre(0x3f800000, 0x3f802000, 0x3f804000, 0x7f800000));
 }

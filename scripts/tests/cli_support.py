@@ -11,6 +11,7 @@ import pty
 import struct
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 LAYER = {"in_channels": 2, "input": [6, 5], "out_channels": 3, "filter": 3}
@@ -63,3 +64,19 @@ def terminal_output(words: list, environment: dict[str, str], columns: int = 0) 
     os.close(parent)
     assert process.wait() == 0
     return text.decode()
+
+
+def process_of_rank(rank: int, program: str, folder: Path) -> int:
+    """Return the process of a rank of the job that writes to this folder, once it is there."""
+    for _ in range(600):
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                variables = (process / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            is_program = words[0].endswith(program.encode()) and str(folder).encode() in words
+            if is_program and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
+                return int(process.name)
+        time.sleep(0.05)
+    raise AssertionError(f"there is no rank {rank}")

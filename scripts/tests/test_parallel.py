@@ -7,9 +7,9 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
+from cli_support import process_of_rank
 
 
 @pytest.fixture
@@ -22,14 +22,9 @@ def mpirun(convscope):
     # Open MPI refuses root and more ranks than cores unless told otherwise, as containers and two cores need.
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-    def start(ranks, *words, core=None, patience=None):
-        """All ranks on one core where it is given; mpirun would give each its own.
-
-        Where a rank is lost mpirun waits `patience` seconds (1), sends SIGTERM, waits as long and kills.
-        """
+    def start(ranks, *words, core=None):
+        """All ranks on one core where it is given; mpirun would give each its own."""
         placed = [] if core is None else ["--bind-to", "none"]
-        if patience is not None:
-            placed += ["--mca", "odls_base_sigkill_timeout", patience]
         command = ["mpirun", "-np", ranks, "--oversubscribe", *placed, convscope, *words]
         if core is not None:
             command = ["taskset", "-c", core, *command]
@@ -233,7 +228,7 @@ def replayed(root, batch, *more):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_a_replayed_step_sends_real_bytes_and_sleeps_as_kept_rows_say(mpirun, root, ranks, tmp_path):
+def test_a_replayed_step_sends_real_bytes_and_sleeps_as_kept_records_say(mpirun, root, ranks, tmp_path):
     more = ("--compress", "none,1bit", "--overlap", "none,layer", "--out", tmp_path / "out")
     done = mpirun(ranks, *replayed(root, ranks, *more))
     assert done.returncode == 0, done.stderr
@@ -285,22 +280,6 @@ def test_a_step_refuses_ranks_that_differ_and_batches_that_cannot_be_shared(mpir
     assert "2 images cannot be shared out evenly over 3 ranks" in uneven.stderr
 
 
-def process_of_rank(rank, folder):
-    """Return the process of the job that writes to this folder."""
-    for _ in range(600):
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
-                variables = (process / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            is_program = words[0].endswith(b"convscope") and str(folder).encode() in words
-            if is_program and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
-                return int(process.name)
-        time.sleep(0.05)
-    raise AssertionError(f"there is no rank {rank}")
-
-
 LONG = {
     "measured": ["step", "alexnet", "--batch", "4", "--threads", "1", "--reduce", "ring",
                  "--algorithm", "im2col_gemm.packed.cpu"],
@@ -314,7 +293,7 @@ LONG = {
     ("sign", "state"), [(signal.SIGKILL, "gone"), (signal.SIGSTOP, "stopped")], ids=["killed", "stopped"]
 )
 @pytest.mark.parametrize(
-    ("what", "seconds"), [("measured", 2), ("measured", 5), ("replayed", 2), ("allreduce", 2)]
+    ("what", "seconds"), [("measured", 1), ("measured", 5), ("replayed", 2), ("allreduce", 2)]
 )
 def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_it(
     mpirun, root, tmp_path, what, sign, state, seconds
@@ -322,9 +301,8 @@ def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_
     out = tmp_path / "out"
     rows = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
     words = [str(rows) if word.startswith("amd-") else word for word in LONG[what]]
-    # A second may be too short for rank 0 to write its rows on a busy disk.
-    job = mpirun.start(2, *words, "--time-limit", "600", "--out", out, patience=3)
-    lost = process_of_rank(1, out)
+    job = mpirun.start(2, *words, "--time-limit", "600", "--out", out)
+    lost = process_of_rank(1, "convscope", out)
     while not (out / "journal.jsonl").is_file():
         assert job.poll() is None, job.communicate()
         time.sleep(0.02)
@@ -335,9 +313,9 @@ def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_
     try:
         said = job.communicate(timeout=30)
     finally:
-        for process in (lost, process_of_rank(0, out)) if job.poll() is None else ():
+        for process in (lost, process_of_rank(0, "convscope", out)) if job.poll() is None else ():
             os.kill(process, signal.SIGKILL)
-    assert time.monotonic() - begin < 20, said
+    assert time.monotonic() - begin < 10, said
     assert job.returncode != 0
     assert "rank_lost: " in said[1] and f"rank 1 (process {lost} on " in said[1], said
     name = "allreduce" if what == "allreduce" else "steps"
@@ -346,15 +324,15 @@ def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_
     for row in written:
         assert f"rank 1 (process {lost} on " in row["note"] and f"is {state}" in row["note"]
         if row["outcome"] == "good":  # it has the time of rounds that were complete
-            assert what == "measured" and row["samples"] > 0
+            assert (what, seconds) == ("measured", 5) and row["samples"] > 0
             continue
         assert (row["outcome"], row["reason"]) == ("failed", "rank_lost")
 
 
-def test_a_rank_that_dies_ends_the_step(mpirun, convscope, root):
+def test_a_rank_that_dies_ends_the_step_within_ten_seconds(mpirun, convscope, root):
     config = root / "configs/smoke.json"
     dying = ("bash", "-c", f"timeout -s KILL 1 {convscope} step {config} --batch 256 --time-limit 60")
     begin = time.monotonic()
     done = mpirun(1, "step", config, "--batch", "256", "--time-limit", "60", ":", "-np", "1", *dying)
     assert done.returncode != 0
-    assert time.monotonic() - begin < 30  # not the minute that it would take
+    assert time.monotonic() - begin < 11

@@ -9,9 +9,9 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
+from cli_support import process_of_rank
 from standin_support import standin_fixture  # noqa: F401  (a fixture)
 
 QUICK = ["--time-limit", "0.02", "--max-samples", "3"]
@@ -72,22 +72,6 @@ class Job:
     def rows(self):
         """Return the rows that were written."""
         return json.loads((self.out / "allreduce.json").read_text())["rows"]
-
-    def process_of(self, rank):
-        """Return the process of a rank, once it is there."""
-        mine = f"{self.out}".encode()
-        for _ in range(600):
-            for folder in Path("/proc").glob("[0-9]*"):
-                try:
-                    words = (folder / "cmdline").read_bytes().split(b"\0")
-                    variables = (folder / "environ").read_bytes().split(b"\0")
-                except OSError:
-                    continue
-                is_program = words[0].endswith(b"convscope_standin") and mine in words
-                if is_program and f"OMPI_COMM_WORLD_RANK={rank}".encode() in variables:
-                    return int(folder.name)
-            time.sleep(0.05)
-        raise AssertionError(f"there is no rank {rank}")
 
     def wait_for_journal(self, text):
         """Return once the journal has this text."""
@@ -305,7 +289,7 @@ def test_a_rank_that_hangs_in_the_library_ends_the_job_with_a_record(ranks):
 def test_a_rank_that_is_killed_or_stopped_while_others_wait_is_named_in_the_record(ranks, sign, state):
     job = ranks()
     process = hang(job)
-    lost = job.process_of(1)
+    lost = process_of_rank(1, "convscope_standin", job.out)
     job.wait_for_journal("allreduce")
     time.sleep(2)  # until it hangs; where it does not yet, its loss is no other
     os.kill(lost, sign)

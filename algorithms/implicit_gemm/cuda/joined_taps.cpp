@@ -36,7 +36,7 @@ LinePack lines_of(const ConvProblem& p, Role role, int64_t pitch, int64_t to_lin
   return pack;
 }
 
-// What the tap's place along the line and the image's padding were is in the windows.
+// A window holds the taps of a line and the padding beside the image: no coordinate stands for either.
 void join_pixels(PixelBoxes& pixels, const JoinedTaps& joined) {
   pixels.taps_across = 1;
   pixels.first_x = 0;

@@ -28,14 +28,24 @@ constexpr const char* kFewChannels[] = {
     "n=1 c=7 hw=7x21 k=10 rs=3x13 stride=2x1 pad=1x3",
 };
 
-class JoinedTapsOf : public ::testing::TestWithParam<EmulatorOrder> {};
+class JoinedTapsOf : public ::testing::TestWithParam<EmulatorOrder> {
+ protected:
+  JoinedTapsOf() : device_({.order = GetParam(), .seed = 3}), queue_(device_.make_queue()) {
+    add_implicit_gemm(registry_);
+  }
+  const Algorithm& variant() const { return *registry_.find("implicit_gemm.hopper.cuda"); }
+  void expect_right(const ConvProblem& problem, Plan& plan) {
+    const Verdict verdict = Verification(problem, {}).check(variant(), plan, device_, *queue_);
+    EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
+                                  << verdict.note;
+  }
+
+  EmulatorDevice device_;
+  std::unique_ptr<Queue> queue_;
+  Registry registry_;
+};
 
 TEST_P(JoinedTapsOf, EveryTypeLayoutAndPassAreRight) {
-  EmulatorDevice device({.order = GetParam(), .seed = 3});
-  const auto queue = device.make_queue();
-  Registry registry;
-  add_implicit_gemm(registry);
-  const Algorithm& variant = *registry.find("implicit_gemm.hopper.cuda");
   auto number = static_cast<int>(GetParam());
   for (const MathMode math : {MathMode::bf16, MathMode::fp16, MathMode::tf32})
     for (const char* shape : kFewChannels)
@@ -48,19 +58,12 @@ TEST_P(JoinedTapsOf, EveryTypeLayoutAndPassAreRight) {
           if (pass == Pass::backward_filter && math == MathMode::tf32) continue;
           if (number++ % 3 != 0) continue;  // the others are the other orders'
           EXPECT_TRUE(joined_taps(problem)) << to_line(problem);
-          const auto plan = variant.plan(problem, device, {});
-          const Verdict verdict = Verification(problem, {}).check(variant, *plan, device, *queue);
-          EXPECT_TRUE(verdict.passed()) << to_line(problem) << ": " << verdict.note;
+          expect_right(problem, *variant().plan(problem, device_, {}));
         }
 }
 
 // An odd number of lines, of one slab of columns and of two; in one part and in several.
 TEST_P(JoinedTapsOf, AFilterIsRightInEveryTileAndWithASplitDepth) {
-  EmulatorDevice device({.order = GetParam(), .seed = 4});
-  const auto queue = device.make_queue();
-  Registry registry;
-  add_implicit_gemm(registry);
-  const Algorithm& variant = *registry.find("implicit_gemm.hopper.cuda");
   const char* lines[] = {"backward_filter bf16 nhwc n=3 c=3 hw=15x17 k=136 rs=7x7 stride=2x2 pad=3x3",
                          "backward_filter fp16 nchw n=2 c=4 hw=9x21 k=70 rs=3x17 pad=1x2"};
   auto number = static_cast<size_t>(GetParam());
@@ -71,9 +74,7 @@ TEST_P(JoinedTapsOf, AFilterIsRightInEveryTileAndWithASplitDepth) {
       work.product.tile = tile;
       set_splits(work.product, splits);
       HopperFilterPlan plan(problem, work, hopper_launchers(DeviceKind::emulator));
-      const Verdict verdict = Verification(problem, {}).check(variant, plan, device, *queue);
-      EXPECT_TRUE(verdict.passed()) << to_line(problem) << ", " << plan.implementation() << ": "
-                                    << verdict.note;
+      expect_right(problem, plan);
     }
 }
 
