@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "bench/core/operation_problem.hpp"
-#include "bench/parallel/one_bit.hpp"
+#include "bench/parallel/reductions/one_bit.hpp"
 
 namespace convscope {
 

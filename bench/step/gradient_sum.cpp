@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "bench/parallel/cost.hpp"
-#include "bench/parallel/one_bit_reduction.hpp"
-#include "bench/parallel/reductions.hpp"
+#include "bench/parallel/network/cost.hpp"
+#include "bench/parallel/reductions/one_bit_reduction.hpp"
+#include "bench/parallel/reductions/reductions.hpp"
 
 namespace convscope {
 namespace {

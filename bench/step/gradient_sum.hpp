@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/device/communicator.hpp"
-#include "bench/parallel/fabric.hpp"
-#include "bench/parallel/step_row.hpp"
+#include "bench/parallel/fabric/fabric.hpp"
+#include "bench/parallel/schedule/step_row.hpp"
 #include "bench/step/training_step.hpp"
 
 namespace convscope {

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/parallel/communication_queue.hpp"
-#include "bench/parallel/device_values.hpp"
-#include "bench/parallel/slowest_rank.hpp"
+#include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/fabric/communication_queue.hpp"
+#include "bench/parallel/fabric/slowest_rank.hpp"
 
 namespace convscope {
 namespace {

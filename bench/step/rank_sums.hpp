@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "bench/device/communicator.hpp"
-#include "bench/parallel/fabric.hpp"
+#include "bench/parallel/fabric/fabric.hpp"
 #include "bench/step/gradient_sum.hpp"
 
 namespace convscope {

@@ -11,7 +11,7 @@
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
-#include "bench/parallel/device_values.hpp"
+#include "bench/parallel/allreduce/device_values.hpp"
 
 namespace convscope {
 namespace {

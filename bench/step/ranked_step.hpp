@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
-#include "bench/parallel/fabric.hpp"
-#include "bench/parallel/reductions.hpp"
-#include "bench/parallel/step_row.hpp"
+#include "bench/parallel/fabric/fabric.hpp"
+#include "bench/parallel/reductions/reductions.hpp"
+#include "bench/parallel/schedule/step_row.hpp"
 #include "bench/step/measure_step.hpp"
 #include "bench/step/rank_sums.hpp"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "bench/core/random.hpp"
-#include "bench/parallel/threads_fabric.hpp"
+#include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/step/gradient_sum.hpp"
 #include "bench/step/test_steps.hpp"
 

@@ -152,10 +152,11 @@ function(convscope_keep_vector_code_apart)
 endfunction()
 
 # convscope_library(measure [COMPUTES] LIBRARIES convscope_core benchmark::benchmark): the target convscope_measure and,
-# where there are tests, measure_test. COMPUTES: it is optimised in every build.
+# where there are tests, measure_test. COMPUTES: it is optimised in every build. ROOMS: folders that belong to it.
 function(convscope_library name)
-  cmake_parse_arguments(ARG "COMPUTES" "" "LIBRARIES;TEST_LIBRARIES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp cpu/*.cpp)
+  cmake_parse_arguments(ARG "COMPUTES" "" "ROOMS;LIBRARIES;TEST_LIBRARIES" ${ARGN})
+  list(TRANSFORM ARG_ROOMS APPEND "/*.cpp" OUTPUT_VARIABLE rooms)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp cpu/*.cpp ${rooms})
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/cli/npy.hpp"
-#include "bench/cli/policies.hpp"
+#include "bench/cli/results/policies.hpp"
+#include "bench/cli/run/npy.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/problem.hpp"
 #include "bench/ranking/ranking.hpp"

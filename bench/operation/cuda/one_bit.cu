@@ -1,6 +1,6 @@
-// The 1-bit codec of bench/parallel/one_bit.hpp, there and back. Encoding goes over a column twice: its
-// values with the old errors are summed by sign, and when the two levels are known the error of each is left
-// in its place. Warps take 32 neighbours at a time, whose signs are a word of the code.
+// The 1-bit codec of bench/parallel/reductions/one_bit.hpp, there and back. Encoding goes over a column
+// twice: its values with the old errors are summed by sign, and when the two levels are known the error of
+// each is left in its place. Warps take 32 neighbours at a time, whose signs are a word of the code.
 #include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
 #include "bench/operation/cuda/device_operations.hpp"

@@ -1,0 +1,198 @@
+#include "bench/cli/run/run_estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "bench/core/stopwatch.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/measure/measure_group.hpp"
+#include "bench/measure/statistics.hpp"
+#include "bench/measure/tensor_copies.hpp"
+#include "bench/record/bound.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/resolution.hpp"
+#include "bench/select/cost_model.hpp"
+#include "bench/verify/verification.hpp"
+
+namespace convscope {
+namespace {
+
+// The median of a candidate over the cost model's time: the mean over the runs in results/.
+constexpr double kTimesPredicted = 1.3;
+
+constexpr double kWorkerSeconds = 0.1;
+// Of the host, a byte: filling, copying and comparing tensors; filling a workspace; writing tensors' copies.
+constexpr double kCheckedByte = 1e-9, kWorkspaceByte = 3e-10, kCopiedByte = 2e-10;
+// Multiply-adds in f64 that a core does a second, and those for sums and sample of a problem that is not
+// compared in full.
+constexpr double kReferenceRate = 1e9, kSampledMultiplyAdds = 1.5e8;
+// Clock, cores and threads are read before and after each sample.
+constexpr double kReadingSeconds = 3e-4;
+constexpr double kBurnInSeconds = 0.2;
+
+constexpr double kCeilingsSeconds = 1.3, kLongRunSeconds = 30, kLookSeconds = 0.25;
+
+// The `i`th of samples whose median is 1: quantiles of the logistic distribution, whose tails are heavier
+// than a normal one's, as those of times are, in the order of van der Corput, so that any first n of them
+// spread alike.
+double made_up_sample(int64_t i, double spread) {
+  double quantile = 0, digit = 0.5;
+  for (int64_t rest = i + 1; rest > 0; rest /= 2, digit /= 2)
+    quantile += digit * static_cast<double>(rest % 2);
+  const double logistic = std::log(quantile / (1 - quantile)) * std::numbers::sqrt3 / std::numbers::pi;
+  return 1 + spread * logistic;
+}
+
+// Seconds of one series that may spend `seconds_left`, as measure_group takes it.
+double one_series(double sample_seconds, double seconds_left, const SamplingRule& rule, double spread) {
+  std::vector<double> samples;
+  double spent = 0;
+  do {
+    const auto taken = static_cast<int64_t>(samples.size());
+    const int64_t round = next_round(taken, rule, seconds_left - spent, sample_seconds);
+    for (int64_t i = taken; i < taken + round; ++i) {
+      samples.push_back(made_up_sample(i, spread));
+      spent += sample_seconds;
+    }
+  } while (!stop_reason(samples, rule, seconds_left - spent, sample_seconds));
+  return spent;
+}
+
+struct WarmUpEstimate {
+  double runs = 0, seconds = 0;
+};
+
+// As Sampler::warm_up() does.
+WarmUpEstimate warm_up_of(double run, const MeasureOptions& options, double time_limit) {
+  const double least =
+      std::max(static_cast<double>(options.warmup_runs) - (run > options.warmup_seconds ? 1 : 0),
+               std::ceil(options.warmup_seconds / run));
+  const double most = std::max(1.0, std::floor(time_limit / 2 / run));
+  const double runs = std::min(least, most);
+  return {runs, runs * run};
+}
+
+bool is_checked_whole(const ConvProblem& problem) {
+  return problem.nominal_flops() <= VerifyOptions().full_check_flops;
+}
+
+// Data on which no output is below zero, so that sums over outputs show what no sample does
+// (verification.cpp).
+bool is_checked_on_positive_data(const ConvProblem& problem) {
+  return !is_checked_whole(problem) && has_relu(problem.epilogue);
+}
+
+double expected_seconds(const ConvProblem& problem, int threads) {
+  const double kinds_of_data = is_checked_on_positive_data(problem) ? 3 : 2;
+  const double outputs = static_cast<double>(problem.elements(written_role(problem.pass)));
+  const double all = problem.nominal_flops() / 2;
+  const double one_output = all / outputs;
+  const double sampled = std::min(all, kSampledMultiplyAdds + 1024 * one_output);
+  return kinds_of_data * (is_checked_whole(problem) ? all : sampled) / (kReferenceRate * threads);
+}
+
+double copies_seconds(const GroupTask& task, const DeviceInfo& device) {
+  const ConvProblem& problem = task.group.common.problem;
+  const int64_t bytes = problem.total_bytes();
+  const int64_t count = task.group.common.cache == CacheState::hot ? 1 : cold_copies(bytes, device);
+  return kCopiedByte * static_cast<double>(bytes) * static_cast<double>(count);
+}
+
+// One run of the candidate on new data and the comparison of its result.
+double check_seconds(const PacedCandidate& candidate, const ConvProblem& problem) {
+  return candidate.run_seconds + kCheckedByte * static_cast<double>(problem.total_bytes()) +
+         kWorkspaceByte * static_cast<double>(candidate.workspace_bytes);
+}
+
+// A core's multiply-adds for a moment; the bandwidth stays a guess.
+Ceilings glimpse(const DeviceInfo& device, int threads) {
+  constexpr double kSeconds = 0.02;
+  constexpr int64_t kRounds = 4000;
+  Ceilings seen;
+  seen.device = device.kind;
+  seen.threads = threads;
+  seen.copy_bytes = traits(device.kind).bytes * threads;
+  double best = 0;
+  for (const auto begin = Clock::now(); seconds_since(begin) < kSeconds;) {
+    const auto turn = Clock::now();
+    keep(multiply_add_chains(kRounds));
+    best = std::max(best, static_cast<double>(kRounds * operations_per_round()) / seconds_since(turn));
+  }
+  seen.fma_flops = best * threads;
+  return seen;
+}
+
+}  // namespace
+
+Pace pace_of(const DeviceInfo& device, int threads) {
+  constexpr double kQuartilesOverDeviation = 1.349;  // of a normal distribution
+  Pace pace;
+  std::vector<double> spreads;
+  for (const std::vector<ResultRecord>& run : calibration_runs(device, threads))
+    for (const ResultRecord& record : run) {
+      pace.ceilings = spreads.empty() ? record.ceilings : best_of(pace.ceilings, record.ceilings);
+      if (record.outcome != Outcome::measured || !record.time) continue;
+      const Statistics& full = record.time->full.statistics;
+      if (full.median > 0) spreads.push_back(full.iqr / full.median / kQuartilesOverDeviation);
+    }
+  if (!spreads.empty())
+    pace.spread = summarise(spreads).median;
+  else if (device.kind == DeviceKind::cpu)
+    pace.ceilings = glimpse(device, threads);
+  return pace;
+}
+
+double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace) {
+  const ConvProblem& problem = key.problem;
+  const OperationCount direct{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  const PlannedAlgorithm planned{"", operations.value_or(direct)};
+  const auto predicted = predict(problem, std::span(&planned, 1), pace.ceilings);
+  if (!predicted.empty()) return kTimesPredicted * predicted.front().seconds();
+  const DeviceTraits& device = traits(key.device);
+  return problem.nominal_flops() / device.convolution_flops / (device.rates_are_per_thread ? key.threads : 1);
+}
+
+double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread) {
+  const MeasureOptions options;
+  const double run = std::max(candidate.run_seconds, 1e-7);
+  const WarmUpEstimate warm_up = warm_up_of(run, options, rule.time_limit_seconds);
+  const double runs = run >= options.batch_below_seconds ? 1 : std::ceil(options.min_sample_seconds / run);
+  const double series = 1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0);
+  const double each = (rule.time_limit_seconds - warm_up.seconds) / series;
+  return warm_up.seconds + series * one_series(runs * run + kReadingSeconds, each, rule, spread);
+}
+
+StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> candidates,
+                      const DeviceInfo& device, const Pace& pace) {
+  const CaseKey& key = task.group.common;
+  const Protocol& protocol = task.protocol;
+  StageSeconds seconds;
+  seconds.start = kWorkerSeconds;
+  if (candidates.empty()) return seconds;
+  seconds.expected = expected_seconds(key.problem, key.threads);
+  const bool is_measured = protocol.measure && device.kind != DeviceKind::emulator;
+  for (const PacedCandidate& candidate : candidates) {
+    const double check = check_seconds(candidate, key.problem);
+    // The second run on the same data is compared with the first besides.
+    const int checks =
+        2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
+    seconds.verify += checks * check;
+    if (!is_measured || !candidate.is_timed) continue;
+    seconds.measure += series_seconds(candidate, protocol.sampling, pace.spread);
+    seconds.verify_again += check;
+  }
+  if (seconds.measure > 0)
+    seconds.measure +=
+        copies_seconds(task, device) + std::min(kBurnInSeconds, protocol.sampling.time_limit_seconds);
+  return seconds;
+}
+
+double run_overhead_seconds(double groups, int64_t measured_with) {
+  if (measured_with == 0) return 0;
+  const double turns = groups > kLongRunSeconds ? 2 : 1;
+  return kLookSeconds + turns * kCeilingsSeconds * static_cast<double>(measured_with);
+}
+
+}  // namespace convscope

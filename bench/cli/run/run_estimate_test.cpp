@@ -1,0 +1,242 @@
+#include "bench/cli/run/run_estimate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "bench/cli/test_program.hpp"
+#include "bench/record/result_files.hpp"
+#include "bench/record/test_records.hpp"
+#include "bench/runner/resolution.hpp"
+#include "bench/runner/test_runs.hpp"
+
+namespace convscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kSpread = 0.05;
+const DeviceInfo kProcessor = testing::test_processor();
+
+GroupTask task(const Protocol& protocol = {}) {
+  GroupTask made;
+  made.group.common = measured("", 1).key;  // conv2 on two threads
+  made.protocol = protocol;
+  return made;
+}
+
+SamplingRule limit(double seconds) {
+  SamplingRule rule;
+  rule.time_limit_seconds = seconds;
+  return rule;
+}
+
+// Of so many candidates of 10 ms.
+StageSeconds estimate_of(size_t candidates, const GroupTask& of = task()) {
+  return estimate(of, std::vector(candidates, PacedCandidate{0.01}), kProcessor, {{}, kSpread});
+}
+
+TEST(RunEstimate, IsTheSumOverItsStages) {
+  const StageSeconds seconds = estimate_of(3);
+  for (const double one :
+       {seconds.start, seconds.expected, seconds.verify, seconds.measure, seconds.verify_again})
+    EXPECT_GT(one, 0);
+  EXPECT_DOUBLE_EQ(seconds.total(), seconds.start + seconds.expected + seconds.verify + seconds.measure +
+                                        seconds.verify_again);
+}
+
+TEST(RunEstimate, TwiceTheCandidatesTakeTwiceTheTimeButForWhatTheyShare) {
+  const StageSeconds one = estimate_of(1), two = estimate_of(2), four = estimate_of(4);
+  EXPECT_DOUBLE_EQ(two.start, four.start);
+  EXPECT_DOUBLE_EQ(two.expected, four.expected);
+  EXPECT_DOUBLE_EQ(2 * two.verify, four.verify);
+  EXPECT_DOUBLE_EQ(2 * two.verify_again, four.verify_again);
+  const double candidate = two.measure - one.measure;
+  EXPECT_NEAR(four.measure - two.measure, 2 * candidate, 1e-9);
+  EXPECT_NEAR(candidate, series_seconds({0.01}, {}, kSpread), 1e-9);
+  EXPECT_LT(candidate, one.measure) << "the tensors' copies are theirs together";
+}
+
+TEST(RunEstimate, WithoutACandidateOnlyTheWorkerStarts) {
+  EXPECT_EQ(estimate_of(0).total(), estimate_of(0).start);
+}
+
+TEST(RunEstimate, OfVerificationHasNothingMeasured) {
+  Protocol protocol;
+  protocol.measure = false;
+  const StageSeconds seconds = estimate_of(2, task(protocol));
+  EXPECT_EQ(seconds.measure + seconds.verify_again, 0);
+  EXPECT_EQ(seconds.verify, estimate_of(2).verify);
+  DeviceInfo emulator = kProcessor;
+  emulator.kind = DeviceKind::emulator;
+  EXPECT_EQ(estimate(task(), std::vector(2, PacedCandidate{0.01}), emulator, {}).measure, 0);
+}
+
+TEST(RunEstimate, VerifiesTheReferenceAndDoesNotTimeIt) {
+  PacedCandidate reference{0.01};
+  reference.is_timed = false;
+  const StageSeconds seconds = estimate(task(), std::span(&reference, 1), kProcessor, {});
+  EXPECT_GT(seconds.verify, 0);
+  EXPECT_EQ(seconds.measure, 0);
+}
+
+TEST(RunEstimate, VerifiesOnWholeNumbersWhereTheyMustBeExact) {
+  PacedCandidate exact{0.01};
+  exact.exact_on_integers = true;
+  EXPECT_DOUBLE_EQ(2 * estimate(task(), std::span(&exact, 1), kProcessor, {}).verify,
+                   3 * estimate_of(1).verify);
+}
+
+TEST(RunEstimate, VerifiesSampledOutputsWithAReluOnPositiveDataToo) {
+  const auto verified = [](int64_t channels, Epilogue epilogue) {
+    GroupTask of = task();
+    of.group.common.problem.out_channels = channels;
+    of.group.common.problem.epilogue = epilogue;
+    return estimate_of(1, of);
+  };
+  const StageSeconds relu = verified(256, Epilogue::relu), bias = verified(256, Epilogue::bias);
+  EXPECT_DOUBLE_EQ(2 * relu.verify, 3 * bias.verify);
+  EXPECT_DOUBLE_EQ(2 * relu.expected, 3 * bias.expected);
+  EXPECT_DOUBLE_EQ(verified(1, Epilogue::relu).verify, verified(1, Epilogue::bias).verify) << "few: all";
+}
+
+TEST(RunEstimate, CopiesTensorsForAColdCache) {
+  GroupTask hot = task();
+  hot.group.common.cache = CacheState::hot;
+  GroupTask small = task();
+  small.group.common.problem.batch = 1;
+  DeviceInfo cached = kProcessor;
+  cached.llc_bytes *= 64;
+  const std::vector<PacedCandidate> one(1, {0.01});
+  EXPECT_LT(estimate(hot, one, kProcessor, {}).measure, estimate(task(), one, kProcessor, {}).measure);
+  EXPECT_LT(estimate(small, one, kProcessor, {}).measure, estimate(small, one, cached, {}).measure);
+}
+
+TEST(SeriesEstimate, EndsAfterTheLeastSamplesWhereTheyAreAlike) {
+  const double sample = 0.01 + 3e-4;
+  EXPECT_NEAR(series_seconds({0.01}, {}, 0), 5 * 0.01 + 10 * sample, 1e-9)
+      << "five runs are 50 ms of warm-up";
+}
+
+TEST(SeriesEstimate, EndsAfterTheMostSamplesWhereTheySpreadTooWide) {
+  EXPECT_NEAR(series_seconds({0.01}, {}, 1), 5 * 0.01 + 200 * (0.01 + 3e-4), 1e-9);
+}
+
+TEST(SeriesEstimate, EndsAtTheTimeLimit) {
+  const double seconds = series_seconds({0.01}, limit(1), 1);
+  EXPECT_LE(seconds, 1.02);
+  EXPECT_GT(seconds, 0.95);
+  EXPECT_NEAR(series_seconds({0.01}, limit(1.8), 1), 1.8, 0.04);
+}
+
+TEST(SeriesEstimate, TakesSixSamplesOfALongRunAllTheSame) {
+  EXPECT_NEAR(series_seconds({1}, limit(3), kSpread), 1 + 6, 0.01)
+      << "one run of warm-up; two limits more are for samples alone";
+  EXPECT_GE(series_seconds({100}, limit(1), kSpread), 200) << "a run of warm-up, and one sample always";
+}
+
+TEST(SeriesEstimate, SharesTheTimeLimitAmongSeries) {
+  PacedCandidate prepared{0.01};
+  prepared.has_prepare = true;
+  SamplingRule twice = limit(1);
+  twice.repeat = true;
+  EXPECT_NEAR(series_seconds(prepared, twice, 1), 1, 0.06);
+  EXPECT_NEAR(series_seconds(prepared, {}, 0) - 0.05, 2 * (series_seconds({0.01}, {}, 0) - 0.05), 1e-9);
+}
+
+TEST(SeriesEstimate, WaitsForAnIntervalAsNarrowAsTheRuleWants) {
+  SamplingRule wide;
+  wide.confidence_width = 0.05;
+  EXPECT_LT(series_seconds({0.01}, wide, kSpread), 0.5 * series_seconds({0.01}, {}, kSpread));
+}
+
+TEST(SeriesEstimate, BatchesShortRuns) {
+  // Samples of 1 ms at least, however short a run is.
+  EXPECT_NEAR(series_seconds({1e-6}, {}, 0), 0.05 + 10 * (1e-3 + 3e-4), 1e-4);
+  EXPECT_GT(series_seconds({0}, {}, 0), 0);
+}
+
+TEST(RunSeconds, FollowFromThePlanAndTheCeilings) {
+  const CaseKey key = task().group.common;
+  Pace pace{testing::kCeilings};
+  const OperationCount planned{1e9, 1e9, 1e8, 0};
+  const double seconds = run_seconds(key, planned, pace);
+  EXPECT_GT(seconds, 2e9 / 2e11 + 1e8 / 2e10) << "no run reaches its ceilings";
+  pace.ceilings.fma_flops *= 2;
+  pace.ceilings.copy_bytes *= 2;
+  EXPECT_DOUBLE_EQ(2 * run_seconds(key, planned, pace), seconds);
+}
+
+TEST(RunSeconds, AreTheDirectMethodsWhereThePlanDoesNotSay) {
+  const CaseKey key = task().group.common;
+  const Pace pace{testing::kCeilings};
+  const OperationCount direct{key.problem.nominal_flops(), 0, static_cast<double>(key.problem.total_bytes())};
+  EXPECT_EQ(run_seconds(key, std::nullopt, pace), run_seconds(key, direct, pace));
+}
+
+TEST(RunSeconds, AreByTheKindsRateWhereNoCeilingIsKnown) {
+  CaseKey key = task().group.common;
+  const double two_threads = run_seconds(key, std::nullopt, {});
+  key.threads = 1;
+  EXPECT_DOUBLE_EQ(run_seconds(key, std::nullopt, {}), 2 * two_threads);
+  key.device = DeviceKind::cuda;
+  EXPECT_LT(run_seconds(key, std::nullopt, {}), two_threads);
+}
+
+TEST(RunOverhead, IsTheCeilingsTwiceForALongRun) {
+  EXPECT_EQ(run_overhead_seconds(100, 0), 0) << "nothing is measured";
+  const double one = run_overhead_seconds(10, 1);
+  EXPECT_NEAR(run_overhead_seconds(10, 3) - one, 2 * (run_overhead_seconds(10, 2) - one), 1e-9);
+  EXPECT_GT(run_overhead_seconds(100, 1), one);
+}
+
+class PaceOfMachine : public ::testing::Test {
+ protected:
+  PaceOfMachine() { ::setenv("CONVSCOPE_CACHE", folder_.path().c_str(), 1); }
+  ~PaceOfMachine() override { ::unsetenv("CONVSCOPE_CACHE"); }
+
+  testing::TemporaryFolder folder_;
+  const DeviceInfo device_ = measured("direct.cpu", 1).device;
+};
+
+TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
+  ResultFile file;
+  file.records = {measured("direct.cpu", 0.01), measured("fft16.cpu", 0.02)};
+  file.records[1].ceilings.fma_flops *= 3;
+  write_results(resolution_folder(device_, 2) + "/1", file);
+  const Pace pace = pace_of(device_, 2);
+  EXPECT_EQ(pace.ceilings.fma_flops, 6e11) << "the better of two";
+  EXPECT_NEAR(pace.spread, 0.1 / 1.349, 1e-9) << "from the quartiles";
+}
+
+TEST_F(PaceOfMachine, IsSeenAtAGlanceWhereItIsNotCalibrated) {
+  const Pace pace = pace_of(device_, 2);
+  EXPECT_GT(pace.ceilings.fma_flops, 1e8);
+  EXPECT_GT(pace.ceilings.copy_bytes, 0);
+  EXPECT_EQ(pace.spread, Pace{}.spread);
+  DeviceInfo gpu = device_;
+  gpu.kind = DeviceKind::cuda;
+  EXPECT_EQ(pace_of(gpu, 1).ceilings.fma_flops, 0) << "it is not opened";
+}
+
+TEST(DryRun, NamesWhatOnlyPlanningRefuses) {
+  const std::vector<std::string> words = {"run",      "--case", "n=1 c=4 hw=9 k=4 rs=3", "--dry-run",
+                                          "--device", "cpu",    "--workspace-cap"};
+  const auto dry_run = [&](const std::string& cap) {
+    std::vector<std::string> all = words;
+    all.push_back(cap);
+    return testing::run_program(all, testing::registry_with_picky());
+  };
+  EXPECT_THAT(dry_run("4KiB"),
+              HasSubstr("    picky.cpu refuses: it needs 1.0 MiB of workspace, more than the cap "
+                        "of 4.0 KiB\n"));
+  EXPECT_THAT(dry_run("2MiB"), AllOf(HasSubstr("    picky.cpu\n"), Not(HasSubstr("refuses"))));
+  EXPECT_THAT(dry_run("2MiB"), HasSubstr(" s on a quiet machine\n"));
+}
+
+}  // namespace
+}  // namespace convscope

@@ -1,0 +1,208 @@
+// step_kept.cpp: what `step --basis modelled` and `replayed` have in common, a data-parallel training step of
+// a network whose compute is from kept records measured at the batch of one GPU. Runs no convolution.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <memory>
+#include <ostream>
+#include <string_view>
+#include <type_traits>
+
+#include "bench/cli/step/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/core/random.hpp"
+#include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/schedule/step_report.hpp"
+#include "bench/ranking/ranking.hpp"
+#include "bench/record/row_files.hpp"
+#include "bench/runner/config.hpp"
+#include "bench/runner/config_text.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/environment.hpp"
+
+namespace convscope {
+namespace {
+
+template <const auto& values, auto from_name>
+auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
+  std::vector<std::remove_cvref_t<decltype(values[0])>> read;
+  const std::vector<std::string> known = all_names(values);
+  for (const std::string& text : texts) {
+    const auto value = from_name(text);
+    if (!value)
+      throw UsageError(fmt::format("{}: found \"{}\"; allowed is {}{}", flag, text, comma_list(known),
+                                   did_you_mean(text, known)));
+    read.push_back(*value);
+  }
+  return read;
+}
+
+std::vector<StepLayer> layers_of(const Suite& suite) {
+  std::vector<StepLayer> layers;
+  for (const Layer& layer : suite.layers)
+    layers.push_back({layer.name, layer.shape, layer.count, layer.first && !suite.first_backward_data});
+  return layers;
+}
+
+// What a step's rows have in common, batch and GPUs aside: each reduction with each overlap, and the codec's
+// striped one. Of one GPU, which reduces nothing, a single case.
+std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& common) {
+  std::vector<StepCase> cases;
+  for (Compression compression : compressions_of(options))
+    for (Reduction reduction :
+         compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
+      for (const Overlap& overlap : overlaps_of(options)) {
+        StepCase one = common;
+        one.reduction = reduction;
+        one.compression = compression;
+        one.overlap = overlap;
+        cases.push_back(std::move(one));
+        if (common.fleet.ranks.count == 1) return cases;
+      }
+  return cases;
+}
+
+// The run that measures the layers at the batch of one GPU, under the circumstances of the records.
+std::string measure_command(const StepOptions& options, const StepCase& of, const CaseKey& key) {
+  std::string text = fmt::format("{} run {} --batch {} --threads {}", program_at_hand(), options.config,
+                                 of.batch_per_gpu(), key.threads);
+  if (key.device != DeviceKind::cpu) text += fmt::format(" --device {}", name(key.device_id()));
+  if (key.problem.math != MathMode::fp32) text += fmt::format(" --math {}", name(key.problem.math));
+  if (key.problem.layout != Layout::nchw) text += fmt::format(" --layout {}", name(key.problem.layout));
+  if (key.cache != CacheState::cold) text += fmt::format(" --cache {}", name(key.cache));
+  if (key.workspace_cap != MeasuringSettings().workspace_caps.front())
+    text += " --workspace-cap " + byte_limit_text(key.workspace_cap);
+  return text + fmt::format(" --out out/{}-batch-{}", of.network, of.batch_per_gpu());
+}
+
+std::string rerun_of(const StepOptions& options, const StepCase& of) {
+  const int n = of.fleet.ranks.count;
+  const bool is_replayed = of.fleet.basis == Basis::replayed;
+  std::string text = is_replayed ? fmt::format("mpirun -np {} ", n) : "";
+  text += fmt::format("{} step {} --rows {} --batch {} --reduce {} --overlap {} --compress {} --choose {} ",
+                      program_at_hand(), options.config, fmt::join(options.rows, ","),
+                      of.is_weak ? of.batch_per_gpu() : of.batch, name(of.reduction),
+                      convscope::text(of.overlap), name(of.compression), of.choose);
+  text += is_replayed ? "--basis replayed" : fmt::format("--gpus {} {}", n, network_flags(options.parallel));
+  if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
+  if (of.is_weak) text += " --per-gpu";
+  return options.codec.empty() ? text : text + " --codec " + options.codec;
+}
+
+std::string hash_of(const std::vector<ResultRecord>& records) {
+  uint64_t hash = 0;
+  for (const ResultRecord& record : records) hash = hash_of_text(hash, dump_json(to_json(record)));
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace
+
+std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& network,
+                                    const std::vector<int>& gpus, const MakeStepRow& make) {
+  const Suite suite = load_suite(options.config);
+  const std::vector<StepLayer> layers = layers_of(suite);
+  const ResultFile file = read_all_results(options.rows);
+  if (const auto found =
+          std::ranges::find_if(file.records, [](const ResultRecord& one) { return has_virtual_time(one); });
+      found != file.records.end())
+    throw UsageError(fmt::format(
+        "--rows: {}: its times mean nothing, and so would a step's; give results of a real device",
+        found->device.name));
+  const std::vector<Contest> kept_contests = contests(file.records);
+  if (kept_contests.empty()) throw UsageError("--rows: the results have no record, so no layer has a time");
+  const std::string hash = hash_of(file.records);
+  StepCase common;
+  common.network = suite.name;
+  common.is_weak = options.per_gpu;
+  common.choose = options.choose.empty() ? std::string(kBest) : options.choose;
+  if (!options.codec.empty()) common.codec_bytes_per_second = read_rate("--codec", options.codec);
+  std::vector<StepRow> rows;
+  for (const Scope& scope : scopes_of(kept_contests))
+    for (int batch : read_counts("--batch", options.batch))
+      for (int n : gpus) {
+        common.batch = options.per_gpu ? int64_t{batch} * n : batch;
+        common.fleet = network.fleet(ranks_of(n, options.parallel));
+        for (const StepCase& of : cases_of(options, common)) {
+          rows.push_back(make(of, layers, scope, measure_command(options, of, scope.any().key())));
+          rows.back().rows_hash = hash;
+          if (rows.back().rerun.empty()) rows.back().rerun = rerun_of(options, of);
+        }
+      }
+  return rows;
+}
+
+std::vector<Reduction> reductions_of(const StepOptions& options) {
+  std::vector<std::string> names = options.parallel.reduce;
+  if (names.empty()) return {Reduction::tree, Reduction::ring};
+  if (sums_by_nccl(options)) std::erase(names, kNcclReduction);
+  return read_names<kReductions, reduction_from_name>("--reduce", names);
+}
+
+bool sums_by_nccl(const StepOptions& options) {
+  const std::vector<std::string>& names = options.parallel.reduce;
+  const bool is_named = std::ranges::find(names, kNcclReduction) != names.end();
+  if (is_named && !is_on_gpus(options))
+    throw UsageError("--reduce nccl: it sums between GPUs; add --device cuda");
+  return is_named || (is_on_gpus(options) && names.empty());
+}
+
+std::vector<Overlap> overlaps_of(const StepOptions& options) {
+  const bool is_run = basis_of(options) == Basis::measured;
+  std::vector<std::string> texts = options.overlap;
+  if (texts.empty())
+    texts =
+        is_run ? std::vector<std::string>{"none"} : std::vector<std::string>{"none", "layer", "bucket:25MiB"};
+  std::vector<Overlap> overlaps;
+  for (const std::string& text : texts) overlaps.push_back(read_overlap("--overlap", text));
+  return overlaps;
+}
+
+std::vector<Compression> compressions_of(const StepOptions& options) {
+  return read_names<kCompressions, compression_from_name>("--compress", options.compress);
+}
+
+void check_kept(const StepOptions& options) {
+  read_counts("--batch", options.batch);
+  reductions_of(options);
+  compressions_of(options);
+  overlaps_of(options);
+  if (!options.codec.empty()) read_rate("--codec", options.codec);
+  if (options.rows.empty())
+    throw UsageError("--rows is missing: this step takes the times of its layers from results");
+  if (options.batch.empty()) throw UsageError("--batch is missing: the images of all GPUs together");
+}
+
+std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program) {
+  if (options.parallel.out.empty()) return nullptr;
+  return std::make_unique<RowFolder<StepRow>>(
+      options.parallel.out, "steps",
+      RowsHead{program.argv, describe_environment(find_devices().present, program.registry)}, step_columns());
+}
+
+int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
+  if (const auto folder = steps_folder(options, program)) {
+    for (const StepRow& row : rows) folder->add(row);
+    folder->finish(rows);
+  }
+  return show_steps(options, program, rows);
+}
+
+int show_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
+  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
+  if (options.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const StepRow& row : rows) json.push_back(row_json(step_columns(), row));
+    program.out << dump_json(json, 1) << '\n';
+  } else {
+    print_steps(program.out, rows, program.terminal.look());
+    if (!options.parallel.out.empty())
+      fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
+  }
+  const auto any = [&](RowOutcome outcome) {
+    return std::ranges::any_of(rows, [&](const StepRow& row) { return row.outcome == outcome; });
+  };
+  return any(RowOutcome::good) && !any(RowOutcome::wrong) ? 0 : 1;
+}
+
+}  // namespace convscope

@@ -1,0 +1,228 @@
+// step_measured.cpp: `step --basis measured`, a training step that runs on a device of this machine.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "bench/cli/hang_watch.hpp"
+#include "bench/cli/step/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/device/device_error.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/measure/other_programs.hpp"
+#include "bench/parallel/fabric/mpi_job.hpp"
+#include "bench/ranking/ranking.hpp"
+#include "bench/record/row_files.hpp"
+#include "bench/report/console.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
+#include "bench/runner/config.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/environment.hpp"
+#include "bench/runner/isolation.hpp"
+#include "bench/step/report.hpp"
+
+namespace convscope {
+namespace {
+
+int64_t batch_of(const StepOptions& options, const Suite& suite) {
+  if (options.batch.empty()) return suite.batch.at(options.device.value_or(DeviceKind::cpu).kind).front();
+  const std::vector<int> batches = read_counts("--batch", options.batch);
+  if (batches.size() > 1)
+    throw UsageError(fmt::format("--batch: found {} numbers; a measured step has one", batches.size()));
+  return batches.front();
+}
+
+std::vector<std::string> patterns_of(const StepOptions& options) {
+  return options.algorithms.empty() ? std::vector<std::string>{"*"} : options.algorithms;
+}
+
+// "5GB/s", "5GB/s:2"
+std::optional<LoadRate> load_of(const StepOptions& options) {
+  if (options.load.empty()) return std::nullopt;
+  const size_t colon = options.load.rfind(':');
+  LoadRate load{read_rate("--under-load", options.load.substr(0, colon)), 1};
+  if (colon != std::string::npos)
+    load.units = read_counts("--under-load", {options.load.substr(colon + 1)}).front();
+  return load;
+}
+
+std::string rerun_of(const StepOptions& options, const StepRun& run) {
+  const bool is_cpu = run.device.kind == DeviceKind::cpu;
+  std::string text =
+      fmt::format("{} step {} --basis measured{} --batch {}{} --choose {}", program_at_hand(), options.config,
+                  is_cpu ? "" : fmt::format(" --device {}", name(run.device.id())), run.batch,
+                  is_cpu ? fmt::format(" --threads {}", run.threads) : "", run.choose);
+  if (!options.rows.empty()) text += fmt::format(" --rows {}", fmt::join(options.rows, ","));
+  if (!options.algorithms.empty())
+    text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  if (options.fuse) text += " --fuse";
+  if (!options.load.empty()) text += " --under-load " + options.load;
+  if (run.workspace_cap != StepOptions().workspace_cap)
+    text += " --workspace-cap " + byte_limit_text(run.workspace_cap);
+  return text;
+}
+
+using TaskFolder = RowFolder<TaskRow>;
+
+// The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.
+std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program, StopSignal& stop,
+                                   std::optional<TaskFolder>& folder) {
+  std::optional<EndAtStop> beginning(std::in_place, stop);  // devices and ceilings may hang
+  const Suite suite = load_suite(options.config);
+  StepRun run = step_run(options, suite, batch_of(options, suite));
+  StepNetwork network = network_of(suite, run.batch, run.is_fused);
+  run.chains = network.chains();
+  const auto device = make_device(run.device.id(), {.threads = run.threads});
+  check_memory(network, *device);
+  check_patterns("--algorithm", patterns_of(options), program.registry);
+  run.rerun = rerun_of(options, run);
+  if (!options.parallel.out.empty())
+    folder.emplace(options.parallel.out, "tasks",
+                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
+                   task_columns());
+  if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
+    fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
+  run.ceilings = measure_ceilings(*device, run.threads);
+  MeasureStepOptions measuring = measure_options(options, program, run);
+  measuring.stopped = [&] { return stop.requested(); };
+  measuring.known_cores.multiply_add_rate = run.ceilings.fma_flops;
+  if (const double latency = run.ceilings.core_to_core_latency_seconds; latency > 0)
+    measuring.known_cores.core_to_core_latency_seconds = latency;
+  Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
+  beginning.reset();
+  std::optional<HangWatch> watch;
+  if (run.device.kind != DeviceKind::cpu)
+    watch.emplace(stop, [&](const std::string& note) {
+      fmt::print(program.errors, "convscope: {}: {}; no row was written\n", run.device.name, note);
+      program.errors.flush();
+    });
+  measuring.progress = [&](const std::string& stage) {
+    if (watch) watch->beat(stage);
+    progress.update(stage);
+  };
+  measuring.alive = [&] {
+    if (watch) watch->beat();
+  };
+  TrainingStep step(std::move(network), *device, measuring.seed);
+  const StepTimes times = measure_step(step, program.registry, *device, measuring);
+  progress.clear();
+  return task_rows(run, step, times);
+}
+
+// Of a device that is no CPU.
+void check_device(const CLI::App& verb, DeviceId device) {
+  refuse_flags_of("step on the CPU", {"--threads"}, verb);
+  if (launch().size > 1 && device.index > 0)
+    throw UsageError("--device: each rank takes the GPU of its place among its machine's ranks; take cuda");
+  if (device.kind == DeviceKind::emulator)
+    throw UsageError(
+        "--device: the emulator's time means nothing, and a step is there to be timed; take cpu or cuda, and "
+        "to check kernels `convscope verify` and `convscope operations`");
+}
+
+}  // namespace
+
+void check_memory(const StepNetwork& network, Device& device) {
+  const int64_t needed = TrainingStep::bytes_needed(network, device), there = device.usable_bytes();
+  if (needed > there * 3 / 4)
+    throw UsageError(fmt::format("a step of {} at batch {} needs {}, and {} has {}; take a smaller --batch",
+                                 network.name, network.layers.front().problem.batch, bytes_text(needed),
+                                 device.info().kind == DeviceKind::cpu ? "this machine" : device.info().name,
+                                 bytes_text(there)));
+}
+
+StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images) {
+  StepRun run;
+  run.network = suite.name;
+  run.batch = images;
+  run.device = describe_device(options.device.value_or(DeviceKind::cpu));
+  run.load = load_of(options);
+  const int free_cores = std::max(1, run.device.cores - (run.load ? run.load->units : 0));
+  if (run.device.kind == DeviceKind::cpu) run.threads = options.threads == 0 ? free_cores : options.threads;
+  run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
+  run.workspace_cap = options.workspace_cap;
+  run.is_fused = options.fuse;
+  return run;
+}
+
+MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run) {
+  check_patterns("--algorithm", patterns_of(options), program.registry);
+  MeasureStepOptions measuring;
+  // Separate forms are no candidates of convolutions without an epilogue.
+  measuring.algorithms =
+      meant_by(patterns_of(options), program.registry, run.device.kind, Epilogue::bias_relu);
+  measuring.choose = chooser_of(options, program, run);
+  measuring.plan.workspace_cap = run.workspace_cap.value_or(INT64_MAX);
+  measuring.plan.threads = run.threads;
+  measuring.seconds = options.seconds;
+  measuring.load = run.load;
+  return measuring;
+}
+
+void check_measured(const CLI::App& verb, const StepOptions& options) {
+  refuse_flags_of("modelled step",
+                  {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--per-node", "--codec"},
+                  verb);
+  if (launch().size == 1)
+    refuse_flags_of("modelled step, or one that mpirun starts,",
+                    {"--reduce", "--per-gpu", "--compress", "--overlap"}, verb);
+  if (options.device && options.device->kind != DeviceKind::cpu) check_device(verb, *options.device);
+  if (const auto load = load_of(options)) {
+    if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))
+      throw UsageError(
+          "--under-load: candidates are compared beside the load while they are tuned; leave --choose and "
+          "mpirun out");
+    if (options.threads != 0 && options.threads + load->units > describe_device(DeviceKind::cpu).cores)
+      throw UsageError(fmt::format("--under-load: {} and {} threads need as many cores; take fewer --threads",
+                                   options.threads, load->units));
+  }
+  if (!options.batch.empty()) read_counts("--batch", options.batch);
+  reductions_of(options);
+  compressions_of(options);
+  overlaps_of(options);
+  const bool takes_rows = options.choose == kBest || is_policy(options.choose);
+  if (options.rows.empty() && takes_rows)
+    throw UsageError(
+        fmt::format("--choose {}: --rows is missing: the results whose winners are taken", options.choose));
+  if (!options.rows.empty() && !takes_rows)
+    throw UsageError(
+        "--rows: a measured step takes winners from results with --choose best or a policy only; a modelled "
+        "one needs --link");
+}
+
+int measure_step_here(const StepOptions& options, const Program& program) {
+  if (launch().size > 1) return measure_step_on_ranks(options, program);
+  StopSignal stop;  // before any thread is started
+  std::optional<TaskFolder> folder;
+  std::vector<TaskRow> rows;
+  try {
+    rows = measured_rows(options, program, stop, folder);
+  } catch (const StoppedEarly& stopped) {
+    fmt::print(program.errors, "convscope: {}\n", stopped.what());
+    return kInterrupted;
+  } catch (const DeviceError& error) {
+    fmt::print(program.errors, "convscope: {}; no row was written\n", error.what());
+    return kDeviceLost;
+  }
+  if (folder) {
+    for (const TaskRow& row : rows) folder->add(row);
+    folder->finish(rows);
+  }
+  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
+  if (options.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const TaskRow& row : rows) json.push_back(row_json(task_columns(), row));
+    program.out << dump_json(json, 1) << '\n';
+  } else {
+    print_step(program.out, rows, program.terminal.look());
+    if (folder) fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
+  }
+  if (!stop.requested()) return 0;
+  const int64_t rounds = rows.back().inside.n;
+  fmt::print(program.errors, "convscope: stopped; the rows are of {} complete round{}\n", rounds,
+             rounds == 1 ? "" : "s");
+  return kInterrupted;
+}
+
+}  // namespace convscope

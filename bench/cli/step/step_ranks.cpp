@@ -1,0 +1,285 @@
+// step_ranks.cpp: `mpirun -np n convscope step`, a data-parallel training step on n processes, of CPUs or of
+// a GPU each.
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <ostream>
+
+#include "bench/cli/step/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/core/random.hpp"
+#include "bench/measure/ceilings.hpp"
+#include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/allreduce/gpu_ranks.hpp"
+#include "bench/parallel/fabric/job_watch.hpp"
+#include "bench/parallel/fabric/mpi_job.hpp"
+#include "bench/parallel/schedule/step_report.hpp"
+#include "bench/record/row_files.hpp"
+#include "bench/runner/devices.hpp"
+#include "bench/runner/environment.hpp"
+#include "bench/step/ranked_step.hpp"
+
+namespace convscope {
+namespace {
+
+std::string rerun_of(const StepOptions& options, const StepRow& row, int threads) {
+  const StepCase& of = row.of;
+  std::string text = fmt::format(
+      "mpirun -np {} {} step {} --basis measured --batch {} {} --choose {} --reduce {}", of.fleet.ranks.count,
+      program_at_hand(), options.config, of.is_weak ? of.batch_per_gpu() : of.batch,
+      is_on_gpus(options) ? fmt::format("--device {}", name(*options.device))
+                          : fmt::format("--threads {}", threads),
+      of.choose, of.reduce());
+  text += fmt::format(" --overlap {} --compress {}", convscope::text(of.overlap), name(of.compression));
+  if (!options.algorithms.empty())
+    text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
+  if (of.is_fused) text += " --fuse";
+  return of.is_weak ? text + " --per-gpu" : text;
+}
+
+// How gradients are summed: by NCCL, by each reduction of plain ones, and by the striped one of 1-bit codes,
+// which the codec defines, with each overlap.
+std::vector<StepCase> sums_of(const StepOptions& options) {
+  std::vector<StepCase> sums;
+  const auto add = [&](Reduction reduction, bool by_library, Compression compression) {
+    for (const Overlap& overlap : overlaps_of(options)) {
+      StepCase& one = sums.emplace_back();
+      one.reduction = reduction;
+      one.by_library = by_library;
+      one.compression = compression;
+      one.overlap = overlap;
+    }
+  };
+  for (Compression compression : compressions_of(options)) {
+    if (compression == Compression::one_bit) {
+      add(Reduction::striped, false, compression);
+      continue;
+    }
+    if (sums_by_nccl(options)) add(Reduction::ring, true, compression);
+    for (Reduction reduction : reductions_of(options)) add(reduction, false, compression);
+  }
+  return sums;
+}
+
+// Why this sum cannot be run on these ranks.
+std::optional<Refusal> refusal_of(const StepCase& of, const StepOptions& options, const MpiJob& job) {
+  if (is_on_gpus(options)) {
+    if (of.compression == Compression::one_bit)
+      return Refusal{"no_codec",
+                     "between GPUs gradients are summed as they are; take --compress none, or --device cpu"};
+  } else if (of.overlap.kind != OverlapKind::none && !job.takes_any_thread()) {
+    return Refusal{"no_threads",
+                   job.library() + " lets no other thread than the first communicate; take --overlap none"};
+  }
+  return of.by_library ? std::nullopt : refusal(of.reduction, of.fleet.ranks);
+}
+
+void refuse(StepRow& row, const Refusal& why) {
+  row.outcome = RowOutcome::refused;
+  row.reason = why.reason;
+  row.note = why.note;
+}
+
+// The rows of one batch, of all ranks together, nothing run yet.
+std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, const StepRun& run,
+                                int64_t batch) {
+  std::vector<StepRow> rows;
+  for (const StepCase& sum : sums_of(options)) {
+    StepRow row;
+    row.of = sum;
+    row.of.network = run.network;
+    row.of.batch = batch;
+    row.of.is_weak = options.per_gpu;
+    row.of.fleet = {{job.size(), job.size()},
+                    Basis::measured,
+                    is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
+                    is_on_gpus(options) ? "" : job.library(),
+                    {}};
+    row.of.choose = run.choose;
+    row.of.is_fused = run.is_fused;
+    row.circumstances.network = run.network;
+    row.circumstances.device = run.device.kind;
+    row.circumstances.threads = run.threads;
+    row.circumstances.workspace_cap = run.workspace_cap;
+    row.device = run.device;
+    row.rerun = rerun_of(options, row, run.threads);
+    if (const auto why = refusal_of(row.of, options, job)) refuse(row, *why);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Ranks that run something else would wait for each other for ever, or sum what does not belong together.
+void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) {
+  uint64_t hash = 0;
+  const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
+  add(to_json(suite).dump());
+  add(build_info().version + build_info().commit);
+  for (const auto* list :
+       {&options.batch, &options.parallel.reduce, &options.overlap, &options.compress, &options.algorithms})
+    for (const std::string& word : *list) add(word + ",");
+  add(options.choose + (options.per_gpu ? " per GPU" : "") + (options.fuse ? " fused" : "") +
+      (is_on_gpus(options) ? " on GPUs" : ""));
+  check_same_on(fabric, hash);
+}
+
+std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, int ranks) {
+  std::vector<int64_t> batches;
+  if (options.batch.empty())
+    batches.push_back(suite.batch.at(is_on_gpus(options) ? DeviceKind::cuda : DeviceKind::cpu).front());
+  for (int batch : options.batch.empty() ? std::vector<int>{} : read_counts("--batch", options.batch))
+    batches.push_back(batch);
+  for (int64_t& batch : batches) {
+    if (options.per_gpu) batch *= ranks;
+    if (batch % ranks != 0)
+      throw UsageError(
+          fmt::format("--batch: {} images cannot be shared out evenly over {} ranks", batch, ranks));
+  }
+  return batches;
+}
+
+// Planning and checking algorithms on rank 0, for which the others wait.
+constexpr std::chrono::minutes kLongestWait{10};
+
+// The steps of all batches on the ranks of a job.
+class StepsOnRanks {
+ public:
+  StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
+      : job_(job), options_(options), suite_(suite), program_(program), fabric_(job.first_ranks(job.size())) {
+    check_same(*fabric_, options, suite);
+    std::vector<RankPlace> places = gathered_places(*fabric_);
+    if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
+    watch_.emplace(job.rank(), std::move(places), true, at_end_of_steps(keeper_));
+  }
+
+  std::vector<StepRow> all() {
+    if (!is_on_gpus(options_)) {
+      for (int64_t batch : batches_of(options_, suite_, job_.size())) {
+        const StepRun run = step_run(options_, suite_, batch / job_.size());
+        const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
+        measure(run, batch, *device, *fabric_, nullptr);
+      }
+    } else {
+      all_on_gpus();
+    }
+    watch_.reset();  // the other ranks may end before this one has printed
+    return keeper_ ? keeper_->finish() : std::vector<StepRow>();
+  }
+
+ private:
+  void all_on_gpus() {
+    GpuRank gpu;
+    const std::optional<Refusal> why = open_gpus(*fabric_, {std::nullopt, job_.local_rank()}, *watch_, gpu);
+    WatchedFabric watched(*fabric_, *watch_);
+    for (int64_t batch : batches_of(options_, suite_, job_.size())) {
+      StepRun run = step_run(options_, suite_, batch / job_.size());
+      if (why) {
+        under_way_ = empty_rows(options_, job_, run, batch);
+        for (StepRow& row : under_way_) refuse(row, *why);
+        if (keeper_) keeper_->done(under_way_);
+        continue;
+      }
+      run.device = gpu.device->info();
+      library_ = gpu.library;
+      watch_->beat("choosing algorithms", kLongestWait);
+      const GpuSums sums{*gpu.communicator, *gpu.queue};
+      measure(run, batch, *gpu.device, watched, &sums);
+    }
+    watch_->beat("ending NCCL", stall_limit(0));
+    gpu = {};
+  }
+
+  void measure(StepRun run, int64_t batch, Device& device, Fabric& fabric, const GpuSums* gpu) {
+    const int64_t images = batch / job_.size();
+    StepNetwork network = network_of(suite_, images, run.is_fused);
+    check_memory(network, device);
+    under_way_ = empty_rows(options_, job_, run, batch);
+    for (StepRow& row : under_way_)
+      if (gpu != nullptr) row.of.fleet.fabric_version = library_;
+    if (keeper_) keeper_->begin(under_way_);
+    if (run.choose == kModel) run.ceilings = measure_ceilings(device, run.threads);
+    MeasureStepOptions measuring = measure_options(options_, program_, run);
+    const int64_t gradient_bytes = static_cast<int64_t>(StepProgram(network).parameters * sizeof(float));
+    measuring.progress = [&](const std::string& stage) {
+      if (gpu != nullptr && stage == kSummingGradients) watch_->beat(stage, stall_limit(gradient_bytes));
+    };
+    TrainingStep step(std::move(network), device, measuring.seed, job_.rank() * images);
+    std::optional<TrainingStep> whole;
+    if (job_.rank() == 0 && job_.size() > 1) {
+      StepNetwork of_one = network_of(suite_, options_.per_gpu ? images : batch, run.is_fused);
+      check_memory(of_one, device);
+      whole.emplace(std::move(of_one), device, measuring.seed);
+    }
+    measure_ranked_step(
+        step, program_.registry, device, fabric, measuring, under_way_, whole ? &*whole : nullptr,
+        keeper_ && keeper_->has_folder() ? std::function<void()>([this] { keeper_->so_far(under_way_); })
+                                         : nullptr,
+        gpu);
+    if (keeper_) keeper_->done(under_way_);
+  }
+
+  MpiJob& job_;
+  const StepOptions& options_;
+  const Suite& suite_;
+  const Program& program_;
+  std::unique_ptr<LibraryFabric> fabric_;
+  std::optional<StepKeeper> keeper_;  // on rank 0
+  // Of GPUs it also knows how long to wait. How long a step takes on CPUs it cannot know before.
+  std::optional<JobWatch> watch_;
+  std::vector<StepRow> under_way_;
+  std::string library_;  // "NCCL 2.28.9"
+};
+
+int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program) {
+  StepsOnRanks steps(job, options, suite, program);
+  const std::vector<StepRow> all = steps.all();
+  if (job.rank() != 0) return 0;
+  if (options.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const StepRow& row : all) json.push_back(row_json(step_columns(), row));
+    program.out << dump_json(json, 1) << '\n';
+  } else {
+    print_steps(program.out, all, program.terminal.look());
+    if (!options.parallel.out.empty())
+      fmt::print(program.out, "{} rows are in {}\n", all.size(), options.parallel.out);
+  }
+  return std::ranges::all_of(all, [](const StepRow& row) { return row.outcome == RowOutcome::good; }) ? 0 : 1;
+}
+
+}  // namespace
+
+JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper) {
+  if (!keeper) return {};
+  return [&keeper](const std::string& reason, const std::string& note) { keeper->fail(reason, note); };
+}
+
+void check_same_on(Fabric& fabric, uint64_t hash) {
+  if (!same_on_all_ranks(fabric, hash))
+    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
+}
+
+int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act) {
+  std::string why_not;
+  const std::unique_ptr<MpiJob> job = start_mpi(why_not);
+  if (!job) throw UsageError("this program was started by mpirun, but " + why_not);
+  try {
+    return act(*job);
+  } catch (const std::exception& error) {
+    // Before the job ends with all its ranks, as it does where one of them fails.
+    fmt::print(program.errors, "convscope: rank {}: {}\n", job->rank(), error.what());
+    program.errors.flush();
+    throw;
+  }
+}
+
+int measure_step_on_ranks(const StepOptions& options, const Program& program) {
+  const Suite suite = load_suite(options.config);
+  if (!options.trace.empty()) throw UsageError("--trace: a step on ranks has no schedule to show");
+  return on_mpi_ranks(program, [&](MpiJob& job) { return measure_all(job, options, suite, program); });
+}
+
+}  // namespace convscope

@@ -1,0 +1,60 @@
+// step_replayed.cpp: `mpirun -np n convscope step --basis replayed`, whose communication is run between the
+// ranks while compute is slept.
+#include "bench/cli/step/step.hpp"
+#include "bench/core/error.hpp"
+#include "bench/core/random.hpp"
+#include "bench/parallel/schedule/replay_step.hpp"
+#include "bench/runner/environment.hpp"
+
+namespace convscope {
+namespace {
+
+int replay(MpiJob& job, const StepOptions& options, const Program& program) {
+  ReplayedNetwork network("mpi", job.library());
+  std::vector<std::vector<ReplayedReduction>> reductions;
+  const auto make = [&](const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
+                        const std::string& measure_command) {
+    StepRow row = modelled_step(of, layers, scope, network, measure_command);
+    reductions.emplace_back(row.has_time() ? replayed_reductions(of, layers, scope)
+                                           : std::vector<ReplayedReduction>{});
+    return row;
+  };
+  std::vector<StepRow> rows = rows_from_kept(options, network, {job.size()}, make);
+  uint64_t hash = hash_of_text(0, build_info().version + build_info().commit);
+  for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
+  const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
+  check_same_on(*fabric, hash);
+  std::vector<RankPlace> places = gathered_places(*fabric);
+  std::optional<StepKeeper> keeper;
+  if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
+  std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(places), true, at_end_of_steps(keeper));
+  if (keeper) keeper->begin(rows);
+  replay_steps(*fabric, options.seconds, reductions, rows);
+  watch.reset();  // the other ranks may end before this one has printed
+  if (!keeper) return 0;
+  keeper->done(rows);
+  return show_steps(options, program, keeper->finish());
+}
+
+}  // namespace
+
+void check_replayed(const CLI::App& verb, const StepOptions& options) {
+  refuse_flags_of("measured step",
+                  {"--algorithm", "--device", "--threads", "--workspace-cap", "--under-load", "--fuse"},
+                  verb);
+  refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric"}, verb);
+  refuse_flags_of("modelled or measured step", {"--trace"}, verb);
+  check_kept(options);
+}
+
+int replay_steps_on_ranks(const StepOptions& options, const Program& program) {
+  if (launch().size == 1)
+    throw UsageError(
+        "--basis replayed: the ranks between which gradients travel are missing; start it with mpirun, as "
+        "in: "
+        "mpirun -np 2 " +
+        program_at_hand() + " step ... --basis replayed");
+  return on_mpi_ranks(program, [&](MpiJob& job) { return replay(job, options, program); });
+}
+
+}  // namespace convscope

@@ -1,0 +1,84 @@
+#include "bench/parallel/allreduce/device_values.hpp"
+
+#include <new>
+
+#include "bench/parallel/reductions/cuda/add.hpp"
+
+namespace convscope {
+namespace {
+
+std::span<float> floats_of(const Buffer& buffer) {
+  return {buffer.as<float>(), buffer.bytes() / sizeof(float)};
+}
+
+}  // namespace
+
+void DeviceFabric::exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) {
+  sent_.clear();
+  received_.clear();
+  for (const Outgoing& message : sent)
+    if (!message.bytes.empty()) sent_.push_back({message.to, message.bytes});
+  for (const Incoming& message : received)
+    if (!message.bytes.empty()) received_.push_back({message.from, message.bytes});
+  if (!sent_.empty() || !received_.empty()) communicator_.exchange(sent_, received_, queue_);
+}
+
+void DeviceFabric::add(std::span<const float> from, std::span<float> to) {
+#if CONVSCOPE_HAS_CUDA
+  if (kind_ == DeviceKind::cuda) return cuda::enqueue_add(from, to, queue_);
+#endif
+  emulated::enqueue_add(from, to, queue_);
+}
+
+void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue& queue) {
+  if (kind == DeviceKind::cpu) {
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < values.size(); ++i) values[i] *= factor;
+    return;
+  }
+#if CONVSCOPE_HAS_CUDA
+  if (kind == DeviceKind::cuda) return cuda::enqueue_scale(values, factor, queue);
+#endif
+  emulated::enqueue_scale(values, factor, queue);
+}
+
+bool DeviceValues::allocate(size_t values, size_t scratch) {
+  values_ = Buffer();
+  scratch_ = Buffer();
+  const size_t bytes = sizeof(float) * (values + scratch) + 4 * Buffer::kGuardBytes;
+  if (static_cast<int64_t>(bytes) > device_.usable_bytes()) return false;
+  try {
+    host_.resize(values);
+    values_ = Buffer(device_, sizeof(float) * values);
+    scratch_ = Buffer(device_, sizeof(float) * scratch);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  scratch_.fill_with_nan();
+  return true;
+}
+
+void DeviceValues::upload() {
+  values_.upload(host_.data(), values_.bytes());
+}
+
+void DeviceValues::download() {
+  values_.download(host_.data(), values_.bytes());
+}
+
+bool DeviceValues::is_intact() const {
+  return values_.guards_intact() && scratch_.guards_intact();
+}
+
+void DeviceValues::all_reduce(const ReductionRow& row) {
+  if (const auto reduction = reduction_from_name(row.reduce))
+    convscope::all_reduce(*reduction, fabric_, floats_of(values_), floats_of(scratch_), row.fleet.ranks);
+  else
+    communicator_.all_reduce(floats_of(values_), queue_);
+}
+
+void DeviceValues::finish() {
+  communicator_.wait(queue_);
+}
+
+}  // namespace convscope

@@ -1,0 +1,68 @@
+// Sums in the memory of GPUs: by the library's own all-reduce, and by our reductions over its messages.
+#pragma once
+
+#include <vector>
+
+#include "bench/device/buffer.hpp"
+#include "bench/device/communicator.hpp"
+#include "bench/parallel/allreduce/rank_values.hpp"
+
+namespace convscope {
+
+// The ranks of a communicator as a fabric whose memory is the device's: exchange() and add() enqueue.
+class DeviceFabric final : public Fabric {
+ public:
+  DeviceFabric(int rank, int size, Communicator& communicator, Device& device, Queue& queue)
+      : rank_(rank), size_(size), communicator_(communicator), kind_(device.info().kind), queue_(queue) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) override;
+  void add(std::span<const float> from, std::span<float> to) override;
+
+ private:
+  const int rank_, size_;
+  Communicator& communicator_;
+  [[maybe_unused]] const DeviceKind kind_;  // in builds with nvcc
+  Queue& queue_;
+  std::vector<Communicator::Sent> sent_;
+  std::vector<Communicator::Received> received_;
+};
+
+// values[i] *= factor in the memory of a device of this kind.
+void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue& queue);
+
+// The name of the row that runs the library's own all-reduce.
+inline constexpr std::string_view kNcclReduction = "nccl";
+
+class DeviceValues final : public RankValues {
+ public:
+  // Of rank `rank` of `size`.
+  DeviceValues(int rank, int size, Communicator& communicator, Device& device, Queue& queue)
+      : fabric_(rank, size, communicator, device, queue),
+        communicator_(communicator),
+        device_(device),
+        queue_(queue) {}
+
+  bool has_library() const override { return true; }
+  bool allocate(size_t values, size_t scratch) override;
+  std::span<float> host() override { return host_; }
+  void upload() override;
+  void download() override;
+  bool is_intact() const override;
+  void all_reduce(const ReductionRow& row) override;
+  void finish() override;
+  // Launching the first and waiting for the last takes some ten microseconds, which the clock of the host
+  // has in it.
+  double shortest_sample() const override { return 5e-3; }
+
+ private:
+  DeviceFabric fabric_;
+  Communicator& communicator_;
+  Device& device_;
+  Queue& queue_;
+  std::vector<float> host_;
+  Buffer values_, scratch_;
+};
+
+}  // namespace convscope

@@ -1,0 +1,160 @@
+// Sums in device memory, on the emulator, whose memory is the host's: the messages go by threads.
+#include "bench/parallel/allreduce/device_values.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/device/device_error.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/emulator/every_order_test.hpp"
+#include "bench/parallel/allreduce/measure_reduction.hpp"
+#include "bench/parallel/fabric/threads_fabric.hpp"
+#include "bench/parallel/reductions/cuda/add.hpp"
+
+namespace convscope {
+namespace {
+
+// To the thread sanitizer each thread of a block is a fiber of its own, which takes a while to make.
+#if defined(__SANITIZE_THREAD__)
+constexpr int kDeviceRanks[] = {2};
+constexpr int64_t kDeviceSizes[] = {20};
+constexpr size_t kAddedCounts[] = {1, 255};
+#else
+constexpr int kDeviceRanks[] = {1, 2, 3};
+constexpr int64_t kDeviceSizes[] = {4, 20, 4100};  // bytes: chunks may be empty, and begin anywhere
+constexpr size_t kAddedCounts[] = {1, 255, 1023, 1025, 2048 * 1024 + 5000};
+#endif
+
+// A library in which something is wrong, where that is asked for. Like a real one it reaches device memory
+// through the device alone.
+class ThreadsCommunicator final : public Communicator {
+ public:
+  enum class Fault { none, sum_of_rank_1, lost_message, outside, refuses };
+  ThreadsCommunicator(Fabric& fabric, Device& device, Fault fault)
+      : fabric_(fabric), device_(device), fault_(fault) {}
+
+  void all_reduce(std::span<float> values, Queue&) override {
+    if (fault_ == Fault::refuses) throw DeviceError("ncclAllReduce: internal error");
+    std::vector<float> host(values.size()), scratch(values.size());
+    device_.copy_to_host(host.data(), values.data(), values.size_bytes());
+    convscope::all_reduce(Reduction::tree, fabric_, host, scratch, {fabric_.size(), fabric_.size()});
+    if (fault_ == Fault::sum_of_rank_1 && fabric_.rank() == 1) host.front() += 1;
+    device_.copy_to_device(values.data(), host.data(), values.size_bytes());
+    const float one = 1;
+    if (fault_ == Fault::outside) device_.copy_to_device(values.data() + values.size(), &one, sizeof one);
+  }
+  void exchange(std::span<const Sent> sent, std::span<const Received> received, Queue&) override {
+    std::vector<std::vector<std::byte>> host(sent.size() + received.size());
+    std::vector<Outgoing> out;
+    std::vector<Incoming> in;
+    for (size_t i = 0; i < sent.size(); ++i) {
+      host[i].resize(sent[i].bytes.size());
+      device_.copy_to_host(host[i].data(), sent[i].bytes.data(), host[i].size());
+      out.push_back({sent[i].to, host[i]});
+    }
+    for (size_t i = 0; i < received.size(); ++i) {
+      host[sent.size() + i].resize(received[i].bytes.size());
+      in.push_back({received[i].from, host[sent.size() + i]});
+    }
+    fabric_.exchange(out, in);
+    if (fault_ == Fault::lost_message && !received.empty()) in[0].bytes[0] = std::byte{0x55};
+    for (size_t i = 0; i < received.size(); ++i)
+      device_.copy_to_device(received[i].bytes.data(), in[i].bytes.data(), in[i].bytes.size());
+  }
+  void wait(Queue& queue) override { queue.synchronize(); }
+
+ private:
+  Fabric& fabric_;
+  Device& device_;
+  Fault fault_;
+};
+using Fault = ThreadsCommunicator::Fault;
+
+std::vector<ReductionRow> device_rows(int n, int64_t bytes) {
+  std::vector<std::string> reductions{std::string(kNcclReduction)};
+  for (Reduction reduction : kReductions) reductions.emplace(reductions.end() - 1, name(reduction));
+  std::vector<ReductionRow> rows;
+  for (const std::string& reduce : reductions) {
+    ReductionRow& row = rows.emplace_back();
+    row.fleet = {{n, n}, Basis::measured, "nccl", "", {}};
+    row.reduce = reduce;
+    row.bytes = bytes;
+  }
+  return rows;
+}
+
+std::vector<ReductionRow> measured_rows(int n, int64_t bytes, Fault fault) {
+  constexpr SamplingRule kTwo{.time_limit_seconds = 0.02, .min_samples = 2, .max_samples = 2};
+  std::vector<ReductionRow> rows = device_rows(n, bytes);
+  run_ranks(n, [&](Fabric& fabric) {
+    EmulatorDevice device;
+    const auto queue = device.make_queue();
+    ThreadsCommunicator communicator(fabric, device, fault);
+    DeviceValues values(fabric.rank(), n, communicator, device, *queue);
+    std::vector<ReductionRow> mine = device_rows(n, bytes);
+    measure_reductions(fabric, values, kTwo, 1, mine);
+    if (fabric.rank() == 0) rows = mine;
+  });
+  return rows;
+}
+
+TEST(SumsInDeviceMemory, AreRightByEveryReductionAndTheLibrary) {
+  for (int n : kDeviceRanks)
+    for (int64_t bytes : kDeviceSizes)
+      for (const ReductionRow& row : measured_rows(n, bytes, Fault::none)) {
+        SCOPED_TRACE(row.reduce + " of " + std::to_string(bytes) + " bytes on " + std::to_string(n));
+        if (row.reduce == "halving" && n == 3) {
+          EXPECT_EQ(row.reason, "not_power_of_two");
+          continue;
+        }
+        EXPECT_EQ(row.outcome, RowOutcome::good) << row.note;
+        EXPECT_TRUE(*row.exact && *row.identical_bits && *row.repeatable);
+        EXPECT_GT(row.time.n, 0);
+        EXPECT_EQ(row.busiest_bytes.has_value(), row.reduce != kNcclReduction);
+      }
+}
+
+TEST(SumsInDeviceMemory, AreWrongWhereTheLibraryOrAMessageIs) {
+  for (const ReductionRow& row : measured_rows(2, 4096, Fault::sum_of_rank_1))
+    EXPECT_EQ(row.reason, row.reduce == kNcclReduction ? "inexact_integers" : "") << row.reduce;
+  for (const ReductionRow& row : measured_rows(2, 4096, Fault::lost_message)) {
+    EXPECT_EQ(row.outcome == RowOutcome::wrong, row.reduce != kNcclReduction) << row.reduce;
+    EXPECT_EQ(row.has_time(), row.reduce == kNcclReduction);
+  }
+}
+
+TEST(SumsInDeviceMemory, AreWrongWhereSomethingIsWrittenBesideThem) {
+  EXPECT_EQ(measured_rows(2, 4096, Fault::outside).back().reason, "written_outside");
+}
+
+TEST(SumsInDeviceMemory, EndWithTheWordsOfALibraryThatFails) {
+  EXPECT_THAT([] { measured_rows(2, 4096, Fault::refuses); },
+              ::testing::ThrowsMessage<std::runtime_error>(::testing::HasSubstr("ncclAllReduce")));
+}
+
+TEST(AddInDeviceMemory, AddsEveryValueAndNothingBesideInAnyOrderOfThreads) {
+  for (EmulatorOrder order : kEveryOrder)
+    for (size_t n : kAddedCounts) {
+      if (n > 2000 && order != EmulatorOrder::forward) continue;
+      EmulatorDevice device({.order = order, .seed = 7});
+      const auto queue = device.make_queue();
+      std::vector<float> from(n + 1), before(n + 2), after(n + 2);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i % 97);
+      for (size_t i = 0; i < before.size(); ++i) before[i] = static_cast<float>(i % 13) - 5;
+      Buffer in(device, from.size() * sizeof(float)), out(device, before.size() * sizeof(float));
+      in.upload(from.data(), in.bytes());
+      out.upload(before.data(), out.bytes());
+      emulated::enqueue_add({in.as<float>() + 1, n}, {out.as<float>() + 1, n}, *queue);
+      queue->synchronize();
+      out.download(after.data(), out.bytes());
+      EXPECT_EQ(after.front(), before.front());
+      EXPECT_EQ(after.back(), before.back());
+      for (size_t i = 0; i < n; ++i) ASSERT_EQ(after[i + 1], before[i + 1] + from[i + 1]) << i;
+    }
+}
+
+}  // namespace
+}  // namespace convscope

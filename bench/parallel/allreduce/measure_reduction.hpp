@@ -1,0 +1,36 @@
+// Reductions run, verified and timed over a fabric. Start at measure_reductions(); every rank of the fabric
+// calls it with the same rows.
+#pragma once
+
+#include <span>
+
+#include "bench/parallel/allreduce/rank_values.hpp"
+#include "bench/parallel/allreduce/reduction_row.hpp"
+#include "bench/parallel/fabric/fabric.hpp"
+#include "bench/parallel/fabric/mpi_job.hpp"
+#include "bench/parallel/network/network_model.hpp"
+
+namespace convscope {
+
+// The name of the row that runs the library's own all-reduce.
+inline constexpr std::string_view kMpiReduction = "mpi";
+
+// Fills outcome, verification, time and bytes sent of rows that are all of this fabric and of the same
+// number of bytes: each is verified, then those that are right are timed in turns, a sample each. Afterwards
+// every rank's rows say the same. A sample is the time of the slowest rank from a barrier on, by the host's
+// clock, and the mean of as many all-reduces as take about a millisecond. All values are 0 while it is timed,
+// so that sums never overflow. `values` are this rank's; over `fabric` ranks agree, in host memory.
+void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& rule, uint64_t seed,
+                        std::span<ReductionRow> rows);
+
+// The same in host memory, over `fabric`; `library` is it where it has an all-reduce of its own, else null.
+void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
+                        std::span<ReductionRow> rows);
+
+// Gives rows that are not refused already an outcome without a time.
+void refuse_rows(std::span<ReductionRow> rows, const Refusal& why);
+
+// Sets the time and the bytes of a row of this network's fleet, or why it is refused.
+void model_reduction(ReductionRow& row, NetworkModel& network);
+
+}  // namespace convscope

@@ -1,0 +1,209 @@
+#include "bench/parallel/fabric/job_watch.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+namespace convscope {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Between two looks. A rank that computes shares its cores with the watch, which must not look often.
+constexpr milliseconds kPeriod{500};
+constexpr seconds kShortestLimit{7};
+constexpr double kSlowestBytes = 50e6;             // per second
+constexpr milliseconds kForTheRecordOfAnEnd{500};  // mpirun kills a second after it has asked ranks to end
+constexpr int kLost = 2, kStopped = 128 + SIGTERM;
+
+std::atomic<bool> is_asked_to_end = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // for a signal's handler
+
+// What wakes the watches of this process before their next look. Never destroyed: a handler may use it late.
+sem_t* wake_up() {
+  static sem_t wake_up;
+  static const int made = sem_init(&wake_up, 0, 0);
+  static_cast<void>(made);
+  return &wake_up;
+}
+
+void ask_to_end(int) {
+  is_asked_to_end = true;
+  sem_post(wake_up());
+}
+
+// Whether nothing woke it before a whole period was over.
+bool sleep_a_period() {
+  timespec until{};
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += std::chrono::nanoseconds(kPeriod).count();
+  until.tv_sec += until.tv_nsec / 1'000'000'000;
+  until.tv_nsec %= 1'000'000'000;
+  while (sem_clockwait(wake_up(), CLOCK_MONOTONIC, &until) != 0)
+    if (errno != EINTR) return true;
+  return false;
+}
+
+// 'R', 'S', 'T', 'Z', ...; 0 where there is no such process.
+char state_of(int process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  if (!std::getline(file, line)) return 0;
+  const size_t name_end = line.rfind(')');  // the name may have any characters in it
+  return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 0;
+}
+
+}  // namespace
+
+RankPlace this_place() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::error_code failed;
+  const std::string numbers = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
+  const bool is_seen = !boot.empty() && !failed && state_of(getpid()) != 0;
+  return {name, static_cast<int>(getpid()), is_seen ? boot + numbers : ""};
+}
+
+std::vector<RankPlace> gathered_places(Fabric& fabric) {
+  const RankPlace mine = this_place();
+  std::vector<RankPlace> places;
+  const std::string text = fmt::format("{}\n{}\n{}", mine.process, mine.space, mine.host);
+  for (const std::string& lines : gathered_texts(fabric, text)) {
+    std::istringstream in(lines);
+    RankPlace& place = places.emplace_back();
+    in >> place.process;
+    in.ignore();
+    std::getline(in, place.space);
+    std::getline(in, place.host);
+  }
+  return places;
+}
+
+std::string lost_ranks(std::span<const RankPlace> ranks) {
+  const RankPlace here = this_place();
+  std::vector<std::string> lost;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (here.space.empty() || ranks[rank].space != here.space || ranks[rank].host != here.host) continue;
+    const char state = state_of(ranks[rank].process);
+    const bool is_gone = state == 0 || state == 'Z' || state == 'X', is_stopped = state == 'T';
+    if (is_gone || is_stopped)
+      lost.push_back(fmt::format("rank {} (process {} on {}) is {}", rank, ranks[rank].process, here.host,
+                                 is_gone ? "gone" : "stopped"));
+  }
+  return fmt::format("{}", fmt::join(lost, ", "));
+}
+
+std::chrono::nanoseconds stall_limit(int64_t bytes) {
+  const std::chrono::duration<double> sending(static_cast<double>(bytes) / kSlowestBytes);
+  return kShortestLimit + std::chrono::duration_cast<std::chrono::nanoseconds>(sending);
+}
+
+JobWatch::JobWatch(int rank, std::vector<RankPlace> ranks, bool is_process, AtEnd at_end)
+    : rank_(rank),
+      ranks_(std::move(ranks)),
+      is_process_(is_process),
+      at_end_(std::move(at_end)),
+      thread_([this] { watch(); }) {
+  wake_up();  // made before a handler needs it
+  // A handler and no blocked signal: MPI's threads are there already, and the signal may come to any.
+  if (is_process_) std::signal(SIGTERM, ask_to_end);
+}
+
+JobWatch::~JobWatch() {
+  // Where the rank ends with an exception its record is still to be written.
+  if (is_process_) std::signal(SIGTERM, std::uncaught_exceptions() > 0 ? SIG_IGN : SIG_DFL);
+  ends_ = true;
+  sem_post(wake_up());
+  thread_.join();
+}
+
+void JobWatch::beat(std::string stage, std::chrono::nanoseconds limit) {
+  const std::lock_guard lock(mutex_);
+  stage_ = std::move(stage);
+  limit_ = limit;
+  since_ = Clock::now();
+  waits_ = true;
+}
+
+void JobWatch::beat() {
+  const std::lock_guard lock(mutex_);
+  since_ = Clock::now();
+  waits_ = limit_.count() > 0;
+}
+
+void JobWatch::rest() {
+  const std::lock_guard lock(mutex_);
+  waits_ = false;
+}
+
+void JobWatch::watch() {
+  while (!ends_) {
+    const bool is_look = sleep_a_period();
+    if (ends_) return;
+    if (is_process_ && is_asked_to_end) {
+      const std::string lost = lost_ranks(ranks_);
+      end(lost.empty() ? "stopped" : "rank_lost",
+          fmt::format("the job was ended{}{}", lost.empty() ? ", by a signal" : ": ", lost), kStopped);
+    }
+    if (is_look) end_if_lost();
+    end_if_late();
+  }
+}
+
+// Looks are counted, and not time: where the whole job was stopped, all of it was for as long.
+void JobWatch::end_if_lost() {
+  const std::string lost = lost_ranks(ranks_);
+  looks_with_loss_ = lost.empty() ? 0 : looks_with_loss_ + 1;
+  if (looks_with_loss_ * kPeriod >= kLongestLoss)
+    end("rank_lost", fmt::format("{}, seen for {} s", lost, kLongestLoss.count()), kLost);
+}
+
+void JobWatch::end_if_late() {
+  std::string note;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto waited = Clock::now() - since_;
+    if (!waits_ || waited < limit_) return;
+    note = fmt::format("rank {} waited {} s in {}", rank_,
+                       std::chrono::duration_cast<seconds>(waited).count(), stage_);
+  }
+  const std::string lost = lost_ranks(ranks_);
+  if (!lost.empty()) note += "; " + lost;
+  end(lost.empty() ? "timeout" : "rank_lost", note, kLost);
+}
+
+void JobWatch::end(const std::string& reason, const std::string& note, int code) {
+  try {
+    if (at_end_)
+      at_end_(reason, note);
+    else
+      std::this_thread::sleep_for(code == kStopped ? kForTheRecordOfAnEnd : kForTheRecord);
+  } catch (const std::exception& error) {  // the record could not be written
+    std::fprintf(stderr, "convscope: %s\n", error.what());
+  }
+  // Of a job that a signal ends, one rank says so.
+  if (code != kStopped || at_end_) {
+    const std::string line = fmt::format("convscope: {}: {}\n", reason, note);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+  }
+  std::_Exit(code);
+}
+
+}  // namespace convscope

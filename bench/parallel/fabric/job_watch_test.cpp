@@ -1,0 +1,181 @@
+#include "bench/parallel/fabric/job_watch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "bench/parallel/fabric/threads_fabric.hpp"
+
+namespace convscope {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+// A process that does nothing until it is killed, as it is when its parent ends.
+class Sleeper {
+ public:
+  Sleeper() {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    process_ = fork();
+    if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      close(ready[0]);
+      close(ready[1]);
+      for (;;) pause();
+    }
+    close(ready[1]);
+    char none = 0;
+    EXPECT_EQ(read(ready[0], &none, 1), 0);  // once the other end is closed
+    close(ready[0]);
+  }
+  ~Sleeper() { kill(); }
+  int process() const { return process_; }
+  void stop() {
+    ::kill(process_, SIGSTOP);
+    waitpid(process_, nullptr, WUNTRACED);
+  }
+  void kill() {
+    if (process_ == 0) return;
+    ::kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
+
+ private:
+  int process_ = 0;
+};
+
+std::vector<RankPlace> places_with(int process) {
+  const RankPlace here = this_place();
+  return {here,
+          {here.host, process, here.space},
+          {here.host, 999'999'999, "a container on it"},
+          {"elsewhere", 1, ""}};
+}
+
+TEST(LostRanks, AreThoseOfThisHostThatAreGoneOrStopped) {
+  Sleeper other;
+  const std::vector<RankPlace> places = places_with(other.process());
+  EXPECT_EQ(lost_ranks(places), "");
+  other.stop();
+  EXPECT_THAT(lost_ranks(places), ContainsRegex("^rank 1 \\(process [0-9]+ on .*\\) is stopped$"));
+  other.kill();
+  EXPECT_THAT(lost_ranks(places), ContainsRegex("^rank 1 \\(process [0-9]+ on .*\\) is gone$"));
+}
+
+TEST(LostRanks, KnowWhereEveryRankIs) {
+  run_ranks(3, [](Fabric& fabric) {
+    const std::vector<RankPlace> places = gathered_places(fabric);
+    ASSERT_EQ(places.size(), 3U);
+    for (const RankPlace& place : places) {
+      EXPECT_EQ(place.host, this_place().host);
+      EXPECT_EQ(place.process, getpid());
+      EXPECT_EQ(place.space, this_place().space);
+      EXPECT_THAT(place.space, ContainsRegex("pid:"));
+    }
+  });
+}
+
+TEST(StallLimit, GrowsWithWhatIsSent) {
+  EXPECT_EQ(stall_limit(0), std::chrono::seconds(7));
+  EXPECT_EQ(stall_limit(500'000'000), std::chrono::seconds(17));
+}
+
+JobWatch::AtEnd printed() {
+  return [](const std::string& reason, const std::string& note) {
+    std::fprintf(stderr, "kept: %s: %s\n", reason.c_str(), note.c_str());
+  };
+}
+
+// Each in a process of its own, which the watch ends.
+class JobWatchDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(JobWatchDeathTest, EndsAJobThatMakesNoProgressAndSaysWhereItWaited) {
+  const auto stall = [] {
+    JobWatch watch(0, {this_place()}, true, printed());
+    watch.beat("sums of 4KiB", milliseconds(100));
+    for (;;) pause();
+  };
+  EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "kept: timeout: rank 0 waited [0-9]+ s in sums of 4KiB");
+}
+
+TEST_F(JobWatchDeathTest, NamesTheRankThatIsStopped) {
+  const auto stall = [] {
+    Sleeper other;
+    other.stop();
+    JobWatch watch(0, places_with(other.process()), true, printed());
+    watch.beat("sums of 4KiB", milliseconds(100));
+    for (;;) pause();
+  };
+  EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "kept: rank_lost: .*; rank 1 .* is stopped");
+}
+
+TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankIsLostWhileOthersCompute) {
+  const auto compute = [](bool is_gone) {
+    Sleeper other;
+    other.stop();
+    JobWatch watch(0, places_with(is_gone ? 999'999'999 : other.process()), true, printed());
+    for (;;) pause();
+  };
+  EXPECT_EXIT(compute(false), ::testing::ExitedWithCode(2),
+              "kept: rank_lost: rank 1 .* is stopped, seen for 4 s");
+  EXPECT_EXIT(compute(true), ::testing::ExitedWithCode(2),
+              "kept: rank_lost: rank 1 .* is gone, seen for 4 s");
+}
+
+TEST_F(JobWatchDeathTest, KeepsARecordWhereTheLauncherEndsTheJob) {
+  const auto ended = [](bool is_lost) {
+    Sleeper other;
+    if (is_lost) other.kill();
+    JobWatch watch(0, places_with(is_lost ? 999'999'999 : other.process()), true, printed());
+    raise(SIGTERM);
+    for (;;) pause();
+  };
+  EXPECT_EXIT(ended(false), ::testing::ExitedWithCode(128 + SIGTERM), "kept: stopped: the job was ended");
+  EXPECT_EXIT(ended(true), ::testing::ExitedWithCode(128 + SIGTERM), "kept: rank_lost: .*rank 1 .* is gone");
+}
+
+TEST_F(JobWatchDeathTest, LeavesTheReportToTheRankThatReports) {
+  const auto stall = [] {
+    JobWatch watch(1, {this_place(), this_place()}, true, JobWatch::AtEnd());
+    watch.beat("sums", milliseconds(1));
+    for (;;) pause();
+  };
+  EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "timeout: rank 1 waited");
+}
+
+TEST(JobWatch, KeepsQuietWhileThereAreSignsAndWhereNothingIsWaitedFor) {
+  JobWatch watch(0, {this_place()}, false, [](const auto&, const auto&) { FAIL(); });
+  watch.beat("sums", hours(1));
+  watch.beat();
+  watch.beat("sums", milliseconds(100));
+  watch.rest();
+  std::this_thread::sleep_for(milliseconds(1200));  // two looks of the watch
+}
+
+TEST(WatchedFabric, CarriesWhatItIsGiven) {
+  run_ranks(3, [](Fabric& fabric) {
+    JobWatch watch(fabric.rank(), {}, false, nullptr);
+    watch.beat("messages", hours(1));
+    WatchedFabric watched(fabric, watch);
+    EXPECT_EQ(largest_over_ranks(watched, watched.rank()), 2);
+    const std::vector<std::string> texts =
+        gathered_texts(watched, std::string(static_cast<size_t>(watched.rank()), 'x'));
+    EXPECT_EQ(texts, (std::vector<std::string>{"", "x", "xx"}));
+  });
+}
+
+}  // namespace
+}  // namespace convscope

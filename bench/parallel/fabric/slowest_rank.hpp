@@ -1,0 +1,38 @@
+// The time of the slowest rank, from a barrier on. Every rank calls these with the same work and gets the
+// same number.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/core/stopwatch.hpp"
+#include "bench/measure/lost_time.hpp"
+#include "bench/parallel/fabric/fabric.hpp"
+
+namespace convscope {
+
+// `work` gets the time at which it began.
+template <typename Work>
+double slowest_rank(Fabric& fabric, const Work& work) {
+  largest_over_ranks(fabric, 0);  // a barrier
+  const auto begin = Clock::now();
+  work(begin);
+  return largest_over_ranks(fabric, seconds_since(begin));
+}
+
+// Of work that never sleeps: taken again where a rank lost more time than a sample may; of a second such one
+// the time is kept and `disturbed` counted up. Waiting for the core at the barrier counts, because a rank
+// that shares its core with another one reads its own clock only when it has left the barrier.
+template <typename Work>
+double quiet_slowest_rank(Fabric& fabric, const Work& work, int64_t& disturbed) {
+  for (int tries = 0;; ++tries) {
+    const ThreadReading before = read_threads();
+    const double seconds = slowest_rank(fabric, [&](Clock::time_point) { work(); });
+    const double lost = lost_time(before, read_threads()).share();
+    const bool is_disturbed = largest_over_ranks(fabric, lost) > kDisturbedShare;
+    if (is_disturbed && tries == 0) continue;
+    disturbed += is_disturbed;
+    return seconds;
+  }
+}
+
+}  // namespace convscope
