@@ -30,6 +30,8 @@ struct Timing {
 struct DeviceState {
   std::optional<double> clock_mhz, power_watts, temperature_celsius;
   std::string throttle_reasons;  // the driver's, with commas: "power cap, hot"; empty where there are none
+  // One of the reasons is heat or a fault. The power cap is not: it belongs to the device.
+  bool is_held_down = false;
 };
 
 // Work is enqueued in order; on a CPU it is done when the call returns. Not thread-safe.

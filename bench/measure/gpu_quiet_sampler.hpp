@@ -1,5 +1,6 @@
-// GpuQuietSampler: takes a sample on a GPU again whose clock was low or whose work was not held back, for
-// measurements that are not those of the sampler of run (sampler.hpp). What QuietSampler is on the CPU.
+// GpuQuietSampler: takes a sample on a GPU again whose clock was low or held down, or whose work was not held
+// back, for measurements that are not those of the sampler of run (sampler.hpp). What QuietSampler is on the
+// CPU.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +39,11 @@ class GpuQuietSampler {
 
  private:
   bool is_throttled() {
-    const std::optional<double> clock = device_.state().clock_mhz;
-    if (!clock) return false;
-    const bool is_slow = clocks_.is_throttled(*clock);
-    clocks_.add(*clock);
-    return is_slow;
+    const DeviceState state = device_.state();
+    if (!state.clock_mhz) return state.is_held_down;
+    const bool is_slow = clocks_.is_throttled(*state.clock_mhz);
+    clocks_.add(*state.clock_mhz);
+    return is_slow || state.is_held_down;
   }
 
   Device& device_;

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/scripted_plan.hpp"
 
@@ -120,6 +122,7 @@ class WatchedDevice final : public Device {
  public:
   explicit WatchedDevice(Device& cpu) : cpu_(cpu) {}
   int questions = 0;
+  std::function<bool(int question)> is_held_down = [](int) { return false; };
 
   const DeviceInfo& info() const override { return cpu_.info(); }
   std::unique_ptr<Queue> make_queue() override { return cpu_.make_queue(); }
@@ -131,7 +134,7 @@ class WatchedDevice final : public Device {
   void copy_to_host(void* to, const void* from, size_t bytes) override { cpu_.copy_to_host(to, from, bytes); }
   DeviceState state() override {
     ++questions;
-    return {1700, 100.0 + questions, 60.0, questions > 20 ? "power cap" : ""};
+    return {1700, 100.0 + questions, 60.0, questions > 20 ? "power cap" : "", is_held_down(questions)};
   }
 
  private:
@@ -152,6 +155,33 @@ TEST(MeasureGroup, AsksADeviceForItsStateOnceASample) {
   EXPECT_EQ(result.health.power_watts, 100 + before_the_first + (1 + result.time.full.statistics.n) / 2.0);
   EXPECT_EQ(result.health.temperature_celsius, 60);
   EXPECT_EQ(result.health.throttle_reasons, "power cap");
+}
+
+Health health_on(WatchedDevice& device, GpuBench& bench) {
+  ScriptedPlan plan;
+  const MeasureCandidate candidate{"plan", &plan, &bench.workspace};
+  return measure_group(bench.problem, {&candidate, 1}, device, bench.queue, bench.options, nullptr)
+      .results.at(0)
+      .health;
+}
+
+TEST(MeasureGroup, MarksWhatADriverHeldDownFromTheBeginningAlthoughTheClockIsAsUsual) {
+  GpuBench bench;
+  WatchedDevice device(bench.device);
+  device.is_held_down = [](int) { return true; };
+  const Health health = health_on(device, bench);
+  EXPECT_TRUE(health.throttled);
+  EXPECT_EQ(health.discarded_samples, bench.options.sampling.min_samples)
+      << "each retaken, within the budget";
+}
+
+TEST(MeasureGroup, TakesASampleAgainThatADriverHeldDownForAMoment) {
+  GpuBench bench;
+  WatchedDevice device(bench.device);
+  device.is_held_down = [](int question) { return question == 18 || question == 19; };
+  const Health health = health_on(device, bench);
+  EXPECT_FALSE(health.throttled);
+  EXPECT_EQ(health.discarded_samples, 2);
 }
 
 TEST(MeasureGroup, EndsAtOnceWhenACandidateLosesTheDevice) {

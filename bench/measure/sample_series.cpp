@@ -111,7 +111,7 @@ void add_lost_time(std::span<const Sample* const> kept, const std::function<std:
   health.lost_share = median_if_any(shares);
   health.disturbed_samples = static_cast<int64_t>(disturbed.size());
   health.disturbed =
-      static_cast<double>(disturbed.size()) > kDisturbedSamples * static_cast<double>(kept.size());
+      static_cast<double>(disturbed.size()) > kSuspectSamples * static_cast<double>(kept.size());
   if (health.disturbed) health.disturbed_by = disturbed_by(disturbed, other_programs);
 }
 
@@ -156,6 +156,7 @@ Health health_of(std::span<const SampleSeries> all, size_t candidate, const Cloc
   Health health;
   std::vector<const Sample*> taken, kept;
   std::vector<double> clock_mhz, rates, latencies;
+  size_t held_down = 0;
   for (const SampleSeries& series : all) {
     if (series.candidate != candidate) continue;
     health.discarded_samples += static_cast<int64_t>(series.discarded.size());
@@ -164,6 +165,7 @@ Health health_of(std::span<const SampleSeries> all, size_t candidate, const Cloc
       taken.push_back(&sample);
       kept.push_back(&sample);
       if (sample.state.clock_mhz) clock_mhz.push_back(*sample.state.clock_mhz);
+      held_down += sample.state.is_held_down;
       if (!sample.cores) continue;
       rates.push_back(sample.cores->multiply_add_rate);
       if (const auto& latency = sample.cores->core_to_core_latency_seconds) latencies.push_back(*latency);
@@ -172,7 +174,8 @@ Health health_of(std::span<const SampleSeries> all, size_t candidate, const Cloc
   add_device_state(taken, health);
   add_lost_time(kept, other_programs, health);
   health.clock_mhz = median_if_any(clock_mhz);
-  health.throttled = health.clock_mhz && clocks.is_throttled(*health.clock_mhz);
+  health.throttled = (health.clock_mhz && clocks.is_throttled(*health.clock_mhz)) ||
+                     static_cast<double>(held_down) > kSuspectSamples * static_cast<double>(kept.size());
   if (rates.empty()) return health;
   const CoreReading usual{median(rates), median_if_any(latencies)};
   health.core_share = cores.share(usual);

@@ -31,7 +31,7 @@ struct Sample {
   std::optional<CoreReading> cores;
   std::optional<LostTime> lost;     // of a CPU, from just before the runs to just after
   double involuntary_switches = 0;  // forced on the process, from the reading before to the one after
-  bool throttled = false;           // the clock was too low or the threads were badly placed
+  bool throttled = false;           // the clock was too low or held down, or the threads were badly placed
 
   bool is_disturbed() const { return lost && lost->share() > kDisturbedShare; }
 };
@@ -64,8 +64,9 @@ std::vector<double> seconds_of(std::span<const Sample> samples);
 // has no series `full`. Not set: warmup_runs, tensor_copies, plan_seconds.
 Measurement measurement_of(std::span<const SampleSeries> all, size_t candidate);
 
-// A record is disturbed when more than this share of its kept samples is: its median may lie among them.
-inline constexpr double kDisturbedSamples = 0.25;
+// A record is disturbed, or throttled by its driver, when more than this share of its kept samples is: its
+// median may lie among them.
+inline constexpr double kSuspectSamples = 0.25;
 
 // The state of the machine during one candidate's samples, judged against what `clocks` and `cores` saw in
 // the whole group. `other_programs` names them as they are now; it is asked only where they disturbed the

@@ -109,10 +109,12 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   return sample;
 }
 
-// By the clock before the sample, and by where the threads were before and after it.
+// By the clock before the sample and what the driver says of it, and by where the threads were before and
+// after it.
 void Sampler::judge(Sample& sample, const std::optional<CoreReading>& before) {
+  sample.throttled = sample.state.is_held_down;
   if (const auto& clock = sample.state.clock_mhz) {
-    sample.throttled = clocks_.is_throttled(*clock);
+    sample.throttled = sample.throttled || clocks_.is_throttled(*clock);
     clocks_.add(*clock);
   }
   if (!before) return;

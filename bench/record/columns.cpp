@@ -175,8 +175,9 @@ constexpr Column kColumns[] = {
      "lost time.",
      if_timed<&Health::discarded_samples>},
     {"throttled", "",
-     "Whether the samples kept are, in the median, those of a throttled clock or of badly placed threads: "
-     "the record is suspect.",
+     "Whether the samples kept are, in the median, those of a throttled clock or of badly placed threads, or "
+     "more than a quarter of a GPU whose driver held the clock down for heat or a fault: the record is "
+     "suspect.",
      if_timed<&Health::throttled>},
     {"lost_share", "",
      "Median over the samples of the share of its time in which a thread could not run: other programs or "

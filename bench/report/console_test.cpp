@@ -342,6 +342,8 @@ TEST(PrintVerdict, SaysThatTheMachineWasNotQuiet) {
   records[2].health.throttled = true;
   EXPECT_THAT(verdict(records),
               HasSubstr("the machine was not quiet: 1 of 3 records disturbed, 1 throttled\n"));
+  records[2].health.throttle_reasons = "hot (software)";
+  EXPECT_THAT(verdict(records), HasSubstr("1 throttled, most by the driver: hot (software)\n"));
 }
 
 TEST(PrintVerdict, IsSilentWhereNothingCanWin) {

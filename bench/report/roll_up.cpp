@@ -183,15 +183,19 @@ std::string sum_text(const std::vector<Unit>& units) {
 
 std::string quiet_text(std::span<const ResultRecord> records) {
   size_t timed = 0, disturbed = 0, throttled = 0;
+  std::map<std::string, size_t> reasons;  // of a GPU's driver
   for (const ResultRecord& record : records) {
     timed += can_win(record);
     disturbed += standing_of(record) == Standing::disturbed;
-    throttled += standing_of(record) == Standing::throttled;
+    if (standing_of(record) != Standing::throttled) continue;
+    ++throttled;
+    if (!record.health.throttle_reasons.empty()) ++reasons[record.health.throttle_reasons];
   }
   if (disturbed + throttled == 0)
     return fmt::format("the machine was quiet: none of {} records was disturbed or throttled", timed);
-  return fmt::format("the machine was not quiet: {} of {} records disturbed, {} throttled", disturbed, timed,
-                     throttled);
+  const auto most = std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
+  return fmt::format("the machine was not quiet: {} of {} records disturbed, {} throttled{}", disturbed,
+                     timed, throttled, most == reasons.end() ? "" : ", most by the driver: " + most->first);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class Record:
 
     `cap` is the workspace that it may have, in bytes, None where there is no cap.
     `rank` is its place among the records of its problem, `standing` what speaks against it; None and "" where
-    the program has not ranked it.
+    the program has not ranked it. `throttled_by` is why a measured one is marked throttled, "" where it is not.
     """
 
     network: str
@@ -44,6 +44,7 @@ class Record:
     cap: int | None = None
     rank: int | None = field(default=None, compare=False)  # which other records decide
     standing: str = field(default="", compare=False)
+    throttled_by: str = ""
 
 
 def _record(entry: dict) -> Record:
@@ -56,8 +57,19 @@ def _record(entry: dict) -> Record:
     ranking = entry.get("ranking") or {}
     rank, standing = ranking.get("rank"), ranking.get("standing") or ""
     cap = key.get("workspace_cap_bytes")
+    health = entry.get("health") or {}
+    throttled_by = (health.get("throttle_reasons") or "its clock") if health.get("throttled") else ""
     return Record(
-        *problem, algorithm["id"], algorithm["provider"], outcome, note, seconds, cap, rank, standing
+        *problem,
+        algorithm["id"],
+        algorithm["provider"],
+        outcome,
+        note,
+        seconds,
+        cap,
+        rank,
+        standing,
+        throttled_by,
     )
 
 

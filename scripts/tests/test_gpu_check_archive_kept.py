@@ -100,6 +100,15 @@ def call(checkout, script, *arguments):
     )
 
 
+def change_runs(packed, change, check):
+    """Change the text of every run in an archive."""
+    archive.unpack(packed, check)
+    for results in sorted((check / "runs").glob("*/results.json")):
+        results.write_text(change(results.read_text(encoding="utf-8")))
+    done = state.load(check)
+    archive.write_archive(packed, check, done, list(done.stages))
+
+
 def test_an_archive_becomes_kept_runs_tables_a_comparison_and_verdicts(checkout, kept_archive):
     run = call(checkout, "import-gpu-check", kept_archive)
     assert (run.returncode, run.stderr) == (0, "")
@@ -140,14 +149,8 @@ def test_an_archive_becomes_kept_runs_tables_a_comparison_and_verdicts(checkout,
 
 def test_a_later_archive_takes_the_place_of_an_earlier_one(checkout, kept_archive, tmp_path):
     assert call(checkout, "import-gpu-check", kept_archive).returncode == 0
-    check = tmp_path / "later"
-    archive.unpack(kept_archive, check)
-    for results in sorted((check / "runs").glob("*/results.json")):
-        results.write_text(
-            re.sub(r'"started": *"\d{4}', '"started": "2999', results.read_text(encoding="utf-8"))
-        )
-    done = state.load(check)
-    archive.write_archive(kept_archive, check, done, list(done.stages))
+    started = re.compile(r'"started": *"\d{4}')
+    change_runs(kept_archive, lambda text: started.sub('"started": "2999', text), tmp_path / "later")
     run = call(checkout, "import-gpu-check", kept_archive)
     assert (run.returncode, run.stderr) == (0, "")
     assert "2 runs kept in" in run.stdout
@@ -155,13 +158,21 @@ def test_a_later_archive_takes_the_place_of_an_earlier_one(checkout, kept_archiv
     assert index.count(GPU) == index.count(",2999-") == 2
 
 
+def test_what_a_hot_gpu_measured_takes_no_good_runs_place(checkout, kept_archive, tmp_path):
+    assert call(checkout, "import-gpu-check", kept_archive).returncode == 0
+    kept = checkout / "results" / "made-up-gpu" / "alexnet-forward.json.xz"
+    good = kept.read_bytes()
+    hot = re.compile(r'"throttled": *false')
+    change_runs(kept_archive, lambda text: hot.sub('"throttled": true', text), tmp_path / "hot")
+    run = call(checkout, "import-gpu-check", kept_archive)
+    assert run.returncode == 0
+    assert "not kept: alexnet-forward: the GPU was throttled in" in run.stdout
+    assert "0 runs kept" in run.stdout
+    assert kept.read_bytes() == good
+
+
 def test_an_archive_of_virtual_time_is_not_kept(checkout, kept_archive, tmp_path):
-    check = tmp_path / "virtual"
-    archive.unpack(kept_archive, check)
-    for results in sorted((check / "runs").glob("*/results.json")):
-        results.write_text(results.read_text(encoding="utf-8").replace(GPU, f"{GPU} (virtual time)"))
-    done = state.load(check)
-    archive.write_archive(kept_archive, check, done, list(done.stages))
+    change_runs(kept_archive, lambda text: text.replace(GPU, f"{GPU} (virtual time)"), tmp_path / "virtual")
     run = call(checkout, "import-gpu-check", kept_archive)
     assert run.returncode == 0
     assert "0 runs kept" in run.stdout

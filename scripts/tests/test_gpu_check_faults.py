@@ -131,6 +131,16 @@ def test_a_device_that_is_lost_at_every_kernel_leaves_a_summary_without_times(re
     assert {outcome for outcomes in found.values() for outcome in outcomes} == {"crashed"}
 
 
+def test_the_summary_says_that_a_hot_gpus_times_mean_little(rehearsal):
+    run, found = rehearsal({}, {"nvml": {"reasons": [0x24], "temperature_c": [92]}}, stages=PASSES[:1])
+    assert found[SIMT] == found[GET] == {"measured"}
+    lines = [line for line in run.stdout.splitlines() if line.startswith("throttled ")]
+    assert lines, run.stdout
+    count, of, measured = lines[-1].split()[1:4]
+    assert (count, of) == (measured, "of")
+    assert lines[-1].endswith("power cap, hot (software)")
+
+
 def test_a_library_that_loses_the_device_costs_its_own_record(rehearsal):
     fault = {"status": "CUDNN_STATUS_EXECUTION_FAILED", "loses_the_device": 700}
     run, found = rehearsal({}, {"calls": [{"call": "cudnnConvolutionForward", **fault}]})

@@ -236,6 +236,12 @@ def test_nvml_tells_what_slows_the_device_down(standin):
     health = record["health"]
     assert (health["power_watts"], health["temperature_celsius"]) == (700, 91)
     assert health["throttle_reasons"] == "power cap, hot (hardware)"
+    assert health["throttled"], "the driver holds it down, whatever its clock"
+
+
+def test_a_gpu_at_its_power_cap_is_not_throttled(standin):
+    health = measured_alone(standin, {"nvml": {"reasons": [0x04]}})["health"]
+    assert (health["throttle_reasons"], health["throttled"]) == ("power cap", False)
 
 
 def test_nvml_of_an_older_driver_is_asked_by_the_older_name(standin):

@@ -7,14 +7,40 @@
 
 namespace convscope::CONVSCOPE_KERNELS {
 
+// The sums of a block's tile that each of 128 threads has: row + 2 RowThreads i + {0, 1} and column +
+// 2 ColumnThreads j + {0, 1}, so that a warp reads neighbouring pairs of A and of B with one load each.
+template <int Rows, int Columns, int RowThreads>
+struct Share {
+  static constexpr int kThreads = 128, kColumnThreads = kThreads / RowThreads;
+  static constexpr int kTileRows = Rows, kTileColumns = Columns;
+  static constexpr int kRows = Rows / RowThreads, kColumns = Columns / kColumnThreads;
+  static constexpr int kRowStep = 2 * RowThreads, kColumnStep = 2 * kColumnThreads;
+  static_assert(Rows % kRowStep == 0 && Columns % kColumnStep == 0);
+
+  using Sums = float2[kRows][kColumns];
+  // Warps are 2x2 in the tile.
+  static __device__ __forceinline__ int row() {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    return 2 * (warp / 2 * (RowThreads / 2) + lane / (kColumnThreads / 2));
+  }
+  static __device__ __forceinline__ int column() {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    return 2 * (warp % 2 * (kColumnThreads / 2) + lane % (kColumnThreads / 2));
+  }
+};
+
 // On sm_90a a producer warp brings the slices by TMA, 16 steps at a time. Outside the unnamed namespace, as
 // other architectures do not use all of it, which nvcc would report.
+template <int Rows, int Columns, int RowThreads>
 struct TmaSpectralTile {
-  static constexpr int kRows = 64, kDepth = 16, kStages = 4;
-  static constexpr int kConsumerThreads = 128, kConsumerWarps = 4, kThreads = kConsumerThreads + 32;
-  static constexpr int kSliceBytes = kRows * kDepth * static_cast<int>(sizeof(float2));  // of A, and of B
-  static constexpr int kStageBytes = 2 * kSliceBytes;
-  static_assert(kProductColumns == kRows);
+  using Part = Share<Rows, Columns, RowThreads>;
+  static constexpr int kDepth = 16, kStages = 4;
+  static constexpr int kConsumerThreads = Part::kThreads, kConsumerWarps = 4,
+                       kThreads = kConsumerThreads + 32;
+  static constexpr int kABytes = Rows * kDepth * static_cast<int>(sizeof(float2));
+  static constexpr int kBBytes = Columns * kDepth * static_cast<int>(sizeof(float2));
+  static constexpr int kStageBytes = kABytes + kBBytes;
+  static_assert(kABytes % 128 == 0 && kStageBytes % 128 == 0);
 };
 
 namespace {
@@ -27,11 +53,10 @@ constexpr int kThreads = 128, kDepth = product_steps(false), kStages = 3;
 template <int Rows>
 struct ProductTile {
   static constexpr int columns = kProductColumns;
-  static constexpr int thread_rows = Rows / 8, thread_columns = 4;
+  using Part = Share<Rows, columns, 8>;
   // A row of A's slice is 2 float2 longer, so that it can be written along depth without conflicts: 8 steps
   // of depth fall on 8 pairs of banks, the next row on those between.
   static constexpr int a_row = Rows + 2;
-  static_assert(Rows % 16 == 0 && thread_rows * thread_columns * kThreads == Rows * columns);
 
   float2 a[kStages][kDepth][a_row];
   float2 b[kStages][kDepth][columns];
@@ -43,9 +68,8 @@ struct BlockTile {
   float2* y;
   int row, column, matrix;
 };
-template <int Rows>
+template <int Rows, int columns>
 __device__ __forceinline__ BlockTile block_tile(const SpectralProduct& p) {
-  constexpr int columns = ProductTile<Rows>::columns;
   const int row_tiles = (p.rows + Rows - 1) / Rows, column_tiles = (p.columns + columns - 1) / columns;
   const int block = static_cast<int>(blockIdx.x), matrix = block / (row_tiles * column_tiles);
   const int64_t bin = matrix % p.bins, group = matrix / p.bins;
@@ -115,57 +139,43 @@ __device__ __forceinline__ void load_pair(const float2* from, float2& first, flo
 }
 
 // sums[i] += a * conj(b[i])
-__device__ __forceinline__ void multiply_add(float2 (&sums)[4], float2 a, const float2 (&b)[4]) {
+template <int Count>
+__device__ __forceinline__ void multiply_add(float2 (&sums)[Count], float2 a, const float2 (&b)[Count]) {
   UNROLL
-  for (int i = 0; i < 4; ++i) sums[i].x += a.x * b[i].x;
+  for (int i = 0; i < Count; ++i) sums[i].x += a.x * b[i].x;
   UNROLL
-  for (int i = 0; i < 4; ++i) sums[i].y += a.y * b[i].x;
+  for (int i = 0; i < Count; ++i) sums[i].y += a.y * b[i].x;
   UNROLL
-  for (int i = 0; i < 4; ++i) sums[i].x += a.y * b[i].y;
+  for (int i = 0; i < Count; ++i) sums[i].x += a.y * b[i].y;
   UNROLL
-  for (int i = 0; i < 4; ++i) sums[i].y -= a.x * b[i].y;
+  for (int i = 0; i < Count; ++i) sums[i].y -= a.x * b[i].y;
 }
 
-// A thread has rows row + 16 i + {0, 1} and columns column + 32 j + {0, 1} of the tile; a warp reads 4 times
-// 16 neighbouring bytes of A and 8 times of B with one load each.
-__device__ __forceinline__ int thread_row() {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  return 2 * (warp / 2 * 4 + lane / 8);
-}
-__device__ __forceinline__ int thread_column() {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  return 2 * (warp % 2 * 8 + lane % 8);
-}
-
-template <int Rows>
-using Sums = float2[ProductTile<Rows>::thread_rows][ProductTile<Rows>::thread_columns];
-
-// One step of the depth: a line of rows of A and a line of columns of B.
-template <int Rows>
-__device__ __forceinline__ void multiply_step(const float2* a_line, const float2* b_line, int row, int column,
-                                              Sums<Rows>& sums) {
-  using Tile = ProductTile<Rows>;
-  float2 a[Tile::thread_rows], b[Tile::thread_columns];
+// One step of the depth: a line of rows of A and a line of columns of B, from this thread's first ones on.
+template <typename Part>
+__device__ __forceinline__ void multiply_step(const float2* a_line, const float2* b_line,
+                                              typename Part::Sums& sums) {
+  float2 a[Part::kRows], b[Part::kColumns];
   UNROLL
-  for (int i = 0; i < Tile::thread_rows; i += 2) load_pair(a_line + row + 8 * i, a[i], a[i + 1]);
+  for (int i = 0; i < Part::kRows; i += 2) load_pair(a_line + i / 2 * Part::kRowStep, a[i], a[i + 1]);
   UNROLL
-  for (int j = 0; j < Tile::thread_columns; j += 2) load_pair(b_line + column + 16 * j, b[j], b[j + 1]);
+  for (int j = 0; j < Part::kColumns; j += 2) load_pair(b_line + j / 2 * Part::kColumnStep, b[j], b[j + 1]);
   UNROLL
-  for (int i = 0; i < Tile::thread_rows; ++i) multiply_add(sums[i], a[i], b);
-  tally_product(8 * Tile::thread_rows * Tile::thread_columns);
+  for (int i = 0; i < Part::kRows; ++i) multiply_add(sums[i], a[i], b);
+  tally_product(8 * Part::kRows * Part::kColumns);
 }
 
 // Two sums at a time; the strides are even, so the second one of the last pair has a place.
-template <int Rows>
+template <typename Part>
 __device__ __forceinline__ void store_sums(const SpectralProduct& p, const BlockTile& block, int row,
-                                           int column, const Sums<Rows>& sums) {
+                                           int column, const typename Part::Sums& sums) {
   UNROLL
-  for (int i = 0; i < ProductTile<Rows>::thread_rows; ++i) {
-    const int y_row = block.row + row + i / 2 * 16 + i % 2;
+  for (int i = 0; i < Part::kRows; ++i) {
+    const int y_row = block.row + row + i / 2 * Part::kRowStep + i % 2;
     if (y_row >= p.rows) continue;
     UNROLL
-    for (int j = 0; j < ProductTile<Rows>::thread_columns; j += 2) {
-      const int y_column = block.column + column + 16 * j;
+    for (int j = 0; j < Part::kColumns; j += 2) {
+      const int y_column = block.column + column + j / 2 * Part::kColumnStep;
       if (y_column >= p.columns) continue;
       auto* y = reinterpret_cast<float4*>(block.y + y_row * p.y.other_stride + y_column);
       float4 value = make_float4(sums[i][j].x, sums[i][j].y, sums[i][j + 1].x, sums[i][j + 1].y);
@@ -181,13 +191,14 @@ __device__ __forceinline__ void store_sums(const SpectralProduct& p, const Block
 template <int Rows, bool AByDepth>
 __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p) {
   using Tile = ProductTile<Rows>;
+  using Part = typename Tile::Part;
   __shared__ __align__(16) Tile tile;
-  const BlockTile block = block_tile<Rows>(p);
-  const int row = thread_row(), column = thread_column();
+  const BlockTile block = block_tile<Rows, Tile::columns>(p);
+  const int row = Part::row(), column = Part::column();
   SliceCopy<!AByDepth, Rows, Tile::a_row> a(block.a, p.a.other_stride, block.row, p.rows, p.depth);
   SliceCopy<false, Tile::columns, Tile::columns> b(block.b, p.b.other_stride, block.column, p.columns,
                                                    p.depth);
-  Sums<Rows> sums;
+  typename Part::Sums sums;
   UNROLL
   for (auto& sums_of_row : sums) UNROLL
   for (float2& sum : sums_of_row) sum = make_float2(0, 0);
@@ -206,61 +217,64 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
     copy_stage(free_stage);
     UNROLL
     for (int step = 0; step < kDepth; ++step)
-      multiply_step<Rows>(tile.a[stage][step], tile.b[stage][step], row, column, sums);
+      multiply_step<Part>(tile.a[stage][step] + row, tile.b[stage][step] + column, sums);
     free_stage = stage;
     stage = stage + 1 < kStages ? stage + 1 : 0;
   }
   cp_async_wait_group<0>();
-  store_sums<Rows>(p, block, row, column, sums);
+  store_sums<Part>(p, block, row, column, sums);
 }
 
 // A step of a stage, [step][row] of A and then [step][column] of B.
+template <typename T>
 __device__ __forceinline__ void multiply_step_of(const unsigned char* stage, int step, int row, int column,
-                                                 Sums<TmaSpectralTile::kRows>& sums) {
-  using T = TmaSpectralTile;
+                                                 typename T::Part::Sums& sums) {
+  using Part = typename T::Part;
   const auto* const a = reinterpret_cast<const float2*>(stage);
-  const auto* const b = reinterpret_cast<const float2*>(stage + T::kSliceBytes);
-  multiply_step<T::kRows>(a + step * T::kRows, b + step * kProductColumns, row, column, sums);
+  const auto* const b = reinterpret_cast<const float2*>(stage + T::kABytes);
+  multiply_step<Part>(a + step * Part::kTileRows + row, b + step * Part::kTileColumns + column, sums);
 }
 
-__global__ void __launch_bounds__(TmaSpectralTile::kThreads, 3)
+template <int Rows, int Columns, int RowThreads>
+__global__ void __launch_bounds__(TmaSpectralTile<Rows, Columns, RowThreads>::kThreads, 3)
     tma_product_kernel(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
                        const SpectralProduct p) {
-  using T = TmaSpectralTile;
+  using T = TmaSpectralTile<Rows, Columns, RowThreads>;
+  using Part = typename T::Part;
   if constexpr (kHopperInstructions) {
     const Ring<T> ring = start_ring<T>();
     __syncthreads();
-    const BlockTile block = block_tile<T::kRows>(p);
+    const BlockTile block = block_tile<Rows, Columns>(p);
     if (threadIdx.x >= T::kConsumerThreads) {
       if (threadIdx.x > T::kConsumerThreads) return;
       fill_ring<T>(ring, (p.depth + T::kDepth - 1) / T::kDepth,
                    [&](int number, unsigned char* stage, uint64_t* arrived) {
                      const int step = number * T::kDepth;
                      tma_load_4d(stage, &a, arrived, 2 * block.row, step, block.matrix, 0);
-                     tma_load_4d(stage + T::kSliceBytes, &b, arrived, 2 * block.column, step, block.matrix,
-                                 0);
+                     tma_load_4d(stage + T::kABytes, &b, arrived, 2 * block.column, step, block.matrix, 0);
                    });
       return;
     }
-    const int row = thread_row(), column = thread_column();
-    Sums<T::kRows> sums = {};
+    const int row = Part::row(), column = Part::column();
+    typename Part::Sums sums = {};
     RingReader<T> reader{ring};
     for (int i = 0; i < p.depth / T::kDepth; ++i) {
       const unsigned char* const stage = reader.next();
       UNROLL
-      for (int step = 0; step < T::kDepth; ++step) multiply_step_of(stage, step, row, column, sums);
+      for (int step = 0; step < T::kDepth; ++step) multiply_step_of<T>(stage, step, row, column, sums);
       reader.release();
     }
     if (const int left = p.depth % T::kDepth; left > 0) {
       const unsigned char* const stage = reader.next();
-      for (int step = 0; step < left; ++step) multiply_step_of(stage, step, row, column, sums);
+      for (int step = 0; step < left; ++step) multiply_step_of<T>(stage, step, row, column, sums);
     }
-    store_sums<T::kRows>(p, block, row, column, sums);
+    store_sums<Part>(p, block, row, column, sums);
   }
 }
 
 // The spectra of all bins and groups, [matrix][other][lane], and boxes of a slice.
-TensorMap spectra_map(const ComplexSpectra& spectra, int lanes, int others, int matrices) {
+TensorMap spectra_map(const ComplexSpectra& spectra, int lanes, int others, int matrices, int box_lanes,
+                      int box_others) {
   TensorMapLayout layout;
   layout.swizzle = TmaSwizzle::none;
   layout.base = spectra.data;
@@ -271,17 +285,19 @@ TensorMap spectra_map(const ComplexSpectra& spectra, int lanes, int others, int 
     layout.size[i] = static_cast<uint64_t>(size[i]);
     layout.stride_bytes[i] = static_cast<uint64_t>(stride[i]) * sizeof(float2);
   }
-  layout.box[0] = 2 * TmaSpectralTile::kRows;
-  layout.box[1] = TmaSpectralTile::kDepth;
+  layout.box[0] = 2 * box_lanes;
+  layout.box[1] = box_others;
   return make_tensor_map(layout);
 }
 
+template <int Rows, int Columns, int RowThreads>
 void launch_tma_product(const SpectralProduct& p, Queue& queue) {
-  using T = TmaSpectralTile;
+  using T = TmaSpectralTile<Rows, Columns, RowThreads>;
   const int matrices = p.bins * p.groups;
-  const int64_t tiles = ceil_div(p.rows, T::kRows) * ceil_div(p.columns, kProductColumns);
-  launch(tma_product_kernel, static_cast<unsigned>(tiles * matrices), T::kThreads, ring_bytes<T>(), queue,
-         spectra_map(p.a, p.rows, p.depth, matrices), spectra_map(p.b, p.columns, p.depth, matrices), p);
+  const int64_t tiles = ceil_div(p.rows, Rows) * ceil_div(p.columns, Columns);
+  launch(tma_product_kernel<Rows, Columns, RowThreads>, static_cast<unsigned>(tiles * matrices), T::kThreads,
+         ring_bytes<T>(), queue, spectra_map(p.a, p.rows, p.depth, matrices, Rows, T::kDepth),
+         spectra_map(p.b, p.columns, p.depth, matrices, Columns, T::kDepth), p);
 }
 
 template <int Rows>
@@ -295,9 +311,13 @@ void launch_product(const SpectralProduct& p, Queue& queue) {
 }  // namespace
 
 void multiply_spectra(const SpectralProduct& p, Queue& queue) {
-  if (product_rows(p.rows) == 16) return launch_product<16>(p, queue);
-  if (p.by_tma) return launch_tma_product(p, queue);
-  launch_product<64>(p, queue);
+  const ProductShape shape = product_shape(p.rows, p.columns, p.by_tma);
+  if (shape.rows == 16) return launch_product<16>(p, queue);
+  if (!p.by_tma) return launch_product<64>(p, queue);
+  if (shape.columns == 96) return launch_tma_product<48, 96, 8>(p, queue);
+  if (shape.columns == 48) return launch_tma_product<64, 48, 16>(p, queue);
+  if (shape.rows == 48) return launch_tma_product<48, 64, 8>(p, queue);
+  launch_tma_product<64, 64, 8>(p, queue);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

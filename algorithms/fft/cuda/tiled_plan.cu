@@ -128,7 +128,7 @@ class TiledPlan final : public Plan {
   };
   Block channels() const { return {0, static_cast<int64_t>(geometry_.a.lanes.size())}; }
   bool by_depth() const { return geometry_.depth_is_tiles || tile_lanes_; }
-  bool multiplies_by_tma(int64_t rows) const { return by_tma_ && by_depth() && product_rows(rows) > 16; }
+  bool multiplies_by_tma(int64_t rows) const { return by_tma_ && by_depth() && rows > 16; }
   int64_t tiles() const { return geometry_.depth_is_tiles ? geometry_.depth() : geometry_.rows(); }
   // Calls `to` for everything that run() does, in its order: transform_a(tiles), transform_b(columns,
   // others), multiply(tiles, columns), invert(columns, others).
@@ -271,10 +271,10 @@ std::optional<OperationCount> TiledPlan::operations() const {
       const bool filter_gradient = plan.geometry_.depth_is_tiles;
       const int64_t rows = filter_gradient ? plan.geometry_.rows() : tiles.count;
       const int64_t depth = filter_gradient ? tiles.count : plan.geometry_.depth();
-      group.product_flops +=
-          8.0 * tile_bins(plan.size_) * static_cast<double>(convscope::round_up(rows, product_rows(rows))) *
-          static_cast<double>(convscope::round_up(columns.count, kProductColumns)) *
-          static_cast<double>(convscope::round_up(depth, product_steps(plan.multiplies_by_tma(rows))));
+      const bool by_tma = plan.multiplies_by_tma(rows);
+      const int64_t sums = product_shape(rows, columns.count, by_tma).computed(rows, columns.count);
+      group.product_flops += 8.0 * tile_bins(plan.size_) * static_cast<double>(sums) *
+                             static_cast<double>(convscope::round_up(depth, product_steps(by_tma)));
     }
   };
   Counter counter{*this, {}};

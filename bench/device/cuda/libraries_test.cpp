@@ -89,5 +89,11 @@ TEST(Nvml, NamesWhatSlowsADeviceDownAndNotThatItIsIdle) {
   EXPECT_EQ(throttle_reasons(0x44), "power cap, hot (hardware)");
 }
 
+TEST(Nvml, TellsHeatAndFaultsFromThePowerCap) {
+  for (unsigned long long bits : {0x00, 0x01, 0x02, 0x04, 0x10, 0x100})
+    EXPECT_FALSE(is_held_down(bits)) << bits;
+  for (unsigned long long bits : {0x08, 0x20, 0x40, 0x80, 0x24}) EXPECT_TRUE(is_held_down(bits)) << bits;
+}
+
 }  // namespace
 }  // namespace convscope::cuda

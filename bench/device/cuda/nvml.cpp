@@ -1,5 +1,6 @@
 #include "bench/device/cuda/nvml.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -75,20 +76,31 @@ DeviceState Nvml::state() {
     last_.power_watts.reset();
     if (power_ != nullptr && power_(device_, &milliwatts) == kSuccess) last_.power_watts = 1e-3 * milliwatts;
     unsigned long long bits = 0;
-    last_.throttle_reasons.clear();
-    if (reasons_ != nullptr && reasons_(device_, &bits) == kSuccess)
-      last_.throttle_reasons = throttle_reasons(bits);
+    if (reasons_ == nullptr || reasons_(device_, &bits) != kSuccess) bits = 0;
+    last_.throttle_reasons = throttle_reasons(bits);
+    last_.is_held_down = is_held_down(bits);
   }
   last_.clock_mhz = ask(clock_, kSmClock);
   return last_;
 }
 
+namespace {
+
+constexpr unsigned long long kPowerCap = 0x04;
+constexpr std::pair<unsigned long long, const char*> kNames[] = {{kPowerCap, "power cap"},
+                                                                 {0x08, "hardware slowdown"},
+                                                                 {0x20, "hot (software)"},
+                                                                 {0x40, "hot (hardware)"},
+                                                                 {0x80, "power brake"}};
+
+}  // namespace
+
+bool is_held_down(unsigned long long bits) {
+  return std::ranges::any_of(
+      kNames, [&](const auto& name) { return name.first != kPowerCap && (bits & name.first) != 0; });
+}
+
 std::string throttle_reasons(unsigned long long bits) {
-  constexpr std::pair<unsigned long long, const char*> kNames[] = {{0x04, "power cap"},
-                                                                   {0x08, "hardware slowdown"},
-                                                                   {0x20, "hot (software)"},
-                                                                   {0x40, "hot (hardware)"},
-                                                                   {0x80, "power brake"}};
   std::string text;
   for (const auto& [bit, name] : kNames)
     if ((bits & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);

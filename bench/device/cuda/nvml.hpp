@@ -50,5 +50,7 @@ class Nvml {
 // The names of the bits of nvmlDeviceGetCurrentClocksEventReasons that slow a device down; idle and
 // settings of the user's own choice are not among them.
 std::string throttle_reasons(unsigned long long bits);
+// Whether one of those is heat or a fault of the hardware or of its power, and not the power cap.
+bool is_held_down(unsigned long long bits);
 
 }  // namespace convscope::cuda

@@ -9,7 +9,7 @@ namespace {
 
 using R = ReductionRow;
 
-Cell milliseconds(const R& r, double Statistics::*statistic, bool sampled) {
+Cell time_cell(const R& r, double Statistics::*statistic, bool sampled) {
   return r.has_time() && (!sampled || r.time.n > 0) ? cell(1e3 * (r.time.*statistic)) : Cell{};
 }
 
@@ -20,11 +20,11 @@ constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
      [](const R& r) { return cell(r.reduce); }},
     {"bytes", "bytes", "The gradient of one rank, in FP32.", [](const R& r) { return cell(r.bytes); }},
     {"median_ms", "ms", "Median time of one all-reduce, of the slowest rank.",
-     [](const R& r) { return milliseconds(r, &Statistics::median, false); }},
+     [](const R& r) { return time_cell(r, &Statistics::median, false); }},
     {"ci_low_ms", "ms", "Lower end of its 95% confidence interval (distribution-free); null below 6 samples.",
-     [](const R& r) { return milliseconds(r, &Statistics::ci_low, true); }},
+     [](const R& r) { return time_cell(r, &Statistics::ci_low, true); }},
     {"ci_high_ms", "ms", "Upper end of that interval.",
-     [](const R& r) { return milliseconds(r, &Statistics::ci_high, true); }},
+     [](const R& r) { return time_cell(r, &Statistics::ci_high, true); }},
     {"samples", "", "Samples behind it; 0 of a modelled row.", [](const R& r) { return cell(r.time.n); }},
     {"iterations_per_sample", "", "All-reduces that one sample is the mean of.",
      [](const R& r) { return r.time.n > 0 ? cell(r.iterations) : Cell{}; }},
