@@ -28,7 +28,8 @@ class Record:
 
     `cap` is the workspace that it may have, in bytes, None where there is no cap.
     `rank` is its place among the records of its problem, `standing` what speaks against it; None and "" where
-    the program has not ranked it. `throttled_by` is why a measured one is marked throttled, "" where it is not.
+    the program has not ranked it. `throttled_by` is why a measured one is marked throttled, "" where it is
+    not.
     """
 
     network: str

@@ -1,5 +1,9 @@
 // The product of spectra: for every frequency bin a complex matrix product with the second operand
-// conjugated, four real multiply-adds each. All bins and groups are one launch. Start at struct ProductTile.
+// conjugated. All bins and groups are one launch. Start at struct ProductTile.
+//
+// A complex multiply-add takes three real ones: of a = (ar, ai) and b = (br, bi) the sums of ar br, ai bi and
+// (ar + ai) (br - bi) are kept, and a conj(b) is (first + second, third - first + second). The sums of an
+// operand's parts are made once for a thread's whole row or column.
 #include "algorithms/common/tally.hpp"
 #include "algorithms/common/tma_ring.cuh"
 #include "algorithms/fft/cuda/tiled_kernels.hpp"
@@ -17,7 +21,13 @@ struct Share {
   static constexpr int kRowStep = 2 * RowThreads, kColumnStep = 2 * kColumnThreads;
   static_assert(Rows % kRowStep == 0 && Columns % kColumnStep == 0);
 
-  using Sums = float2[kRows][kColumns];
+  // Of ar br, of ai bi, and of (ar + ai) (br - bi).
+  struct Sums {
+    float real[kRows][kColumns], imaginary[kRows][kColumns], crossed[kRows][kColumns];
+    __device__ __forceinline__ float2 at(int i, int j) const {
+      return make_float2(real[i][j] + imaginary[i][j], crossed[i][j] - real[i][j] + imaginary[i][j]);
+    }
+  };
   // Warps are 2x2 in the tile.
   static __device__ __forceinline__ int row() {
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -48,7 +58,7 @@ namespace {
 constexpr int kThreads = 128, kDepth = product_steps(false), kStages = 3;
 
 // A block computes Rows x columns complex sums, Rows / 8 x 4 per thread: with 64 rows a thread reads 12
-// complex numbers from shared memory for 128 multiply-adds. Slices of kDepth steps arrive by asynchronous
+// complex numbers from shared memory for 96 multiply-adds. Slices of kDepth steps arrive by asynchronous
 // copies in a ring of kStages.
 template <int Rows>
 struct ProductTile {
@@ -138,19 +148,6 @@ __device__ __forceinline__ void load_pair(const float2* from, float2& first, flo
   second = make_float2(both.z, both.w);
 }
 
-// sums[i] += a * conj(b[i])
-template <int Count>
-__device__ __forceinline__ void multiply_add(float2 (&sums)[Count], float2 a, const float2 (&b)[Count]) {
-  UNROLL
-  for (int i = 0; i < Count; ++i) sums[i].x += a.x * b[i].x;
-  UNROLL
-  for (int i = 0; i < Count; ++i) sums[i].y += a.y * b[i].x;
-  UNROLL
-  for (int i = 0; i < Count; ++i) sums[i].x += a.y * b[i].y;
-  UNROLL
-  for (int i = 0; i < Count; ++i) sums[i].y -= a.x * b[i].y;
-}
-
 // One step of the depth: a line of rows of A and a line of columns of B, from this thread's first ones on.
 template <typename Part>
 __device__ __forceinline__ void multiply_step(const float2* a_line, const float2* b_line,
@@ -160,9 +157,21 @@ __device__ __forceinline__ void multiply_step(const float2* a_line, const float2
   for (int i = 0; i < Part::kRows; i += 2) load_pair(a_line + i / 2 * Part::kRowStep, a[i], a[i + 1]);
   UNROLL
   for (int j = 0; j < Part::kColumns; j += 2) load_pair(b_line + j / 2 * Part::kColumnStep, b[j], b[j + 1]);
+  float a_sum[Part::kRows], b_difference[Part::kColumns];
   UNROLL
-  for (int i = 0; i < Part::kRows; ++i) multiply_add(sums[i], a[i], b);
-  tally_product(8 * Part::kRows * Part::kColumns);
+  for (int i = 0; i < Part::kRows; ++i) a_sum[i] = a[i].x + a[i].y;
+  UNROLL
+  for (int j = 0; j < Part::kColumns; ++j) b_difference[j] = b[j].x - b[j].y;
+  UNROLL
+  for (int i = 0; i < Part::kRows; ++i) {
+    UNROLL
+    for (int j = 0; j < Part::kColumns; ++j) sums.real[i][j] += a[i].x * b[j].x;
+    UNROLL
+    for (int j = 0; j < Part::kColumns; ++j) sums.imaginary[i][j] += a[i].y * b[j].y;
+    UNROLL
+    for (int j = 0; j < Part::kColumns; ++j) sums.crossed[i][j] += a_sum[i] * b_difference[j];
+  }
+  tally_product(flops_of_step(Part::kRows, Part::kColumns));
 }
 
 // Two sums at a time; the strides are even, so the second one of the last pair has a place.
@@ -178,7 +187,8 @@ __device__ __forceinline__ void store_sums(const SpectralProduct& p, const Block
       const int y_column = block.column + column + j / 2 * Part::kColumnStep;
       if (y_column >= p.columns) continue;
       auto* y = reinterpret_cast<float4*>(block.y + y_row * p.y.other_stride + y_column);
-      float4 value = make_float4(sums[i][j].x, sums[i][j].y, sums[i][j + 1].x, sums[i][j + 1].y);
+      const float2 first = sums.at(i, j), second = sums.at(i, j + 1);
+      float4 value = make_float4(first.x, first.y, second.x, second.y);
       if (p.accumulate) {
         const float4 old = *y;
         value = make_float4(value.x + old.x, value.y + old.y, value.z + old.z, value.w + old.w);
@@ -198,10 +208,7 @@ __global__ void __launch_bounds__(kThreads, 3) product_kernel(SpectralProduct p)
   SliceCopy<!AByDepth, Rows, Tile::a_row> a(block.a, p.a.other_stride, block.row, p.rows, p.depth);
   SliceCopy<false, Tile::columns, Tile::columns> b(block.b, p.b.other_stride, block.column, p.columns,
                                                    p.depth);
-  typename Part::Sums sums;
-  UNROLL
-  for (auto& sums_of_row : sums) UNROLL
-  for (float2& sum : sums_of_row) sum = make_float2(0, 0);
+  typename Part::Sums sums = {};
 
   // Slices behind the end come as zeros.
   const auto copy_stage = [&](int stage) {
@@ -235,8 +242,10 @@ __device__ __forceinline__ void multiply_step_of(const unsigned char* stage, int
   multiply_step<Part>(a + step * Part::kTileRows + row, b + step * Part::kTileColumns + column, sums);
 }
 
+// As many blocks a multiprocessor as have room for their sums in its registers.
 template <int Rows, int Columns, int RowThreads>
-__global__ void __launch_bounds__(TmaSpectralTile<Rows, Columns, RowThreads>::kThreads, 3)
+__global__ void __launch_bounds__(TmaSpectralTile<Rows, Columns, RowThreads>::kThreads,
+                                  Rows* Columns <= 32 * 64 ? 4 : 3)
     tma_product_kernel(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b,
                        const SpectralProduct p) {
   using T = TmaSpectralTile<Rows, Columns, RowThreads>;
@@ -314,10 +323,9 @@ void multiply_spectra(const SpectralProduct& p, Queue& queue) {
   const ProductShape shape = product_shape(p.rows, p.columns, p.by_tma);
   if (shape.rows == 16) return launch_product<16>(p, queue);
   if (!p.by_tma) return launch_product<64>(p, queue);
-  if (shape.columns == 96) return launch_tma_product<48, 96, 8>(p, queue);
   if (shape.columns == 48) return launch_tma_product<64, 48, 16>(p, queue);
   if (shape.rows == 48) return launch_tma_product<48, 64, 8>(p, queue);
-  launch_tma_product<64, 64, 8>(p, queue);
+  launch_tma_product<32, 64, 8>(p, queue);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

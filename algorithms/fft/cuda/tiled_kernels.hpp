@@ -63,22 +63,36 @@ constexpr int64_t plane_flops(int size, bool inverse) {
 constexpr int planes_per_block(int size) {
   return size == 32 ? 8 : 16;
 }
-// The complex sums of a block of the product.
+// Floating-point operations of so many rows and columns at one step of depth: three multiply-adds for each
+// complex number, and the sum or difference of each operand's parts.
+constexpr int flops_of_step(int rows, int columns) {
+  return 6 * rows * columns + rows + columns;
+}
+
+// The complex sums of a block of the product, and of each of its threads.
 struct ProductShape {
-  int rows, columns;
-  // Rows times columns with the unused part of the last blocks.
+  int rows, columns, thread_rows, thread_columns;
+  constexpr int64_t blocks(int64_t all_rows, int64_t all_columns) const {
+    return (all_rows + rows - 1) / rows * ((all_columns + columns - 1) / columns);
+  }
+  // With the unused part of the last blocks.
   constexpr int64_t computed(int64_t all_rows, int64_t all_columns) const {
-    return (all_rows + rows - 1) / rows * rows * ((all_columns + columns - 1) / columns * columns);
+    return blocks(all_rows, all_columns) * rows * columns;
+  }
+  // At one step of depth.
+  constexpr int64_t flops(int64_t all_rows, int64_t all_columns) const {
+    const int threads = rows / thread_rows * (columns / thread_columns);
+    return blocks(all_rows, all_columns) * threads * flops_of_step(thread_rows, thread_columns);
   }
 };
 inline constexpr int kProductColumns = 64;  // without TMA
-// That which computes the least, the first of equals: with 48 and 96 channels, of which AlexNet's first
-// layers have many, blocks of 64 leave a quarter of their work unused.
+// With TMA that which computes the least, the first of equals: of 48 and 96 channels, which AlexNet's first
+// layers have, blocks of 32 and 64 would leave a quarter of their work unused.
 constexpr ProductShape product_shape(int64_t rows, int64_t columns, bool by_tma) {
-  if (rows <= 16) return {16, kProductColumns};
-  if (!by_tma) return {64, kProductColumns};
-  ProductShape best{64, 64};
-  for (const ProductShape shape : {ProductShape{64, 48}, {48, 64}, {48, 96}})
+  if (rows <= 16) return {16, kProductColumns, 2, 4};
+  if (!by_tma) return {64, kProductColumns, 8, 4};
+  ProductShape best{64, 48, 4, 6};
+  for (const ProductShape shape : {ProductShape{48, 64, 6, 4}, {32, 64, 4, 4}})
     if (shape.computed(rows, columns) < best.computed(rows, columns)) best = shape;
   return best;
 }

@@ -111,11 +111,11 @@ class TiledPlan final : public Plan {
       return std::to_string(count) + (count == whole ? "" : " of " + std::to_string(whole));
     };
     const std::string side = std::to_string(size_);
-    return "overlap-save " + side + "x" + side + ", 4-multiplication complex product, " +
+    return "overlap-save " + side + "x" + side + ", 3-multiplication complex product, " +
            part(blocking_.tiles, tiles()) + " tiles, " + part(blocking_.columns, geometry_.columns()) +
            " columns";
   }
-  // Whole blocks of planes and of the product; a complex multiply-add is four real ones.
+  // Whole blocks of planes and of the product; a complex multiply-add is three real ones.
   std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return blocking_.keep_filters; }
   void prepare(const ConvArgs& args, Queue& queue) override;
@@ -272,9 +272,9 @@ std::optional<OperationCount> TiledPlan::operations() const {
       const int64_t rows = filter_gradient ? plan.geometry_.rows() : tiles.count;
       const int64_t depth = filter_gradient ? tiles.count : plan.geometry_.depth();
       const bool by_tma = plan.multiplies_by_tma(rows);
-      const int64_t sums = product_shape(rows, columns.count, by_tma).computed(rows, columns.count);
-      group.product_flops += 8.0 * tile_bins(plan.size_) * static_cast<double>(sums) *
-                             static_cast<double>(convscope::round_up(depth, product_steps(by_tma)));
+      const int64_t flops = product_shape(rows, columns.count, by_tma).flops(rows, columns.count);
+      group.product_flops += static_cast<double>(tile_bins(plan.size_) * flops *
+                                                 convscope::round_up(depth, product_steps(by_tma)));
     }
   };
   Counter counter{*this, {}};

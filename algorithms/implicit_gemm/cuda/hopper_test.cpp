@@ -77,10 +77,15 @@ class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
     ASSERT_TRUE(variant().supports(problem, device_.info())) << to_line(problem);
     expect_right(problem, *variant().plan(problem, device_, {}));
   }
+  // In runs where they reach, whether the plan would take them or not.
   void expect_right_in_tile(const ConvProblem& problem, const HopperTile& tile, int splits = 1) {
     const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);
     if (problem.pass == Pass::backward_filter) {
       GradientWork work = gradient_work(problem, INT64_MAX);
+      const int bytes = narrow(bytes_per_element(storage_type(problem.math)));
+      cut(work.product, runs_reach(work.product, work.product.groups, work.product.columns, bytes),
+          kStagePixels, kWgmmaPixels);
+      work.product.all_loads = narrow(loads(work.product));
       work.product.tile = tile;
       set_splits(work.product, splits);
       HopperFilterPlan plan(problem, work, launchers);
