@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/cli/results/policies.hpp"
+#include "bench/cli/read/policies.hpp"
 #include "bench/cli/run/npy.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/problem.hpp"

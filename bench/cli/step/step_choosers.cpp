@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "bench/cli/results/policies.hpp"
+#include "bench/cli/read/policies.hpp"
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/ranking/ranking.hpp"

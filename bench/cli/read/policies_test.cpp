@@ -1,5 +1,5 @@
 // Policies from JSON, the shipped ones and wrong ones; and the verb over results that are in the repository.
-#include "bench/cli/results/policies.hpp"
+#include "bench/cli/read/policies.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "bench/cli/results/policies.hpp"
+#include "bench/cli/read/policies.hpp"
 
 #include <fmt/format.h>
 
