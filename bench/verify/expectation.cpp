@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <numeric>
 
 #include "bench/core/random.hpp"
 #include "bench/device/values.hpp"
@@ -19,8 +18,8 @@ namespace {
 
 // With more outputs even a cheap problem is sampled, to bound memory.
 constexpr int64_t kMaxFullOutputs = int64_t{1} << 20;
-// The same where a GPU computes the reference, bounded by the host's memory and its part of the comparison.
-constexpr int64_t kMaxDeviceOutputs = int64_t{1} << 27;
+// The same where a GPU computes the reference: 2 GiB of the host's memory for each kind of data.
+constexpr int64_t kMaxDeviceOutputs = int64_t{1} << 28;
 // Multiply-adds that the reference may spend on one kind of data: for the sums, and for the sample beyond
 // kMinSample.
 constexpr double kSumMultiplyAdds = 1e8;
@@ -96,11 +95,7 @@ bool Expectation::expect_from_device(const Tensors& tensors, Device* device) {
   if (device == nullptr || problem_.epilogue != Epilogue::none) return false;
   if (problem_.elements(written_role(problem_.pass)) > kMaxDeviceOutputs) return false;
   try {
-    const ReferenceOutputs outputs = reference_outputs(problem_, tensors, *device);
-    offset_.resize(outputs.values.size());
-    std::iota(offset_.begin(), offset_.end(), int64_t{0});
-    value_.assign(outputs.values.begin(), outputs.values.end());
-    magnitude_.assign(outputs.magnitudes.begin(), outputs.magnitudes.end());
+    device_ = reference_outputs(problem_, tensors, *device);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -140,16 +135,16 @@ void Expectation::expect_from_cpu(const Tensors& tensors, std::span<const float>
 
 void Expectation::summarise() {
   double squares = 0, magnitude_squares = 0;
-  for (size_t i = 0; i < value_.size(); ++i) {
-    squares += value_[i] * value_[i];
-    magnitude_squares += magnitude_[i] * magnitude_[i];
-    largest_value_ = std::max(largest_value_, std::abs(value_[i]));
-    largest_magnitude_ = std::max(largest_magnitude_, magnitude_[i]);
+  for (size_t i = 0; i < count(); ++i) {
+    squares += value(i) * value(i);
+    magnitude_squares += magnitude(i) * magnitude(i);
+    largest_value_ = std::max(largest_value_, std::abs(value(i)));
+    largest_magnitude_ = std::max(largest_magnitude_, magnitude(i));
   }
   // A sum of n terms of random sign is about its magnitude over sqrt(n); smaller only by chance, where there
   // are few outputs.
   const auto terms = static_cast<double>(reduction_length(problem_));
-  typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(value_.size()));
+  typical_ = std::sqrt(std::max(squares, magnitude_squares / terms) / static_cast<double>(count()));
 }
 
 ErrorBounds Expectation::bounds(double error_growth, bool exact) const {
@@ -166,12 +161,12 @@ ErrorBounds Expectation::bounds(double error_growth, bool exact) const {
 
 double Expectation::bound(size_t i, const ErrorBounds& bounds) const {
   if (bounds.exact) return 0;
-  const double magnitude = bounds.has_one_magnitude ? bounds.one_magnitude : magnitude_[i];
-  return std::min(bounds.relative * magnitude, bounds.max);
+  const double size = bounds.has_one_magnitude ? bounds.one_magnitude : magnitude(i);
+  return std::min(bounds.relative * size, bounds.max);
 }
 
 std::vector<float> Expectation::values(bool exact) const {
-  std::vector<float> values(value_.size());
+  std::vector<float> values(count());
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(expected_value(i, exact));
   return values;
 }
@@ -179,7 +174,7 @@ std::vector<float> Expectation::values(bool exact) const {
 Comparison Expectation::figures(double squares, double max_abs) const {
   Comparison result;
   result.max_abs = max_abs;
-  const double norm = typical_ * std::sqrt(static_cast<double>(value_.size()));
+  const double norm = typical_ * std::sqrt(static_cast<double>(count()));
   result.relative_l2 = std::sqrt(squares) / (norm > 0 ? norm : 1);
   result.max_relative = max_abs / (largest_value_ > 0 ? largest_value_ : 1);
   return result;
@@ -194,7 +189,7 @@ std::optional<Comparison> Expectation::passed(const Findings& findings) const {
 
 // An exact sum is rounded once, when it is stored.
 double Expectation::expected_value(size_t i, bool exact) const {
-  return exact ? rounded_to(storage_type(problem_.math), static_cast<float>(value_[i])) : value_[i];
+  return exact ? rounded_to(storage_type(problem_.math), static_cast<float>(value(i))) : value(i);
 }
 
 double Expectation::repeat_tolerance() const {
@@ -207,12 +202,12 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   const ErrorBounds allowed = bounds(error_growth, exact);
   double squares = 0, worst_excess = 0, max_abs = 0;
   const auto error_at = [&](size_t i) {
-    return std::abs(static_cast<double>(written[offset_[i]]) - expected_value(i, exact));
+    return std::abs(static_cast<double>(written[offset(i)]) - expected_value(i, exact));
   };
   const auto excess = [&](size_t i) { return error_at(i) - bound(i, allowed); };
-  const auto count = static_cast<int64_t>(value_.size());
-#pragma omp parallel for if (count > (1 << 20)) reduction(+ : squares) reduction(max : max_abs, worst_excess)
-  for (int64_t i = 0; i < count; ++i) {
+  const int64_t outputs = checked_outputs();
+#pragma omp parallel for if (outputs > (1 << 20)) reduction(+ : squares) reduction(max : max_abs, worst_excess)
+  for (int64_t i = 0; i < outputs; ++i) {
     const auto at = static_cast<size_t>(i);
     const double error = error_at(at);
     squares += error * error;
@@ -225,15 +220,15 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
   if (has_relu(problem_.epilogue)) result.fault = negative_output(written);
   if (result.fault) return result;
 
-  const std::string where = element_name(role, index_of_offset(shape, offset_[worst]));
+  const std::string where = element_name(role, index_of_offset(shape, offset(worst)));
   if (exact && worst_excess > 0)
     result.fault = fmt::format(
         "whole-number data must come out exactly, but {} is {} instead of {} (largest error {:.3g})", where,
-        written[offset_[worst]], expected_value(worst, exact), result.max_abs);
+        written[offset(worst)], expected_value(worst, exact), result.max_abs);
   else if (worst_excess > 0)
     result.fault = fmt::format(
         "{} is {:.9g} instead of {:.9g}: the error is {:.3g}, the bound {:.3g} (relative L2 error {:.3g})",
-        where, written[offset_[worst]], value_[worst], worst_excess + bound(worst, allowed),
+        where, written[offset(worst)], value(worst), worst_excess + bound(worst, allowed),
         bound(worst, allowed), result.relative_l2);
   else if (result.relative_l2 > gate_)
     result.fault =

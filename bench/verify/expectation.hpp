@@ -12,6 +12,7 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/verify/block_sums.hpp"
+#include "bench/verify/device_reference.hpp"
 #include "bench/verify/verification.hpp"
 
 namespace convscope {
@@ -53,7 +54,7 @@ class Expectation {
   bool is_complete() const { return from_device_; }
   // The expected value of every output, by memory offset; `exact`: as it must be stored.
   std::vector<float> values(bool exact) const;
-  std::vector<float> magnitudes() const { return {magnitude_.begin(), magnitude_.end()}; }
+  std::span<const float> magnitudes() const { return device_.magnitudes; }  // of a complete one
   // The comparison of a result by what a device found, or nothing where there is a fault: compare() says
   // which.
   std::optional<Comparison> passed(const Findings& findings) const;
@@ -66,7 +67,7 @@ class Expectation {
   Comparison compare(const float* written, double error_growth, bool exact) const;
   // The largest difference allowed between two runs of one plan at one element.
   double repeat_tolerance() const;
-  int64_t checked_outputs() const { return static_cast<int64_t>(offset_.size()); }
+  int64_t checked_outputs() const { return static_cast<int64_t>(count()); }
 
  private:
   using Tensors = std::array<std::vector<float>, 3>;  // by role; the written one is empty
@@ -75,6 +76,10 @@ class Expectation {
   void expect_from_cpu(const Tensors& tensors, std::span<const float> bias, const VerifyOptions& options);
   std::optional<std::string> negative_output(const float* written) const;
   void summarise();
+  size_t count() const { return from_device_ ? device_.values.size() : value_.size(); }
+  double value(size_t i) const { return from_device_ ? device_.values[i] : value_[i]; }
+  double magnitude(size_t i) const { return from_device_ ? device_.magnitudes[i] : magnitude_[i]; }
+  int64_t offset(size_t i) const { return from_device_ ? static_cast<int64_t>(i) : offset_[i]; }
   double bound(size_t i, const ErrorBounds& bounds) const;
   Comparison figures(double squares, double max_abs) const;
   double expected_value(size_t i, bool exact) const;
@@ -84,7 +89,8 @@ class Expectation {
   DataKind kind_;
   double gate_;
   bool from_device_ = false;
-  std::vector<int64_t> offset_;
+  ReferenceOutputs device_;      // of every output, where a device computed them
+  std::vector<int64_t> offset_;  // in memory, of the outputs that were computed here
   std::vector<double> value_, magnitude_;
   double typical_ = 0;  // root mean square of the values, or what it is expected to be where few cancel
   double largest_magnitude_ = 0, largest_value_ = 0;

@@ -35,7 +35,7 @@ struct VerifyOptions {
   // Problems with more nominal operations than this, or more than 2^20 outputs, are compared on a stratified
   // sample of their outputs, and on sums of channel blocks that cover every output.
   double full_check_flops = 2e8;
-  // The GPU (or the emulator) that computes every expected value of problems of up to 2^27 outputs, which
+  // The GPU (or the emulator) that computes every expected value of problems of up to 2^28 outputs, which
   // then are all compared, on that device where it is also the candidate's; null: the CPU does it. Where its
   // memory does not suffice, the CPU does it too.
   Device* reference_device = nullptr;
