@@ -22,15 +22,15 @@ std::string same(const std::string& name, const std::string& more = "") {
          (more.empty() ? "" : ", " + more) + "}";
 }
 
-Suite suite_of(const std::string& layers, const std::string& graph = "") {
+Suite suite_of_layers(const std::string& layers, const std::string& graph = "") {
   const std::string text = R"({"name": "net", "batch": 2, "layers": [)" + layers + "]" +
                            (graph.empty() ? "" : R"(, "graph": [)" + graph + "]") + "}";
   return suite_from_json(parse_json(text, "net.json"), "net.json");
 }
 
-std::string error_of(const std::string& layers, const std::string& graph = "") {
+std::string error_of_layers(const std::string& layers, const std::string& graph = "") {
   try {
-    suite_of(layers, graph);
+    suite_of_layers(layers, graph);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -57,7 +57,7 @@ const std::string kInception =
     wide("e", 4, R"("before": "pool 2x2/1")", "2");
 
 TEST(Graph, ALayerReadsSeveralOutputsAlongChannelsAndPoolsBeforeIt) {
-  const std::vector<GraphNode> graph = graph_of(suite_of(kInception));
+  const std::vector<GraphNode> graph = graph_of(suite_of_layers(kInception));
   EXPECT_THAT(graph[2].reads, ElementsAre(1U, 0U)) << "in the order that is written";
   EXPECT_THAT(graph[2].before, IsEmpty());
   EXPECT_THAT(graph[3].reads, ElementsAre(0U, 1U));
@@ -77,7 +77,7 @@ const std::string kReduction =
          "3");
 
 TEST(Graph, ALayerReadsSomeOfSeveralOutputsThroughPools) {
-  const std::vector<GraphNode> graph = graph_of(suite_of(kReduction));
+  const std::vector<GraphNode> graph = graph_of(suite_of_layers(kReduction));
   EXPECT_THAT(graph[3].reads, ElementsAre(2U, 0U, 1U));
   ASSERT_EQ(graph[3].through.size(), 3U);
   EXPECT_THAT(graph[3].through[0], IsEmpty());
@@ -89,8 +89,8 @@ TEST(Graph, ALayerReadsSomeOfSeveralOutputsThroughPools) {
 }
 
 TEST(Graph, IsTheLayersOneAfterTheOtherWhereTheConfigSaysNothingElse) {
-  const std::vector<GraphNode> graph =
-      graph_of(suite_of(same("a", R"("count": 2, "after": ["relu", "mean 1x1/1"])") + "," + same("b")));
+  const std::vector<GraphNode> graph = graph_of(
+      suite_of_layers(same("a", R"("count": 2, "after": ["relu", "mean 1x1/1"])") + "," + same("b")));
   ASSERT_EQ(graph.size(), 3U);
   EXPECT_EQ(graph[0].name, "a#1");
   EXPECT_EQ(graph[0].after.size(), 1U) << "a pool follows the last copy";
@@ -102,15 +102,15 @@ TEST(Graph, IsTheLayersOneAfterTheOtherWhereTheConfigSaysNothingElse) {
 }
 
 TEST(Graph, ALayerReadsAndAddsWhatItNames) {
-  const std::vector<GraphNode> graph =
-      graph_of(suite_of(same("a") + "," + same("b") + "," +
-                        same("c", R"("reads": "a", "after": ["batch_norm", "add b", "add a", "relu"])")));
+  const std::vector<GraphNode> graph = graph_of(
+      suite_of_layers(same("a") + "," + same("b") + "," +
+                      same("c", R"("reads": "a", "after": ["batch_norm", "add b", "add a", "relu"])")));
   EXPECT_THAT(graph[2].reads, ElementsAre(0U));
   EXPECT_THAT(graph[2].added, ElementsAre(1U, 0U));
 }
 
 TEST(Graph, AnEntryTakesWhatItLeavesOutFromItsLayer) {
-  const Suite suite = suite_of(kLayers, kGraph);
+  const Suite suite = suite_of_layers(kLayers, kGraph);
   const std::vector<GraphNode> graph = graph_of(suite);
   ASSERT_EQ(graph.size(), 3U);
   EXPECT_EQ(graph[0].after, suite.layers[0].after);
@@ -121,39 +121,40 @@ TEST(Graph, AnEntryTakesWhatItLeavesOutFromItsLayer) {
 }
 
 TEST(Graph, ALayerThatIsFirstOrOfAnotherShapeReadsDataOfItsOwn) {
-  const std::vector<GraphNode> graph = graph_of(
-      suite_of(same("a") + "," + same("b", R"("first": true)") + "," + same("c", R"("batch": 3)") +
-               R"(, {"name": "d", "in_channels": 3, "input": [6, 5], "out_channels": 4, "filter": 1})"));
+  const std::vector<GraphNode> graph = graph_of(suite_of_layers(
+      same("a") + "," + same("b", R"("first": true)") + "," + same("c", R"("batch": 3)") +
+      R"(, {"name": "d", "in_channels": 3, "input": [6, 5], "out_channels": 4, "filter": 1})"));
   for (const GraphNode& node : graph) EXPECT_THAT(node.reads, IsEmpty()) << node.name;
 }
 
 TEST(Graph, TheLastCopyOfALayerIsWhatThoseBehindItReadByItsName) {
-  const std::vector<GraphNode> graph =
-      graph_of(suite_of(same("a", R"("count": 3)") + "," + same("b") + "," + same("c", R"("reads": "a")")));
+  const std::vector<GraphNode> graph = graph_of(
+      suite_of_layers(same("a", R"("count": 3)") + "," + same("b") + "," + same("c", R"("reads": "a")")));
   EXPECT_THAT(graph[4].reads, ElementsAre(2U));
   EXPECT_EQ(
-      graph_of(suite_of(same("a", R"("count": 2147483648)") + "," + same("b", R"("after": "add a")")), 2)
+      graph_of(suite_of_layers(same("a", R"("count": 2147483648)") + "," + same("b", R"("after": "add a")")),
+               2)
           .size(),
       3U);
 }
 
 TEST(Graph, IsWrittenWithTheConfigAndReadsBack) {
-  const Suite suite = suite_of(kLayers, kGraph);
+  const Suite suite = suite_of_layers(kLayers, kGraph);
   const auto json = to_json(suite);
   const Suite again = suite_from_json(parse_json(json.dump(), "net.json"), "net.json");
   EXPECT_EQ(to_json(again), json);
   EXPECT_EQ(again.graph.size(), 3U);
   EXPECT_THAT(again.graph[2].reads, ElementsAre(ReadOutput{"a", {}}));
-  const Suite layers = suite_of(same("a") + "," + same("b") + "," + same("c", R"("reads": "a")"));
+  const Suite layers = suite_of_layers(same("a") + "," + same("b") + "," + same("c", R"("reads": "a")"));
   const auto written = to_json(layers);
   EXPECT_EQ(written["layers"][2]["reads"], "a");
   EXPECT_EQ(to_json(suite_from_json(parse_json(written.dump(), "n"), "n")), written);
-  const Suite inception = suite_of(kInception);
+  const Suite inception = suite_of_layers(kInception);
   const Suite read_again = suite_from_json(parse_json(to_json(inception).dump(), "n"), "n");
   EXPECT_EQ(to_json(read_again), to_json(inception));
   EXPECT_THAT(read_again.layers[3].reads, ElementsAre(ReadOutput{"a", {}}, ReadOutput{"b", {}}));
   EXPECT_EQ(read_again.layers[3].before.size(), 2U);
-  const Suite reduction = suite_of(kReduction);
+  const Suite reduction = suite_of_layers(kReduction);
   const Suite same_reduction = suite_from_json(parse_json(to_json(reduction).dump(), "n"), "n");
   EXPECT_EQ(to_json(same_reduction), to_json(reduction));
   EXPECT_EQ(same_reduction.layers[4].reads, reduction.layers[4].reads);
@@ -161,101 +162,103 @@ TEST(Graph, IsWrittenWithTheConfigAndReadsBack) {
 
 TEST(Graph, RefusesWhatIsUnknownOrComesLaterByName) {
   EXPECT_EQ(
-      error_of(same("conv1") + "," + same("conv2", R"("reads": "conw1")")),
+      error_of_layers(same("conv1") + "," + same("conv2", R"("reads": "conw1")")),
       "net.json: at /layers/1: \"conv2\" reads \"conw1\", which is no layer of the network; allowed is an "
       "earlier one; did you mean \"conv1\"?");
   EXPECT_EQ(
-      error_of(same("a", R"("after": "add b")") + "," + same("b")),
+      error_of_layers(same("a", R"("after": "add b")") + "," + same("b")),
       "net.json: at /layers/0: \"a\" adds \"b\", which does not stand before it; allowed is an earlier one");
-  EXPECT_THAT(error_of(same("a", R"("after": "add a")")),
+  EXPECT_THAT(error_of_layers(same("a", R"("after": "add a")")),
               HasSubstr("\"a\" adds \"a\", which does not stand before it"));
-  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b", "layer": "a", "reads": "p"}, {"name": "p"})"),
-              HasSubstr("net.json: at /graph/1: \"b\" reads \"p\", which does not stand before it"));
-  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b", "layer": "q"}, {"name": "p"})"),
+  EXPECT_THAT(
+      error_of_layers(kLayers, R"({"name": "a"}, {"name": "b", "layer": "a", "reads": "p"}, {"name": "p"})"),
+      HasSubstr("net.json: at /graph/1: \"b\" reads \"p\", which does not stand before it"));
+  EXPECT_THAT(error_of_layers(kLayers, R"({"name": "a"}, {"name": "b", "layer": "q"}, {"name": "p"})"),
               AllOf(HasSubstr("net.json: at /graph/1/layer: found the text \"q\""), HasSubstr("/layers")));
-  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b"}, {"name": "p"})"),
+  EXPECT_THAT(error_of_layers(kLayers, R"({"name": "a"}, {"name": "b"}, {"name": "p"})"),
               HasSubstr("at /graph/1/name: found the text \"b\""));
-  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "a"}, {"name": "p"})"),
+  EXPECT_THAT(error_of_layers(kLayers, R"({"name": "a"}, {"name": "a"}, {"name": "p"})"),
               HasSubstr("at /graph/1/name: found the text \"a\"; allowed is a name that no other entry has"));
 }
 
 TEST(Graph, RefusesShapesThatDiffer) {
   const std::string eight =
       R"({"name": "wide", "in_channels": 4, "input": [6, 5], "out_channels": 8, "filter": 1})";
-  EXPECT_EQ(error_of(eight + "," + same("b", R"("reads": "wide")")),
+  EXPECT_EQ(error_of_layers(eight + "," + same("b", R"("reads": "wide")")),
             "net.json: at /layers/1: \"b\" reads \"wide\", which gives 8 channels of 6x5, and \"b\" takes 4 "
             "channels of 6x5; name a layer of that shape, or correct what comes after one of them");
   EXPECT_THAT(
-      error_of(same("a") + "," + same("b", R"("after": ["pool 2x2/2", "add a"])")),
+      error_of_layers(same("a") + "," + same("b", R"("after": ["pool 2x2/2", "add a"])")),
       HasSubstr("\"b\" adds \"a\", which gives 4 channels of 6x5, and \"b\" has there 4 channels of 3x2"));
-  EXPECT_THAT(error_of(same("a", R"("batch": 3)") + "," + same("b", R"("reads": "a")")),
+  EXPECT_THAT(error_of_layers(same("a", R"("batch": 3)") + "," + same("b", R"("reads": "a")")),
               HasSubstr("4 channels of 6x5 at its own batch of 3"));
 }
 
 TEST(Graph, RefusesOutputsThatCannotBeReadTogether) {
   const std::string both = same("a") + "," + same("b", R"("after": "pool 2x2/2")");
   EXPECT_EQ(
-      error_of(both + "," + wide("c", 8, R"("reads": ["a", "b"])")),
+      error_of_layers(both + "," + wide("c", 8, R"("reads": ["a", "b"])")),
       "net.json: at /layers/2: \"c\" reads \"a\", which gives 4 channels of 6x5, and \"b\", which gives 4 "
       "channels of 3x2; allowed together are outputs of the same image and batch");
-  EXPECT_THAT(
-      error_of(same("a") + "," + same("b", R"("batch": 3)") + "," + wide("c", 8, R"("reads": ["a", "b"])")),
-      HasSubstr("\"b\", which gives 4 channels of 6x5 at its own batch of 3; allowed together"));
+  EXPECT_THAT(error_of_layers(same("a") + "," + same("b", R"("batch": 3)") + "," +
+                              wide("c", 8, R"("reads": ["a", "b"])")),
+              HasSubstr("\"b\", which gives 4 channels of 6x5 at its own batch of 3; allowed together"));
   EXPECT_EQ(
-      error_of(same("a") + "," + same("b") + "," + wide("c", 12, R"("reads": ["a", "b"])")),
+      error_of_layers(same("a") + "," + same("b") + "," + wide("c", 12, R"("reads": ["a", "b"])")),
       "net.json: at /layers/2: \"c\" reads \"a\", \"b\", which together give 8 channels of 6x5, and \"c\" "
       "takes 12 channels of 6x5; name layers whose channels add up to that, or correct what comes after "
       "one of them");
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 8, R"("reads": ["a", "b"])")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 8, R"("reads": ["a", "b"])")),
               HasSubstr("\"b\" reads \"b\", which does not stand before it"));
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 8, R"("reads": ["a", "a"])")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 8, R"("reads": ["a", "a"])")),
               HasSubstr("net.json: at /layers/1/reads/1: found the text \"a\"; allowed is every entry once"));
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 8, R"("reads": [])")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 8, R"("reads": [])")),
               HasSubstr("net.json: at /layers/1/reads: found"));
 }
 
 TEST(Graph, RefusesPoolsThatCannotStandBeforeALayer) {
   EXPECT_EQ(
-      error_of(same("a") + "," + wide("b", 4, R"("before": ["mean 7x1/1"])")),
+      error_of_layers(same("a") + "," + wide("b", 4, R"("before": ["mean 7x1/1"])")),
       "net.json: at /layers/1: \"b\" has \"mean 7x1/1\" before it, and what it reads is 6x5 there; allowed "
       "is a window that fits the image");
   EXPECT_EQ(
-      error_of(same("a") + "," + wide("b", 4, R"("before": ["pool 2x2/2"])")),
+      error_of_layers(same("a") + "," + wide("b", 4, R"("before": ["pool 2x2/2"])")),
       "net.json: at /layers/1: \"b\" reads \"a\", which gives 4 channels of 3x2 after \"pool 2x2/2\", and "
       "\"b\" takes 4 channels of 6x5; name a layer of that shape, or correct what comes before or after one "
       "of them");
   EXPECT_THAT(
-      error_of(same("a") + "," + wide("b", 4, R"("before": "relu")")),
+      error_of_layers(same("a") + "," + wide("b", 4, R"("before": "relu")")),
       AllOf(HasSubstr("net.json: at /layers/1/before: found the text \"relu\"; allowed is pool or mean with"),
             HasSubstr("in its \"after\"")));
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": 3)")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 4, R"("before": 3)")),
               HasSubstr("at /layers/1/before: found the number 3; allowed is pool or mean"));
   EXPECT_EQ(
-      error_of(wide("a", 4, R"("before": "pool 1x1/1")")),
+      error_of_layers(wide("a", 4, R"("before": "pool 1x1/1")")),
       "net.json: at /layers/0: \"a\" has \"pool 1x1/1\" before it, and no layer stands there whose output it "
       "could read; leave out \"before\"");
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("first": true, "before": "pool 1x1/1")")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 4, R"("first": true, "before": "pool 1x1/1")")),
               HasSubstr("\"b\" has \"pool 1x1/1\" before it and its layer is first"));
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("count": 2, "before": "pool 1x1/1")")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 4, R"("count": 2, "before": "pool 1x1/1")")),
               AllOf(HasSubstr("at /layers/1: layer \"b\" has \"pool 1x1/1\" before it; allowed is neither"),
                     HasSubstr("write a \"graph\"")));
 }
 
 TEST(Graph, RefusesWhatOnlyAnEntryOfAGraphCanSay) {
-  EXPECT_THAT(error_of(same("a") + "," + same("b", R"("count": 2, "after": ["add a", "relu"])")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + same("b", R"("count": 2, "after": ["add a", "relu"])")),
               AllOf(HasSubstr("at /layers/1: layer \"b\" has \"add a\";"), HasSubstr("write a \"graph\"")));
-  EXPECT_THAT(error_of(same("a") + "," + same("b", R"("reads": "a")"), R"({"name": "a"}, {"name": "b"})"),
-              AllOf(HasSubstr("at /layers/1: layer \"b\" reads \"a\""), HasSubstr("in the graph's entry")));
-  EXPECT_THAT(error_of(same("a") + "," + wide("b", 4, R"("before": "pool 1x1/1")"),
-                       R"({"name": "a"}, {"name": "b"})"),
+  EXPECT_THAT(
+      error_of_layers(same("a") + "," + same("b", R"("reads": "a")"), R"({"name": "a"}, {"name": "b"})"),
+      AllOf(HasSubstr("at /layers/1: layer \"b\" reads \"a\""), HasSubstr("in the graph's entry")));
+  EXPECT_THAT(error_of_layers(same("a") + "," + wide("b", 4, R"("before": "pool 1x1/1")"),
+                              R"({"name": "a"}, {"name": "b"})"),
               HasSubstr("layer \"b\" has \"pool 1x1/1\" before it"));
-  EXPECT_THAT(error_of(same("a") + "," + same("b", R"("first": true, "reads": "a")")),
+  EXPECT_THAT(error_of_layers(same("a") + "," + same("b", R"("first": true, "reads": "a")")),
               HasSubstr("\"b\" reads \"a\" and its layer is first"));
 }
 
 TEST(Graph, RefusesOutputsThatCannotBeReadThroughPools) {
   const auto error = [](const std::string& reads) {
-    return error_of(same("a") + "," + same("b") + "," + wide("c", 8, "\"reads\": " + reads));
+    return error_of_layers(same("a") + "," + same("b") + "," + wide("c", 8, "\"reads\": " + reads));
   };
   EXPECT_EQ(
       error(R"(["a", {"reads": "b", "before": "pool 7x1/1"}])"),
@@ -277,9 +280,9 @@ TEST(Graph, RefusesOutputsThatCannotBeReadThroughPools) {
 
 TEST(Graph, RefusesALayerThatItHasAnotherNumberOfTimesThanItsCount) {
   EXPECT_EQ(
-      error_of(kLayers, R"({"name": "a"}, {"name": "p"})"),
+      error_of_layers(kLayers, R"({"name": "a"}, {"name": "p"})"),
       "net.json: at /graph: it has layer \"a\" 1 time, and the layer's count is 2; correct one of them");
-  EXPECT_THAT(error_of(kLayers, R"({"name": "a"}, {"name": "b", "layer": "a"})"),
+  EXPECT_THAT(error_of_layers(kLayers, R"({"name": "a"}, {"name": "b", "layer": "a"})"),
               HasSubstr("layer \"p\" 0 times"));
 }
 

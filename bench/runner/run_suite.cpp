@@ -26,8 +26,8 @@ class LogSink final : public GroupSink {
     log_.add(record);
     observer_.candidate_ends(record);
   }
-  void benchmark(const std::string& json) override {
-    log_.add(BenchmarkReport{group_, nlohmann::ordered_json::parse(json)});
+  void benchmark(const std::string& text) override {
+    log_.add(BenchmarkReport{group_, nlohmann::ordered_json::parse(text)});
   }
 
  private:

@@ -19,7 +19,7 @@
 namespace convscope {
 namespace {
 
-using Place = std::pair<DeviceId, int>;  // device and threads
+using DeviceThreads = std::pair<DeviceId, int>;  // device and threads
 
 struct Workplace {
   DeviceInfo info;
@@ -30,7 +30,7 @@ struct Workplace {
 class Planner {
  public:
   // Null for a device that is not opened.
-  Device* at(const Place& place) {
+  Device* at(const DeviceThreads& place) {
     if (place.first.kind != DeviceKind::cpu) return nullptr;
     // Its threads are those of the process.
     if (!device_ || place_ != place) device_ = make_device(place.first, {.threads = place.second});
@@ -40,7 +40,7 @@ class Planner {
 
  private:
   std::unique_ptr<Device> device_;
-  Place place_;
+  DeviceThreads place_;
 };
 
 // As `why` says where it is refused. A planner that fails is asked again by the run, whose record says so.
@@ -94,14 +94,14 @@ std::vector<PacedCandidate> print_task(std::ostream& out, const GroupTask& task,
 }  // namespace
 
 void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& registry) {
-  std::map<Place, Workplace> workplaces;
-  std::set<Place> measured_with;
+  std::map<DeviceThreads, Workplace> workplaces;
+  std::set<DeviceThreads> measured_with;
   Planner planner;
   double seconds = 0;
   size_t candidates = 0;
   for (const GroupTask& task : plan.tasks) {
     const CaseKey& key = task.group.common;
-    const Place place{key.device_id(), key.threads};
+    const DeviceThreads place{key.device_id(), key.threads};
     if (!workplaces.contains(place)) {
       const DeviceInfo info = describe_device(place.first);
       workplaces[place] = {info, pace_of(info, key.threads)};
