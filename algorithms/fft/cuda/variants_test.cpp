@@ -109,6 +109,27 @@ TEST_P(FftCuda, IsRightOnALayerOfResNetWithFewerChannels) {
   expect_right(parse_problem("n=1 c=4 hw=28x28 k=8 rs=3x3 pad=1x1"), EmulatorOrder::reverse);
 }
 
+// Of the product on sm_90a, whose blocks are of 32x64, 48x64 and 64x48 sums; in backward-filter the channels
+// are the rows.
+TEST_P(FftCuda, IsRightInEveryBlockOfTheProduct) {
+  for (const char* line :
+       {"n=18 c=3 hw=6x6 k=34 rs=3x3", "n=34 c=4 hw=6x6 k=18 rs=3x3", "n=50 c=3 hw=6x6 k=46 rs=3x3",
+        "backward_filter n=2 c=34 hw=6x6 k=20 rs=3x3", "backward_filter n=2 c=50 hw=6x6 k=34 rs=3x3"})
+    expect_right(parse_problem(line), EmulatorOrder::reverse);
+}
+
+// AlexNet's conv2 has 96 channels: those of backward-data are two blocks of 48, without an unused column.
+TEST_P(FftCuda, ComputesNoMoreThanTheProductWhereBlocksFit) {
+  if (algorithm().info().id == "fft.full.cuda") return;  // cuBLAS's product
+  const double bins = algorithm().info().id == "fft16.cuda" ? 130 : 514;
+  const auto products = [&](const char* line) {
+    return counted(parse_problem(line)).product_flops / bins / 8;
+  };
+  constexpr double kSums = 128 * (4 + 6);  // of a block of 64x48 or 48x64 at a step of depth
+  EXPECT_EQ(products("n=64 c=8 hw=10x10 k=96 rs=3x3"), 6.0 * 64 * 96 + 2 * kSums);
+  EXPECT_EQ(products("n=48 c=8 hw=10x10 k=64 rs=3x3"), 6.0 * 48 * 64 + kSums);
+}
+
 TEST_P(FftCuda, IsOfTheCudaDevice) {
   EXPECT_EQ(algorithm().info().device, DeviceKind::cuda);
 }
