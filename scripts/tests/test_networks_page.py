@@ -165,6 +165,16 @@ def test_modelled_tables_say_what_the_page_says(convscope, root):
     assert said == {f"  model's error on steps: {errors} ({PAGE})"}
 
 
+def test_modelled_rows_have_the_errors_of_the_page(convscope, root):
+    kept_records = "results/amd-zen4-2-cores/alexnet-batch-64.json.xz"
+    step = ["step", "alexnet", "--rows", kept_records, "--batch", 128, "--gpus", 2]
+    sum_of = ["allreduce", "--basis", "modelled", "--gpus", "2,4", "--bytes", "1MiB"]
+    for words, errors in ((step, steps(convscope, root)[1]), (sum_of, sums(convscope, root, False)[1])):
+        rows = json.loads(run(convscope, root, *words, "--link", "5GB/s,5us", "--json"))
+        expected = {(round(statistics.median(errors)) / 100, round(max(errors)) / 100)}
+        assert {(row["model_error_median"], row["model_error_largest"]) for row in rows} == expected
+
+
 def test_the_guide_says_the_same(convscope, root):
     guide = " ".join((root / "docs/step.md").read_text().split())
     for what, made in (("sums", sums(convscope, root, False)), ("steps", steps(convscope, root))):
