@@ -76,6 +76,7 @@ def test_strong_and_weak_steps_of_two_runs_stand_in_one_table_with_the_differenc
     assert [float(row["simulated longer by"]) for row in found] == pytest.approx([0, 0, 0.01, 0.04])
     assert float(found[3]["closed form (ms)"]) == 100.0
     assert float(found[3]["simulated (ms)"]) == 104.0
+    assert "-0.0%" not in report("table", "scaling", kept("less", [step(2, simulated=99.999)])).out
     done = report("table", "scaling", weak, strong)
     assert "link 5 GB/s, 7 us" in done.out and ERROR in done.out and done.out.count("Scaling: small") == 1
 
