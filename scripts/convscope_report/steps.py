@@ -9,6 +9,7 @@ from convscope_report import ReportError
 from convscope_report.run_files import content_of
 
 AGAIN = "name a folder that `convscope step --out` wrote"
+ERROR_PAGE = "docs/experiments/networks.md"
 TEXTS = ("network", "reduce", "overlap", "compress", "basis", "outcome")
 NUMBERS = ("batch", "gpus")
 # Of a row that has a time.
@@ -20,14 +21,19 @@ def read(path: Path) -> list:
 
     Raises ReportError where it is none.
     """
+    timed = [row for row in read_all(path) if row["outcome"] == "good"]
+    if not timed:
+        raise ReportError(f"{path}: all steps were refused; the column reason of steps.csv says why")
+    return timed
+
+
+def read_all(path: Path) -> list:
+    """Return these rows and those without a time. Raises ReportError where it is no such folder or file."""
     file = path / "steps.json" if path.is_dir() else path
     rows = document(file, "rows of steps").get("rows")
     if not isinstance(rows, list) or not all(map(is_row, rows)):
         raise ReportError(f"{file}: no rows of steps; {AGAIN}")
-    timed = [row for row in rows if row["outcome"] == "good"]
-    if not timed:
-        raise ReportError(f"{file}: all steps were refused; the column reason of steps.csv says why")
-    return timed
+    return rows
 
 
 def is_row(row) -> bool:
@@ -60,6 +66,16 @@ def words(row: dict) -> str:
     link = f"link {row['link_gbs']:.3g} GB/s" if is_number(row.get("link_gbs")) else "simulated network"
     machine = row.get("device_name") or "unknown device"
     return f"{row['basis']}: compute from rows of {machine}, {link}"
+
+
+def error_words(rows: list, what: str = "steps") -> str | None:
+    """Return how far the model is from what was measured, as modelled rows say; None where they do not."""
+    for row in rows:
+        errors = row.get("model_error_median"), row.get("model_error_largest")
+        if all(map(is_number, errors)):
+            median, largest = (f"{100 * error:.0f}%" for error in errors)
+            return f"model's error on {what}: median {median}, largest {largest} ({ERROR_PAGE})"
+    return None
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ KINDS = {
     "exact": lambda value: f"{value:g}",
     "tenths": lambda value: f"{value:.1f}",
     "ratio": lambda value: f"{value:.2f}x",
-    "percent": lambda value: f"{100 * value:.1f}%",
+    "percent": lambda value: f"{100 * value:z.1f}%",
     "bytes": bytes_text,
     "error": lambda value: f"{value:.1e}",
 }

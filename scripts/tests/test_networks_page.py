@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from report_support import report
 
 PAGE = "docs/experiments/networks.md"
 SMALLEST = 4096  # bytes; its tree shows the latency
@@ -69,6 +70,11 @@ def modelled_steps(convscope: Path, root: Path, link: str, ranks: int, rows: lis
     replaced = f"{given[0]} was replaced: measure and keep the steps again"
     assert modelled[0]["compute_ms"] == pytest.approx(rows[0]["compute_ms"]), replaced
     return {of_step(row): row["step_ms"] for row in modelled}
+
+
+def scaling(root: Path) -> list:
+    """Return the kept files of the steps that were simulated, strong and weak."""
+    return [root / f"results/amd-zen4-2-cores/networks/scaling-{name}.json.xz" for name in ("strong", "weak")]
 
 
 def line(*cells) -> str:
@@ -138,6 +144,42 @@ def test_the_page_has_the_table_of_steps(convscope, root):
     assert f"Steps: {words_of(errors)}." in page, words_of(errors)
 
 
+def test_the_page_has_the_table_of_scaling(root):
+    done = report("table", "scaling", *scaling(root), "--where", "overlap=layer", "--format", "markdown")
+    assert done.code == 0, done.err
+    table = "\n".join(text for text in done.out.splitlines() if text.startswith("|"))
+    assert table.count("\n") > 15
+    page = (root / PAGE).read_text()
+    assert table in page, table
+    rows = [row for file in scaling(root) for row in json.loads(lzma.decompress(file.read_bytes()))["rows"]]
+    timed = [row for row in rows if row["outcome"] == "good"]
+    assert all(row["step_ms"] == pytest.approx(row["closed_form_ms"], rel=1e-5) for row in timed)
+    ring = {
+        row["overlap"]: row["step_ms"]
+        for row in timed
+        if (row["reduce"], row["gpus"], row["scaling"]) == ("ring", 1024, "strong")
+    }
+    assert f"({ring['none']:.1f} ms, by layer {ring['layer']:.1f})" in page
+
+
+@pytest.mark.parametrize("fabric", ["closed form", "simgrid"])
+def test_the_kept_steps_to_1024_gpus_are_what_is_modelled_today(convscope, root, fabric):
+    if fabric == "simgrid" and not (convscope.parent / "convscope_simgrid").exists():
+        pytest.skip("convscope was built without SimGrid (Debian: apt install libsimgrid-dev)")
+    for file in scaling(root):
+        document = json.loads(lzma.decompress(file.read_bytes()))
+        words = document["argv"][1:]
+        for flag in ["--out", *["--fabric"] * (fabric == "closed form")]:
+            del words[words.index(flag) : words.index(flag) + 2]
+        words[words.index("--reduce") + 1] = "tree"  # the others take minutes to simulate
+        expected = [row for row in document["rows"] if row["reduce"] == "tree" and row["outcome"] == "good"]
+        assert {row["fabric"] for row in expected} == {"simgrid"}
+        assert max(row["gpus"] for row in expected) == 1024
+        now = [row for row in json.loads(run(convscope, root, *words, "--json")) if row["outcome"] == "good"]
+        column = "step_ms" if fabric == "simgrid" else "closed_form_ms"
+        assert [row["step_ms"] for row in now] == pytest.approx([row[column] for row in expected], rel=1e-6)
+
+
 def test_every_kept_row_is_right_and_was_really_sent(root):
     for what in ("allreduce", "eager", "step"):
         for rows in kept(root, what).values():
@@ -163,6 +205,16 @@ def test_modelled_tables_say_what_the_page_says(convscope, root):
     said = printed(convscope, root, "step", "alexnet", "--rows", kept_records, "--batch", 128, "--gpus", 2)
     errors = words_of(steps(convscope, root)[1])
     assert said == {f"  model's error on steps: {errors} ({PAGE})"}
+
+
+def test_modelled_rows_have_the_errors_of_the_page(convscope, root):
+    kept_records = "results/amd-zen4-2-cores/alexnet-batch-64.json.xz"
+    step = ["step", "alexnet", "--rows", kept_records, "--batch", 128, "--gpus", 2]
+    sum_of = ["allreduce", "--basis", "modelled", "--gpus", "2,4", "--bytes", "1MiB"]
+    for words, errors in ((step, steps(convscope, root)[1]), (sum_of, sums(convscope, root, False)[1])):
+        rows = json.loads(run(convscope, root, *words, "--link", "5GB/s,5us", "--json"))
+        expected = {(round(statistics.median(errors)) / 100, round(max(errors)) / 100)}
+        assert {(row["model_error_median"], row["model_error_largest"]) for row in rows} == expected
 
 
 def test_the_guide_says_the_same(convscope, root):

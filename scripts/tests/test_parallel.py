@@ -329,6 +329,52 @@ def test_a_rank_that_is_killed_or_stopped_ends_the_job_with_a_record_that_names_
         assert (row["outcome"], row["reason"]) == ("failed", "rank_lost")
 
 
+@pytest.fixture(name="elsewhere")
+def elsewhere_fixture():
+    """The beginning of a command whose process is on a host of another name, and so not seen from here."""
+    words = ["unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("unshare --uts is not allowed here, which stands for another host")
+    return words
+
+
+@pytest.mark.parametrize("what", ["allreduce", "replayed"])
+def test_a_rank_that_is_alone_on_its_host_and_stopped_is_not_waited_for_for_ever(
+    mpirun, convscope, elsewhere, root, tmp_path, what
+):
+    out = tmp_path / "out"
+    rows = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
+    words = [str(rows) if word.startswith("amd-") else word for word in LONG[what]]
+    if what == "allreduce":
+        words[words.index("128MiB")] = "4KiB"
+        words += ["--max-samples", "1000000"]
+    here = [convscope, *words, "--time-limit", "600", "--out", out]
+    job = mpirun.start(1, *here[1:], ":", "-np", 1, *elsewhere, *here)
+    lost = process_of_rank(1, "convscope", out)
+    while not (out / "journal.jsonl").is_file():
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.02)
+    time.sleep(1)
+    assert job.poll() is None, job.communicate()
+    os.kill(lost, signal.SIGSTOP)
+    begin = time.monotonic()
+    try:
+        said = job.communicate(timeout=60)
+    finally:
+        for process in (lost, process_of_rank(0, "convscope", out)) if job.poll() is None else ():
+            os.kill(process, signal.SIGKILL)
+    # 7 s and the time of the bytes at 1 MB/s: of the replayed step's 15 MB.
+    assert time.monotonic() - begin < (12 if what == "allreduce" else 35), said
+    assert job.returncode != 0
+    name = "allreduce" if what == "allreduce" else "steps"
+    written = json.loads((out / f"{name}.json").read_text())["rows"]
+    failed = [row for row in written if row["outcome"] == "failed"]
+    assert failed
+    for row in failed:
+        assert row["reason"] == "timeout"
+        assert f"not seen from rank 0: rank 1 (process {lost} on elsewhere)" in row["note"]
+
+
 def test_a_rank_that_dies_ends_the_step_within_ten_seconds(mpirun, convscope, root):
     config = root / "configs/smoke.json"
     dying = ("bash", "-c", f"timeout -s KILL 1 {convscope} step {config} --batch 256 --time-limit 60")

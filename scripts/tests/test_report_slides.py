@@ -120,6 +120,14 @@ def test_each_slide_has_one_sentence_with_and_without_a_machine(folder, convscop
             assert "with this machine's a tree with 0 of 3" in said
 
 
+def test_how_far_the_model_is_from_what_was_measured_stands_below_it(folder, convscope):
+    (table,) = slides(None, SimpleNamespace(convscope=str(convscope)))
+    assert [note for note in table.footnotes if note.startswith("model's error on sums: median ")]
+    own = [row | {"model_error_median": 0.04, "model_error_largest": 0.18} for row in own_rows()]
+    done = report("table", "slides", folder(own), "--convscope", convscope)
+    assert "model's error on steps: median 4%, largest 18% (docs/experiments/networks.md)" in done.out
+
+
 def test_a_codec_slower_than_the_label_is_said_to_contradict_it():
     gains = {place: {"tree": 1.0, "ring": 1.0, "striped": 2.0} for place in [(128, 2), (128, 4), (512, 4)]}
     assert "the slides' times contradict it" in sentences(gains, None)[2]

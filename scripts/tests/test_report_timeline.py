@@ -30,7 +30,12 @@ def test_the_programs_own_schedules_are_drawn(folder, tmp_path):
     assert (done.code, done.err) == (0, "")
     (path,) = done.out.split()
     text = (tmp_path / path.rsplit("/", 1)[1]).read_text(encoding="utf-8")
-    for words in ("on 2 GPUs, tree, overlap none", "on 2 GPUs, tree, overlap layer", "PUBLISHED by Kim"):
+    for words in (
+        "on 2 GPUs, tree, overlap none",
+        "on 2 GPUs, tree, overlap layer",
+        "PUBLISHED by Kim",
+        "error on steps",
+    ):
         assert words in text
     assert "190 ms" in text  # slide 27's times: a half of 200 ms, and two transfers
 

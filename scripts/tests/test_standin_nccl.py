@@ -49,6 +49,13 @@ class Job:
         command = ["env", *variables, self.standin.program, "allreduce", "--device", "cuda", "--gpus", 2]
         return [*map(str, [*command, *QUICK, "--out", self.out, *arguments])]
 
+    def on_other_gpus(self, words, **settings):
+        """Return the command of a rank whose stand-in has other settings than the job's."""
+        path = self.folder / "other_settings.json"
+        said = json.loads((self.folder / "settings.json").read_text())
+        path.write_text(json.dumps(said | settings))
+        return ["env", f"CONVSCOPE_STANDIN={path}", *words]
+
     def start(self, *ranks):
         """One process for each rank's words; of a single one without mpirun."""
         command = list(ranks[0])
@@ -182,6 +189,24 @@ def test_two_ranks_with_one_gpu_are_refused(ranks, devices, device):
     for row in job.rows():
         assert row["reason"] == "gpu_shared"
         assert f"ranks 0 and 1 have the same GPU, cuda:{devices - 1} of " in row["note"]
+
+
+def test_ranks_with_gpus_of_different_class_are_refused_and_each_is_named(ranks):
+    job = ranks()
+    words = job.words(None, "--bytes", "4KiB")
+    done = job.run(words, job.on_other_gpus(words, memory_bytes=80 << 30))
+    assert done.returncode == 1, done.stdout + done.stderr
+    for row in job.rows():
+        assert (row["outcome"], row["reason"], row["median_ms"]) == ("refused", "mixed_gpus", None)
+        for said in (
+            "GPUs of 2 classes",
+            "rank 0: NVIDIA H200, stand-in",
+            "132 multiprocessors, 141.0 GiB; class h200-",
+            "rank 1: NVIDIA H200, stand-in",
+            "132 multiprocessors, 80.0 GiB; class h200-",
+            "CUDA_VISIBLE_DEVICES",
+        ):
+            assert said in row["note"]
 
 
 @pytest.mark.parametrize(

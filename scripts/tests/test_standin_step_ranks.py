@@ -106,6 +106,16 @@ def test_two_ranks_with_one_gpu_are_refused(ranks):
     assert {(row["outcome"], row["reason"]) for row in job.rows()} == {("refused", "gpu_shared")}
 
 
+def test_ranks_with_gpus_of_different_class_are_refused(ranks):
+    job = ranks()
+    words = job.words(None)
+    done = job.run(words, job.on_other_gpus(words, target="sm_80"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    for row in job.rows():
+        assert (row["outcome"], row["reason"], row["step_ms"]) == ("refused", "mixed_gpus", None)
+        assert "sm_90, " in row["note"] and "sm_80, " in row["note"]
+
+
 def test_a_rank_that_hangs_in_the_library_ends_the_job_with_a_record(ranks):
     job = ranks()
     arguments = ("--reduce", "ring,nccl")

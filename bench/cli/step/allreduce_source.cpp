@@ -147,6 +147,13 @@ void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper)
   if (job_ && !options_.on_gpus()) {
     watch.emplace(job_->rank(), places_, true, at_end(job_->rank(), keeper));
   }
+  const auto measure = [&](LibraryFabric& fabric, std::vector<ReductionRow>& rows) {
+    const int64_t bytes = rows.front().bytes;
+    watch->beat("sums of " + byte_limit_text(bytes), stall_limit(bytes, kSlowestOfProcesses));
+    WatchedFabric watched(fabric, *watch);
+    measure_reductions(watched, &fabric, options_.rule, options_.seed, rows);
+    watch->rest();
+  };
   std::unique_ptr<LibraryFabric> fabric;
   if (job_ && n <= job_->size()) fabric = job_->first_ranks(n);
   if (fabric && options_.on_gpus()) return measure_on_gpus(*fabric, job_->local_rank(), sizes, keeper);
@@ -160,7 +167,7 @@ void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper)
                          fmt::format("mpirun started {}; start more with -np {}, or take --basis modelled",
                                      job_->size(), n)});
     else if (fabric)
-      measure_reductions(*fabric, fabric.get(), options_.rule, options_.seed, rows);
+      measure(*fabric, rows);
     keeper.done(rows);
   }
 }

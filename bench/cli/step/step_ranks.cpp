@@ -144,6 +144,8 @@ std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, 
 
 // Planning and checking algorithms on rank 0, for which the others wait.
 constexpr std::chrono::minutes kLongestWait{10};
+// Of processes on CPUs, of which it is not known before how long they check or compute.
+constexpr std::chrono::minutes kLongestWaitOfProcesses{60};
 
 // The steps of all batches on the ranks of a job.
 class StepsOnRanks {
@@ -161,7 +163,10 @@ class StepsOnRanks {
       for (int64_t batch : batches_of(options_, suite_, job_.size())) {
         const StepRun run = step_run(options_, suite_, batch / job_.size());
         const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
-        measure(run, batch, *device, *fabric_, nullptr);
+        WatchedFabric watched(*fabric_, *watch_);
+        watch_->beat("choosing algorithms", kLongestWaitOfProcesses);
+        measure(run, batch, *device, watched, nullptr);
+        watch_->rest();
       }
     } else {
       all_on_gpus();
@@ -205,7 +210,8 @@ class StepsOnRanks {
     MeasureStepOptions measuring = measure_options(options_, program_, run);
     const int64_t gradient_bytes = static_cast<int64_t>(StepProgram(network).parameters * sizeof(float));
     measuring.progress = [&](const std::string& stage) {
-      if (gpu != nullptr && stage == kSummingGradients) watch_->beat(stage, stall_limit(gradient_bytes));
+      if (stage == kSummingGradients)
+        watch_->beat(stage, gpu == nullptr ? kLongestWaitOfProcesses : stall_limit(gradient_bytes));
     };
     TrainingStep step(std::move(network), device, measuring.seed, job_.rank() * images);
     std::optional<TrainingStep> whole;
@@ -228,7 +234,6 @@ class StepsOnRanks {
   const Program& program_;
   std::unique_ptr<LibraryFabric> fabric_;
   std::optional<StepKeeper> keeper_;  // on rank 0
-  // Of GPUs it also knows how long to wait. How long a step takes on CPUs it cannot know before.
   std::optional<JobWatch> watch_;
   std::vector<StepRow> under_way_;
   std::string library_;  // "NCCL 2.28.9"

@@ -1,5 +1,8 @@
 // step_replayed.cpp: `mpirun -np n convscope step --basis replayed`, whose communication is run between the
 // ranks while compute is slept.
+#include <algorithm>
+#include <chrono>
+
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
@@ -8,6 +11,18 @@
 
 namespace convscope {
 namespace {
+
+// Compute is slept, and then all gradients are sent.
+std::chrono::nanoseconds longest_wait(std::span<const StepRow> rows) {
+  std::chrono::nanoseconds longest{0};
+  for (const StepRow& row : rows) {
+    const std::chrono::duration<double> compute(row.schedule.compute_seconds + row.codec_seconds);
+    longest =
+        std::max(longest, std::chrono::duration_cast<std::chrono::nanoseconds>(compute) +
+                              stall_limit(static_cast<int64_t>(row.gradient_bytes), kSlowestOfProcesses));
+  }
+  return longest;
+}
 
 int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   ReplayedNetwork network("mpi", job.library());
@@ -29,7 +44,9 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
   std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(places), true, at_end_of_steps(keeper));
   if (keeper) keeper->begin(rows);
-  replay_steps(*fabric, options.seconds, reductions, rows);
+  watch->beat("a replayed step", longest_wait(rows));
+  WatchedFabric watched(*fabric, *watch);
+  replay_steps(watched, options.seconds, reductions, rows);
   watch.reset();  // the other ranks may end before this one has printed
   if (!keeper) return 0;
   keeper->done(rows);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #include <vector>
 
 #include "bench/device/cuda/cuda.hpp"
+#include "bench/report/format.hpp"
 
 namespace convscope {
 namespace {
@@ -22,23 +24,24 @@ constexpr std::chrono::seconds kFailureLimit{3};
 struct Report {
   std::optional<Refusal> refusal;
   std::string library, unit, name, id;  // `id`: "cuda:1 of node3"
+  std::string kind;                     // what GPUs of one class have in common, its name among it
 };
 
 std::string text_of(const Report& report) {
   const auto& why = report.refusal;
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", why ? why->reason : "", report.library, report.unit,
-                     report.name, report.id, why ? why->note : "");
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", why ? why->reason : "", report.library, report.unit,
+                     report.name, report.id, report.kind, why ? why->note : "");
 }
 
 Report report_from(const std::string& text) {
   std::vector<std::string> lines;
   size_t at = 0;
-  for (int line = 0; line < 5; ++line) {
+  for (int line = 0; line < 6; ++line) {
     const size_t end = text.find('\n', at);
     lines.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  Report report{{}, lines[1], lines[2], lines[3], lines[4]};
+  Report report{{}, lines[1], lines[2], lines[3], lines[4], lines[5]};
   if (!lines[0].empty()) report.refusal = Refusal{lines[0], text.substr(at)};
   return report;
 }
@@ -66,8 +69,11 @@ Report open_own(const WantedGpu& wanted, GpuRank& to) {
     report.library = cuda::communication_library();
     to.device = cuda::make_device({.device = index, .blocker = false});
     to.queue = to.device->make_queue();
-    report.name = to.device->info().name;
-    report.unit = to.device->info().machine_unit;
+    const DeviceInfo info = to.device->info();
+    report.name = info.name;
+    report.unit = info.machine_unit;
+    report.kind = fmt::format("{} ({}, {} multiprocessors, {}; class {})", info.name, info.instructions,
+                              info.cores, bytes_text(info.memory_bytes), info.machine_class);
   } catch (const std::exception& error) {
     report.refusal = Refusal{"device_error", error.what()};
   }
@@ -76,6 +82,22 @@ Report open_own(const WantedGpu& wanted, GpuRank& to) {
 
 bool is_same_gpu(const Report& one, const Report& other) {
   return one.unit.empty() ? one.id == other.id : one.unit == other.unit;
+}
+
+// Where the ranks' GPUs are of several classes: each with its ranks.
+std::optional<Refusal> mixed_gpus(std::span<const Report> reports) {
+  std::map<std::string, std::vector<size_t>> ranks_of;
+  for (size_t rank = 0; rank < reports.size(); ++rank) ranks_of[reports[rank].kind].push_back(rank);
+  if (ranks_of.size() == 1) return std::nullopt;
+  std::vector<std::string> found;
+  for (const auto& [kind, ranks] : ranks_of)
+    found.push_back(fmt::format("rank{} {}: {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "), kind));
+  return Refusal{
+      "mixed_gpus",
+      fmt::format("GPUs of {} classes, of which the slowest would set the pace of all: {}; start ranks on "
+                  "GPUs of one class, with CUDA_VISIBLE_DEVICES or other hosts (a class is also of one "
+                  "driver, clock, power limit and ECC setting)",
+                  ranks_of.size(), fmt::join(found, "; "))};
 }
 
 // Why the ranks that gave these reports cannot work together.
@@ -94,7 +116,7 @@ std::optional<Refusal> judge(std::span<const Report> reports) {
                                    "start no more ranks than there are GPUs, and take --device cuda",
                                    other, rank, reports[rank].id, reports[rank].name)};
   }
-  return std::nullopt;
+  return mixed_gpus(reports);
 }
 
 // Made by rank 0, which may fail: then the note.

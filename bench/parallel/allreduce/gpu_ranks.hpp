@@ -28,8 +28,8 @@ struct GpuRank {
 };
 
 // Opens all ranks' GPUs, or says why not, the same on every rank: "no_device", "device_error",
-// "library_missing", "library_differs", "gpu_shared", "library_failed". Every rank of `fabric` calls it.
-// `watch` ends the job where a rank never comes.
+// "library_missing", "library_differs", "gpu_shared", "mixed_gpus", "library_failed". Every rank of `fabric`
+// calls it. `watch` ends the job where a rank never comes.
 std::optional<Refusal> open_gpus(Fabric& fabric, const WantedGpu& wanted, JobWatch& watch, GpuRank& to);
 
 // `texts` without repetitions, with commas.

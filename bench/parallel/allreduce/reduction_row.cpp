@@ -63,8 +63,8 @@ constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
     {"rerun", "", "The command that makes this row again.", [](const R& r) { return cell(r.rerun); }},
 });
 
-constexpr auto kColumns =
-    joined(kFleetColumns<R, [](const R& r) -> const Fleet& { return r.fleet; }>, kColumnsOfReduction);
+constexpr auto kColumns = joined(
+    kFleetColumns<R, [](const R& r) -> const Fleet& { return r.fleet; }, kSumError>, kColumnsOfReduction);
 
 }  // namespace
 

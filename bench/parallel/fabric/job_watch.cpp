@@ -5,8 +5,10 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -26,7 +28,7 @@ using std::chrono::seconds;
 // Between two looks. A rank that computes shares its cores with the watch, which must not look often.
 constexpr milliseconds kPeriod{500};
 constexpr seconds kShortestLimit{7};
-constexpr double kSlowestBytes = 50e6;             // per second
+constexpr size_t kNamedRanks = 4;
 constexpr milliseconds kForTheRecordOfAnEnd{500};  // mpirun kills a second after it has asked ranks to end
 constexpr int kLost = 2, kStopped = 128 + SIGTERM;
 
@@ -67,6 +69,14 @@ char state_of(int process) {
   return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 0;
 }
 
+bool is_seen(const RankPlace& rank, const RankPlace& from) {
+  return !from.space.empty() && rank.space == from.space && rank.host == from.host;
+}
+
+std::string text_of(size_t rank, const RankPlace& place) {
+  return fmt::format("rank {} (process {} on {})", rank, place.process, place.host);
+}
+
 }  // namespace
 
 RankPlace this_place() {
@@ -99,18 +109,28 @@ std::string lost_ranks(std::span<const RankPlace> ranks) {
   const RankPlace here = this_place();
   std::vector<std::string> lost;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (here.space.empty() || ranks[rank].space != here.space || ranks[rank].host != here.host) continue;
+    if (!is_seen(ranks[rank], here)) continue;
     const char state = state_of(ranks[rank].process);
     const bool is_gone = state == 0 || state == 'Z' || state == 'X', is_stopped = state == 'T';
     if (is_gone || is_stopped)
-      lost.push_back(fmt::format("rank {} (process {} on {}) is {}", rank, ranks[rank].process, here.host,
-                                 is_gone ? "gone" : "stopped"));
+      lost.push_back(text_of(rank, ranks[rank]) + (is_gone ? " is gone" : " is stopped"));
   }
   return fmt::format("{}", fmt::join(lost, ", "));
 }
 
-std::chrono::nanoseconds stall_limit(int64_t bytes) {
-  const std::chrono::duration<double> sending(static_cast<double>(bytes) / kSlowestBytes);
+std::string unseen_ranks(std::span<const RankPlace> ranks) {
+  const RankPlace here = this_place();
+  std::vector<std::string> unseen;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    if (!is_seen(ranks[rank], here)) unseen.push_back(text_of(rank, ranks[rank]));
+  const size_t named = std::min(unseen.size(), kNamedRanks);
+  return fmt::format("{}{}",
+                     fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                     named < unseen.size() ? fmt::format(" and {} more", unseen.size() - named) : "");
+}
+
+std::chrono::nanoseconds stall_limit(int64_t bytes, double slowest) {
+  const std::chrono::duration<double> sending(static_cast<double>(bytes) / slowest);
   return kShortestLimit + std::chrono::duration_cast<std::chrono::nanoseconds>(sending);
 }
 
@@ -137,19 +157,12 @@ void JobWatch::beat(std::string stage, std::chrono::nanoseconds limit) {
   const std::lock_guard lock(mutex_);
   stage_ = std::move(stage);
   limit_ = limit;
-  since_ = Clock::now();
-  waits_ = true;
-}
-
-void JobWatch::beat() {
-  const std::lock_guard lock(mutex_);
-  since_ = Clock::now();
-  waits_ = limit_.count() > 0;
+  beat();
 }
 
 void JobWatch::rest() {
-  const std::lock_guard lock(mutex_);
-  waits_ = false;
+  beat();
+  rests_at_ = beats_.load();
 }
 
 void JobWatch::watch() {
@@ -158,15 +171,24 @@ void JobWatch::watch() {
     if (ends_) return;
     if (is_process_ && is_asked_to_end) {
       const std::string lost = lost_ranks(ranks_);
-      end(lost.empty() ? "stopped" : "rank_lost",
-          fmt::format("the job was ended{}{}", lost.empty() ? ", by a signal" : ": ", lost), kStopped);
+      if (!lost.empty()) end("rank_lost", "the job was ended: " + lost, kStopped);
+      const std::string unseen = unseen_ranks(ranks_);
+      end("stopped",
+          "the job was ended, by a signal" +
+              (unseen.empty()
+                   ? ""
+                   : fmt::format("; not seen from rank {}: {}; where one of them was lost, it is named "
+                                 "in what the job printed, by ranks of its host",
+                                 rank_, unseen)),
+          kStopped);
     }
-    if (is_look) end_if_lost();
+    if (!is_look) continue;
+    end_if_lost();
     end_if_late();
   }
 }
 
-// Looks are counted, and not time: where the whole job was stopped, all of it was for as long.
+// Here and below looks are counted, and not time: where the whole job was stopped, all of it was for as long.
 void JobWatch::end_if_lost() {
   const std::string lost = lost_ranks(ranks_);
   looks_with_loss_ = lost.empty() ? 0 : looks_with_loss_ + 1;
@@ -175,16 +197,22 @@ void JobWatch::end_if_lost() {
 }
 
 void JobWatch::end_if_late() {
+  const uint64_t beats = beats_;
+  looks_without_beat_ = beats == beats_seen_ ? looks_without_beat_ + 1 : 0;
+  beats_seen_ = beats;
+  const auto waited = looks_without_beat_ * kPeriod;
   std::string note;
   {
     const std::lock_guard lock(mutex_);
-    const auto waited = Clock::now() - since_;
-    if (!waits_ || waited < limit_) return;
+    if (beats == rests_at_ || limit_.count() == 0 || waited < limit_) return;
     note = fmt::format("rank {} waited {} s in {}", rank_,
                        std::chrono::duration_cast<seconds>(waited).count(), stage_);
   }
-  const std::string lost = lost_ranks(ranks_);
-  if (!lost.empty()) note += "; " + lost;
+  const std::string lost = lost_ranks(ranks_), unseen = unseen_ranks(ranks_);
+  if (!lost.empty())
+    note += "; " + lost;
+  else if (!unseen.empty())
+    note += fmt::format("; not seen from rank {}: {}", rank_, unseen);
   end(lost.empty() ? "timeout" : "rank_lost", note, kLost);
 }
 

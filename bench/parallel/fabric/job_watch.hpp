@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -12,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "bench/core/stopwatch.hpp"
 #include "bench/parallel/fabric/fabric.hpp"
 
 namespace convscope {
@@ -34,8 +34,14 @@ std::vector<RankPlace> gathered_places(Fabric& fabric);
 // space, of which alone that can be seen. Empty where all of them are alive.
 std::string lost_ranks(std::span<const RankPlace> ranks);
 
-// How long ranks may wait for each other in one go to sum so many bytes: 7 s and the time at 50 MB/s.
-std::chrono::nanoseconds stall_limit(int64_t bytes);
+// "rank 2 (process 78 on node3), rank 3 (process 79 on node3) and 4 more": the ranks of which this process
+// cannot see whether they are alive. Empty where it sees all.
+std::string unseen_ranks(std::span<const RankPlace> ranks);
+
+// How long ranks may wait for each other in one go to sum so many bytes: 7 s and the time at the slowest rate
+// that is waited for, in bytes per second, of GPUs or of processes.
+inline constexpr double kSlowestOfGpus = 50e6, kSlowestOfProcesses = 1e6;
+std::chrono::nanoseconds stall_limit(int64_t bytes, double slowest = kSlowestOfGpus);
 
 // What the rank that reports has for its record before the others go, with which the launcher ends the job.
 // It may begin to wait later than they do.
@@ -59,10 +65,11 @@ class JobWatch {
   JobWatch(const JobWatch&) = delete;
   JobWatch& operator=(const JobWatch&) = delete;
 
-  // The rank goes on, to what `stage` says ("ncclAllReduce of 4KiB"), and says so again within `limit`.
+  // The rank goes on, to what `stage` says ("ncclAllReduce of 4KiB"), and says so again within `limit`, or
+  // half a second later. Time in which this process was stopped itself does not count.
   void beat(std::string stage, std::chrono::nanoseconds limit);
-  // The same stage and limit, from now on.
-  void beat();
+  // The same stage and limit, from now on. Costs nothing beside a message.
+  void beat() { beats_.fetch_add(1, std::memory_order_relaxed); }
   // Nothing is waited for from here to the next beat().
   void rest();
 
@@ -76,12 +83,12 @@ class JobWatch {
   const std::vector<RankPlace> ranks_;
   const bool is_process_;
   const AtEnd at_end_;
-  std::mutex mutex_;  // of the stage and its times
+  std::mutex mutex_;  // of the stage and its limit
   std::string stage_;
   std::chrono::nanoseconds limit_{0};
-  Clock::time_point since_;
-  bool waits_ = false;
-  int looks_with_loss_ = 0;  // one after the other
+  std::atomic<uint64_t> beats_ = 0, rests_at_ = 0;  // nothing is waited for while they are the same
+  uint64_t beats_seen_ = 0;
+  int looks_without_beat_ = 0, looks_with_loss_ = 0;  // one after the other
   std::atomic<bool> ends_ = false;
   std::thread thread_;
 };

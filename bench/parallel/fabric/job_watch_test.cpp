@@ -85,7 +85,17 @@ TEST(LostRanks, KnowWhereEveryRankIs) {
   });
 }
 
+TEST(LostRanks, AreNotKnownOfThoseThatAreElsewhere) {
+  std::vector<RankPlace> places = places_with(getpid());
+  EXPECT_THAT(unseen_ranks(places),
+              ContainsRegex("^rank 2 \\(process 999999999 on .*\\), rank 3 \\(process 1 on elsewhere\\)$"));
+  for (int process = 2; process < 6; ++process) places.push_back({"elsewhere", process, ""});
+  EXPECT_THAT(unseen_ranks(places), ContainsRegex("rank 5 \\(process 3 on elsewhere\\) and 2 more$"));
+  EXPECT_EQ(unseen_ranks(std::span(places).first(2)), "");
+}
+
 TEST(StallLimit, GrowsWithWhatIsSent) {
+  EXPECT_EQ(stall_limit(5'000'000, kSlowestOfProcesses), std::chrono::seconds(12));
   EXPECT_EQ(stall_limit(0), std::chrono::seconds(7));
   EXPECT_EQ(stall_limit(500'000'000), std::chrono::seconds(17));
 }
@@ -120,6 +130,21 @@ TEST_F(JobWatchDeathTest, NamesTheRankThatIsStopped) {
     for (;;) pause();
   };
   EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "kept: rank_lost: .*; rank 1 .* is stopped");
+}
+
+TEST_F(JobWatchDeathTest, NamesTheRanksThatItCannotSeeWhereItWaitedOrWasEnded) {
+  const auto stall = [](bool is_ended) {
+    Sleeper other;
+    JobWatch watch(0, places_with(other.process()), true, printed());
+    watch.beat("sums of 4KiB", milliseconds(100));
+    if (is_ended) raise(SIGTERM);
+    for (;;) pause();
+  };
+  EXPECT_EXIT(
+      stall(false), ::testing::ExitedWithCode(2),
+      "kept: timeout: rank 0 waited .*; not seen from rank 0: rank 2 .*rank 3 .process 1 on elsewhere");
+  EXPECT_EXIT(stall(true), ::testing::ExitedWithCode(128 + SIGTERM),
+              "kept: stopped: .* by a signal; not seen from rank 0: rank 2 .*; where one of them was lost");
 }
 
 TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankIsLostWhileOthersCompute) {

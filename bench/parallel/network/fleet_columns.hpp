@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "bench/parallel/network/basis.hpp"
+#include "bench/parallel/network/model_error.hpp"
 #include "bench/record/cells.hpp"
 
 namespace convscope {
@@ -15,8 +16,14 @@ inline Cell link_cell(const Fleet& fleet, Link Links::*which, double Link::*memb
   return fleet.links ? cell(factor * ((*fleet.links).*which).*member) : Cell{};
 }
 
-// kFleet(row) is the row's Fleet.
-template <typename Row, auto kFleet>
+// One of the shares of the model's error; null of a row that is not modelled or has no time.
+template <typename Row>
+Cell error_cell(const Row& row, const Fleet& fleet, double percent) {
+  return row.has_time() && fleet.basis == Basis::modelled ? cell(percent / 100) : Cell{};
+}
+
+// kFleet(row) is the row's Fleet; kError how far the model is from what was measured of such rows.
+template <typename Row, auto kFleet, const ModelError& kError>
 inline constexpr std::array kFleetColumns = std::to_array<ColumnOf<Row>>({
     {"gpus", "", "Ranks: GPUs, or processes on CPUs that stand for them, one device each.",
      [](const Row& r) { return cell(kFleet(r).ranks.count); }},
@@ -43,6 +50,12 @@ inline constexpr std::array kFleetColumns = std::to_array<ColumnOf<Row>>({
      [](const Row& r) { return link_cell(kFleet(r), &Links::within, &Link::bytes_per_second, 1e-9); }},
     {"node_link_us", "us", "Likewise latency within a node.",
      [](const Row& r) { return link_cell(kFleet(r), &Links::within, &Link::latency, 1e6); }},
+    {"model_error_median", "",
+     "Of a modelled row: the median of |measured / modelled - 1| over what could be measured "
+     "(docs/experiments/networks.md).",
+     [](const Row& r) { return error_cell(r, kFleet(r), kError.median); }},
+    {"model_error_largest", "", "Likewise the largest.",
+     [](const Row& r) { return error_cell(r, kFleet(r), kError.largest); }},
 });
 
 // One table of several parts.

@@ -1,5 +1,6 @@
 // How far the models of communication are from what could be measured: MPI ranks whose links were shaped to a
-// stated rate. Printed below every modelled table; a test holds the figures against the kept measurements.
+// stated rate. Printed below every modelled table and in every modelled row; a test holds the figures against
+// the kept measurements.
 #pragma once
 
 #include <string>

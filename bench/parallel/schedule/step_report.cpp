@@ -4,6 +4,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <ostream>
 #include <set>
@@ -47,19 +48,49 @@ std::string interval_text(const StepRow& row) {
   return fmt::format("[{}, {}]", milliseconds_text(*row.lowest, step), milliseconds_text(*row.highest, step));
 }
 
+// The closed form's step, and how much longer the simulated one takes.
+std::vector<std::string> closed_form_cells(const StepRow& row) {
+  if (!row.closed_form_seconds) return {kDash, kDash};
+  const double longer = row.schedule.step_seconds / *row.closed_form_seconds - 1;
+  const double percent = std::round(1e4 * longer) / 100 + 0.0;  // no -0
+  return {milliseconds_text(*row.closed_form_seconds), fmt::format("{:+.2f}%", percent)};
+}
+
 TextTable scaling_table(std::span<const StepRow> rows) {
-  TextTable table({">batch", ">GPUs", "<reduce", "<overlap", ">step ms|step", ">interval",
-                   ">compute ms|compute", ">comm. ms|comm.", ">exposed ms|exposed", ">speed-up", ">images/s"},
-                  {5, 10, 7, 6});
+  const bool is_simulated =
+      std::ranges::any_of(rows, [](const StepRow& row) { return row.closed_form_seconds.has_value(); });
+  std::vector<std::string> headings{">batch",
+                                    ">GPUs",
+                                    "<reduce",
+                                    "<overlap",
+                                    ">step ms|step",
+                                    ">interval",
+                                    ">compute ms|compute",
+                                    ">comm. ms|comm.",
+                                    ">exposed ms|exposed",
+                                    ">speed-up",
+                                    ">images/s"};
+  if (is_simulated)
+    headings.insert(headings.end(), {">closed form ms|closed form", ">simulated longer by|longer"});
+  TextTable table(std::move(headings), {5, 10, 7, 6});
   for (const StepRow& row : rows) {
     if (!row.has_time()) continue;
     const Schedule& step = row.schedule;
-    table.add(
-        {batch_text(row.of), gpus_text(row.of), row.of.fleet.ranks.count == 1 ? kDash : reduce_text(row.of),
-         row.of.fleet.ranks.count == 1 ? kDash : text(row.of.overlap), milliseconds_text(step.step_seconds),
-         interval_text(row), milliseconds_text(step.compute_seconds),
-         milliseconds_text(step.communication_seconds), milliseconds_text(step.exposed_seconds()),
-         speed_up_text(row), fmt::format("{:.0f}", static_cast<double>(row.of.batch) / step.step_seconds)});
+    std::vector<std::string> cells{
+        batch_text(row.of),
+        gpus_text(row.of),
+        row.of.fleet.ranks.count == 1 ? kDash : reduce_text(row.of),
+        row.of.fleet.ranks.count == 1 ? kDash : text(row.of.overlap),
+        milliseconds_text(step.step_seconds),
+        interval_text(row),
+        milliseconds_text(step.compute_seconds),
+        milliseconds_text(step.communication_seconds),
+        milliseconds_text(step.exposed_seconds()),
+        speed_up_text(row),
+        fmt::format("{:.0f}", static_cast<double>(row.of.batch) / step.step_seconds)};
+    if (is_simulated)
+      for (std::string& one : closed_form_cells(row)) cells.push_back(std::move(one));
+    table.add(std::move(cells));
   }
   return table;
 }

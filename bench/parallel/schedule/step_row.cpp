@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bench/parallel/network/fleet_columns.hpp"
+#include "bench/parallel/network/simulated_network.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -70,6 +71,9 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      "measured or replayed row that interval of the step itself.",
      [](const R& r) { return milliseconds(r, r.lowest); }},
     {"step_high_ms", "ms", "Likewise the upper end.", [](const R& r) { return milliseconds(r, r.highest); }},
+    {"closed_form_ms", "ms",
+     "Of a simulated row whose network was built from the links: step_ms by the closed form of these.",
+     [](const R& r) { return milliseconds(r, r.closed_form_seconds); }},
     {"compute_ms", "ms", "Convolutions of one GPU, forward and backward, alone.",
      [](const R& r) { return milliseconds(r, r.schedule.compute_seconds); }},
     {"compute_with_comm_ms", "ms",
@@ -137,7 +141,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
 });
 
 constexpr auto kColumns = joined(
-    kColumnsOfCase, kFleetColumns<R, [](const R& r) -> const Fleet& { return r.of.fleet; }>, kColumnsOfTime);
+    kColumnsOfCase, kFleetColumns<R, [](const R& r) -> const Fleet& { return r.of.fleet; }, kStepError>,
+    kColumnsOfTime);
 
 StepRow refused(StepRow row, std::string reason, std::string note) {
   row.outcome = RowOutcome::refused;
@@ -234,6 +239,10 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
   });
   row.lowest = seconds_of_step(of, network, work.lowest);
   row.highest = seconds_of_step(of, network, work.highest);
+  if (of.fleet.fabric == kSimGrid && of.fleet.links) {
+    ClosedForm formula(*of.fleet.links);
+    row.closed_form_seconds = seconds_of_step(of, formula, work.layers);
+  }
   row.suspect = work.suspect;
   StepCase alone = of;
   alone.fleet.ranks = {1, 1};

@@ -46,6 +46,7 @@ struct StepRow {
   std::string reason, note, rerun;
   Schedule schedule;                             // empty unless good
   std::optional<double> lowest, highest;         // seconds of the step by the ends of the medians' intervals
+  std::optional<double> closed_form_seconds;     // of a step that is simulated on links of the closed form
   double codec_seconds = 0;                      // in communication_seconds
   double gradient_bytes = 0, busiest_bytes = 0;  // of one GPU; sent by the busiest
   std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share

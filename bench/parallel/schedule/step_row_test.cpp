@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/parallel/network/model_error.hpp"
+#include "bench/parallel/network/simulated_network.hpp"
 #include "bench/parallel/schedule/replay_step.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
 #include "bench/record/result_files.hpp"
@@ -201,6 +202,46 @@ TEST_F(Steps, TakeTheTimesOfReductionsFromTheNetworkWithOverlapToo) {
   EXPECT_FALSE(refused.has_time());
 }
 
+// Links on which each sum takes a tenth longer than by the closed form.
+class TenthLonger final : public NetworkModel {
+ public:
+  explicit TenthLonger(std::optional<Links> links) : links_(links) {}
+  Fleet fleet(const Ranks& ranks) override {
+    return {ranks, Basis::modelled, std::string(kSimGrid), "SimGrid 1", links_};
+  }
+  std::optional<Refusal> refusal(Reduction, const Ranks&) override { return std::nullopt; }
+  Cost all_reduce(Reduction reduction, double bytes, const Ranks& ranks) override {
+    const Cost cost = all_reduce_cost(reduction, bytes, ranks, {{1e6, 1e-3}, {1e6, 1e-3}});
+    return {1.1 * cost.seconds, cost.busiest_bytes};
+  }
+
+ private:
+  std::optional<Links> links_;
+};
+
+TEST_F(Steps, ThatAreSimulatedOnLinksHaveTheClosedFormBesideThem) {
+  const StepRow by_formula = step();
+  EXPECT_FALSE(by_formula.closed_form_seconds);
+  TenthLonger network(of_.fleet.links), of_a_file(std::nullopt);
+  of_.fleet = network.fleet({4, 4});
+  const StepRow row = modelled_step(of_, network_of_two(), scopes_.at(0), network, "");
+  ASSERT_TRUE(row.closed_form_seconds);
+  EXPECT_DOUBLE_EQ(*row.closed_form_seconds, by_formula.schedule.step_seconds);
+  EXPECT_NEAR(row.schedule.step_seconds,
+              *row.closed_form_seconds + 0.1 * by_formula.schedule.communication_seconds, 1e-12);
+  EXPECT_DOUBLE_EQ(row_json(step_columns(), row)["closed_form_ms"].get<double>(),
+                   1e3 * *row.closed_form_seconds);
+  std::ostringstream out;
+  print_steps(out, std::vector{row}, Look(false, 200));
+  const double longer = 100 * (row.schedule.step_seconds / *row.closed_form_seconds - 1);
+  EXPECT_THAT(out.str(), HasSubstr("closed form ms  simulated longer by"));
+  EXPECT_THAT(out.str(), HasSubstr(fmt::format("+{:.2f}%", longer)));
+
+  of_.fleet = of_a_file.fleet({4, 4});  // a platform file's links may be shared
+  EXPECT_FALSE(
+      modelled_step(of_, network_of_two(), scopes_.at(0), of_a_file, "").closed_form_seconds.has_value());
+}
+
 TEST_F(Steps, ThatAreReplayedReduceTheBytesOfTheModelWhenItsGradientsAreReady) {
   ReplayedNetwork network("mpi", "Open MPI 4.1.4");
   of_.fleet = network.fleet({4, 4});
@@ -276,8 +317,12 @@ TEST_F(Steps, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeasured) 
       said, HasSubstr(fmt::format("median {:.0f}%, largest {:.0f}%", kStepError.median, kStepError.largest)));
   EXPECT_THAT(both.substr(0, both.find("overlap: net")), HasSubstr(said));
   EXPECT_THAT(both.substr(both.find("overlap: net")), HasSubstr(said));
+  const auto in_json = [&] { return row_json(step_columns(), rows.front()); };
+  EXPECT_DOUBLE_EQ(in_json()["model_error_median"].get<double>(), kStepError.median / 100);
+  EXPECT_DOUBLE_EQ(in_json()["model_error_largest"].get<double>(), kStepError.largest / 100);
   for (StepRow& row : rows) row.of.fleet.basis = Basis::replayed;
   EXPECT_THAT(printed(), Not(HasSubstr("model's error")));
+  EXPECT_TRUE(in_json()["model_error_median"].is_null());
 }
 
 TEST_F(Steps, AreTracedWithComputeAndCommunicationApart) {

@@ -43,6 +43,7 @@ class Own:
     transfer_ms: float
     suspects: set
     words: str
+    error: str | None  # of the model
 
 
 def slides(results, options) -> list:
@@ -52,7 +53,7 @@ def slides(results, options) -> list:
     """
     own = own_inputs(options.steps) if getattr(options, "steps", []) else None
     rate = GRADIENT / TRANSFER_MS * 1e-6
-    seconds = reductions(options.convscope, f"{rate:.6f}GB/s,0us")
+    seconds, error = reductions(options.convscope, f"{rate:.6f}GB/s,0us")
     circumstances = (
         f"modelled: {STEP_MS:g} ms at batch {STEP_BATCH}, {TRANSFER_MS:g} ms a transfer, no overlap"
     )
@@ -90,6 +91,9 @@ def slides(results, options) -> list:
         "Compute is taken to be in proportion to the batch, as two numbers allow no more; measured rows "
         "(`convscope step --rows`) say where it is not."
     )
+    for of_model in (error, own.error if own else None):
+        if of_model:
+            table.note(of_model)
     table.note("Slide 25 has the tree, slide 30 the 1-bit gradients. Heights of bars are drawn, not printed.")
     return [table]
 
@@ -135,6 +139,7 @@ def own_inputs(paths: list) -> Own:
         middle["comm_alone_ms"] / 2,
         {row["batch"] for row in rows if row.get("suspect")},
         f"{middle['network']}, {steps.words(middle)}",
+        steps.error_words(rows),
     )
 
 
@@ -214,11 +219,15 @@ def claim(batch: int, gpus: int, gain: dict) -> tuple:
     return None, None
 
 
-def reductions(convscope, link: str) -> dict:
-    """Return the milliseconds of each reduction of the gradient by (name, GPUs); `striped` is coded."""
-    found = {}
+def reductions(convscope, link: str) -> tuple:
+    """Return the ms of each reduction of the gradient by (name, GPUs), and the model's error in words.
+
+    `striped` is coded.
+    """
+    found, error = {}, None
     for size, names in ((GRADIENT, "tree,ring"), (CODED, "striped")):
         words = ("--basis", "modelled", "--link", link, "--gpus", ",".join(map(str, GPUS)), "--bytes", size)
-        for row in program.ask(convscope, "allreduce", *words, "--reduce", names):
-            found[row["reduce"], row["gpus"]] = row["median_ms"]
-    return found
+        rows = program.ask(convscope, "allreduce", *words, "--reduce", names)
+        found |= {(row["reduce"], row["gpus"]): row["median_ms"] for row in rows}
+        error = error or steps.error_words(rows, "sums")
+    return found, error

@@ -167,6 +167,8 @@ def plot_timeline(options) -> int:
         )
     caption = "; ".join(dict.fromkeys(many_gpus.words(row) for row, _ in kept))
     published = ()
+    error = many_gpus.error_words([row for row, _ in kept])
+    caption += f"\n{error}" if error else ""
     if options.slide_27:
         published = tuple(timeline.of_slide(gpus) for gpus in sorted({row["gpus"] for row, _ in kept}))
         caption += f"\n{timeline.SOURCE}"

@@ -1,0 +1,143 @@
+"""`convscope-report table scaling`: strong and weak steps by the closed form and by the simulator."""
+
+import csv
+import io
+import json
+import lzma
+
+import pytest
+from report_support import report
+
+ERROR = "model's error on steps: median 4%, largest 18% (docs/experiments/networks.md)"
+
+
+def step(gpus, scaling="weak", formula=100.0, simulated=101.0, **changes):
+    """A row of a modelled step, simulated where `simulated` is a number."""
+    each = 64 if scaling == "weak" else 64 // gpus
+    row = {
+        "network": "small",
+        "batch": each * gpus,
+        "batch_per_gpu": each,
+        "scaling": scaling,
+        "gpus": gpus,
+        "basis": "modelled",
+        "fabric": "closed form" if simulated is None else "simgrid",
+        "platform": None,
+        "link_gbs": 5,
+        "link_us": 7,
+        "model_error_median": 0.04,
+        "model_error_largest": 0.18,
+        "device_name": "A processor",
+        "reduce": "ring",
+        "overlap": "none",
+        "compress": "none",
+        "step_ms": formula if simulated is None else simulated,
+        "closed_form_ms": None if simulated is None else formula,
+        "compute_ms": 80.0,
+        "comm_alone_ms": 20.0,
+        "speedup": 0.8 * gpus,
+        "efficiency": 0.8,
+        "suspect": False,
+        "outcome": "good",
+        "reason": None,
+    }
+    return row | changes
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A function that keeps rows in a file, and returns its path."""
+
+    def write(name, rows):
+        file = tmp_path / f"{name}.json.xz"
+        file.write_bytes(lzma.compress(json.dumps({"rows": rows}).encode()))
+        return file
+
+    return write
+
+
+def lines(*arguments):
+    done = report("table", "scaling", *arguments, "--format", "csv")
+    assert (done.code, done.err) == (0, "")
+    text = done.out[done.out.index("table,source") :]
+    return [row for row in csv.DictReader(io.StringIO(text)) if row["source"] == "measured"]
+
+
+def test_strong_and_weak_steps_of_two_runs_stand_in_one_table_with_the_difference(kept):
+    strong = kept("strong", [step(gpus, "strong", 100.0 / gpus, 100.0 / gpus) for gpus in (4, 1)])
+    weak = kept("weak", [step(gpus, formula=100.0, simulated=100.0 + gpus) for gpus in (4, 1)])
+    found = lines(weak, strong)
+    assert [(row["scaling"], row["GPUs"], row["images"]) for row in found] == [
+        ("strong", "1", "64"),
+        ("strong", "4", "64"),
+        ("weak", "1", "64"),
+        ("weak", "4", "64"),
+    ]
+    assert [float(row["simulated longer by"]) for row in found] == pytest.approx([0, 0, 0.01, 0.04])
+    assert float(found[3]["closed form (ms)"]) == 100.0
+    assert float(found[3]["simulated (ms)"]) == 104.0
+    assert "-0.0%" not in report("table", "scaling", kept("less", [step(2, simulated=99.999)])).out
+    done = report("table", "scaling", weak, strong)
+    assert "link 5 GB/s, 7 us" in done.out and ERROR in done.out and done.out.count("Scaling: small") == 1
+
+
+def test_a_step_by_closed_form_alone_has_no_simulated_time(kept):
+    (row,) = lines(kept("formula", [step(2, simulated=None)]))
+    assert (row["closed form (ms)"], row["simulated (ms)"], row["simulated longer by"]) == ("100.0", "", "")
+
+
+def test_a_step_on_a_platform_file_has_no_closed_form_and_names_the_file(kept):
+    file = kept("file", [step(2, closed_form_ms=None, link_gbs=None, link_us=None, platform="cluster.xml")])
+    (row,) = lines(file)
+    assert (row["closed form (ms)"], row["simulated longer by"]) == ("", "")
+    assert "simulated network cluster.xml" in report("table", "scaling", file).out
+
+
+def test_links_are_never_mixed_and_refused_steps_are_named(kept):
+    refused = {"outcome": "refused", "reason": "no_rows", "step_ms": None}
+    file = kept("two", [step(1), step(1, link_us=9), step(2, **refused), step(4, **refused)])
+    done = report("table", "scaling", file)
+    assert done.out.count("Scaling: small") == 2
+    assert done.out.count("no_rows: weak of 64 images on 2, 4 GPUs") == 1
+    assert len(lines(file, "--where", "link_us=9")) == 1
+
+
+def test_times_of_disturbed_records_are_marked(kept):
+    assert report("table", "scaling", kept("bad", [step(2, suspect=True)])).out.count("^") == 4
+
+
+BAD = {
+    "a measured step": ([step(2, basis="measured")], "has no modelled steps: `convscope step CONFIG"),
+    "an older program's": ([step(2, scaling=None)], "scaling, fabric or batch_per_gpu is missing"),
+    "all refused": ([step(2, outcome="refused", reason="no_rows")], "no modelled step with a time"),
+    "no rows": ("fast", "no rows of steps"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_steps_that_lack_something_are_refused_with_what_to_run(name, kept):
+    rows, said = BAD[name]
+    done = report("table", "scaling", kept("bad", rows))
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_without_steps_it_says_how_to_make_some():
+    done = report("table", "scaling")
+    assert (done.code, done.out) == (2, "")
+    assert "--fabric simgrid --out DIR" in done.err
+
+
+def test_the_programs_own_steps_agree_to_a_thousandth(small_results, convscope, run_convscope, tmp_path):
+    if not (convscope.parent / "convscope_simgrid").exists():
+        pytest.skip("convscope was built without SimGrid (Debian: apt install libsimgrid-dev)")
+    config = small_results.parent / "config.json"
+    flags = ["--batch", "2", "--per-gpu", "--gpus", "1..1024", "--reduce", "tree,halving"]
+    words = [config, "--rows", small_results, *flags, "--link", "1GB/s,5us", "--fabric", "simgrid"]
+    done = run_convscope("step", *words, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "closed form" in done.stdout
+    found = lines(tmp_path / "out")
+    assert {int(row["GPUs"]) for row in found} == {2**power for power in range(11)}
+    assert all(abs(float(row["simulated longer by"])) < 1e-3 for row in found)
+    assert "model's error on steps: median " in report("table", "scaling", tmp_path / "out").out
