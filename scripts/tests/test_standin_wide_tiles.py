@@ -41,10 +41,11 @@ LAYERS = [
         "out_channels": 65,
         "groups": 1,
     },
-    {"name": "data_runs", "input": [12, 11], "filter": 1, "in_channels": 128, "out_channels": 8},
+    # 121 pixels are two runs of 64, and three boxes.
+    {"name": "data_runs", "input": [11, 11], "filter": 1, "in_channels": 128, "out_channels": 8},
     {
         "name": "filter_runs",
-        "input": [6, 6],
+        "input": [13, 13],
         "filter": 3,
         "in_channels": 128,
         "out_channels": 129,

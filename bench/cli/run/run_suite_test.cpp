@@ -32,6 +32,7 @@ constexpr double kShortLimit = 10;
 #else
 constexpr double kShortLimit = 2;
 #endif
+constexpr double kLimitOfCeilings = 60;  // which a busy machine takes its time to measure
 
 class Observer final : public RunObserver {
  public:
@@ -106,6 +107,7 @@ TEST_F(SuiteOfFaults, LeavesOutWhoCrashedTwiceAndSaysWhenAndHow) {
 TEST_F(SuiteOfFaults, MeasuresCeilingsAgainThatARecordBeats) {
   RunPlan measuring = plan({"one"}, {"plain.cpu"});
   measuring.tasks.front().protocol.measure = true;
+  measuring.tasks.front().protocol.sampling.stage_limit_seconds = kLimitOfCeilings;
   RunLog log(folder_, std::move(measuring));
   Ceilings low;  // as if something had disturbed them
   low.threads = log.plan().tasks.front().group.common.threads;
@@ -122,6 +124,7 @@ TEST_F(SuiteOfFaults, MeasuresCeilingsAgainThatARecordBeats) {
 TEST_F(SuiteOfFaults, MarksARecordThatBeatsCeilingsMeasuredAgainAndWarns) {
   RunPlan measuring = plan({"one"}, {"plain.cpu", "faulty.boast.plan.cpu"});
   measuring.tasks.front().protocol.measure = true;
+  measuring.tasks.front().protocol.sampling.stage_limit_seconds = kLimitOfCeilings;
   RunLog log(folder_, std::move(measuring));
   EXPECT_EQ(run(log).kind, SuiteEnd::Kind::finished);
   EXPECT_THAT(observer_.warnings, ElementsAre(AllOf(HasSubstr("one forward: a record is at "),
