@@ -39,7 +39,7 @@ TEST = """\
 int sum(const int* values, int n);
 int main(int count, char**) {
   const int values[] = {1, 2, 4, 8};
-  return count == 2 && sum(values, 3) == 21 ? 0 : 1;
+  return count == 3 && sum(values, 3) == 21 ? 0 : 1;
 }
 """
 
