@@ -166,13 +166,6 @@ TEST_P(Hopper, IsRightWhereChannelsAreNoMultipleOf16Bytes) {
       expect_right(problem);
 }
 
-// The stages of a tap end where its channels do, and the next tap's begin.
-TEST_P(Hopper, IsRightWhereChannelsFillTheirLines) {
-  for (const char* line : {"bf16 nhwc n=1 c=64 hw=3x4 k=8 rs=1x2", "tf32 nhwc n=1 c=64 hw=3x4 k=8 rs=2x1",
-                           "backward_data fp16 nhwc n=1 c=8 hw=3x4 k=128 rs=1x2"})
-    expect_right(parse_problem(line));
-}
-
 TEST_P(Hopper, IsRightOnShapesOfKnownNetworks) {
   constexpr MathMode kMath[] = {MathMode::bf16, MathMode::fp16, MathMode::tf32};
   const auto order = static_cast<size_t>(GetParam());
