@@ -44,6 +44,18 @@ if(CONVSCOPE_HAS_CUDA)
     "$<IF:$<BOOL:$<TARGET_PROPERTY:CONVSCOPE_STANDIN>>,standin_runtime,CUDA::cudart_static>")
 endif()
 
+# CUDA's headers, which may be there without nvcc, for the stand-ins for its libraries; empty where they are not. Another place
+# is chosen with -DCONVSCOPE_CUDA_INCLUDE_DIR=/the/folder/of/cublas_v2.h.
+if(CONVSCOPE_HAS_CUDA)
+  set(CONVSCOPE_CUDA_HEADERS ${CUDAToolkit_INCLUDE_DIRS})
+else()
+  find_path(CONVSCOPE_CUDA_INCLUDE_DIR cublas_v2.h HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
+  set(CONVSCOPE_CUDA_HEADERS)
+  if(CONVSCOPE_CUDA_INCLUDE_DIR)
+    set(CONVSCOPE_CUDA_HEADERS ${CONVSCOPE_CUDA_INCLUDE_DIR})
+  endif()
+endif()
+
 # It reads the PTX in the programs, which nvcc compresses.
 find_package(PkgConfig)
 if(PkgConfig_FOUND)

@@ -181,7 +181,9 @@ def test_memory_that_runs_out_at_any_allocation_costs_no_more_than_a_row(short_o
     assert ends["out_of_memory"] > 0 or call != "cudaMalloc"
 
 
-@pytest.mark.parametrize(("call", "at"), [("cudaMalloc", 32), ("cudaEventCreate", 3)])
+@pytest.mark.parametrize(
+    ("call", "at"), [("cudaMalloc", 32), *(("cudaEventCreate", at) for at in (1, 2, 3, 4))]
+)
 def test_memory_that_runs_out_costs_no_other_row(short_of_memory, call, at):
     found, said, outcomes = short_of_memory(call, at, "direct.tiled.cuda,implicit_gemm.simt.cuda")
     assert found

@@ -146,7 +146,7 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_the_stand_in_of_cudnn_refuses(standin, what):
-    backend = Backend(standin.libraries / "libcudnn.so.9")
+    backend = Backend(standin.library("libcudnn.so.9"))
     assert backend.operation()[1] == SUCCESS
     assert category(WRONG[what](backend)[1]) == BAD_PARAM
 
@@ -162,7 +162,7 @@ def test_the_stand_in_refuses_what_cudnn_refuses(standin):
 
 
 def test_descriptors_of_the_legacy_api_check_what_is_set(standin):
-    library = ctypes.CDLL(str(standin.libraries / "libcudnn.so.9"))
+    library = ctypes.CDLL(str(standin.library("libcudnn.so.9")))
     tensor, convolution = ctypes.c_void_p(), ctypes.c_void_p()
     library.cudnnCreateTensorDescriptor(ctypes.byref(tensor))
     assert library.cudnnSetTensor4dDescriptor(tensor, 1, 2, 2, 4, 7, 6) == SUCCESS
@@ -176,7 +176,7 @@ def test_descriptors_of_the_legacy_api_check_what_is_set(standin):
 
 
 def test_the_stand_in_of_cublas_checks_leading_dimensions(standin):
-    library = ctypes.CDLL(str(standin.libraries / "libcublas.so.13"))
+    library = ctypes.CDLL(str(standin.library("libcublas.so.13")))
     handle = ctypes.c_void_p()
     assert library.cublasCreate_v2(ctypes.byref(handle)) == SUCCESS
     a, b, c = ((ctypes.c_float * 6)(*values) for values in ([1, 2, 3, 4, 5, 6], [1, 0, 1, 0, 1, 1], [0] * 6))
@@ -199,7 +199,7 @@ def test_the_stand_in_of_cublas_checks_leading_dimensions(standin):
 
 
 def test_the_stand_in_of_cufft_wants_its_work_area(standin):
-    library = ctypes.CDLL(str(standin.libraries / "libcufft.so.12"))
+    library = ctypes.CDLL(str(standin.library("libcufft.so.12")))
     plan, needed = ctypes.c_int(), ctypes.c_size_t()
     assert library.cufftCreate(ctypes.byref(plan)) == SUCCESS
     assert library.cufftSetAutoAllocation(plan, 0) == SUCCESS

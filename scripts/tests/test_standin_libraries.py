@@ -220,7 +220,7 @@ def test_answers_keep_refusals_and_notes_that_this_program_does_not_know(standin
 
 def measured_alone(standin, script):
     """Measure one algorithm on one layer; return the record."""
-    only = ("--algorithm", "cudnn.get.cuda", "--pass", "forward")
+    only = ("--algorithm", "direct.tiled.cuda", "--pass", "forward")
     [record] = standin.rows("run", *only, script=script, config=standin.one_layer)
     return record
 

@@ -123,6 +123,7 @@ def test_a_device_that_is_lost_ends_the_run_with_what_was_measured(operations):
 @pytest.fixture
 def beside_cudnn(standin, tmp_path):
     """Return a function that runs the verb with a scripted cuDNN; it returns the process and its rows."""
+    standin.library("libcudnn.so.9")
 
     def run(script=None):
         config = tmp_path / "small.json"

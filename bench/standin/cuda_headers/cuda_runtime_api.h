@@ -10,7 +10,8 @@
 #define CUDART_VERSION 13000
 
 #define CONVSCOPE_ENUMERATOR(name, number, text) name = number,
-enum cudaError_t { CONVSCOPE_CUDA_ERRORS(CONVSCOPE_ENUMERATOR) };
+enum cudaError { CONVSCOPE_CUDA_ERRORS(CONVSCOPE_ENUMERATOR) };
+typedef enum cudaError cudaError_t;
 #undef CONVSCOPE_ENUMERATOR
 
 struct uint3 {
