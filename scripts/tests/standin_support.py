@@ -73,10 +73,10 @@ class StandIn:
         self.lazily_loading.write_text(json.dumps(said | {"lazy_loading": True}))
 
     def library(self, name):
-        """Return the path of a library; skip where the build has none, for want of NVIDIA's headers."""
+        """Return the path of a library; skip where the build has none."""
         path = self.libraries / name
         if not path.is_file():
-            pytest.skip(f"this build has no stand-in for {name}: no headers of it, or (cuDNN) no nvcc")
+            pytest.skip(f"this build has no stand-in for {name}: no nvcc, or no headers of cuDNN")
         return path
 
     def run(self, verb, *arguments, script=None, config=None, lazy_loading=False):
