@@ -145,7 +145,7 @@ def test_the_page_has_the_table_of_steps(convscope, root):
 
 
 def test_the_page_has_the_table_of_scaling(root):
-    done = report("table", "scaling", *scaling(root), "--where", "overlap=layer", "--format", "markdown")
+    done = report("table", "step-scaling", *scaling(root), "--where", "overlap=layer", "--format", "markdown")
     assert done.code == 0, done.err
     table = "\n".join(text for text in done.out.splitlines() if text.startswith("|"))
     assert table.count("\n") > 15

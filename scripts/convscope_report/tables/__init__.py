@@ -1,6 +1,15 @@
 """The tables by name: functions (results, options) -> list of Table."""
 
-from convscope_report.tables import algorithms, by_layer, choices, fusion, scaling, slides, sweeps, why_gpu
+from convscope_report.tables import (
+    algorithms,
+    by_layer,
+    choices,
+    fusion,
+    slides,
+    step_scaling,
+    sweeps,
+    why_gpu,
+)
 
 TABLES = {
     "layers": by_layer.layers,
@@ -19,11 +28,11 @@ TABLES = {
     "fusion": fusion.fusion,
     "why-gpu": why_gpu.why_gpu,
     "slides": slides.slides,
-    "scaling": scaling.scaling,
+    "step-scaling": step_scaling.step_scaling,
 }
 # Those that the program computes: they take no results, which it reads itself.
-OF_THE_PROGRAM = ("algorithms", "selection", "policies", "workspace", "slides", "scaling")
+OF_THE_PROGRAM = ("algorithms", "selection", "policies", "workspace", "slides", "step-scaling")
 # Those that read `convscope operations --out` beside runs.
 WITH_OPERATIONS = ("why-gpu",)
 # Those that take folders of `convscope step --out` in place of runs.
-OF_STEPS = ("slides", "scaling")
+OF_STEPS = ("slides", "step-scaling")

@@ -25,19 +25,22 @@ SCALINGS = ("strong", "weak")
 HOW = "`convscope step CONFIG --rows RUN --batch N --gpus 1..1024 --link LINK --fabric simgrid --out DIR`"
 
 
-def scaling(results, options) -> list:
+def step_scaling(results, options) -> list:
     """Return a table for each network and link: a line a modelled step, of `options.steps`."""
-    if not options.steps:
-        raise ReportError(f"scaling takes folders of modelled steps, and none is named: {HOW}")
+    named = getattr(options, "steps", [])
+    if not named:
+        raise ReportError(f"step-scaling takes folders of modelled steps, and none is named: {HOW}")
     wanted = conditions(options.where, "--where").items()
     groups: dict = {}
-    for path in options.steps:
+    for path in named:
         for row in modelled(Path(path)):
             if all(as_text(row.get(column)) in values for column, values in wanted):
                 groups.setdefault(f"{row['network']}, {words(row)}", []).append(row)
     timed = {title: [row for row in rows if row["outcome"] == "good"] for title, rows in groups.items()}
     if not any(timed.values()):
-        raise ReportError("scaling: no modelled step with a time is left; see the column reason, or --where")
+        raise ReportError(
+            "step-scaling: no modelled step with a time is left; see the column reason, or --where"
+        )
     return [table_of(title, rows, groups[title]) for title, rows in timed.items() if rows]
 
 

@@ -1,4 +1,4 @@
-"""`convscope-report table scaling`: strong and weak steps by the closed form and by the simulator."""
+"""`convscope-report table step-scaling`: strong and weak steps by the closed form and by the simulator."""
 
 import csv
 import io
@@ -57,7 +57,7 @@ def kept(tmp_path):
 
 
 def lines(*arguments):
-    done = report("table", "scaling", *arguments, "--format", "csv")
+    done = report("table", "step-scaling", *arguments, "--format", "csv")
     assert (done.code, done.err) == (0, "")
     text = done.out[done.out.index("table,source") :]
     return [row for row in csv.DictReader(io.StringIO(text)) if row["source"] == "measured"]
@@ -76,8 +76,8 @@ def test_strong_and_weak_steps_of_two_runs_stand_in_one_table_with_the_differenc
     assert [float(row["simulated longer by"]) for row in found] == pytest.approx([0, 0, 0.01, 0.04])
     assert float(found[3]["closed form (ms)"]) == 100.0
     assert float(found[3]["simulated (ms)"]) == 104.0
-    assert "-0.0%" not in report("table", "scaling", kept("less", [step(2, simulated=99.999)])).out
-    done = report("table", "scaling", weak, strong)
+    assert "-0.0%" not in report("table", "step-scaling", kept("less", [step(2, simulated=99.999)])).out
+    done = report("table", "step-scaling", weak, strong)
     assert "link 5 GB/s, 7 us" in done.out and ERROR in done.out and done.out.count("Scaling: small") == 1
 
 
@@ -90,20 +90,20 @@ def test_a_step_on_a_platform_file_has_no_closed_form_and_names_the_file(kept):
     file = kept("file", [step(2, closed_form_ms=None, link_gbs=None, link_us=None, platform="cluster.xml")])
     (row,) = lines(file)
     assert (row["closed form (ms)"], row["simulated longer by"]) == ("", "")
-    assert "simulated network cluster.xml" in report("table", "scaling", file).out
+    assert "simulated network cluster.xml" in report("table", "step-scaling", file).out
 
 
 def test_links_are_never_mixed_and_refused_steps_are_named(kept):
     refused = {"outcome": "refused", "reason": "no_rows", "step_ms": None}
     file = kept("two", [step(1), step(1, link_us=9), step(2, **refused), step(4, **refused)])
-    done = report("table", "scaling", file)
+    done = report("table", "step-scaling", file)
     assert done.out.count("Scaling: small") == 2
     assert done.out.count("no_rows: weak of 64 images on 2, 4 GPUs") == 1
     assert len(lines(file, "--where", "link_us=9")) == 1
 
 
 def test_times_of_disturbed_records_are_marked(kept):
-    assert report("table", "scaling", kept("bad", [step(2, suspect=True)])).out.count("^") == 4
+    assert report("table", "step-scaling", kept("bad", [step(2, suspect=True)])).out.count("^") == 4
 
 
 BAD = {
@@ -117,13 +117,13 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_steps_that_lack_something_are_refused_with_what_to_run(name, kept):
     rows, said = BAD[name]
-    done = report("table", "scaling", kept("bad", rows))
+    done = report("table", "step-scaling", kept("bad", rows))
     assert (done.code, done.out) == (2, "")
     assert said in done.err
 
 
 def test_without_steps_it_says_how_to_make_some():
-    done = report("table", "scaling")
+    done = report("table", "step-scaling")
     assert (done.code, done.out) == (2, "")
     assert "--fabric simgrid --out DIR" in done.err
 
@@ -140,4 +140,4 @@ def test_the_programs_own_steps_agree_to_a_thousandth(small_results, convscope, 
     found = lines(tmp_path / "out")
     assert {int(row["GPUs"]) for row in found} == {2**power for power in range(11)}
     assert all(abs(float(row["simulated longer by"])) < 1e-3 for row in found)
-    assert "model's error on steps: median " in report("table", "scaling", tmp_path / "out").out
+    assert "model's error on steps: median " in report("table", "step-scaling", tmp_path / "out").out
