@@ -90,8 +90,8 @@ def table_of(run):
 
 
 def summary_of(run):
-    """The last lines, as a terminal shows them."""
-    return run.stdout[run.stdout.index("\n\n") + 2 :].splitlines()
+    """The last lines, as a terminal shows them; all there is where no stage was left to do."""
+    return run.stdout.rpartition("\n\n")[2].splitlines()
 
 
 def rows_of(folder):
