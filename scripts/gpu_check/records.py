@@ -12,6 +12,7 @@ import functools
 import json
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ FAILURES = ("wrong", "crashed", "timeout", "failed")
 REFUSED = {"unsupported", "over_workspace", "left_out"}
 RESULTS = "results.json"
 ASK_SECONDS = 20.0
+THROTTLED_SHARE = 0.25  # of measured records; with more a run's times mean little
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,17 @@ def entries_of(folder: Path) -> list[dict]:
         if path.is_file():
             return list(_entries(path))
     return []
+
+
+def throttled(records: list[Record]) -> str:
+    """Say in how many measured records the GPU was throttled and by what; "" where those are few."""
+    measured = [record for record in records if record.seconds is not None]
+    reasons = Counter(record.throttled_by for record in measured if record.throttled_by)
+    count = sum(reasons.values())
+    if count <= THROTTLED_SHARE * len(measured):
+        return ""
+    why = reasons.most_common(1)[0][0]
+    return f"the GPU was throttled in {count} of {len(measured)} measured records, most by {why}"
 
 
 def read_records(folder: Path) -> list[Record]:

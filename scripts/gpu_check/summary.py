@@ -136,17 +136,6 @@ def _stage_lines(stages: list[Stage], state: State) -> list[str]:
     return lines
 
 
-def throttled(records: Iterable[Record]) -> list[str]:
-    """Say how many measured records a slow GPU has made worthless, and why; nothing where there are none."""
-    measured = [record for record in records if record.seconds is not None]
-    reasons = Counter(record.throttled_by for record in measured if record.throttled_by)
-    if not reasons:
-        return []
-    why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(2))
-    count = sum(reasons.values())
-    return [f"throttled  {count} of {len(measured)} measured records, whose times mean little: {why}"[:WIDTH]]
-
-
 def unranked(records: dict[str, list[Record]]) -> list[str]:
     """Name the runs that the program does not rank, which are in no table."""
     names = [
@@ -174,7 +163,7 @@ def summarise(
     every = [record for of_stage in records.values() for record in of_stage]
     counts = Counter(record.outcome for record in every)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    summed = [f"{len(every)} records: {outcomes}" if every else "no records", *throttled(every)]
+    summed = [f"{len(every)} records: {outcomes}" if every else "no records"]
     head = [
         f"{state.device or 'no GPU'}; cuDNN {state.cudnn or 'none'}; commit {state.commit[:12] or 'unknown'}"
     ]

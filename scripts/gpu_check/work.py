@@ -12,7 +12,7 @@ from pathlib import Path
 from gpu_check.bounded import Ending, run_bounded
 from gpu_check.place import find_tool
 from gpu_check.plan import Stage, Words
-from gpu_check.records import FAILURES, REFUSED, is_complete, read_records
+from gpu_check.records import FAILURES, REFUSED, is_complete, read_records, throttled
 from gpu_check.state import Progress, State, save, start_of_process
 
 SAVE_SECONDS = 2.0  # how much of a stage's time a kill may leave uncounted
@@ -133,6 +133,9 @@ def _judge(desk: Desk, stage: Stage, progress: Progress, ending: Ending, whole_t
     if {record.outcome for record in records} - REFUSED == {"out_of_memory"}:
         progress.status = "failed" if progress.status == "passed" else progress.status
         notes.append("every record ran out of memory")
+    if words := throttled(records):
+        progress.status = "failed" if progress.status == "passed" else progress.status
+        notes.append(words)
     if bad := sum(record.outcome in FAILURES for record in records):
         notes.append(f"{bad} records are wrong or failed")
     if not stage.run and not ending.good:

@@ -91,7 +91,7 @@ def table_of(run):
 
 def summary_of(run):
     """The last lines, as a terminal shows them; all there is where no stage was left to do."""
-    return run.stdout.rpartition("\n\n")[2].splitlines()
+    return f"\n{run.stdout}".rpartition("\n\n")[2].splitlines()
 
 
 def rows_of(folder):

@@ -84,6 +84,10 @@ def test_the_archive_holds_the_runs_and_a_check_goes_on_from_it_alone(bundle, tm
     assert "out/runs/alexnet-forward/journal.jsonl" not in names
     assert {"out/state.json", "out/summary.txt", "out/cudnn-answers.json", "out/logs/info.log"} <= set(names)
     assert len(table_of(second)) == 15
+    nothing_left = bundle.check("--resume", tmp_path / "out")
+    assert nothing_left.returncode == cli.GOOD
+    assert summary_of(nothing_left)[0] == summary_of(second)[0]
+    assert len(table_of(nothing_left)) == 15
 
 
 def test_after_one_short_call_alexnets_three_passes_are_in_the_archive(bundle, tmp_path):

@@ -6,6 +6,7 @@ layer and a few algorithms stand for all stages; test_gpu_check_standin.py runs 
 
 import json
 import random
+import re
 import signal
 import subprocess
 import time
@@ -131,14 +132,15 @@ def test_a_device_that_is_lost_at_every_kernel_leaves_a_summary_without_times(re
     assert {outcome for outcomes in found.values() for outcome in outcomes} == {"crashed"}
 
 
-def test_the_summary_says_that_a_hot_gpus_times_mean_little(rehearsal):
+def test_a_stage_fails_whose_gpu_was_too_hot(rehearsal):
     run, found = rehearsal({}, {"nvml": {"reasons": [0x24], "temperature_c": [92]}}, stages=PASSES[:1])
     assert found[SIMT] == found[GET] == {"measured"}
-    lines = [line for line in run.stdout.splitlines() if line.startswith("throttled ")]
-    assert lines, run.stdout
-    count, of, measured = lines[-1].split()[1:4]
-    assert (count, of) == (measured, "of")
-    assert lines[-1].endswith("power cap, hot (software)")
+    assert run.returncode == cli.BAD
+    [line] = [line for line in run.stdout.splitlines() if line.startswith("failed ")]
+    of_all = re.search(
+        r"the GPU was throttled in (\d+) of (\d+) measured records, most by power cap, hot", line
+    )
+    assert of_all and of_all[1] == of_all[2]
 
 
 def test_a_library_that_loses_the_device_costs_its_own_record(rehearsal):

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -73,7 +74,7 @@ constexpr int flops_of_step(int rows, int columns) {
 struct ProductShape {
   int rows, columns, thread_rows, thread_columns;
   constexpr int64_t blocks(int64_t all_rows, int64_t all_columns) const {
-    return (all_rows + rows - 1) / rows * ((all_columns + columns - 1) / columns);
+    return ceil_div(all_rows, rows) * ceil_div(all_columns, columns);
   }
   // With the unused part of the last blocks.
   constexpr int64_t computed(int64_t all_rows, int64_t all_columns) const {

@@ -48,7 +48,7 @@ BoxedGradient uncut(const ConvProblem& p) {
 }
 
 // Runs where they reach and save so much of the loads that boxes need: on an H100 AlexNet's conv3, where they
-// save a tenth, takes 15% less time in runs, and conv2, where they save 3%, takes 19% more. With joined taps
+// save a tenth, takes 15% less time in runs, and conv2, where they save 3%, takes 18% more. With joined taps
 // boxes were not measured beside the tiles of two lines.
 constexpr double kWorthwhileLoads = 0.95;
 
