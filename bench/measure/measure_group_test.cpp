@@ -69,6 +69,16 @@ TEST(MeasureGroup, BatchesShortRuns) {
   EXPECT_THAT(time.full.samples, Each(0x1p-17));
 }
 
+TEST(MeasureGroup, BatchesShortRunsOfWhichOneOfTheWarmUpWasHeldUp) {
+  for (int stalled : {1, 2, 3}) {
+    Bench bench;
+    ScriptedPlan plan;
+    plan.product = 0x1p-17;
+    plan.stalls_at = stalled;
+    EXPECT_EQ(bench.measure({&plan}).results.at(0).time.iterations_per_sample, 132) << stalled;
+  }
+}
+
 TEST(MeasureGroup, RotatesCopiesAsTheCacheStateSays) {
   for (CacheState cache : kCacheStates) {
     Bench bench;

@@ -69,7 +69,8 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
   do {
     queue_.hold_back(result.runs > 0);
     const Timing pilot = run(candidate, 1, candidate.plan->has_prepare());
-    result.run_seconds = pilot.seconds;
+    // The fastest: what holds up one of them would make the samples too short.
+    result.run_seconds = result.runs > 0 ? std::min(result.run_seconds, pilot.seconds) : pilot.seconds;
     result.operations = pilot.operations;
     for (const auto& seconds : pilot.phase_seconds) result.has_phases |= seconds.has_value();
     ++result.runs;

@@ -14,10 +14,10 @@
 
 namespace convscope {
 
-// What a candidate's untimed runs showed. The last one is the pilot that sizes the samples.
+// What a candidate's untimed runs showed; the fastest one sizes the samples.
 struct WarmUp {
   int64_t runs = 0;
-  double run_seconds = 0;
+  double run_seconds = 0;  // of the fastest
   int64_t operations = 0;  // of one run: places in the queue of launches
   bool has_phases = false;
 };

@@ -70,8 +70,9 @@ struct ScriptedPlan final : Plan {
   double product = 1.0 / 256;  // seconds
   double layout = 0;
   double preparing = 0;
-  int fails_at = 0;  // this run throws
-  int loses_at = 0;  // this run loses the device
+  int fails_at = 0;   // this run throws
+  int loses_at = 0;   // this run loses the device
+  int stalls_at = 0;  // this run takes a second more
   int64_t operations = 0;
   int runs = 0, prepares = 0;
   int held_runs = 0;
@@ -98,7 +99,7 @@ struct ScriptedPlan final : Plan {
       clock.pass(layout);
       queue.end_phase();
     }
-    clock.pass(product);
+    clock.pass(product + (runs == stalls_at ? 1 : 0));
   }
 };
 
