@@ -27,11 +27,18 @@ struct Timing {
 };
 
 // The device's condition right now; what cannot be read is null.
+// What other programs had of a device of late.
+struct OthersUse {
+  double share = 0;      // of its time; the sum over programs
+  std::string programs;  // "python (pid 4242) 60%, pid 4243 20%"; empty where they are not known by name
+};
+
 struct DeviceState {
   std::optional<double> clock_mhz, power_watts, temperature_celsius;
   std::string throttle_reasons;  // the driver's, with commas: "power cap, hot"; empty where there are none
   // One of the reasons is heat or a fault. The power cap is not: it belongs to the device.
   bool is_held_down = false;
+  std::optional<OthersUse> others;  // null where nobody counts
 };
 
 // Work is enqueued in order; on a CPU it is done when the call returns. Not thread-safe.

@@ -279,8 +279,8 @@ TEST(OtherPrograms, AreFound) {
 TEST(OtherPrograms, AreWaitedForUntilTheyAreGone) {
   int looks = 0;
   const auto look = [&] {
-    return ++looks < 3 ? std::vector<BusyProgram>{{7, "hog", 0.5}}
-                       : std::vector<BusyProgram>{{8, "top", 0.02}};
+    return is_quiet(++looks < 3 ? std::vector<BusyProgram>{{7, "hog", 0.5}}
+                                : std::vector<BusyProgram>{{8, "top", 0.02}});
   };
   const auto never = [] { return false; };
   EXPECT_TRUE(wait_for_quiet(1000, never, look));

@@ -1,5 +1,5 @@
-// OtherPrograms: which programs besides this one use the processor, read from /proc twice with a pause
-// between. In a container only its own programs are seen.
+// Which programs besides this one use the processor, read from /proc twice with a pause between. In a
+// container only its own programs are seen.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ std::string text(const std::vector<BusyProgram>& programs);
 inline constexpr double kQuietCores = 0.05;
 bool is_quiet(const std::vector<BusyProgram>& programs);
 
-// Looks at once, then again and again until the machine is quiet, `seconds` are over or `stopped`. Returns
+// Asks at once, then again and again until the machine is quiet, `seconds` are over or `stopped`. Returns
 // whether it is quiet.
 bool wait_for_quiet(double seconds, const std::function<bool()>& stopped,
-                    const std::function<std::vector<BusyProgram>()>& look);
+                    const std::function<bool()>& is_quiet);
 
 }  // namespace convscope

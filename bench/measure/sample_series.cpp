@@ -82,10 +82,22 @@ void add_device_state(std::span<const Sample* const> samples, Health& health) {
     health.throttle_reasons += (health.throttle_reasons.empty() ? "" : "; ") + reason;
 }
 
+// With the programs of the sample of which they had most.
+std::string disturbed_on_gpu(std::span<const Sample* const> disturbed) {
+  std::vector<double> shares;
+  for (const Sample* sample : disturbed) shares.push_back(sample->state.others->share);
+  const Sample* const most = *std::ranges::max_element(
+      disturbed, {}, [](const Sample* sample) { return sample->state.others->share; });
+  const std::string& programs = most->state.others->programs;
+  return fmt::format("other programs had the GPU for {:.0f}% of the time{}{}", 100 * *median_if_any(shares),
+                     programs.empty() ? "" : ": ", programs);
+}
+
 // To whom the disturbed samples lost most of their time, and how much of it. What disturbed a sample may be
 // gone, and is then not named.
 std::string disturbed_by(std::span<const Sample* const> disturbed,
                          const std::function<std::string()>& other_programs) {
+  if (!disturbed.front()->lost) return disturbed_on_gpu(disturbed);
   std::map<TimeThief, double> lost;
   double wall = 0;
   for (const Sample* sample : disturbed) {
@@ -105,7 +117,7 @@ void add_lost_time(std::span<const Sample* const> kept, const std::function<std:
   std::vector<const Sample*> disturbed;
   std::vector<double> shares;
   for (const Sample* sample : kept) {
-    if (sample->lost) shares.push_back(sample->lost->share());
+    if (const auto share = sample->lost_share()) shares.push_back(*share);
     if (sample->is_disturbed()) disturbed.push_back(sample);
   }
   health.lost_share = median_if_any(shares);

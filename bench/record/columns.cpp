@@ -181,14 +181,13 @@ constexpr Column kColumns[] = {
      if_timed<&Health::throttled>},
     {"lost_share", "",
      "Median over the samples of the share of its time in which a thread could not run: other programs or "
-     "the hypervisor had its core, or the process was stopped.",
+     "the hypervisor had its core, or the process was stopped; on a GPU, that other programs had it.",
      of<&Health::lost_share>},
     {"disturbed_samples", "", "Samples kept that lost more than 3% of their time that way.",
      if_timed<&Health::disturbed_samples>},
     {"disturbed", "",
      "Whether more than a quarter of the samples kept are disturbed, so that the median may be: the record "
-     "is "
-     "suspect.",
+     "is suspect.",
      if_timed<&Health::disturbed>},
     {"disturbed_by", "", "Who took the time of a disturbed record.", of<&Health::disturbed_by>},
 

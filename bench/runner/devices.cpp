@@ -91,6 +91,10 @@ DeviceInfo describe_device(DeviceId id) {
   return {};
 }
 
+std::optional<OthersUse> others_on(DeviceId id) {
+  return id.kind == DeviceKind::cuda ? cuda::others_on(id.index) : std::nullopt;
+}
+
 std::unique_ptr<Device> make_device(DeviceId id, const DeviceOptions& options) {
   check_present(id);
   switch (id.kind) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct DeviceList {
 DeviceList find_devices();
 // Throws UsageError with the reason where this machine or build does not have it.
 DeviceInfo describe_device(DeviceId id);
+
+// What other programs have of a GPU before this process uses it; up to 2 s where it is in use. Null of other
+// devices and where the driver does not say.
+std::optional<OthersUse> others_on(DeviceId id);
 
 struct DeviceOptions {
   int threads = 1;      // of the CPU; the others do not look at it

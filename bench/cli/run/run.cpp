@@ -21,6 +21,7 @@
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
+#include "bench/runner/other_loads.hpp"
 #include "bench/runner/resolution.hpp"
 
 namespace convscope {
@@ -231,23 +232,19 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
 
 void look_for_other_programs(const RunLog& log, const std::optional<double>& wait_seconds, StopSignal& stop,
                              RunObserver& observer) {
-  const auto tasks = log.tasks_left();
-  if (std::ranges::none_of(tasks, [](const GroupTask& task) {
-        return task.protocol.measure && task.group.common.device == DeviceKind::cpu;
-      }))
-    return;
-  constexpr double kLookSeconds = 0.25;
-  const std::vector<BusyProgram> programs = busy_programs(kLookSeconds);
-  if (is_quiet(programs)) return;
-  const std::string loaded = "other programs use this machine: " + text(programs);
+  std::set<DeviceId> devices;
+  for (const GroupTask& task : log.tasks_left())
+    if (task.protocol.measure) devices.insert(task.group.common.device_id());
+  const std::string loads = other_loads(devices);
+  if (loads.empty()) return;
   if (!wait_seconds) {
-    observer.warn(loaded +
+    observer.warn(loads +
                   ". Records that they disturb are marked; close them, or wait with --wait-for-quiet S");
     return;
   }
-  observer.warn(fmt::format("{}; waiting until they do not, {} s at most", loaded, *wait_seconds));
+  observer.warn(fmt::format("{}; waiting until they do not, {} s at most", loads, *wait_seconds));
   const bool quiet = wait_for_quiet(
-      *wait_seconds, [&] { return stop.requested(); }, [] { return busy_programs(kLookSeconds); });
+      *wait_seconds, [&] { return stop.requested(); }, [&] { return other_loads(devices).empty(); });
   observer.warn(quiet ? "the machine is quiet"
                       : "the machine is not quiet; records that they disturb are marked");
 }

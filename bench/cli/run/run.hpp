@@ -50,8 +50,8 @@ RunPlan make_plan(const RunOptions& options, const std::vector<std::string>& arg
 RunPlan make_plan(const std::vector<Suite>& suites, const RunOptions& options,
                   const std::vector<std::string>& argv, const Registry& registry, const DeviceList& devices);
 
-// Of a run that measures on the CPU: names the programs that load the machine, and waits for them where that
-// many seconds are given.
+// Names the programs that load the devices on which the run measures, and waits for them where that many
+// seconds are given.
 void look_for_other_programs(const RunLog& log, const std::optional<double>& wait_seconds, StopSignal& stop,
                              RunObserver& observer);
 

@@ -60,7 +60,7 @@ void add_flags(CLI::App& verb, RunOptions& options) {
              "host's gaps are not timed; off: for profilers that run launches one by one.");
   verb.add_option("--wait-for-quiet", options.wait_for_quiet,
                   "Wait up to S seconds, before anything is measured, until other programs together use less "
-                  "than 5% of a core.")
+                  "than 5% of a core and, where the run is on a GPU, of its time.")
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6));
   verb.add_option("--knobs", options.knobs,

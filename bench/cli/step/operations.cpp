@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <optional>
 #include <ostream>
+#include <set>
 
 #include "bench/cli/hang_watch.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
-#include "bench/measure/other_programs.hpp"
 #include "bench/operation/own_operations.hpp"
 #include "bench/operation/report.hpp"
 #include "bench/record/row_files.hpp"
@@ -22,6 +22,7 @@
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
+#include "bench/runner/other_loads.hpp"
 #include "bench/runner/overrides.hpp"
 
 namespace convscope {
@@ -156,8 +157,10 @@ int act(const OperationsOptions& options, const Program& program) {
   apply(options.overrides, suite);
   const DeviceList devices = find_devices();
   std::vector<OperationRun> runs;
+  std::set<DeviceId> used;
   for (const DeviceInfo& device : selected_devices(suite, devices)) {
     runs.push_back(run_of(options, suite, device));
+    used.insert(device.id());
     check_memory(operations_of(suite, runs.back().batch), device);
   }
   beginning.reset();
@@ -166,8 +169,8 @@ int act(const OperationsOptions& options, const Program& program) {
     folder.emplace(options.out, "operations",
                    RowsHead{program.argv, describe_environment(devices.present, program.registry)},
                    operation_columns());
-  if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
-    fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
+  if (const std::string loads = other_loads(used); !loads.empty())
+    fmt::print(program.errors, "convscope: {}\n", loads);
   const std::unique_ptr<OperationAlgorithm> own = own_operations();
   std::vector<const OperationAlgorithm*> providers{own.get()};
   for (const auto& library : program.registry.operations()) providers.push_back(library.get());

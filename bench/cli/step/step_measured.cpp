@@ -10,7 +10,6 @@
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
-#include "bench/measure/other_programs.hpp"
 #include "bench/parallel/fabric/mpi_job.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/record/row_files.hpp"
@@ -20,6 +19,7 @@
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
+#include "bench/runner/other_loads.hpp"
 #include "bench/step/report.hpp"
 
 namespace convscope {
@@ -81,8 +81,8 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
     folder.emplace(options.parallel.out, "tasks",
                    RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
                    task_columns());
-  if (const std::vector<BusyProgram> others = busy_programs(0.25); !is_quiet(others))
-    fmt::print(program.errors, "convscope: other programs use this machine: {}\n", text(others));
+  if (const std::string loads = other_loads({DeviceKind::cpu, run.device.id()}); !loads.empty())
+    fmt::print(program.errors, "convscope: {}\n", loads);
   run.ceilings = measure_ceilings(*device, run.threads);
   MeasureStepOptions measuring = measure_options(options, program, run);
   measuring.stopped = [&] { return stop.requested(); };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/core/device_info.hpp"
@@ -20,6 +21,10 @@ int device_count();
 // One of them, counted from 0, as make_device() would make it, without taking hold of it. Throws DeviceError
 // where there is none.
 DeviceInfo describe_device(int device = 0);
+
+// What programs have of it, for a process that does not use it yet: up to 2 s where it is in use. Null where
+// the driver does not say.
+std::optional<OthersUse> others_on(int device);
 
 struct Options {
   int device = 0;

@@ -94,6 +94,10 @@ DeviceInfo describe_device(int device) {
   return info;
 }
 
+std::optional<OthersUse> others_on(int device) {
+  return Nvml(bus_id(device)).others_before_use();
+}
+
 std::unique_ptr<Device> make_device(const Options& options) {
   return std::make_unique<CudaDevice>(options);
 }

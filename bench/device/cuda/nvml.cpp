@@ -24,6 +24,7 @@ Nvml::Nvml(const std::string& bus_id) : library_({"libnvidia-ml.so.1"}, "") {
     device_ = device;
   else if (const auto shut_down = library_.function<int()>("nvmlShutdown"))
     shut_down();
+  programs_.emplace(library_, device_);
   clock_ = library_.function<KindQuestion>("nvmlDeviceGetClockInfo");
   temperature_ = library_.function<KindQuestion>("nvmlDeviceGetTemperature");
   power_ = library_.function<Question>("nvmlDeviceGetPowerUsage");
@@ -80,8 +81,13 @@ DeviceState Nvml::state() {
     last_.throttle_reasons = throttle_reasons(bits);
     last_.is_held_down = is_held_down(bits);
   }
+  last_.others = programs_->now();
   last_.clock_mhz = ask(clock_, kSmClock);
   return last_;
+}
+
+std::optional<OthersUse> Nvml::others_before_use() {
+  return device_ == nullptr ? std::nullopt : programs_->before_use();
 }
 
 namespace {

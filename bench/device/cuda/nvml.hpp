@@ -1,11 +1,13 @@
 // The state of a GPU from NVIDIA's management library, which comes with the driver: clock, power,
-// temperature, throttle reasons. Loaded at run time; without it nothing is known, and that is no error.
+// temperature, throttle reasons, and what other programs have of it. Loaded at run time; without it nothing
+// is known, and that is no error.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <string>
 
+#include "bench/device/cuda/gpu_programs.hpp"
 #include "bench/device/cuda/shared_library.hpp"
 #include "bench/device/device.hpp"
 #include "bench/device/machine_identity.hpp"
@@ -24,9 +26,12 @@ class Nvml {
   // it does not say.
   MachineFacts facts() const;
 
-  // The clock right now; the rest at most 50 ms old. The driver takes its time to answer, and its power is a
-  // mean over longer than that.
+  // The clock right now; the rest at most 50 ms old, and other programs as GpuPrograms::now() has them. The
+  // driver takes its time to answer, and its power is a mean over longer than that.
   DeviceState state();
+
+  // GpuPrograms::before_use().
+  std::optional<OthersUse> others_before_use();
 
  private:
   static constexpr std::chrono::milliseconds kSlowInterval{50};
@@ -43,6 +48,7 @@ class Nvml {
   KindQuestion *clock_ = nullptr, *temperature_ = nullptr;  // null where the driver has none
   Question* power_ = nullptr;
   Reasons* reasons_ = nullptr;
+  std::optional<GpuPrograms> programs_;
   DeviceState last_;
   std::optional<std::chrono::steady_clock::time_point> slow_read_;
 };

@@ -25,6 +25,9 @@ int device_count() {
 DeviceInfo describe_device(int) {
   refuse();
 }
+std::optional<OthersUse> others_on(int) {
+  return std::nullopt;
+}
 std::unique_ptr<Device> make_device(const Options&) {
   refuse();
 }

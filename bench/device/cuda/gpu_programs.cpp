@@ -1,0 +1,137 @@
+#include "bench/device/cuda/gpu_programs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "bench/core/stopwatch.hpp"
+#include "bench/device/cpu/processes.hpp"
+#include "bench/device/cpu/system_files.hpp"
+
+namespace convscope::cuda {
+namespace {
+
+constexpr int kSuccess = 0, kInsufficientSize = 7;
+constexpr double kQuestionSeconds = 0.25;
+constexpr double kIntervalSeconds = 1;  // the driver's longest
+constexpr unsigned kMaxPercent = 100;   // what is more is no share
+constexpr size_t kNamed = 3;
+
+// "" unless the process has a file of NVIDIA's driver open: in a container another one may have its id.
+std::string name_of(int64_t pid) {
+  const std::string folder = fmt::format("/proc/{}", pid);
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(folder + "/fd", ignored))
+    if (std::filesystem::read_symlink(file.path(), ignored).string().starts_with("/dev/nvidia"))
+      return first_line(folder + "/comm");
+  return "";
+}
+
+// As the worker of the group before has when the next one begins.
+bool has_ended(int64_t pid) {
+  return kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
+// "python (pid 4242) 60%, pid 4243 20%", the busiest first.
+std::string text(const std::vector<std::pair<int64_t, unsigned>>& busiest) {
+  std::string words;
+  for (size_t i = 0; i < std::min(kNamed, busiest.size()); ++i) {
+    const auto& [pid, percent] = busiest[i];
+    const std::string name = name_of(pid);
+    words += fmt::format("{}{} {}%", i == 0 ? "" : ", ",
+                         name.empty() ? fmt::format("pid {}", pid) : fmt::format("{} (pid {})", name, pid),
+                         percent);
+  }
+  if (busiest.size() > kNamed) words += fmt::format(", {} more", busiest.size() - kNamed);
+  return words;
+}
+
+}  // namespace
+
+OthersUse others_of(const ProcessShares& shares, const std::set<int64_t>& own, bool knows_own) {
+  std::vector<std::pair<int64_t, unsigned>> others;
+  for (const auto& [pid, percent] : shares)
+    if (percent > 0 && !own.contains(pid)) others.emplace_back(pid, percent);
+  std::ranges::sort(others, [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (!knows_own && !others.empty()) others.erase(others.begin());
+  OthersUse use;
+  for (const auto& [pid, percent] : others) use.share += 0.01 * percent;
+  if (knows_own) use.programs = text(others);
+  return use;
+}
+
+GpuPrograms::GpuPrograms(const SharedLibrary& nvml, void* device) : device_(device) {
+  if (device_ == nullptr) return;
+  processes_ = nvml.function<Processes>("nvmlDeviceGetProcessUtilization");
+  utilization_ = nvml.function<Utilization>("nvmlDeviceGetUtilizationRates");
+}
+
+std::optional<ProcessShares> GpuPrograms::read() {
+  if (processes_ == nullptr) return std::nullopt;
+  std::vector<Sample> samples(64);
+  auto count = static_cast<unsigned>(samples.size());
+  int status = processes_(device_, samples.data(), &count, seen_);
+  if (status == kInsufficientSize) {
+    samples.resize(count);
+    status = processes_(device_, samples.data(), &count, seen_);
+  }
+  if (status != kSuccess) return std::nullopt;
+  samples.resize(std::min<size_t>(count, samples.size()));
+  std::erase_if(samples, [&](const Sample& sample) { return sample.microseconds <= seen_; });
+  if (samples.empty()) return std::nullopt;
+  std::ranges::sort(samples, {}, &Sample::microseconds);
+  seen_ = samples.back().microseconds;
+  ProcessShares shares;  // of several intervals of a process the newest
+  for (const Sample& sample : samples)
+    if (sample.multiprocessors <= kMaxPercent) shares[sample.pid] = sample.multiprocessors;
+  return shares;
+}
+
+std::optional<double> GpuPrograms::share() const {
+  Rates rates{};
+  if (utilization_ == nullptr || utilization_(device_, &rates) != kSuccess) return std::nullopt;
+  return 0.01 * rates.gpu;
+}
+
+const std::optional<OthersUse>& GpuPrograms::now() {
+  if (last_question_ && seconds_since(*last_question_) < kQuestionSeconds) return others_;
+  last_question_ = Clock::now();
+  auto shares = read();
+  if (!first_question_) {  // of whatever was before
+    first_question_ = last_question_;
+    return others_;
+  }
+  // An interval in which nobody ran is none for the driver.
+  if (!shares && last_answer_ && seconds_since(*last_answer_) > 2 * kIntervalSeconds) others_ = OthersUse{};
+  if (!shares) return others_;
+  last_answer_ = last_question_;
+  const auto is_own = [&](const auto& entry) { return own_.contains(entry.first); };
+  if (!std::ranges::all_of(*shares, is_own)) own_ = own_family(read_processes());
+  knows_own_ = knows_own_ || std::ranges::any_of(*shares, is_own);
+  if (knows_own_)
+    std::erase_if(*shares, [](const auto& entry) { return has_ended(entry.first); });
+  else if (seconds_since(*first_question_) < kIntervalSeconds)
+    return others_;  // who has ended is not known either
+  others_ = others_of(*shares, own_, knows_own_);
+  return others_;
+}
+
+std::optional<OthersUse> GpuPrograms::before_use() {
+  std::optional<double> busy = share();
+  if (!busy || *busy == 0) return busy ? std::optional(OthersUse{}) : std::nullopt;
+  read();
+  std::this_thread::sleep_for(std::chrono::duration<double>(1.1 * kIntervalSeconds));
+  busy = share();
+  if (!busy || *busy == 0) return busy ? std::optional(OthersUse{}) : std::nullopt;
+  OthersUse use = others_of(read().value_or(ProcessShares{}), {}, true);
+  use.share = *busy;
+  return use;
+}
+
+}  // namespace convscope::cuda
