@@ -82,7 +82,8 @@ class EmulatedBlas final : public Blas {
 
 }  // namespace
 
-std::unique_ptr<Blas> make_blas(Device&) {
+std::unique_ptr<Blas> make_blas(Device& device) {
+  if (device.info().kind == DeviceKind::cuda) return cuda::make_blas(device);
   return std::make_unique<EmulatedBlas>();
 }
 

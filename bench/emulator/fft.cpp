@@ -112,7 +112,8 @@ class EmulatedFft final : public Fft {
 
 }  // namespace
 
-std::unique_ptr<Fft> make_fft(const FftSize& size, Device&) {
+std::unique_ptr<Fft> make_fft(const FftSize& size, Device& device) {
+  if (device.info().kind == DeviceKind::cuda) return cuda::make_fft(size, device);
   if (size.rows < 1 || size.columns < 1 || size.batch < 1)
     throw DeviceError("fft: " + std::to_string(size.batch) + " images of " + std::to_string(size.rows) + "x" +
                       std::to_string(size.columns));

@@ -21,10 +21,16 @@ endfunction()
 
 # convscope_standin_tests(device_cuda [FILTER -Slow.*] [WITH_LIBRARIES]): with nvcc, the same of the test program device_cuda_test,
 # whose tests are run, too, but for those that the filter leaves out; with the stand-ins for libraries where they need these.
+# Without nvcc, which has no such program, SOURCES and LIBRARIES are its parts.
 function(convscope_standin_tests name)
-  cmake_parse_arguments(ARG "WITH_LIBRARIES" "FILTER" "" ${ARGN})
-  if(NOT CONVSCOPE_HAS_STANDIN OR NOT CONVSCOPE_HAS_CUDA)
+  cmake_parse_arguments(ARG "WITH_LIBRARIES" "FILTER" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT CONVSCOPE_HAS_STANDIN OR NOT (CONVSCOPE_HAS_CUDA OR ARG_SOURCES))
     return()
+  endif()
+  if(NOT CONVSCOPE_HAS_CUDA)
+    add_library(${name}_test OBJECT ${ARG_SOURCES})
+    target_link_libraries(${name}_test PRIVATE ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+    target_compile_options(${name}_test PRIVATE -O0)
   endif()
   convscope_standin_program(${name}_test)
   set(properties TIMEOUT 600)

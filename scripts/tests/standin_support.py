@@ -76,7 +76,7 @@ class StandIn:
         """Return the path of a library; skip where the build has none."""
         path = self.libraries / name
         if not path.is_file():
-            pytest.skip(f"this build has no stand-in for {name}: no nvcc, or no headers of cuDNN")
+            pytest.skip(f"this build has no stand-in for {name}: no headers of it")
         return path
 
     def run(self, verb, *arguments, script=None, config=None, lazy_loading=False):

@@ -18,10 +18,10 @@ def hog_fixture():
         sleeping.kill()
 
 
-def health(standin, processes, samples=300):
-    """Of a record that takes a second or two, most of them after the driver was asked."""
+def health(standin, processes, samples=100):
+    """Of a record of two series; each sample takes 10 ms, a question for the clock."""
     enough = ("--min-samples", samples, "--max-samples", samples, "--time-limit", 20)
-    script = {"nvml": {"processes": processes}}
+    script = {"nvml": {"processes": processes, "clock_milliseconds": 10}}
     [record] = standin.rows("run", *ONE, *enough, script=script, config=standin.one_layer)
     assert record["outcome"] == "measured"
     return record["health"]
@@ -35,7 +35,8 @@ def test_a_program_that_shares_the_gpu_disturbs_the_record_and_is_named(standin,
 
 
 def test_others_are_seen_although_process_ids_are_those_of_the_host(standin):
-    disturbed = health(standin, [[HOG, [4_000_043, 7]]], samples=800)
+    # Not in the first second of three, in which it may be the worker before.
+    disturbed = health(standin, [[HOG, [4_000_043, 7]]], samples=150)
     assert disturbed["disturbed"], "two ran, and this one is one of them"
     assert disturbed["disturbed_by"] == "other programs had the GPU for 7% of the time"
 
@@ -85,4 +86,5 @@ def test_a_run_waits_for_a_quiet_gpu(standin):
 def test_other_verbs_name_them_too(standin, verb):
     config = standin.one_layer
     process, _ = standin.run(verb, script={"nvml": {"busy": [80]}}, config=config)
-    assert "convscope: other programs use cuda for 80% of the time\n" in process.stderr
+    # A busy machine is named before it.
+    assert "other programs use cuda for 80% of the time\n" in process.stderr

@@ -114,12 +114,10 @@ class FullFft final : public FftOnGpu {
   }
 
  private:
-  static Support libraries([[maybe_unused]] const DeviceInfo& device) {
-#if defined(CONVSCOPE_HAS_CUDA)
+  static Support libraries(const DeviceInfo& device) {
     if (device.kind == DeviceKind::cuda)
       for (const std::string& defect : {cuda::fft_defect(), cuda::blas_defect()})
         if (!defect.empty()) return Support::no(Reason::library_missing, defect);
-#endif
     return Support::yes();
   }
 };

@@ -72,13 +72,9 @@ class CublasVariant final : public Im2colOnGpu {
 
   Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
     if (Support support = Im2colOnGpu::takes(p, device); !support) return support;
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.kind == DeviceKind::cuda) {
-      const std::string defect = cuda::blas_defect();
-      return require(defect.empty(), Reason::library_missing, defect);
-    }
-#endif
-    return Support::yes();
+    if (device.kind != DeviceKind::cuda) return Support::yes();
+    const std::string defect = cuda::blas_defect();
+    return require(defect.empty(), Reason::library_missing, defect);
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,

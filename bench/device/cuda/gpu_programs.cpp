@@ -17,7 +17,7 @@
 namespace convscope::cuda {
 namespace {
 
-constexpr int kSuccess = 0, kInsufficientSize = 7;
+constexpr int kNvmlSuccess = 0, kNvmlInsufficientSize = 7;
 constexpr double kQuestionSeconds = 0.25;
 constexpr double kIntervalSeconds = 1;  // the driver's longest
 constexpr unsigned kMaxPercent = 100;   // what is more is no share
@@ -77,11 +77,11 @@ std::optional<ProcessShares> GpuPrograms::read() {
   std::vector<Sample> samples(64);
   auto count = static_cast<unsigned>(samples.size());
   int status = processes_(device_, samples.data(), &count, seen_);
-  if (status == kInsufficientSize) {
+  if (status == kNvmlInsufficientSize) {
     samples.resize(count);
     status = processes_(device_, samples.data(), &count, seen_);
   }
-  if (status != kSuccess) return std::nullopt;
+  if (status != kNvmlSuccess) return std::nullopt;
   samples.resize(std::min<size_t>(count, samples.size()));
   std::erase_if(samples, [&](const Sample& sample) { return sample.microseconds <= seen_; });
   if (samples.empty()) return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<ProcessShares> GpuPrograms::read() {
 
 std::optional<double> GpuPrograms::share() const {
   Rates rates{};
-  if (utilization_ == nullptr || utilization_(device_, &rates) != kSuccess) return std::nullopt;
+  if (utilization_ == nullptr || utilization_(device_, &rates) != kNvmlSuccess) return std::nullopt;
   return 0.01 * rates.gpu;
 }
 

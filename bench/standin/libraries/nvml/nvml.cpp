@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "bench/standin/libraries/script.hpp"
 
@@ -105,6 +106,9 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
 }
 int nvmlDeviceGetClockInfo(void* device, int clock, unsigned* megahertz) {
   if (clock < 0 || clock > 3) return kInvalidArgument;
+  if (has_readings("clock_milliseconds"))
+    std::this_thread::sleep_for(
+        std::chrono::duration<double, std::milli>(section("nvml").at("clock_milliseconds").get<double>()));
   return answer("nvmlDeviceGetClockInfo", device, "clock_mhz", 1980U, megahertz);
 }
 int nvmlDeviceGetMaxClockInfo(void* device, int clock, unsigned* megahertz) {
