@@ -48,7 +48,7 @@ std::string blas_defect();                 // why cuBLAS cannot be used here, or
 std::unique_ptr<Blas> make_blas(Device&);  // throws DeviceError when there is a defect
 }  // namespace cuda
 namespace emulated {
-// On a CUDA device, as a build without nvcc has on the stand-in for its runtime, that of cuda.
+// Given a CUDA device, which a build without nvcc has on the stand-in for its runtime: that of cuda.
 std::unique_ptr<Blas> make_blas(Device&);
 }  // namespace emulated
 

@@ -1,9 +1,15 @@
 #include "bench/device/device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
 namespace convscope {
+
+std::string OthersUse::text() const {
+  return fmt::format("{:.0f}% of the time{}{}", 100 * share, programs.empty() ? "" : ": ", programs);
+}
 
 void Device::fill(void* data, unsigned char byte, size_t bytes) {
   constexpr size_t chunk = size_t{1} << 20;

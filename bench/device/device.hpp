@@ -26,19 +26,22 @@ struct Timing {
   int64_t operations = 0;
 };
 
-// The device's condition right now; what cannot be read is null.
-// What other programs had of a device of late.
+// What other programs had of a device in the last interval that its driver counted.
 struct OthersUse {
-  double share = 0;      // of its time; the sum over programs
-  std::string programs;  // "python (pid 4242) 60%, pid 4243 20%"; empty where they are not known by name
+  double share = 0;  // of its time: the sum over programs, or before this one uses it that of all together
+  std::string programs;  // "python (pid 4242) 60%, pid 4243 20%"; empty where they are not known
+
+  // "60% of the time: python (pid 4242) 60%"
+  std::string text() const;
 };
 
+// The device's condition right now; what cannot be read is null.
 struct DeviceState {
   std::optional<double> clock_mhz, power_watts, temperature_celsius;
   std::string throttle_reasons;  // the driver's, with commas: "power cap, hot"; empty where there are none
   // One of the reasons is heat or a fault. The power cap is not: it belongs to the device.
   bool is_held_down = false;
-  std::optional<OthersUse> others;  // null where nobody counts
+  std::optional<OthersUse> others = std::nullopt;  // null where nobody counts
 };
 
 // Work is enqueued in order; on a CPU it is done when the call returns. Not thread-safe.

@@ -38,7 +38,7 @@ std::string fft_defect();  // why cuFFT cannot be used here, or an empty string
 std::unique_ptr<Fft> make_fft(const FftSize&, Device&);
 }  // namespace cuda
 namespace emulated {
-// On a CUDA device, as a build without nvcc has on the stand-in for its runtime, that of cuda.
+// Given a CUDA device, which a build without nvcc has on the stand-in for its runtime: that of cuda.
 std::unique_ptr<Fft> make_fft(const FftSize&, Device&);
 }  // namespace emulated
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "bench/measure/ceilings.hpp"
-#include "bench/measure/lost_time.hpp"
 #include "bench/measure/watches.hpp"
 
 namespace convscope {
@@ -15,7 +14,8 @@ class GpuQuietSampler {
  public:
   // Keeps the device busy for so long first, so that the first sample has the clock of the others. The device
   // outlives it.
-  GpuQuietSampler(Device& device, double burn_in_seconds) : device_(device) {
+  GpuQuietSampler(Device& device, double burn_in_seconds)
+      : watch_([&device] { return device.state(); }, kPatienceSeconds) {
     burn_in(device, burn_in_seconds);
     // Enough readings that the first sample can be judged by them.
     for (int reading = 0; reading < 15; ++reading) is_slowed();
@@ -40,15 +40,17 @@ class GpuQuietSampler {
 
  private:
   bool is_slowed() {
-    const DeviceState state = device_.state();
-    const bool is_taken = state.is_held_down || (state.others && state.others->share > kDisturbedShare);
-    if (!state.clock_mhz) return is_taken;
+    const DeviceState state = watch_.wait();
+    const bool is_not_ours = state.is_held_down || is_used_by_others(state);
+    if (!state.clock_mhz) return is_not_ours;
     const bool is_slow = clocks_.is_throttled(*state.clock_mhz);
     clocks_.add(*state.clock_mhz);
-    return is_slow || is_taken;
+    return is_slow || is_not_ours;
   }
 
-  Device& device_;
+  static constexpr double kPatienceSeconds = 5;
+
+  DeviceWatch watch_;
   ClockWatch clocks_;
   int64_t disturbed_ = 0;
 };

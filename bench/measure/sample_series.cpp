@@ -88,9 +88,8 @@ std::string disturbed_on_gpu(std::span<const Sample* const> disturbed) {
   for (const Sample* sample : disturbed) shares.push_back(sample->state.others->share);
   const Sample* const most = *std::ranges::max_element(
       disturbed, {}, [](const Sample* sample) { return sample->state.others->share; });
-  const std::string& programs = most->state.others->programs;
-  return fmt::format("other programs had the GPU for {:.0f}% of the time{}{}", 100 * *median_if_any(shares),
-                     programs.empty() ? "" : ": ", programs);
+  const OthersUse use{*median_if_any(shares), most->state.others->programs};
+  return "other programs had the GPU for " + use.text();
 }
 
 // To whom the disturbed samples lost most of their time, and how much of it. What disturbed a sample may be

@@ -33,12 +33,13 @@ struct Sample {
   double involuntary_switches = 0;  // forced on the process, from the reading before to the one after
   bool throttled = false;           // the clock was too low or held down, or the threads were badly placed
 
-  // Of its time: what the threads lost, or other programs had of the GPU; null where neither is known.
+  // Of its time what the threads lost, or of the time before it what other programs had of the GPU; null
+  // where neither is known.
   std::optional<double> lost_share() const {
     if (lost) return lost->share();
     return state.others ? std::optional(state.others->share) : std::nullopt;
   }
-  bool is_disturbed() const { return lost_share().value_or(0) > kDisturbedShare; }
+  bool is_disturbed() const { return (lost && lost->share() > kDisturbedShare) || is_used_by_others(state); }
 };
 
 // What a series times. full: prepare and run; inference: run alone, filters prepared once; repeat: full

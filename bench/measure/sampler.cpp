@@ -13,7 +13,8 @@ namespace {
 constexpr int kFirstClockReadings = 15;
 // Each run over this warms so much that one less will do.
 constexpr double kLongRunSeconds = 0.05;
-// Time limits of one candidate that a group may spend on waiting for better placed threads.
+// Time limits of one candidate that a group may spend on waiting for better placed threads, and as many on a
+// device without other programs.
 constexpr double kLimitsForWaiting = 5;
 
 }  // namespace
@@ -25,6 +26,9 @@ Sampler::Sampler(const ConvProblem& problem, Device& device, Queue& queue, const
       copies_(problem, device, options.cache, options.seed),
       cores_(
           options.read_cores, options.known_cores,
+          std::min(options.core_patience_seconds, kLimitsForWaiting * options.sampling.time_limit_seconds)),
+      watch_(
+          [this] { return read_state(); },
           std::min(options.core_patience_seconds, kLimitsForWaiting * options.sampling.time_limit_seconds)) {}
 
 void Sampler::read_usual_state() {
@@ -92,7 +96,7 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   Sample sample;
   const double switches = involuntary_switches();
   const std::optional<CoreReading> before = cores_.wait();
-  sample.state = read_state();
+  sample.state = watch_.wait();
   queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
   queue_.hold_back(true);
   const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();

@@ -38,12 +38,13 @@ class Sampler {
   // than the queue can hold back together.
   int64_t iterations_after(const WarmUp& warm_up) const;
 
-  // One sample of so many runs. Waits first, within core_patience_seconds, while the threads are badly
-  // placed.
+  // One sample of so many runs. Waits first, within core_patience_seconds, while the threads are badly placed
+  // or other programs use the device.
   Sample take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations);
 
-  // Spent on waiting for better placed threads so far; not charged to any candidate's time limit.
-  double waited_seconds() const { return cores_.waited_seconds(); }
+  // Spent on waiting for better placed threads and for other programs on the device so far; not charged to
+  // any candidate's time limit.
+  double waited_seconds() const { return cores_.waited_seconds() + watch_.waited_seconds(); }
   int64_t tensor_copies() const { return copies_.count(); }
   const ClockWatch& clocks() const { return clocks_; }
   const CoreWatch& cores() const { return cores_; }
@@ -59,6 +60,7 @@ class Sampler {
   TensorCopies copies_;
   ClockWatch clocks_;
   CoreWatch cores_;
+  DeviceWatch watch_;
 };
 
 }  // namespace convscope

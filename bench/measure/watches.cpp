@@ -5,8 +5,15 @@
 #include <utility>
 
 #include "bench/core/stopwatch.hpp"
+#include "bench/measure/lost_time.hpp"
 
 namespace convscope {
+namespace {
+
+// A driver's answer is new several times a second.
+constexpr auto kCountingPause = std::chrono::milliseconds(50);
+
+}  // namespace
 
 void ClockWatch::add(double mhz) {
   sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), mhz), mhz);
@@ -56,6 +63,24 @@ double CoreWatch::distance(const CoreReading& reading) const {
 
 bool CoreWatch::is_slow(const CoreReading& reading) const {
   return share(reading) < kOwnCores || distance(reading) > kFarApart;
+}
+
+bool is_used_by_others(const DeviceState& state) {
+  return state.others && state.others->share > kDisturbedShare;
+}
+
+DeviceWatch::DeviceWatch(std::function<DeviceState()> read, double patience_seconds)
+    : read_(std::move(read)), patience_(patience_seconds) {}
+
+DeviceState DeviceWatch::wait() {
+  DeviceState state = read_();
+  while (is_used_by_others(state) && waited_ < patience_) {
+    const auto begin = Clock::now();
+    std::this_thread::sleep_for(kCountingPause);
+    state = read_();
+    waited_ += seconds_since(begin);
+  }
+  return state;
 }
 
 }  // namespace convscope

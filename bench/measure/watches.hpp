@@ -1,5 +1,5 @@
 // Whether the machine is slower than usual: ClockWatch judges a device's clock, CoreWatch where the threads
-// are. Not here: taking a reading (health.hpp).
+// are, DeviceWatch whether other programs use the device. Not here: taking a reading (health.hpp).
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "bench/device/device.hpp"
 #include "bench/measure/health.hpp"
 
 namespace convscope {
@@ -64,6 +65,27 @@ class CoreWatch {
   Read read_;
   CoreReading best_;
   std::optional<double> before_;  // the latency of the last reading, if the threads had cores of their own
+  double patience_;
+  double waited_ = 0;
+};
+
+// Whether other programs had more of the device than a sample may lose.
+bool is_used_by_others(const DeviceState& state);
+
+// The state of a device, before a sample.
+class DeviceWatch {
+ public:
+  // All calls of wait() together wait for about `patience_seconds` at most.
+  DeviceWatch(std::function<DeviceState()> read, double patience_seconds);
+
+  // Reads it, again and again while other programs use the device and the patience is not spent: the driver
+  // counts them in intervals, so that a sample that is taken again at once would be judged by the same one.
+  DeviceState wait();
+
+  double waited_seconds() const { return waited_; }
+
+ private:
+  std::function<DeviceState()> read_;
   double patience_;
   double waited_ = 0;
 };

@@ -172,7 +172,7 @@ constexpr Column kColumns[] = {
      of<&Health::involuntary_switches>},
     {"discarded_samples", "",
      "Samples thrown away, and taken again, because the clock was throttled, threads were badly placed or "
-     "lost time.",
+     "lost time, or other programs had the GPU.",
      if_timed<&Health::discarded_samples>},
     {"throttled", "",
      "Whether the samples kept are, in the median, those of a throttled clock or of badly placed threads, or "
@@ -181,7 +181,8 @@ constexpr Column kColumns[] = {
      if_timed<&Health::throttled>},
     {"lost_share", "",
      "Median over the samples of the share of its time in which a thread could not run: other programs or "
-     "the hypervisor had its core, or the process was stopped; on a GPU, that other programs had it.",
+     "the hypervisor had its core, or the process was stopped; on a GPU, of the time before it that other "
+     "programs had.",
      of<&Health::lost_share>},
     {"disturbed_samples", "", "Samples kept that lost more than 3% of their time that way.",
      if_timed<&Health::disturbed_samples>},

@@ -92,7 +92,8 @@ DeviceInfo describe_device(DeviceId id) {
 }
 
 std::optional<OthersUse> others_on(DeviceId id) {
-  return id.kind == DeviceKind::cuda ? cuda::others_on(id.index) : std::nullopt;
+  const bool is_there = id.kind == DeviceKind::cuda && id.index < cuda::device_count();
+  return is_there ? cuda::others_on(id.index) : std::nullopt;
 }
 
 std::unique_ptr<Device> make_device(DeviceId id, const DeviceOptions& options) {

@@ -42,7 +42,7 @@ DeviceList find_devices();
 DeviceInfo describe_device(DeviceId id);
 
 // What other programs have of a GPU before this process uses it; up to 2 s where it is in use. Null of other
-// devices and where the driver does not say.
+// devices, of one that is not there, and where the driver does not say.
 std::optional<OthersUse> others_on(DeviceId id);
 
 struct DeviceOptions {

@@ -23,8 +23,7 @@ std::string load_of(DeviceId device) {
   if (device.kind == DeviceKind::cpu) return load_of_cpu();
   const auto others = others_on(device);
   if (!others || others->share <= kQuietShare) return "";
-  return fmt::format("other programs use {} for {:.0f}% of the time{}{}", name(device), 100 * others->share,
-                     others->programs.empty() ? "" : ": ", others->programs);
+  return fmt::format("other programs use {} for {}", name(device), others->text());
 }
 
 }  // namespace

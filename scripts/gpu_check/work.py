@@ -134,7 +134,7 @@ def _judge(desk: Desk, stage: Stage, progress: Progress, ending: Ending, whole_t
         progress.status = "failed" if progress.status == "passed" else progress.status
         notes.append("every record ran out of memory")
     if words := throttled(records):
-        progress.status = "failed" if progress.status == "passed" else progress.status
+        progress.status = "failed" if progress.status in ("passed", "cut") else progress.status
         notes.append(words)
     if bad := sum(record.outcome in FAILURES for record in records):
         notes.append(f"{bad} records are wrong or failed")

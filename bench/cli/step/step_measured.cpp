@@ -73,6 +73,8 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch, run.is_fused);
   run.chains = network.chains();
+  if (const std::string loads = other_loads({DeviceKind::cpu, run.device.id()}); !loads.empty())
+    fmt::print(program.errors, "convscope: {}\n", loads);
   const auto device = make_device(run.device.id(), {.threads = run.threads});
   check_memory(network, *device);
   check_patterns("--algorithm", patterns_of(options), program.registry);
@@ -81,8 +83,6 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
     folder.emplace(options.parallel.out, "tasks",
                    RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
                    task_columns());
-  if (const std::string loads = other_loads({DeviceKind::cpu, run.device.id()}); !loads.empty())
-    fmt::print(program.errors, "convscope: {}\n", loads);
   run.ceilings = measure_ceilings(*device, run.threads);
   MeasureStepOptions measuring = measure_options(options, program, run);
   measuring.stopped = [&] { return stop.requested(); };

@@ -19,23 +19,33 @@ namespace {
 
 constexpr int kNvmlSuccess = 0, kNvmlInsufficientSize = 7;
 constexpr double kQuestionSeconds = 0.25;
-constexpr double kIntervalSeconds = 1;  // the driver's longest
-constexpr unsigned kMaxPercent = 100;   // what is more is no share
+constexpr unsigned long long kIntervalMicroseconds = 1'000'000;  // the driver's longest
+constexpr unsigned kMaxPercent = 100;                            // what is more is no share
 constexpr size_t kNamed = 3;
 
-// "" unless the process has a file of NVIDIA's driver open: in a container another one may have its id.
+// "" unless the process is seen to have a file of NVIDIA's driver open: in a container another one may have
+// its id. The files of other users' processes are not seen.
 std::string name_of(int64_t pid) {
   const std::string folder = fmt::format("/proc/{}", pid);
-  std::error_code ignored;
-  for (const auto& file : std::filesystem::directory_iterator(folder + "/fd", ignored))
-    if (std::filesystem::read_symlink(file.path(), ignored).string().starts_with("/dev/nvidia"))
+  std::error_code gone;
+  for (std::filesystem::directory_iterator file(folder + "/fd", gone), end; !gone && file != end;
+       file.increment(gone)) {
+    std::error_code unreadable;
+    if (std::filesystem::read_symlink(file->path(), unreadable).string().starts_with("/dev/nvidia"))
       return first_line(folder + "/comm");
+  }
   return "";
 }
 
-// As the worker of the group before has when the next one begins.
 bool has_ended(int64_t pid) {
   return kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
+// As the driver counts it.
+unsigned long long microseconds_now() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<unsigned long long>(
+      std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
 // "python (pid 4242) 60%, pid 4243 20%", the busiest first.
@@ -83,13 +93,16 @@ std::optional<ProcessShares> GpuPrograms::read() {
   }
   if (status != kNvmlSuccess) return std::nullopt;
   samples.resize(std::min<size_t>(count, samples.size()));
-  std::erase_if(samples, [&](const Sample& sample) { return sample.microseconds <= seen_; });
+  // Drivers are known to return rows of no process, with any numbers.
+  std::erase_if(samples, [&](const Sample& sample) {
+    return sample.microseconds <= seen_ || sample.pid == 0 || sample.multiprocessors > kMaxPercent;
+  });
   if (samples.empty()) return std::nullopt;
   std::ranges::sort(samples, {}, &Sample::microseconds);
   seen_ = samples.back().microseconds;
-  ProcessShares shares;  // of several intervals of a process the newest
+  ProcessShares shares;  // not of those that ran in an earlier interval only
   for (const Sample& sample : samples)
-    if (sample.multiprocessors <= kMaxPercent) shares[sample.pid] = sample.multiprocessors;
+    if (seen_ - sample.microseconds < kIntervalMicroseconds) shares[sample.pid] = sample.multiprocessors;
   return shares;
 }
 
@@ -103,21 +116,28 @@ const std::optional<OthersUse>& GpuPrograms::now() {
   if (last_question_ && seconds_since(*last_question_) < kQuestionSeconds) return others_;
   last_question_ = Clock::now();
   auto shares = read();
-  if (!first_question_) {  // of whatever was before
-    first_question_ = last_question_;
+  if (!first_seen_) {  // of whatever was before
+    first_seen_ = shares ? seen_ : microseconds_now();
     return others_;
   }
   // An interval in which nobody ran is none for the driver.
-  if (!shares && last_answer_ && seconds_since(*last_answer_) > 2 * kIntervalSeconds) others_ = OthersUse{};
+  if (!shares && last_answer_ && seconds_since(*last_answer_) > 2e-6 * kIntervalMicroseconds)
+    others_ = OthersUse{};
   if (!shares) return others_;
   last_answer_ = last_question_;
   const auto is_own = [&](const auto& entry) { return own_.contains(entry.first); };
-  if (!std::ranges::all_of(*shares, is_own)) own_ = own_family(read_processes());
+  const auto is_known = [&](const auto& entry) { return is_own(entry) || strangers_.contains(entry.first); };
+  if (!std::ranges::all_of(*shares, is_known)) {
+    own_ = own_family(read_processes());
+    for (const auto& [pid, percent] : *shares)
+      if (!own_.contains(pid)) strangers_.insert(pid);
+  }
   knows_own_ = knows_own_ || std::ranges::any_of(*shares, is_own);
-  if (knows_own_)
+  // The worker of the group before, which has ended, may be in the first of them.
+  if (seen_ < *first_seen_ + kIntervalMicroseconds) {
+    if (!knows_own_) return others_;
     std::erase_if(*shares, [](const auto& entry) { return has_ended(entry.first); });
-  else if (seconds_since(*first_question_) < kIntervalSeconds)
-    return others_;  // who has ended is not known either
+  }
   others_ = others_of(*shares, own_, knows_own_);
   return others_;
 }
@@ -126,7 +146,7 @@ std::optional<OthersUse> GpuPrograms::before_use() {
   std::optional<double> busy = share();
   if (!busy || *busy == 0) return busy ? std::optional(OthersUse{}) : std::nullopt;
   read();
-  std::this_thread::sleep_for(std::chrono::duration<double>(1.1 * kIntervalSeconds));
+  std::this_thread::sleep_for(std::chrono::microseconds(kIntervalMicroseconds * 11 / 10));
   busy = share();
   if (!busy || *busy == 0) return busy ? std::optional(OthersUse{}) : std::nullopt;
   OthersUse use = others_of(read().value_or(ProcessShares{}), {}, true);

@@ -32,8 +32,8 @@ class GpuPrograms {
   // them.
   const std::optional<OthersUse>& now();
 
-  // While this process does not use the device. Returns at once where nobody does; else within 2 s, so that
-  // what ended just before is not counted.
+  // While this process does not use the device: of all programs. Returns at once where nobody uses it; else
+  // within 2 s, so that what ended just before is not counted.
   std::optional<OthersUse> before_use();
 
  private:
@@ -55,9 +55,10 @@ class GpuPrograms {
   void* device_;
   Processes* processes_ = nullptr;
   Utilization* utilization_ = nullptr;
-  unsigned long long seen_ = 0;  // the newest interval's time
-  std::optional<std::chrono::steady_clock::time_point> first_question_, last_question_, last_answer_;
-  std::set<int64_t> own_;
+  unsigned long long seen_ = 0;                   // the newest interval's time
+  std::optional<unsigned long long> first_seen_;  // the newest at the first question
+  std::optional<std::chrono::steady_clock::time_point> last_question_, last_answer_;
+  std::set<int64_t> own_, strangers_;
   bool knows_own_ = false;  // one of them was among those that ran
   std::optional<OthersUse> others_;
 };

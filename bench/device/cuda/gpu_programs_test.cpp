@@ -7,18 +7,18 @@ namespace convscope::cuda {
 namespace {
 
 // More than Linux has process ids, so that they have no names.
-constexpr int64_t kHog = 4'000'042, kSecond = 4'000'043, kThird = 4'000'044, kFourth = 4'000'045;
+constexpr int64_t kHog = 5'000'042, kSecond = 5'000'043, kThird = 5'000'044, kFourth = 5'000'045;
 constexpr int64_t kOwn = 17, kWorker = 18;
 
 TEST(GpuPrograms, AreThoseThatAreNotThisOne) {
   const OthersUse use = others_of({{kOwn, 40}, {kWorker, 10}, {kHog, 30}}, {kOwn, kWorker}, true);
   EXPECT_DOUBLE_EQ(use.share, 0.3);
-  EXPECT_EQ(use.programs, "pid 4000042 30%");
+  EXPECT_EQ(use.programs, "pid 5000042 30%");
 }
 
 TEST(GpuPrograms, AreNamedBusiestFirstAndNoMoreThanThree) {
   const ProcessShares shares{{kHog, 5}, {kSecond, 50}, {kThird, 10}, {kFourth, 1}};
-  EXPECT_EQ(others_of(shares, {}, true).programs, "pid 4000043 50%, pid 4000044 10%, pid 4000042 5%, 1 more");
+  EXPECT_EQ(others_of(shares, {}, true).programs, "pid 5000043 50%, pid 5000044 10%, pid 5000042 5%, 1 more");
 }
 
 TEST(GpuPrograms, ThatRanNothingAreNotNamed) {
@@ -34,8 +34,8 @@ TEST(GpuPrograms, AreAllButTheBusiestWhereThisOnesProcessIdIsNotKnown) {
 }
 
 TEST(GpuPrograms, HaveNoNameWithoutAFileOfNvidiasDriver) {
-  const int64_t self = getpid();
-  EXPECT_EQ(others_of({{self, 20}}, {}, true).programs, "pid " + std::to_string(self) + " 20%");
+  const int64_t parent = getppid();  // a shell or a test runner
+  EXPECT_EQ(others_of({{parent, 20}}, {}, true).programs, "pid " + std::to_string(parent) + " 20%");
 }
 
 TEST(GpuPrograms, OfADeviceThatIsNotThereAreNotKnown) {

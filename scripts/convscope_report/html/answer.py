@@ -17,7 +17,7 @@ FAILED = ("failed", "crashed", "timeout", "out_of_memory")
 SIGNS = {
     "~": "not shown to be the fastest: the 95% interval of another overlaps the winner's",
     "t": "a record here was measured on a throttled device and ranks behind all others",
-    "d": "a record here was disturbed: other programs took the processor; it ranks behind all others",
+    "d": "a record here was disturbed: other programs took the device; it ranks behind all others",
     "w": "a record here was wrong: it failed verification and cannot win",
     "!": "a record here failed: crash, timeout or out of memory",
     "?": "no winner: no record was measured and right",

@@ -9,7 +9,7 @@ BUSY = 0.5
 WIDE_SHARE = 0.25
 STANDINGS = {
     "throttled": "measured on a device slower than it can be (its clock, or badly placed threads)",
-    "disturbed": "other programs or the hypervisor took the processor from too many samples",
+    "disturbed": "other programs or the hypervisor took the device from too many samples",
 }
 
 
