@@ -153,6 +153,22 @@ def test_documents_cite_runs_that_are_there(root):
     assert missing == []
 
 
+# A run that an experiment's page names without its machine, which the page has named before.
+BARE = re.compile(r"`(alexnet-[a-z0-9-]+|(?!results/)[a-z0-9-]+(?:/[a-z0-9-]+)*\.json\.xz)`")
+
+
+def test_runs_that_experiments_name_without_their_machine_are_there(root):
+    pages = sorted((root / "docs/experiments").glob("*.md"))
+    named = {(page.name, name) for page in pages for name in BARE.findall(page.read_text(encoding="utf-8"))}
+    assert len(named) > 5
+    missing = [
+        (page, name)
+        for page, name in sorted(named)
+        if not any((root / "results").rglob(name.removesuffix(".json.xz") + ".json.xz"))
+    ]
+    assert missing == []
+
+
 def test_a_citation_is_seen():
     text = "of [it](../results/amd/alexnet.json.xz) and `results/index.csv`, in results/."
     assert cited(text) == {"amd/alexnet", "index.csv"}

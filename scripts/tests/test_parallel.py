@@ -190,6 +190,26 @@ def test_a_step_on_ranks_fuses_bias_and_relu_into_its_convolutions(mpirun, middl
     assert "the ranks differ in their program, config or flags" in differ.stderr
 
 
+def test_a_step_refuses_ranks_of_another_program(mpirun, convscope, tmp_path):
+    words = ("step", "smoke", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1")
+    changed = tmp_path / "convscope"
+    changed.write_bytes(convscope.read_bytes() + b"changed")
+    changed.chmod(0o755)
+    (tmp_path / "convscope_mpi.so").symlink_to(convscope.with_name("convscope_mpi.so"))
+    differ = mpirun(1, *words, ":", "-np", "1", changed, *words)
+    assert differ.returncode != 0
+    assert "the ranks differ in their program, config or flags" in differ.stderr
+
+
+def test_a_step_on_nodes_sums_within_them_first(mpirun, middle, tmp_path):
+    words = ("step", middle, "--batch", "4", "--threads", "1", "--per-node", "2", "--time-limit", "0.1")
+    done = mpirun(4, *words, "--reduce", "hierarchical", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads((tmp_path / "out/steps.json").read_text())["rows"]
+    assert (row["outcome"], row["gpus"], row["gpus_per_node"]) == ("good", 4, 2)
+    assert " --per-node 2 " in row["rerun"]
+
+
 def test_ranks_that_share_a_core_say_that_their_samples_are_disturbed(mpirun, tmp_path):
     core = min(os.sched_getaffinity(0))
     step = ("step", "smoke", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1")

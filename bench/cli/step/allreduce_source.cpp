@@ -24,7 +24,7 @@ namespace {
 
 // Where the ranks are. Those that run something else would wait for each other for ever: they are refused.
 std::vector<RankPlace> places_of_same_program(MpiJob& job, const Program& program) {
-  uint64_t hash = hash_of_text(0, build_info().version + build_info().commit);
+  uint64_t hash = hash_of_program();
   for (size_t i = 1; i < program.argv.size(); ++i) hash = hash_of_text(hash, program.argv[i] + "\n");
   const std::unique_ptr<LibraryFabric> all = job.first_ranks(job.size());
   check_same_on(*all, hash);

@@ -106,6 +106,8 @@ JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper);
 
 // Calls `act` on each of the ranks that mpirun started; where one throws, all end.
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act);
+// Of all bytes of the program that runs: a build with changes has its version and commit, too.
+uint64_t hash_of_program();
 // Throws UsageError where the ranks do not have the same hash.
 void check_same_on(Fabric& fabric, uint64_t hash);
 

@@ -161,12 +161,11 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 }
 
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("modelled step",
-                  {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--per-node", "--codec"},
+  refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--codec"},
                   verb);
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,",
-                    {"--reduce", "--per-gpu", "--compress", "--overlap"}, verb);
+                    {"--reduce", "--per-gpu", "--per-node", "--compress", "--overlap"}, verb);
   if (options.device && options.device->kind != DeviceKind::cpu) check_device(verb, *options.device);
   if (const auto load = load_of(options)) {
     if (launch().size > 1 || !(options.choose.empty() || options.choose == kTuned))

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <ostream>
+#include <sstream>
 
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
@@ -34,6 +36,7 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
       is_on_gpus(options) ? fmt::format("--device {}", name(*options.device))
                           : fmt::format("--threads {}", threads),
       of.choose, of.reduce());
+  if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
   text += fmt::format(" --overlap {} --compress {}", convscope::text(of.overlap), name(of.compression));
   if (!options.algorithms.empty())
     text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
@@ -94,7 +97,7 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
     row.of.network = run.network;
     row.of.batch = batch;
     row.of.is_weak = options.per_gpu;
-    row.of.fleet = {{job.size(), job.size()},
+    row.of.fleet = {ranks_of(job.size(), options.parallel),
                     Basis::measured,
                     is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
                     is_on_gpus(options) ? "" : job.library(),
@@ -115,15 +118,16 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
 
 // Ranks that run something else would wait for each other for ever, or sum what does not belong together.
 void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) {
-  uint64_t hash = 0;
+  uint64_t hash = hash_of_program();
   const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
   add(to_json(suite).dump());
-  add(build_info().version + build_info().commit);
   for (const auto* list :
        {&options.batch, &options.parallel.reduce, &options.overlap, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");
   add(options.choose + (options.per_gpu ? " per GPU" : "") + (options.fuse ? " fused" : "") +
       (is_on_gpus(options) ? " on GPUs" : ""));
+  add(fmt::format("{} a node, {} threads, {} of workspace", options.parallel.per_node, options.threads,
+                  options.workspace_cap.value_or(-1)));
   check_same_on(fabric, hash);
 }
 
@@ -260,6 +264,13 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
 JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper) {
   if (!keeper) return {};
   return [&keeper](const std::string& reason, const std::string& note) { keeper->fail(reason, note); };
+}
+
+uint64_t hash_of_program() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return hash_of_text(0, bytes.view());
 }
 
 void check_same_on(Fabric& fabric, uint64_t hash) {

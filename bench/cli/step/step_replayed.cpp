@@ -7,7 +7,6 @@
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/parallel/schedule/replay_step.hpp"
-#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {
@@ -35,7 +34,7 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
     return row;
   };
   std::vector<StepRow> rows = rows_from_kept(options, network, {job.size()}, make);
-  uint64_t hash = hash_of_text(0, build_info().version + build_info().commit);
+  uint64_t hash = hash_of_program();
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
   const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
   check_same_on(*fabric, hash);

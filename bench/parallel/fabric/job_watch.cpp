@@ -192,8 +192,13 @@ void JobWatch::watch() {
 void JobWatch::end_if_lost() {
   const std::string lost = lost_ranks(ranks_);
   looks_with_loss_ = lost.empty() ? 0 : looks_with_loss_ + 1;
-  if (looks_with_loss_ * kPeriod >= kLongestLoss)
-    end("rank_lost", fmt::format("{}, seen for {} s", lost, kLongestLoss.count()), kLost);
+  if (looks_with_loss_ * kPeriod < kLongestLoss) return;
+  std::string note = fmt::format("{}, seen for {} s", lost, kLongestLoss.count());
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stage_.empty()) note += fmt::format("; rank {} was in {}", rank_, stage_);
+  }
+  end("rank_lost", note, kLost);
 }
 
 void JobWatch::end_if_late() {

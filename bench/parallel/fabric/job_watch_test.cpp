@@ -152,10 +152,11 @@ TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankIsLostWhileOthersCompute) {
     Sleeper other;
     other.stop();
     JobWatch watch(0, places_with(is_gone ? 999'999'999 : other.process()), true, printed());
+    watch.beat("a step of batch 4", hours(1));
     for (;;) pause();
   };
   EXPECT_EXIT(compute(false), ::testing::ExitedWithCode(2),
-              "kept: rank_lost: rank 1 .* is stopped, seen for 4 s");
+              "kept: rank_lost: rank 1 .* is stopped, seen for 4 s; rank 0 was in a step of batch 4");
   EXPECT_EXIT(compute(true), ::testing::ExitedWithCode(2),
               "kept: rank_lost: rank 1 .* is gone, seen for 4 s");
 }

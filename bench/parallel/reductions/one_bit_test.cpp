@@ -300,7 +300,8 @@ constexpr float kRate = 0.02F;
 constexpr int kSteps = 1500;
 
 // x after kSteps steps down the mean of the ranks' gradients, each as `codec` sends it; exact without one.
-std::vector<float> descended(const LeastSquares& problem, const Codec<float>& codec = nullptr) {
+std::vector<float> descended(const LeastSquares& problem, const Codec<float>& codec = nullptr,
+                             float rate = kRate) {
   std::vector<float> x(LeastSquares::kUnknowns);
   std::vector<std::vector<double>> equations;
   for (int rank = 0; rank < LeastSquares::kRanks; ++rank) equations.push_back(problem.equations(rank));
@@ -312,7 +313,7 @@ std::vector<float> descended(const LeastSquares& problem, const Codec<float>& co
       if (codec) codec(gradient, errors[rank]);
       for (size_t i = 0; i < x.size(); ++i) sum[i] += gradient[i];
     }
-    for (size_t i = 0; i < x.size(); ++i) x[i] -= kRate * sum[i] / LeastSquares::kRanks;
+    for (size_t i = 0; i < x.size(); ++i) x[i] -= rate * sum[i] / LeastSquares::kRanks;
   }
   return x;
 }
@@ -351,6 +352,14 @@ TEST(OneBitReduction, FindsALeastSquaresSolutionThatRanksDisagreeOnAndWithoutFee
   EXPECT_LT(distance(descended(problem, kernel), solution), 0.04);
   EXPECT_GT(distance(descended(problem, definition<float>(Feedback::none)), solution), 0.1);
   EXPECT_GT(distance(descended(problem, definition<float>(Feedback::of_the_gradient)), solution), 0.1);
+}
+
+// What is fed back comes steps later: a rate that is small enough for gradients is too large for their codes.
+TEST(OneBitReduction, StaysFarFromASolutionThatRanksDisagreeOnAtARateAtWhichExactSumsFindIt) {
+  const LeastSquares problem{false};
+  const std::vector<float> solution = descended(problem);
+  EXPECT_LT(distance(descended(problem, nullptr, 0.5F), solution), 1e-4);
+  EXPECT_GT(distance(descended(problem, kernel, 0.5F), solution), 0.2);
 }
 
 }  // namespace
