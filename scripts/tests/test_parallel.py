@@ -190,8 +190,8 @@ def test_a_step_on_ranks_fuses_bias_and_relu_into_its_convolutions(mpirun, middl
     assert "the ranks differ in their program, config or flags" in differ.stderr
 
 
-def test_a_step_refuses_ranks_of_another_program(mpirun, convscope, tmp_path):
-    words = ("step", "smoke", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1")
+def test_a_step_refuses_ranks_of_another_program(mpirun, convscope, root, tmp_path):
+    words = ("step", root / "configs/smoke.json", "--threads", "1", "--reduce", "ring", "--time-limit", "0.1")
     changed = tmp_path / "convscope"
     changed.write_bytes(convscope.read_bytes() + b"changed")
     changed.chmod(0o755)
