@@ -74,7 +74,9 @@ DeviceWatch::DeviceWatch(std::function<DeviceState()> read, double patience_seco
 
 DeviceState DeviceWatch::wait() {
   DeviceState state = read_();
-  while (is_used_by_others(state) && waited_ < patience_) {
+  // Not for programs without names, of which this one may be any: while it waits it would be none of them.
+  const auto is_worth_waiting = [&] { return is_used_by_others(state) && !state.others->programs.empty(); };
+  while (is_worth_waiting() && waited_ < patience_) {
     const auto begin = Clock::now();
     std::this_thread::sleep_for(kCountingPause);
     state = read_();

@@ -93,7 +93,7 @@ std::optional<ProcessShares> GpuPrograms::read() {
   }
   if (status != kNvmlSuccess) return std::nullopt;
   samples.resize(std::min<size_t>(count, samples.size()));
-  // Drivers are known to return rows of no process, with any numbers.
+  // Rows of no process and shares above all of the time say nothing.
   std::erase_if(samples, [&](const Sample& sample) {
     return sample.microseconds <= seen_ || sample.pid == 0 || sample.multiprocessors > kMaxPercent;
   });
