@@ -248,7 +248,7 @@ def test_the_list_sorts_and_refusals_say_why_where_it_is_seen(in_browser):
 def test_a_good_record_does_not_read_like_an_error(in_browser):
     seen = in_browser("""
       const row = allRows.find((one) => one.rank === 1);
-      const record = { ...row, stop_reason: "noise_plateau" };
+      const record = { ...row, standing: "good", stop_reason: "noise_plateau" };
       openRecord(record);
       const fields = document.getElementById("fields").innerText;
       const bad = stateText({ ...record, standing: "disturbed" });
