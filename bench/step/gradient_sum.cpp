@@ -107,6 +107,12 @@ class OneBitSum final : public GradientSum {
     }
     return values;
   }
+  double own_kept_squares() const override {
+    double squares = 0;
+    for (const Layer& layer : layers_)
+      for (const double error : layer.filter.error()) squares += error * error;
+    return squares;
+  }
   // The gradient with the old error, the code's level, twice; and what each loses.
   double roundings() const override { return 8; }
   double coding_seconds() const override {

@@ -31,6 +31,8 @@ class GradientSum {
   // What this rank has not passed on at these places of the gradients: the sums that it left are those of the
   // gradients less what all ranks keep, but for rounding.
   virtual std::vector<float> kept(std::span<const size_t> places) const = 0;
+  // The squares of what this rank's own codes have not passed on, of all gradients; 0 where nothing is coded.
+  virtual double own_kept_squares() const { return 0; }
   // Roundings of a value on its way, besides those of the sum.
   virtual double roundings() const = 0;
   // Spent by this rank in coding and decoding, in all runs so far; 0 where nothing is coded.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -12,11 +11,13 @@
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/allreduce/summands.hpp"
 
 namespace convscope {
 namespace {
 
 constexpr size_t kSampled = 256;    // gradients that are compared with sums in f64
+constexpr uint64_t kSeed = 1;       // of the integers that are summed in the gradients' place
 constexpr double kSameSums = 1e-4;  // relative L2 distance of two sums of the same gradients
 constexpr double kKeepSeconds = 2;  // between two times that rows are kept
 
@@ -85,21 +86,30 @@ class RankedStep {
   // `sum` is a new one, which keeps nothing of an earlier step.
   void verify(StepRow& row, GradientSum& sum) {
     const std::vector<LayerRange> together = summed_together(step_, row.of.overlap);
+    const bool is_coded = row.of.compression != Compression::none;
     compute();
+    const std::vector<float> own = step_.read_gradients();
+    if (!is_coded) row.exact = sums_integers_exactly(sum, together);
+    step_.write_gradients(own);
     const std::vector<size_t> places = sampled_places();
     const std::vector<float> gradients = gathered(fabric_, at(places));
     communicate(sum, together);
     const std::vector<float> kept = gathered(fabric_, sum.kept(places)), sums = at(places);
     row.identical_bits = has_same_bits();
+    if (is_coded)
+      row.codec_relative_l2 =
+          largest_over_ranks(fabric_, std::sqrt(sum.own_kept_squares() / squares_of(own)));
+    else
+      row.repeatable = sums_again_alike(sum, together, own);
     const auto ranks = static_cast<size_t>(fabric_.size());
     double excess = 0, error = 0, squares = 0;
     for (size_t i = 0; i < places.size(); ++i) {
       double whole = 0, passed_on = 0, magnitude = 0;
       for (size_t rank = 0; rank < ranks; ++rank) {
-        const double own = gradients[rank * places.size() + i], held = kept[rank * places.size() + i];
-        whole += own;
-        passed_on += own - held;
-        magnitude += std::abs(own) + std::abs(held);
+        const double mine = gradients[rank * places.size() + i], held = kept[rank * places.size() + i];
+        whole += mine;
+        passed_on += mine - held;
+        magnitude += std::abs(mine) + std::abs(held);
       }
       const double roundings = static_cast<double>(ranks - 1) + sum.roundings();
       excess = std::max(excess, std::abs(sums[i] - passed_on) - roundings * 0x1p-24 * magnitude);
@@ -112,14 +122,9 @@ class RankedStep {
       compute_and_communicate(sum, together);
       row.identical_bits = *row.identical_bits && has_same_bits();
       // Codes keep what they lost, so that a second sum of the same is another.
-      if (row.of.compression == Compression::none) is_same_overlapped = are_near(sums, at(places));
+      if (!is_coded) is_same_overlapped = are_near(sums, at(places));
     }
-    const bool is_right = excess <= 0 && squares > 0 && is_same_overlapped;
-    if (*row.identical_bits && is_right) return;
-    row.outcome = RowOutcome::wrong;
-    row.reason = *row.identical_bits ? "wrong_sums" : "ranks_differ";
-    row.note = *row.identical_bits ? "the summed gradients are not the sums of the ranks' gradients"
-                                   : "the summed gradients are not the same on all ranks";
+    settle(row, excess <= 0 && squares > 0 && is_same_overlapped);
   }
 
   // The seconds of the slowest rank.
@@ -208,6 +213,47 @@ class RankedStep {
     sums_.finish();
     return seconds;
   }
+  static void settle(StepRow& row, bool has_right_sums) {
+    const auto wrong = [&](const char* reason, const char* note) {
+      row.outcome = RowOutcome::wrong;
+      row.reason = reason;
+      row.note = note;
+    };
+    if (!*row.identical_bits)
+      wrong("ranks_differ", "the summed gradients are not the same on all ranks");
+    else if (!row.exact.value_or(true))
+      wrong("inexact_integers", "sums of small integers in the gradients' place are wrong");
+    else if (!has_right_sums)
+      wrong("wrong_sums", "the summed gradients are not the sums of the ranks' gradients");
+  }
+
+  bool sums_integers_exactly(GradientSum& sum, std::span<const LayerRange> together) {
+    std::vector<float> values(step_.gradients().size());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = integer_summand(kSeed, fabric_.rank(), i);
+    step_.write_gradients(values);
+    communicate(sum, together);
+    std::ranges::fill(values, 0.0F);
+    for (int rank = 0; rank < fabric_.size(); ++rank)
+      for (size_t i = 0; i < values.size(); ++i) values[i] += integer_summand(kSeed, rank, i);
+    return largest_over_ranks(fabric_, are_sums(values, step_.read_gradients()) ? 0 : 1) == 0;
+  }
+  // Between layers there is space that is not summed with every bucket.
+  bool are_sums(std::span<const float> expected, std::span<const float> found) const {
+    for (size_t i = 0; i < step_.network().layers.size(); ++i) {
+      const auto [first, count] = step_.parameters_of(i);
+      if (!std::ranges::equal(expected.subspan(first, count), found.subspan(first, count))) return false;
+    }
+    return true;
+  }
+  // The sums that are in the gradients' place, once more of every rank's own.
+  bool sums_again_alike(GradientSum& sum, std::span<const LayerRange> together, std::span<const float> own) {
+    const uint64_t first = hash_of_bits(step_.read_gradients());
+    step_.write_gradients(own);
+    communicate(sum, together);
+    const bool is_same = hash_of_bits(step_.read_gradients()) == first;
+    return largest_over_ranks(fabric_, is_same ? 0 : 1) == 0;
+  }
+
   void update() { run_half(step_, plans_, candidates_.arena(), *queue_, true); }
 
   // The gradient of the mean loss of all images, of which each rank has that of its own.
@@ -216,10 +262,11 @@ class RankedStep {
     queue_->synchronize();
   }
 
-  bool has_same_bits() {
-    uint64_t hash = 0;
-    for (float value : step_.read_gradients()) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
-    return same_on_all_ranks(fabric_, hash);
+  bool has_same_bits() { return same_on_all_ranks(fabric_, hash_of_bits(step_.read_gradients())); }
+  static double squares_of(std::span<const float> values) {
+    double squares = 0;
+    for (const double value : values) squares += value * value;
+    return squares;
   }
   // Up to the order in which threads add.
   static bool are_near(std::span<const float> a, std::span<const float> b) {

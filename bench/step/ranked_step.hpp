@@ -20,8 +20,8 @@ namespace convscope {
 inline constexpr std::string_view kSummingGradients = "summing gradients";
 
 // Fills in a row for each reduction, the same on every rank: step, compute and communication alone, and
-// whether the summed gradients are right (a sample against f64, within (n-1) 2^-24 of the sum of magnitudes)
-// and have the same bits on all ranks; a row that is not is `wrong` and has no time. Rank 0 chooses each
+// whether the summed gradients are right (a sample against f64, within (n-1) 2^-24 of the sum of magnitudes,
+// and integers in the place of all of them exactly) and have the same bits on all ranks; a row that is not is `wrong` and has no time. Rank 0 chooses each
 // convolution's algorithm, the fastest when checked or options.choose's, and all take it. A sample is the
 // time of the slowest rank from a barrier on. `step` holds this rank's images: those from rank times its
 // batch on. `whole`, on rank 0 alone, is the step that one process runs in place of all, of which the

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <mutex>
 
 #include "bench/core/random.hpp"
@@ -47,8 +48,14 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
       for (size_t i = 0; i < rows.size(); ++i) {
         EXPECT_EQ(rows[i].outcome, RowOutcome::good) << rows[i].note;
         EXPECT_TRUE(*rows[i].identical_bits);
+        EXPECT_EQ(rows[i].exact, i < 2 ? std::optional(true) : std::nullopt);
+        EXPECT_EQ(rows[i].repeatable, i < 2 ? std::optional(true) : std::nullopt);
+        ASSERT_EQ(rows[i].codec_relative_l2.has_value(), i == 2);
         if (i < 2) {
           EXPECT_LT(*rows[i].reduce_relative_l2, 1e-6);
+        } else {
+          EXPECT_GT(*rows[i].codec_relative_l2, 0.1);
+          EXPECT_LT(*rows[i].codec_relative_l2, 1) << "means of both sides are nearer than 0";
         }
         EXPECT_GT(rows[i].schedule.step_seconds, 0);
         EXPECT_GE(*rows[i].samples, 6);
@@ -61,6 +68,49 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
     EXPECT_GT(of_ranks.front()[2].codec_seconds, 0);
     EXPECT_LT(of_ranks.front()[2].codec_seconds, of_ranks.front()[2].schedule.communication_seconds);
     EXPECT_LT(of_ranks.front()[2].busiest_bytes, of_ranks.front()[0].busiest_bytes);
+  }
+}
+
+class FaultyFabric final : public Fabric {
+ public:
+  enum class Fault { last_is_not_added, the_third_sum_is_rounded_up };
+  FaultyFabric(Fabric& fabric, Fault fault) : fabric_(fabric), fault_(fault) {}
+  int rank() const override { return fabric_.rank(); }
+  int size() const override { return fabric_.size(); }
+  void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) override {
+    fabric_.exchange(sent, received);
+  }
+  void add(std::span<const float> from, std::span<float> to) override {
+    const float last = to.back();
+    fabric_.add(from, to);
+    if (fault_ == Fault::last_is_not_added) to.back() = last;
+    if (fault_ == Fault::last_is_not_added || ++additions_ != 3) return;
+    for (float& value : to)
+      if (value != std::round(value)) value = std::nextafter(value, 1e9F);
+  }
+
+ private:
+  Fabric& fabric_;
+  Fault fault_;
+  int additions_ = 0;
+};
+
+TEST(RankedStep, SaysWhetherSumsAreExactAndRepeatable) {
+  for (auto fault :
+       {FaultyFabric::Fault::last_is_not_added, FaultyFabric::Fault::the_third_sum_is_rounded_up}) {
+    run_ranks(2, [&](Fabric& right) {
+      CpuDevice device;
+      FaultyFabric fabric(right, fault);
+      const Registry registry = testing::step_registry();
+      TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+      std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
+      measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+      const bool is_exact = fault != FaultyFabric::Fault::last_is_not_added;
+      EXPECT_EQ(rows[0].exact, std::optional(is_exact));
+      EXPECT_EQ(rows[0].repeatable, std::optional(!is_exact));
+      EXPECT_EQ(rows[0].reason, is_exact ? "" : "inexact_integers");
+      EXPECT_EQ(rows[0].outcome, is_exact ? RowOutcome::good : RowOutcome::wrong) << rows[0].note;
+    });
   }
 }
 

@@ -59,6 +59,7 @@ class TrainingStep {
   std::vector<float> read_parameters() const { return values_of(parameters_); }
   std::vector<float> read_gradients() const { return values_of(gradients_); }
   void write_parameters(std::span<const float> all) { parameters_.upload(all.data(), all.size_bytes()); }
+  void write_gradients(std::span<const float> all) { gradients_.upload(all.data(), all.size_bytes()); }
   // Where a layer's parameters begin, and how many they are.
   std::pair<size_t, size_t> parameters_of(size_t layer) const;
 

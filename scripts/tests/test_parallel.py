@@ -154,6 +154,9 @@ def test_a_step_runs_on_ranks_and_all_hold_the_same_sums(mpirun, root, tmp_path)
     for row in rows:
         assert (row["outcome"], row["basis"], row["fabric"], row["gpus"]) == ("good", "measured", "mpi", 2)
         assert row["batch_per_gpu"] == 2 and row["identical_bits"]
+        uncoded = row["compress"] == "none"
+        assert row["exact"] is row["repeatable"] is (True if uncoded else None)
+        assert (row["codec_relative_l2"] is None) == uncoded
         assert (row["reduce_relative_l2"] < 1e-6) == (row["compress"] == "none")
         assert row["step_ms"] > row["compute_ms"] * 0.5 > 0
 

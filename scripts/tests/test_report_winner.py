@@ -160,7 +160,9 @@ def test_a_run_writes_the_ranking(small_results, run_convscope):
     assert written == run_convscope("csv", small_results).stdout
     records = json.loads((small_results / "results.json").read_text(encoding="utf-8"))["records"]
     assert sum(record["ranking"]["rank"] == 1 for record in records) == 12
-    assert {record["ranking"]["standing"] for record in records} >= {"good", "refused"}
+    standings = {record["ranking"]["standing"] for record in records}
+    # On a busy machine none need be good.
+    assert "refused" in standings and standings <= {"good", "refused", "disturbed", "throttled"}
 
 
 def test_select_takes_the_winners_for_its_oracles(loaded, folders, run_convscope):

@@ -69,6 +69,7 @@ def test_gradients_are_summed_between_the_gpus_of_mpi_ranks(ranks):
     for row in rows:
         assert row["outcome"] == "good", row
         assert row["identical_bits"] and row["reduce_relative_l2"] < 1e-6, row
+        assert row["exact"] and row["repeatable"], row
         assert (row["gpus"], row["batch"], row["fabric"]) == (2, 4, "nccl")
         assert row["fabric_version"] == "NCCL 2.28.9"
         assert row["buckets"] == (1 if row["overlap"] == "none" else 2)

@@ -1,7 +1,6 @@
 #include "bench/parallel/allreduce/measure_reduction.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
+#include "bench/parallel/allreduce/summands.hpp"
 #include "bench/parallel/fabric/slowest_rank.hpp"
 
 namespace convscope {
@@ -19,18 +19,9 @@ namespace {
 
 constexpr int64_t kMaxChecked = int64_t{1} << 22;  // values compared with sums in f64; more are sampled
 
-// Random values of each rank that any rank can compute.
-float integer_value(uint64_t seed, int rank, size_t i) {
-  return static_cast<float>(random_below(seed + static_cast<uint64_t>(rank), i, 2001) - 1000);
-}
+// A random value of a rank that any rank can compute.
 float random_value(uint64_t seed, int rank, size_t i) {
   return random_uniform(seed + 1000 + static_cast<uint64_t>(rank), i);
-}
-
-uint64_t hash_of(std::span<const float> values) {
-  uint64_t hash = 0;
-  for (float value : values) hash = random_bits(hash, std::bit_cast<uint32_t>(value));
-  return hash;
 }
 
 // Bytes that programs can still have, pages of files that can be given up included; 0 where it cannot be
@@ -85,13 +76,13 @@ class Candidate {
 
   // Everything of the row but its time.
   void verify(uint64_t seed) {
-    sum([&](size_t i) { return integer_value(seed, fabric_.rank(), i); });
-    Check check = compare([&](int rank, size_t i) { return integer_value(seed, rank, i); }, 0);
+    sum([&](size_t i) { return integer_summand(seed, fabric_.rank(), i); });
+    Check check = compare([&](int rank, size_t i) { return integer_summand(seed, rank, i); }, 0);
     row_.exact = largest_over_ranks(fabric_, check.wrong) == 0;
 
     const auto random = [&](size_t i) { return random_value(seed, fabric_.rank(), i); };
     sum(random);
-    const uint64_t first = hash_of(values_.host());
+    const uint64_t first = hash_of_bits(values_.host());
     check = compare([&](int rank, size_t i) { return random_value(seed, rank, i); },
                     (fabric_.size() - 1) * 0x1p-24);
     const double outside = largest_over_ranks(fabric_, check.wrong);
@@ -99,7 +90,7 @@ class Candidate {
         largest_over_ranks(fabric_, check.squares > 0 ? std::sqrt(check.error / check.squares) : 0);
     row_.identical_bits = same_on_all_ranks(fabric_, first);
     sum(random);
-    row_.repeatable = largest_over_ranks(fabric_, hash_of(values_.host()) == first ? 0 : 1) == 0;
+    row_.repeatable = largest_over_ranks(fabric_, hash_of_bits(values_.host()) == first ? 0 : 1) == 0;
     const bool is_intact = largest_over_ranks(fabric_, values_.is_intact() ? 0 : 1) == 0;
     settle(outside, is_intact);
   }

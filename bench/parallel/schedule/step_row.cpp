@@ -121,6 +121,18 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"reduce_relative_l2", "",
      "Of a measured row: the error of a sample of the summed gradients against f64.",
      [](const R& r) { return cell(r.reduce_relative_l2); }},
+    {"codec_relative_l2", "",
+     "Of a measured row with codes: ||e|| / ||g||, where e is what a rank's codes do not pass on of its first "
+     "gradients g; the largest over ranks. Of a Gaussian 0.603.",
+     [](const R& r) { return cell(r.codec_relative_l2); }},
+    {"exact", "",
+     "Of a measured row without codes: whether integers in the gradients' place were summed exactly on every "
+     "rank.",
+     [](const R& r) { return cell(r.exact); }},
+    {"repeatable", "",
+     "Of a measured row without codes: whether the same gradients had the same sums, bit by bit, a second "
+     "time.",
+     [](const R& r) { return cell(r.repeatable); }},
     {"identical_bits", "", "Of a measured row: whether the summed gradients are the same on all ranks.",
      [](const R& r) { return cell(r.identical_bits); }},
     {"suspect", "", "Whether a record that compute is from was throttled or disturbed.",
