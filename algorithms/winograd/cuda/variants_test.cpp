@@ -297,6 +297,16 @@ TEST_F(WinogradCuda, CountsThePaddingOfItsBlockTiles) {
   EXPECT_GT(count("f4x4_3x3", conv3).transform_flops, 0);
 }
 
+TEST_F(WinogradCuda, CountsOnlyPixelsInsideOfLinesThatItWrites) {
+  // Four tiles of four pixels each: 16 pixels fill them, 15 leave one out. Two images, four rows of tiles and
+  // seven channels have such a pixel; a line of the inverse, 6 numbers to 4, takes more than ten operations.
+  const ConvProblem full = parse_problem("forward fp32 nchw n=2 c=5 hw=16x16 k=7 rs=3x3 pad=1x1");
+  const ConvProblem cut = parse_problem("forward fp32 nchw n=2 c=5 hw=16x15 k=7 rs=3x3 pad=1x1");
+  const OperationCount of_full = count("f4x4_3x3", full), of_cut = count("f4x4_3x3", cut);
+  EXPECT_EQ(of_full.product_flops, of_cut.product_flops);
+  EXPECT_GT(of_full.transform_flops - of_cut.transform_flops, 10.0 * 2 * 4 * 7);
+}
+
 TEST_F(WinogradCuda, CountsThePaddingOfEachChunk) {
   // 16 tiles of one image are padded to 128, as those of two images are.
   const ConvProblem forward = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
