@@ -89,18 +89,25 @@ class RankedStep {
     const bool is_coded = row.of.compression != Compression::none;
     compute();
     const std::vector<float> own = step_.read_gradients();
-    if (!is_coded) row.exact = sums_integers_exactly(sum, together);
-    step_.write_gradients(own);
+    if (!is_coded) {
+      row.exact = sums_integers_exactly(sum, together);
+      step_.write_gradients(own);
+    }
     const std::vector<size_t> places = sampled_places();
-    const std::vector<float> gradients = gathered(fabric_, at(places));
+    const std::vector<float> gradients = gathered(fabric_, at(places, own));
     communicate(sum, together);
-    const std::vector<float> kept = gathered(fabric_, sum.kept(places)), sums = at(places);
-    row.identical_bits = has_same_bits();
-    if (is_coded)
+    const std::vector<float> all_sums = step_.read_gradients(), sums = at(places, all_sums);
+    const std::vector<float> kept = gathered(fabric_, sum.kept(places));
+    row.identical_bits = same_on_all_ranks(fabric_, hash_of_bits(all_sums));
+    if (is_coded) {
       row.codec_relative_l2 =
           largest_over_ranks(fabric_, std::sqrt(sum.own_kept_squares() / squares_of(own)));
-    else
-      row.repeatable = sums_again_alike(sum, together, own);
+    } else {
+      step_.write_gradients(own);
+      communicate(sum, together);
+      const bool is_same = hash_of_bits(step_.read_gradients()) == hash_of_bits(all_sums);
+      row.repeatable = largest_over_ranks(fabric_, is_same ? 0 : 1) == 0;
+    }
     const auto ranks = static_cast<size_t>(fabric_.size());
     double excess = 0, error = 0, squares = 0;
     for (size_t i = 0; i < places.size(); ++i) {
@@ -120,9 +127,10 @@ class RankedStep {
     bool is_same_overlapped = true;
     if (row.of.overlap.kind != OverlapKind::none) {
       compute_and_communicate(sum, together);
-      row.identical_bits = *row.identical_bits && has_same_bits();
+      const std::vector<float> overlapped = step_.read_gradients();
+      row.identical_bits = same_on_all_ranks(fabric_, hash_of_bits(overlapped)) && *row.identical_bits;
       // Codes keep what they lost, so that a second sum of the same is another.
-      if (!is_coded) is_same_overlapped = are_near(sums, at(places));
+      if (!is_coded) is_same_overlapped = are_near(sums, at(places, overlapped));
     }
     settle(row, excess <= 0 && squares > 0 && is_same_overlapped);
   }
@@ -213,6 +221,7 @@ class RankedStep {
     sums_.finish();
     return seconds;
   }
+
   static void settle(StepRow& row, bool has_right_sums) {
     const auto wrong = [&](const char* reason, const char* note) {
       row.outcome = RowOutcome::wrong;
@@ -245,14 +254,6 @@ class RankedStep {
     }
     return true;
   }
-  // The sums that are in the gradients' place, once more of every rank's own.
-  bool sums_again_alike(GradientSum& sum, std::span<const LayerRange> together, std::span<const float> own) {
-    const uint64_t first = hash_of_bits(step_.read_gradients());
-    step_.write_gradients(own);
-    communicate(sum, together);
-    const bool is_same = hash_of_bits(step_.read_gradients()) == first;
-    return largest_over_ranks(fabric_, is_same ? 0 : 1) == 0;
-  }
 
   void update() { run_half(step_, plans_, candidates_.arena(), *queue_, true); }
 
@@ -262,7 +263,6 @@ class RankedStep {
     queue_->synchronize();
   }
 
-  bool has_same_bits() { return same_on_all_ranks(fabric_, hash_of_bits(step_.read_gradients())); }
   static double squares_of(std::span<const float> values) {
     double squares = 0;
     for (const double value : values) squares += value * value;
@@ -284,8 +284,7 @@ class RankedStep {
     for (size_t i = 0; i < kSampled; ++i) places.push_back(static_cast<size_t>(random_below(7, i, all)));
     return places;
   }
-  std::vector<float> at(std::span<const size_t> places) const {
-    const std::vector<float> all = step_.read_gradients();
+  static std::vector<float> at(std::span<const size_t> places, std::span<const float> all) {
     std::vector<float> values;
     for (size_t place : places) values.push_back(all[place]);
     return values;

@@ -53,9 +53,8 @@ struct StepRow {
   bool suspect = false;
   // Of a measured row: compute while communication runs behind it, its samples of a step, those of all kinds
   // that were disturbed twice, the summed gradients against f64, and whether all ranks have the same bits.
-  // Whether integers in the gradients' place are summed exactly and the same gradients have the same sums, of
-  // what is not coded; of what is, what the codes of the rank that loses most do not pass on of its
-  // gradients.
+  // Without codes, whether integers in the gradients' place are summed exactly, and whether the same
+  // gradients have the same sums twice; with codes, ||e|| / ||g|| of the rank whose codes lose most.
   std::optional<double> compute_beside_seconds;
   std::optional<int64_t> samples, disturbed;
   std::optional<double> reduce_relative_l2, codec_relative_l2;
