@@ -37,11 +37,10 @@ bool is_faster(const ResultRecord* a, const ResultRecord* b) {
 
 // The record that stands for all repeats.
 const ResultRecord* standing_for(std::vector<const ResultRecord*> repeats) {
-  std::sort(repeats.begin(), repeats.end(), ranks_before);
-  const bool is_suspect_first = is_suspect(*repeats.front());
-  const auto end = std::find_if(repeats.begin(), repeats.end(),
-                                [&](const auto* record) { return is_suspect(*record) != is_suspect_first; });
-  return repeats[static_cast<size_t>(end - repeats.begin() - 1) / 2];
+  if (!std::ranges::all_of(repeats, [](const auto* record) { return is_suspect(*record); }))
+    std::erase_if(repeats, [](const auto* record) { return is_suspect(*record); });
+  std::ranges::sort(repeats, ranks_before);
+  return repeats[(repeats.size() - 1) / 2];
 }
 
 // Sorts the records of one algorithm into the contest.
@@ -117,8 +116,7 @@ std::vector<std::vector<const Contest*>> grouped_over_caps(std::span<const Conte
 std::vector<const ResultRecord*> pareto_front(std::span<const Contest* const> same_but_cap) {
   std::vector<const ResultRecord*> records, front;
   for (const Contest* contest : same_but_cap)
-    for (const Entry& entry : contest->ranked)
-      if (!is_suspect(*entry.record)) records.push_back(entry.record);
+    for (const Entry& entry : contest->ranked) records.push_back(entry.record);
   std::sort(records.begin(), records.end(), [](const auto* a, const auto* b) {
     return std::tuple(a->workspace_bytes, median_seconds(*a), a->key.algorithm) <
            std::tuple(b->workspace_bytes, median_seconds(*b), b->key.algorithm);

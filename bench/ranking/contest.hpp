@@ -60,7 +60,7 @@ std::vector<Network> networks(std::span<const Contest> contests);
 std::vector<std::vector<const Contest*>> grouped_over_caps(std::span<const Contest> contests);
 
 // Of contests that differ in their cap only: the ranked records that no other beats in both time and
-// workspace, from the smallest workspace to the shortest time. Suspect records are left out.
+// workspace, from the smallest workspace to the shortest time.
 std::vector<const ResultRecord*> pareto_front(std::span<const Contest* const> same_but_cap);
 
 // The fastest record whatever its error: the winner, or a wrong record that is faster. Null without a timed

@@ -57,10 +57,10 @@ TEST(Contest, AWrongRecordWithoutATimeIsNotTheBestAtAnyError) {
   EXPECT_EQ(best_at_any_error(all[0]), &records[1]);
 }
 
-TEST(Contest, AThrottledRecordRanksLast) {
+TEST(Contest, IsWonByAThrottledRecordThatIsTheFastestAllTheSame) {
   Records records{right("hot.cpu", 1), right("cool.cpu", 2)};
   records[0].health.throttled = true;
-  EXPECT_EQ(contests(records)[0].ranked[0].record, &records[1]);
+  EXPECT_EQ(contests(records)[0].winner(), &records[0]);
 }
 
 TEST(Contest, RepeatsAreOneEntryWithTheMiddleTime) {

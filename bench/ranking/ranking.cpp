@@ -14,6 +14,21 @@ bool has_interval(const ResultRecord& record) {
   return std::isfinite(record.time->full.statistics.ci_low);
 }
 
+// A throttled record whose threads had more than this share of their cores was slowed by something that no
+// reading measures: a driver that holds the clock down, threads far apart.
+constexpr double kExplainingShare = 0.75;
+
+// The least that the median may be on a quiet device: of a suspect record the share of its time in which it
+// had the device, 0 where that is not known.
+double least_seconds(const ResultRecord& record) {
+  const Health& health = record.health;
+  const double low = record.time->full.statistics.ci_low;
+  if (!is_suspect(record)) return low;
+  const double core_share = health.core_share.value_or(1);
+  const bool is_known = !health.throttled || core_share < kExplainingShare;
+  return is_known ? low * core_share * (1 - health.lost_share.value_or(0)) : 0;
+}
+
 // The winner's own order is in no doubt. Null where one of the two has no interval.
 std::optional<bool> doubt(const ResultRecord& record, const ResultRecord& winner) {
   if (&record == &winner) return false;
@@ -104,14 +119,13 @@ bool is_suspect(const ResultRecord& record) {
 }
 
 bool ranks_before(const ResultRecord* a, const ResultRecord* b) {
-  if (is_suspect(*a) != is_suspect(*b)) return is_suspect(*b);
   if (median_seconds(*a) != median_seconds(*b)) return median_seconds(*a) < median_seconds(*b);
   return a->key.algorithm < b->key.algorithm;
 }
 
-bool is_in_doubt(const ResultRecord& a, const ResultRecord& b) {
-  const Statistics &x = a.time->full.statistics, &y = b.time->full.statistics;
-  return is_suspect(a) == is_suspect(b) && x.ci_low <= y.ci_high && y.ci_low <= x.ci_high;
+bool is_in_doubt(const ResultRecord& record, const ResultRecord& faster) {
+  return has_interval(record) && has_interval(faster) &&
+         least_seconds(record) <= faster.time->full.statistics.ci_high;
 }
 
 bool is_library(const ResultRecord& record) {

@@ -18,17 +18,18 @@ double median_seconds(const ResultRecord& record);
 Standing standing_of(const ResultRecord& record);
 // Measured, right and timed: only these have a rank.
 bool can_win(const ResultRecord& record);
-// Of a record that can win: its time is marked in all output, and it ranks behind all that are not suspect.
+// Of a record that can win: its time is marked in all output. It is too long, never too short, as a low clock
+// and other programs only delay.
 bool is_suspect(const ResultRecord& record);
 
-// Of two records that can win, the first ranks before the second: suspect ones last, then by median, then by
-// the algorithm's name, so that the order does not depend on that of the records.
+// Of two records that can win, the first ranks before the second: by median, then by the algorithm's name, so
+// that the order does not depend on that of the records.
 bool ranks_before(const ResultRecord* a, const ResultRecord* b);
 
-// Of two records that can win, one of which ranks before the other: neither or both are suspect and the 95%
-// intervals of their medians overlap, so that the order is not shown. False where one has too few samples for
-// an interval.
-bool is_in_doubt(const ResultRecord& a, const ResultRecord& b);
+// Whether a record is not shown to be slower than one that ranks before it: the 95% intervals of their
+// medians overlap, or would if a suspect record had had the whole device. False where one has too few samples
+// for an interval.
+bool is_in_doubt(const ResultRecord& record, const ResultRecord& faster);
 
 // A convolution of a library's own (onednn.*, cudnn.*), not one of ours that calls a library's GEMM.
 bool is_library(const ResultRecord& record);

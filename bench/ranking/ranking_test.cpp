@@ -68,24 +68,50 @@ TEST(Ranking, OfTooFewSamplesHasNoDoubt) {
   rank_records(records);
   EXPECT_EQ(of(records, 1).rank, 2);
   EXPECT_EQ(of(records, 1).in_doubt, std::nullopt);
-}
-
-TEST(Ranking, PutsThrottledRecordsBehindAllOthers) {
-  Records records{right("hot.cpu", 1), right("cool.cpu", 1.05), right("slow.cpu", 9)};
-  records[0].health.throttled = true;
+  records[1].health.throttled = true;
   rank_records(records);
-  EXPECT_EQ(of(records, 1).rank, 1);
-  EXPECT_EQ(of(records, 2).rank, 2);
-  EXPECT_EQ(of(records, 0).rank, 3);
-  EXPECT_EQ(of(records, 0).standing, Standing::throttled);
-  EXPECT_EQ(of(records, 0).in_doubt, false);
+  EXPECT_EQ(of(records, 1).in_doubt, std::nullopt);
 }
 
-TEST(Ranking, LetsAThrottledRecordWinWhereAllAre) {
-  Records records{right("a.cpu", 1)};
+TEST(Ranking, LetsASuspectRecordWinThatIsTheFastestAllTheSame) {
+  Records records{right("hot.cpu", 1), right("cool.cpu", 1.5)};
   records[0].health.throttled = true;
   rank_records(records);
   EXPECT_EQ(of(records, 0).rank, 1);
+  EXPECT_EQ(of(records, 0).standing, Standing::throttled);
+  EXPECT_EQ(of(records, 1).in_doubt, false) << "undisturbed, the winner would be farther ahead still";
+}
+
+TEST(Ranking, DoubtsASuspectRecordWhoseLostShareMayExplainItsPlace) {
+  // Intervals are 10% to either side: undisturbed, 0.7 * 1.35 is below 1.1, and 0.7 * 8.1 is not.
+  Records records{right("calm.cpu", 1), right("near.cpu", 1.5), right("far.cpu", 9)};
+  for (size_t i : {1, 2}) {
+    records[i].health.disturbed = true;
+    records[i].health.lost_share = 0.3;
+  }
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).in_doubt, true);
+  EXPECT_EQ(of(records, 2).in_doubt, false);
+}
+
+TEST(Ranking, DoubtsAThrottledRecordBesideTheShareOfTheCoresThatItHad) {
+  Records records{right("calm.cpu", 1), right("near.cpu", 2), right("far.cpu", 9), right("unknown.cpu", 98),
+                  right("far_apart.cpu", 99)};
+  for (size_t i : {1, 2, 3, 4}) records[i].health.throttled = true;
+  for (size_t i : {1, 2}) records[i].health.core_share = 0.5;
+  records[4].health.core_share = 1;
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).in_doubt, true);
+  EXPECT_EQ(of(records, 2).in_doubt, false);
+  EXPECT_EQ(of(records, 3).in_doubt, true) << "no reading says how much of the device it had";
+  EXPECT_EQ(of(records, 4).in_doubt, true) << "it had its cores, and was slow for another reason";
+}
+
+TEST(Ranking, TheShareThatAGoodRecordLostIsNoDoubt) {
+  Records records{right("a.cpu", 1), right("b.cpu", 1.5)};
+  records[1].health.core_share = 0.6;
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).in_doubt, false);
 }
 
 TEST(Ranking, TakesTheMiddleOfTheRepeatsThatAreNotThrottled) {
@@ -143,13 +169,14 @@ TEST(Ranking, KeepsMachinesApart) {
 
 TEST(Ranking, TheFrontHasWhatNothingBeatsUnderAnyCap) {
   Records records{with_cap(right("small.cpu", 3), 0, 0), with_cap(right("large.cpu", 1), {}, 9 * kMiB),
-                  with_cap(right("beaten.cpu", 4), {}, 9 * kMiB), with_cap(right("hot.cpu", 0.5), {}, 0)};
-  records[3].health.throttled = true;
+                  with_cap(right("beaten.cpu", 4), {}, 9 * kMiB)};
   rank_records(records);
   EXPECT_TRUE(of(records, 0).on_front);
   EXPECT_TRUE(of(records, 1).on_front);
   EXPECT_FALSE(of(records, 2).on_front);
-  EXPECT_FALSE(of(records, 3).on_front);
+  records[1].health.throttled = true;
+  rank_records(records);
+  EXPECT_TRUE(of(records, 1).on_front) << "as the winner is";
 }
 
 }  // namespace

@@ -283,11 +283,12 @@ constexpr Column kColumns[] = {
     {"rank", "", "Place by time among those of the contest that can win: 1 is the winner; null for others.",
      of<&Ranking::rank>},
     {"in_doubt", "",
-     "Whether its 95% interval overlaps the winner's, so that it is not shown to be slower; null without a "
-     "rank or an interval.",
+     "Whether it is not shown to be slower than the winner: its 95% interval overlaps the winner's, or may "
+     "on "
+     "a quiet machine; null without a rank or an interval.",
      of<&Ranking::in_doubt>},
     {"standing", "",
-     "good; throttled and disturbed rank behind all others; virtual_time means nothing; and without a rank "
+     "good; throttled and disturbed, its time too long; virtual_time means nothing; and without a rank "
      "repeat "
      "(another record of the candidate stands for it), wrong, wrong_repeat (the candidate is wrong in "
      "another record), untimed, refused or failed.",
@@ -296,8 +297,7 @@ constexpr Column kColumns[] = {
      "Whether others are compared with it: the best-ranked of a library's own convolutions.",
      of<&Ranking::is_baseline>},
     {"on_front", "",
-     "Whether no ranked record of the same problem beats it in both time and workspace, whatever the cap; "
-     "throttled and disturbed ones are left out.",
+     "Whether no ranked record of the same problem beats it in both time and workspace, whatever the cap.",
      of<&Ranking::on_front>},
     {"over_winner", "", "Its median over the winner's; null without a rank.", of<&Ranking::over_winner>},
     {"speed_up", "", "The baseline's median over its own; null without a rank or a baseline.",

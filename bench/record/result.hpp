@@ -125,9 +125,9 @@ struct CaseKey {
   DeviceId device_id() const { return {device, device_index}; }
 };
 
-// How a record stands among the records of its problem and circumstances. The first three have a rank:
-// `throttled` and `disturbed` ones behind all others; on a device of virtual time all are. `repeat`: another
-// record of the candidate stands for it; `wrong_repeat`: the candidate is wrong in another.
+// How a record stands among the records of its problem and circumstances. The first four have a rank, those
+// that are `throttled` or `disturbed` with too long a time. `repeat`: another record of the candidate stands
+// for it; `wrong_repeat`: the candidate is wrong in another.
 enum class Standing {
   good,
   virtual_time,

@@ -50,8 +50,7 @@ std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* b
   const auto& error = record.accuracy.relative_l2;
   texts.push_back(error ? fmt::format("{:.1e}", *error) : dash);
   const bool compared = baseline != nullptr && is_timed(record);
-  texts.push_back(compared ? fmt::format("{:.2f}x", median_seconds(*baseline) / median_seconds(record))
-                           : dash);
+  texts.push_back(compared ? speed_up_text(record, *baseline) : dash);
   return texts;
 }
 
@@ -141,7 +140,12 @@ std::vector<std::string> print_contest(std::ostream& out, const Contest& contest
   if (!table.empty()) left_out = table.print(out, look);
   if (contest.ranked.empty() && !verified) out << "  no correct record\n";
 
-  if (doubts) out << "  ~ its interval overlaps that of *: not shown to be slower\n";
+  if (doubts)
+    out << "  ~ not shown to be slower than *: their intervals overlap, or may on a quiet machine\n";
+  if (baseline != nullptr && std::ranges::any_of(contest.ranked, [&](const Entry& entry) {
+        return is_suspect(*entry.record) || is_suspect(*baseline);
+      }))
+    out << kSuspectSpeedUp;
   print_doubts(out, contest.ranked);
   print_reasons(out, contest.wrong, look.coloured ? colour::bad : colour::none);
   print_reasons(out, refused, look.coloured ? colour::quiet : colour::none);

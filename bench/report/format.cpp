@@ -109,6 +109,11 @@ std::string marked_name(const ResultRecord& record) {
                             : record.key.algorithm;
 }
 
+std::string speed_up_text(const ResultRecord& record, const ResultRecord& other) {
+  return fmt::format("{:.2f}x{}", median_seconds(other) / median_seconds(record),
+                     is_suspect(record) || is_suspect(other) ? "?" : "");
+}
+
 std::string baseline_name(const ResultRecord* baseline) {
   return baseline == nullptr ? "onednn" : baseline->algorithm.provider;
 }

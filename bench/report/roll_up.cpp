@@ -36,7 +36,7 @@ const ResultRecord* best_record(const Unit& unit, const Accepts& accepts) {
 
 struct Total {
   double seconds = 0;
-  bool suspect = false;  // one of its records was throttled or disturbed: it ranks behind sums without such
+  bool suspect = false;  // one of its records was throttled or disturbed, its time too long
 };
 
 // Sum over the units, each times its count, of their best accepted record; null when a unit has none.
@@ -80,6 +80,7 @@ void print_best_records(std::ostream& out, const std::vector<Unit>& units, doubl
   TextTable table({"<layer", ">count", "<best algorithm", ">median ms|ms", ">share",
                    ">nominal GFLOP/s|GFLOP/s", ">vs " + library_of(units)},
                   {4, 1});
+  bool suspect = false;
   for (const Unit& unit : units) {
     const ResultRecord& best = *unit.contest->winner();
     const double seconds = median_seconds(best);
@@ -88,9 +89,11 @@ void print_best_records(std::ostream& out, const std::vector<Unit>& units, doubl
     table.add({unit.label, fmt::format("{}", unit.key().count), marked_name(best), milliseconds_text(seconds),
                fmt::format("{:.0f}%", share),
                fmt::format("{:.1f}", unit.key().problem.nominal_flops() / seconds / 1e9),
-               baseline != nullptr ? fmt::format("{:.2f}x", median_seconds(*baseline) / seconds) : "-"});
+               baseline != nullptr ? speed_up_text(best, *baseline) : "-"});
+    suspect = suspect || (baseline != nullptr && (is_suspect(best) || is_suspect(*baseline)));
   }
   out << left_out_text(table.print(out, look), look);
+  if (suspect) out << kSuspectSpeedUp;
 }
 
 void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, const Look& look) {
@@ -102,7 +105,9 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
     const double seconds = total.seconds;
     table.add({what + (total.suspect ? " (suspect records in it)" : ""), milliseconds_text(seconds),
                fmt::format("{:.1f}", flops / seconds / 1e9),
-               baseline ? fmt::format("{:.2f}x", baseline->seconds / seconds) : "-"},
+               baseline ? fmt::format("{:.2f}x{}", baseline->seconds / seconds,
+                                      total.suspect || baseline->suspect ? "?" : "")
+                        : "-"},
               mark, paint);
   };
   const auto any = [](const ResultRecord&) { return true; };
@@ -114,8 +119,7 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
     for (const std::string& id : covering_algorithms(units))
       single.emplace_back(id, *total_of(units, [&](const ResultRecord& r) { return r.key.algorithm == id; }));
   std::sort(single.begin(), single.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.second.suspect, a.second.seconds, a.first) <
-           std::tuple(b.second.suspect, b.second.seconds, b.first);
+    return std::tie(a.second.seconds, a.first) < std::tie(b.second.seconds, b.first);
   });
   for (const auto& [id, total] : single) add(id, total, ' ', colour::none);
   table.print(out, look);
@@ -170,15 +174,17 @@ std::string winners_text(const std::vector<Unit>& units) {
 }
 
 std::string sum_text(const std::vector<Unit>& units) {
-  const double best = total_of(units, [](const ResultRecord&) { return true; })->seconds;
-  std::string text = fmt::format("{} ms for the best of each", milliseconds_text(best));
+  const Total best = *total_of(units, [](const ResultRecord&) { return true; });
+  bool suspect = best.suspect;
+  std::string text = fmt::format("{} ms for the best of each", milliseconds_text(best.seconds));
   if (const auto library = total_of(units, is_library)) {
-    const double factor = library->seconds / best;
+    const double factor = library->seconds / best.seconds;
+    suspect = suspect || library->suspect;
     text +=
         fmt::format(", {:.2f}x {} than the best of {} ({} ms)", std::max(factor, 1 / factor),
                     factor < 1 ? "slower" : "faster", library_of(units), milliseconds_text(library->seconds));
   }
-  return text;
+  return text + (suspect ? "; suspect: throttled or disturbed records are in it" : "");
 }
 
 std::string quiet_text(std::span<const ResultRecord> records) {

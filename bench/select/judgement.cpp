@@ -28,21 +28,10 @@ int rank_among_implementations(const Contest& contest, const Entry& choice) {
   return static_cast<int>(faster.size()) + 1;
 }
 
-// A suspect choice ranks behind all that are not. Where it is faster all the same it is the best: without
-// the throttling it would be faster still.
-const Entry& best_or_choice(const Entry& best, const Entry& choice) {
-  return median_seconds(*choice.record) < median_seconds(*best.record) ? choice : best;
-}
-
-const Entry& oracle_of(const Contest& contest, const Entry& choice) {
-  return best_or_choice(contest.ranked.front(), choice);
-}
-
 // The contest's ranked entry by the choice's own provider that is the best.
 const Entry& best_of_provider(const Contest& contest, const Entry& choice) {
   for (const Entry& entry : contest.ranked)
-    if (entry.record->algorithm.provider == choice.record->algorithm.provider)
-      return best_or_choice(entry, choice);
+    if (entry.record->algorithm.provider == choice.record->algorithm.provider) return entry;
   return choice;
 }
 
@@ -91,7 +80,7 @@ Judgement judge(const Contest& contest, std::string_view algorithm) {
     return judgement;
   }
   const Entry& choice = *judgement.choice;
-  const Entry& oracle = oracle_of(contest, choice);
+  const Entry& oracle = contest.ranked.front();
   judgement.regret = ratio_less_1(choice, oracle);
   judgement.regret_in_library = ratio_less_1(choice, best_of_provider(contest, choice));
   judgement.rank = rank_among_implementations(contest, choice);
@@ -108,7 +97,7 @@ Score score(std::span<const Judgement> judgements) {
     }
     const Contest& contest = *judgement.contest;
     const Entry& choice = *judgement.choice;
-    const Entry& oracle = oracle_of(contest, choice);
+    const Entry& oracle = contest.ranked.front();
     const Entry& library = best_of_provider(contest, choice);
     const auto count = static_cast<double>(contest.key().count);
     ++score.judged;

@@ -30,7 +30,7 @@ TEST(Judgement, TheOracleItselfHasNoRegret) {
   EXPECT_TRUE(judgement.is_tie);
 }
 
-TEST(Judgement, AThrottledChoiceThatIsFasterAllTheSameHasNoRegret) {
+TEST(Judgement, AThrottledChoiceThatIsTheFastestHasNoRegret) {
   Records records{right("fast.cpu", 1), right("slow.cpu", 3), library_record("onednn.auto.cpu", 2, "jit")};
   records[0].health.throttled = true;
   const auto all = contests(records);

@@ -97,7 +97,8 @@ TEST(WorkspaceCurve, TheFrontHasWhatNothingBeatsInBoth) {
                   with_cap(right("hot.cpu", 1), {}, 40)};
   records[4].health.throttled = true;
   const auto all = contests(records);
-  EXPECT_EQ(curves_of(all).at(0).front, (std::vector<const ResultRecord*>{&records[0], &records[3]}));
+  EXPECT_EQ(curves_of(all).at(0).front,
+            (std::vector<const ResultRecord*>{&records[0], &records[3], &records[4]}));
 }
 
 TEST(WorkspaceCurve, TheKneeIsTheFirstCapThatIsNearlyTheBest) {

@@ -193,12 +193,12 @@ def sum_cell(parts: list) -> Cell | None:
 
 
 def shortest(cells):
-    """Return the smallest of Cells of times that no contest has together, such as sums: suspect ones last.
+    """Return the smallest of Cells of times that no contest has together, such as sums.
 
     As the roll-up of `convscope run` orders its sums. None where all are None.
     """
     known = [cell for cell in cells if cell is not None]
-    return min(known, key=lambda cell: (cell.suspect, cell.value), default=None)
+    return min(known, key=lambda cell: cell.value, default=None)
 
 
 def ratio(cell, other) -> Cell | None:

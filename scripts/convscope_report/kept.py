@@ -12,7 +12,7 @@ import lzma
 from pathlib import Path
 
 from convscope_report import ReportError, results, run_files
-from convscope_report.contexts import CIRCUMSTANCES, best
+from convscope_report.contexts import CIRCUMSTANCES, best, is_suspect
 
 FOLDER = Path(__file__).resolve().parents[2] / "results"
 SUFFIX = ".json.xz"
@@ -33,8 +33,8 @@ COLUMNS = {
     "library_ms": "The best library record of each layer and pass, summed by how often the network has it.",
     "ours_ms": "The same of our own records, over the same layers and passes.",
     "ratio": "library_ms / ours_ms.",
-    "throttled": "Measured records that are marked throttled. Layers and passes where one of them beats the "
-    "best record of its side, so that the best is not known, are left out of the sums and of behind.",
+    "throttled": "Measured records that are marked throttled. Layers and passes where one of them, or a "
+    "disturbed one, is the best of its side, with too long a time, are left out of the sums and of behind.",
     "behind": "Layers and passes where our best record is slower than the library's by more than a tenth, "
     "of those that both have.",
     "settings": "The same for two runs exactly where they differ in nothing but the time and the commit.",
@@ -106,8 +106,8 @@ def libraries_of(records) -> list:
 def headline(loaded) -> dict:
     """Return library_ms to throttled; sums are empty where a run has several sets of circumstances.
 
-    The fastest record of either side is the one that ranks first; where throttling hides which one that is,
-    the layer and pass is left out.
+    The fastest record of either side is the one that ranks first; where that one is suspect, its time too
+    long, the layer and pass is left out.
     """
     measured = loaded.records[loaded.records["outcome"] == "measured"]
     line = dict.fromkeys(("library_ms", "ours_ms", "ratio", "behind"), "")
@@ -115,13 +115,13 @@ def headline(loaded) -> dict:
     right = loaded.ranked()
     if right.empty or len(right[list(CIRCUMSTANCES)].map(results.as_text).drop_duplicates()) != 1:
         return line
-    right = right[["layer", "pass", "problem", "provider", "count", "rank", "full_median_ms"]]
+    right = right[["layer", "pass", "problem", "provider", "count", "rank", "standing", "full_median_ms"]]
     library_ms = ours_ms = 0.0
     behind = both = 0
     for _, records in right.groupby(["layer", "pass", "problem"], sort=False):
         is_ours = records["provider"] == "convscope"
         sides = records[is_ours], records[~is_ours]
-        if any(side.empty for side in sides) or any(map(hides_the_best, sides)):
+        if any(side.empty for side in sides) or any(is_suspect(best(side)) for side in sides):
             continue
         ours, library = (best(side)["full_median_ms"] for side in sides)
         count = records["count"].iloc[0]
@@ -133,11 +133,6 @@ def headline(loaded) -> dict:
         return line
     line |= {"library_ms": f"{library_ms:.4g}", "ours_ms": f"{ours_ms:.4g}"}
     return line | {"ratio": f"{library_ms / ours_ms:.2f}", "behind": f"{behind} of {both}"}
-
-
-def hides_the_best(records) -> bool:
-    """Whether a throttled record, which can only be faster in truth, beats the one that ranks first."""
-    return bool((records["full_median_ms"] < best(records)["full_median_ms"]).any())
 
 
 def classes_of(document: dict) -> set:

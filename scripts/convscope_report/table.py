@@ -49,8 +49,10 @@ class Table:
     footnotes: list = field(default_factory=list)
     published: bool = False
     best_means: str = "best"
-    tied_means: str = "its 95% interval overlaps that of the best: not shown to be slower"
-    suspect_means: str = "throttled or disturbed while measured: it ranks behind all others"
+    tied_means: str = (
+        "not shown to be slower than the best: their 95% intervals overlap, or may on a quiet machine"
+    )
+    suspect_means: str = "throttled or disturbed while measured: its time is too long"
 
     def add(self, *values) -> None:
         """Append a row; it must have a value a column."""

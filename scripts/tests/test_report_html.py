@@ -256,7 +256,7 @@ def test_a_good_record_does_not_read_like_an_error(in_browser):
     assert seen["state"] == "right"
     assert "sampling: more samples no longer narrowed the interval" in seen["tip"]
     assert "noise_plateau (more samples no longer narrowed the interval)" in seen["fields"]
-    assert seen["bad"] == "disturbed: ranks behind"
+    assert seen["bad"] == "disturbed: too long"
 
 
 def test_a_share_of_a_suspect_ceiling_is_marked_and_the_report_says_why(browse, convscope, tmp_path):

@@ -24,7 +24,7 @@ from convscope_report.figures import COLOURS, HATCHES, LABELS, MARKERS, OTHER_CO
 from convscope_report.results import dictionaries
 
 INK = "#222222"
-SUSPECT = "t: throttled while measured, d: disturbed; it ranks behind all others"
+SUSPECT = "t: throttled while measured, d: disturbed; its time is too long"
 WIDTH = 3.5
 WIDE_RANGE = 50  # of a logarithmic axis: highest over lowest
 LONGEST = 24  # letters of a layer's name

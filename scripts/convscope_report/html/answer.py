@@ -15,9 +15,9 @@ from convscope_report.table import number_text
 FAILED = ("failed", "crashed", "timeout", "out_of_memory")
 # The marks beside a winner, in this order, and what the legend says of each.
 SIGNS = {
-    "~": "not shown to be the fastest: the 95% interval of another overlaps the winner's",
-    "t": "a record here was measured on a throttled device and ranks behind all others",
-    "d": "a record here was disturbed: other programs took the device; it ranks behind all others",
+    "~": "not shown to be the fastest: the 95% interval of another overlaps, or may on a quiet machine",
+    "t": "a record here was measured on a throttled device: its time is too long",
+    "d": "a record here was disturbed, other programs took the device: its time is too long",
     "w": "a record here was wrong: it failed verification and cannot win",
     "!": "a record here failed: crash, timeout or out of memory",
     "?": "no winner: no record was measured and right",
@@ -133,28 +133,29 @@ def nothing_right(records) -> Remark:
 def doubts(leader, ranked) -> list:
     """Say which records are not shown to be slower than the leader."""
     others = ranked[ranked["in_doubt"].map(bool)]
-    names = [without_device(name) for name in others["algorithm"] if name != leader["algorithm"]]
-    if not names:
+    others = others[others["algorithm"] != leader["algorithm"]]
+    if others.empty:
         return []
-    return [Remark("~", f"The 95% intervals overlap: not shown to be faster than {', '.join(names)}.")]
+    names = ", ".join(without_device(name) for name in others["algorithm"])
+    why = "the 95% intervals overlap"
+    if others["standing"].isin(SUSPECT).any():
+        why += ", or may on a quiet machine"
+    return [Remark("~", f"Not shown to be faster than {names}: {why}.")]
 
 
 def suspects(leader, ranked) -> list:
-    """Say which records rank behind because of the machine's state, and whether one may be the fastest."""
+    """Say which times are too long because of the machine's state, and whether that may change who wins."""
     said = []
     for standing, sign in SUSPECT.items():
         part = ranked[ranked["standing"] == standing]
         if part.empty:
             continue
-        if leader["standing"] == standing:
-            said.append(Remark(sign, f"The winner, as all others, was {standing} while measured.", True))
-            continue
-        faster = part[part["over_winner"] < leader["over_winner"]]
-        names = ", ".join(without_device(name) for name in (part if faster.empty else faster)["algorithm"])
-        words = f"{names}: {standing} while measured, so behind all others"
-        if not faster.empty:
-            words += ", with a shorter time: who is fastest here is not known"
-        said.append(Remark(sign, f"{words}.", not faster.empty))
+        may_win = part[part["in_doubt"].map(bool)]
+        names = ", ".join(without_device(name) for name in (part if may_win.empty else may_win)["algorithm"])
+        words = f"{names}: {standing} while measured, so too long a time"
+        if not may_win.empty:
+            words += ", and on a quiet machine perhaps the shortest"
+        said.append(Remark(sign, f"{words}.", not may_win.empty))
     return said
 
 

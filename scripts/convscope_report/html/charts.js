@@ -10,9 +10,8 @@ function scatter(frame, rows, x, y, xValue, yValue, looks) {
   }
 }
 
-// An axis of over_winner: suspect records rank behind the winner, and may lie before it.
-const slownessRange = (rows) => [0.92 * Math.min(1, ...rows.map((row) => row.over_winner)),
-  Math.max(2.2, 1.1 * Math.max(...rows.map((row) => row.over_winner)))];
+// An axis of over_winner.
+const slownessRange = (rows) => [0.92, Math.max(2.2, 1.1 * Math.max(...rows.map((row) => row.over_winner)))];
 
 function roofline(rows, width, looks) {
   const good = ranked(rows).filter((row) => row.gflops_executed !== null && row.ceiling_gflops !== null

@@ -28,7 +28,7 @@ function tipText(row) {
   if (row.workspace_bytes !== null) lines.push(`workspace ${bytesText(row.workspace_bytes)}`);
   if (row.relative_l2 !== null) lines.push(`error ${row.relative_l2.toExponential(1)}`);
   if (row.rank !== null) lines.push(`rank ${row.rank}${row.in_doubt ? ", not shown to be slower than the first" : ""}`);
-  if (row.standing !== "good") lines.push(row.rank === null ? `${row.standing}: cannot win` : `${row.standing} while measured: ranks behind all others`);
+  if (row.standing !== "good") lines.push(row.rank === null ? `${row.standing}: cannot win` : `${row.standing} while measured: its time is too long`);
   if (STOPS[row.stop_reason]) lines.push(`sampling: ${STOPS[row.stop_reason]}`);
   return lines.join("\n");
 }

@@ -156,7 +156,7 @@ function drawCharts() {
 
 // What a record is worth, in words; how its sampling ended stands in its dialog and its tip.
 const STATES = { good: "right", repeat: "right; another record of it stands for both", untimed: "right, not timed",
-  throttled: "throttled: ranks behind", disturbed: "disturbed: ranks behind", wrong_repeat: "wrong in another record" };
+  throttled: "throttled: too long", disturbed: "disturbed: too long", wrong_repeat: "wrong in another record" };
 const stateText = (row) => STATES[row.standing] ?? row.standing;
 const whyNot = (row) => [row.outcome, row.note || row.reason?.replaceAll("_", " ")].filter(Boolean).join(": ");
 

@@ -31,7 +31,7 @@ def sentence(layer, records) -> str:
     verb = "leads" if tied or leader["rank"] != 1 else "wins"
     words = f"{layer}: {leader['algorithm']} {verb} with {number_text(leader['full_median_ms'])} ms"
     if is_suspect(leader):
-        words += f" ({leader['standing']} while measured, as all others)"
+        words += f" ({leader['standing']} while measured)"
     library = others[others["is_baseline"].astype(bool)]
     rival = best(library if len(library) and not is_library(leader) else others)
     if rival is None:

@@ -41,9 +41,7 @@ def warnings(results) -> list:
     for standing, why in STANDINGS.items():
         part = measured[measured["standing"] == standing]
         if len(part):
-            words = (
-                f"{len(part)} of {len(measured)} records were {standing}: {why}; they rank behind all others."
-            )
+            words = f"{len(part)} of {len(measured)} were {standing}: {why}; their times are too long."
             said.append(Caution(f"{len(part)} of {len(measured)} records {standing}", words, True))
     said += load(records) + ceilings(measured)
     if records["virtualised"].map(bool).any():
