@@ -103,8 +103,7 @@ def test_the_front_has_what_nothing_beats(drawn):
     loaded, _ = drawn
     rows = loaded.ranked()
     rows = rows[(rows["pass"] == "forward") & (rows["batch"] == 1) & (rows["layer"] == "a")]
-    good = rows[rows["standing"] == "good"]  # on a busy machine some are disturbed
-    points = [(row["workspace_bytes"] / 2**20, row["full_median_ms"]) for row in good.to_dict("records")]
+    points = [(row["workspace_bytes"] / 2**20, row["full_median_ms"]) for row in rows.to_dict("records")]
     best = [
         one for one in points if not any(a <= one[0] and b <= one[1] and (a, b) != one for a, b in points)
     ]
