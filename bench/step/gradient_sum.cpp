@@ -1,6 +1,7 @@
 #include "bench/step/gradient_sum.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "bench/parallel/network/cost.hpp"
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
@@ -49,9 +50,10 @@ class PlainSum final : public GradientSum {
 
 class LibrarySum final : public GradientSum {
  public:
-  LibrarySum(Communicator& communicator, Queue& queue) : communicator_(communicator), queue_(queue) {}
+  explicit LibrarySum(std::function<void(std::span<float>)> all_reduce)
+      : all_reduce_(std::move(all_reduce)) {}
   void run(Fabric&, TrainingStep& step, const LayerRange& layers) override {
-    communicator_.all_reduce(gradients_of(step, layers), queue_);
+    all_reduce_(gradients_of(step, layers));
   }
   std::vector<float> kept(std::span<const size_t> places) const override {
     return std::vector<float>(places.size());
@@ -60,8 +62,7 @@ class LibrarySum final : public GradientSum {
   double busiest_bytes() const override { return 0; }  // it does not say
 
  private:
-  Communicator& communicator_;
-  Queue& queue_;
+  std::function<void(std::span<float>)> all_reduce_;
 };
 
 // A layer's filter as columns, an output channel each; its biases, and the spaces behind them, in FP32.
@@ -171,8 +172,8 @@ std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep
   return std::make_unique<PlainSum>(of.reduction, of.fleet.ranks, step.gradients().size(), device);
 }
 
-std::unique_ptr<GradientSum> gradient_sum_by(Communicator& communicator, Queue& queue) {
-  return std::make_unique<LibrarySum>(communicator, queue);
+std::unique_ptr<GradientSum> gradient_sum_by(std::function<void(std::span<float>)> all_reduce) {
+  return std::make_unique<LibrarySum>(std::move(all_reduce));
 }
 
 }  // namespace convscope

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "bench/device/communicator.hpp"
 #include "bench/parallel/fabric/fabric.hpp"
 #include "bench/parallel/schedule/step_row.hpp"
 #include "bench/step/training_step.hpp"
@@ -45,7 +45,7 @@ class GradientSum {
 // CPU's alone. Of a step on one rank of the case's.
 std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, Device& device,
                                           int rank);
-// By the communicator's own all-reduce. It and its queue outlive the sum.
-std::unique_ptr<GradientSum> gradient_sum_by(Communicator& communicator, Queue& queue);
+// By a library's own all-reduce, of values in the memory of the step's gradients.
+std::unique_ptr<GradientSum> gradient_sum_by(std::function<void(std::span<float>)> all_reduce);
 
 }  // namespace convscope

@@ -23,7 +23,8 @@ class CpuSums final : public RankSums {
 
   Fabric& fabric() override { return fabric_; }
   std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
-    return gradient_sum(of, step, device_, fabric_.rank());
+    if (!of.by_library) return gradient_sum(of, step, device_, fabric_.rank());
+    return gradient_sum_by([this](std::span<float> values) { fabric_.library_all_reduce(values); });
   }
   void begin_after(Queue&, std::function<void()> sum) override { communication_.post(std::move(sum)); }
   void finish() override { communication_.wait(); }
@@ -47,8 +48,9 @@ class DeviceSums final : public RankSums {
 
   Fabric& fabric() override { return fabric_; }
   std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
-    return of.by_library ? gradient_sum_by(gpu_.communicator, gpu_.queue)
-                         : gradient_sum(of, step, device_, fabric_.rank());
+    if (!of.by_library) return gradient_sum(of, step, device_, fabric_.rank());
+    return gradient_sum_by(
+        [this](std::span<float> values) { gpu_.communicator.all_reduce(values, gpu_.queue); });
   }
   // A sum is enqueued at once, and the queues run beside each other.
   void begin_after(Queue& compute, std::function<void()> sum) override {

@@ -135,6 +135,9 @@ class RankedStep {
     settle(row, excess <= 0 && squares > 0 && is_same_overlapped);
   }
 
+  // The seconds of the longest compute or sum of this rank so far.
+  double longest() const { return longest_; }
+
   // The seconds of the slowest rank.
   double slowest(const std::function<void()>& work, int64_t& disturbed) {
     return sums_.slowest(work, disturbed);
@@ -197,10 +200,16 @@ class RankedStep {
     return same;
   }
 
-  void compute() { run_half(step_, plans_, candidates_.arena(), *queue_, false); }
+  void compute() {
+    const auto begin = Clock::now();
+    run_half(step_, plans_, candidates_.arena(), *queue_, false);
+    longest_ = std::max(longest_, seconds_since(begin));
+  }
   void communicate(GradientSum& sum, std::span<const LayerRange> together) {
+    const auto begin = Clock::now();
     for (const LayerRange& layers : together) sum.run(sums_.fabric(), step_, layers);
     sums_.finish();
+    longest_ = std::max(longest_, seconds_since(begin));
   }
   // What is summed together is begun when the gradient of the first of its layers, which is the last one of
   // backward, is there. Returns the seconds of compute.
@@ -297,6 +306,7 @@ class RankedStep {
   std::unique_ptr<Queue> queue_;
   StepCandidates candidates_;
   std::vector<Plan*> plans_;
+  double longest_ = 0;
 };
 
 void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum,
@@ -318,12 +328,9 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
 }  // namespace
 
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
-                         const MeasureStepOptions& options, std::span<StepRow> rows, TrainingStep* whole,
-                         const std::function<void()>& keep, const GpuSums* gpu) {
-  const std::unique_ptr<RankSums> in_memory = gpu != nullptr
-                                                  ? sums_on_gpus(fabric, device, *gpu)
-                                                  : sums_on_cpus(fabric, device, options.plan.threads);
-  RankedStep ranked(step, registry, device, fabric, *in_memory, options);
+                         RankSums& rank_sums, const MeasureStepOptions& options, std::span<StepRow> rows,
+                         TrainingStep* whole, const RankedStepCalls& calls) {
+  RankedStep ranked(step, registry, device, fabric, rank_sums, options);
   options.progress(std::string(kSummingGradients));
   const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
   std::optional<WholeStep> alone;
@@ -334,9 +341,12 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].outcome != RowOutcome::good) continue;
-    sums[i] = in_memory->make(rows[i].of, step);
+    sums[i] = rank_sums.make(rows[i].of, step);
     ranked.verify(rows[i], *sums[i]);
   }
+  const auto before = Clock::now();
+  if (alone) alone->run();
+  calls.paced(largest_over_ranks(fabric, std::max(ranked.longest(), seconds_since(before))));
   const auto fill_in_all = [&] {
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].outcome != RowOutcome::good) continue;
@@ -359,9 +369,9 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
             if (alone) alone->run();
           },
           of_one_disturbed));
-    if (!keep || seconds_since(kept) < kKeepSeconds) continue;
+    if (!calls.keep || seconds_since(kept) < kKeepSeconds) continue;
     fill_in_all();
-    keep();
+    calls.keep();
     kept = Clock::now();
   }
   fill_in_all();

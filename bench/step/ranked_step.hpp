@@ -19,6 +19,15 @@ namespace convscope {
 // step and a sum take.
 inline constexpr std::string_view kSummingGradients = "summing gradients";
 
+struct RankedStepCalls {
+  // Every few seconds, with the rows filled in from the complete rounds, so that a job that is killed has
+  // lost no more. May be empty.
+  std::function<void()> keep;
+  // Once all is verified and before anything is timed, with the seconds of the longest that a rank did
+  // without hearing from the others: compute, a sum, or rank 0's whole step. The same on all ranks.
+  std::function<void(double)> paced = [](double) {};
+};
+
 // Fills in a row for each reduction, the same on every rank: step, compute and communication alone, and
 // whether the summed gradients are right (a sample against f64, within (n-1) 2^-24 of the sum of magnitudes,
 // and integers in the place of all of them exactly) and have the same bits on all ranks; a row that is not is
@@ -27,13 +36,11 @@ inline constexpr std::string_view kSummingGradients = "summing gradients";
 // this rank's images: those from rank times its batch on. `whole`, on rank 0 alone, is the step that one
 // process runs in place of all, of which the speed-up is: of all images, or where the scaling is weak of as
 // many as a rank has. Its rounds have their turn among the others, while the other ranks wait. A sample that
-// other programs disturbed on any rank is taken once more. `keep`, where it is given, is called every few
-// seconds with `rows` filled in from the complete rounds, so that a job that is killed has lost no more.
-// `fabric` connects the ranks' host memory; where `device` is a GPU, gradients are summed over `gpu`. Throws
-// UsageError where a convolution has no candidate, std::runtime_error where a rank is lost.
+// other programs disturbed on any rank is taken once more. `fabric` connects the ranks' host memory, `sums`
+// the memory of the gradients. Throws UsageError where a convolution has no candidate, std::runtime_error
+// where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
-                         const MeasureStepOptions& options, std::span<StepRow> rows,
-                         TrainingStep* whole = nullptr, const std::function<void()>& keep = {},
-                         const GpuSums* gpu = nullptr);
+                         RankSums& sums, const MeasureStepOptions& options, std::span<StepRow> rows,
+                         TrainingStep* whole = nullptr, const RankedStepCalls& calls = {});
 
 }  // namespace convscope

@@ -29,6 +29,13 @@ StepRow row_of(Reduction reduction, int ranks, const Overlap& overlap = {}) {
   return row;
 }
 
+void measure_on_cpus(TrainingStep& step, const Registry& registry, CpuDevice& device, Fabric& fabric,
+                     std::vector<StepRow>& rows, TrainingStep* whole = nullptr,
+                     const RankedStepCalls& calls = {}) {
+  const auto sums = sums_on_cpus(fabric, device, short_options().plan.threads);
+  measure_ranked_step(step, registry, device, fabric, *sums, short_options(), rows, whole, calls);
+}
+
 TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
   for (int ranks : {2, 3}) {
     std::mutex mutex;
@@ -40,7 +47,7 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
       std::vector<StepRow> rows{row_of(Reduction::tree, ranks), row_of(Reduction::ring, ranks),
                                 row_of(Reduction::striped, ranks)};
       rows[2].of.compression = Compression::one_bit;
-      measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+      measure_on_cpus(step, registry, device, fabric, rows);
       const std::lock_guard lock(mutex);
       of_ranks.push_back(rows);
     });
@@ -91,6 +98,11 @@ class FaultyFabric final : public Fabric {
     if (fault_ == Fault::third_sum_is_rounded_up && ++additions_ == 3)
       for (float& value : to) value = std::nextafter(value, 1e9F);
   }
+  bool has_all_reduce() const override { return true; }
+  void library_all_reduce(std::span<float> values) override {
+    std::vector<float> scratch(values.size());
+    all_reduce(Reduction::tree, *this, values, scratch, {size(), size()});
+  }
 
  private:
   Fabric& fabric_;
@@ -99,14 +111,18 @@ class FaultyFabric final : public Fabric {
 };
 
 TEST(RankedStep, SaysWhetherSumsAreExactAndRepeatable) {
-  for (auto fault : {FaultyFabric::Fault::last_is_not_added, FaultyFabric::Fault::third_sum_is_rounded_up}) {
-    run_ranks(2, [&](Fabric& right) {
+  using Fault = FaultyFabric::Fault;
+  for (auto [fault, by_library] :
+       {std::pair(Fault::last_is_not_added, false), std::pair(Fault::third_sum_is_rounded_up, false),
+        std::pair(Fault::last_is_not_added, true), std::pair(Fault::third_sum_is_rounded_up, true)}) {
+    run_ranks(2, [&, fault = fault, by_library = by_library](Fabric& right) {
       CpuDevice device;
       FaultyFabric fabric(right, fault);
       const Registry registry = testing::step_registry();
       TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
       std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
-      measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+      rows[0].of.by_library = by_library;
+      measure_on_cpus(step, registry, device, fabric, rows);
       const bool is_exact = fault != FaultyFabric::Fault::last_is_not_added;
       EXPECT_EQ(rows[0].exact, std::optional(is_exact));
       EXPECT_EQ(rows[0].repeatable, std::optional(!is_exact));
@@ -132,7 +148,7 @@ TEST(RankedStep, SumsBehindTheBackwardPassByLayerAndByBucket) {
       rows.push_back(row_of(Reduction::striped, 2, overlap));
       rows.back().of.compression = Compression::one_bit;
     }
-    measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+    measure_on_cpus(step, registry, device, fabric, rows);
     const std::lock_guard lock(mutex);
     of_ranks.push_back(rows);
   });
@@ -160,7 +176,16 @@ TEST(RankedStep, HasASpeedUpOverTheStepOfOneProcess) {
     std::optional<TrainingStep> whole;
     if (fabric.rank() == 0) whole.emplace(network_of(testing::small_suite(), 4), device, 1);
     std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
-    measure_ranked_step(step, registry, device, fabric, short_options(), rows, whole ? &*whole : nullptr);
+    std::vector<double> paces;
+    RankedStepCalls calls;
+    calls.paced = [&](double seconds) {
+      EXPECT_FALSE(rows[0].samples) << "before anything is timed";
+      paces.push_back(seconds);
+    };
+    measure_on_cpus(step, registry, device, fabric, rows, whole ? &*whole : nullptr, calls);
+    ASSERT_EQ(paces.size(), 1u);
+    EXPECT_GT(paces[0], 0);
+    EXPECT_EQ(largest_over_ranks(fabric, paces[0]), paces[0]) << "the same on both";
     ASSERT_TRUE(rows[0].alone_seconds);
     EXPECT_DOUBLE_EQ(*rows[0].speed_up(), *rows[0].alone_seconds / rows[0].schedule.step_seconds);
   });
@@ -264,7 +289,7 @@ TEST(RankedStep, RunsAGraphWithNormalisationBehindItsBackwardPass) {
     const Registry registry = testing::step_registry();
     TrainingStep step(network_of(testing::residual_suite(), 2), device, 1, 2 * fabric.rank());
     std::vector<StepRow> rows{row_of(Reduction::ring, 2, {OverlapKind::layer})};
-    measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+    measure_on_cpus(step, registry, device, fabric, rows);
     EXPECT_EQ(rows[0].outcome, RowOutcome::good) << rows[0].note;
     EXPECT_TRUE(*rows[0].identical_bits);
     EXPECT_EQ(rows[0].schedule.reductions, 5);
@@ -313,7 +338,7 @@ TEST(RankedStep, ARowWhoseRanksDifferIsWrongAndHasNoTime) {
     TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
     ASSERT_EQ(step.gradients().size_bytes(), 768U);
     std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
-    measure_ranked_step(step, registry, device, fabric, short_options(), rows);
+    measure_on_cpus(step, registry, device, fabric, rows);
     EXPECT_EQ(rows[0].outcome, RowOutcome::wrong);
     EXPECT_EQ(rows[0].reason, "ranks_differ");
     EXPECT_EQ(rows[0].schedule.step_seconds, 0);

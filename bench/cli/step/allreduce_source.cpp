@@ -26,7 +26,7 @@ namespace {
 std::vector<RankPlace> places_of_same_program(MpiJob& job, const Program& program) {
   uint64_t hash = hash_of_program();
   for (size_t i = 1; i < program.argv.size(); ++i) hash = hash_of_text(hash, program.argv[i] + "\n");
-  const std::unique_ptr<LibraryFabric> all = job.first_ranks(job.size());
+  const std::unique_ptr<Fabric> all = job.first_ranks(job.size());
   check_same_on(*all, hash);
   return gathered_places(*all);
 }
@@ -136,7 +136,7 @@ void RowSource::fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& kee
   set_device(sizes, cpu_name());
   run_ranks(n, [&](Fabric& fabric) {
     for (std::vector<ReductionRow> mine : sizes) {
-      measure_reductions(fabric, nullptr, options_.rule, options_.seed, mine);
+      measure_reductions(fabric, options_.rule, options_.seed, mine);
       if (fabric.rank() == 0) keeper.done(mine);
     }
   });
@@ -147,14 +147,14 @@ void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper)
   if (job_ && !options_.on_gpus()) {
     watch.emplace(job_->rank(), places_, true, at_end(job_->rank(), keeper));
   }
-  const auto measure = [&](LibraryFabric& fabric, std::vector<ReductionRow>& rows) {
+  const auto measure = [&](Fabric& fabric, std::vector<ReductionRow>& rows) {
     const int64_t bytes = rows.front().bytes;
     watch->beat("sums of " + byte_limit_text(bytes), stall_limit(bytes, kSlowestOfProcesses));
     WatchedFabric watched(fabric, *watch);
-    measure_reductions(watched, &fabric, options_.rule, options_.seed, rows);
+    measure_reductions(watched, options_.rule, options_.seed, rows);
     watch->rest();
   };
-  std::unique_ptr<LibraryFabric> fabric;
+  std::unique_ptr<Fabric> fabric;
   if (job_ && n <= job_->size()) fabric = job_->first_ranks(n);
   if (fabric && options_.on_gpus()) return measure_on_gpus(*fabric, job_->local_rank(), sizes, keeper);
   if (fabric) set_device(sizes, each_once(gathered_texts(*fabric, cpu_name())));

@@ -178,9 +178,10 @@ void add_parallel_flags(CLI::App& verb, ParallelOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...");
-  verb.add_option(
-          "--reduce", options.reduce,
-          "Reductions: tree, ring, halving, hierarchical, striped; between GPUs also nccl, NCCL's own.")
+  verb.add_option("--reduce", options.reduce,
+                  "Reductions: tree, ring, halving, hierarchical, striped; measured also the library's own, "
+                  "mpi between "
+                  "processes and nccl between GPUs.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");

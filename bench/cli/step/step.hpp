@@ -64,10 +64,11 @@ inline bool is_on_gpus(const StepOptions& options) {
   return options.device && options.device->kind == DeviceKind::cuda;
 }
 
-// --reduce, NCCL's own apart; tree and ring when it was left out.
+// --reduce, the library's own apart; tree and ring when it was left out.
 std::vector<Reduction> reductions_of(const StepOptions& options);
-// Whether NCCL's own is asked for, as it is on GPUs when --reduce was left out.
-bool sums_by_nccl(const StepOptions& options);
+// Whether the library's own all-reduce is asked for, as it is of a step on ranks when --reduce was left out:
+// NCCL's between GPUs, MPI's between processes.
+bool sums_by_library(const StepOptions& options);
 // --overlap; when it was left out none of a step that is run, else all three.
 std::vector<Overlap> overlaps_of(const StepOptions& options);
 // --compress; none when it was left out.

@@ -13,6 +13,7 @@
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/allreduce/measure_reduction.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/record/row_files.hpp"
@@ -23,6 +24,11 @@
 
 namespace convscope {
 namespace {
+
+// The name of the library's own all-reduce.
+std::string_view library_of(const StepOptions& options) {
+  return is_on_gpus(options) ? kNcclReduction : kMpiReduction;
+}
 
 template <const auto& values, auto from_name>
 auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
@@ -135,16 +141,18 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
 std::vector<Reduction> reductions_of(const StepOptions& options) {
   std::vector<std::string> names = options.parallel.reduce;
   if (names.empty()) return {Reduction::tree, Reduction::ring};
-  if (sums_by_nccl(options)) std::erase(names, kNcclReduction);
+  if (sums_by_library(options)) std::erase(names, library_of(options));
   return read_names<kReductions, reduction_from_name>("--reduce", names);
 }
 
-bool sums_by_nccl(const StepOptions& options) {
+bool sums_by_library(const StepOptions& options) {
   const std::vector<std::string>& names = options.parallel.reduce;
-  const bool is_named = std::ranges::find(names, kNcclReduction) != names.end();
-  if (is_named && !is_on_gpus(options))
+  const auto is_named = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  if (is_named(kNcclReduction) && !is_on_gpus(options))
     throw UsageError("--reduce nccl: it sums between GPUs; add --device cuda");
-  return is_named || (is_on_gpus(options) && names.empty());
+  if (is_named(kMpiReduction) && is_on_gpus(options))
+    throw UsageError("--reduce mpi: it sums in host memory; between GPUs the library's own is nccl");
+  return basis_of(options) == Basis::measured && (names.empty() || is_named(library_of(options)));
 }
 
 std::vector<Overlap> overlaps_of(const StepOptions& options) {

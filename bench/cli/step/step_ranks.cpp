@@ -44,8 +44,8 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
-// How gradients are summed: by NCCL, by each reduction of plain ones, and by the striped one of 1-bit codes,
-// which the codec defines, with each overlap.
+// How gradients are summed: by the library, by each reduction of plain ones, and by the striped one of 1-bit
+// codes, which the codec defines, with each overlap.
 std::vector<StepCase> sums_of(const StepOptions& options) {
   std::vector<StepCase> sums;
   const auto add = [&](Reduction reduction, bool by_library, Compression compression) {
@@ -62,7 +62,7 @@ std::vector<StepCase> sums_of(const StepOptions& options) {
       add(Reduction::striped, false, compression);
       continue;
     }
-    if (sums_by_nccl(options)) add(Reduction::ring, true, compression);
+    if (sums_by_library(options)) add(Reduction::ring, true, compression);
     for (Reduction reduction : reductions_of(options)) add(reduction, false, compression);
   }
   return sums;
@@ -169,7 +169,7 @@ class StepsOnRanks {
         const auto device = make_device(DeviceKind::cpu, {.threads = run.threads});
         WatchedFabric watched(*fabric_, *watch_);
         watch_->beat("choosing algorithms", kLongestWaitOfProcesses);
-        measure(run, batch, *device, watched, nullptr);
+        measure(run, batch, *device, watched, *sums_on_cpus(watched, *device, run.threads));
         watch_->rest();
       }
     } else {
@@ -195,27 +195,27 @@ class StepsOnRanks {
       run.device = gpu.device->info();
       library_ = gpu.library;
       watch_->beat("choosing algorithms", kLongestWait);
-      const GpuSums sums{*gpu.communicator, *gpu.queue};
-      measure(run, batch, *gpu.device, watched, &sums);
+      measure(run, batch, *gpu.device, watched,
+              *sums_on_gpus(watched, *gpu.device, {*gpu.communicator, *gpu.queue}));
     }
     watch_->beat("ending NCCL", stall_limit(0));
     gpu = {};
   }
 
-  void measure(StepRun run, int64_t batch, Device& device, Fabric& fabric, const GpuSums* gpu) {
+  void measure(StepRun run, int64_t batch, Device& device, Fabric& fabric, RankSums& sums) {
     const int64_t images = batch / job_.size();
     StepNetwork network = network_of(suite_, images, run.is_fused);
     check_memory(network, device);
     under_way_ = empty_rows(options_, job_, run, batch);
     for (StepRow& row : under_way_)
-      if (gpu != nullptr) row.of.fleet.fabric_version = library_;
+      if (is_on_gpus(options_)) row.of.fleet.fabric_version = library_;
     if (keeper_) keeper_->begin(under_way_);
     if (run.choose == kModel) run.ceilings = measure_ceilings(device, run.threads);
     MeasureStepOptions measuring = measure_options(options_, program_, run);
     const int64_t gradient_bytes = static_cast<int64_t>(StepProgram(network).parameters * sizeof(float));
     measuring.progress = [&](const std::string& stage) {
       if (stage == kSummingGradients)
-        watch_->beat(stage, gpu == nullptr ? kLongestWaitOfProcesses : stall_limit(gradient_bytes));
+        watch_->beat(stage, is_on_gpus(options_) ? stall_limit(gradient_bytes) : kLongestWaitOfProcesses);
     };
     TrainingStep step(std::move(network), device, measuring.seed, job_.rank() * images);
     std::optional<TrainingStep> whole;
@@ -224,11 +224,14 @@ class StepsOnRanks {
       check_memory(of_one, device);
       whole.emplace(std::move(of_one), device, measuring.seed);
     }
-    measure_ranked_step(
-        step, program_.registry, device, fabric, measuring, under_way_, whole ? &*whole : nullptr,
-        keeper_ && keeper_->has_folder() ? std::function<void()>([this] { keeper_->so_far(under_way_); })
-                                         : nullptr,
-        gpu);
+    RankedStepCalls calls;
+    if (keeper_ && keeper_->has_folder()) calls.keep = [this] { keeper_->so_far(under_way_); };
+    if (!is_on_gpus(options_))
+      calls.paced = [this](double seconds) {
+        watch_->beat(std::string(kSummingGradients), stall_limit_beside(seconds));
+      };
+    measure_ranked_step(step, program_.registry, device, fabric, sums, measuring, under_way_,
+                        whole ? &*whole : nullptr, calls);
     if (keeper_) keeper_->done(under_way_);
   }
 
@@ -236,7 +239,7 @@ class StepsOnRanks {
   const StepOptions& options_;
   const Suite& suite_;
   const Program& program_;
-  std::unique_ptr<LibraryFabric> fabric_;
+  std::unique_ptr<Fabric> fabric_;
   std::optional<StepKeeper> keeper_;  // on rank 0
   std::optional<JobWatch> watch_;
   std::vector<StepRow> under_way_;

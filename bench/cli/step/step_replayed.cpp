@@ -36,7 +36,7 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   std::vector<StepRow> rows = rows_from_kept(options, network, {job.size()}, make);
   uint64_t hash = hash_of_program();
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
-  const std::unique_ptr<LibraryFabric> fabric = job.first_ranks(job.size());
+  const std::unique_ptr<Fabric> fabric = job.first_ranks(job.size());
   check_same_on(*fabric, hash);
   std::vector<RankPlace> places = gathered_places(*fabric);
   std::optional<StepKeeper> keeper;

@@ -43,9 +43,9 @@ struct Check {
 // The values in host memory, summed over a fabric.
 class HostValues final : public RankValues {
  public:
-  HostValues(Fabric& fabric, LibraryFabric* library) : fabric_(fabric), library_(library) {}
+  explicit HostValues(Fabric& fabric) : fabric_(fabric) {}
 
-  bool has_library() const override { return library_ != nullptr; }
+  bool has_library() const override { return fabric_.has_all_reduce(); }
   bool allocate(size_t values, size_t scratch) override {
     // As if all ranks were on this machine. MPI may need as much again for messages on their way.
     const double needed = 4.0 * static_cast<double>(2 * values + scratch) * fabric_.size();
@@ -59,12 +59,11 @@ class HostValues final : public RankValues {
     if (const auto reduction = reduction_from_name(row.reduce))
       convscope::all_reduce(*reduction, fabric_, values_, scratch_, row.fleet.ranks);
     else
-      library_->library_all_reduce(values_);
+      fabric_.library_all_reduce(values_);
   }
 
  private:
   Fabric& fabric_;
-  LibraryFabric* library_;
   std::vector<float> values_, scratch_;
 };
 
@@ -240,9 +239,9 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
   for (Candidate& candidate : candidates) candidate.row().time = summarise(candidate.samples);
 }
 
-void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
+void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows) {
-  HostValues values(fabric, library);
+  HostValues values(fabric);
   measure_reductions(fabric, values, rule, seed, rows);
 }
 

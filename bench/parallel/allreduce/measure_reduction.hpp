@@ -23,8 +23,8 @@ inline constexpr std::string_view kMpiReduction = "mpi";
 void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
 
-// The same in host memory, over `fabric`; `library` is it where it has an all-reduce of its own, else null.
-void measure_reductions(Fabric& fabric, LibraryFabric* library, const SamplingRule& rule, uint64_t seed,
+// The same in host memory, over `fabric`.
+void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
 
 // Gives rows that are not refused already an outcome without a time.

@@ -39,7 +39,7 @@ std::vector<ReductionRow> rows_of(int n, int64_t bytes) {
 constexpr SamplingRule kQuick{.time_limit_seconds = 0.05, .min_samples = 6, .max_samples = 6};
 
 // A library whose sums are wrong in a way of its own: what the row says of it is the test.
-class FaultyLibrary : public LibraryFabric {
+class FaultyLibrary : public Fabric {
  public:
   enum class Fault { none, first_value, rank_1, small_error };
   FaultyLibrary(Fabric& fabric, Fault fault) : fabric_(fabric), fault_(fault) {}
@@ -48,6 +48,7 @@ class FaultyLibrary : public LibraryFabric {
   void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) override {
     fabric_.exchange(sent, received);
   }
+  bool has_all_reduce() const override { return true; }
   void library_all_reduce(std::span<float> values) override {
     std::vector<float> scratch(values.size());
     all_reduce(Reduction::tree, fabric_, values, scratch, {size(), size()});
@@ -72,7 +73,7 @@ ReductionRow row_of_library(FaultyLibrary::Fault fault) {
     rows.resize(1);
     rows[0].reduce = kMpiReduction;
     FaultyLibrary library(fabric, fault);
-    measure_reductions(library, &library, kQuick, 1, rows);
+    measure_reductions(library, kQuick, 1, rows);
     if (fabric.rank() == 0) result = rows[0];
   });
   return result;
@@ -83,7 +84,7 @@ TEST(MeasuredReductions, AreVerifiedAndTimedAndSayTheSameOnEveryRank) {
     std::vector<std::vector<ReductionRow>> all(static_cast<size_t>(n));
     run_ranks(n, [&](Fabric& fabric) {
       auto& rows = all[static_cast<size_t>(fabric.rank())] = rows_of(n, 4000);
-      measure_reductions(fabric, nullptr, kQuick, 1, rows);
+      measure_reductions(fabric, kQuick, 1, rows);
     });
     for (size_t i = 0; i < all[0].size(); ++i) {
       const ReductionRow& row = all[0][i];
@@ -104,7 +105,7 @@ TEST(MeasuredReductions, RefuseByNameAndLeaveTheOthers) {
     std::vector<ReductionRow> rows = rows_of(3, 400);
     rows.push_back(rows[0]);
     rows.back().reduce = kMpiReduction;
-    measure_reductions(fabric, nullptr, kQuick, 1, rows);
+    measure_reductions(fabric, kQuick, 1, rows);
     EXPECT_EQ(rows[2].reason, "not_power_of_two");
     EXPECT_EQ(rows[5].reason, "library_missing");
     EXPECT_EQ(rows[1].outcome, RowOutcome::good);
@@ -114,7 +115,7 @@ TEST(MeasuredReductions, RefuseByNameAndLeaveTheOthers) {
 TEST(MeasuredReductions, RefuseWhatDoesNotFitTheMemory) {
   run_ranks(2, [](Fabric& fabric) {
     std::vector<ReductionRow> rows = rows_of(2, int64_t{1} << 50);
-    measure_reductions(fabric, nullptr, kQuick, 1, rows);
+    measure_reductions(fabric, kQuick, 1, rows);
     for (const ReductionRow& row : rows) EXPECT_EQ(row.reason, "out_of_memory");
   });
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ class Fabric {
   // device's, both functions enqueue, and their memory may be used again by what is enqueued behind them.
   virtual void add(std::span<const float> from, std::span<float> to) {
     for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+  }
+
+  // The all-reduce that the fabric's library has of its own, the baseline. Throws std::logic_error where it
+  // has none.
+  virtual bool has_all_reduce() const { return false; }
+  virtual void library_all_reduce(std::span<float>) {
+    throw std::logic_error("this fabric has no all-reduce of its own");
   }
 };
 

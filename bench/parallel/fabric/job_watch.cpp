@@ -134,6 +134,11 @@ std::chrono::nanoseconds stall_limit(int64_t bytes, double slowest) {
   return kShortestLimit + std::chrono::duration_cast<std::chrono::nanoseconds>(sending);
 }
 
+std::chrono::nanoseconds stall_limit_beside(double seconds) {
+  const std::chrono::duration<double> expected(4 * seconds);
+  return kShortestLimit + std::chrono::duration_cast<std::chrono::nanoseconds>(expected);
+}
+
 JobWatch::JobWatch(int rank, std::vector<RankPlace> ranks, bool is_process, AtEnd at_end)
     : rank_(rank),
       ranks_(std::move(ranks)),

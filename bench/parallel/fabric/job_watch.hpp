@@ -43,6 +43,10 @@ std::string unseen_ranks(std::span<const RankPlace> ranks);
 inline constexpr double kSlowestOfGpus = 50e6, kSlowestOfProcesses = 1e6;
 std::chrono::nanoseconds stall_limit(int64_t bytes, double slowest = kSlowestOfGpus);
 
+// Likewise where a rank is known to have taken so long for what it does alone or for a sum: four times that
+// besides, for a machine that others begin to use.
+std::chrono::nanoseconds stall_limit_beside(double seconds);
+
 // What the rank that reports has for its record before the others go, with which the launcher ends the job.
 // It may begin to wait later than they do.
 inline constexpr std::chrono::milliseconds kForTheRecord{1500};
@@ -93,7 +97,8 @@ class JobWatch {
   std::thread thread_;
 };
 
-// A fabric between the same ranks, whose every exchange is a sign that this rank goes on.
+// A fabric between the same ranks, whose every exchange is a sign that this rank goes on, and every sum of
+// its library's two of them: within one the library gives none.
 class WatchedFabric final : public Fabric {
  public:
   WatchedFabric(Fabric& fabric, JobWatch& watch) : fabric_(fabric), watch_(watch) {}
@@ -102,6 +107,12 @@ class WatchedFabric final : public Fabric {
   void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) override {
     watch_.beat();
     fabric_.exchange(sent, received);
+    watch_.beat();
+  }
+  bool has_all_reduce() const override { return fabric_.has_all_reduce(); }
+  void library_all_reduce(std::span<float> values) override {
+    watch_.beat();
+    fabric_.library_all_reduce(values);
     watch_.beat();
   }
 

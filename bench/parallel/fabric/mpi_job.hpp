@@ -4,19 +4,12 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "bench/parallel/fabric/fabric.hpp"
 
 namespace convscope {
-
-// A fabric whose library has an all-reduce of its own, the baseline.
-class LibraryFabric : public Fabric {
- public:
-  virtual void library_all_reduce(std::span<float> values) = 0;
-};
 
 // All ranks of a job. Its end is MPI's: one job a process, ever.
 class MpiJob {
@@ -30,7 +23,7 @@ class MpiJob {
   // Whether another thread than the first may communicate, one at a time.
   virtual bool takes_any_thread() const = 0;
   // A fabric of the first n ranks; null on the others. All ranks call it with the same n.
-  virtual std::unique_ptr<LibraryFabric> first_ranks(int n) = 0;
+  virtual std::unique_ptr<Fabric> first_ranks(int n) = 0;
 };
 
 // How many ranks the launcher says it started, and which of them this is: of Open MPI's mpirun, PMIx and PMI

@@ -15,7 +15,7 @@ namespace {
 // A count of MPI is an int.
 constexpr size_t kLargestPart = size_t{1} << 30;
 
-class MpiFabric final : public LibraryFabric {
+class MpiFabric final : public Fabric {
  public:
   explicit MpiFabric(MPI_Comm ranks) : ranks_(ranks) {
     MPI_Comm_rank(ranks_, &rank_);
@@ -41,6 +41,7 @@ class MpiFabric final : public LibraryFabric {
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
   }
 
+  bool has_all_reduce() const override { return true; }
   void library_all_reduce(std::span<float> values) override {
     constexpr size_t max_values = kLargestPart;
     for (size_t at = 0; at < values.size(); at += max_values)
@@ -91,7 +92,7 @@ class Job final : public MpiJob {
     return first;
   }
   bool takes_any_thread() const override { return takes_any_thread_; }
-  std::unique_ptr<LibraryFabric> first_ranks(int n) override {
+  std::unique_ptr<Fabric> first_ranks(int n) override {
     MPI_Comm ranks = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank_ < n ? 0 : MPI_UNDEFINED, rank_, &ranks);
     return ranks == MPI_COMM_NULL ? nullptr : std::make_unique<MpiFabric>(ranks);
