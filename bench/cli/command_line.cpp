@@ -14,6 +14,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
+#include "bench/parallel/fabric/mpi_job.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/environment.hpp"
@@ -96,7 +97,9 @@ Terminal describe_terminal() {
   const bool is_dumb = kind != nullptr && std::string_view(kind) == "dumb";
   const bool wants_colour = no_colour == nullptr || *no_colour == '\0';
   Terminal terminal;
-  terminal.colour = isatty(STDOUT_FILENO) == 1 && wants_colour && !is_dumb;
+  // mpirun gives its ranks a terminal of their own, and writes to whatever it was given itself.
+  const bool is_own_terminal = launch().says_size.empty();
+  terminal.colour = isatty(STDOUT_FILENO) == 1 && is_own_terminal && wants_colour && !is_dumb;
   terminal.progress = isatty(STDERR_FILENO) == 1 && !is_dumb;
   terminal.width = width_of_output();
   winsize size{};

@@ -1,6 +1,7 @@
 """Options and fixtures shared by the Python tests: where the program under test is."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -152,3 +153,39 @@ def stand_in(path, code, failing="nothing", calibrated=False):
     cases = f'"{failing}"*) exit 2 ;;' + (" calibrate*) exit 0 ;;" if calibrated else "")
     path.write_text(f'#!/bin/sh\necho "${{0##*/}} $*"\ncase "$*" in {cases} esac\nexit {code}\n')
     path.chmod(0o755)
+
+
+@pytest.fixture
+def mpirun(convscope):
+    """A function that runs convscope on so many ranks."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun (Debian: apt install libopenmpi-dev)")
+    if not (convscope.parent / "convscope_mpi.so").exists():
+        pytest.skip("convscope was built without MPI")
+    # Open MPI refuses root and more ranks than cores unless told otherwise, as containers and two cores need.
+    environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def start(ranks, *words, core=None):
+        """All ranks on one core where it is given; mpirun would give each its own."""
+        placed = [] if core is None else ["--bind-to", "none"]
+        command = ["mpirun", "-np", ranks, "--oversubscribe", *placed, convscope, *words]
+        if core is not None:
+            command = ["taskset", "-c", core, *command]
+        return subprocess.Popen(
+            list(map(str, command)),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(*words, **more):
+        process = start(*words, **more)
+        try:
+            output = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, *output)
+
+    run.start = start
+    return run

@@ -1,5 +1,5 @@
 // The verbs `allreduce` and `step`: their flags, what they print and what they leave. MPI is tested from
-// outside, by scripts/tests/test_parallel.py.
+// outside, by scripts/tests/test_parallel.py and test_lost_ranks.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

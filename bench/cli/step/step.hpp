@@ -109,8 +109,6 @@ JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper);
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act);
 // Of all bytes of the program that runs: a build with changes has its version and commit, too.
 uint64_t hash_of_program();
-// Throws UsageError where the ranks do not have the same hash.
-void check_same_on(Fabric& fabric, uint64_t hash);
 
 // step_ranks.cpp: the same on the ranks that mpirun started, each with its share of the images.
 int measure_step_on_ranks(const StepOptions& options, const Program& program);

@@ -116,8 +116,7 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
   return rows;
 }
 
-// Ranks that run something else would wait for each other for ever, or sum what does not belong together.
-void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) {
+uint64_t hash_of_all(const StepOptions& options, const Suite& suite) {
   uint64_t hash = hash_of_program();
   const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
   add(to_json(suite).dump());
@@ -128,7 +127,7 @@ void check_same(Fabric& fabric, const StepOptions& options, const Suite& suite) 
       (is_on_gpus(options) ? " on GPUs" : ""));
   add(fmt::format("{} a node, {} threads, {} of workspace", options.parallel.per_node, options.threads,
                   options.workspace_cap.value_or(-1)));
-  check_same_on(fabric, hash);
+  return hash;
 }
 
 std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, int ranks) {
@@ -156,8 +155,7 @@ class StepsOnRanks {
  public:
   StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
       : job_(job), options_(options), suite_(suite), program_(program), fabric_(job.first_ranks(job.size())) {
-    check_same(*fabric_, options, suite);
-    std::vector<RankPlace> places = gathered_places(*fabric_);
+    std::vector<RankPlace> places = met_ranks(*fabric_, hash_of_all(options, suite));
     if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
     watch_.emplace(job.rank(), std::move(places), true, at_end_of_steps(keeper_));
   }
@@ -274,11 +272,6 @@ uint64_t hash_of_program() {
   std::ostringstream bytes;
   bytes << file.rdbuf();
   return hash_of_text(0, bytes.view());
-}
-
-void check_same_on(Fabric& fabric, uint64_t hash) {
-  if (!same_on_all_ranks(fabric, hash))
-    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
 }
 
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act) {

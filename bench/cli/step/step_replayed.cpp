@@ -37,8 +37,7 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   uint64_t hash = hash_of_program();
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
   const std::unique_ptr<Fabric> fabric = job.first_ranks(job.size());
-  check_same_on(*fabric, hash);
-  std::vector<RankPlace> places = gathered_places(*fabric);
+  std::vector<RankPlace> places = met_ranks(*fabric, hash);
   std::optional<StepKeeper> keeper;
   if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
   std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(places), true, at_end_of_steps(keeper));

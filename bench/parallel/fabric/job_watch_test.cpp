@@ -121,6 +121,16 @@ TEST_F(JobWatchDeathTest, EndsAJobThatMakesNoProgressAndSaysWhereItWaited) {
   EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "kept: timeout: rank 0 waited [0-9]+ s in sums of 4KiB");
 }
 
+TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankDoesNotComeToMeetTheOthers) {
+  const auto wait = [] {
+    run_ranks(2, [](Fabric& fabric) {
+      if (fabric.rank() == 0) met_ranks(fabric, 1, milliseconds(100));
+      for (;;) pause();
+    });
+  };
+  EXPECT_EXIT(wait(), ::testing::ExitedWithCode(2), "timeout: rank 0 waited .* in meeting the other ranks");
+}
+
 TEST_F(JobWatchDeathTest, NamesTheRankThatIsStopped) {
   const auto stall = [] {
     Sleeper other;
@@ -189,6 +199,26 @@ TEST(JobWatch, KeepsQuietWhileThereAreSignsAndWhereNothingIsWaitedFor) {
   watch.beat("sums", milliseconds(100));
   watch.rest();
   std::this_thread::sleep_for(milliseconds(1200));  // two looks of the watch
+}
+
+TEST(MetRanks, HaveTheirPlacesAndAreRefusedWhereTheyDiffer) {
+  for (const bool differ : {false, true}) {
+    const auto meet = [&] {
+      run_ranks(2, [&](Fabric& fabric) {
+        const std::vector<RankPlace> places = met_ranks(fabric, differ && fabric.rank() == 1 ? 2 : 1);
+        ASSERT_EQ(places.size(), 2u);
+        for (const RankPlace& place : places) EXPECT_EQ(place.process, getpid());
+      });
+    };
+    std::string refused;
+    try {
+      meet();
+    } catch (const std::runtime_error& error) {
+      refused = error.what();
+    }
+    EXPECT_THAT(refused, HasSubstr(differ ? "the ranks differ in their program, config or flags" : ""));
+    EXPECT_EQ(refused.empty(), !differ);
+  }
 }
 
 TEST(WatchedFabric, CarriesWhatItIsGiven) {

@@ -10,6 +10,7 @@
 
 #include "bench/core/error.hpp"
 #include "bench/parallel/fabric/beside_program.hpp"
+#include "bench/parallel/fabric/job_watch.hpp"
 
 namespace convscope {
 namespace {
@@ -67,7 +68,12 @@ std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
     why_not = module + " is of another version of this program; build again";
     return nullptr;
   }
-  std::unique_ptr<MpiJob> job(start());
+  std::unique_ptr<MpiJob> job;
+  {
+    JobWatch watch(launch().rank, {}, true, nullptr);
+    watch.beat("starting MPI", kLongestStart);
+    job.reset(start());
+  }
   check_size(job);
   return job;
 }
