@@ -43,20 +43,43 @@ def test_a_part_of_the_ranks_works_and_too_many_are_refused_by_name(mpirun):
     assert reasons[4, "ring"] == "too_few_ranks"
 
 
-def test_without_the_module_every_row_says_what_is_missing(convscope, tmp_path):
+@pytest.mark.parametrize("rank", "01")
+@pytest.mark.parametrize("what", ["allreduce", "step", "replayed"])
+def test_without_the_module_every_row_says_what_is_missing(convscope, root, tmp_path, what, rank):
     alone = tmp_path / "convscope"
     shutil.copy2(convscope, alone)
+    rows = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
+    words = {
+        "allreduce": ["allreduce", "--gpus", "2", "--bytes", "4KiB"],
+        "step": ["step", root / "configs/smoke.json", "--compress", "none,1bit"],
+        "replayed": [
+            "step",
+            root / "configs/alexnet.json",
+            "--basis",
+            "replayed",
+            "--rows",
+            rows,
+            "--batch",
+            "2",
+        ],
+    }[what]
     done = subprocess.run(
-        [alone, "allreduce", "--gpus", "2", "--bytes", "4KiB", "--json"],
-        env=os.environ | {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+        [alone, *words, "--json", "--out", tmp_path / "out"],
+        env=os.environ | {"OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": "2"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1
+    # Where another process than the first fails mpirun ends the first, which writes the rows.
+    assert done.returncode == (1 if rank == "0" else 0), done.stderr
+    if rank == "1":
+        assert (done.stdout, (tmp_path / "out").exists()) == ("", False)
+        return
+    assert json.loads(done.stdout)
     for row in json.loads(done.stdout):
-        assert row["reason"] == "library_missing"
+        assert row["reason"] == "library_missing" and row["gpus"] == 2
         assert "libopenmpi-dev" in row["note"]
+    assert (tmp_path / "out").is_dir()
 
 
 @pytest.mark.parametrize(

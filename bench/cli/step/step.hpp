@@ -105,8 +105,11 @@ using StepKeeper = RowKeeper<StepRow>;
 // What a rank does where the job ends: the one that has a keeper writes what is under way as failed.
 JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper);
 
-// Calls `act` on each of the ranks that mpirun started; where one throws, all end.
-int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act);
+// Calls `act` on each of the ranks that mpirun started; where one throws, all end. Where there is no MPI
+// calls `without`, with the reason, in the first process alone.
+int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
+                 const std::function<int(const Refusal&)>& without);
+void refuse_all(std::span<StepRow> rows, const Refusal& why);
 // Of all bytes of the program that runs: a build with changes has its version and commit, too.
 uint64_t hash_of_program();
 

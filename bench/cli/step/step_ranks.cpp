@@ -87,9 +87,9 @@ void refuse(StepRow& row, const Refusal& why) {
   row.note = why.note;
 }
 
-// The rows of one batch, of all ranks together, nothing run yet.
-std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, const StepRun& run,
-                                int64_t batch) {
+// The rows of one batch, of all ranks together, nothing run yet; the library is MPI.
+std::vector<StepRow> empty_rows(const StepOptions& options, int ranks, const std::string& library,
+                                const StepRun& run, int64_t batch) {
   std::vector<StepRow> rows;
   for (const StepCase& sum : sums_of(options)) {
     StepRow row;
@@ -97,10 +97,10 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
     row.of.network = run.network;
     row.of.batch = batch;
     row.of.is_weak = options.per_gpu;
-    row.of.fleet = {ranks_of(job.size(), options.parallel),
+    row.of.fleet = {ranks_of(ranks, options.parallel),
                     Basis::measured,
                     is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
-                    is_on_gpus(options) ? "" : job.library(),
+                    is_on_gpus(options) ? "" : library,
                     {}};
     row.of.choose = run.choose;
     row.of.is_fused = run.is_fused;
@@ -110,7 +110,6 @@ std::vector<StepRow> empty_rows(const StepOptions& options, const MpiJob& job, c
     row.circumstances.workspace_cap = run.workspace_cap;
     row.device = run.device;
     row.rerun = rerun_of(options, row, run.threads);
-    if (const auto why = refusal_of(row.of, options, job)) refuse(row, *why);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -185,8 +184,8 @@ class StepsOnRanks {
     for (int64_t batch : batches_of(options_, suite_, job_.size())) {
       StepRun run = step_run(options_, suite_, batch / job_.size());
       if (why) {
-        under_way_ = empty_rows(options_, job_, run, batch);
-        for (StepRow& row : under_way_) refuse(row, *why);
+        under_way_ = empty_rows(options_, job_.size(), job_.library(), run, batch);
+        refuse_all(under_way_, *why);
         if (keeper_) keeper_->done(under_way_);
         continue;
       }
@@ -204,9 +203,11 @@ class StepsOnRanks {
     const int64_t images = batch / job_.size();
     StepNetwork network = network_of(suite_, images, run.is_fused);
     check_memory(network, device);
-    under_way_ = empty_rows(options_, job_, run, batch);
-    for (StepRow& row : under_way_)
+    under_way_ = empty_rows(options_, job_.size(), job_.library(), run, batch);
+    for (StepRow& row : under_way_) {
       if (is_on_gpus(options_)) row.of.fleet.fabric_version = library_;
+      if (const auto why = refusal_of(row.of, options_, job_)) refuse(row, *why);
+    }
     if (keeper_) keeper_->begin(under_way_);
     if (run.choose == kModel) run.ceilings = measure_ceilings(device, run.threads);
     MeasureStepOptions measuring = measure_options(options_, program_, run);
@@ -247,17 +248,22 @@ class StepsOnRanks {
 int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program) {
   StepsOnRanks steps(job, options, suite, program);
   const std::vector<StepRow> all = steps.all();
-  if (job.rank() != 0) return 0;
-  if (options.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const StepRow& row : all) json.push_back(row_json(step_columns(), row));
-    program.out << dump_json(json, 1) << '\n';
-  } else {
-    print_steps(program.out, all, program.terminal.look());
-    if (!options.parallel.out.empty())
-      fmt::print(program.out, "{} rows are in {}\n", all.size(), options.parallel.out);
+  return job.rank() == 0 ? show_steps(options, program, all) : 0;
+}
+
+// Of the first process alone, as of the first rank.
+int refuse_without_mpi(const StepOptions& options, const Suite& suite, const Program& program,
+                       const Refusal& why) {
+  StepKeeper keeper(steps_folder(options, program));
+  const int ranks = launch().size;
+  for (int64_t batch : batches_of(options, suite, ranks)) {
+    std::vector<StepRow> rows =
+        empty_rows(options, ranks, "", step_run(options, suite, batch / ranks), batch);
+    refuse_all(rows, why);
+    keeper.begin(rows);
+    keeper.done(rows);
   }
-  return std::ranges::all_of(all, [](const StepRow& row) { return row.outcome == RowOutcome::good; }) ? 0 : 1;
+  return show_steps(options, program, keeper.finish());
 }
 
 }  // namespace
@@ -274,10 +280,16 @@ uint64_t hash_of_program() {
   return hash_of_text(0, bytes.view());
 }
 
-int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act) {
+void refuse_all(std::span<StepRow> rows, const Refusal& why) {
+  for (StepRow& row : rows) refuse(row, why);
+}
+
+int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
+                 const std::function<int(const Refusal&)>& without) {
   std::string why_not;
   const std::unique_ptr<MpiJob> job = start_mpi(why_not);
-  if (!job) throw UsageError("this program was started by mpirun, but " + why_not);
+  // The others end well: where one fails mpirun ends the first, which writes the rows.
+  if (!job) return launch().rank == 0 ? without({"library_missing", why_not}) : 0;
   try {
     return act(*job);
   } catch (const std::exception& error) {
@@ -291,7 +303,9 @@ int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act)
 int measure_step_on_ranks(const StepOptions& options, const Program& program) {
   const Suite suite = load_suite(options.config);
   if (!options.trace.empty()) throw UsageError("--trace: a step on ranks has no schedule to show");
-  return on_mpi_ranks(program, [&](MpiJob& job) { return measure_all(job, options, suite, program); });
+  return on_mpi_ranks(
+      program, [&](MpiJob& job) { return measure_all(job, options, suite, program); },
+      [&](const Refusal& why) { return refuse_without_mpi(options, suite, program, why); });
 }
 
 }  // namespace convscope

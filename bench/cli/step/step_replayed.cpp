@@ -23,6 +23,20 @@ std::chrono::nanoseconds longest_wait(std::span<const StepRow> rows) {
   return longest;
 }
 
+int refuse_without_mpi(const StepOptions& options, const Program& program, const Refusal& why) {
+  ReplayedNetwork network("mpi", "");
+  const auto make = [&](const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
+                        const std::string& measure_command) {
+    return modelled_step(of, layers, scope, network, measure_command);
+  };
+  std::vector<StepRow> rows = rows_from_kept(options, network, {launch().size}, make);
+  refuse_all(rows, why);
+  StepKeeper keeper(steps_folder(options, program));
+  keeper.begin(rows);
+  keeper.done(rows);
+  return show_steps(options, program, keeper.finish());
+}
+
 int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   ReplayedNetwork network("mpi", job.library());
   std::vector<std::vector<ReplayedReduction>> reductions;
@@ -69,7 +83,9 @@ int replay_steps_on_ranks(const StepOptions& options, const Program& program) {
         "in: "
         "mpirun -np 2 " +
         program_at_hand() + " step ... --basis replayed");
-  return on_mpi_ranks(program, [&](MpiJob& job) { return replay(job, options, program); });
+  return on_mpi_ranks(
+      program, [&](MpiJob& job) { return replay(job, options, program); },
+      [&](const Refusal& why) { return refuse_without_mpi(options, program, why); });
 }
 
 }  // namespace convscope
