@@ -93,7 +93,7 @@ def test_codes_of_one_bit_are_refused_between_gpus(ranks):
     job = ranks()
     words = job.words(None, "--compress", "none,1bit", "--reduce", "nccl")
     done = job.run(words, words)
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     [plain, coded] = job.rows()
     assert plain["outcome"] == "good"
     assert (coded["outcome"], coded["reason"]) == ("refused", "no_codec")
