@@ -229,6 +229,49 @@ TEST(Step, RefusesABatchWithoutRowsWithTheCommandThatMeasuresIt) {
   EXPECT_EQ(rows.back()["reason"], "batch_not_divisible");
 }
 
+TEST(Step, CountsWhatStandsBetweenTheConvolutionsWhereRowsOfItAreGiven) {
+  const std::string file = ::testing::TempDir() + "step_operations.json";
+  Rows document{{"rows", Rows::array()}};
+  for (int layer = 1; layer <= 5; ++layer)
+    for (const auto& [operation, direction] :
+         {std::pair("lrn", Rows("forward")), std::pair("update", Rows(nullptr))})
+      document["rows"].push_back({{"network", "alexnet"},
+                                  {"batch", 16},
+                                  {"device", "cpu"},
+                                  {"device_name", "AMD EPYC"},
+                                  {"machine_class", ""},
+                                  {"threads", 2},
+                                  {"layer", "conv" + std::to_string(layer)},
+                                  {"operation", operation},
+                                  {"direction", direction},
+                                  {"outcome", "measured"},
+                                  {"samples", 8},
+                                  {"median_ms", 3},
+                                  {"ci_low_ms", 2},
+                                  {"ci_high_ms", 4},
+                                  {"disturbed", 0}});
+  write_file_atomically(file, document.dump());
+  const std::vector<std::string> words = step_words({"--batch", "16", "--gpus", "1"});
+  const Rows without = rows_of(words);
+  std::vector<std::string> more = words;
+  more.insert(more.end(), {"--operations", file});
+  const Rows with = rows_of(more);
+  EXPECT_TRUE(without[0]["operations_ms"].is_null());
+  EXPECT_DOUBLE_EQ(with[0]["operations_ms"].get<double>(), 30);
+  EXPECT_NEAR(with[0]["step_ms"].get<double>(), without[0]["step_ms"].get<double>() + 30, 1e-9);
+  EXPECT_THAT(with[0]["rerun"].get<std::string>(), HasSubstr(" --operations " + file));
+  EXPECT_THAT(testing::run_program(words), HasSubstr("the convolutions alone (--operations adds"));
+  EXPECT_THAT(testing::run_program(more), HasSubstr("; with what stands between the convolutions"));
+  document["rows"].erase(document["rows"].begin(), document["rows"].begin() + 2);
+  write_file_atomically(file, document.dump());
+  const Rows refused = rows_of(more);
+  EXPECT_EQ(refused[0]["reason"], "no_operations");
+  EXPECT_THAT(
+      refused[0]["note"].get<std::string>(),
+      HasSubstr("no rows of conv1 on this device; `convscope operations CONFIG --batch 16 --threads 2"));
+  std::filesystem::remove(file);
+}
+
 TEST(Step, RefusesResultsWithoutRecords) {
   const std::string folder = ::testing::TempDir() + "/no_records";
   write_results(folder, {});

@@ -77,6 +77,11 @@ void add_flags(CLI::App& verb, StepOptions& options) {
            "Result folders, their results.json, or kept runs: the times of the layers, measured at the batch "
            "of one GPU.",
            "PATH,...");
+  add_list(verb, "--operations", options.operations,
+           "Of a modelled or replayed step: folders that `convscope operations` wrote, or their "
+           "operations.json: the times of what stands between the convolutions, at the same batches. They "
+           "count as nothing when left out.",
+           "PATH,...");
   add_list(verb, "--batch", options.batch,
            "Images: of all GPUs together; of a measured step one number, the config's when left out.",
            "N,...");

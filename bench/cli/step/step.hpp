@@ -29,7 +29,7 @@ struct StepOptions {
   std::string config;
   std::string basis;
   std::string choose;
-  std::vector<std::string> rows, batch;
+  std::vector<std::string> rows, operations, batch;
   std::string trace;
   bool json = false;
   // Of a modelled step.

@@ -93,6 +93,8 @@ std::string rerun_of(const StepOptions& options, const StepCase& of) {
   text += is_replayed ? "--basis replayed" : fmt::format("--gpus {} {}", n, network_flags(options.parallel));
   if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
   if (of.is_weak) text += " --per-gpu";
+  if (!options.operations.empty())
+    text += fmt::format(" --operations {}", fmt::join(options.operations, ","));
   return options.codec.empty() ? text : text + " --codec " + options.codec;
 }
 
@@ -117,6 +119,7 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
         found->device.name));
   const std::vector<Contest> kept_contests = contests(file.records);
   if (kept_contests.empty()) throw UsageError("--rows: the results have no record, so no layer has a time");
+  const std::vector<KeptOperation> operations = read_operations(options.operations);
   const std::string hash = hash_of(file.records);
   StepCase common;
   common.network = suite.name;
@@ -124,7 +127,11 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
   common.choose = options.choose.empty() ? std::string(kBest) : options.choose;
   if (!options.codec.empty()) common.codec_bytes_per_second = read_rate("--codec", options.codec);
   std::vector<StepRow> rows;
-  for (const Scope& scope : scopes_of(kept_contests))
+  std::vector<Scope> scopes = scopes_of(kept_contests);
+  for (Scope& scope : scopes) {
+    const ResultRecord& any = scope.any().first();
+    if (!options.operations.empty())
+      scope.operations = operations_of(operations, suite.name, any.device, any.key.threads);
     for (int batch : read_counts("--batch", options.batch))
       for (int n : gpus) {
         common.batch = options.per_gpu ? int64_t{batch} * n : batch;
@@ -135,6 +142,7 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
           if (rows.back().rerun.empty()) rows.back().rerun = rerun_of(options, of);
         }
       }
+  }
   return rows;
 }
 

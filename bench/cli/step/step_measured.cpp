@@ -161,7 +161,8 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 }
 
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--codec"},
+  refuse_flags_of("modelled step",
+                  {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--codec", "--operations"},
                   verb);
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,",

@@ -31,6 +31,18 @@ double& seconds_of(LayerWork& work, Pass pass) {
                                        : work.backward_filter;
 }
 
+// Adds what stands between the convolutions to the layer's work, by medians and the ends of intervals.
+void add_operations(const OperationTimes& operations, LayerWork& work, LayerWork& lowest,
+                    LayerWork& highest) {
+  for (const auto& [layer, range] : {std::pair(&work, &TimeRange::median),
+                                     {&lowest, &TimeRange::lowest},
+                                     {&highest, &TimeRange::highest}}) {
+    layer->forward_operations = operations.forward.*range;
+    layer->backward_operations = operations.backward.*range;
+    layer->update = operations.update.*range;
+  }
+}
+
 }  // namespace
 
 std::vector<Scope> scopes_of(std::span<const Contest> contests) {
@@ -76,6 +88,17 @@ StepWork step_work(std::span<const StepLayer> layers, const Scope& scope, int64_
       seconds_of(work, pass) = time.median;
       seconds_of(lowest, pass) = time.ci_low;  // NaN where there are too few samples for an interval
       seconds_of(highest, pass) = time.ci_high;
+    }
+    if (scope.operations) {
+      const auto found = scope.operations->find({batch, layer.name});
+      if (found == scope.operations->end()) {
+        result.missing_operations.push_back(layer.name);
+      } else {
+        add_operations(found->second, work, lowest, highest);
+        result.suspect = result.suspect || found->second.suspect;
+        result.operation_seconds += static_cast<double>(layer.count) *
+                                    (work.forward_operations + work.backward_operations + work.update);
+      }
     }
     for (int64_t copy = 1; copy <= layer.count; ++copy) {
       const std::string number = layer.count == 1 ? "" : "#" + std::to_string(copy);

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/parallel/schedule/kept_operations.hpp"
 #include "bench/parallel/schedule/schedule.hpp"
 #include "bench/ranking/contest.hpp"
 
@@ -26,6 +28,8 @@ struct StepLayer {
 // problem decides which layer it is.
 struct Scope {
   std::map<ConvProblem, const Contest*> contests;
+  // What stands between the convolutions; null where no rows of it are kept: it counts as nothing.
+  std::optional<OperationTimesOfLayers> operations;
   const Contest& any() const { return *contests.begin()->second; }
 };
 // In the order of the contests, which must outlive the result.
@@ -35,10 +39,12 @@ std::vector<Scope> scopes_of(std::span<const Contest> contests);
 inline constexpr std::string_view kBest = "best";
 
 struct StepWork {
-  std::vector<LayerWork> layers;           // by medians
-  std::vector<LayerWork> lowest, highest;  // the same by the ends of the medians' 95% intervals
-  std::vector<std::string> missing;        // "conv2 backward_data", of which there is no record to take
-  bool suspect = false;                    // a record was throttled or disturbed
+  std::vector<LayerWork> layers;                // by medians
+  std::vector<LayerWork> lowest, highest;       // the same by the ends of the medians' 95% intervals
+  std::vector<std::string> missing;             // "conv2 backward_data", of which there is no record to take
+  std::vector<std::string> missing_operations;  // layers of whose operations there are no rows
+  double operation_seconds = 0;                 // by medians
+  bool suspect = false;                         // a record was throttled or disturbed
 };
 // Of one GPU that gets so many images. Gradients have 4 (C R S / groups + 1) bytes an output channel, the
 // bias included; coded by 1 bit a value, the bias in FP32.

@@ -55,7 +55,9 @@ class Replay {
     return slowest_rank(fabric_, [&](Clock::time_point begin) {
       reduce_all(
           [&](const ReplayedReduction& one) { std::this_thread::sleep_until(later(begin, one.ready)); });
-      std::this_thread::sleep_until(later(begin, row_.schedule.compute_seconds));
+      const double update = row_.schedule.update_seconds;
+      std::this_thread::sleep_until(later(begin, row_.schedule.compute_seconds - update));
+      if (update > 0) std::this_thread::sleep_for(std::chrono::duration<double>(update));
     });
   }
   double communication() {

@@ -10,8 +10,13 @@ namespace {
 class StepSchedule {
  public:
   StepSchedule(std::span<const LayerWork> layers, const Overlap& overlap) : overlap_(overlap) {
-    for (const LayerWork& layer : layers) compute(layer, "forward", layer.forward);
+    for (const LayerWork& layer : layers) {
+      compute(layer, "forward", layer.forward);
+      compute(layer, "forward operations", layer.forward_operations);
+      result.update_seconds += layer.update;
+    }
     for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+      compute(*layer, "backward operations", layer->backward_operations);
       compute(*layer, "backward_filter", layer->backward_filter);
       gradient_ready(*layer);
       compute(*layer, "backward_data", layer->backward_data);
@@ -33,7 +38,9 @@ class StepSchedule {
       result.communication_seconds += seconds;
     }
     result.reductions = static_cast<int64_t>(closed_.size());
-    result.step_seconds = std::max(now_, free);
+    const double updates = std::max(now_, free);
+    result.step_seconds = updates + result.update_seconds;
+    if (result.update_seconds > 0) result.spans.push_back({"update", false, updates, result.step_seconds, 0});
   }
 
   Schedule result;
@@ -58,7 +65,7 @@ class StepSchedule {
 
   void end_of_backward() {
     if (!open_.layers.empty()) close();
-    result.compute_seconds = now_;
+    result.compute_seconds = now_ + result.update_seconds;
   }
 
   void close() {

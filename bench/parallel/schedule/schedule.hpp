@@ -20,6 +20,8 @@ struct LayerWork {
   double backward_data = 0;  // 0 of a layer that needs none, as the first
   double gradient_bytes = 0;
   double coded_bytes = 0;  // of the gradient as a codec sends it
+  // What stands between this layer and the next, and the update of its parameters.
+  double forward_operations = 0, backward_operations = 0, update = 0;
 };
 
 // none: one reduction, when backward is done. layer: each layer's gradient when it is ready. bucket:
@@ -46,8 +48,9 @@ struct Span {
 };
 
 struct Schedule {
-  std::vector<Span> spans;  // in the order of their begin on each of the two
-  double compute_seconds = 0;
+  std::vector<Span> spans;     // in the order of their begin on each of the two
+  double compute_seconds = 0;  // updates, which begin when all gradients are reduced, included
+  double update_seconds = 0;
   double communication_seconds = 0;  // of the reductions alone, one after the other
   double step_seconds = 0;           // until both are done
   int64_t reductions = 0;

@@ -155,8 +155,11 @@ TextTable compression_table(std::span<const StepRow> rows) {
 }
 
 // A measured step's tensors are where the task before left them.
-std::string compute_text(const StepRow& row) {
-  if (row.of.fleet.basis != Basis::measured) return circumstances(row.circumstances, row.device);
+std::string compute_text(const StepRow& row, bool has_operations) {
+  if (row.of.fleet.basis != Basis::measured)
+    return circumstances(row.circumstances, row.device) +
+           (has_operations ? "; with what stands between the convolutions"
+                           : "; the convolutions alone (--operations adds what stands between them)");
   const CaseKey& key = row.circumstances;
   return fmt::format("{} {}, {} thread{} a rank, {}", name(key.problem.math), name(key.problem.layout),
                      key.threads, key.threads == 1 ? "" : "s", device_text(key, row.device));
@@ -189,7 +192,10 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     Fleet links = first.of.fleet;
     links.ranks =
         part.back().of.fleet.ranks;  // the most GPUs, so that nodes are named where there are several
-    const std::string below = "compute: " + compute_text(first) + "\ncommunication: " + words_of(links);
+    const bool has_operations =
+        std::ranges::any_of(part, [](const StepRow& row) { return row.operation_seconds.has_value(); });
+    const std::string below =
+        "compute: " + compute_text(first, has_operations) + "\ncommunication: " + words_of(links);
     const std::string title =
         fmt::format("{}, {} scaling, {}{}", first.of.network, first.of.is_weak ? "weak" : "strong",
                     first.of.choose == kBest ? "best of each layer" : first.of.choose,

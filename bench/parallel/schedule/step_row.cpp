@@ -64,7 +64,7 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"buckets", "", "Reductions of one step.",
      [](const R& r) { return r.has_time() ? cell(r.schedule.reductions) : Cell{}; }},
     {"compress", "", "none, or 1bit with error feedback.", [](const R& r) { return cell(r.of.compression); }},
-    {"step_ms", "ms", "Forward, backward and the last gradient reduced.",
+    {"step_ms", "ms", "Forward, backward, the last gradient reduced, and the update where it counts.",
      [](const R& r) { return milliseconds(r, r.schedule.step_seconds); }},
     {"step_low_ms", "ms",
      "The same if every layer took the lower end of its median's 95% interval; null where one has none. Of a "
@@ -74,8 +74,14 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"closed_form_ms", "ms",
      "Of a simulated row whose network was built from the links: step_ms by the closed form of these.",
      [](const R& r) { return milliseconds(r, r.closed_form_seconds); }},
-    {"compute_ms", "ms", "Convolutions of one GPU, forward and backward, alone.",
+    {"compute_ms", "ms",
+     "Compute of one GPU, forward and backward, alone; of a modelled or replayed row its convolutions and, "
+     "where rows of them are given, its operations.",
      [](const R& r) { return milliseconds(r, r.schedule.compute_seconds); }},
+    {"operations_ms", "ms",
+     "Of that, of a modelled or replayed row, what stands between the convolutions, and the update; null "
+     "where --operations gives no rows: they count as nothing.",
+     [](const R& r) { return milliseconds(r, r.operation_seconds); }},
     {"compute_with_comm_ms", "ms",
      "The same while communication runs behind it; null but of a measured row that overlaps.",
      [](const R& r) { return milliseconds(r, r.compute_beside_seconds); }},
@@ -242,6 +248,14 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
                    fmt::format("at batch {} there is no right record{} of {}", of.batch_per_gpu(),
                                of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing)));
   }
+  if (!work.missing_operations.empty())
+    return refused(
+        row, "no_operations",
+        fmt::format("--operations has no rows of {} on this device; `{} operations CONFIG --batch {} "
+                    "--threads {} --out DIR` measures them",
+                    missing_text(work.missing_operations), program_at_hand(), of.batch_per_gpu(),
+                    row.circumstances.threads));
+  if (scope.operations) row.operation_seconds = work.operation_seconds;
   row.schedule = schedule(work.layers, of.overlap, [&](auto bucket) {
     const Cost cost = reduction_cost(of, network, bucket);
     row.busiest_bytes += cost.busiest_bytes;
@@ -259,11 +273,13 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
   StepCase alone = of;
   alone.fleet.ranks = {1, 1};
   const StepWork work_alone = step_work(layers, scope, of.is_weak ? of.batch_per_gpu() : of.batch, of.choose);
-  if (work_alone.missing.empty())
+  if (work_alone.missing.empty() && work_alone.missing_operations.empty())
     row.alone_seconds = seconds_of_step(alone, network, work_alone.layers);
   else
     row.note = fmt::format("no speed-up: at batch {} there is no right record of {}", of.batch,
-                           missing_text(work_alone.missing));
+                           work_alone.missing.empty()
+                               ? "the operations of " + missing_text(work_alone.missing_operations)
+                               : missing_text(work_alone.missing));
   return row;
 }
 

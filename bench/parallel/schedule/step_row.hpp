@@ -48,6 +48,7 @@ struct StepRow {
   std::optional<double> lowest, highest;         // seconds of the step by the ends of the medians' intervals
   std::optional<double> closed_form_seconds;     // of a step that is simulated on links of the closed form
   double codec_seconds = 0;                      // in communication_seconds
+  std::optional<double> operation_seconds;       // of a modelled or replayed row, in compute_seconds
   double gradient_bytes = 0, busiest_bytes = 0;  // of one GPU; sent by the busiest
   std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share
   bool suspect = false;
@@ -74,8 +75,8 @@ double reduced_bytes(const StepCase& of, std::span<const LayerWork* const> layer
 double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layers);
 
 // The row of a fleet of this network. Refused: `batch_not_divisible`, what the reduction or the network
-// refuses, and `no_rows`, with the command that measures what is missing in `rerun`, as `measure_command`
-// writes it for a batch.
+// refuses, `no_operations` where the scope has rows of operations and none of a layer, and `no_rows`, with
+// the command that measures what is missing in `rerun`, as `measure_command` writes it for a batch.
 StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
                       NetworkModel& network, const std::string& measure_command);
 

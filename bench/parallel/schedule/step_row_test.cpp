@@ -97,6 +97,31 @@ TEST_F(Steps, TakeComputeFromRowsAtTheBatchOfOneGpu) {
   EXPECT_FALSE(row.suspect);
 }
 
+TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
+  EXPECT_EQ(step().operation_seconds, std::nullopt);
+  OperationTimes each;
+  each.forward = {0.001, 0.0009, 0.0012};
+  each.backward = {0.002, 0.0018, 0.0024};
+  each.update = {0.004, 0.0036, 0.0048};
+  OperationTimesOfLayers& kept = scopes_.at(0).operations.emplace();
+  for (const char* layer : {"a", "b"}) kept[{2, layer}] = each;
+  StepRow row = step();
+  ASSERT_EQ(row.outcome, RowOutcome::good) << row.note;
+  EXPECT_NEAR(*row.operation_seconds, 3 * 0.007, 1e-12) << "b counts twice";
+  EXPECT_NEAR(row.schedule.compute_seconds, 8 * 0.01 + 3 * 0.007, 1e-12);
+  EXPECT_NEAR(row.schedule.step_seconds, row.schedule.compute_seconds + row.schedule.communication_seconds,
+              1e-12);
+  EXPECT_NEAR(*row.lowest, 0.9 * row.schedule.compute_seconds + row.schedule.communication_seconds, 1e-12);
+  EXPECT_EQ(row.speed_up(), std::nullopt) << "of one GPU with batch 8 there are none";
+  EXPECT_THAT(row.note, HasSubstr("no speed-up: at batch 8 there is no right record of the operations of a"));
+  for (const char* layer : {"a", "b"}) kept[{8, layer}] = each;
+  EXPECT_NEAR(*step().speed_up(), (8 * 0.02 + 3 * 0.007) / row.schedule.step_seconds, 1e-12);
+  kept.erase({2, "b"});
+  row = step();
+  EXPECT_EQ(row.reason, "no_operations");
+  EXPECT_THAT(row.note, HasSubstr("--operations has no rows of b on this device; "));
+}
+
 TEST_F(Steps, OfWeakScalingAreComparedWithTheSameShareOnOneGpu) {
   of_.is_weak = true;
   const StepRow row = step();
