@@ -89,7 +89,7 @@ size_t width_of_output() {
   return is_known ? size.ws_col : Terminal().width;
 }
 
-// The only place that reads the environment: NO_COLOR, TERM and COLUMNS say what the reader wants to see and
+// NO_COLOR, TERM and COLUMNS say what the reader wants to see, and the launcher whether there is one; they
 // change no result.
 Terminal describe_terminal() {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -98,7 +98,7 @@ Terminal describe_terminal() {
   const bool wants_colour = no_colour == nullptr || *no_colour == '\0';
   Terminal terminal;
   // mpirun gives its ranks a terminal of their own, and writes to whatever it was given itself.
-  const bool is_own_terminal = launch().says_size.empty();
+  const bool is_own_terminal = !launch().says_size.starts_with("OMPI");
   terminal.colour = isatty(STDOUT_FILENO) == 1 && is_own_terminal && wants_colour && !is_dumb;
   terminal.progress = isatty(STDERR_FILENO) == 1 && !is_dumb;
   terminal.width = width_of_output();

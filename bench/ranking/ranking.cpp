@@ -14,19 +14,25 @@ bool has_interval(const ResultRecord& record) {
   return std::isfinite(record.time->full.statistics.ci_low);
 }
 
-// A throttled record whose threads had more than this share of their cores was slowed by something that no
-// reading measures: a driver that holds the clock down, threads far apart.
+// The share of the cores below which it is what throttled a record.
 constexpr double kExplainingShare = 0.75;
+// What a suspect record had of its device at least, where no reading measures what slowed it: threads far
+// apart, a clock that a driver holds down.
+constexpr double kMinShare = 0.25;
 
-// The least that the median may be on a quiet device: of a suspect record the share of its time in which it
-// had the device, 0 where that is not known.
+double share_of_device(const Health& health) {
+  double share = 1;
+  if (health.throttled) {
+    const double cores = health.core_share.value_or(1);
+    share *= cores < kExplainingShare ? cores : kMinShare;
+  }
+  if (health.disturbed) share *= health.lost_share ? 1 - *health.lost_share : kMinShare;
+  return share;
+}
+
+// The least that the median may be on a quiet device.
 double least_seconds(const ResultRecord& record) {
-  const Health& health = record.health;
-  const double low = record.time->full.statistics.ci_low;
-  if (!is_suspect(record)) return low;
-  const double core_share = health.core_share.value_or(1);
-  const bool is_known = !health.throttled || core_share < kExplainingShare;
-  return is_known ? low * core_share * (1 - health.lost_share.value_or(0)) : 0;
+  return share_of_device(record.health) * record.time->full.statistics.ci_low;
 }
 
 // The winner's own order is in no doubt. Null where one of the two has no interval.

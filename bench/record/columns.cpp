@@ -288,7 +288,8 @@ constexpr Column kColumns[] = {
      "a quiet machine; null without a rank or an interval.",
      of<&Ranking::in_doubt>},
     {"standing", "",
-     "good; throttled and disturbed, its time too long; virtual_time means nothing; and without a rank "
+     "good; throttled or disturbed: ranked, its time too long; virtual_time means nothing; and without a "
+     "rank "
      "repeat "
      "(another record of the candidate stands for it), wrong, wrong_repeat (the candidate is wrong in "
      "another record), untimed, refused or failed.",

@@ -143,7 +143,7 @@ std::vector<std::string> print_contest(std::ostream& out, const Contest& contest
   if (doubts)
     out << "  ~ not shown to be slower than *: their intervals overlap, or may on a quiet machine\n";
   if (baseline != nullptr && std::ranges::any_of(contest.ranked, [&](const Entry& entry) {
-        return is_suspect(*entry.record) || is_suspect(*baseline);
+        return is_suspect_ratio(*entry.record, *baseline);
       }))
     out << kSuspectSpeedUp;
   print_doubts(out, contest.ranked);

@@ -298,6 +298,12 @@ TEST(PrintRollUp, MarksThrottledRecordsAndTheRatiosToThem) {
   EXPECT_THAT(text, HasSubstr("  ? behind a ratio: "));
   EXPECT_THAT(line_with(text, "best of each layer"), ::testing::EndsWith(" 2.00x?"));
   EXPECT_THAT(text, HasSubstr("best onednn of each layer (suspect records in it)"));
+  Records of_two = {throttled, in_layer(measured("b.cpu", 0.1), "conv2")};
+  for (size_t i : {0, 1}) of_two.push_back(in_pass(of_two[i], Pass::backward_data));
+  const std::string both = roll_up(of_two);
+  const std::string sums = both.substr(both.find("forward + backward_data"));
+  EXPECT_THAT(sums, HasSubstr(" 2.00x?\n"));
+  EXPECT_THAT(sums, HasSubstr("  ? behind a ratio: "));
   const std::string won = roll_up({throttled, in_layer(measured("b.cpu", 0.3), "conv3")});
   EXPECT_THAT(line_with(won, " conv2"), HasSubstr("onednn.auto.cpu (throttled)"));
   EXPECT_THAT(line_with(won, "best of each"), HasSubstr("best of each layer (suspect records in it)"));

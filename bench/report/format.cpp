@@ -111,7 +111,11 @@ std::string marked_name(const ResultRecord& record) {
 
 std::string speed_up_text(const ResultRecord& record, const ResultRecord& other) {
   return fmt::format("{:.2f}x{}", median_seconds(other) / median_seconds(record),
-                     is_suspect(record) || is_suspect(other) ? "?" : "");
+                     is_suspect_ratio(record, other) ? "?" : "");
+}
+
+bool is_suspect_ratio(const ResultRecord& record, const ResultRecord& other) {
+  return is_suspect(record) || is_suspect(other);
 }
 
 std::string baseline_name(const ResultRecord* baseline) {

@@ -42,6 +42,7 @@ std::string marked_name(const ResultRecord& record);
 // How many times as fast as the other a record is: "1.51x", or "1.51x?" where one of the two is suspect, its
 // time too long.
 std::string speed_up_text(const ResultRecord& record, const ResultRecord& other);
+bool is_suspect_ratio(const ResultRecord& record, const ResultRecord& other);
 inline constexpr std::string_view kSuspectSpeedUp =
     "  ? behind a ratio: one of the two was throttled or disturbed, its time too long\n";
 // What a column against this baseline is called: its library, "onednn" where there is no baseline.

@@ -76,7 +76,8 @@ double nominal_flops(const std::vector<Unit>& units) {
   return flops;
 }
 
-void print_best_records(std::ostream& out, const std::vector<Unit>& units, double total, const Look& look) {
+// Returns whether a ratio in it is marked.
+bool print_best_records(std::ostream& out, const std::vector<Unit>& units, double total, const Look& look) {
   TextTable table({"<layer", ">count", "<best algorithm", ">median ms|ms", ">share",
                    ">nominal GFLOP/s|GFLOP/s", ">vs " + library_of(units)},
                   {4, 1});
@@ -90,24 +91,26 @@ void print_best_records(std::ostream& out, const std::vector<Unit>& units, doubl
                fmt::format("{:.0f}%", share),
                fmt::format("{:.1f}", unit.key().problem.nominal_flops() / seconds / 1e9),
                baseline != nullptr ? speed_up_text(best, *baseline) : "-"});
-    suspect = suspect || (baseline != nullptr && (is_suspect(best) || is_suspect(*baseline)));
+    suspect = suspect || (baseline != nullptr && is_suspect_ratio(best, *baseline));
   }
   out << left_out_text(table.print(out, look), look);
-  if (suspect) out << kSuspectSpeedUp;
+  return suspect;
 }
 
-void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, const Look& look) {
+// Likewise.
+bool print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete, const Look& look) {
   const double flops = nominal_flops(units);
   const auto baseline = total_of(units, is_library);
   TextTable table(
       {"<sum over layers by count", ">ms", ">nominal GFLOP/s|GFLOP/s", ">vs " + library_of(units)});
+  bool suspect = false;
   const auto add = [&](const std::string& what, const Total& total, char mark, std::string_view paint) {
     const double seconds = total.seconds;
+    const bool is_marked = baseline && (total.suspect || baseline->suspect);
+    suspect = suspect || is_marked;
     table.add({what + (total.suspect ? " (suspect records in it)" : ""), milliseconds_text(seconds),
                fmt::format("{:.1f}", flops / seconds / 1e9),
-               baseline ? fmt::format("{:.2f}x{}", baseline->seconds / seconds,
-                                      total.suspect || baseline->suspect ? "?" : "")
-                        : "-"},
+               baseline ? fmt::format("{:.2f}x{}", baseline->seconds / seconds, is_marked ? "?" : "") : "-"},
               mark, paint);
   };
   const auto any = [](const ResultRecord&) { return true; };
@@ -124,6 +127,7 @@ void print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
   for (const auto& [id, total] : single) add(id, total, ' ', colour::none);
   table.print(out, look);
   if (single.empty()) out << "  no single algorithm has a correct record for every layer\n";
+  return suspect;
 }
 
 // One pass, or all of them together: without the table of best records then, each pass having shown its own.
@@ -139,8 +143,9 @@ void print_part(std::ostream& out, const Network& network, std::string_view pass
   std::erase_if(units, [](const Unit& unit) { return unit.contest->ranked.empty(); });
   if (!units.empty()) {
     const double total = total_of(units, [](const ResultRecord&) { return true; })->seconds;
-    if (with_best_records) print_best_records(out, units, total, look);
-    print_sums(out, units, missing.empty(), look);
+    bool suspect = with_best_records && print_best_records(out, units, total, look);
+    suspect = print_sums(out, units, missing.empty(), look) || suspect;
+    if (suspect) out << kSuspectSpeedUp;
   }
   if (!missing.empty())
     fmt::print(out, "  no correct measured record, so not in the sums: {}\n", comma_list(missing));

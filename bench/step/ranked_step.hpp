@@ -19,13 +19,14 @@ namespace convscope {
 // step and a sum take.
 inline constexpr std::string_view kSummingGradients = "summing gradients";
 
+// Each may be empty, `paced` on all ranks.
 struct RankedStepCalls {
   // Every few seconds, with the rows filled in from the complete rounds, so that a job that is killed has
-  // lost no more. May be empty.
+  // lost no more.
   std::function<void()> keep;
   // Once all is verified and before anything is timed, with the seconds of the longest that a rank did
   // without hearing from the others: compute, a sum, or rank 0's whole step. The same on all ranks.
-  std::function<void(double)> paced = [](double) {};
+  std::function<void(double)> paced;
 };
 
 // Fills in a row for each reduction, the same on every rank: step, compute and communication alone, and

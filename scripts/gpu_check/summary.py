@@ -85,7 +85,7 @@ def modes_table(records: list[Record]) -> list[str]:
     modes.pop(mode_of_table(records), None)
     for math, layout, cap in modes:
         for direction in PASSES:
-            ours, theirs, layers = 0.0, 0.0, 0
+            ours, theirs, layers, mark = 0.0, 0.0, 0, ""
             here = [r for r in alexnet if (r.layout, r.cap, r.direction) == (layout, cap, direction)]
             against = "fp32" if math == "3xtf32" else math
             for layer in dict.fromkeys(record.layer for record in here):
@@ -93,10 +93,11 @@ def modes_table(records: list[Record]) -> list[str]:
                 other = best([r for r in here if (r.layer, r.math) == (layer, against)], "cudnn")
                 if mine and other:
                     ours, theirs, layers = ours + mine.seconds, theirs + other.seconds, layers + 1
+                    mark = mark or MARKS.get(mine.standing) or MARKS.get(other.standing) or ""
             if layers:
                 lines.append(
                     f"  {math:6} {layout:4} {direction:15} {cap_text(cap):12} {layers} layers: "
-                    f"ours {ours * 1e3:.4f} ms, cuDNN {theirs * 1e3:.4f} ms, {_ratio(ours, theirs)}"
+                    f"ours {ours * 1e3:.4f} ms, cuDNN {theirs * 1e3:.4f} ms, {_ratio(ours, theirs)}{mark}"
                 )
     return lines
 

@@ -153,6 +153,8 @@ def test_the_step_on_two_processes_of_the_readme_works_as_it_is_written(mpirun, 
     done = mpirun(2, *[root / word if word.endswith(".json") else word for word in line[4:]])
     assert done.returncode == 0, done.stderr
     assert "scaling: smoke, strong scaling" in done.stdout
+    for reduction in ("mpi", "tree", "ring"):
+        assert f" {reduction} " in done.stdout
     assert "\x1b[" not in done.stdout, "mpirun gives its ranks a terminal of their own, and writes to a pipe"
 
 

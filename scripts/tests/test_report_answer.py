@@ -28,6 +28,7 @@ def record(algorithm, ms=None, rank=None, **facts):
         "outcome": "measured" if ms else "unsupported",
         "over_winner": None,
         "speed_up": None,
+        "is_baseline": False,
         "reason": None,
         "note": None,
         "relative_l2": 1e-7,
@@ -80,13 +81,25 @@ def test_doubt_is_marked_with_the_names_of_the_tied():
 def test_the_state_of_the_machine_is_marked_and_serious_where_it_may_change_the_winner(standing, sign):
     near = record("fft16", 2.0, 2, standing=standing, in_doubt=True)
     cell = answer.cell(contest(record("direct", 1.5, 1), near, winner=1.5))
-    assert signs(cell) == [("~", False), (sign, True)] and "perhaps the shortest" in cell.words
+    assert signs(cell) == [("~", False), (sign, True)]
+    assert "On a quiet machine perhaps the fastest: fft16." in cell.words
     assert "the 95% intervals overlap, or may on a quiet machine." in cell.words
     far = record("fft16", 9.0, 2, standing=standing)
     cell = answer.cell(contest(record("direct", 1.5, 1), far, winner=1.5))
     assert signs(cell) == [(sign, False)] and f"fft16: {standing} while measured" in cell.words
     cell = answer.cell(contest(record("fft16", 1.0, 1, standing=standing)))
     assert signs(cell) == [(sign, False)] and cell.is_suspect
+    leader = record("direct", 1.0, 1, standing=standing)
+    cell = answer.cell(contest(leader, record("fft16", 2.0, 2, standing=standing, in_doubt=True)))
+    assert f"direct, fft16: {standing} while measured, so too long a time." in cell.words
+
+
+def test_a_ratio_to_a_library_that_was_throttled_is_said_and_its_sum_suspect():
+    theirs = record("onednn.auto", 3.0, 2, standing="throttled", is_baseline=True)
+    cell = answer.cell(contest(theirs, record("direct", 1.0, 1), library=3.0))
+    assert "3.00x over the best record of a library, itself throttled or disturbed" in cell.words
+    assert answer.sum_of([cell]).suspect and not cell.is_suspect
+    assert "throttled or disturbed records are in the sum" in answer.sentence([cell])
 
 
 def test_wrong_and_failed_records_are_named_beside_the_winner_and_refused_ones_are_not():

@@ -146,6 +146,16 @@ def test_nccl_is_for_gpus(run_convscope):
     assert "--reduce nccl: it sums between GPUs; add --device cuda" in done.stderr
 
 
+def test_mpi_sums_in_host_memory_and_where_steps_are_run(run_convscope, monkeypatch):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    words = ("step", "alexnet", "--reduce", "mpi")
+    done = run_convscope(*words, "--device", "cuda")
+    assert (done.returncode, "--reduce mpi: it sums in host memory" in done.stderr) == (2, True), done.stderr
+    done = run_convscope(*words, "--basis", "replayed", "--rows", "x", "--batch", "2")
+    assert (done.returncode, '--reduce: found "mpi"' in done.stderr) == (2, True), done.stderr
+
+
 def test_a_number_of_a_gpu_is_refused_where_each_rank_takes_its_own(run_convscope, monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")

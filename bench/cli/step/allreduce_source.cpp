@@ -26,8 +26,7 @@ namespace {
 std::vector<RankPlace> places_of_same_program(MpiJob& job, const Program& program) {
   uint64_t hash = hash_of_program();
   for (size_t i = 1; i < program.argv.size(); ++i) hash = hash_of_text(hash, program.argv[i] + "\n");
-  const std::unique_ptr<Fabric> all = job.first_ranks(job.size());
-  return met_ranks(*all, hash);
+  return met_ranks(job, hash).places;
 }
 
 std::string cpu_name() {
@@ -70,6 +69,8 @@ RowSource::RowSource(const AllReduceOptions& options, const Program& program)
   if (basis_ != Basis::measured || fabric_of(options) == kThreads) return;
   if (launch().size > 1) {
     job_ = start_mpi(why_no_mpi_);
+    if (!job_ && launch().rank != 0)
+      fmt::print(program.errors, "convscope: rank {}: {}\n", launch().rank, why_no_mpi_);
     if (!job_) return;
     try {
       places_ = places_of_same_program(*job_, program);

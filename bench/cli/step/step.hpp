@@ -109,6 +109,7 @@ JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper);
 // calls `without`, with the reason, in the first process alone.
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
                  const std::function<int(const Refusal&)>& without);
+// Gives all rows this reason, and no time.
 void refuse_all(std::span<StepRow> rows, const Refusal& why);
 // Of all bytes of the program that runs: a build with changes has its version and commit, too.
 uint64_t hash_of_program();

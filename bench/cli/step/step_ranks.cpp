@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <ostream>
 #include <sstream>
@@ -153,10 +154,11 @@ constexpr std::chrono::minutes kLongestWaitOfProcesses{60};
 class StepsOnRanks {
  public:
   StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
-      : job_(job), options_(options), suite_(suite), program_(program), fabric_(job.first_ranks(job.size())) {
-    std::vector<RankPlace> places = met_ranks(*fabric_, hash_of_all(options, suite));
+      : job_(job), options_(options), suite_(suite), program_(program) {
+    MetRanks met = met_ranks(job, hash_of_all(options, suite));
+    fabric_ = std::move(met.fabric);
     if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
-    watch_.emplace(job.rank(), std::move(places), true, at_end_of_steps(keeper_));
+    watch_.emplace(job.rank(), std::move(met.places), true, at_end_of_steps(keeper_));
   }
 
   std::vector<StepRow> all() {
@@ -254,16 +256,15 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
 // Of the first process alone, as of the first rank.
 int refuse_without_mpi(const StepOptions& options, const Suite& suite, const Program& program,
                        const Refusal& why) {
-  StepKeeper keeper(steps_folder(options, program));
   const int ranks = launch().size;
+  std::vector<StepRow> all;
   for (int64_t batch : batches_of(options, suite, ranks)) {
     std::vector<StepRow> rows =
         empty_rows(options, ranks, "", step_run(options, suite, batch / ranks), batch);
-    refuse_all(rows, why);
-    keeper.begin(rows);
-    keeper.done(rows);
+    std::ranges::move(rows, std::back_inserter(all));
   }
-  return show_steps(options, program, keeper.finish());
+  refuse_all(all, why);
+  return report_steps(options, program, all);
 }
 
 }  // namespace
@@ -288,8 +289,13 @@ int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
                  const std::function<int(const Refusal&)>& without) {
   std::string why_not;
   const std::unique_ptr<MpiJob> job = start_mpi(why_not);
-  // The others end well: where one fails mpirun ends the first, which writes the rows.
-  if (!job) return launch().rank == 0 ? without({"library_missing", why_not}) : 0;
+  if (!job) {
+    if (launch().rank == 0) return without({"library_missing", why_not});
+    // Where it is missing here alone nobody else says so. No failure: mpirun would end the first, which
+    // writes the rows.
+    fmt::print(program.errors, "convscope: rank {}: {}\n", launch().rank, why_not);
+    return 0;
+  }
   try {
     return act(*job);
   } catch (const std::exception& error) {

@@ -31,10 +31,7 @@ int refuse_without_mpi(const StepOptions& options, const Program& program, const
   };
   std::vector<StepRow> rows = rows_from_kept(options, network, {launch().size}, make);
   refuse_all(rows, why);
-  StepKeeper keeper(steps_folder(options, program));
-  keeper.begin(rows);
-  keeper.done(rows);
-  return show_steps(options, program, keeper.finish());
+  return report_steps(options, program, rows);
 }
 
 int replay(MpiJob& job, const StepOptions& options, const Program& program) {
@@ -50,14 +47,14 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   std::vector<StepRow> rows = rows_from_kept(options, network, {job.size()}, make);
   uint64_t hash = hash_of_program();
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
-  const std::unique_ptr<Fabric> fabric = job.first_ranks(job.size());
-  std::vector<RankPlace> places = met_ranks(*fabric, hash);
+  MetRanks met = met_ranks(job, hash);
   std::optional<StepKeeper> keeper;
   if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
-  std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(places), true, at_end_of_steps(keeper));
+  std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(met.places), true,
+                                at_end_of_steps(keeper));
   if (keeper) keeper->begin(rows);
   watch->beat("a replayed step", longest_wait(rows));
-  WatchedFabric watched(*fabric, *watch);
+  WatchedFabric watched(*met.fabric, *watch);
   replay_steps(watched, options.seconds, reductions, rows);
   watch.reset();  // the other ranks may end before this one has printed
   if (!keeper) return 0;

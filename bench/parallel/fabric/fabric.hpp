@@ -39,8 +39,8 @@ class Fabric {
     for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
   }
 
-  // The all-reduce that the fabric's library has of its own, the baseline. Throws std::logic_error where it
-  // has none.
+  // Whether the fabric's library has an all-reduce of its own, the baseline; where it has none the second
+  // throws std::logic_error.
   virtual bool has_all_reduce() const { return false; }
   virtual void library_all_reduce(std::span<float>) {
     throw std::logic_error("this fabric has no all-reduce of its own");

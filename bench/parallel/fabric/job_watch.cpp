@@ -19,8 +19,6 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/core/error.hpp"
-
 namespace convscope {
 namespace {
 
@@ -105,15 +103,6 @@ std::vector<RankPlace> gathered_places(Fabric& fabric) {
     std::getline(in, place.host);
   }
   return places;
-}
-
-std::vector<RankPlace> met_ranks(Fabric& fabric, uint64_t hash, std::chrono::nanoseconds limit) {
-  JobWatch watch(fabric.rank(), {}, true, nullptr);
-  watch.beat("meeting the other ranks", limit);
-  WatchedFabric watched(fabric, watch);
-  if (!same_on_all_ranks(watched, hash))
-    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
-  return gathered_places(watched);
 }
 
 std::string lost_ranks(std::span<const RankPlace> ranks) {

@@ -33,12 +33,6 @@ std::vector<RankPlace> gathered_places(Fabric& fabric);
 // How long ranks may wait for each other before they know where the others are: for MPI's start, and to meet.
 inline constexpr std::chrono::seconds kLongestStart{60};
 
-// The same, of processes that meet for the first time, under a watch of their own. Throws UsageError where
-// they differ in `hash`: of program, config and flags. Ranks that run something else would wait for each
-// other for ever, or sum what does not belong together.
-std::vector<RankPlace> met_ranks(Fabric& fabric, uint64_t hash,
-                                 std::chrono::nanoseconds limit = kLongestStart);
-
 // "rank 1 (process 77 on node3) is gone, rank 2 (process 78 on node3) is stopped": of those of this process's
 // space, of which alone that can be seen. Empty where all of them are alive.
 std::string lost_ranks(std::span<const RankPlace> ranks);

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
+#include "bench/parallel/fabric/mpi_job.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
 
 namespace convscope {
@@ -121,10 +123,30 @@ TEST_F(JobWatchDeathTest, EndsAJobThatMakesNoProgressAndSaysWhereItWaited) {
   EXPECT_EXIT(stall(), ::testing::ExitedWithCode(2), "kept: timeout: rank 0 waited [0-9]+ s in sums of 4KiB");
 }
 
+// Ranks that are threads, as if MPI had started them. Connecting waits for all of them, as MPI's does.
+class JobOfThreads final : public MpiJob {
+ public:
+  explicit JobOfThreads(Fabric& fabric) : fabric_(fabric) {}
+  int rank() const override { return fabric_.rank(); }
+  int size() const override { return fabric_.size(); }
+  int local_rank() const override { return fabric_.rank(); }
+  std::string library() const override { return "threads"; }
+  bool takes_any_thread() const override { return true; }
+  std::unique_ptr<Fabric> first_ranks(int) override {
+    largest_over_ranks(fabric_, 0);
+    static JobWatch unwatched(0, {}, false, nullptr);
+    return std::make_unique<WatchedFabric>(fabric_, unwatched);
+  }
+
+ private:
+  Fabric& fabric_;
+};
+
 TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankDoesNotComeToMeetTheOthers) {
   const auto wait = [] {
     run_ranks(2, [](Fabric& fabric) {
-      if (fabric.rank() == 0) met_ranks(fabric, 1, milliseconds(100));
+      JobOfThreads job(fabric);
+      if (fabric.rank() == 0) met_ranks(job, 1, milliseconds(100));
       for (;;) pause();
     });
   };
@@ -205,9 +227,10 @@ TEST(MetRanks, HaveTheirPlacesAndAreRefusedWhereTheyDiffer) {
   for (const bool differ : {false, true}) {
     const auto meet = [&] {
       run_ranks(2, [&](Fabric& fabric) {
-        const std::vector<RankPlace> places = met_ranks(fabric, differ && fabric.rank() == 1 ? 2 : 1);
-        ASSERT_EQ(places.size(), 2u);
-        for (const RankPlace& place : places) EXPECT_EQ(place.process, getpid());
+        JobOfThreads job(fabric);
+        const MetRanks met = met_ranks(job, differ && fabric.rank() == 1 ? 2 : 1);
+        ASSERT_EQ(met.places.size(), 2u);
+        for (const RankPlace& place : met.places) EXPECT_EQ(place.process, getpid());
       });
     };
     std::string refused;
@@ -221,8 +244,37 @@ TEST(MetRanks, HaveTheirPlacesAndAreRefusedWhereTheyDiffer) {
   }
 }
 
+TEST(StallLimit, GrowsWithWhatARankIsKnownToTake) {
+  EXPECT_EQ(stall_limit_beside(0), std::chrono::seconds(7));
+  EXPECT_EQ(stall_limit_beside(2.5), std::chrono::seconds(17));
+  EXPECT_EQ(stall_limit(2'000'000, 1e6), std::chrono::seconds(9));
+}
+
+// A fabric whose library sums by setting all values to 7.
+class SevenFabric final : public Fabric {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void exchange(std::span<const Outgoing>, std::span<const Incoming>) override {}
+  bool has_all_reduce() const override { return true; }
+  void library_all_reduce(std::span<float> values) override { std::ranges::fill(values, 7.F); }
+};
+
+TEST(WatchedFabric, HasTheAllReduceOfItsLibrary) {
+  JobWatch watch(0, {}, false, nullptr);
+  SevenFabric seven;
+  WatchedFabric watched(seven, watch);
+  EXPECT_TRUE(watched.has_all_reduce());
+  std::vector<float> values(2);
+  watched.library_all_reduce(values);
+  EXPECT_EQ(values, (std::vector<float>{7, 7}));
+}
+
 TEST(WatchedFabric, CarriesWhatItIsGiven) {
   run_ranks(3, [](Fabric& fabric) {
+    EXPECT_FALSE(fabric.has_all_reduce());
+    std::vector<float> none;
+    EXPECT_THROW(fabric.library_all_reduce(none), std::logic_error);
     JobWatch watch(fabric.rank(), {}, false, nullptr);
     watch.beat("messages", hours(1));
     WatchedFabric watched(fabric, watch);

@@ -10,7 +10,6 @@
 
 #include "bench/core/error.hpp"
 #include "bench/parallel/fabric/beside_program.hpp"
-#include "bench/parallel/fabric/job_watch.hpp"
 
 namespace convscope {
 namespace {
@@ -76,6 +75,17 @@ std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
   }
   check_size(job);
   return job;
+}
+
+MetRanks met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit) {
+  JobWatch watch(job.rank(), {}, true, nullptr);
+  watch.beat("meeting the other ranks", limit);
+  MetRanks met{job.first_ranks(job.size()), {}};
+  WatchedFabric watched(*met.fabric, watch);
+  if (!same_on_all_ranks(watched, hash))
+    throw UsageError("the ranks differ in their program, config or flags; start all with the same");
+  met.places = gathered_places(watched);
+  return met;
 }
 
 }  // namespace convscope

@@ -3,11 +3,15 @@
 // program neither needs MPI's libraries to start nor to be built, and a bundle of it carries none.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/parallel/fabric/fabric.hpp"
+#include "bench/parallel/fabric/job_watch.hpp"
 
 namespace convscope {
 
@@ -39,5 +43,14 @@ Launch launch();
 // UsageError where MPI knows another number of ranks than the launcher: srun without PMI, or a batch script
 // of Slurm, starts n processes or one, and each is to MPI a job of one rank that knows no other.
 std::unique_ptr<MpiJob> start_mpi(std::string& why_not);
+
+struct MetRanks {
+  std::unique_ptr<Fabric> fabric;
+  std::vector<RankPlace> places;
+};
+// All ranks of the job, connected and found for the first time, under a watch of their own. Throws UsageError
+// where they differ in `hash`: of program, config and flags. Ranks that run something else would wait for
+// each other for ever, or sum what does not belong together.
+MetRanks met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit = kLongestStart);
 
 }  // namespace convscope

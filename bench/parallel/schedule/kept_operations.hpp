@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/device/device.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 

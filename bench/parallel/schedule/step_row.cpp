@@ -53,7 +53,7 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"fused", "",
      "Of a measured row: whether bias and ReLU right after a convolution are its epilogue (--fuse).",
      [](const R& r) { return r.of.fleet.basis == Basis::measured ? cell(r.of.is_fused) : Cell{}; }},
-    {"reduce", "", "The reduction: tree, ring, halving, hierarchical or striped; nccl is NCCL's own.",
+    {"reduce", "", "The reduction: tree, ring, halving, hierarchical or striped; mpi is MPI's own, nccl NCCL's.",
      [](const R& r) { return cell(r.of.reduce()); }},
     {"overlap", "", "none, layer, or bucket with its size.",
      [](const R& r) { return cell(text(r.of.overlap)); }},

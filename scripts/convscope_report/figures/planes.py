@@ -99,7 +99,7 @@ def errors(axis, records, look) -> dict:
     """Draw one pass: a point a record, and the gate above which no record can win."""
     handles = points(axis, records, "over_winner", "relative_l2", look, in_order)
     ratios = records["over_winner"].astype(float)
-    axis.set_xlim(min(0.9, 0.9 * ratios.min()), max(2.2, 1.15 * ratios.max()))
+    axis.set_xlim(0.9, max(2.2, 1.15 * ratios.max()))
     log_axis(axis, "x", "{:g}x".format)
     log_axis(axis, "y", "{:.0e}".format)
     for gate in sorted({float(value) for value in records["gate"] if value is not None}):

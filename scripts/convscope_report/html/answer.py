@@ -49,6 +49,7 @@ class Cell:
     runner_up: str = ""
     is_library: bool = False
     is_suspect: bool = False
+    suspects_library: bool = False  # over_library is over a suspect record
     remarks: list = field(default_factory=list)
 
     @property
@@ -68,7 +69,8 @@ class Cell:
         if self.algorithm:
             lines.append(f"median {number_text(self.ms)} ms")
         if self.over_library is not None:
-            lines.append(f"{self.over_library:.2f}x over the best record of a library")
+            words = ", itself throttled or disturbed" if self.suspects_library else ""
+            lines.append(f"{self.over_library:.2f}x over the best record of a library{words}")
         if self.over_next is not None:
             lines.append(f"{self.over_next:.2f}x over the runner-up, {self.runner_up}")
         return "\n".join([*lines, *(remark.words for remark in self.remarks)])
@@ -112,6 +114,7 @@ def cell(records) -> Cell:
         runner_up="" if next_one is None else without_device(next_one["algorithm"]),
         is_library=is_library(leader),
         is_suspect=is_suspect(leader),
+        suspects_library=any(map(is_suspect, dictionaries(ranked[ranked["is_baseline"].map(bool)]))),
         remarks=[*left_out(leader), *doubts(leader, ranked), *suspects(leader, ranked), *failures(records)],
     )
 
@@ -134,13 +137,15 @@ def doubts(leader, ranked) -> list:
     """Say which records are not shown to be slower than the leader."""
     others = ranked[ranked["in_doubt"].map(bool)]
     others = others[others["algorithm"] != leader["algorithm"]]
-    if others.empty:
-        return []
-    names = ", ".join(without_device(name) for name in others["algorithm"])
+    return [] if others.empty else [Remark("~", f"Not shown to be faster than {why_not_slower(others)}.")]
+
+
+def why_not_slower(tied) -> str:
+    """Return the names of records in doubt, and why they are: "direct: the 95% intervals overlap"."""
     why = "the 95% intervals overlap"
-    if others["standing"].isin(SUSPECT).any():
+    if tied["standing"].isin(SUSPECT).any():
         why += ", or may on a quiet machine"
-    return [Remark("~", f"Not shown to be faster than {names}: {why}.")]
+    return f"{names_of(tied)}: {why}"
 
 
 def suspects(leader, ranked) -> list:
@@ -151,12 +156,16 @@ def suspects(leader, ranked) -> list:
         if part.empty:
             continue
         may_win = part[part["in_doubt"].map(bool)]
-        names = ", ".join(without_device(name) for name in (part if may_win.empty else may_win)["algorithm"])
-        words = f"{names}: {standing} while measured, so too long a time"
+        words = f"{names_of(part)}: {standing} while measured, so too long a time."
         if not may_win.empty:
-            words += ", and on a quiet machine perhaps the shortest"
-        said.append(Remark(sign, f"{words}.", not may_win.empty))
+            words += f" On a quiet machine perhaps the fastest: {names_of(may_win)}."
+        said.append(Remark(sign, words, not may_win.empty))
     return said
+
+
+def names_of(records) -> str:
+    """Return the algorithms of records, without their device."""
+    return ", ".join(without_device(name) for name in records["algorithm"])
 
 
 def failures(records) -> list:
@@ -194,7 +203,8 @@ def sum_of(found) -> Sum | None:
     if all(one.over_library is not None for one in won):
         library = sum(one.count * one.ms * one.over_library for one in won)
     total = sum(one.count * one.ms for one in won)
-    return Sum(total, library, any(one.is_suspect for one in won), missing)
+    suspect = any(one.is_suspect or one.suspects_library for one in won)
+    return Sum(total, library, suspect, missing)
 
 
 def sentence(found) -> str:

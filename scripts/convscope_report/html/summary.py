@@ -3,7 +3,6 @@
 from convscope_report.contexts import best, contexts, counts_of, in_order, is_suspect, passes_of
 from convscope_report.figures import LABELS, is_library
 from convscope_report.html import answer
-from convscope_report.results import dictionaries
 from convscope_report.table import number_text
 
 
@@ -27,8 +26,8 @@ def sentence(layer, records) -> str:
     """
     leader = best(records)
     others = records[records["algorithm"] != leader["algorithm"]]
-    tied = [record["algorithm"] for record in dictionaries(others) if record["in_doubt"]]
-    verb = "leads" if tied or leader["rank"] != 1 else "wins"
+    tied = others[others["in_doubt"].map(bool)]
+    verb = "leads" if len(tied) or leader["rank"] != 1 else "wins"
     words = f"{layer}: {leader['algorithm']} {verb} with {number_text(leader['full_median_ms'])} ms"
     if is_suspect(leader):
         words += f" ({leader['standing']} while measured)"
@@ -37,8 +36,10 @@ def sentence(layer, records) -> str:
     if rival is None:
         return words + ", alone."
     words += f", {rival['full_median_ms'] / leader['full_median_ms']:.2f}x over {rival['algorithm']}"
-    if tied:
-        words += f"; the intervals overlap, so it is not shown to be faster than {', '.join(tied)}"
+    if is_suspect(rival):
+        words += f" ({rival['standing']} while measured)"
+    if len(tied):
+        words += f"; not shown to be faster than {answer.why_not_slower(tied)}"
     return words + "."
 
 

@@ -89,7 +89,9 @@ def choosers(title, circumstances, network, options) -> Table:
     columns += [Column("agreement", "percent"), Column("slowest / fastest - 1", "percent")]
     table = Table(f"{title}: selection", SELECTION, columns, circumstances)
     table.best_means = "rank 1: the oracle, or the same implementation measured twice"
-    table.tied_means = "its 95% interval overlaps the oracle's"
+    table.tied_means = (
+        "not shown to be slower than the oracle: their 95% intervals overlap, or may on a quiet machine"
+    )
     oracles = {(entry["layer"], entry["pass"]): entry["oracle"] for entry in network["oracles"]}
     for chooser in network["choosers"]:
         for judgement in filter(lambda part: is_kept(part, options), chooser["judgements"]):
@@ -125,7 +127,7 @@ def sums(title, circumstances, network) -> Table:
                 place = chooser["algorithm"], "all passes" if name == "all" else name, score["judged"]
                 times = (
                     milliseconds(score["seconds"], score["suspect"]),
-                    milliseconds(score["oracle_seconds"]),
+                    milliseconds(score["oracle_seconds"], score["suspect"]),
                 )
                 rates = (score[rate] for rate in ("regret", "regret_in_library", "top1_rate", "top3_rate"))
                 table.add(*place, *times, *rates)
