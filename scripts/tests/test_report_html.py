@@ -277,9 +277,13 @@ def test_a_share_of_a_suspect_ceiling_is_marked_and_the_report_says_why(browse, 
       const row = allRows.find((one) => one.suspect_ceiling);
       const share = LIST.find((one) => one.head === "% of ceiling");
       return { cell: share.text(row.percent_of_ceiling, row), tip: tipText(row),
-        plain: share.text(50, { ...row, suspect_ceiling: null }) };""")  # fmt: skip
+        plain: share.text(50, { ...row, suspect_ceiling: null }),
+        charts: [...document.querySelectorAll("svg text")].map((text) => text.textContent)
+          .filter((text) => /^(multiply-add|memory|cache) /.test(text)) };""")  # fmt: skip
     assert seen["cell"] == "143.3?" and seen["plain"] == "50"
     assert "suspect, measured too low)" in seen["tip"]
+    ceiling = {"compute": "multiply-add", "memory": "memory"}[fast["bound"]]
+    assert {text.split(" ")[0] for text in seen["charts"] if text.endswith("?")} == {ceiling}
 
 
 def test_the_first_screen_is_the_grid_of_winners(in_browser):

@@ -99,6 +99,26 @@ def test_a_disturbed_record_is_marked_d(drawn):
     pyplot.close("all")
 
 
+def test_a_roofline_marks_the_ceilings_that_a_record_beats(drawn):
+    loaded, drawings = drawn
+
+    def marked(figure):
+        texts = [text.get_text() for axis in figure.drawing.axes for text in axis.texts]
+        captions = [text.get_text() for text in figure.drawing.texts]
+        said = any("? behind a ceiling" in text for text in captions)
+        return {text.split(" ")[0] for text in texts if text.endswith("?")}, said
+
+    first = loaded.ranked().index[0]
+    for bound, name in (("compute", "multiply-add"), ("memory", "memory")):
+        records = loaded.records.copy()
+        records.loc[first, ["suspect_ceiling", "bound"]] = [True, bound]
+        spoilt = results.Results(records, loaded.runs)
+        assert any(marked(figure) == ({name}, True) for figure in figures("roofline", spoilt)), bound
+    clean = results.Results(loaded.records.assign(suspect_ceiling=None), loaded.runs)
+    assert all(marked(figure) == (set(), False) for figure in figures("roofline", clean))
+    pyplot.close("all")
+
+
 def test_the_front_has_what_nothing_beats(drawn):
     loaded, _ = drawn
     rows = loaded.ranked()

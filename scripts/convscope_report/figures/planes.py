@@ -63,6 +63,8 @@ def roofline(results) -> list:
         left_out = sorted(set(records["algorithm"]) - set(known["algorithm"]))
         if left_out:
             text += f"\nwithout {', '.join(left_out)}: what it executes is not known"
+        if beaten(known):
+            text += "\n? behind a ceiling: a record beats it, so that it was measured too low"
         words = f"{title}: roofline", ROOFLINE, text
         draw = partial(rates, everything=known, look=look)
         made.append(Figure(stem, by_pass(words, 1.7, labels, known, draw)))
@@ -109,9 +111,15 @@ def errors(axis, records, look) -> dict:
     return handles
 
 
+def beaten(records) -> set:
+    """Return which ceilings, by the column `bound`, are suspect: one of the records beats them."""
+    return set(records[records["suspect_ceiling"].map(bool)]["bound"])
+
+
 def ceilings(axis, records) -> None:
     """Draw the measured multiply-add rate and bandwidths; one set for all records of the figure."""
     record = records.iloc[0]
+    doubts = dict.fromkeys(beaten(records), "?")
     rate = float(record["ceiling_gflops"])
     intensity = records["arithmetic_intensity"].astype(float)
     left, right = 0.6 * intensity.min(), 1.6 * intensity.max()
@@ -130,10 +138,10 @@ def ceilings(axis, records) -> None:
         axis.plot(x, numpy.minimum(rate, bandwidth * x), style, color=INK, linewidth=0.9)
         place = max(left * 1.15, axis.get_ylim()[0] / bandwidth * 1.2)
         if bandwidth * place < rate:
-            axis.annotate(f"{name} {bandwidth:.3g} GB/s", (place, bandwidth * place), fontsize=CAPTION,
+            axis.annotate(f"{name} {bandwidth:.3g} GB/s{doubts.get(name, '')}", (place, bandwidth * place), fontsize=CAPTION,
                           color=INK, xytext=(4, -2), textcoords="offset points", va="top")  # fmt: skip
-    axis.annotate(f"multiply-add {rate:.4g} GFLOP/s", (right, rate), fontsize=CAPTION, color=INK, ha="right",
-                  xytext=(-2, 3), textcoords="offset points")  # fmt: skip
+    axis.annotate(f"multiply-add {rate:.4g} GFLOP/s{doubts.get('compute', '')}", (right, rate),
+                  fontsize=CAPTION, color=INK, ha="right", xytext=(-2, 3), textcoords="offset points")  # fmt: skip
 
 
 def rates(axis, records, everything, look) -> dict:

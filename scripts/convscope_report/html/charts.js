@@ -19,6 +19,8 @@ function roofline(rows, width, looks) {
   if (!good.length) return null;
   const { ceiling_gflops: rate, ceiling_cache_gbs: cache } = good[0];
   const memory = Math.max(good[0].ceiling_read_gbs, good[0].ceiling_copy_gbs);
+  // Behind a ceiling that a record beats, so that it was measured too low.
+  const doubt = (bound) => (good.some((row) => row.suspect_ceiling && row.bound === bound) ? "?" : "");
   const intensity = good.map((row) => row.arithmetic_intensity);
   const low = Math.min(0.6 * Math.min(...intensity), (0.5 * rate) / memory);
   const high = 1.6 * Math.max(...intensity);
@@ -35,10 +37,10 @@ function roofline(rows, width, looks) {
     frame.line([[x(start), y(Math.min(rate, speed * start))], [x(knee), y(Math.min(rate, speed * knee))], [x(high), y(rate)]],
       { "stroke-dasharray": dash, "stroke-width": 1.4 });
     if (speed * start < rate) {
-      frame.text(x(start) + 12, y(speed * start) - 2, `${name} ${digits(speed)} GB/s`, { class: "faint-text", "font-size": 11 });
+      frame.text(x(start) + 12, y(speed * start) - 2, `${name} ${digits(speed)} GB/s${doubt(name)}`, { class: "faint-text", "font-size": 11 });
     }
   }
-  frame.text(frame.right, y(rate) - 5, `multiply-add ${digits(rate)} GFLOP/s`, { "text-anchor": "end", class: "faint-text",
+  frame.text(frame.right, y(rate) - 5, `multiply-add ${digits(rate)} GFLOP/s${doubt("compute")}`, { "text-anchor": "end", class: "faint-text",
     "font-size": 11 });
   scatter(frame, good, x, y, (row) => row.arithmetic_intensity, (row) => row.gflops_executed, looks);
   return frame;
