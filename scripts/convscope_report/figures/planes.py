@@ -138,10 +138,12 @@ def ceilings(axis, records) -> None:
         axis.plot(x, numpy.minimum(rate, bandwidth * x), style, color=INK, linewidth=0.9)
         place = max(left * 1.15, axis.get_ylim()[0] / bandwidth * 1.2)
         if bandwidth * place < rate:
-            axis.annotate(f"{name} {bandwidth:.3g} GB/s{doubts.get(name, '')}", (place, bandwidth * place), fontsize=CAPTION,
-                          color=INK, xytext=(4, -2), textcoords="offset points", va="top")  # fmt: skip
-    axis.annotate(f"multiply-add {rate:.4g} GFLOP/s{doubts.get('compute', '')}", (right, rate),
-                  fontsize=CAPTION, color=INK, ha="right", xytext=(-2, 3), textcoords="offset points")  # fmt: skip
+            label = f"{name} {bandwidth:.3g} GB/s{doubts.get(name, '')}"
+            axis.annotate(label, (place, bandwidth * place), fontsize=CAPTION, color=INK, xytext=(4, -2),
+                          textcoords="offset points", va="top")  # fmt: skip
+    label = f"multiply-add {rate:.4g} GFLOP/s{doubts.get('compute', '')}"
+    axis.annotate(label, (right, rate), fontsize=CAPTION, color=INK, ha="right", xytext=(-2, 3),
+                  textcoords="offset points")  # fmt: skip
 
 
 def rates(axis, records, everything, look) -> dict:
