@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <set>
 #include <utility>
@@ -117,8 +118,12 @@ class OperationMeasurement {
   std::unique_ptr<OperationSampler> sampler_;
 };
 
-// What stands one after the other behind a tensor of this shape; with a ReLU behind it also as one pass.
-std::vector<OperationProblem> operations_behind(Activations shape, std::span<const LayerOperation> after) {
+// A ReLU behind another operation: also as one pass with it, or in that way only.
+enum class Relu { also_fused, fused };
+
+// What stands one after the other behind a tensor of this shape.
+std::vector<OperationProblem> operations_behind(Activations shape, std::span<const LayerOperation> after,
+                                                Relu relu) {
   std::vector<OperationProblem> problems;
   const auto add = [&](OperationSort sort, const LayerOperation& operation = {}) {
     const OperationProblem forward{sort, false, shape, operation};
@@ -130,8 +135,12 @@ std::vector<OperationProblem> operations_behind(Activations shape, std::span<con
   for (size_t i = 0; i < after.size(); ++i) {
     const bool before_relu = i + 1 < after.size() && after[i + 1].kind == OperationKind::relu;
     const auto add_with_relu = [&](OperationSort alone, OperationSort with_relu) {
-      add(alone);
+      const bool is_fused = before_relu && relu == Relu::fused;
+      if (!is_fused) add(alone);
       if (before_relu) add(with_relu);
+      if (!is_fused) return;
+      ++i;  // past the ReLU, which is an addition's backward
+      if (alone == OperationSort::add) problems.push_back({OperationSort::relu, true, shape, {}});
     };
     switch (after[i].kind) {
       case OperationKind::bias:
@@ -194,7 +203,8 @@ class PoolsOfWhatIsRead {
     for (size_t i = 0; i < pools.size(); ++i) {
       const auto until = pools.begin() + static_cast<std::ptrdiff_t>(i) + 1;
       if (pooled_.emplace(parts, std::vector(pools.begin(), until)).second)
-        add_new(operations_behind(shape, {&pools[i], 1}), problems);
+        std::ranges::copy(operations_behind(shape, {&pools[i], 1}, Relu::fused),
+                          std::back_inserter(problems));
       const Extent2 image = pools[i].output({shape.h, shape.w});
       shape = {shape.n, shape.c, image.h, image.w};
     }
@@ -205,7 +215,32 @@ class PoolsOfWhatIsRead {
   std::set<std::pair<Parts, std::vector<LayerOperation>>> pooled_;
 };
 
+// Its parameters are the filter, the biases, and the scales and shifts of a normalisation.
+OperationProblem update_of(const Layer& layer, bool is_normalised) {
+  const int64_t parameters =
+      layer.shape.elements(Role::filter) + (is_normalised ? 3 : 1) * layer.shape.out_channels;
+  return {OperationSort::update, false, {1, 1, 1, parameters}, {}};
+}
+
 }  // namespace
+
+std::vector<NodeOperations> operations_of_step(const Suite& suite, int64_t batch) {
+  const std::vector<GraphNode> graph = graph_of(suite);
+  PoolsOfWhatIsRead pools(suite, graph);
+  std::vector<NodeOperations> all;
+  for (const GraphNode& node : graph) {
+    const Layer& layer = suite.layers[node.layer];
+    NodeOperations& operations = all.emplace_back();
+    operations.layer = node.layer;
+    const int64_t images = layer.batch.value_or(batch);
+    pools.add(node, images, operations.before);
+    const Extent2 image = layer.shape.output();
+    operations.after =
+        operations_behind({images, layer.shape.out_channels, image.h, image.w}, node.after, Relu::fused);
+    operations.after.push_back(update_of(layer, has(node.after, OperationKind::batch_norm)));
+  }
+  return all;
+}
 
 std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
   const std::vector<GraphNode> graph = graph_of(suite, 2);  // copies are followed by the same
@@ -214,19 +249,20 @@ std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch) {
   for (size_t i = 0; i < suite.layers.size(); ++i) {
     const Layer& layer = suite.layers[i];
     LayerOperations operations{layer.name, {}};
-    int64_t parameters = layer.shape.elements(Role::filter) + layer.shape.out_channels;
+    bool is_normalised = false;
     const ConvProblem& of = layer.shape;
     const int64_t images = layer.batch.value_or(batch);
     for (const GraphNode& node : graph) {
       if (node.layer != i) continue;
-      pools.add(node, images, operations.problems);
+      std::vector<OperationProblem> read;
+      pools.add(node, images, read);
+      add_new(read, operations.problems);
       const Extent2 image = of.output();
-      add_new(operations_behind({images, of.out_channels, image.h, image.w}, node.after),
+      add_new(operations_behind({images, of.out_channels, image.h, image.w}, node.after, Relu::also_fused),
               operations.problems);
-      if (has(node.after, OperationKind::batch_norm))
-        parameters = layer.shape.elements(Role::filter) + 3 * layer.shape.out_channels;
+      is_normalised = is_normalised || has(node.after, OperationKind::batch_norm);
     }
-    operations.problems.push_back({OperationSort::update, false, {1, 1, 1, parameters}, {}});
+    operations.problems.push_back(update_of(layer, is_normalised));
     const int64_t channels = layer.shape.out_channels;
     operations.problems.push_back(
         {OperationSort::one_bit, false, {channels, 1, 1, layer.shape.elements(Role::filter) / channels}, {}});

@@ -32,6 +32,17 @@ struct LayerOperations {
 // once; a pool of what several layers read, the first of them. A layer's own batch goes before `batch`.
 std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch);
 
+// What a step runs of them for one node of the config's graph: where a ReLU stands behind a bias, a
+// normalisation or an addition, both in one pass. `before`: pools of what it reads, of those that several
+// nodes share the first one's; `after`: behind it, and its update.
+struct NodeOperations {
+  size_t layer = 0;  // of the suite's
+  std::vector<OperationProblem> before, after;
+};
+// In the order of the graph, every copy of a layer a node, forward and backward. Not in it: concatenations,
+// gradients that are added, the loss.
+std::vector<NodeOperations> operations_of_step(const Suite& suite, int64_t batch);
+
 // What all rows of a run have in common.
 struct OperationRun {
   std::string network;

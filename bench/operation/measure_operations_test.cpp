@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/every_operation_test.hpp"
@@ -244,6 +245,56 @@ TEST(OperationsOf, AreOfALayerWithACountThoseOfAllItsPlacesInTheGraphOnce) {
                                  "batch_norm+relu n=2 c=2 hw=7x6", "batch_norm+relu backward n=2 c=2 hw=7x6",
                                  "relu n=2 c=2 hw=7x6", "relu backward n=2 c=2 hw=7x6", "add n=2 c=2 hw=7x6",
                                  "add+relu n=2 c=2 hw=7x6", "update values=10"));
+}
+
+std::vector<std::string> texts(const std::vector<OperationProblem>& problems) {
+  std::vector<std::string> lines;
+  for (const OperationProblem& problem : problems) lines.push_back(to_text(problem));
+  return lines;
+}
+
+TEST(OperationsOfAStep, AreThoseOfEachPlaceWithTheirReluAsOnePass) {
+  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
+    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 2, "filter": 1, "count": 3,
+     "after": ["batch_norm", "relu"]}],
+    "graph": [{"name": "one"}, {"name": "two", "layer": "one", "after": ["bias", "relu", "lrn"]},
+              {"name": "three", "layer": "one", "after": ["batch_norm", "add one", "relu"]}]})"),
+                                      "small.json");
+  const auto all = operations_of_step(suite, 2);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_THAT(texts(all[0].after),
+              ElementsAre("batch_norm+relu n=2 c=2 hw=7x6", "batch_norm+relu backward n=2 c=2 hw=7x6",
+                          "update values=10"));
+  EXPECT_THAT(texts(all[1].after),
+              ElementsAre("bias+relu n=2 c=2 hw=7x6", "bias+relu backward n=2 c=2 hw=7x6",
+                          "lrn n=2 c=2 hw=7x6", "lrn backward n=2 c=2 hw=7x6", "update values=6"));
+  EXPECT_THAT(texts(all[2].after),
+              ElementsAre("batch_norm n=2 c=2 hw=7x6", "batch_norm backward n=2 c=2 hw=7x6",
+                          "add+relu n=2 c=2 hw=7x6", "relu backward n=2 c=2 hw=7x6", "update values=10"));
+}
+
+TEST(OperationsOfAStep, HaveRowsAmongThoseOfTheConfig) {
+  for (const char* name : {"alexnet", "resnet_50", "googlenet_v1", "inception_v3"}) {
+    const Suite suite = load_suite(CONVSCOPE_SOURCE_FOLDER + std::string("/configs/") + name + ".json");
+    std::set<std::string> known;
+    for (const LayerOperations& layer : operations_of(suite, 2))
+      for (const std::string& text : texts(layer.problems)) known.insert(text);
+    for (const NodeOperations& node : operations_of_step(suite, 2))
+      for (const auto& problems : {node.before, node.after})
+        for (const std::string& text : texts(problems)) EXPECT_TRUE(known.contains(text)) << name << text;
+  }
+}
+
+TEST(OperationsOfAStep, HaveEachPoolOfThePartsThatANodeReads) {
+  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
+    {"name": "a", "in_channels": 2, "input": [8, 6], "out_channels": 2, "filter": 1},
+    {"name": "b", "in_channels": 2, "input": [8, 6], "out_channels": 2, "filter": 1},
+    {"name": "c", "in_channels": 4, "input": [4, 3], "out_channels": 2, "filter": 1,
+     "reads": [{"reads": "a", "before": "pool 2x2/2"}, {"reads": "b", "before": "pool 2x2/2"}]}]})"),
+                                      "small.json");
+  EXPECT_THAT(texts(operations_of_step(suite, 2)[2].before),
+              ElementsAre("pool 2x2/2 n=2 c=2 hw=8x6", "pool 2x2/2 backward n=2 c=2 hw=8x6",
+                          "pool 2x2/2 n=2 c=2 hw=8x6", "pool 2x2/2 backward n=2 c=2 hw=8x6"));
 }
 
 TEST(OperationsOf, HaveAPoolOfWhatSeveralLayersReadOnce) {

@@ -1,5 +1,6 @@
 #include "bench/ranking/ranking.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -14,8 +15,9 @@ bool has_interval(const ResultRecord& record) {
   return std::isfinite(record.time->full.statistics.ci_low);
 }
 
-// The share of the cores below which it is what throttled a record.
-constexpr double kExplainingShare = 0.75;
+// A share of the cores that is below this explains why a record was throttled, and a share of its time that a
+// record lost explains above the other why it was disturbed.
+constexpr double kExplainingShare = 0.75, kExplainingLoss = 0.03;
 // What a suspect record had of its device at least, where no reading measures what slowed it: threads far
 // apart, a clock that a driver holds down.
 constexpr double kMinShare = 0.25;
@@ -24,9 +26,13 @@ double share_of_device(const Health& health) {
   double share = 1;
   if (health.throttled) {
     const double cores = health.core_share.value_or(1);
-    share *= cores < kExplainingShare ? cores : kMinShare;
+    share = cores < kExplainingShare ? cores : kMinShare;
   }
-  if (health.disturbed) share *= health.lost_share ? 1 - *health.lost_share : kMinShare;
+  // A core that another program has looks slow, too: the two are one cause.
+  if (health.disturbed) {
+    const double lost = health.lost_share.value_or(0);
+    share = std::min(share, lost > kExplainingLoss ? 1 - lost : kMinShare);
+  }
   return share;
 }
 

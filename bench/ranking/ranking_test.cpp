@@ -118,6 +118,14 @@ TEST(Ranking, DoubtsASuspectRecordOfWhichNoReadingSaysWhatSlowedItUpToFourTimes)
   }
 }
 
+TEST(Ranking, CountsOneCauseOnceWhereARecordIsBothThrottledAndDisturbed) {
+  Records records{right("calm.cpu", 1), right("hurt.cpu", 2.8)};
+  records[1].health.throttled = records[1].health.disturbed = true;
+  records[1].health.core_share = records[1].health.lost_share = 0.5;
+  rank_records(records);
+  EXPECT_EQ(of(records, 1).in_doubt, false) << "half of 2.52 is above 1.1, a quarter of it is not";
+}
+
 TEST(Ranking, TheShareThatAGoodRecordLostIsNoDoubt) {
   Records records{right("a.cpu", 1), right("b.cpu", 1.5)};
   records[1].health.core_share = 0.6;

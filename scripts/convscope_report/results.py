@@ -173,7 +173,14 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
             )
         parts.append(records)
         runs.append(run_of(document, file))
-    return Results(pd.concat(parts, ignore_index=True), runs)
+    return Results(with_suspect_baselines(pd.concat(parts, ignore_index=True)), runs)
+
+
+def with_suspect_baselines(records: pd.DataFrame) -> pd.DataFrame:
+    """Add whether what a record is compared with was throttled or disturbed, which no filter is to hide."""
+    is_suspect = records["is_baseline"].map(bool) & records["standing"].isin(["throttled", "disturbed"])
+    contests = set(records[is_suspect]["contest"])
+    return records.assign(baseline_suspect=records["contest"].isin(contests))
 
 
 def run_of(document: dict, file: Path) -> Run:

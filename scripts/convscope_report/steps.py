@@ -65,7 +65,8 @@ def words(row: dict) -> str:
     """Return what a row rests on: machine, basis and link."""
     link = f"link {row['link_gbs']:.3g} GB/s" if is_number(row.get("link_gbs")) else "simulated network"
     machine = row.get("device_name") or "unknown device"
-    return f"{row['basis']}: compute from rows of {machine}, {link}"
+    besides = ", with what stands between the convolutions" if is_number(row.get("operations_ms")) else ""
+    return f"{row['basis']}: compute from rows of {machine}{besides}, {link}"
 
 
 def error_words(rows: list, what: str = "steps") -> str | None:

@@ -96,8 +96,9 @@ def test_a_rank_that_is_alone_on_its_host_and_stopped_is_not_waited_for_for_ever
     finally:
         for process in (lost, process_of_rank(0, "convscope", out)) if job.poll() is None else ():
             os.kill(process, signal.SIGKILL)
-    # 7 s and, of the replayed step, the time of 15 MB at 1 MB/s; of the measured one four times what it took.
-    assert time.monotonic() - begin < {"allreduce": 12, "replayed": 35, "measured": 25}[what], said
+    # 7 s and, of the replayed step, the time of 15 MB at 1 MB/s; of the measured one four times what it took
+    # while other tests ran beside it, and not the hour that it waits before that is known.
+    assert time.monotonic() - begin < {"allreduce": 12, "replayed": 35, "measured": 60}[what], said
     assert job.returncode != 0
     name = "allreduce" if what == "allreduce" else "steps"
     written = json.loads((out / f"{name}.json").read_text())["rows"]

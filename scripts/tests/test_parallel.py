@@ -74,6 +74,7 @@ def test_without_the_module_every_row_says_what_is_missing(convscope, root, tmp_
     assert done.returncode == (1 if rank == "0" else 0), done.stderr
     if rank == "1":
         assert (done.stdout, (tmp_path / "out").exists()) == ("", False)
+        assert "convscope: rank 1: this program was built without MPI" in done.stderr
         return
     assert json.loads(done.stdout)
     for row in json.loads(done.stdout):

@@ -28,7 +28,7 @@ def record(algorithm, ms=None, rank=None, **facts):
         "outcome": "measured" if ms else "unsupported",
         "over_winner": None,
         "speed_up": None,
-        "is_baseline": False,
+        "baseline_suspect": False,
         "reason": None,
         "note": None,
         "relative_l2": 1e-7,
@@ -95,8 +95,10 @@ def test_the_state_of_the_machine_is_marked_and_serious_where_it_may_change_the_
 
 
 def test_a_ratio_to_a_library_that_was_throttled_is_said_and_its_sum_suspect():
-    theirs = record("onednn.auto", 3.0, 2, standing="throttled", is_baseline=True)
-    cell = answer.cell(contest(theirs, record("direct", 1.0, 1), library=3.0))
+    theirs = record("onednn.auto", 3.0, 2, standing="throttled", baseline_suspect=True)
+    ours = record("direct", 1.0, 1, baseline_suspect=True)
+    cell = answer.cell(contest(theirs, ours, library=3.0))
+    assert answer.cell(contest(ours, library=3.0)).suspects_library, "a filter hides no doubt"
     assert "3.00x over the best record of a library, itself throttled or disturbed" in cell.words
     assert answer.sum_of([cell]).suspect and not cell.is_suspect
     assert "throttled or disturbed records are in the sum" in answer.sentence([cell])

@@ -103,3 +103,9 @@ def test_a_trace_of_another_run_is_named(folder, tmp_path):
     (tmp_path / "trace.json").write_bytes((folder / "trace.json").read_bytes())
     done = plot(tmp_path, tmp_path)
     assert done.code == 2 and "of another run" in done.err
+
+
+def test_what_stands_between_convolutions_has_a_colour_of_its_own():
+    for name in ("a forward operations", "a backward operations", "a backward of what it reads", "update"):
+        assert timeline.kind(Span(name, False, 0, 1)) == "operations"
+    assert timeline.kind(Span("a forward", False, 0, 1)) == "forward"

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-# The runs by the beginnings of the table's lines, the longest first.
+# The runs by the beginnings of the table's lines; of two that begin alike the longer one first.
 RUNS = {
     "AlexNet, batch 16, 1 thread, beside oneDNN 3.2": "alexnet-1-thread-onednn-3.2",
     "AlexNet, batch 16, beside oneDNN 3.2": "alexnet-onednn-3.2",
@@ -32,7 +32,7 @@ RUNS = {
 
 
 def lines_of(root):
-    """Yield (run, batch or None, the three percentages) of the table's lines."""
+    """Yield (its first cell, run, batch or None, the three percentages) of each line of the table."""
     text = (root / "docs/selection.md").read_text(encoding="utf-8")
     table = text.split("| run | regret | among our own algorithms |")[1].split("\n\n")[0]
     for line in table.splitlines()[2:]:
@@ -54,6 +54,11 @@ def chosen(root, run_convscope):
         for entry in json.loads(done.stdout):
             found[run, entry["batch"]] = entry["scores"]
     return found
+
+
+def test_the_table_has_every_kept_run_but_the_papers(root):
+    kept = {path.name.removesuffix(".json.xz") for path in (root / "results/amd-zen4-2-cores").glob("*.xz")}
+    assert set(RUNS.values()) == {name for name in kept if not name.startswith("paper-")}
 
 
 def test_the_table_of_regrets_is_what_choose_says_of_the_kept_runs(root, chosen):

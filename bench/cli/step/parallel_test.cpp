@@ -12,9 +12,11 @@
 #include "bench/cli/test_program.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/cuda/cuda.hpp"
+#include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/reductions/reductions.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/record/result_files.hpp"
+#include "bench/runner/config.hpp"
 
 namespace convscope {
 namespace {
@@ -232,24 +234,25 @@ TEST(Step, RefusesABatchWithoutRowsWithTheCommandThatMeasuresIt) {
 TEST(Step, CountsWhatStandsBetweenTheConvolutionsWhereRowsOfItAreGiven) {
   const std::string file = ::testing::TempDir() + "step_operations.json";
   Rows document{{"rows", Rows::array()}};
-  for (int layer = 1; layer <= 5; ++layer)
-    for (const auto& [operation, direction] :
-         {std::pair("lrn", Rows("forward")), std::pair("update", Rows(nullptr))})
-      document["rows"].push_back({{"network", "alexnet"},
-                                  {"batch", 16},
-                                  {"device", "cpu"},
-                                  {"device_name", "AMD EPYC"},
-                                  {"machine_class", ""},
-                                  {"threads", 2},
-                                  {"layer", "conv" + std::to_string(layer)},
-                                  {"operation", operation},
-                                  {"direction", direction},
-                                  {"outcome", "measured"},
-                                  {"samples", 8},
-                                  {"median_ms", 3},
-                                  {"ci_low_ms", 2},
-                                  {"ci_high_ms", 4},
-                                  {"disturbed", 0}});
+  size_t count = 0;
+  const Suite suite = load_suite(kConfig);
+  for (const NodeOperations& node : operations_of_step(suite, 16))
+    for (const auto& problems : {node.before, node.after})
+      for (const OperationProblem& problem : problems) {
+        document["rows"].push_back({{"device", "cpu"},
+                                    {"device_name", "AMD EPYC"},
+                                    {"machine_class", ""},
+                                    {"threads", 2},
+                                    {"layer", suite.layers[node.layer].name},
+                                    {"problem", to_text(problem)},
+                                    {"outcome", "measured"},
+                                    {"samples", 8},
+                                    {"median_ms", 3},
+                                    {"ci_low_ms", 2},
+                                    {"ci_high_ms", 4},
+                                    {"disturbed", 0}});
+        ++count;
+      }
   write_file_atomically(file, document.dump());
   const std::vector<std::string> words = step_words({"--batch", "16", "--gpus", "1"});
   const Rows without = rows_of(words);
@@ -257,18 +260,21 @@ TEST(Step, CountsWhatStandsBetweenTheConvolutionsWhereRowsOfItAreGiven) {
   more.insert(more.end(), {"--operations", file});
   const Rows with = rows_of(more);
   EXPECT_TRUE(without[0]["operations_ms"].is_null());
-  EXPECT_DOUBLE_EQ(with[0]["operations_ms"].get<double>(), 30);
-  EXPECT_NEAR(with[0]["step_ms"].get<double>(), without[0]["step_ms"].get<double>() + 30, 1e-9);
+  EXPECT_NEAR(with[0]["operations_ms"].get<double>(), 3 * static_cast<double>(count), 1e-9);
+  EXPECT_NEAR(with[0]["step_ms"].get<double>(),
+              without[0]["step_ms"].get<double>() + 3 * static_cast<double>(count), 1e-9);
+  EXPECT_NE(with[0]["rows_hash"], without[0]["rows_hash"]);
   EXPECT_THAT(with[0]["rerun"].get<std::string>(), HasSubstr(" --operations " + file));
   EXPECT_THAT(testing::run_program(words), HasSubstr("the convolutions alone (--operations adds"));
   EXPECT_THAT(testing::run_program(more), HasSubstr("; with what stands between the convolutions"));
-  document["rows"].erase(document["rows"].begin(), document["rows"].begin() + 2);
+  document["rows"].erase(document["rows"].begin());
   write_file_atomically(file, document.dump());
   const Rows refused = rows_of(more);
   EXPECT_EQ(refused[0]["reason"], "no_operations");
-  EXPECT_THAT(
-      refused[0]["note"].get<std::string>(),
-      HasSubstr("no rows of conv1 on this device; `convscope operations CONFIG --batch 16 --threads 2"));
+  EXPECT_THAT(refused[0]["note"].get<std::string>(), HasSubstr("of this device of bias+relu n=16 "));
+  const std::string command = "convscope operations " + kConfig + " --batch 16 --threads 2 --out ";
+  EXPECT_THAT(refused[0]["rerun"].get<std::string>(), HasSubstr(command));
+  EXPECT_THAT(testing::run_program(more), HasSubstr(command));
   std::filesystem::remove(file);
 }
 

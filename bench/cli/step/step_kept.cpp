@@ -12,6 +12,7 @@
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
+#include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/measure_reduction.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
@@ -48,6 +49,8 @@ std::vector<StepLayer> layers_of(const Suite& suite) {
   std::vector<StepLayer> layers;
   for (const Layer& layer : suite.layers)
     layers.push_back({layer.name, layer.shape, layer.count, layer.first && !suite.first_backward_data});
+  for (NodeOperations& node : operations_of_step(suite, 1))
+    layers[node.layer].operations.push_back({std::move(node.before), std::move(node.after)});
   return layers;
 }
 
@@ -82,6 +85,15 @@ std::string measure_command(const StepOptions& options, const StepCase& of, cons
   return text + fmt::format(" --out out/{}-batch-{}", of.network, of.batch_per_gpu());
 }
 
+// The run that measures what stands between them, likewise.
+std::string measure_operations_command(const StepOptions& options, const StepCase& of, const CaseKey& key) {
+  std::string text =
+      fmt::format("{} operations {} --batch {}", program_at_hand(), options.config, of.batch_per_gpu());
+  text += key.device == DeviceKind::cpu ? fmt::format(" --threads {}", key.threads)
+                                        : fmt::format(" --device {}", name(key.device_id()));
+  return text + fmt::format(" --out out/{}-operations-{}", of.network, of.batch_per_gpu());
+}
+
 std::string rerun_of(const StepOptions& options, const StepCase& of) {
   const int n = of.fleet.ranks.count;
   const bool is_replayed = of.fleet.basis == Basis::replayed;
@@ -98,9 +110,12 @@ std::string rerun_of(const StepOptions& options, const StepCase& of) {
   return options.codec.empty() ? text : text + " --codec " + options.codec;
 }
 
-std::string hash_of(const std::vector<ResultRecord>& records) {
+std::string hash_of(const std::vector<ResultRecord>& records, const std::vector<KeptOperation>& operations) {
   uint64_t hash = 0;
   for (const ResultRecord& record : records) hash = hash_of_text(hash, dump_json(to_json(record)));
+  for (const KeptOperation& row : operations)
+    hash = hash_of_text(
+        hash, fmt::format("{} {} {} {}", row.problem, row.device_name, row.threads, row.time.median));
   return fmt::format("{:016x}", hash);
 }
 
@@ -120,7 +135,7 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
   const std::vector<Contest> kept_contests = contests(file.records);
   if (kept_contests.empty()) throw UsageError("--rows: the results have no record, so no layer has a time");
   const std::vector<KeptOperation> operations = read_operations(options.operations);
-  const std::string hash = hash_of(file.records);
+  const std::string hash = hash_of(file.records, operations);
   StepCase common;
   common.network = suite.name;
   common.is_weak = options.per_gpu;
@@ -130,8 +145,7 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
   std::vector<Scope> scopes = scopes_of(kept_contests);
   for (Scope& scope : scopes) {
     const ResultRecord& any = scope.any().first();
-    if (!options.operations.empty())
-      scope.operations = operations_of(operations, suite.name, any.device, any.key.threads);
+    if (!options.operations.empty()) scope.operations = times_on(any.device, any.key.threads, operations);
     for (int batch : read_counts("--batch", options.batch))
       for (int n : gpus) {
         common.batch = options.per_gpu ? int64_t{batch} * n : batch;
@@ -139,6 +153,8 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
         for (const StepCase& of : cases_of(options, common)) {
           rows.push_back(make(of, layers, scope, measure_command(options, of, scope.any().key())));
           rows.back().rows_hash = hash;
+          if (rows.back().reason == "no_operations")
+            rows.back().rerun = measure_operations_command(options, of, any.key);
           if (rows.back().rerun.empty()) rows.back().rerun = rerun_of(options, of);
         }
       }

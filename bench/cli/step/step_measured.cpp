@@ -161,9 +161,9 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 }
 
 void check_measured(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("modelled step",
-                  {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--codec", "--operations"},
+  refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--codec"},
                   verb);
+  refuse_flags_of("modelled or replayed step", {"--operations"}, verb);
   if (launch().size == 1)
     refuse_flags_of("modelled step, or one that mpirun starts,",
                     {"--reduce", "--per-gpu", "--per-node", "--compress", "--overlap"}, verb);

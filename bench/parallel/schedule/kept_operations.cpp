@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
@@ -15,16 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As Measurement's kSuspectSamples, of which rows have only the number.
+// As Measurement's kSuspectSamples, of which rows have only the numbers.
 constexpr double kSuspectSamples = 0.25;
-constexpr std::string_view kWithRelu = "+relu";
-
-TimeRange& operator+=(TimeRange& sum, const TimeRange& one) {
-  sum.median += one.median;
-  sum.lowest += one.lowest;
-  sum.highest += one.highest;
-  return sum;
-}
 
 std::string text_in(const Json& row, const char* name) {
   const Json& value = row.at(name);
@@ -38,11 +32,7 @@ double seconds_in(const Json& row, const char* name) {
 
 KeptOperation operation_in(const Json& row) {
   KeptOperation kept;
-  kept.network = text_in(row, "network");
-  kept.layer = text_in(row, "layer");
-  kept.operation = text_in(row, "operation");
-  kept.direction = text_in(row, "direction");
-  kept.batch = row.at("batch").get<int64_t>();
+  kept.problem = text_in(row, "problem");
   // Older rows do not say which of several GPUs it was, nor that it was a CPU.
   kept.device = row.contains("device") ? text_in(row, "device") : "cpu";
   kept.device_name = text_in(row, "device_name");
@@ -50,11 +40,14 @@ KeptOperation operation_in(const Json& row) {
   kept.threads = row.at("threads").get<int>();
   kept.time = {seconds_in(row, "median_ms"), seconds_in(row, "ci_low_ms"), seconds_in(row, "ci_high_ms")};
   if (!(kept.time.median > 0)) throw UsageError("median_ms: a measured row has one above 0");
-  const Json &disturbed = row.at("disturbed"), &samples = row.at("samples");
-  kept.suspect = !disturbed.is_null() && !samples.is_null() &&
-                 disturbed.get<double>() > kSuspectSamples * samples.get<double>();
   return kept;
 }
+
+// What was taken of a layer's problem, by all its providers together: `disturbed` is of all of them.
+struct Taken {
+  double samples = 0, disturbed = 0;
+  std::vector<size_t> rows;  // of those that are kept
+};
 
 std::string file_of(const std::string& path) {
   return std::filesystem::is_directory(path) ? path + "/operations.json" : path;
@@ -68,17 +61,6 @@ bool is_of(const KeptOperation& row, const DeviceInfo& device, int threads) {
   return is_same_class && row.device == name(DeviceKind::cpu) && row.threads == threads;
 }
 
-// Of one layer and direction: the fastest row of each operation.
-using Fastest = std::map<std::string, const KeptOperation*>;
-
-bool is_within_another(const std::string& operation, const Fastest& all) {
-  if (all.contains(operation + std::string(kWithRelu))) return true;
-  if (operation != "relu") return false;
-  for (const auto& [other, row] : all)
-    if (other.ends_with(kWithRelu)) return true;
-  return false;
-}
-
 }  // namespace
 
 std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
@@ -89,10 +71,18 @@ std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
     try {
       const std::string bytes = read_file(file);
       const Json document = parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes);
+      std::map<std::pair<std::string, std::string>, Taken> taken;
       for (const Json& row : document.at("rows")) {
         ++number;
-        if (row.at("outcome").get<std::string>() == "measured") kept.push_back(operation_in(row));
+        if (row.at("outcome").get<std::string>() != "measured") continue;
+        Taken& of = taken[{text_in(row, "layer"), text_in(row, "problem")}];
+        of.rows.push_back(kept.size());
+        of.samples += row.at("samples").get<double>();
+        of.disturbed = row.at("disturbed").get<double>();
+        kept.push_back(operation_in(row));
       }
+      for (const auto& [problem, of] : taken)
+        for (const size_t row : of.rows) kept[row].suspect = of.disturbed > kSuspectSamples * of.samples;
     } catch (const nlohmann::json::exception& fault) {
       throw UsageError(fmt::format("{}: {}{}; `convscope operations CONFIG --out DIR` writes such a file",
                                    file, number == 0 ? "" : fmt::format("row {}: ", number),
@@ -108,27 +98,14 @@ std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
   return kept;
 }
 
-OperationTimesOfLayers operations_of(std::span<const KeptOperation> rows, const std::string& network,
-                                     const DeviceInfo& device, int threads) {
-  std::map<std::pair<int64_t, std::string>, std::map<std::string, Fastest>> fastest;
+OperationTimes times_on(const DeviceInfo& device, int threads, std::span<const KeptOperation> rows) {
+  OperationTimes times;
   for (const KeptOperation& row : rows) {
-    if (row.network != network || row.operation == "1bit" || !is_of(row, device, threads)) continue;
-    const KeptOperation*& best = fastest[{row.batch, row.layer}][row.direction][row.operation];
+    if (!is_of(row, device, threads)) continue;
+    const KeptOperation*& best = times[row.problem];
     if (best == nullptr || row.time.median < best->time.median) best = &row;
   }
-  OperationTimesOfLayers result;
-  for (const auto& [place, by_direction] : fastest) {
-    OperationTimes& layer = result[place];
-    for (const auto& [direction, all] : by_direction)
-      for (const auto& [operation, row] : all) {
-        if (is_within_another(operation, all)) continue;
-        (direction == "backward" ? layer.backward
-         : operation == "update" ? layer.update
-                                 : layer.forward) += row->time;
-        layer.suspect = layer.suspect || row->suspect;
-      }
-  }
-  return result;
+  return times;
 }
 
 }  // namespace convscope

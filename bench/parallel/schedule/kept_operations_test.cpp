@@ -14,23 +14,15 @@ namespace {
 
 using testing::HasSubstr;
 
-const DeviceInfo& processor() {
-  static const DeviceInfo device = [] {
-    DeviceInfo one;
-    one.name = "a processor";
-    return one;
-  }();
+DeviceInfo processor() {
+  DeviceInfo device;
+  device.name = "a processor";
   return device;
 }
 
-KeptOperation kept(const std::string& operation, const std::string& direction, double seconds,
-                   const std::string& layer = "conv1") {
+KeptOperation kept(const std::string& problem, double seconds) {
   KeptOperation row;
-  row.network = "net";
-  row.layer = layer;
-  row.operation = operation;
-  row.direction = direction;
-  row.batch = 2;
+  row.problem = problem;
   row.device = "cpu";
   row.device_name = "a processor";
   row.threads = 2;
@@ -38,62 +30,28 @@ KeptOperation kept(const std::string& operation, const std::string& direction, d
   return row;
 }
 
-OperationTimes of_conv1(const std::vector<KeptOperation>& rows) {
-  const OperationTimesOfLayers all = operations_of(rows, "net", processor(), 2);
-  return all.at({2, "conv1"});
+TEST(KeptOperations, AreTheFastestProvidersOfEachProblem) {
+  const std::vector<KeptOperation> rows{kept("lrn n=2", 3), kept("lrn n=2", 2), kept("lrn n=4", 9)};
+  const OperationTimes times = times_on(processor(), 2, rows);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times.at("lrn n=2"), &rows[1]);
+  EXPECT_EQ(times.at("lrn n=4"), &rows[2]);
 }
 
-TEST(KeptOperations, AreAddedUpByDirectionAndTheUpdateByItself) {
-  const OperationTimes found =
-      of_conv1({kept("lrn", "forward", 1), kept("pool", "forward", 2), kept("add", "", 4),
-                kept("lrn", "backward", 8), kept("update", "", 16), kept("1bit", "", 32)});
-  EXPECT_DOUBLE_EQ(found.forward.median, 1 + 2 + 4);
-  EXPECT_DOUBLE_EQ(found.forward.lowest, 0.9 * 7);
-  EXPECT_DOUBLE_EQ(found.forward.highest, 1.2 * 7);
-  EXPECT_DOUBLE_EQ(found.backward.median, 8);
-  EXPECT_DOUBLE_EQ(found.update.median, 16);
-  EXPECT_FALSE(found.suspect);
-}
-
-TEST(KeptOperations, TakeTheFastestProvidersOfEach) {
-  KeptOperation disturbed = kept("lrn", "forward", 5);
-  disturbed.suspect = true;
-  EXPECT_DOUBLE_EQ(of_conv1({kept("lrn", "forward", 3), kept("lrn", "forward", 2), disturbed}).forward.median,
-                   2);
-  disturbed.time.median = 1;
-  EXPECT_TRUE(of_conv1({kept("lrn", "forward", 3), disturbed}).suspect);
-}
-
-TEST(KeptOperations, AreOnePassWithTheirReluWhereThatHasARow) {
-  EXPECT_DOUBLE_EQ(of_conv1({kept("bias", "forward", 1), kept("relu", "forward", 2),
-                             kept("bias+relu", "forward", 4), kept("bias", "backward", 8)})
-                       .forward.median,
-                   4);
-  EXPECT_DOUBLE_EQ(of_conv1({kept("bias", "forward", 1), kept("relu", "forward", 2)}).forward.median, 3);
-  EXPECT_DOUBLE_EQ(of_conv1({kept("bias", "forward", 1), kept("bias", "backward", 8),
-                             kept("relu", "backward", 16), kept("bias+relu", "backward", 32)})
-                       .backward.median,
-                   32);
-}
-
-TEST(KeptOperations, AreThoseOfThisNetworkDeviceAndNumberOfThreads) {
-  std::vector<KeptOperation> rows(6, kept("lrn", "forward", 1));
-  rows[0].network = "another";
-  rows[1].device_name = "another processor";
-  rows[2].threads = 1;
-  rows[3].device = "cuda";
-  rows[4].batch = 4;
-  const OperationTimesOfLayers all = operations_of(rows, "net", processor(), 2);
-  EXPECT_EQ(all.size(), 2u) << "batches 2 and 4";
+TEST(KeptOperations, AreThoseOfThisDeviceAndNumberOfThreads) {
+  std::vector<KeptOperation> rows(4, kept("lrn n=2", 1));
+  rows[0].device_name = "another processor";
+  rows[1].threads = 1;
+  rows[2].device = "cuda";
+  rows[3].machine_class = "one";
+  EXPECT_EQ(times_on(processor(), 2, rows).at("lrn n=2"), &rows[3]) << "the device's class is not known";
+  EXPECT_EQ(times_on(processor(), 1, rows).at("lrn n=2"), &rows[1]);
   DeviceInfo gpu = processor();
   gpu.kind = DeviceKind::cuda;
-  EXPECT_EQ(operations_of(rows, "net", gpu, 16).size(), 1u) << "whatever the threads of the host";
-  DeviceInfo of_class = processor();
-  of_class.machine_class = "one";
-  rows[5].machine_class = "another";
-  rows[4].machine_class = "one";
-  EXPECT_FALSE(operations_of(rows, "net", of_class, 2).contains({2, "conv1"}));
-  EXPECT_TRUE(operations_of(rows, "net", of_class, 2).contains({4, "conv1"}));
+  EXPECT_EQ(times_on(gpu, 16, rows).at("lrn n=2"), &rows[2]) << "whatever the threads of the host";
+  DeviceInfo other_class = processor();
+  other_class.machine_class = "another";
+  EXPECT_TRUE(times_on(other_class, 2, std::span(rows).subspan(3)).empty());
 }
 
 class OperationFiles : public testing::Test {
@@ -116,12 +74,12 @@ class OperationFiles : public testing::Test {
     }
     return "";
   }
-  static std::string rows(const std::string& members) {
-    return R"({"rows": [{"network": "net", "batch": 2, "device_name": "a processor", "machine_class": "",
-      "layer": "conv1", "operation": "lrn", "direction": "forward", "outcome": "measured", "threads": 2,
-      "ci_low_ms": null, "ci_high_ms": 3, )" +
-           members + "}]}";
+  // A row; `members` go before what all have.
+  static std::string row(const std::string& members) {
+    return "{" + members + R"(, "device_name": "a processor", "machine_class": "", "layer": "conv1",
+      "problem": "lrn n=2", "outcome": "measured", "threads": 2, "ci_low_ms": null, "ci_high_ms": 3})";
   }
+  static std::string rows(const std::string& members) { return R"({"rows": [)" + row(members) + "]}"; }
 
   std::filesystem::path folder_;
 };
@@ -129,12 +87,25 @@ class OperationFiles : public testing::Test {
 TEST_F(OperationFiles, AreReadWithTheirTimesInSeconds) {
   const auto found = read(rows(R"("median_ms": 2, "samples": 8, "disturbed": 3)"));
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].layer + found[0].operation + found[0].direction, "conv1lrnforward");
+  EXPECT_EQ(found[0].problem, "lrn n=2");
+  EXPECT_EQ(found[0].device, "cpu");
   EXPECT_DOUBLE_EQ(found[0].time.median, 2e-3);
   EXPECT_TRUE(std::isnan(found[0].time.lowest));
   EXPECT_DOUBLE_EQ(found[0].time.highest, 3e-3);
-  EXPECT_TRUE(found[0].suspect) << "more than a quarter";
+}
+
+TEST_F(OperationFiles, AreSuspectWhereMoreThanAQuarterOfAProblemsSamplesWereDisturbed) {
+  EXPECT_TRUE(read(rows(R"("median_ms": 2, "samples": 8, "disturbed": 3)"))[0].suspect);
   EXPECT_FALSE(read(rows(R"("median_ms": 2, "samples": 12, "disturbed": 3)"))[0].suspect);
+  const std::string each = row(R"("median_ms": 2, "samples": 8, "disturbed": 3)");
+  for (const KeptOperation& one : read(R"({"rows": [)" + each + "," + each + "]}"))
+    EXPECT_FALSE(one.suspect) << "3 of the 16 of both providers";
+}
+
+TEST_F(OperationFiles, LeaveOutWhatWasNotMeasured) {
+  std::string text = rows(R"("median_ms": null, "samples": null, "disturbed": null)");
+  text.replace(text.find("\"measured\""), 10, "\"wrong\"");
+  EXPECT_TRUE(read(text).empty());
 }
 
 TEST_F(OperationFiles, AreRefusedByNameAndRow) {

@@ -1,6 +1,8 @@
 #include "bench/parallel/schedule/kept_records.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "bench/parallel/reductions/one_bit.hpp"
@@ -31,15 +33,32 @@ double& seconds_of(LayerWork& work, Pass pass) {
                                        : work.backward_filter;
 }
 
-// Adds what stands between the convolutions to the layer's work, by medians and the ends of intervals.
-void add_operations(const OperationTimes& operations, LayerWork& work, LayerWork& lowest,
-                    LayerWork& highest) {
-  for (const auto& [layer, range] : {std::pair(&work, &TimeRange::median),
-                                     {&lowest, &TimeRange::lowest},
-                                     {&highest, &TimeRange::highest}}) {
-    layer->forward_operations = operations.forward.*range;
-    layer->backward_operations = operations.backward.*range;
-    layer->update = operations.update.*range;
+// The work of one copy of a layer: by medians, and by the ends of intervals.
+struct CopyWork {
+  LayerWork work, lowest, highest;
+};
+
+// Adds the times of what is run for the copy besides its convolution, each at this batch.
+void add_operations(const std::vector<OperationProblem>& problems, double LayerWork::*backward, int64_t batch,
+                    const OperationTimes& times, CopyWork& copy, StepWork& result) {
+  for (OperationProblem problem : problems) {
+    if (problem.sort != OperationSort::update) problem.in.n = batch;
+    const std::string text = to_text(problem);
+    const auto found = times.find(text);
+    if (found == times.end()) {
+      if (std::ranges::find(result.missing_operations, text) == result.missing_operations.end())
+        result.missing_operations.push_back(text);
+      continue;
+    }
+    const auto place = problem.sort == OperationSort::update ? &LayerWork::update
+                       : problem.backward                    ? backward
+                                                             : &LayerWork::forward_operations;
+    const KeptOperation& kept = *found->second;
+    copy.work.*place += kept.time.median;
+    copy.lowest.*place += kept.time.lowest;
+    copy.highest.*place += kept.time.highest;
+    result.operation_seconds += kept.time.median;
+    result.suspect = result.suspect || kept.suspect;
   }
 }
 
@@ -89,23 +108,18 @@ StepWork step_work(std::span<const StepLayer> layers, const Scope& scope, int64_
       seconds_of(lowest, pass) = time.ci_low;  // NaN where there are too few samples for an interval
       seconds_of(highest, pass) = time.ci_high;
     }
-    if (scope.operations) {
-      const auto found = scope.operations->find({batch, layer.name});
-      if (found == scope.operations->end()) {
-        result.missing_operations.push_back(layer.name);
-      } else {
-        add_operations(found->second, work, lowest, highest);
-        result.suspect = result.suspect || found->second.suspect;
-        result.operation_seconds += static_cast<double>(layer.count) *
-                                    (work.forward_operations + work.backward_operations + work.update);
+    for (int64_t number = 1; number <= layer.count; ++number) {
+      CopyWork copy{work, lowest, highest};
+      if (scope.operations && number <= std::ssize(layer.operations)) {
+        const StepLayer::Operations& of = layer.operations[static_cast<size_t>(number) - 1];
+        add_operations(of.before, &LayerWork::backward_of_reads, batch, *scope.operations, copy, result);
+        add_operations(of.after, &LayerWork::backward_operations, batch, *scope.operations, copy, result);
       }
-    }
-    for (int64_t copy = 1; copy <= layer.count; ++copy) {
-      const std::string number = layer.count == 1 ? "" : "#" + std::to_string(copy);
-      for (auto [one, all] :
-           {std::pair(&work, &result.layers), {&lowest, &result.lowest}, {&highest, &result.highest}}) {
+      for (auto [one, all] : {std::pair(&copy.work, &result.layers),
+                              {&copy.lowest, &result.lowest},
+                              {&copy.highest, &result.highest}}) {
         all->push_back(*one);
-        all->back().name += number;
+        if (layer.count > 1) all->back().name += "#" + std::to_string(number);
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/core/operation_problem.hpp"
 #include "bench/parallel/schedule/kept_operations.hpp"
 #include "bench/parallel/schedule/schedule.hpp"
 #include "bench/ranking/contest.hpp"
@@ -22,14 +23,19 @@ struct StepLayer {
   ConvProblem shape;
   int64_t count = 1;   // copies in a row
   bool first = false;  // reads the image: its backward-data is not computed
+  // Of each copy, at a batch of 1, forward and backward, updates among them; none where they do not count.
+  struct Operations {
+    std::vector<OperationProblem> before, after;
+  };
+  std::vector<Operations> operations = {};
 };
 
 // The contests of one device under the same circumstances, whatever their network, layer, batch and pass: a
 // problem decides which layer it is.
 struct Scope {
   std::map<ConvProblem, const Contest*> contests;
-  // What stands between the convolutions; null where no rows of it are kept: it counts as nothing.
-  std::optional<OperationTimesOfLayers> operations;
+  // Of what stands between the convolutions; null where no rows of it are kept: it counts as nothing.
+  std::optional<OperationTimes> operations;
   const Contest& any() const { return *contests.begin()->second; }
 };
 // In the order of the contests, which must outlive the result.
@@ -42,7 +48,7 @@ struct StepWork {
   std::vector<LayerWork> layers;                // by medians
   std::vector<LayerWork> lowest, highest;       // the same by the ends of the medians' 95% intervals
   std::vector<std::string> missing;             // "conv2 backward_data", of which there is no record to take
-  std::vector<std::string> missing_operations;  // layers of whose operations there are no rows
+  std::vector<std::string> missing_operations;  // of which there are no rows
   double operation_seconds = 0;                 // by medians
   bool suspect = false;                         // a record was throttled or disturbed
 };

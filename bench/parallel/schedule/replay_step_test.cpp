@@ -79,6 +79,13 @@ TEST(ReplayedSteps, SleepWhileTheCodecWouldWork) {
   EXPECT_GE(rows[0].schedule.step_seconds, 0.02 + 4 * 0.003 + 2 * 0.004);
 }
 
+TEST(ReplayedSteps, UpdateWhenAllIsSummed) {
+  StepRow row = row_of(Reduction::tree, 2);
+  row.schedule.update_seconds = 0.01;  // of the 0.02 of compute
+  const auto rows = replayed(2, {{{0.01, 1000, 0}}}, {row});
+  EXPECT_GE(rows[0].schedule.step_seconds, 0.01 + 2 * 0.003 + 0.01);
+}
+
 TEST(ReplayedSteps, SumRightWithEveryReductionAndOnlyARowThatIsNotRefused) {
   std::vector<StepRow> rows;
   std::vector<Plan> plans;

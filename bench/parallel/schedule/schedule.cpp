@@ -20,6 +20,7 @@ class StepSchedule {
       compute(*layer, "backward_filter", layer->backward_filter);
       gradient_ready(*layer);
       compute(*layer, "backward_data", layer->backward_data);
+      compute(*layer, "backward of what it reads", layer->backward_of_reads);
     }
     end_of_backward();
   }

@@ -20,8 +20,8 @@ struct LayerWork {
   double backward_data = 0;  // 0 of a layer that needs none, as the first
   double gradient_bytes = 0;
   double coded_bytes = 0;  // of the gradient as a codec sends it
-  // What stands between this layer and the next, and the update of its parameters.
-  double forward_operations = 0, backward_operations = 0, update = 0;
+  // What stands between this layer and the next, pools of what it reads, and the update of its parameters.
+  double forward_operations = 0, backward_operations = 0, backward_of_reads = 0, update = 0;
 };
 
 // none: one reduction, when backward is done. layer: each layer's gradient when it is ready. bucket:

@@ -87,14 +87,15 @@ TEST(Schedule, HasOperationsBetweenTheLayersAndUpdatesWhenAllIsReduced) {
   std::vector<LayerWork> layers = three_layers();
   layers[1].forward_operations = 10;
   layers[2].backward_operations = 20;  // before the gradient of c is ready
+  layers[2].backward_of_reads = 40;    // after it
   layers[0].update = 5;
   const Schedule step = schedule(layers, kLayer, at_rate(100));
-  EXPECT_DOUBLE_EQ(step.compute_seconds, 17 + 10 + 20 + 5);
-  // a's gradients are ready at 47, and take 1 s.
-  EXPECT_DOUBLE_EQ(step.step_seconds, 47 + 1 + 5);
+  EXPECT_DOUBLE_EQ(step.compute_seconds, 17 + 10 + 20 + 40 + 5);
+  // a's gradients are ready at 87, and take 1 s.
+  EXPECT_DOUBLE_EQ(step.step_seconds, 87 + 1 + 5);
   EXPECT_DOUBLE_EQ(step.exposed_seconds(), 1);
   EXPECT_EQ(step.spans.back().name, "update");
-  EXPECT_DOUBLE_EQ(step.spans.back().begin, 48);
+  EXPECT_DOUBLE_EQ(step.spans.back().begin, 88);
   double ready_of_c = 0;
   for (const Span& span : step.spans)
     if (span.name == "reduce c") ready_of_c = span.begin;

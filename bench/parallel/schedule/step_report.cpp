@@ -174,7 +174,8 @@ void print_refusals(std::ostream& out, std::span<const StepRow> rows, const Look
     if (row.note.empty() || !said.insert(what + row.note).second) continue;
     const std::string reason = row.reason.empty() ? "" : row.reason + ": ";
     fmt::print(out, "{}\n", wrapped(what + reason + row.note, look.columns, "  "));
-    if (row.reason == "no_rows" && said.insert(row.rerun).second) fmt::print(out, "    {}\n", row.rerun);
+    if ((row.reason == "no_rows" || row.reason == "no_operations") && said.insert(row.rerun).second)
+      fmt::print(out, "    {}\n", row.rerun);
   }
 }
 

@@ -47,7 +47,7 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.of.fleet.basis == Basis::measured ? Cell{} : cell(r.circumstances.cache); }},
     {"workspace_cap_bytes", "bytes", "Of the records: the workspace cap; null is none.",
      [](const R& r) { return cell(r.circumstances.workspace_cap); }},
-    {"rows_hash", "", "Of all records of --rows.", [](const R& r) { return cell(r.rows_hash); }},
+    {"rows_hash", "", "Of all records of --rows and rows of --operations.", [](const R& r) { return cell(r.rows_hash); }},
     {"choose", "", "best: the winner of each layer and pass; else the algorithm that all take.",
      [](const R& r) { return cell(r.of.choose); }},
     {"fused", "",
@@ -249,12 +249,9 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
                                of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing)));
   }
   if (!work.missing_operations.empty())
-    return refused(
-        row, "no_operations",
-        fmt::format("--operations has no rows of {} on this device; `{} operations CONFIG --batch {} "
-                    "--threads {} --out DIR` measures them",
-                    missing_text(work.missing_operations), program_at_hand(), of.batch_per_gpu(),
-                    row.circumstances.threads));
+    return refused(row, "no_operations",
+                   fmt::format("--operations has no right rows of this device of {}",
+                               missing_text(work.missing_operations)));
   if (scope.operations) row.operation_seconds = work.operation_seconds;
   row.schedule = schedule(work.layers, of.overlap, [&](auto bucket) {
     const Cost cost = reduction_cost(of, network, bucket);
@@ -276,10 +273,9 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
   if (work_alone.missing.empty() && work_alone.missing_operations.empty())
     row.alone_seconds = seconds_of_step(alone, network, work_alone.layers);
   else
-    row.note = fmt::format("no speed-up: at batch {} there is no right record of {}", of.batch,
-                           work_alone.missing.empty()
-                               ? "the operations of " + missing_text(work_alone.missing_operations)
-                               : missing_text(work_alone.missing));
+    row.note = fmt::format(
+        "no speed-up: at batch {} there is no right record of {}", of.batch,
+        missing_text(work_alone.missing.empty() ? work_alone.missing_operations : work_alone.missing));
   return row;
 }
 

@@ -68,9 +68,9 @@ class Steps : public testing::Test {
     of_.batch = 8;
     of_.fleet = {{4, 4}, Basis::modelled, "closed form", "", Links{{1e6, 1e-3}, {1e6, 1e-3}}};
   }
-  StepRow step() const {
+  StepRow step(const std::vector<StepLayer>& layers = network_of_two()) const {
     ClosedForm links(*of_.fleet.links);
-    return modelled_step(of_, network_of_two(), scopes_.at(0), links, "convscope run net --batch 2");
+    return modelled_step(of_, layers, scopes_.at(0), links, "convscope run net --batch 2");
   }
 
   std::vector<ResultRecord> records_;
@@ -97,29 +97,75 @@ TEST_F(Steps, TakeComputeFromRowsAtTheBatchOfOneGpu) {
   EXPECT_FALSE(row.suspect);
 }
 
+KeptOperation operation_row(const std::string& problem, double seconds) {
+  KeptOperation row;
+  row.problem = problem;
+  row.time = {seconds, 0.9 * seconds, 1.2 * seconds};
+  return row;
+}
+
+// Bias and ReLU of layer a; a pool before the first copy of b, a normalisation behind the second; updates.
+std::vector<StepLayer> network_with_operations() {
+  std::vector<StepLayer> layers = network_of_two();
+  const auto both = [](OperationProblem problem) {
+    std::vector<OperationProblem> directions(2, problem);
+    directions[1].backward = true;
+    return directions;
+  };
+  const OperationProblem update{OperationSort::update, false, {1, 1, 1, 100}, {}};
+  StepLayer::Operations a{{}, both({OperationSort::bias_relu, false, {1, 10, 6, 6}, {}})};
+  a.after.push_back(update);
+  layers[0].operations = {a};
+  layers[1].operations = {{both({OperationSort::pool, false, {1, 10, 6, 6}, {}}), {update}},
+                          {{}, both({OperationSort::lrn, false, {1, 20, 4, 4}, {}})}};
+  return layers;
+}
+
 TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
-  EXPECT_EQ(step().operation_seconds, std::nullopt);
-  OperationTimes each;
-  each.forward = {0.001, 0.0009, 0.0012};
-  each.backward = {0.002, 0.0018, 0.0024};
-  each.update = {0.004, 0.0036, 0.0048};
-  OperationTimesOfLayers& kept = scopes_.at(0).operations.emplace();
-  for (const char* layer : {"a", "b"}) kept[{2, layer}] = each;
-  StepRow row = step();
+  EXPECT_EQ(step(network_with_operations()).operation_seconds, std::nullopt);
+  const std::vector<StepLayer> layers = network_with_operations();
+  std::vector<KeptOperation> rows;
+  for (const int64_t batch : {2, 8})
+    for (const StepLayer& layer : layers)
+      for (const StepLayer::Operations& of : layer.operations)
+        for (const auto& problems : {of.before, of.after})
+          for (OperationProblem problem : problems) {
+            if (problem.sort != OperationSort::update) problem.in.n = batch;
+            rows.push_back(operation_row(to_text(problem), problem.sort == OperationSort::update ? 0.004
+                                                           : problem.backward                    ? 0.002
+                                                                                                 : 0.001));
+          }
+  const auto keep_all_but = [&](const std::string& problem) {
+    OperationTimes& times = scopes_.at(0).operations.emplace();
+    for (const KeptOperation& row : rows)
+      if (row.problem.find(problem) == std::string::npos) times[row.problem] = &row;
+  };
+  keep_all_but("nothing");
+  StepRow row = step(layers);
   ASSERT_EQ(row.outcome, RowOutcome::good) << row.note;
-  EXPECT_NEAR(*row.operation_seconds, 3 * 0.007, 1e-12) << "b counts twice";
-  EXPECT_NEAR(row.schedule.compute_seconds, 8 * 0.01 + 3 * 0.007, 1e-12);
+  EXPECT_NEAR(*row.operation_seconds, 3 * 0.003 + 2 * 0.004, 1e-12);
+  EXPECT_NEAR(row.schedule.compute_seconds, 8 * 0.01 + *row.operation_seconds, 1e-12);
+  EXPECT_NEAR(row.schedule.update_seconds, 2 * 0.004, 1e-12);
   EXPECT_NEAR(row.schedule.step_seconds, row.schedule.compute_seconds + row.schedule.communication_seconds,
               1e-12);
   EXPECT_NEAR(*row.lowest, 0.9 * row.schedule.compute_seconds + row.schedule.communication_seconds, 1e-12);
-  EXPECT_EQ(row.speed_up(), std::nullopt) << "of one GPU with batch 8 there are none";
-  EXPECT_THAT(row.note, HasSubstr("no speed-up: at batch 8 there is no right record of the operations of a"));
-  for (const char* layer : {"a", "b"}) kept[{8, layer}] = each;
-  EXPECT_NEAR(*step().speed_up(), (8 * 0.02 + 3 * 0.007) / row.schedule.step_seconds, 1e-12);
-  kept.erase({2, "b"});
-  row = step();
+  EXPECT_NEAR(*row.speed_up(), (8 * 0.02 + *row.operation_seconds) / row.schedule.step_seconds, 1e-12);
+  std::vector<std::string> spans;
+  for (const Span& span : row.schedule.spans)
+    if (span.name.find("operations") != std::string::npos || span.name.find("reads") != std::string::npos)
+      spans.push_back(span.name);
+  EXPECT_THAT(spans, testing::ElementsAre("a forward operations", "b#1 forward operations",
+                                          "b#2 forward operations", "b#2 backward operations",
+                                          "b#1 backward of what it reads", "a backward operations"));
+
+  keep_all_but("lrn backward n=2 ");
+  row = step(layers);
   EXPECT_EQ(row.reason, "no_operations");
-  EXPECT_THAT(row.note, HasSubstr("--operations has no rows of b on this device; "));
+  EXPECT_THAT(row.note, HasSubstr("no right rows of this device of lrn backward n=2 c=20 hw=4x4"));
+  keep_all_but("lrn backward n=8 ");
+  row = step(layers);
+  EXPECT_EQ(row.speed_up(), std::nullopt);
+  EXPECT_THAT(row.note, HasSubstr("no speed-up: at batch 8 there is no right record of lrn backward n=8"));
 }
 
 TEST_F(Steps, OfWeakScalingAreComparedWithTheSameShareOnOneGpu) {

@@ -112,8 +112,13 @@ def errors(axis, records, look) -> dict:
 
 
 def beaten(records) -> set:
-    """Return which ceilings, by the column `bound`, are suspect: one of the records beats them."""
-    return set(records[records["suspect_ceiling"].map(bool)]["bound"])
+    """Return which ceilings, by the column `bound`, are suspect: one of the records beats them.
+
+    The bandwidth that bounds a record with hot tensors is that of the cache where they fit it: either may be.
+    """
+    found = records[records["suspect_ceiling"].map(bool)]
+    of_cache = {"cache"} if ((found["bound"] == "memory") & (found["cache"] != "cold")).any() else set()
+    return set(found["bound"]) | of_cache
 
 
 def ceilings(axis, records) -> None:

@@ -113,7 +113,8 @@ def panel(axis, records, layers, order, values, room):
         if numpy.isnan(values[y, x]) or (room < NARROW and record["rank"] != 1):
             continue
         strong = abs(numpy.log(values[y, x])) > 0.75 * numpy.log(WIDEST)
-        text = factor_text(values[y, x], room < WIDE) + sign(record)
+        doubt = "?" if record["speed_up"] is not None and record["baseline_suspect"] else ""
+        text = factor_text(values[y, x], room < WIDE) + (sign(record) or doubt)
         weight = "bold" if record["rank"] == 1 else "normal"
         axis.text(x, y, text, ha="center", va="center", fontsize=SMALLEST, fontweight=weight,
                   color="white" if strong else INK)  # fmt: skip

@@ -14,6 +14,7 @@ COLOURS = {
     "backward_data": "#56B4E9",
     "backward_filter": "#009E73",
     "forward and backward": "#999999",
+    "operations": "#F0E442",
     "communication": "#D55E00",
 }
 SOURCE = (
@@ -67,6 +68,8 @@ def kind(span: Span) -> str:
     if span.is_communication:
         return "communication"
     last = span.name.rsplit(" ", 1)[-1]
+    if last in ("operations", "reads", "update"):
+        return "operations"
     return last if last in COLOURS else "forward and backward"
 
 

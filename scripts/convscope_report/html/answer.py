@@ -114,7 +114,7 @@ def cell(records) -> Cell:
         runner_up="" if next_one is None else without_device(next_one["algorithm"]),
         is_library=is_library(leader),
         is_suspect=is_suspect(leader),
-        suspects_library=any(map(is_suspect, dictionaries(ranked[ranked["is_baseline"].map(bool)]))),
+        suspects_library=leader["speed_up"] is not None and bool(leader["baseline_suspect"]),
         remarks=[*left_out(leader), *doubts(leader, ranked), *suspects(leader, ranked), *failures(records)],
     )
 

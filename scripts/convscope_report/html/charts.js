@@ -20,7 +20,9 @@ function roofline(rows, width, looks) {
   const { ceiling_gflops: rate, ceiling_cache_gbs: cache } = good[0];
   const memory = Math.max(good[0].ceiling_read_gbs, good[0].ceiling_copy_gbs);
   // Behind a ceiling that a record beats, so that it was measured too low.
-  const doubt = (bound) => (good.some((row) => row.suspect_ceiling && row.bound === bound) ? "?" : "");
+  // What bounds hot tensors is memory, or where they fit it the cache: either may be.
+  const boundsOf = (row) => (row.bound === "memory" && row.cache !== "cold" ? ["memory", "cache"] : [row.bound]);
+  const doubt = (bound) => (good.some((row) => row.suspect_ceiling && boundsOf(row).includes(bound)) ? "?" : "");
   const intensity = good.map((row) => row.arithmetic_intensity);
   const low = Math.min(0.6 * Math.min(...intensity), (0.5 * rate) / memory);
   const high = 1.6 * Math.max(...intensity);

@@ -184,11 +184,11 @@ function speedUp(rows, width, looks) {
       }
       const colour = speedColour(factor);
       frame.mark(element("rect", { x, y, width: cell - 2, height: 19, fill: colour.fill }), row);
-      frame.text(x + cell / 2 - 1, y + 14, `${factor.toFixed(2)}x${signOf(row)}`, { "text-anchor": "middle", "pointer-events": "none",
+      frame.text(x + cell / 2 - 1, y + 14, `${factor.toFixed(2)}x${signOf(row) || (hasBaseline && row.baseline_suspect ? "?" : "")}`, { "text-anchor": "middle", "pointer-events": "none",
         style: `fill:${colour.ink}`, "font-weight": isWinner(row) ? 700 : 400 });
     });
   });
   frame.svg.append(element("text", { class: "faint-text", x: frame.left, y: frame.height - 8 },
-    hasBaseline ? "time of the fastest library record over this one's" : "time of the winner over this one's"));
+    hasBaseline ? "time of the fastest library record over this one's; ?: that one was throttled or disturbed" : "time of the winner over this one's"));
   return frame;
 }

@@ -160,8 +160,6 @@ const STATES = { good: "right", repeat: "right; another record of it stands for 
 const stateText = (row) => STATES[row.standing] ?? row.standing;
 const whyNot = (row) => [row.outcome, row.note || row.reason?.replaceAll("_", " ")].filter(Boolean).join(": ");
 
-// What the records of a contest are compared with.
-const baselineOf = new Map(allRows.filter((row) => row.is_baseline).map((row) => [row.contest, row]));
 // The columns behind the name; those of a record without a time share one cell, which says why.
 const LIST = [
   { head: "layer", value: (row) => row.layer },
@@ -169,7 +167,7 @@ const LIST = [
   { head: "rank", number: (row) => row.rank, text: (rank, row) => `${rank === 1 ? "★ " : row.in_doubt ? "~ " : ""}${rank}` },
   { head: "median (ms)", number: (row) => row.full_median_ms },
   { head: "95% interval (ms)", value: interval },
-  { head: "vs library", number: (row) => row.speed_up, text: (value, row) => `${value.toFixed(2)}x${isSuspect(row) || isSuspect(baselineOf.get(row.contest)) ? "?" : ""}` },
+  { head: "vs library", number: (row) => row.speed_up, text: (value, row) => `${value.toFixed(2)}x${isSuspect(row) || row.baseline_suspect ? "?" : ""}` },
   { head: "GFLOP/s", number: (row) => row.gflops_nominal },
   { head: "% of ceiling", number: (row) => row.percent_of_ceiling,
     text: (value, row) => `${digits(value)}${row.suspect_ceiling ? "?" : ""}` },
