@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "bench/core/error.hpp"
 
@@ -57,7 +59,8 @@ TEST(KeptOperations, AreThoseOfThisDeviceAndNumberOfThreads) {
 class OperationFiles : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "kept_operations_test";
+    // Of this process alone: tests run beside each other.
+    folder_ = std::filesystem::path(testing::TempDir()) / ("kept_operations_" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
