@@ -34,6 +34,7 @@ def test_what_is_calibrated_is_kept_and_known_to_the_next_run(run_convscope, cac
     assert runs_in(kept) == ["1", "2", "3"]
     again = run_convscope("calibrate", "--threads", "1", "--if-unknown")
     assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert "calibrating" not in again.stderr
     run = run_convscope(*ONE, "--time-limit", "0.05", "--out", tmp_path / "run")
     assert run.returncode == 0, run.stderr
     (known,) = json.loads((tmp_path / "run" / "results.json").read_text())["environment"]["resolution"]
@@ -51,7 +52,9 @@ def test_an_interrupted_calibration_leaves_what_was_kept(convscope, cache):
     (kept / "1").mkdir(parents=True)
     (kept / "1" / "results.json").write_text("{}")
     process.send_signal(signal.SIGINT)
-    assert "interrupted; what was kept of this machine before stays as it was\n" in process.communicate()[1]
+    said = process.communicate()[1]
+    assert said.startswith("convscope: calibrating ") and " with 1 thread, " in said
+    assert "interrupted; what was kept of this machine before stays as it was\n" in said
     assert process.returncode == 130
     assert runs_in(kept) == ["1"]
 

@@ -106,6 +106,9 @@ int calibrate_one(const Calibration& all, const Suite& suite, const DeviceInfo& 
       return 0;
     }
   }
+  fmt::print(program.errors,
+             "convscope: calibrating {} with {} thread{}, to know how narrow intervals can be\n", device.name,
+             threads, threads == 1 ? "" : "s");
   const std::string unfinished = folder + ".new";
   std::error_code unknown;  // what is wrong with the folder, making the journal will say
   fs::remove_all(unfinished, unknown);

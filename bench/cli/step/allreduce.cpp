@@ -11,6 +11,7 @@
 #include <ostream>
 #include <thread>
 
+#include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/measure_reduction.hpp"
@@ -114,11 +115,7 @@ int reduce(const AllReduceOptions& options, const Program& program) {
       keeper.emplace();
     return reduce_all(options, program, source, *keeper);
   } catch (const std::exception& error) {
-    if (source.is_job()) {
-      // Before the job ends with all its ranks, as it does where one of them fails.
-      fmt::print(program.errors, "convscope: rank {}: {}\n", launch().rank, error.what());
-      program.errors.flush();
-    }
+    if (source.is_job()) say_of_this_rank(program, error.what());
     if (keeper) keeper->fail("library_failed", fmt::format("rank {}: {}", launch().rank, error.what()));
     if (source.is_job() && !source.reports()) std::this_thread::sleep_for(kForTheRecord);
     throw;

@@ -69,14 +69,12 @@ RowSource::RowSource(const AllReduceOptions& options, const Program& program)
   if (basis_ != Basis::measured || fabric_of(options) == kThreads) return;
   if (launch().size > 1) {
     job_ = start_mpi(why_no_mpi_);
-    if (!job_ && launch().rank != 0)
-      fmt::print(program.errors, "convscope: rank {}: {}\n", launch().rank, why_no_mpi_);
+    if (!job_ && launch().rank != 0) say_of_this_rank(program, why_no_mpi_);
     if (!job_) return;
     try {
       places_ = places_of_same_program(*job_, program);
     } catch (const std::exception& error) {
-      fmt::print(program.errors, "convscope: rank {}: {}\n", job_->rank(), error.what());
-      program.errors.flush();  // before the job ends with all its ranks
+      say_of_this_rank(program, error.what());
       throw;
     }
   } else if (!options.on_gpus()) {

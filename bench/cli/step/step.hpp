@@ -111,6 +111,8 @@ int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
                  const std::function<int(const Refusal&)>& without);
 // Gives all rows this reason, and no time.
 void refuse_all(std::span<StepRow> rows, const Refusal& why);
+// What is wrong on this rank, said at once: where a rank fails the job ends with all of them.
+void say_of_this_rank(const Program& program, std::string_view what);
 // Of all bytes of the program that runs: a build with changes has its version and commit, too.
 uint64_t hash_of_program();
 

@@ -88,7 +88,7 @@ void refuse(StepRow& row, const Refusal& why) {
   row.note = why.note;
 }
 
-// The rows of one batch, of all ranks together, nothing run yet; the library is MPI.
+// The rows of one batch, of all ranks together, nothing run yet. `library` is MPI's name and version.
 std::vector<StepRow> empty_rows(const StepOptions& options, int ranks, const std::string& library,
                                 const StepRun& run, int64_t batch) {
   std::vector<StepRow> rows;
@@ -116,6 +116,7 @@ std::vector<StepRow> empty_rows(const StepOptions& options, int ranks, const std
   return rows;
 }
 
+// Of the program, the config and the flags, which all ranks must have alike.
 uint64_t hash_of_all(const StepOptions& options, const Suite& suite) {
   uint64_t hash = hash_of_program();
   const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
@@ -285,6 +286,11 @@ void refuse_all(std::span<StepRow> rows, const Refusal& why) {
   for (StepRow& row : rows) refuse(row, why);
 }
 
+void say_of_this_rank(const Program& program, std::string_view what) {
+  fmt::print(program.errors, "convscope: rank {}: {}\n", launch().rank, what);
+  program.errors.flush();
+}
+
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
                  const std::function<int(const Refusal&)>& without) {
   std::string why_not;
@@ -293,15 +299,13 @@ int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
     if (launch().rank == 0) return without({"library_missing", why_not});
     // Where it is missing here alone nobody else says so. No failure: mpirun would end the first, which
     // writes the rows.
-    fmt::print(program.errors, "convscope: rank {}: {}\n", launch().rank, why_not);
+    say_of_this_rank(program, why_not);
     return 0;
   }
   try {
     return act(*job);
   } catch (const std::exception& error) {
-    // Before the job ends with all its ranks, as it does where one of them fails.
-    fmt::print(program.errors, "convscope: rank {}: {}\n", job->rank(), error.what());
-    program.errors.flush();
+    say_of_this_rank(program, error.what());
     throw;
   }
 }

@@ -67,9 +67,13 @@ std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
   std::vector<KeptOperation> kept;
   for (const std::string& path : paths) {
     const std::string file = file_of(path);
+    const std::string bytes = read_file(file);
     size_t number = 0;
+    const auto refuse = [&](const std::string& what) {
+      const std::string place = number == 0 ? "" : fmt::format("row {}: ", number);
+      throw UsageError(fmt::format("{}: {}{}", file, place, what));
+    };
     try {
-      const std::string bytes = read_file(file);
       const Json document = parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes);
       std::map<std::pair<std::string, std::string>, Taken> taken;
       for (const Json& row : document.at("rows")) {
@@ -84,15 +88,9 @@ std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
       for (const auto& [problem, of] : taken)
         for (const size_t row : of.rows) kept[row].suspect = of.disturbed > kSuspectSamples * of.samples;
     } catch (const nlohmann::json::exception& fault) {
-      throw UsageError(fmt::format("{}: {}{}; `convscope operations CONFIG --out DIR` writes such a file",
-                                   file, number == 0 ? "" : fmt::format("row {}: ", number),
-                                   fault_text(fault)));
+      refuse(fault_text(fault) + "; `convscope operations CONFIG --out DIR` writes such a file");
     } catch (const UsageError& fault) {
-      const std::string what = fault.what();
-      const bool has_name = what.find(file) != std::string::npos;
-      throw UsageError(
-          has_name ? what
-                   : fmt::format("{}: {}{}", file, number == 0 ? "" : fmt::format("row {}: ", number), what));
+      refuse(fault.what());
     }
   }
   return kept;
