@@ -1,6 +1,7 @@
 """Other programs on a GPU, as NVML counts them: they are named, and mark the records that they disturb."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -32,6 +33,17 @@ def test_a_program_that_shares_the_gpu_disturbs_the_record_and_is_named(standin,
     assert disturbed["disturbed"]
     assert disturbed["lost_share"] == pytest.approx(0.6)
     assert disturbed["disturbed_by"] == f"other programs had the GPU for 60% of the time: pid {hog} 60%"
+
+
+@pytest.mark.skipif(
+    os.readlink("/proc/self/ns/pid") != "pid:[4026531836]", reason="process ids here are not the driver's"
+)
+def test_a_program_disturbs_a_record_that_is_measured_before_the_driver_counts_anew(standin, hog):
+    """Ten samples take less than the quarter of a second after which the driver is asked again."""
+    disturbed = health(standin, [[[hog, 99]]], samples=10)
+    assert (disturbed["disturbed"], disturbed["lost_share"]) == (True, pytest.approx(0.99))
+    quiet = health(standin, [[[5_000_042, 99]]], samples=10)  # the worker of the group before, say
+    assert (quiet["disturbed"], quiet["lost_share"]) == (False, 0)
 
 
 def test_others_are_seen_although_process_ids_are_those_of_the_host(standin):

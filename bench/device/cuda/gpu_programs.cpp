@@ -41,6 +41,13 @@ bool has_ended(int64_t pid) {
   return kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
 }
 
+// Whether the driver's process ids are those that this process sees. The number is the kernel's for its first
+// namespace of ids (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+bool sees_ids_of_the_driver() {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", unreadable) == "pid:[4026531836]";
+}
+
 // As the driver counts it.
 unsigned long long microseconds_now() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
@@ -116,8 +123,11 @@ const std::optional<OthersUse>& GpuPrograms::now() {
   if (last_question_ && seconds_since(*last_question_) < kQuestionSeconds) return others_;
   last_question_ = Clock::now();
   auto shares = read();
-  if (!first_seen_) {  // of whatever was before
+  if (!first_seen_) {
     first_seen_ = shares ? seen_ : microseconds_now();
+    if (shares) others_ = others_before(std::move(*shares));
+    if (others_) last_answer_ = last_question_;
+    knows_own_ = others_ && others_->share > 0;  // ids are those of processes that are seen here
     return others_;
   }
   // An interval in which nobody ran is none for the driver.
@@ -140,6 +150,17 @@ const std::optional<OthersUse>& GpuPrograms::now() {
   }
   others_ = others_of(*shares, own_, knows_own_);
   return others_;
+}
+
+std::optional<OthersUse> GpuPrograms::others_before(ProcessShares shares) const {
+  const bool sees_ids = sees_ids_of_the_driver();
+  if (microseconds_now() > seen_ + 2 * kIntervalMicroseconds)
+    shares.clear();  // the driver keeps what was long ago
+  std::erase_if(shares, [&](const auto& entry) {
+    return has_ended(entry.first) || (!sees_ids && name_of(entry.first).empty());
+  });
+  const OthersUse use = others_of(shares, own_family(read_processes()), true);
+  return sees_ids || use.share > 0 ? std::optional(use) : std::nullopt;
 }
 
 std::optional<OthersUse> GpuPrograms::before_use() {

@@ -27,9 +27,9 @@ class GpuPrograms {
   // `nvml` outlives it. Without a device, or where the driver does not count, nothing is known.
   GpuPrograms(const SharedLibrary& nvml, void* device);
 
-  // In the newest interval, read again at most each 0.25 s; null where it is not known, as before the second
-  // reading. Where this process is not known by its id, for a second: the worker before it may be one of
-  // them.
+  // In the newest interval, read again at most each 0.25 s; null where it is not known. The first answer is
+  // of those that still run: a group's samples may all be taken within one interval. Where this process is
+  // not known by its id, nothing more is known for a second: the worker before it may be one of them.
   const std::optional<OthersUse>& now();
 
   // While this process does not use the device: of all programs. Returns at once where nobody uses it; else
@@ -51,6 +51,8 @@ class GpuPrograms {
   // Of the intervals that ended since the last call; null where there are none.
   std::optional<ProcessShares> read();
   std::optional<double> share() const;  // of all programs together
+  // Of what ran before this process did anything: those that are certain to be others.
+  std::optional<OthersUse> others_before(ProcessShares shares) const;
 
   void* device_;
   Processes* processes_ = nullptr;
@@ -59,7 +61,7 @@ class GpuPrograms {
   std::optional<unsigned long long> first_seen_;  // the newest at the first question
   std::optional<std::chrono::steady_clock::time_point> last_question_, last_answer_;
   std::set<int64_t> own_, strangers_;
-  bool knows_own_ = false;  // one of them was among those that ran
+  bool knows_own_ = false;  // one of them, or one that is certainly another program, was among those that ran
   std::optional<OthersUse> others_;
 };
 
