@@ -1,7 +1,8 @@
 // Max and mean pooling. Forward: a thread for an output. Of a maximum it keeps the place within its window.
-// Backward: a thread for four neighbouring inputs, each of which looks at the windows that it is in and adds
-// up what it gets of their gradients, in a fixed order; so nothing is cleared and nothing is atomic. A block
-// takes several small planes or a part of a large one, so that places inside are 32-bit numbers.
+// Backward: inputs look at the windows that they are in and add up what they get of their gradients, in a
+// fixed order; so nothing is cleared and nothing is atomic. Of usual windows a thread has stride x stride
+// inputs, which are in the same windows, of others four neighbours. A block takes several small planes or a
+// part of a large one, so that places inside are 32-bit numbers.
 #include <algorithm>
 #include <type_traits>
 
@@ -12,7 +13,7 @@ namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 constexpr int kThreads = kQuadThreads;
-constexpr int kOfAThread = 4;  // outputs, or quads of inputs: the place in the plane is worked out for each
+constexpr int kOfAThread = 4;  // outputs, or tiles or quads of inputs
 constexpr int64_t kMaxParts = 65535;
 
 struct PoolArgs {
@@ -106,31 +107,29 @@ __device__ __forceinline__ int in_image(int window, int stride, int pad, int tap
 }
 
 // What the windows around an input send back to it.
-template <typename Pool, int kStride>
+template <typename Pool>
 __device__ __forceinline__ float gathered(const PoolArgs& args, int64_t plane, int h, int w) {
-  const int stride_h = kStride > 0 ? kStride : args.stride_h;
-  const int stride_w = kStride > 0 ? kStride : args.stride_w;
   const int below = h + args.pad_h, right = w + args.pad_w;
-  const int top = below < args.window_h ? 0 : (below - args.window_h) / stride_h + 1;
-  const int left = right < args.window_w ? 0 : (right - args.window_w) / stride_w + 1;
-  const int bottom = min(below / stride_h, args.out_h - 1), end = min(right / stride_w, args.out_w - 1);
+  const int top = below < args.window_h ? 0 : (below - args.window_h) / args.stride_h + 1;
+  const int left = right < args.window_w ? 0 : (right - args.window_w) / args.stride_w + 1;
+  const int bottom = min(below / args.stride_h, args.out_h - 1);
+  const int end = min(right / args.stride_w, args.out_w - 1);
   const int64_t first = plane * (args.out_h * args.out_w);
   const float* const dy = args.from + first;
   float sum = 0;
   for (int p = top; p <= bottom; ++p) {
-    const int rows = in_image(p, stride_h, args.pad_h, args.window_h, args.in_h);
+    const int rows = in_image(p, args.stride_h, args.pad_h, args.window_h, args.in_h);
     for (int q = left; q <= end; ++q) {
       const int at = p * args.out_w + q;
-      const int cell = (below - p * stride_h) * args.window_w + right - q * stride_w;
-      const int inside = rows * in_image(q, stride_w, args.pad_w, args.window_w, args.in_w);
+      const int cell = (below - p * args.stride_h) * args.window_w + right - q * args.stride_w;
+      const int inside = rows * in_image(q, args.stride_w, args.pad_w, args.window_w, args.in_w);
       sum += Pool::share(args, dy[at], first + at, cell, inside);
     }
   }
   return Pool::total(args, sum);
 }
 
-// kStride: both strides, where they are equal and known when this is compiled; 0 elsewhere.
-template <typename Pool, int kStride>
+template <typename Pool>
 __global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant__ PoolArgs args) {
   const int inputs = args.in_h * args.in_w;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
@@ -145,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant_
     UNROLL
     for (int lane = 0; lane < 4; ++lane) {
       if (4 * quad + lane < begin || 4 * quad + lane >= end) continue;
-      gradient[lane] = gathered<Pool, kStride>(args, plane, h, w);
+      gradient[lane] = gathered<Pool>(args, plane, h, w);
       if (++w == args.in_w) w = 0, ++h;
       if (h == args.in_h) h = 0, ++plane;
     }
@@ -153,14 +152,91 @@ __global__ void __launch_bounds__(kThreads) pool_backward(const __grid_constant_
   }
 }
 
+// A tile is kStride x kStride inputs, counted from the corner of the padding: those that windows begin at or
+// reach into together. Its thread reads each of them once.
+template <typename Pool, int kWindow, int kStride>
+__device__ __forceinline__ void gather_tile(const PoolArgs& args, int64_t plane, int row, int column,
+                                            float (&sum)[kStride][kStride]) {
+  constexpr int reach = (kWindow + kStride - 1) / kStride;  // windows along an axis
+  UNROLL
+  for (int i = reach - 1; i >= 0; --i) {
+    const int p = row - i;
+    if (p < 0 || p >= args.out_h) continue;
+    const int rows = in_image(p, kStride, args.pad_h, kWindow, args.in_h);
+    UNROLL
+    for (int j = reach - 1; j >= 0; --j) {
+      const int q = column - j;
+      if (q < 0 || q >= args.out_w) continue;
+      const int inside = rows * in_image(q, kStride, args.pad_w, kWindow, args.in_w);
+      const int64_t window = plane * (args.out_h * args.out_w) + p * args.out_w + q;
+      const float gradient = args.from[window];
+      UNROLL
+      for (int r = 0; r < kStride; ++r) {
+        UNROLL
+        for (int s = 0; s < kStride; ++s) {
+          const int cell_row = i * kStride + r, cell_column = j * kStride + s;
+          if (cell_row < kWindow && cell_column < kWindow)
+            sum[r][s] += Pool::share(args, gradient, window, cell_row * kWindow + cell_column, inside);
+        }
+      }
+    }
+  }
+}
+
+// kWindow, kStride: both sides of the window, and both strides.
+template <typename Pool, int kWindow, int kStride>
+__global__ void __launch_bounds__(kThreads) pool_backward_tiles(const __grid_constant__ PoolArgs args) {
+  const int inputs = args.in_h * args.in_w;
+  const unsigned columns = static_cast<unsigned>(args.in_w + args.pad_w + kStride - 1) / kStride;
+  const unsigned tiles = static_cast<unsigned>(args.in_h + args.pad_h + kStride - 1) / kStride * columns;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
+  const unsigned count =
+      static_cast<unsigned>(min(args.planes - first, static_cast<int64_t>(args.group))) * tiles;
+  for (unsigned i = blockIdx.y * kThreads + threadIdx.x; i < count; i += gridDim.y * kThreads) {
+    const unsigned in_block = i / tiles, tile = i - in_block * tiles;
+    const int64_t plane = first + in_block;
+    const int row = static_cast<int>(tile / columns);
+    const int column = static_cast<int>(tile) - row * static_cast<int>(columns);
+    float sum[kStride][kStride] = {};
+    gather_tile<Pool, kWindow, kStride>(args, plane, row, column, sum);
+    UNROLL
+    for (int r = 0; r < kStride; ++r) {
+      const int h = row * kStride + r - args.pad_h;
+      if (h < 0 || h >= args.in_h) continue;
+      UNROLL
+      for (int s = 0; s < kStride; ++s) {
+        const int w = column * kStride + s - args.pad_w;
+        if (w >= 0 && w < args.in_w)
+          args.to[plane * inputs + h * args.in_w + w] = Pool::total(args, sum[r][s]);
+      }
+    }
+  }
+}
+
+// Whether pool_backward_tiles is compiled for it.
+bool has_tiles(const LayerOperation& pool) {
+  const int64_t window = pool.window.h, stride = pool.stride.h;
+  return pool.window.w == window && pool.stride.w == stride &&
+         ((window == 3 && stride <= 2) || (window == 2 && stride == 2));
+}
+
+// Of one plane: tiles or quads of inputs, or outputs.
+int64_t work_of_plane(const OperationProblem& problem) {
+  const Activations& in = problem.in;
+  const LayerOperation& pool = problem.pool;
+  if (!problem.backward) return problem.out().pixels();
+  if (!has_tiles(pool)) return ceil_div(in.pixels(), int64_t{4});
+  return ceil_div(in.h + pool.pad.h, pool.stride.h) * ceil_div(in.w + pool.pad.w, pool.stride.w);
+}
+
 template <typename Pool>
 void enqueue(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Queue& queue) {
   const LayerOperation& pool = problem.pool;
   if (problem.backward) {
-    const int64_t stride = pool.stride.h == pool.stride.w ? pool.stride.h : 0;
-    const auto kernel = stride == 1   ? pool_backward<Pool, 1>
-                        : stride == 2 ? pool_backward<Pool, 2>
-                                      : pool_backward<Pool, 0>;
+    const auto kernel = !has_tiles(pool)     ? pool_backward<Pool>
+                        : pool.stride.h == 1 ? pool_backward_tiles<Pool, 3, 1>
+                        : pool.window.h == 3 ? pool_backward_tiles<Pool, 3, 2>
+                                             : pool_backward_tiles<Pool, 2, 2>;
     return launch(kernel, grid, kThreads, 0, queue, args);
   }
   const int64_t window = pool.window.h == pool.window.w ? pool.window.h : 0;
@@ -176,7 +252,7 @@ void enqueue_pool(const OperationProblem& problem, const OperationTensors& tenso
                   Queue& queue) {
   const Activations in = problem.in, out = problem.out();
   const LayerOperation& pool = problem.pool;
-  const int64_t work = problem.backward ? ceil_div(in.pixels(), int64_t{4}) : out.pixels();
+  const int64_t work = work_of_plane(problem);
   constexpr int64_t of_a_block = int64_t{kThreads} * kOfAThread;
   const int64_t group = std::clamp(of_a_block / work, int64_t{1}, in.n * in.c);
   const PoolArgs args{problem.backward ? tensors[Slot::dy] : tensors[Slot::x],
