@@ -83,7 +83,8 @@ struct OperationProblem {
   // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left. x is added to y.
   std::vector<SlotUse> slots() const;
   int64_t elements(Slot) const;
-  // Each tensor once, twice where it is updated: what memory has to move at least.
+  // Each tensor once, twice where it is updated: what memory has to move at least. Without what backward can
+  // make from what it reads anyway, as y of lrn.
   int64_t bytes() const;
 };
 

@@ -35,27 +35,6 @@ bool takes_relu(const OperationGroup& group) {
   return kind == OperationKind::bias || kind == OperationKind::batch_norm || kind == OperationKind::add;
 }
 
-// Tensors read and written by a pass over a group, at least.
-double bytes_of_group(const OperationGroup& group, const std::vector<StepTensor>& tensors, bool forward) {
-  const double in = bytes_of(tensors[group.input].shape), out = bytes_of(tensors[group.output].shape);
-  switch (group.operation.kind) {
-    case OperationKind::lrn:
-      return forward ? 3 * in : 5 * in;
-    case OperationKind::pool:  // and the places of the maxima
-      return in + 2 * out;
-    case OperationKind::mean:
-      return in + out;
-    case OperationKind::batch_norm:
-      return forward ? 2 * in : 3 * in;
-    case OperationKind::add:
-      return (forward && group.input != group.output ? 5 : 3) * in;
-    case OperationKind::bias:
-    case OperationKind::relu:
-      break;
-  }
-  return forward ? 2 * in : group.has_relu ? 3 * in : in;
-}
-
 OperationSort sort_of(const OperationGroup& group) {
   switch (group.operation.kind) {
     case OperationKind::bias:
@@ -82,6 +61,14 @@ OperationProblem problem_of(const OperationGroup& group, const std::vector<StepT
   if (problem.is_pool()) problem.pool = group.operation;
   if (!forward && problem.is_addition()) problem.sort = OperationSort::relu;
   return problem;
+}
+
+// As of the operation by itself. A sum that is not in place of an addend begins with a copy of it.
+double bytes_of_group(const OperationGroup& group, const std::vector<StepTensor>& tensors, bool forward) {
+  const double copied = group.operation.kind == OperationKind::add && forward && group.input != group.output
+                            ? 2 * bytes_of(tensors[group.input].shape)
+                            : 0;
+  return copied + static_cast<double>(problem_of(group, tensors, forward).bytes());
 }
 
 // Fills in the tensors, groups and parameters of a program.

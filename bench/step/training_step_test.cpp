@@ -62,6 +62,17 @@ TEST(TrainingStep, IsTheSameWithBiasAndReluFusedAndHasNoTaskForThem) {
   }
 }
 
+TEST(TrainingStep, TasksCountTheBytesOfTheOperationByItself) {
+  const StepProgram program(network_of(small_suite(), 2));
+  size_t operations = 0;
+  for (const StepTask& task : program.tasks) {
+    if (task.kind != TaskKind::operation_forward && task.kind != TaskKind::operation_backward) continue;
+    ++operations;
+    EXPECT_EQ(task.bytes, static_cast<double>(task.operation->bytes())) << task.label;
+  }
+  EXPECT_EQ(operations, 8U);
+}
+
 TEST(TrainingStep, TasksAreThoseOfAProgramInItsOrder) {
   CpuDevice device;
   const TrainingStep step(network_of(small_suite(), 2), device, 1);
