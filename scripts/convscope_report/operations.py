@@ -36,7 +36,7 @@ def split(paths: list) -> tuple[list, list]:
 def load(files: list, wanted: dict) -> list:
     """Return the measured rows of all files; `wanted` has values by column, unknown columns keep all.
 
-    Each has besides `hardware`, what the file says of the device (cores, sizes of caches). Raises
+    Each has besides `hardware`, what the file says of its device (cores, sizes of caches). Raises
     ReportError where a file holds no such rows.
     """
     rows = [row for file in files for row in read(file) if row["outcome"] == "measured"]
@@ -51,7 +51,8 @@ def read(file: Path) -> list:
     again = "name a folder that `convscope operations --out` wrote"
     try:
         document = json.loads(content_of(file))
-        rows, hardware = document["rows"], document["environment"]["device"]
+        rows, environment = document["rows"], document["environment"]
+        hardware = environment["device"]
     except OSError as fault:
         raise ReportError(f"{file}: cannot be read: {fault.strerror}; {again}") from fault
     except (ValueError, lzma.LZMAError, EOFError, KeyError, TypeError, RecursionError) as fault:
@@ -62,7 +63,13 @@ def read(file: Path) -> list:
         if not isinstance(row, dict):
             raise ReportError(f"{file}: row {place} is no object; {again}")
         check(row, f"{file}: row {place}", again)
-    return [{**row, "hardware": hardware} for row in rows]
+    gpu = environment.get("gpu", hardware)
+    return [{**row, "hardware": gpu if is_of_gpu(row) else hardware} for row in rows]
+
+
+def is_of_gpu(row: dict) -> bool:
+    """Whether a row ran on a GPU."""
+    return str(row.get("device", "cpu")).startswith("cuda")
 
 
 def check(row: dict, where: str, again: str) -> None:

@@ -137,6 +137,16 @@ def test_a_separate_form_gives_an_activation_and_decides_where_it_is_shown_to_be
     assert "conv5 bias+relu forward" not in rows  # its separate form is the faster one
 
 
+def test_operations_of_a_gpu_are_rows_of_the_machine_of_its_runs():
+    kept = ROOT / "results" / "nvidia-h100-80gb-hbm3"
+    operations = kept / "operations" / "operations-alexnet.json.xz"
+    done = why_gpu(kept / "alexnet-forward.json.xz", operations)
+    [machine] = {line[2] for line in lines(done, "Machines")}
+    rows = {line[2]: line for line in lines(done, ": activations")}
+    assert rows["conv1 bias+relu forward"][3] == machine
+    assert rows["conv1 bias+relu forward"][-3:] == ["confirms", "refutes", "confirms"]
+
+
 def test_only_operations_are_no_results():
     done = report("table", "why-gpu", DATA / "operations")
     assert done.code == 2

@@ -75,13 +75,16 @@ template <typename Pool, int kWindow>
 __global__ void __launch_bounds__(kThreads) pool_forward(const __grid_constant__ PoolArgs args) {
   const int window_h = kWindow > 0 ? kWindow : args.window_h;
   const int window_w = kWindow > 0 ? kWindow : args.window_w;
-  const int inputs = args.in_h * args.in_w, outputs = args.out_h * args.out_w;
+  const int inputs = args.in_h * args.in_w;
+  const unsigned outputs = static_cast<unsigned>(args.out_h * args.out_w);
   const int64_t first = static_cast<int64_t>(blockIdx.x) * args.group;
-  const int count = static_cast<int>(min(args.planes - first, static_cast<int64_t>(args.group))) * outputs;
+  const unsigned count =
+      static_cast<unsigned>(min(args.planes - first, static_cast<int64_t>(args.group))) * outputs;
   const float* const x = args.from + first * inputs;
-  const int step = static_cast<int>(gridDim.y) * kThreads;
-  for (int i = static_cast<int>(blockIdx.y * kThreads + threadIdx.x); i < count; i += step) {
-    const int plane = i / outputs, row = i % outputs / args.out_w, column = i % args.out_w;
+  for (unsigned i = blockIdx.y * kThreads + threadIdx.x; i < count; i += gridDim.y * kThreads) {
+    const unsigned plane = i / outputs, output = i - plane * outputs;
+    const int row = static_cast<int>(output / static_cast<unsigned>(args.out_w));
+    const int column = static_cast<int>(output) - row * args.out_w;
     const float* const image = x + static_cast<int64_t>(plane) * inputs;
     const int top = row * args.stride_h - args.pad_h, left = column * args.stride_w - args.pad_w;
     Pool window;

@@ -115,7 +115,7 @@ def one_a_core(threads: int, hardware: dict) -> bool:
 
 def machine_of(row: dict) -> str:
     """Return the machine of an operation, in the words of a record's."""
-    return machine({**row, "device": "cpu"})
+    return machine({"device": "cpu", **row})
 
 
 def known(value):
@@ -248,6 +248,7 @@ def of_operation(name: str, on: str, row: dict) -> Row:
         bound="memory",
         reached=row["bandwidth_share"],
         element_wise=True,
+        is_gpu=operations.is_of_gpu(row),
         one_thread_a_core=one_a_core(row["threads"], row["hardware"]),
     )
 
