@@ -91,7 +91,8 @@ def faults_of(text: str, records_of) -> list[str]:
     return faults
 
 
-PAGES = {"fft.md": 2, "gpu_bandwidth.md": 1, "gpu_first_light.md": 4, "winograd.md": 1}  # and how many tables are held
+# And how many tables are held.
+PAGES = {"fft.md": 2, "gpu_bandwidth.md": 1, "gpu_first_light.md": 4, "winograd.md": 1}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,8 +1,8 @@
 """Other programs on a GPU, as NVML counts them: they are named, and mark the records that they disturb."""
 
 import json
-import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from standin_support import standin_fixture  # noqa: F401  (a fixture)
@@ -36,7 +36,8 @@ def test_a_program_that_shares_the_gpu_disturbs_the_record_and_is_named(standin,
 
 
 @pytest.mark.skipif(
-    os.readlink("/proc/self/ns/pid") != "pid:[4026531836]", reason="process ids here are not the driver's"
+    str(Path("/proc/self/ns/pid").readlink()) != "pid:[4026531836]",
+    reason="process ids here are not the driver's",
 )
 def test_a_program_disturbs_a_record_that_is_measured_before_the_driver_counts_anew(standin, hog):
     """Ten samples take less than the quarter of a second after which the driver is asked again."""
