@@ -1,5 +1,6 @@
 """`compare`: its statistics on samples of known distributions, its verdicts on runs, its exit codes."""
 
+import copy
 import json
 import re
 import subprocess
@@ -156,6 +157,36 @@ def test_eight_pairs_find_a_slowdown_of_three_percent_and_none_where_there_is_no
     assert verdicts(1.0).count("SAME") >= 297
     assert verdicts(1.03).count("SLOWER") >= 285
     assert verdicts(1 / 1.03).count("FASTER") >= 285
+
+
+def test_two_kept_pairs_of_a_gpu_are_the_same_and_show_three_percent_in_each_candidate(root):
+    """Four runs of one program on an H200, two pairs of them in five ways."""
+    from convscope_report import compare, results
+
+    kept = [
+        results.load([root / "results" / "nvidia-h200" / "pairs" / f"conv3-{i}.json.xz"])
+        for i in (1, 2, 3, 4)
+    ]
+    ways = [((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)), ((1, 0), (3, 2)), ((2, 0), (3, 1))]
+
+    def verdicts(slowed=None):
+        made = []
+        for way in ways:
+            pairs = [(kept[a], copy.deepcopy(kept[b])) for a, b in way]
+            for _, run in pairs:
+                at = run.records["algorithm"] == slowed
+                run.records.loc[at, "samples_ms"] = run.records.loc[at, "samples_ms"].map(
+                    lambda samples: [1.03 * one for one in samples]
+                )
+            found, *_ = compare.compare_pairs(pairs, 0.02)
+            made += [one.verdict for one in found if one.ratio and slowed in (None, one.place["algorithm"])]
+        return made
+
+    algorithms = sorted(set(kept[0].records["algorithm"][kept[0].records["outcome"] == "measured"]))
+    assert len(algorithms) == 7
+    assert verdicts() == ["SAME"] * 35
+    for algorithm in algorithms:
+        assert verdicts(slowed=algorithm) == ["SLOWER"] * len(ways), algorithm
 
 
 def test_pairs_that_are_far_apart_are_undecided_however_sure_each_is():
