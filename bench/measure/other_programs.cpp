@@ -15,7 +15,6 @@ namespace convscope {
 namespace {
 
 constexpr double kWorthNaming = 0.01;  // of a core
-constexpr size_t kNamed = 3;
 constexpr auto kPauseBetweenLooks = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -38,12 +37,12 @@ std::vector<BusyProgram> busy_programs(double seconds) {
 }
 
 std::string text(const std::vector<BusyProgram>& programs) {
-  std::string words;
-  for (size_t i = 0; i < std::min(kNamed, programs.size()); ++i)
-    words += fmt::format("{}{} (pid {}) {:.0f}% of a core", i == 0 ? "" : ", ", programs[i].name,
-                         programs[i].pid, 100 * programs[i].cores);
-  if (programs.size() > kNamed) words += fmt::format(", {} more", programs.size() - kNamed);
-  return words;
+  std::vector<std::string> words;
+  words.reserve(programs.size());
+  for (const BusyProgram& program : programs)
+    words.push_back(
+        fmt::format("{} (pid {}) {:.0f}% of a core", program.name, program.pid, 100 * program.cores));
+  return three_of(words);
 }
 
 bool is_quiet(const std::vector<BusyProgram>& programs) {

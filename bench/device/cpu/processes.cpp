@@ -60,4 +60,12 @@ std::set<int64_t> own_family(const std::map<int64_t, Process>& processes) {
   return family;
 }
 
+std::string three_of(const std::vector<std::string>& processes) {
+  constexpr size_t named = 3;
+  std::string words;
+  for (size_t i = 0; i < std::min(named, processes.size()); ++i) words += (i == 0 ? "" : ", ") + processes[i];
+  if (processes.size() > named) words += ", " + std::to_string(processes.size() - named) + " more";
+  return words;
+}
+
 }  // namespace convscope

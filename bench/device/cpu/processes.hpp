@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace convscope {
 
@@ -19,5 +20,8 @@ std::map<int64_t, Process> read_processes();
 
 // This process, those that started it and those that it started.
 std::set<int64_t> own_family(const std::map<int64_t, Process>& processes);
+
+// "a, b, c, 2 more": processes in words, the busiest first; "" for none.
+std::string three_of(const std::vector<std::string>& processes);
 
 }  // namespace convscope

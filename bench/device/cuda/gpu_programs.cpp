@@ -21,7 +21,6 @@ constexpr int kNvmlSuccess = 0, kNvmlInsufficientSize = 7;
 constexpr double kQuestionSeconds = 0.25;
 constexpr unsigned long long kIntervalMicroseconds = 1'000'000;  // the driver's longest
 constexpr unsigned kMaxPercent = 100;                            // what is more is no share
-constexpr size_t kNamed = 3;
 
 // "" unless the process is seen to have a file of NVIDIA's driver open: in a container another one may have
 // its id. The files of other users' processes are not seen.
@@ -57,16 +56,15 @@ unsigned long long microseconds_now() {
 
 // "python (pid 4242) 60%, pid 4243 20%", the busiest first.
 std::string text(const std::vector<std::pair<int64_t, unsigned>>& busiest) {
-  std::string words;
-  for (size_t i = 0; i < std::min(kNamed, busiest.size()); ++i) {
-    const auto& [pid, percent] = busiest[i];
+  std::vector<std::string> words;
+  words.reserve(busiest.size());
+  for (const auto& [pid, percent] : busiest) {
     const std::string name = name_of(pid);
-    words += fmt::format("{}{} {}%", i == 0 ? "" : ", ",
-                         name.empty() ? fmt::format("pid {}", pid) : fmt::format("{} (pid {})", name, pid),
-                         percent);
+    words.push_back(fmt::format(
+        "{} {}%", name.empty() ? fmt::format("pid {}", pid) : fmt::format("{} (pid {})", name, pid),
+        percent));
   }
-  if (busiest.size() > kNamed) words += fmt::format(", {} more", busiest.size() - kNamed);
-  return words;
+  return three_of(words);
 }
 
 }  // namespace
