@@ -31,44 +31,92 @@ __device__ __forceinline__ Part part_of_block(const BoxedGradient& product) {
           min(product.loads_of_split, product.all_loads - first_load)};
 }
 
-// 64 columns of the input, where the part's tap meets the pixels.
-template <typename Shape>
-__device__ __forceinline__ void load_columns(void* slab, const TensorMap* b, uint64_t* arrived,
-                                             const BoxedGradient& product, const Part& part, int column,
-                                             const PixelPlace& place) {
-  const int line = product.joined_line > 0 ? column / product.joined_line : 0;
-  const int channel = column - line * product.joined_line;
-  const int tap_y = (part.r + line) * product.tap_y, tap_x = part.s * product.tap_x;
-  const int y = product.first_y + place.y * product.step_y, x = product.first_x + place.x * product.step_x;
-  if (product.run > 0)
-    tma_load_pixels(slab, b, arrived, part.group * product.columns + channel, x, y, place.image,
-                    static_cast<uint16_t>(tap_x), static_cast<uint16_t>(tap_y));
-  else
-    tma_load_5d(slab, b, arrived, channel, part.group, tap_x + x, tap_y + y, place.image);
+// Where loads begin, one after the other in the order x, y, image. Stepped, not divided for: one thread asks
+// for all loads, each in less time than its products take.
+template <bool Runs>
+struct LoadWalk {
+  PixelPlace place;
+  PixelPlace step;   // from load to load
+  PixelPlace carry;  // y at the end of a line of loads, image at the end of an image
+  int end_x, end_y;  // of lines and images, with the whole of their last boxes
+
+  __device__ __forceinline__ void advance() {
+    place.x += step.x;
+    place.y += step.y;
+    place.image += step.image;
+    if (place.x >= end_x) {
+      place.x -= end_x;
+      place.y += carry.y;
+    }
+    if (place.y >= end_y) {
+      place.y -= end_y;
+      place.image += carry.image;
+    }
+  }
+};
+
+template <bool Runs>
+__device__ __forceinline__ LoadWalk<Runs> walk_from(const BoxedGradient& product, int load) {
+  const PixelPlace first = place_of_load(product, load);
+  if constexpr (Runs) {
+    return {first, place_of_pixel(product, product.run), {1, 1, 0}, product.width, product.height};
+  } else {
+    const implicit_gemm::Box& box = product.box;
+    const int across = (product.width + box.width - 1) / box.width;
+    const int down = (product.height + box.height - 1) / box.height;
+    return {first, {0, 0, box.width}, {box.images, box.height, 0}, across * box.width, down * box.height};
+  }
 }
 
-// Loads in the order x, y, image.
-template <typename Shape>
+// 64 columns of the input: their first channel, and the lines from a pixel's place to where their tap is.
+struct InputSlab {
+  int channel, tap_y;
+};
+
+template <bool Runs>
+__device__ __forceinline__ InputSlab input_slab(const BoxedGradient& product, const Part& part, int column) {
+  const int line = product.joined_line > 0 ? column / product.joined_line : 0;
+  const int channel = column - line * product.joined_line;
+  return {Runs ? part.group * product.columns + channel : channel, (part.r + line) * product.tap_y};
+}
+
+// The producer, of runs or of boxes: nothing in its loop divides or asks which they are.
+template <typename Shape, bool Runs>
 __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const TensorMap* a, const TensorMap* b,
                                            const BoxedGradient& product, const Part& part) {
+  constexpr int kInputSlabs = Shape::kColumns / 64;
   const int bytes = product.pixels() * (Shape::kRows + Shape::kColumns) / 64 * 128;
+  const int tap_x = part.s * product.tap_x;
+  InputSlab input[kInputSlabs];
+  UNROLL
+  for (int i = 0; i < kInputSlabs; ++i) input[i] = input_slab<Runs>(product, part, part.column + 64 * i);
+  LoadWalk<Runs> walk = walk_from<Runs>(product, part.first_load);
   RingPosition<Shape::kStages> at;
-  for (int i = 0; i < part.loads; ++i) {
-    const int load = part.first_load + i;
-    const PixelPlace place = place_of_load(product, load);
+  for (int load = part.first_load; load < part.first_load + part.loads; ++load) {
     unsigned char* slab = ring.stages + at.stage * Shape::kStageBytes;
     uint64_t* const arrived = &ring.full[at.stage];
+    const PixelPlace& place = walk.place;
+    const int y = product.first_y + place.y * product.step_y, x = product.first_x + place.x * product.step_x;
     mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
     mbarrier_arrive_expect_tx(arrived, bytes);
-    for (int row = part.row; row < part.row + Shape::kRows; row += 64, slab += Shape::kSlabBytes) {
-      if (product.run > 0)
-        tma_load_5d(slab, a, arrived, row, part.group, load * product.run, 0, 0);
+    UNROLL
+    for (int row = 0; row < Shape::kRows; row += 64, slab += Shape::kSlabBytes) {
+      if constexpr (Runs)
+        tma_load_5d(slab, a, arrived, part.row + row, part.group, load * product.run, 0, 0);
       else
-        tma_load_5d(slab, a, arrived, row, part.group, place.x, place.y, place.image);
+        tma_load_5d(slab, a, arrived, part.row + row, part.group, place.x, place.y, place.image);
     }
-    for (int slabs = 0; slabs < Shape::kColumns; slabs += 64, slab += Shape::kSlabBytes)
-      load_columns<Shape>(slab, b, arrived, product, part, part.column + slabs, place);
+    UNROLL
+    for (int i = 0; i < kInputSlabs; ++i, slab += Shape::kSlabBytes) {
+      if constexpr (Runs)
+        tma_load_pixels(slab, b, arrived, input[i].channel, x, y, place.image, static_cast<uint16_t>(tap_x),
+                        static_cast<uint16_t>(input[i].tap_y));
+      else
+        tma_load_5d(slab, b, arrived, input[i].channel, part.group, tap_x + x, input[i].tap_y + y,
+                    place.image);
+    }
     at.advance();
+    walk.advance();
   }
 }
 
@@ -131,7 +179,11 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     clear_rest<Shape>(ring, product);
     __syncthreads();
     if (threadIdx.x >= Shape::kConsumerThreads) {
-      if (threadIdx.x == Shape::kConsumerThreads) load_tiles<Shape>(ring, &a, &b, product, part);
+      if (threadIdx.x > Shape::kConsumerThreads) return;
+      if (product.run > 0)
+        load_tiles<Shape, true>(ring, &a, &b, product, part);
+      else
+        load_tiles<Shape, false>(ring, &a, &b, product, part);
       return;
     }
     Sums<Shape> sums = {};
