@@ -47,21 +47,10 @@ BoxedGradient uncut(const ConvProblem& p) {
   return product;
 }
 
-// Runs where they reach and save so much of the loads that boxes need: on an H100 AlexNet's conv3, where they
-// save a tenth, takes 15% less time in runs, and conv2, where they save 3%, takes 18% more. With joined taps
-// boxes were not measured beside the tiles of two lines.
-constexpr double kWorthwhileLoads = 0.95;
-
+// In runs where they reach: they never need more loads than boxes.
 void cut_depth(BoxedGradient& product) {
   const int bytes = narrow(bytes_per_element(storage_type(product.math)));
-  BoxedGradient in_runs = product;
-  cut(product, false, kStagePixels, kWgmmaPixels);
-  if (runs_reach(in_runs, in_runs.groups, in_runs.columns, bytes)) {
-    cut(in_runs, true, kStagePixels, kWgmmaPixels);
-    const bool saves =
-        static_cast<double>(loads(in_runs)) <= kWorthwhileLoads * static_cast<double>(loads(product));
-    if (saves || product.joined_lines > 0) product = in_runs;
-  }
+  cut(product, runs_reach(product, product.groups, product.columns, bytes), kStagePixels, kWgmmaPixels);
   product.all_loads = narrow(loads(product));
 }
 

@@ -51,12 +51,13 @@ TEST(HopperWork, SplitsTheDepthOfAFilterAsFarAsTheWorkspaceReaches) {
   EXPECT_EQ(plan.workspace_bytes(), nchw.bytes(Role::input) + nchw.bytes(Role::output));
 }
 
-// What AlexNet's layers were measured to gain on an H100.
-TEST(HopperWork, TakesRunsOfPixelsForAFilterWhereTheySaveLoads) {
+TEST(HopperWork, TakesRunsOfPixelsForAFilterWhereTheyReach) {
   const auto run = [](const char* line) { return gradient_work(parse_problem(line), INT64_MAX).product.run; };
   EXPECT_EQ(run("backward_filter bf16 nhwc n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4"), kStagePixels)
       << "joined taps";
-  EXPECT_EQ(run("backward_filter bf16 nhwc n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2"), 0);
+  EXPECT_EQ(run("backward_filter bf16 nhwc n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2"), kStagePixels);
+  EXPECT_EQ(run("backward_filter bf16 nhwc n=2 c=8 hw=400x400 k=64 rs=3x3 dilation=150x150"), 0)
+      << "offsets beyond 255 pixels";
   EXPECT_EQ(run("backward_filter bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1"), kStagePixels);
 }
 
