@@ -301,14 +301,16 @@ GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const Dev
   return {};
 }
 
-std::optional<Ceilings> measure_ceilings_isolated(DeviceId device, int threads, double stage_limit_seconds,
-                                                  const Registry& registry, const IsolationOptions& options,
-                                                  StopSignal& stop) {
-  std::optional<Ceilings> ceilings;
+std::optional<MeasuredCeilings> measure_ceilings_isolated(DeviceId device, int threads,
+                                                          double stage_limit_seconds,
+                                                          const Registry& registry,
+                                                          const IsolationOptions& options, StopSignal& stop) {
+  std::optional<MeasuredCeilings> measured;
   std::string why = "the worker died or hung";
   const auto handle = [&](const Json& event) {
     const auto kind = event.at("event").get<std::string>();
-    if (kind == "ceilings") ceilings = part_from_json<Ceilings>(event.at("ceilings"));
+    if (kind == "ceilings")
+      measured = {part_from_json<Ceilings>(event.at("ceilings")), event.at("beside").get<std::string>()};
     if (kind == "error" && event.at("usage").get<bool>()) throw_usage_error(event);
     if (kind == "error" || kind == "device_lost") why = event.at("what").get<std::string>();
   };
@@ -318,7 +320,7 @@ std::optional<Ceilings> measure_ceilings_isolated(DeviceId device, int threads, 
       return options.isolate && silence > ceilings_limit(stage_limit_seconds);
     });
     if (end.ending == Ending::stopped) return std::nullopt;
-    if (ceilings) return ceilings;
+    if (measured) return measured;
     if (is_retry)
       throw std::runtime_error(fmt::format("the ceilings of {} are unknown: {}", name(device), why));
     if (!wait_before_retry(options.retry_seconds, stop)) return std::nullopt;

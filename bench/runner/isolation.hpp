@@ -68,10 +68,16 @@ GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const Dev
                       const Ceilings& ceilings, const IsolationOptions& options, StopSignal& stop,
                       GroupSink& sink);
 
+struct MeasuredCeilings {
+  Ceilings ceilings;
+  std::string beside;  // how much of a GPU other programs had just before; "" where nobody was seen
+};
+
 // A device's ceilings, measured in a worker; null when `stop` was requested. Throws std::runtime_error when
 // two consecutive workers fail.
-std::optional<Ceilings> measure_ceilings_isolated(DeviceId device, int threads, double stage_limit_seconds,
-                                                  const Registry& registry, const IsolationOptions& options,
-                                                  StopSignal& stop);
+std::optional<MeasuredCeilings> measure_ceilings_isolated(DeviceId device, int threads,
+                                                          double stage_limit_seconds,
+                                                          const Registry& registry,
+                                                          const IsolationOptions& options, StopSignal& stop);
 
 }  // namespace convscope

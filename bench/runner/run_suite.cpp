@@ -138,9 +138,14 @@ bool SuiteRun::measure_missing_ceilings(const std::vector<GroupTask>& tasks) {
 
 // False when stopped.
 bool SuiteRun::measure_ceilings(DeviceId device, int threads, double stage_limit) try {
-  const auto ceilings = measure_ceilings_isolated(device, threads, stage_limit, registry_, options_, stop_);
-  if (!ceilings) return false;
-  log_.add(*ceilings);
+  const auto measured = measure_ceilings_isolated(device, threads, stage_limit, registry_, options_, stop_);
+  if (!measured) return false;
+  log_.add(measured->ceilings);
+  if (!measured->beside.empty())
+    observer_.warn(
+        fmt::format("the ceilings of {} were measured while other programs had it for {}: they may be "
+                    "too low, and shares of them too high",
+                    name(device), measured->beside));
   measured_[{device, threads}] = {Clock::now(), stage_limit};
   return true;
 } catch (const UsageError&) {

@@ -16,6 +16,8 @@
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
+#include "bench/measure/measure_group.hpp"
+#include "bench/measure/watches.hpp"
 #include "bench/record/file_descriptor.hpp"
 #include "bench/record/record_json.hpp"
 
@@ -120,12 +122,21 @@ std::unique_ptr<Device> device_of(const Task& task, const DeviceMaker& maker) tr
   throw DeviceError(name(task.device) + ": the device has no memory left for this process to begin with");
 }
 
+// Of a GPU that others use for a while the ceilings wait, as samples do.
+void tell_ceilings(Device& device, int threads, EventWriter& writer) {
+  DeviceWatch watch([&] { return device.state(); }, MeasureOptions{}.core_patience_seconds);
+  const DeviceState state = watch.wait();
+  const std::string beside = is_used_by_others(state) ? state.others->text() : "";
+  writer.write(
+      {{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(device, threads))}, {"beside", beside}});
+}
+
 void carry_out(const Task& task, const Registry& registry, const DeviceMaker& maker, EventWriter& writer) {
   const auto device = device_of(task, maker);
   if (task.group)
     run_group(*task.group, registry, *device, task.ceilings, writer);
   else
-    writer.write({{"event", "ceilings"}, {"ceilings", to_json(measure_ceilings(*device, task.threads))}});
+    tell_ceilings(*device, task.threads, writer);
 }
 
 }  // namespace

@@ -47,6 +47,14 @@ def test_a_program_disturbs_a_record_that_is_measured_before_the_driver_counts_a
     assert (quiet["disturbed"], quiet["lost_share"]) == (False, 0)
 
 
+def test_ceilings_that_were_measured_beside_another_program_are_named(standin, hog):
+    script = {"nvml": {"processes": [[["self", 1], [hog, 99]]]}}
+    process, _ = standin.run("run", *ONE, script=script, config=standin.one_layer)
+    assert f"had it for 99% of the time: pid {hog} 99%: they may be too low" in process.stderr
+    process, _ = standin.run("run", *ONE, config=standin.one_layer)
+    assert "too low" not in process.stderr
+
+
 def test_others_are_seen_although_process_ids_are_those_of_the_host(standin):
     # Not in the first second of three, in which it may be the worker before.
     disturbed = health(standin, [[HOG, [5_000_043, 7]]], samples=150)

@@ -247,8 +247,8 @@ TEST_F(Isolation, TurnedOffGivesTheSameRows) {
 TEST_F(Isolation, MeasuresCeilingsInAWorker) {
   const auto ceilings = measure_ceilings_isolated(DeviceKind::cpu, 1, 0, registry_, options_, stop_);
   ASSERT_TRUE(ceilings);
-  EXPECT_EQ(ceilings->threads, 1);
-  EXPECT_GT(ceilings->fma_flops, 0);
+  EXPECT_EQ(ceilings->ceilings.threads, 1);
+  EXPECT_GT(ceilings->ceilings.fma_flops, 0);
 }
 
 TEST_F(Isolation, SaysWhatKeptTheCeilingsFromBeingMeasured) {
