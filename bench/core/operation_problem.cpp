@@ -81,7 +81,7 @@ int64_t OperationProblem::elements(Slot slot) const {
 int64_t OperationProblem::bytes() const {
   int64_t values = 0;
   for (const SlotUse& use : slots()) values += (use.use == Use::updated ? 2 : 1) * elements(use.slot);
-  if (sort == OperationSort::lrn && backward) values -= elements(Slot::y);  // of which x says all
+  if (sort == OperationSort::lrn && backward) values -= elements(Slot::y);  // which x determines
   return values * static_cast<int64_t>(sizeof(float));
 }
 

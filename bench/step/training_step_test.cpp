@@ -73,6 +73,16 @@ TEST(TrainingStep, TasksCountTheBytesOfTheOperationByItself) {
   EXPECT_EQ(operations, 8U);
 }
 
+TEST(TrainingStep, ASumThatIsNotInPlaceCopiesAnAddendFirst) {
+  const StepProgram program(network_of(residual_suite(), 2));
+  const auto sum = std::ranges::find_if(program.tasks, [](const StepTask& task) {
+    return task.kind == TaskKind::operation_forward && task.label == "add b";
+  });
+  ASSERT_NE(sum, program.tasks.end());
+  constexpr double each = 4 * 2 * 4 * 4;  // bytes of a tensor
+  EXPECT_EQ(sum->bytes, 5 * each) << "read and written, then both addends read and the sum written";
+}
+
 TEST(TrainingStep, TasksAreThoseOfAProgramInItsOrder) {
   CpuDevice device;
   const TrainingStep step(network_of(small_suite(), 2), device, 1);

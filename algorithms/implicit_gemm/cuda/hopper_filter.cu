@@ -32,8 +32,8 @@ __device__ __forceinline__ Part part_of_block(const BoxedGradient& product) {
 }
 
 // Where loads begin, one after the other in the order x, y, image. Stepped, not divided for: one thread asks
-// for all loads, each in less time than its products take. (A template, as sm_80 has no use for it, which
-// nvcc would report.)
+// for all loads, each in less time than its products take. A template, so that nvcc does not warn of an
+// unused function on sm_80.
 template <bool Runs>
 struct LoadWalk {
   PixelPlace place;

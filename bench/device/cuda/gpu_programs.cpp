@@ -69,15 +69,15 @@ std::string text(const std::vector<std::pair<int64_t, unsigned>>& busiest) {
 
 }  // namespace
 
-OthersUse others_of(const ProcessShares& shares, const std::set<int64_t>& own, bool knows_own) {
+OthersUse others_of(const ProcessShares& shares, const std::set<int64_t>& own, bool knows_ids) {
   std::vector<std::pair<int64_t, unsigned>> others;
   for (const auto& [pid, percent] : shares)
     if (percent > 0 && !own.contains(pid)) others.emplace_back(pid, percent);
   std::ranges::sort(others, [](const auto& a, const auto& b) { return a.second > b.second; });
-  if (!knows_own && !others.empty()) others.erase(others.begin());
+  if (!knows_ids && !others.empty()) others.erase(others.begin());
   OthersUse use;
   for (const auto& [pid, percent] : others) use.share += 0.01 * percent;
-  if (knows_own) use.programs = text(others);
+  if (knows_ids) use.programs = text(others);
   return use;
 }
 
@@ -122,10 +122,12 @@ const std::optional<OthersUse>& GpuPrograms::now() {
   last_question_ = Clock::now();
   auto shares = read();
   if (!first_seen_) {
-    first_seen_ = shares ? seen_ : microseconds_now();
-    if (shares) others_ = others_before(std::move(*shares));
-    if (others_) last_answer_ = last_question_;
-    knows_own_ = others_ && others_->share > 0;  // ids are those of processes that are seen here
+    first_seen_ = microseconds_now();
+    if (shares && sees_ids_of_the_driver()) {
+      others_ = others_before(std::move(*shares));
+      last_answer_ = last_question_;
+      knows_ids_ = others_->share > 0;
+    }
     return others_;
   }
   // An interval in which nobody ran is none for the driver.
@@ -140,25 +142,21 @@ const std::optional<OthersUse>& GpuPrograms::now() {
     for (const auto& [pid, percent] : *shares)
       if (!own_.contains(pid)) strangers_.insert(pid);
   }
-  knows_own_ = knows_own_ || std::ranges::any_of(*shares, is_own);
+  knows_ids_ = knows_ids_ || std::ranges::any_of(*shares, is_own);
   // The worker of the group before, which has ended, may be in the first of them.
   if (seen_ < *first_seen_ + kIntervalMicroseconds) {
-    if (!knows_own_) return others_;
+    if (!knows_ids_) return others_;
     std::erase_if(*shares, [](const auto& entry) { return has_ended(entry.first); });
   }
-  others_ = others_of(*shares, own_, knows_own_);
+  others_ = others_of(*shares, own_, knows_ids_);
   return others_;
 }
 
-std::optional<OthersUse> GpuPrograms::others_before(ProcessShares shares) const {
-  const bool sees_ids = sees_ids_of_the_driver();
+OthersUse GpuPrograms::others_before(ProcessShares shares) const {
   if (microseconds_now() > seen_ + 2 * kIntervalMicroseconds)
     shares.clear();  // the driver keeps what was long ago
-  std::erase_if(shares, [&](const auto& entry) {
-    return has_ended(entry.first) || (!sees_ids && name_of(entry.first).empty());
-  });
-  const OthersUse use = others_of(shares, own_family(read_processes()), true);
-  return sees_ids || use.share > 0 ? std::optional(use) : std::nullopt;
+  std::erase_if(shares, [](const auto& entry) { return has_ended(entry.first); });
+  return others_of(shares, own_family(read_processes()), true);
 }
 
 std::optional<OthersUse> GpuPrograms::before_use() {

@@ -18,9 +18,9 @@ namespace convscope::cuda {
 // Of one interval: percent of its time in which a kernel of the process ran, by process id.
 using ProcessShares = std::map<int64_t, unsigned>;
 
-// What is not of `own`. Where `knows_own` is false, which of the processes is this one is not known: all but
+// What is not of `own`. Where `knows_ids` is false, which of the processes is this one is not known: all but
 // the busiest are others, without names.
-OthersUse others_of(const ProcessShares& shares, const std::set<int64_t>& own, bool knows_own);
+OthersUse others_of(const ProcessShares& shares, const std::set<int64_t>& own, bool knows_ids);
 
 class GpuPrograms {
  public:
@@ -28,8 +28,9 @@ class GpuPrograms {
   GpuPrograms(const SharedLibrary& nvml, void* device);
 
   // In the newest interval, read again at most each 0.25 s; null where it is not known. The first answer is
-  // of those that still run: a group's samples may all be taken within one interval. Where this process is
-  // not known by its id, nothing more is known for a second: the worker before it may be one of them.
+  // of the programs that ran just before and still exist, as all samples of a group may lie within one
+  // interval; in a container it is null. Where this process is not known by its id, nothing more is known for
+  // a second: the worker before it may be one of them.
   const std::optional<OthersUse>& now();
 
   // While this process does not use the device: of all programs. Returns at once where nobody uses it; else
@@ -51,8 +52,8 @@ class GpuPrograms {
   // Of the intervals that ended since the last call; null where there are none.
   std::optional<ProcessShares> read();
   std::optional<double> share() const;  // of all programs together
-  // Of what ran before this process did anything: those that are certain to be others.
-  std::optional<OthersUse> others_before(ProcessShares shares) const;
+  // Of what ran before this process did anything, where ids are those that this process sees.
+  OthersUse others_before(ProcessShares shares) const;
 
   void* device_;
   Processes* processes_ = nullptr;
@@ -61,7 +62,7 @@ class GpuPrograms {
   std::optional<unsigned long long> first_seen_;  // the newest at the first question
   std::optional<std::chrono::steady_clock::time_point> last_question_, last_answer_;
   std::set<int64_t> own_, strangers_;
-  bool knows_own_ = false;  // one of them, or one that is certainly another program, was among those that ran
+  bool knows_ids_ = false;  // a process that is seen here was among those that ran
   std::optional<OthersUse> others_;
 };
 

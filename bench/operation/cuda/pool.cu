@@ -233,7 +233,7 @@ int64_t work_of_plane(const OperationProblem& problem) {
 }
 
 template <typename Pool>
-void enqueue(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Queue& queue) {
+void enqueue_usual(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Queue& queue) {
   const LayerOperation& pool = problem.pool;
   if (problem.backward) {
     const auto kernel = !has_tiles(pool)     ? pool_backward<Pool>
@@ -247,6 +247,16 @@ void enqueue(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Q
                       : window == 3 ? pool_forward<Pool, 3>
                                     : pool_forward<Pool, 0>;
   launch(kernel, grid, kThreads, 0, queue, args);
+}
+
+template <typename Pool>
+void enqueue(const OperationProblem& problem, const PoolArgs& args, dim3 grid, Queue& queue) {
+  if constexpr (std::is_same_v<Pool, Maximum<int>>) {  // of windows of more than 256 cells
+    const auto kernel = problem.backward ? pool_backward<Pool> : pool_forward<Pool, 0>;
+    return launch(kernel, grid, kThreads, 0, queue, args);
+  } else {
+    enqueue_usual<Pool>(problem, args, grid, queue);
+  }
 }
 
 }  // namespace
