@@ -65,7 +65,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: list) -> int:
     """Run a verb; exit code 2 with one message where the user can do something about it."""
-    options = build_parser().parse_args(argv)
+    parser = build_parser()
+    options, behind = parser.parse_known_args(argv)
+    # What stands behind a flag, where argparse has taken "any number" as none already.
+    named = getattr(options, "results", None)
+    if behind and (named is None or any(word.startswith("-") for word in behind)):
+        parser.error(f"unrecognized arguments: {' '.join(behind)}")
+    if behind:
+        named += behind
     try:
         return options.run(options)
     except ReportError as fault:

@@ -263,3 +263,11 @@ def test_wide_table_goes_on_below_with_its_first_column(monkeypatch, columns):
     assert [int(text) for line in lines if "fft" in line for text in line.split()[1:]] == list(
         range(1000, 1060)
     )
+
+
+def test_flags_may_stand_before_the_results():
+    behind = report("table", "layers", DATA / "basic", "--where", "pass=forward")
+    before = report("table", "layers", "--where", "pass=forward", DATA / "basic")
+    assert (before.code, before.out) == (0, behind.out)
+    refused = report("table", "layers", "--wher", "pass=forward", DATA / "basic", "--unknown")
+    assert refused.code == 2 and "--unknown" in refused.err
