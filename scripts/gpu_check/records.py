@@ -31,7 +31,7 @@ class Record:
     `cap` is the workspace that it may have, in bytes, None where there is no cap.
     `rank` is its place among the records of its problem, `standing` what speaks against it; None and "" where
     the program has not ranked it. `throttled_by` is why a measured one is marked throttled, "" where it is
-    not.
+    not. `count` is how many such layers the network has.
     """
 
     network: str
@@ -48,6 +48,7 @@ class Record:
     rank: int | None = field(default=None, compare=False)  # which other records decide
     standing: str = field(default="", compare=False)
     throttled_by: str = ""
+    count: int = 1
 
 
 def _record(entry: dict) -> Record:
@@ -73,6 +74,7 @@ def _record(entry: dict) -> Record:
         rank,
         standing,
         throttled_by,
+        key.get("count", 1),
     )
 
 

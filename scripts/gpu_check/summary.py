@@ -73,30 +73,32 @@ def alexnet_table(records: list[Record]) -> list[str]:
     return lines
 
 
-def modes_table(records: list[Record]) -> list[str]:
-    """Put AlexNet in the other modes, layouts and caps into lines: sums over the layers that both sides have.
+def sums_table(records: list[Record]) -> list[str]:
+    """Put AlexNet in the other modes, layouts and caps, and other networks, into lines.
 
-    3xtf32 is the tensor cores' way to FP32 accuracy, which cuDNN does not have: it stands beside cuDNN's
-    fp32.
+    A sum is over the layers that both sides have, each as often as the network has it. 3xtf32 is the tensor
+    cores' way to FP32 accuracy, which cuDNN does not have: it stands beside cuDNN's fp32.
     """
     lines = []
-    alexnet = [record for record in records if record.network == "alexnet"]
-    modes = dict.fromkeys((record.math, record.layout, record.cap) for record in alexnet)
-    modes.pop(mode_of_table(records), None)
-    for math, layout, cap in modes:
+    groups = dict.fromkeys((r.network, r.math, r.layout, r.cap) for r in records if r.rank is not None)
+    groups.pop(("alexnet", *mode_of_table(records)), None)
+    for network, math, layout, cap in groups:
         for direction in PASSES:
             ours, theirs, layers, mark = 0.0, 0.0, 0, ""
-            here = [r for r in alexnet if (r.layout, r.cap, r.direction) == (layout, cap, direction)]
+            place = (network, layout, cap, direction)
+            here = [r for r in records if (r.network, r.layout, r.cap, r.direction) == place]
             against = "fp32" if math == "3xtf32" else math
             for layer in dict.fromkeys(record.layer for record in here):
                 mine = best([r for r in here if (r.layer, r.math) == (layer, math)], "convscope")
                 other = best([r for r in here if (r.layer, r.math) == (layer, against)], "cudnn")
                 if mine and other:
-                    ours, theirs, layers = ours + mine.seconds, theirs + other.seconds, layers + 1
+                    ours += mine.count * mine.seconds
+                    theirs += mine.count * other.seconds
+                    layers += mine.count
                     mark = mark or MARKS.get(mine.standing) or MARKS.get(other.standing) or ""
             if layers:
                 lines.append(
-                    f"  {math:6} {layout:4} {direction:15} {cap_text(cap):12} {layers} layers: "
+                    f"  {network:10} {math:6} {layout:4} {direction:15} {cap_text(cap):12} {layers} layers: "
                     f"ours {ours * 1e3:.4f} ms, cuDNN {theirs * 1e3:.4f} ms, {_ratio(ours, theirs)}{mark}"
                 )
     return lines
@@ -169,7 +171,7 @@ def summarise(
         f"{state.device or 'no GPU'}; cuDNN {state.cudnn or 'none'}; commit {state.commit[:12] or 'unknown'}"
     ]
     stage_lines = _stage_lines(stages, state)
-    tables = [*unranked(beside), *alexnet_table(side_by_side), *modes_table(side_by_side)]
+    tables = [*unranked(beside), *alexnet_table(side_by_side), *sums_table(side_by_side)]
     bad = failures(every)
     room = LINES - sum(map(len, (head, stage_lines, tables, summed, endings)))
     if len(bad) > room:

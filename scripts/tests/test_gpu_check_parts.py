@@ -208,3 +208,25 @@ def test_a_journal_that_begins_with_no_plan_still_has_its_records(root, tmp_path
     (tmp_path / "journal.jsonl").write_text(f"{first}\n{line}\n")
     [found] = records.ranked_records(tmp_path, Path("/bin/false"))
     assert found.seconds is not None
+
+
+def test_other_modes_and_networks_are_summed_with_each_layer_as_often_as_it_is_there():
+    def one(network, layer, provider, seconds, math="fp32", **more):
+        place = (network, layer, "forward", math, "nchw")
+        return records.Record(*place, f"a.{provider}", provider, "measured", "", seconds, rank=1, **more)
+
+    lines = summary.sums_table(
+        [
+            one("alexnet", "conv1", "convscope", 1e-3),
+            one("alexnet", "conv1", "cudnn", 2e-3),
+            one("resnet_50", "a", "convscope", 1e-3, count=3),
+            one("resnet_50", "a", "cudnn", 2e-3, count=3, standing="throttled"),
+            one("resnet_50", "b", "convscope", 1e-3),
+            one("resnet_50", "c", "cudnn", 1e-3),
+            one("alexnet", "conv1", "convscope", 4e-3, math="3xtf32"),
+        ]
+    )
+    assert [" ".join(line.split()) for line in lines] == [
+        "resnet_50 fp32 nchw forward no cap 3 layers: ours 3.0000 ms, cuDNN 6.0000 ms, 2.00xt",
+        "alexnet 3xtf32 nchw forward no cap 1 layers: ours 4.0000 ms, cuDNN 2.0000 ms, 0.50x",
+    ]

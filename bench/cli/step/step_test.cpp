@@ -33,6 +33,13 @@ class MeasuredStep : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return testing::run_program(words, testing::step_registry());
   }
+  // The network's layers, measured at batch 2.
+  std::string measured_rows() const {
+    testing::run_program({"run", config_, "--batch", "2", "--threads", "1", "--time-limit", "0.01",
+                          "--isolate", "off", "--out", folder_ + "/rows"},
+                         testing::step_registry());
+    return folder_ + "/rows";
+  }
   std::string folder_, config_;
 };
 
@@ -72,11 +79,24 @@ TEST_F(MeasuredStep, TakesTheWinnersOfGivenRowsAndNamesWhatIsMissing) {
                            HasSubstr("measure the layers: "), HasSubstr("--batch 2 --threads 1"))));
 }
 
+TEST_F(MeasuredStep, TakesTheWinnersOfGivenRows) {
+  const std::string rows = measured_rows();
+  const ResultFile file = read_all_results({rows});
+  size_t convolutions = 0;
+  for (const auto& row : Rows::parse(printed({"--batch", "2", "--choose", "best", "--rows", rows, "--json"}))) {
+    if (row["problem"].is_null() || row["algorithm"].is_null()) continue;
+    ++convolutions;
+    const auto problem = parse_problem(row["problem"].get<std::string>());
+    for (const Contest& contest : contests(file.records))
+      if (contest.key().problem == problem) {
+        EXPECT_EQ(row["algorithm"], contest.winner()->key.algorithm) << row["problem"];
+      }
+  }
+  EXPECT_EQ(convolutions, 5U);
+}
+
 TEST_F(MeasuredStep, TakesWhatAPolicyTakesOfGivenRows) {
-  const std::string rows = folder_ + "/rows", policy = folder_ + "/fixed.json";
-  testing::run_program({"run", config_, "--batch", "2", "--threads", "1", "--time-limit", "0.01", "--isolate",
-                        "off", "--out", rows},
-                       testing::step_registry());
+  const std::string rows = measured_rows(), policy = folder_ + "/fixed.json";
   std::ofstream(policy) << R"({"name": "fixed", "title": "t", "framework": "f", "source": "s", "library": "l",
       "workspace_cap": "inf", "take": "first", "algorithms": {"forward": ["forward", "same"],
       "backward_data": ["same"], "backward_filter": ["same", "exact"]}})";
