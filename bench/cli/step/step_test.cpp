@@ -6,6 +6,9 @@
 #include <fstream>
 
 #include "bench/cli/test_program.hpp"
+#include "bench/cli/verbs.hpp"
+#include "bench/core/problem.hpp"
+#include "bench/ranking/contest.hpp"
 #include "bench/record/result_files.hpp"
 #include "bench/step/test_steps.hpp"
 
@@ -83,7 +86,8 @@ TEST_F(MeasuredStep, TakesTheWinnersOfGivenRows) {
   const std::string rows = measured_rows();
   const ResultFile file = read_all_results({rows});
   size_t convolutions = 0;
-  for (const auto& row : Rows::parse(printed({"--batch", "2", "--choose", "best", "--rows", rows, "--json"}))) {
+  for (const auto& row :
+       Rows::parse(printed({"--batch", "2", "--choose", "best", "--rows", rows, "--json"}))) {
     if (row["problem"].is_null() || row["algorithm"].is_null()) continue;
     ++convolutions;
     const auto problem = parse_problem(row["problem"].get<std::string>());
