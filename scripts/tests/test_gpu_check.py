@@ -39,7 +39,7 @@ def test_all_of_it_passes_and_the_summary_has_alexnets_table(whole):
     assert "DONE; all is good" in lines
     assert len(table_of(run)) == 15
     assert set(table_of(run).values()) == {"1.25x"}
-    assert any(line.startswith("  bf16   nhwc forward") for line in lines)
+    assert any(line.startswith("  alexnet    bf16   nhwc forward") for line in lines)
     assert any(line.startswith("  3xtf32 nchw forward") and line.endswith("1.25x") for line in lines)
     assert any(line.startswith("AlexNet fp32 nchw, no cap ") for line in lines)
     assert any(line.startswith("  fp32   nchw forward         cap 256 MiB  5 layers") for line in lines)
