@@ -40,9 +40,13 @@ def test_all_of_it_passes_and_the_summary_has_alexnets_table(whole):
     assert len(table_of(run)) == 15
     assert set(table_of(run).values()) == {"1.25x"}
     assert any(line.startswith("  alexnet    bf16   nhwc forward") for line in lines)
-    assert any(line.startswith("  3xtf32 nchw forward") and line.endswith("1.25x") for line in lines)
+    assert any(
+        line.startswith("  alexnet    3xtf32 nchw forward") and line.endswith("1.25x") for line in lines
+    )
     assert any(line.startswith("AlexNet fp32 nchw, no cap ") for line in lines)
-    assert any(line.startswith("  fp32   nchw forward         cap 256 MiB  5 layers") for line in lines)
+    assert any(
+        line.startswith("  alexnet    fp32   nchw forward         cap 256 MiB  5 layers") for line in lines
+    )
     assert (out / "summary.txt").read_text().splitlines() == lines
     assert "compute-sanitizer is not installed" in run.stdout
     calls = bundle.calls()
