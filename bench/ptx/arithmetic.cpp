@@ -161,7 +161,7 @@ Handler fused(Type t) {
   return t == Type::f64 ? compute<double, op::fma, double, double, double> : nullptr;
 }
 
-// Rounding and flush modes that are not implemented, and would otherwise be computed wrongly.
+// Types, rounding and flush modes that are refused, as they would be computed wrongly.
 bool is_unsupported(Type t, const Mnemonic& m) {
   if (t == Type::f16 || t == Type::bf16) return true;
   if (!is_float(t)) return false;

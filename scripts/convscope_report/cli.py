@@ -67,7 +67,7 @@ def main(argv: list) -> int:
     """Run a verb; exit code 2 with one message where the user can do something about it."""
     parser = build_parser()
     options, behind = parser.parse_known_args(argv)
-    # What stands behind a flag, where argparse has taken "any number" as none already.
+    # Where results may be left out, argparse takes those behind a flag for arguments that it does not know.
     named = getattr(options, "results", None)
     if behind and (named is None or any(word.startswith("-") for word in behind)):
         parser.error(f"unrecognized arguments: {' '.join(behind)}")
