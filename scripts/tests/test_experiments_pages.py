@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from convscope_report import results
+from convscope_report import operations, results
 
 COMMENT = re.compile(
     r"<!-- held against (?P<runs>[^\n]+)\n(?P<cells>(?:\|.*\n)+)-->\n(?P<after>\n*(?:\|.*\n)*)"
@@ -180,3 +180,25 @@ def test_a_comment_that_does_not_fit_its_table_is_refused(right: str, wrong: str
     assert right in PAGE
     with pytest.raises((AssertionError, ValueError, IndexError)):
         faults_of(PAGE.replace(right, wrong, 1), RUNS.get)
+
+
+def test_the_operations_of_the_page_on_bandwidth_are_those_of_its_files(root: Path) -> None:
+    def rows_of(machine: str) -> dict:
+        file = root / "results" / machine / "operations" / "operations-alexnet.json.xz"
+        rows = operations.load([file], {"layer": ["conv1"]})
+        return {(row["operation"], row["direction"], row["provider"]): row["median_ms"] for row in rows}
+
+    text = (root / "docs/experiments/gpu_bandwidth.md").read_text()
+    _, *lines = text.partition("| operation |")[2].partition("\n\n")[0].splitlines()[1:]
+    measured = [rows_of("nvidia-h100-80gb-hbm3"), rows_of("nvidia-h200")]
+    for line in lines:
+        name, *cells = cells_of(line)
+        direction = "backward" if name.endswith(" backward") else "forward"
+        operation = name.removesuffix(" backward").partition(" ")[0]
+        expected = [
+            f"{machine[operation, direction, provider]:.3f}"
+            for machine in measured
+            for provider in ("convscope", "cudnn")
+        ]
+        assert cells == expected, name
+    assert len(lines) == 7
