@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "bench/core/device_info.hpp"
+
 namespace convscope {
 namespace {
 
