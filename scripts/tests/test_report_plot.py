@@ -1,7 +1,6 @@
 """`convscope-report plot`: files of every kind; each drawing has units on its axes and names the machine."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import matplotlib.colors
@@ -179,18 +178,3 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
 def test_what_cannot_be_drawn_is_said(small_results, tmp_path, capsys, flags, words):
     assert main(["plot", flags[0], str(small_results), "-o", str(tmp_path), *flags[1:]]) == 2
     assert words in capsys.readouterr().err
-
-
-def test_reproduce_paper_says_what_it_does(root):
-    done = subprocess.run(
-        [root / "scripts" / "reproduce-paper", "--help"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "[--out DIR]" in done.stdout
-
-
-def test_reproduce_paper_names_a_wrong_argument(root):
-    run = subprocess.run(
-        [root / "scripts" / "reproduce-paper", "--outt", "x"], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 2 and "unknown argument --outt; allowed are --out" in run.stderr

@@ -1,0 +1,118 @@
+"""`scripts/reproduce-paper`: the runs, tables and figures of a small network, from the first command to the last."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+# What the paper's tables and figures are of, made small: two layers, the first of which reads images.
+NETWORK = {
+    "name": "tiny",
+    "batch": {"cpu": 2, "cuda": 2, "emulator": 1},
+    "measuring": {"time_limit_s": 0.005, "min_samples": 3, "max_samples": 5},
+    "layers": [
+        {
+            "name": "conv1",
+            "in_channels": 3,
+            "input": [23, 23],
+            "out_channels": 8,
+            "filter": 5,
+            "stride": 2,
+            "first": True,
+            "after": ["bias", "relu", "pool 2x2/2"],
+        },
+        {
+            "name": "conv2",
+            "in_channels": 8,
+            "input": [5, 5],
+            "out_channels": 16,
+            "filter": 3,
+            "pad": 1,
+            "after": ["bias", "relu"],
+        },
+    ],
+}
+TABLES = (
+    "layers opcounts selection policies first-layer symmetry accuracy algorithms slides batch workspace layout "
+    "threads gpus why-gpu"
+).split()
+FIGURES = "layers speedup roofline accuracy opcounts workspace scaling timeline".split()
+
+
+@pytest.fixture(scope="module")
+def paper(root, convscope, small_results, tmp_path_factory):
+    """What the script wrote into a folder that has one run already, of another network, and what it printed."""
+    folder = tmp_path_factory.mktemp("paper")
+    (folder / "tiny.json").write_text(json.dumps(NETWORK))
+    shutil.copytree(small_results, folder / "out/runs/again")
+    done = subprocess.run(
+        [root / "scripts/reproduce-paper", "--config", folder / "tiny.json", "--time-limit", "0.005",
+         "--device", "cpu", "--convscope", convscope, "--out", folder / "out"],
+        capture_output=True, text=True, timeout=800, check=False,
+        env=os.environ | {"CI": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "out", done.stdout
+
+
+def test_every_table_and_figure_of_the_paper_is_written(paper):
+    folder, said = paper
+    # The run that was there is of another network.
+    assert re.findall(r"no table ([\w-]+): .*", said) == ["compare"]
+    assert "the two have no candidate with a time in common" in said
+    for table in TABLES:
+        for form in ("md", "tex", "csv"):
+            assert (folder / "tables" / f"{table}.{form}").stat().st_size > 0, table
+    for figure in FIGURES:
+        for form in ("png", "svg", "pdf"):
+            assert list((folder / "figures").glob(f"{figure}-*.{form}")), (figure, form)
+    assert "conv2" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_that_is_there_is_not_measured_again(paper, small_results):
+    folder, said = paper
+    assert f"{folder}/runs/again is there already" in said
+    kept = (folder / "runs/again/results.json").read_bytes()
+    assert kept == (small_results / "results.json").read_bytes()
+    measured = re.findall(r"measuring \S+/runs/(\w+)", said)
+    assert measured[:2] == ["base", "batch"] and "many" in measured
+
+
+def test_slides_26_to_30_stand_beside_steps_from_this_machines_rows(paper):
+    """The batches of one, two and four GPUs, each from rows at the batch that one of them gets."""
+    folder, _ = paper
+    steps = json.loads((folder / "runs/slides/steps.json").read_text())["rows"]
+    assert {(row["batch"], row["gpus"]) for row in steps} == {
+        (batch, gpus) for batch in (4, 8, 16) for gpus in (1, 2, 4)
+    }
+    assert all(row["outcome"] == "good" and row["basis"] == "modelled" for row in steps)
+    with open(folder / "tables/slides.csv", encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(line for line in file if not line.startswith("#"))]
+    assert [(row["batch"], row["GPUs"]) for row in rows] == [
+        (batch, gpus) for batch in ("128", "256", "512") for gpus in ("2", "4")
+    ]
+    # The paper's own columns follow from its two times alone: 200 ms at batch 256, 45 ms a transfer (slide 27).
+    tree = [float(row["tree"]) for row in rows]
+    assert tree == pytest.approx(
+        [batch / 256 * 200 / (batch / 256 / gpus * 200 + 2 * rounds * 45)
+         for batch in (128, 256, 512) for gpus, rounds in ((2, 1), (4, 2))], rel=1e-3
+    )  # fmt: skip
+
+
+def test_help_says_what_it_does(root):
+    done = subprocess.run(
+        [root / "scripts" / "reproduce-paper", "--help"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[--out DIR]" in done.stdout
+
+
+def test_a_wrong_argument_is_named(root):
+    run = subprocess.run(
+        [root / "scripts" / "reproduce-paper", "--outt", "x"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2 and "unknown argument --outt; allowed are --out" in run.stderr
