@@ -106,7 +106,6 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
   EXPECT_THAT(replayed({"--device", "cuda"}), HasSubstr("--device: only a measured step has it"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--device", "cuda"})),
               HasSubstr("--device: only a measured step has it"));
-  EXPECT_THAT(replayed({"--trace", "a.json"}), HasSubstr("only a modelled or measured step has it"));
   EXPECT_THAT(refusal_of({"step", kConfig, "--fabric", "simgrid"}), HasSubstr("only a modelled step has it"));
   EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--time-limit", "3"})),
               HasSubstr("--time-limit: only a measured or replayed step has it"));

@@ -69,7 +69,6 @@ void check_replayed(const CLI::App& verb, const StepOptions& options) {
                   {"--algorithm", "--device", "--threads", "--workspace-cap", "--under-load", "--fuse"},
                   verb);
   refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric"}, verb);
-  refuse_flags_of("modelled or measured step", {"--trace"}, verb);
   check_kept(options);
 }
 

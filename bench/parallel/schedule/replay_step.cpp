@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/statistics.hpp"
@@ -15,6 +17,13 @@ namespace {
 constexpr int kMinRounds = 6, kMaxRounds = 50;  // an interval needs six
 
 using Reductions = std::vector<ReplayedReduction>;
+
+// A step as it was replayed: seconds of its slowest rank, and on this rank, from its begin on, when each reduction
+// began and was done, and when updates began.
+struct ReplayedStep {
+  double seconds = 0, updates = 0;
+  std::vector<std::pair<double, double>> reductions;
+};
 
 size_t values_of(const Reductions& reductions) {
   size_t all = 0;
@@ -40,7 +49,7 @@ class Replay {
   // Whether the sums are exact on all ranks.
   bool is_right() {
     for (size_t i = 0; i < gradients_.size(); ++i) gradients_[i] = whole_number(fabric_.rank(), i);
-    reduce_all([](const ReplayedReduction&) {});
+    reduce_all([](const ReplayedReduction&) {}, [] {});
     bool right = true;
     for (size_t i = 0; i < gradients_.size(); ++i) {
       float sum = 0;
@@ -51,22 +60,30 @@ class Replay {
     return largest_over_ranks(fabric_, right ? 0 : 1) == 0;
   }
 
-  double step() {
-    return slowest_rank(fabric_, [&](Clock::time_point begin) {
+  ReplayedStep step() {
+    ReplayedStep step;
+    step.seconds = slowest_rank(fabric_, [&](Clock::time_point begin) {
       reduce_all(
-          [&](const ReplayedReduction& one) { std::this_thread::sleep_until(later(begin, one.ready)); });
+          [&](const ReplayedReduction& one) {
+            std::this_thread::sleep_until(later(begin, one.ready));
+            step.reductions.emplace_back(seconds_since(begin), 0);
+          },
+          [&] { step.reductions.back().second = seconds_since(begin); });
       const double update = row_.schedule.update_seconds;
       std::this_thread::sleep_until(later(begin, row_.schedule.compute_seconds - update));
+      step.updates = seconds_since(begin);
       if (update > 0) std::this_thread::sleep_for(std::chrono::duration<double>(update));
     });
+    return step;
   }
   double communication() {
-    return slowest_rank(fabric_, [&](Clock::time_point) { reduce_all([](const ReplayedReduction&) {}); });
+    return slowest_rank(fabric_,
+                        [&](Clock::time_point) { reduce_all([](const ReplayedReduction&) {}, [] {}); });
   }
 
  private:
-  template <typename Before>
-  void reduce_all(const Before& before) {
+  template <typename Before, typename After>
+  void reduce_all(const Before& before, const After& after) {
     size_t at = 0;
     for (const ReplayedReduction& one : reductions_) {
       before(one);
@@ -75,6 +92,7 @@ class Replay {
       at += one.values;
       if (one.codec_seconds > 0)
         std::this_thread::sleep_for(std::chrono::duration<double>(one.codec_seconds));
+      after();
     }
   }
 
@@ -84,13 +102,26 @@ class Replay {
   std::span<float> gradients_, scratch_;
 };
 
-void fill_in(StepRow& row, std::span<const double> steps, std::span<const double> communication) {
-  const Statistics step = summarise(steps);
+// Moves the spans of a schedule whose reductions took no time to where they were in `step`.
+void place(Schedule& schedule, const ReplayedStep& step) {
+  auto reduction = step.reductions.begin();
+  for (Span& span : schedule.spans)
+    if (span.is_communication && reduction != step.reductions.end())
+      std::tie(span.begin, span.end) = *reduction++;
+  if (schedule.update_seconds > 0 && !schedule.spans.empty())
+    schedule.spans.back() = {"update", false, step.updates, step.updates + schedule.update_seconds, 0};
+}
+
+void fill_in(StepRow& row, std::span<const ReplayedStep> steps, std::span<const double> communication) {
+  std::vector<double> seconds;
+  for (const ReplayedStep& step : steps) seconds.push_back(step.seconds);
+  const Statistics step = summarise(seconds);
   row.schedule.step_seconds = step.median;
   row.lowest = step.ci_low;
   row.highest = step.ci_high;
   row.schedule.communication_seconds = row.of.fleet.ranks.count == 1 ? 0 : summarise(communication).median;
-  row.schedule.spans.clear();  // of a schedule whose reductions took no time
+  const auto off = [&](const ReplayedStep& one) { return std::abs(one.seconds - step.median); };
+  place(row.schedule, *std::ranges::min_element(steps, {}, off));
 }
 
 }  // namespace
@@ -117,7 +148,8 @@ void replay_steps(Fabric& fabric, double seconds, std::span<const std::vector<Re
           std::max(most_scratch, scratch_values(rows[i].of.reduction, one.values, rows[i].of.fleet.ranks));
   }
   std::vector<float> gradients(most_values), scratch(most_scratch);
-  std::vector<std::vector<double>> steps(rows.size()), communication(rows.size());
+  std::vector<std::vector<ReplayedStep>> steps(rows.size());
+  std::vector<std::vector<double>> communication(rows.size());
   const auto replay = [&](size_t i) {
     return Replay(fabric, rows[i], reductions[i], std::span(gradients).first(values_of(reductions[i])),
                   scratch);

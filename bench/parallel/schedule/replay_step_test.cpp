@@ -86,6 +86,27 @@ TEST(ReplayedSteps, UpdateWhenAllIsSummed) {
   EXPECT_GE(rows[0].schedule.step_seconds, 0.01 + 2 * 0.003 + 0.01);
 }
 
+TEST(ReplayedSteps, HaveTheSpansOfARoundInTheirSchedule) {
+  StepRow row = row_of(Reduction::tree, 2);
+  row.schedule.update_seconds = 0.005;
+  row.schedule.spans = {{"a backward_filter", false, 0, 0.015, 0},
+                        {"reduce a", true, 0.01, 0.01, 4000},
+                        {"reduce b", true, 0.015, 0.015, 4000},
+                        {"update", false, 0.015, 0.02, 0}};
+  const auto rows = replayed(2, {{{0.01, 1000, 0}, {0.015, 1000, 0.002}}}, {row});
+  const std::vector<Span>& spans = rows[0].schedule.spans;
+  ASSERT_EQ(spans.size(), 4);
+  EXPECT_EQ(spans[0].end, 0.015);
+  EXPECT_GE(spans[1].begin, 0.01);
+  EXPECT_GE(spans[1].end, spans[1].begin + 0.003);  // rank 0 waits for one of the two
+  EXPECT_GE(spans[2].begin, std::max(0.015, spans[1].end));
+  EXPECT_GE(spans[2].end, spans[2].begin + 0.003 + 0.002);
+  EXPECT_GE(spans[3].begin, spans[2].end);
+  EXPECT_DOUBLE_EQ(spans[3].end, spans[3].begin + 0.005);
+  EXPECT_EQ(spans[1].name, "reduce a");
+  EXPECT_EQ(spans[1].bytes, 4000);
+}
+
 TEST(ReplayedSteps, SumRightWithEveryReductionAndOnlyARowThatIsNotRefused) {
   std::vector<StepRow> rows;
   std::vector<Plan> plans;
