@@ -26,8 +26,8 @@ inline constexpr TensorCore kMmaTf32{4, 1, -126}, kMmaBf16{8, 1, -126}, kMmaF16{
 inline constexpr TensorCore kWgmmaTf32{8, 2, -126}, kWgmmaBf16{16, 2, -126}, kWgmmaF16{16, 2, -14};
 
 // sums += a b for a of `rows` x depth, b of depth x columns and sums of `rows` x columns, all by rows. Depth
-// is a multiple of the products, at most 16; columns are 1, 8, 16 or 32. Elements are those of the type,
-// widened.
+// is a multiple of the products, at most 16; columns are 1, 8, 16, 24, 32 or 48. Elements are those of the
+// type, widened.
 void multiply_fragments(const TensorCore& core, int rows, int columns, int depth, const float* a,
                         const float* b, float* sums);
 

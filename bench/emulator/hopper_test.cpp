@@ -90,7 +90,7 @@ class Hopper : public HopperTest {
 
 TEST_P(Hopper, MultiplyOnWgmmaOfEachTypeAndWidth) {
   for (const TensorElement element : {TensorElement::tf32, TensorElement::f16, TensorElement::bf16})
-    for (const int columns : {64, 128}) {
+    for (const int columns : {64, 96, 128, 192}) {
       EXPECT_EQ(product_of(element, columns, 64, 128, 64, HopperFault::none), expected_product(64, 128, 64));
       EXPECT_EQ(product_of(element, columns, 100, 72, 264, HopperFault::none),
                 expected_product(100, 72, 264));

@@ -121,7 +121,7 @@ void wgmma_wait_group() {
 }
 template <typename Element, int N, Major M = Major::k>
 void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b, int accumulate, CallSite site = CallSite::current()) {
-  static_assert(N == 64 || N == 128);
+  static_assert(N == 64 || N == 128 || (M == Major::k && (N == 96 || N == 192)));
   static_assert(M == Major::k || !std::is_same_v<Element, Tf32>);
   static_assert(std::is_same_v<Element, Tf32> || std::is_same_v<Element, __half> ||
                 std::is_same_v<Element, __nv_bfloat16>);

@@ -23,22 +23,54 @@ from standin_support import (  # noqa: F401  (some are fixtures)
 
 HOPPER = "implicit_gemm.hopper.cuda"
 GROUPS = 67
+# 168 pixels, and residues of 144 and 156.
+STRIDED = {"input": [24, 25], "stride": 2, "pad": [0, 1]}
 LAYERS = [
-    # 132 pixels, 65 columns: 67 tiles of 256x128, 134 of 128x128, 268 of 128x64.
-    {"name": "forward", "input": [12, 12], "filter": [1, 2], "in_channels": 8, "out_channels": 65},
+    # 132 pixels, 97 columns: 67 tiles of 256x128, 134 of 128x128 and of 256x96, 268 of 128x64.
+    {"name": "forward", "input": [12, 12], "filter": [1, 2], "in_channels": 8, "out_channels": 97},
     # 121 pixels: 67 tiles of 128x128, 134 of 128x64.
-    {"name": "fewer", "input": [11, 12], "filter": [1, 2], "in_channels": 8, "out_channels": 65},
+    {"name": "fewer", "input": [11, 12], "filter": [1, 2], "in_channels": 8, "out_channels": 97},
+    # 65 columns fit in 96.
     {"name": "data", "input": [12, 11], "filter": 1, "in_channels": 65, "out_channels": 8},
+    {"name": "fewer_data", "input": [11, 11], "filter": 1, "in_channels": 65, "out_channels": 8},
+    # Two tiles of 128x128 and 128x96, one of 128x192.
+    {"name": "many", "input": [11, 12], "filter": [1, 2], "in_channels": 8, "out_channels": 131},
+    STRIDED | {"name": "strided", "filter": [2, 1], "in_channels": 8, "out_channels": 80},
+    STRIDED | {"name": "strided_data", "filter": 2, "in_channels": 80, "out_channels": 8},
     # 9 taps of 8 groups.
     {"name": "filter", "input": [6, 6], "filter": 3, "in_channels": 65, "out_channels": 129, "groups": 8},
     # As many tiles in runs of pixels.
-    {"name": "runs", "input": [130, 132], "filter": 1, "in_channels": 8, "out_channels": 65, "groups": 1},
+    {"name": "runs", "input": [130, 132], "filter": 1, "in_channels": 8, "out_channels": 97, "groups": 1},
     {
         "name": "fewer_runs",
         "input": [120, 129],
         "filter": [1, 2],
         "in_channels": 8,
-        "out_channels": 65,
+        "out_channels": 97,
+        "groups": 1,
+    },
+    {
+        "name": "runs_of_96",
+        "input": [130, 132],
+        "filter": 1,
+        "in_channels": 8,
+        "out_channels": 96,
+        "groups": 1,
+    },
+    {
+        "name": "runs_of_70",
+        "input": [67, 129],
+        "filter": 1,
+        "in_channels": 8,
+        "out_channels": 70,
+        "groups": 1,
+    },
+    {
+        "name": "runs_of_192",
+        "input": [67, 129],
+        "filter": 1,
+        "in_channels": 8,
+        "out_channels": 192,
         "groups": 1,
     },
     # 121 pixels are two runs of 64, and three boxes.
@@ -54,15 +86,22 @@ LAYERS = [
 ]
 # Groups that share a line of 128 bytes take boxes of pixels, others runs.
 WIDE = [
-    ("forward", "forward", "256x128", "boxes"),
-    ("fewer", "forward", "128x128", "boxes"),
-    ("data", "backward_data", "256x128", "boxes"),
-    ("data", "backward_filter", "128x128", "boxes"),
-    ("filter", "backward_filter", "256x128", "boxes"),
-    ("runs", "forward", "256x128", "runs"),
-    ("fewer_runs", "forward", "128x128", "runs"),
-    ("data_runs", "backward_filter", "128x128", "runs"),
-    ("filter_runs", "backward_filter", "256x128", "runs"),
+    ("forward", "forward", "256x128", "boxes", "bf16"),
+    ("fewer", "forward", "128x128", "boxes", "bf16"),
+    ("data", "backward_data", "256x96", "boxes", "bf16"),
+    ("fewer_data", "backward_data", "128x96", "boxes", "bf16"),
+    ("many", "forward", "128x192", "boxes", "bf16"),
+    ("data", "backward_filter", "128x128", "boxes", "bf16"),
+    ("filter", "backward_filter", "256x128", "boxes", "bf16"),
+    ("runs", "forward", "256x128", "runs", "bf16"),
+    ("fewer_runs", "forward", "128x128", "runs", "bf16"),
+    ("runs_of_96", "forward", "256x96", "runs", "bf16"),
+    ("runs_of_70", "forward", "128x96", "runs", "tf32"),
+    ("runs_of_192", "forward", "128x192", "runs", "fp16"),
+    ("data_runs", "backward_filter", "128x128", "runs", "bf16"),
+    ("filter_runs", "backward_filter", "256x128", "runs", "bf16"),
+    ("strided", "forward", "256x96", "boxes", "tf32"),
+    ("strided_data", "backward_data", "256x96", "boxes", "fp16"),
 ]
 SETTINGS = QUICK | {"skipped": [*QUICK["skipped"], "ceilings"], "launch_nanoseconds": 60_000_000}
 
@@ -89,16 +128,18 @@ def config(tmp_path):
     return file
 
 
-def asked(out, *more):
-    chosen = ("--algorithm", HOPPER, "--math", "bf16", "--layout", "nhwc", "--stage-limit", "300")
+def asked(out, *more, math="bf16"):
+    chosen = ("--algorithm", HOPPER, "--math", math, "--layout", "nhwc", "--stage-limit", "300")
     return ("--device", "cuda", *chosen, "--out", out, *more)
 
 
-@pytest.mark.parametrize(("layer", "direction", "tile", "loads"), WIDE)
-def test_a_wide_tile_is_right_as_nvcc_compiled_it(play, config, tmp_path, layer, direction, tile, loads):
+@pytest.mark.parametrize(("layer", "direction", "tile", "loads", "math"), WIDE)
+def test_a_wide_tile_is_right_as_nvcc_compiled_it(
+    play, config, tmp_path, layer, direction, tile, loads, math
+):
     out = tmp_path / "out"
     of = ("--layer", layer, "--pass", direction)
-    code, said = play(SETTINGS | {"tensor_sums": "truncated"}, "verify", config, *asked(out, *of))
+    code, said = play(SETTINGS | {"tensor_sums": "truncated"}, "verify", config, *asked(out, *of, math=math))
     assert code == 0, said
     assert "standin: " not in said, "a race, or another warning of the interpreter"
     [row] = rows_of(out)

@@ -63,7 +63,7 @@ double cost(const BoxedGradient& product) {
   const HopperTile& tile = product.tile;
   const int64_t rounds = ceil_div(tiles(product) * product.splits, kMultiprocessors);
   const int64_t depth = int64_t{product.loads_of_split} * steps(product.pixels()) * kWgmmaPixels;
-  const double all = static_cast<double>(rounds * tile.rows * tile.columns * depth) / tile.efficiency;
+  const double all = static_cast<double>(rounds * tile.rows * tile.columns * depth) / tile.efficiency();
   if (product.splits == 1) return all;
   const double moved = 2.0 * static_cast<double>(partial_bytes(product));
   return all + moved / kMultiprocessors * kMultiplyAddsPerByte + kMultiplyAddsPerLaunch;
@@ -98,7 +98,7 @@ GradientWork gradient_work(const ConvProblem& problem, int64_t available) {
   BoxedGradient trial = work.product;
   const int64_t most = std::clamp(trial.all_loads / kSmallestPartLoads, int64_t{1}, kMaxGridYz);
   double lowest = std::numeric_limits<double>::infinity();
-  for (const HopperTile& tile : kHopperTiles) {
+  for (const HopperTile& tile : kGradientTiles) {
     trial.tile = tile;
     for (int splits = 1; splits <= most; splits += std::max(1, splits / 4)) {
       set_splits(trial, splits);

@@ -12,6 +12,9 @@ inline constexpr int kStagePixels = 64;  // at most, in a box
 inline constexpr int kWgmmaPixels = 16;  // of one wgmma
 inline constexpr int kSlabColumns = 64;  // of the input, in one load
 
+// The kernels are instantiated for exactly these, whose columns are whole slabs.
+inline constexpr std::array kGradientTiles{HopperTile{256, 128}, HopperTile{128, 128}, HopperTile{128, 64}};
+
 // wgmma cuts its sums (docs/emulator.md): by 1.2e-9 of them for each pixel. The kernels of tiles with 64
 // columns have registers to add them up in pieces of that many loads, so that a part may have any length; the
 // parts of the others have at most as many loads as err by 1.5e-4.

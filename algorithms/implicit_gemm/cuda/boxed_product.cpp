@@ -107,7 +107,8 @@ BoxedProduct boxed(const ConvProblem& p, const IndexMap& inside, const IndexMap&
 double cost(const BoxedProduct& product) {
   const HopperTile& tile = product.tile;
   const int64_t blocks = loads(product) * ceil_div(product.columns, tile.columns) * product.groups;
-  return static_cast<double>(ceil_div(blocks, kMultiprocessors)) * tile.rows * tile.columns / tile.efficiency;
+  return static_cast<double>(ceil_div(blocks, kMultiprocessors)) * tile.rows * tile.columns /
+         tile.efficiency();
 }
 
 }  // namespace

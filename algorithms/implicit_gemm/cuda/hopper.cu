@@ -8,6 +8,7 @@ namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 using implicit_gemm::BoxedProduct;
+using implicit_gemm::HopperTile;
 
 // What a block computes: a load of pixels, its first pixel, its first column, its group.
 struct Place {
@@ -166,11 +167,13 @@ void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& te
 
 template <typename Element>
 void launch_tile(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  if (product.tile.rows == 256)
-    return launch_hopper<HopperShape<Element, Major::k, 256, 128, 4, 1>>(product, tensors, queue);
-  if (product.tile.columns == 128)
-    return launch_hopper<HopperShape<Element, Major::k, 128, 128, 3, 2>>(product, tensors, queue);
-  launch_hopper<HopperShape<Element, Major::k, 128, 64, 4, 2>>(product, tensors, queue);
+  const auto is = [&](int rows, int columns) { return product.tile == HopperTile{rows, columns}; };
+  if (is(256, 128)) launch_hopper<HopperShape<Element, Major::k, 256, 128, 4, 1>>(product, tensors, queue);
+  if (is(128, 128)) launch_hopper<HopperShape<Element, Major::k, 128, 128, 3, 2>>(product, tensors, queue);
+  if (is(128, 64)) launch_hopper<HopperShape<Element, Major::k, 128, 64, 4, 2>>(product, tensors, queue);
+  if (is(256, 96)) launch_hopper<HopperShape<Element, Major::k, 256, 96, 5, 1>>(product, tensors, queue);
+  if (is(128, 96)) launch_hopper<HopperShape<Element, Major::k, 128, 96, 4, 2>>(product, tensors, queue);
+  if (is(128, 192)) launch_hopper<HopperShape<Element, Major::k, 128, 192, 5, 1>>(product, tensors, queue);
 }
 
 }  // namespace

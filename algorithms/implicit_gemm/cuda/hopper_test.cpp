@@ -200,6 +200,30 @@ TEST_P(Hopper, IsRightInEveryTile) {
   }
 }
 
+// Columns that fill tiles of 96 and 192, that leave a rest in the last and that are fewer than a tile has;
+// odd numbers of pixels, in the two passes that take these tiles.
+TEST_P(Hopper, IsRightInTilesOf96AndOf192Columns) {
+  constexpr MathMode kMath[] = {MathMode::bf16, MathMode::fp16, MathMode::tf32};
+  constexpr const char* kLines[] = {
+      "nhwc n=1 c=8 hw=9x7 k=96 rs=3x3 pad=1x1",
+      "backward_data nhwc n=1 c=192 hw=13x11 k=16 rs=1x3 pad=0x1",
+      "nhwc n=3 c=24 hw=11x13 k=200 rs=1x1 stride=2x1",
+      "backward_data nchw n=1 c=98 hw=17x9 k=8 rs=2x3 stride=2x2 pad=1x1",
+      "nchw n=1 c=3 hw=21x35 k=95 rs=5x5 stride=2x3 pad=2x1",
+      "backward_data nhwc n=2 c=70 hw=5x7 k=72 rs=3x3 pad=1x1 dilation=2x1",
+      "nhwc n=1 c=48 hw=7x9 k=288 rs=2x2 pad=1x1 groups=3",
+      "backward_data nhwc n=1 c=224 hw=9x5 k=32 rs=1x2 groups=2",
+  };
+  const auto order = static_cast<size_t>(GetParam());
+  for (size_t i = 0; i < std::size(kLines); ++i)
+    for (const HopperTile& tile : {HopperTile{256, 96}, HopperTile{128, 96}, HopperTile{128, 192}}) {
+      if ((i + static_cast<size_t>(tile.rows + tile.columns) / 32) % 3 == order) continue;
+      ConvProblem problem = parse_problem(kLines[i]);
+      problem.math = kMath[(i / 2 + order) % 3];
+      expect_right_in_tile(problem, tile);
+    }
+}
+
 // A prime number of pixels across, more than a tile has: the last box of a line reaches past its end, where
 // the next line begins.
 TEST_P(Hopper, IsRightWhereABoxReachesPastTheEndOfALine) {
@@ -243,7 +267,7 @@ TEST_P(Hopper, IsRightInEveryTileOfTheFilterAndWithASplitDepth) {
       "backward_filter nchw n=5 c=66 hw=13x14 k=130 rs=2x1 stride=2x2 pad=1x1 groups=2"};
   const auto order = static_cast<size_t>(GetParam());
   size_t number = order;
-  for (const HopperTile& tile : kHopperTiles) {
+  for (const HopperTile& tile : kGradientTiles) {
     ConvProblem problem = parse_problem(kLines[number % 2]);
     problem.math = number % 2 ? MathMode::bf16 : MathMode::fp16;
     expect_right_in_tile(problem, tile, number % 3 == 0 ? 1 : 3);

@@ -80,6 +80,51 @@ TEST(HopperWork, RunsLeaveNoRowOfATileEmptyButInTheLast) {
   }
 }
 
+HopperTile tile_of(const char* line) {
+  return hopper_work(parse_problem(line)).products.front().tile;
+}
+
+// Of the cycles that its products take, 1024 for 256x128, a stage takes as many more, 1152, in shared memory.
+TEST(HopperWork, TilesReachTheShareOfThePeakThatSharedMemoryAllows) {
+  EXPECT_DOUBLE_EQ((HopperTile{256, 128}.efficiency()), 1024.0 / 1152);
+  EXPECT_DOUBLE_EQ((HopperTile{128, 128}.efficiency()), 512.0 / 640);
+  EXPECT_DOUBLE_EQ((HopperTile{128, 64}.efficiency()), 256.0 / 448);
+  EXPECT_DOUBLE_EQ((HopperTile{256, 96}.efficiency()), 768.0 / 992);
+  EXPECT_DOUBLE_EQ((HopperTile{128, 96}.efficiency()), 384.0 / 544);
+  EXPECT_DOUBLE_EQ((HopperTile{128, 192}.efficiency()), 768.0 / 832);
+  EXPECT_DOUBLE_EQ((HopperTile{256, 256}.efficiency()), 1);
+}
+
+// AlexNet, batch 256: in 23 and in 6 rounds of multiprocessors as with 128 columns, each 0.86 times as long.
+TEST(HopperWork, Takes96ColumnsForConv1ForwardAndConv2BackwardDataOfAlexNet) {
+  EXPECT_EQ(tile_of("bf16 nhwc n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4"), (HopperTile{256, 96}));
+  EXPECT_EQ(tile_of("backward_data bf16 nhwc n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2"),
+            (HopperTile{256, 96}));
+  EXPECT_EQ(tile_of("tf32 nhwc n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4"), (HopperTile{256, 96}));
+}
+
+TEST(HopperWork, Takes128ColumnsForTheOtherLayersOfAlexNet) {
+  for (const char* line : {"bf16 nhwc n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2",
+                           "bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1",
+                           "bf16 nhwc n=256 c=384 hw=13x13 k=384 rs=3x3 pad=1x1",
+                           "bf16 nhwc n=256 c=384 hw=13x13 k=256 rs=3x3 pad=1x1",
+                           "backward_data bf16 nhwc n=256 c=256 hw=13x13 k=384 rs=3x3 pad=1x1",
+                           "backward_data bf16 nhwc n=256 c=384 hw=13x13 k=384 rs=3x3 pad=1x1",
+                           "backward_data bf16 nhwc n=256 c=384 hw=13x13 k=256 rs=3x3 pad=1x1"})
+    EXPECT_EQ(tile_of(line), (HopperTile{256, 128})) << line;
+}
+
+// As a filter of 192 in AlexNet of one weird trick, twice 96; VGG-16's and ResNet-50's first layers.
+TEST(HopperWork, TakesTheTileWhoseRoundsAreShortestByColumns) {
+  EXPECT_EQ(tile_of("bf16 nhwc n=128 c=64 hw=27x27 k=192 rs=5x5 pad=2x2"), (HopperTile{128, 192}));
+  EXPECT_EQ(tile_of("bf16 nhwc n=64 c=64 hw=224x224 k=64 rs=3x3 pad=1x1"), (HopperTile{128, 64}));
+  EXPECT_EQ(tile_of("bf16 nhwc n=50 c=3 hw=224x224 k=64 rs=7x7 stride=2x2 pad=3x3"), (HopperTile{128, 64}));
+  EXPECT_EQ(tile_of("bf16 nhwc n=64 c=64 hw=112x112 k=128 rs=3x3 pad=1x1"), (HopperTile{256, 128}));
+  // 16,900 pixels are 132 tiles of 128 rows and a rest, 67 of 256.
+  EXPECT_EQ(tile_of("bf16 nhwc n=1 c=64 hw=130x130 k=80 rs=1x1"), (HopperTile{256, 96}));
+  EXPECT_EQ(tile_of("bf16 nhwc n=1 c=64 hw=129x130 k=80 rs=1x1"), (HopperTile{128, 96}));
+}
+
 // A row of pixels whose first is at first_x in an image as wide, and a second tap to the right of it.
 PixelBoxes row_of_pixels(int first_x, int width, int image_width, int tap_x) {
   PixelBoxes pixels;

@@ -67,7 +67,7 @@ TEST_P(JoinedTapsOf, AFilterIsRightInEveryTileAndWithASplitDepth) {
   const char* lines[] = {"backward_filter bf16 nhwc n=3 c=3 hw=15x17 k=136 rs=7x7 stride=2x2 pad=3x3",
                          "backward_filter fp16 nchw n=2 c=4 hw=9x21 k=70 rs=3x17 pad=1x2"};
   auto number = static_cast<size_t>(GetParam());
-  for (const HopperTile& tile : kHopperTiles)
+  for (const HopperTile& tile : kGradientTiles)
     for (const int splits : {1, 3}) {
       const ConvProblem problem = parse_problem(lines[number++ % 2]);
       GradientWork work = gradient_work(problem, INT64_MAX);

@@ -228,10 +228,10 @@ void multiply(TensorElement element, int columns, HopperFault fault, const void*
                                too_few_bytes_expected, no_product_fence, no_product_wait, no_product_commit,
                                no_swizzle, misaligned_box>(fault, a, b, c, m, n, k, queue);
   const auto run = [&]<typename Element>(Element) {
-    if (columns == 64)
-      multiply_all<Tile<Element, 64>, none>(a, b, c, m, n, k, queue);
-    else
-      multiply_all<Tile<Element, 128>, none>(a, b, c, m, n, k, queue);
+    if (columns == 64) multiply_all<Tile<Element, 64>, none>(a, b, c, m, n, k, queue);
+    if (columns == 96) multiply_all<Tile<Element, 96>, none>(a, b, c, m, n, k, queue);
+    if (columns == 128) multiply_all<Tile<Element, 128>, none>(a, b, c, m, n, k, queue);
+    if (columns == 192) multiply_all<Tile<Element, 192>, none>(a, b, c, m, n, k, queue);
   };
   switch (element) {
     case TensorElement::tf32:

@@ -37,7 +37,7 @@ struct HopperKernels {
   void (*load_with_the_other_map)(const TensorMapLayout&, const PixelMapLayout&, bool pixels, void* to,
                                   size_t bytes, Queue&);
   // c (m x n) = a (m x k) b (n x k)^T: TMA into a ring of stages, one producer warp, one warpgroup with wgmma
-  // of 64 x `columns` (64 or 128). a and b hold the element type; a row is a multiple of 16 bytes.
+  // of 64 x `columns` (64, 96, 128 or 192). a and b hold the element type; a row is a multiple of 16 bytes.
   void (*multiply)(TensorElement, int columns, HopperFault, const void* a, const void* b, float* c, int m,
                    int n, int k, Queue&);
   // c (m x n) = a^T b of a (k x m) and b (k x n), of f16 or bf16: both operands MN-major. m and n are
