@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "bench/device/device.hpp"
@@ -26,6 +27,11 @@ class Buffer {
   template <typename T>
   T* as() const {
     return static_cast<T*>(data());
+  }
+  // All of them, in the device's memory.
+  template <typename T>
+  std::span<T> span_of() const {
+    return {as<T>(), bytes_ / sizeof(T)};
   }
 
   void upload(const void* from, size_t bytes);

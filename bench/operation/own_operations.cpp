@@ -7,6 +7,7 @@
 
 #include "bench/operation/cuda/device_operations.hpp"
 #include "bench/operation/operations.hpp"
+#include "bench/parallel/reductions/one_bit_codec.hpp"
 
 namespace convscope {
 namespace {
@@ -116,7 +117,6 @@ struct Kernels {
   decltype(&emulated::enqueue_pool) pool;
   decltype(&emulated::enqueue_lrn) lrn;
   decltype(&emulated::enqueue_update) update;
-  decltype(&emulated::enqueue_one_bit) one_bit;
   decltype(&emulated::enqueue_batch_norm) batch_norm;
   decltype(&emulated::enqueue_addition) addition;
   decltype(&emulated::enqueue_softmax_loss) softmax_loss;
@@ -126,19 +126,18 @@ struct Kernels {
 Kernels kernels_for([[maybe_unused]] DeviceKind kind) {
 #if CONVSCOPE_HAS_CUDA
   if (kind == DeviceKind::cuda)
-    return {cuda::enqueue_bias_relu, cuda::enqueue_pool,        cuda::enqueue_lrn,
-            cuda::enqueue_update,    cuda::enqueue_one_bit,     cuda::enqueue_batch_norm,
-            cuda::enqueue_addition,  cuda::enqueue_softmax_loss};
+    return {cuda::enqueue_bias_relu,  cuda::enqueue_pool,     cuda::enqueue_lrn,         cuda::enqueue_update,
+            cuda::enqueue_batch_norm, cuda::enqueue_addition, cuda::enqueue_softmax_loss};
 #endif
-  return {emulated::enqueue_bias_relu, emulated::enqueue_pool,        emulated::enqueue_lrn,
-          emulated::enqueue_update,    emulated::enqueue_one_bit,     emulated::enqueue_batch_norm,
-          emulated::enqueue_addition,  emulated::enqueue_softmax_loss};
+  return {emulated::enqueue_bias_relu,   emulated::enqueue_pool,       emulated::enqueue_lrn,
+          emulated::enqueue_update,      emulated::enqueue_batch_norm, emulated::enqueue_addition,
+          emulated::enqueue_softmax_loss};
 }
 
 class DevicePlan final : public OperationPlan {
  public:
   DevicePlan(const OperationProblem& problem, DeviceKind kind)
-      : problem_(problem), kernels_(kernels_for(kind)) {
+      : problem_(problem), kind_(kind), kernels_(kernels_for(kind)) {
     constexpr int64_t limit = int64_t{1} << 30;
     if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(
@@ -178,7 +177,7 @@ class DevicePlan final : public OperationPlan {
       case OperationSort::update:
         return kernels_.update(problem_, tensors, queue);
       case OperationSort::one_bit:
-        return kernels_.one_bit(problem_, tensors, kept, queue);
+        return code(tensors, kept, queue);
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
         return kernels_.batch_norm(problem_, tensors, kept, queue);
@@ -189,7 +188,18 @@ class DevicePlan final : public OperationPlan {
   }
 
  private:
+  // In place, by way of the codes.
+  void code(const OperationTensors& tensors, void* kept, Queue& queue) const {
+    const Columns columns = columns_of(problem_);
+    const std::span gradient(tensors[Slot::parameter_gradient], columns.elements());
+    const std::span codes(static_cast<uint32_t*>(kept), columns.encoded_words());
+    OneBitCodec codec(kind_, queue);
+    codec.encode(columns, gradient, {tensors[Slot::error], columns.elements()}, codes);
+    codec.decode(columns, codes, gradient);
+  }
+
   OperationProblem problem_;
+  DeviceKind kind_;
   Kernels kernels_;
 };
 

@@ -30,8 +30,7 @@ class PlainSum final : public GradientSum {
         values_(values),
         scratch_(device, scratch_values(reduction, values, ranks) * sizeof(float)) {}
   void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) override {
-    all_reduce(reduction_, fabric, gradients_of(step, layers),
-               {scratch_.as<float>(), scratch_.bytes() / sizeof(float)}, ranks_);
+    all_reduce(reduction_, fabric, gradients_of(step, layers), scratch_.span_of<float>(), ranks_);
   }
   std::vector<float> kept(std::span<const size_t> places) const override {
     return std::vector<float>(places.size());
@@ -68,43 +67,48 @@ class LibrarySum final : public GradientSum {
 // A layer's filter as columns, an output channel each; its biases, and the spaces behind them, in FP32.
 class OneBitSum final : public GradientSum {
  public:
-  OneBitSum(const TrainingStep& step, const Ranks& ranks, int rank) : ranks_(ranks) {
+  OneBitSum(const TrainingStep& step, const Ranks& ranks, int rank, Device& device, Queue& queue)
+      : ranks_(ranks) {
+    size_t biases = 0;
     for (size_t i = 0; i < step.network().layers.size(); ++i) {
       const ConvProblem& problem = step.network().layers[i].problem;
       const Columns columns{problem.out_channels,
                             problem.in_channels_per_group() * problem.filter.h * problem.filter.w};
       const auto [first, count] = step.parameters_of(i);
       layers_.push_back({columns, first, first + columns.elements(), first + count,
-                         OneBitReduction(columns, ranks.count, rank)});
-      biases_.resize(biases_.size() + count - columns.elements());
+                         OneBitReduction(columns, ranks.count, rank, device, queue)});
+      biases += count - columns.elements();
     }
-    scratch_.resize(scratch_values(Reduction::striped, biases_.size(), ranks));
+    biases_ = Buffer(device, biases * sizeof(float));
+    scratch_ = Buffer(device, scratch_values(Reduction::striped, biases, ranks) * sizeof(float));
   }
 
   void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) override {
     const std::span<float> all = step.gradients();
     const std::span<Layer> summed = std::span(layers_).subspan(layers.begin, layers.end - layers.begin);
-    float* bias = biases_.data();
-    for (Layer& layer : summed) {
+    for (Layer& layer : summed)
       layer.filter.all_reduce(fabric, all.subspan(layer.first, layer.columns.elements()));
-      const auto own = all.subspan(layer.first_bias, layer.end - layer.first_bias);
-      bias = std::copy(own.begin(), own.end(), bias);
-    }
-    const auto values = static_cast<size_t>(bias - biases_.data());
-    all_reduce(Reduction::striped, fabric, std::span(biases_).first(values), scratch_, ranks_);
-    const float* sum = biases_.data();
-    for (const Layer& layer : summed) {
-      const size_t count = layer.end - layer.first_bias;
-      std::copy_n(sum, count, all.subspan(layer.first_bias, count).begin());
-      sum += count;
-    }
+    // Biases of all these layers in one message.
+    size_t values = 0;
+    const auto for_each_bias = [&](const auto& copy) {
+      values = 0;
+      for (const Layer& layer : summed) {
+        const size_t count = layer.end - layer.first_bias;
+        copy(all.subspan(layer.first_bias, count), biases_.span_of<float>().subspan(values, count));
+        values += count;
+      }
+    };
+    for_each_bias([&](std::span<float> own, std::span<float> gathered) { fabric.copy(own, gathered); });
+    all_reduce(Reduction::striped, fabric, biases_.span_of<float>().first(values), scratch_.span_of<float>(),
+               ranks_);
+    for_each_bias([&](std::span<float> own, std::span<float> gathered) { fabric.copy(gathered, own); });
   }
 
   std::vector<float> kept(std::span<const size_t> places) const override {
     std::vector<float> values;
     for (size_t place : places) {
       const auto layer = std::ranges::find_if(layers_, [&](const Layer& one) { return place < one.end; });
-      values.push_back(place < layer->first_bias ? kept_of(*layer, place - layer->first) : 0);
+      values.push_back(place < layer->first_bias ? layer->filter.kept(place - layer->first) : 0);
     }
     return values;
   }
@@ -116,14 +120,8 @@ class OneBitSum final : public GradientSum {
   }
   // The gradient with the old error, the code's level, twice; and what each loses.
   double roundings() const override { return 8; }
-  double coding_seconds() const override {
-    double seconds = 0;
-    for (const Layer& layer : layers_) seconds += layer.filter.coding_seconds();
-    return seconds;
-  }
   double busiest_bytes() const override {
-    double bytes =
-        busiest_bytes_of(Reduction::striped, static_cast<double>(biases_.size() * sizeof(float)), ranks_);
+    double bytes = busiest_bytes_of(Reduction::striped, static_cast<double>(biases_.bytes()), ranks_);
     for (const Layer& layer : layers_) bytes += OneBitReduction::busiest_bytes(layer.columns, ranks_.count);
     return bytes;
   }
@@ -135,17 +133,9 @@ class OneBitSum final : public GradientSum {
     OneBitReduction filter;
   };
 
-  // This rank's own error, and that of the sum where it owns the column.
-  static float kept_of(const Layer& layer, size_t offset) {
-    const OneBitReduction& filter = layer.filter;
-    const auto first_owned = static_cast<size_t>(filter.first_owned_column() * layer.columns.values);
-    const bool is_owner = offset >= first_owned && offset - first_owned < filter.owner_error().size();
-    return filter.error()[offset] + (is_owner ? filter.owner_error()[offset - first_owned] : 0);
-  }
-
   Ranks ranks_;
   std::vector<Layer> layers_;
-  std::vector<float> biases_, scratch_;
+  Buffer biases_, scratch_;
 };
 
 }  // namespace
@@ -166,9 +156,10 @@ std::vector<LayerRange> summed_together(const TrainingStep& step, const Overlap&
   return ranges;
 }
 
-std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, Device& device,
-                                          int rank) {
-  if (of.compression == Compression::one_bit) return std::make_unique<OneBitSum>(step, of.fleet.ranks, rank);
+std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank,
+                                          Device& device, Queue& queue) {
+  if (of.compression == Compression::one_bit)
+    return std::make_unique<OneBitSum>(step, of.fleet.ranks, rank, device, queue);
   return std::make_unique<PlainSum>(of.reduction, of.fleet.ranks, step.gradients().size(), device);
 }
 

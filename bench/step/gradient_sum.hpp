@@ -35,16 +35,15 @@ class GradientSum {
   virtual double own_kept_squares() const { return 0; }
   // Roundings of a value on its way, besides those of the sum.
   virtual double roundings() const = 0;
-  // Spent by this rank in coding and decoding, in all runs so far; 0 where nothing is coded.
-  virtual double coding_seconds() const { return 0; }
   // Sent by the busiest rank.
   virtual double busiest_bytes() const = 0;
 };
 
-// By the case's reduction, or coded by 1 bit a value with biases in FP32 where it compresses, which is the
-// CPU's alone. Of a step on one rank of the case's.
-std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, Device& device,
-                                          int rank);
+// By the case's reduction, or coded by 1 bit a value with biases in FP32 where it compresses. Of a step on
+// one rank of the case's, whose device has the queue on which sums run; coding counts there as the phase
+// OneBitReduction::kCoding.
+std::unique_ptr<GradientSum> gradient_sum(const StepCase& of, const TrainingStep& step, int rank,
+                                          Device& device, Queue& queue);
 // By a library's own all-reduce, of values in the memory of the step's gradients.
 std::unique_ptr<GradientSum> gradient_sum_by(std::function<void(std::span<float>)> all_reduce);
 

@@ -19,11 +19,15 @@ std::function<void()> on_a_free_core(const Device& device, int compute_threads) 
 class CpuSums final : public RankSums {
  public:
   CpuSums(Fabric& fabric, Device& device, int compute_threads)
-      : fabric_(fabric), device_(device), communication_(on_a_free_core(device, compute_threads)) {}
+      : fabric_(fabric),
+        device_(device),
+        queue_(device.make_queue()),
+        communication_(on_a_free_core(device, compute_threads)) {}
 
   Fabric& fabric() override { return fabric_; }
+  Queue& queue() override { return *queue_; }
   std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
-    if (!of.by_library) return gradient_sum(of, step, device_, fabric_.rank());
+    if (!of.by_library) return gradient_sum(of, step, fabric_.rank(), device_, *queue_);
     return gradient_sum_by([this](std::span<float> values) { fabric_.library_all_reduce(values); });
   }
   void begin_after(Queue&, std::function<void()> sum) override { communication_.post(std::move(sum)); }
@@ -35,6 +39,7 @@ class CpuSums final : public RankSums {
  private:
   Fabric& fabric_;
   Device& device_;
+  std::unique_ptr<Queue> queue_;
   CommunicationQueue communication_;
 };
 
@@ -44,11 +49,14 @@ class DeviceSums final : public RankSums {
       : ranks_(fabric),
         device_(device),
         gpu_(gpu),
-        fabric_(fabric.rank(), fabric.size(), gpu.communicator, device, gpu.queue) {}
+        fabric_(fabric.rank(), fabric.size(), gpu.communicator, device, gpu.queue) {
+    gpu.queue.hold_back(false);
+  }
 
   Fabric& fabric() override { return fabric_; }
+  Queue& queue() override { return gpu_.queue; }
   std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
-    if (!of.by_library) return gradient_sum(of, step, device_, fabric_.rank());
+    if (!of.by_library) return gradient_sum(of, step, fabric_.rank(), device_, gpu_.queue);
     return gradient_sum_by(
         [this](std::span<float> values) { gpu_.communicator.all_reduce(values, gpu_.queue); });
   }

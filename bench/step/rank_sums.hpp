@@ -25,6 +25,8 @@ class RankSums {
 
   // Connects the memory in which the step's gradients lie.
   virtual Fabric& fabric() = 0;
+  // On which sums run. Nothing is held back in its timings: sums wait for other ranks.
+  virtual Queue& queue() = 0;
   virtual std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) = 0;
   // `sum` runs after what `compute` was given so far, and overlaps with what it is given next.
   virtual void begin_after(Queue& compute, std::function<void()> sum) = 0;

@@ -12,6 +12,7 @@
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/summands.hpp"
+#include "bench/parallel/reductions/one_bit_reduction.hpp"
 
 namespace convscope {
 namespace {
@@ -150,7 +151,8 @@ class RankedStep {
     int64_t disturbed = 0;
   };
   // A round: the step, its compute alone and its sum alone.
-  void measure_round(const Overlap& overlap, GradientSum& sum, Series& series) {
+  void measure_round(const StepCase& of, GradientSum& sum, Series& series) {
+    const Overlap& overlap = of.overlap;
     const std::vector<LayerRange> together = summed_together(step_, overlap);
     double beside = 0;
     series.step.push_back(slowest(
@@ -177,9 +179,10 @@ class RankedStep {
     double coding = 0;
     series.communication.push_back(slowest(
         [&] {
-          const double before = sum.coding_seconds();
-          communicate(sum, together);
-          coding = sum.coding_seconds() - before;
+          if (of.compression == Compression::none)
+            communicate(sum, together);
+          else
+            coding = seconds_of_coding([&] { communicate(sum, together); });
         },
         series.disturbed));
     series.coding.push_back(largest_over_ranks(fabric_, coding));
@@ -210,6 +213,13 @@ class RankedStep {
     for (const LayerRange& layers : together) sum.run(sums_.fabric(), step_, layers);
     sums_.finish();
     longest_ = std::max(longest_, seconds_since(begin));
+  }
+  // Of a sum. By the clock of its queue, on which a GPU codes while the host is far ahead.
+  double seconds_of_coding(const std::function<void()>& sum) {
+    sums_.queue().begin_timing();
+    sum();
+    const Timing timing = sums_.queue().end_timing();
+    return timing.phase_seconds[static_cast<size_t>(OneBitReduction::kCoding)].value_or(0);
   }
   // What is summed together is begun when the gradient of the first of its layers, which is the last one of
   // backward, is there. Returns the seconds of compute.
@@ -364,7 +374,7 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
     if (largest_over_ranks(fabric, spent) > options.seconds && round >= kMinRounds) break;
     for (size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of.overlap, *sums[i], series[i]);
+      if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of, *sums[i], series[i]);
     if (has_whole)
       of_one.push_back(ranked.slowest(
           [&] {

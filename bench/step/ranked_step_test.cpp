@@ -4,8 +4,12 @@
 
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "bench/core/random.hpp"
+#include "bench/emulator/emulator_device.hpp"
+#include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/allreduce/threads_communicator_test.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/step/gradient_sum.hpp"
 #include "bench/step/test_steps.hpp"
@@ -272,7 +276,9 @@ TEST(RankedStep, SumsTheGradientsOfScalesAndShiftsToo) {
       const std::vector<float> mine = of_b();
       StepCase of = row_of(Reduction::striped, 2).of;
       of.compression = compression;
-      gradient_sum(of, step, device, fabric.rank())->run(fabric, step, {0, step.network().layers.size()});
+      const auto queue = device.make_queue();
+      gradient_sum(of, step, fabric.rank(), device, *queue)
+          ->run(fabric, step, {0, step.network().layers.size()});
       const std::lock_guard lock(mutex);
       own.push_back(mine);
       sums.push_back(of_b());
@@ -308,7 +314,8 @@ TEST(GradientSum, WhatCodesKeepIsPassedOnInLaterSteps) {
     TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
     StepCase of = row_of(Reduction::striped, 2).of;
     of.compression = Compression::one_bit;
-    const auto sum = gradient_sum(of, step, device, fabric.rank());
+    const auto queue = device.make_queue();
+    const auto sum = gradient_sum(of, step, fabric.rank(), device, *queue);
     std::vector<size_t> places(step.gradients().size());
     for (size_t i = 0; i < places.size(); ++i) places[i] = i;
     std::vector<double> mine(places.size()), sums(places.size());
@@ -331,6 +338,45 @@ TEST(GradientSum, WhatCodesKeepIsPassedOnInLaterSteps) {
     sent = sums;
   });
   for (size_t i = 0; i < sent.size(); ++i) EXPECT_NEAR(sent[i] + kept_at_the_end[i], given[i], 1e-4) << i;
+}
+
+// What the ranks have after two sums of coded gradients, layer by layer as they become ready.
+std::vector<std::vector<float>> coded_sums(Device& device, Queue& queue, Fabric& fabric) {
+  TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
+  StepCase of = row_of(Reduction::striped, 2).of;
+  of.compression = Compression::one_bit;
+  const auto sum = gradient_sum(of, step, fabric.rank(), device, queue);
+  std::vector<float> gradients(step.gradients().size());
+  std::vector<std::vector<float>> sums;
+  for (uint64_t round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < gradients.size(); ++i)
+      gradients[i] = random_uniform(2 * round + static_cast<uint64_t>(fabric.rank()), i);
+    step.write_gradients(gradients);
+    for (const LayerRange& layers : summed_together(step, {OverlapKind::layer}))
+      sum->run(fabric, step, layers);
+    queue.synchronize();
+    sums.push_back(step.read_gradients());
+  }
+  std::vector<size_t> places(gradients.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  sums.push_back(sum->kept(places));
+  EXPECT_GT(sum->own_kept_squares(), 0);
+  return sums;
+}
+
+TEST(GradientSum, OfCodesIsInDeviceMemoryWhatItIsInTheHosts) {
+  run_ranks(2, [&](Fabric& threads) {
+    CpuDevice cpu;
+    const auto expected = coded_sums(cpu, *cpu.make_queue(), threads);
+    EmulatorDevice gpu;
+    const auto queue = gpu.make_queue();
+    ThreadsCommunicator communicator(threads, gpu, ThreadsCommunicator::Fault::none);
+    DeviceFabric fabric(threads.rank(), 2, communicator, gpu, *queue);
+    const auto found = coded_sums(gpu, *queue, fabric);
+    for (size_t part = 0; part < expected.size(); ++part)
+      for (size_t i = 0; i < expected[part].size(); ++i)
+        ASSERT_NEAR(found[part][i], expected[part][i], 1e-5) << i;
+  });
 }
 
 TEST(RankedStep, ARowWhoseRanksDifferIsWrongAndHasNoTime) {

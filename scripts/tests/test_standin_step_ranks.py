@@ -89,14 +89,40 @@ def test_sums_that_are_wrong_on_one_rank_make_its_rows_wrong(ranks):
     assert outcomes["ring"][0] == "good"
 
 
-def test_codes_of_one_bit_are_refused_between_gpus(ranks):
+def test_gradients_are_summed_as_codes_of_one_bit_between_gpus(ranks):
     job = ranks()
-    words = job.words(None, "--compress", "none,1bit", "--reduce", "nccl")
+    words = job.words(
+        None, "--compress", "none,1bit", "--reduce", "ring", "--overlap", "none,layer,bucket:256"
+    )
     done = job.run(words, words)
     assert done.returncode == 0, done.stdout + done.stderr
-    [plain, coded] = job.rows()
-    assert plain["outcome"] == "good"
-    assert (coded["outcome"], coded["reason"]) == ("refused", "no_codec")
+    rows = job.rows()
+    coded = [row for row in rows if row["compress"] == "1bit"]
+    assert [row["overlap"] for row in coded] == ["none", "layer", "bucket:256"]
+    for row in coded:
+        plain = next(other for other in rows if other["compress"] == "none")
+        assert (row["outcome"], row["reduce"], row["fabric"]) == ("good", "striped", "nccl"), row
+        assert row["identical_bits"] and row["exact"] is None, row
+        assert 0.1 < row["codec_relative_l2"] < 1 and row["reduce_relative_l2"] > 0.1, row
+        assert row["wire_bytes_per_gpu"] < plain["wire_bytes_per_gpu"]
+        assert 0 < row["codec_ms"] < row["comm_alone_ms"], row
+        assert row["samples"] >= 6 and row["step_ms"] > 0
+        assert "--reduce striped" in row["rerun"] and "--compress 1bit" in row["rerun"]
+
+
+def test_codes_of_one_bit_lose_as_much_between_gpus_as_between_cpus(ranks):
+    job = ranks()
+    lost = {}
+    for device, algorithm in (("cuda", "implicit_gemm.simt"), ("cpu", "im2col_gemm.cpu")):
+        job.out = job.folder / device
+        words = job.words(None, "--compress", "1bit", "--batch", "4")
+        words[words.index("--device") + 1] = device
+        words[words.index("implicit_gemm.simt")] = algorithm
+        done = job.run(words, words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [row] = job.rows()
+        lost[device] = (row["codec_relative_l2"], row["reduce_relative_l2"], row["wire_bytes_per_gpu"])
+    assert lost["cuda"] == pytest.approx(lost["cpu"], rel=1e-3)
 
 
 def test_two_ranks_with_one_gpu_are_refused(ranks):

@@ -71,14 +71,9 @@ std::vector<StepCase> sums_of(const StepOptions& options) {
 
 // Why this sum cannot be run on these ranks.
 std::optional<Refusal> refusal_of(const StepCase& of, const StepOptions& options, const MpiJob& job) {
-  if (is_on_gpus(options)) {
-    if (of.compression == Compression::one_bit)
-      return Refusal{"no_codec",
-                     "between GPUs gradients are summed as they are; take --compress none, or --device cpu"};
-  } else if (of.overlap.kind != OverlapKind::none && !job.takes_any_thread()) {
+  if (!is_on_gpus(options) && of.overlap.kind != OverlapKind::none && !job.takes_any_thread())
     return Refusal{"no_threads",
                    job.library() + " lets no other thread than the first communicate; take --overlap none"};
-  }
   return of.by_library ? std::nullopt : refusal(of.reduction, of.fleet.ranks);
 }
 

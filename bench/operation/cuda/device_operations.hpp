@@ -59,14 +59,14 @@ inline int64_t winner_bytes(const LayerOperation& pool) {
 }
 
 // `kept` of bias and bias+relu backward is scratch: slices x channels x width floats of BiasSums. Of a max
-// pool it has winner_bytes() for each output, of the codec the codes. Batch normalisation keeps the batch's
-// statistics, and behind them scratch, BatchNormSums::kept() floats in all. The others need none.
+// pool it has winner_bytes() for each output. Batch normalisation keeps the batch's statistics, and behind
+// them scratch, BatchNormSums::kept() floats in all. The others need none. The codec's are
+// bench/parallel/reductions/cuda/one_bit.hpp.
 namespace cuda {
 void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels, double* losses,
@@ -77,7 +77,6 @@ void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* k
 void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_one_bit(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
 void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
 void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels, double* losses,

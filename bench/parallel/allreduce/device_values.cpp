@@ -5,14 +5,6 @@
 #include "bench/parallel/reductions/cuda/add.hpp"
 
 namespace convscope {
-namespace {
-
-std::span<float> floats_of(const Buffer& buffer) {
-  return {buffer.as<float>(), buffer.bytes() / sizeof(float)};
-}
-
-}  // namespace
-
 void DeviceFabric::exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) {
   sent_.clear();
   received_.clear();
@@ -72,9 +64,10 @@ bool DeviceValues::is_intact() const {
 
 void DeviceValues::all_reduce(const ReductionRow& row) {
   if (const auto reduction = reduction_from_name(row.reduce))
-    convscope::all_reduce(*reduction, fabric_, floats_of(values_), floats_of(scratch_), row.fleet.ranks);
+    convscope::all_reduce(*reduction, fabric_, values_.span_of<float>(), scratch_.span_of<float>(),
+                          row.fleet.ranks);
   else
-    communicator_.all_reduce(floats_of(values_), queue_);
+    communicator_.all_reduce(values_.span_of<float>(), queue_);
 }
 
 void DeviceValues::finish() {

@@ -9,7 +9,7 @@
 
 namespace convscope {
 
-// The ranks of a communicator as a fabric whose memory is the device's: exchange() and add() enqueue.
+// The ranks of a communicator as a fabric whose memory is the device's: exchange(), add() and copy() enqueue.
 class DeviceFabric final : public Fabric {
  public:
   DeviceFabric(int rank, int size, Communicator& communicator, Device& device, Queue& queue)
@@ -19,6 +19,9 @@ class DeviceFabric final : public Fabric {
   int size() const override { return size_; }
   void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) override;
   void add(std::span<const float> from, std::span<float> to) override;
+  void copy(std::span<const float> from, std::span<float> to) override {
+    queue_.copy(to.data(), from.data(), from.size_bytes());
+  }
 
  private:
   const int rank_, size_;

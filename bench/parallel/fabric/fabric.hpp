@@ -1,8 +1,9 @@
 // What connects the ranks of one job: n ranks, numbered from 0, that exchange messages. Reductions are
 // written once over it, so that threads, MPI, GPUs and a simulated network run the same algorithm; the fabric
-// says only how bytes travel, and adds where they lie.
+// says only how bytes travel, and adds and copies where they lie.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -33,11 +34,13 @@ class Fabric {
   // another rank is lost.
   virtual void exchange(std::span<const Outgoing> sent, std::span<const Incoming> received) = 0;
 
-  // Adds `from` to `to`, as many values each, in the memory whose bytes are exchanged. Where that is a
-  // device's, both functions enqueue, and their memory may be used again by what is enqueued behind them.
+  // Adds `from` to `to`, or copies it there, as many values each, in the memory whose bytes are exchanged.
+  // Where that is a device's, all three functions enqueue, and their memory may be used again by what is
+  // enqueued behind them.
   virtual void add(std::span<const float> from, std::span<float> to) {
     for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
   }
+  virtual void copy(std::span<const float> from, std::span<float> to) { std::ranges::copy(from, to.begin()); }
 
   // Whether the fabric's library has an all-reduce of its own, the baseline; where it has none the second
   // throws std::logic_error.

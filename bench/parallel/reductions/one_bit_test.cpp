@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/core/random.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
 
@@ -202,7 +203,9 @@ TEST(OneBitReduction, ReturnsTheSumsOfAllStepsLessAllErrorsWithTheSameBitsOnAllR
     std::vector<double> gradients(columns.elements()), sums(columns.elements()), errors(columns.elements());
     std::mutex mutex;
     run_ranks(ranks, [&](Fabric& fabric) {
-      OneBitReduction reduction(columns, ranks, fabric.rank());
+      CpuDevice device;
+      const auto queue = device.make_queue();
+      OneBitReduction reduction(columns, ranks, fabric.rank(), device, *queue);
       std::vector<float> gradient(columns.elements());
       for (uint64_t step = 0; step < 50; ++step) {
         for (size_t i = 0; i < gradient.size(); ++i)
@@ -219,10 +222,7 @@ TEST(OneBitReduction, ReturnsTheSumsOfAllStepsLessAllErrorsWithTheSameBitsOnAllR
       }
       returned[static_cast<size_t>(fabric.rank())] = gradient;
       const std::lock_guard lock(mutex);
-      for (size_t i = 0; i < gradient.size(); ++i) errors[i] += double{reduction.error()[i]};
-      const auto first = static_cast<size_t>(reduction.first_owned_column() * columns.values);
-      for (size_t i = 0; i < reduction.owner_error().size(); ++i)
-        errors[first + i] += double{reduction.owner_error()[i]};
+      for (size_t i = 0; i < gradient.size(); ++i) errors[i] += double{reduction.kept(i)};
     });
     for (size_t i = 0; i < sums.size(); ++i)
       ASSERT_NEAR(sums[i], gradients[i] - errors[i], 1e-3) << "of sums of about " << 12.5 * ranks;
@@ -232,7 +232,9 @@ TEST(OneBitReduction, ReturnsTheSumsOfAllStepsLessAllErrorsWithTheSameBitsOnAllR
 
 TEST(OneBitReduction, LeavesTheGradientOfOneRankAsItIs) {
   run_ranks(1, [](Fabric& fabric) {
-    OneBitReduction reduction({2, 3}, 1, 0);
+    CpuDevice device;
+    const auto queue = device.make_queue();
+    OneBitReduction reduction({2, 3}, 1, 0, device, *queue);
     std::vector<float> gradient{1, -2, 3, -4, 5, -6};
     reduction.all_reduce(fabric, gradient);
     EXPECT_EQ(gradient, (std::vector<float>{1, -2, 3, -4, 5, -6}));
@@ -322,7 +324,9 @@ std::vector<float> descended(const LeastSquares& problem, const Codec<float>& co
 std::vector<float> descended_together(const LeastSquares& problem) {
   std::vector<float> result;
   run_ranks(LeastSquares::kRanks, [&](Fabric& fabric) {
-    OneBitReduction reduction({4, LeastSquares::kUnknowns / 4}, fabric.size(), fabric.rank());
+    CpuDevice device;
+    const auto queue = device.make_queue();
+    OneBitReduction reduction({4, LeastSquares::kUnknowns / 4}, fabric.size(), fabric.rank(), device, *queue);
     const std::vector<double> equations = problem.equations(fabric.rank());
     std::vector<float> x(LeastSquares::kUnknowns);
     for (int step = 0; step < kSteps; ++step) {

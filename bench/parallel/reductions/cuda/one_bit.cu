@@ -1,10 +1,11 @@
-// The 1-bit codec of bench/parallel/reductions/one_bit.hpp, there and back. Encoding goes over a column
-// twice: its values with the old errors are summed by sign, and when the two levels are known the error of
-// each is left in its place. Warps take 32 neighbours at a time, whose signs are a word of the code.
+// The 1-bit codec's kernels. Encoding goes over a column twice: its values with the old errors are summed by
+// sign, and when the two levels are known the error of each is left in its place. Warps take 32 neighbours at
+// a time, whose signs are a word of the code. All sums have one order, so that codes repeat to the last bit.
+#include <algorithm>
+
 #include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
-#include "bench/operation/cuda/device_operations.hpp"
-#include "bench/operation/operations.hpp"
+#include "bench/parallel/reductions/cuda/one_bit.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
 namespace {
@@ -12,12 +13,19 @@ namespace {
 constexpr int kWarps = 8, kThreads = 32 * kWarps;
 // A column of so many values and more has all warps of a block, a shorter one has a warp.
 constexpr int64_t kLongColumn = 1024;
+constexpr int64_t kMaxBlocks = int64_t{1} << 16;
 
-struct CodecArgs {
-  float* gradient;
+struct EncodeArgs {
+  const float* gradient;
   float* error;
   unsigned* codes;
   int64_t columns, values, words;  // words: of a column's code, its two levels in front
+};
+
+struct DecodeArgs {
+  const unsigned* codes;
+  float* decoded;
+  int64_t columns, values, words;  // as above
 };
 
 __device__ __forceinline__ float sum_of_warp(float value) {
@@ -28,7 +36,7 @@ __device__ __forceinline__ float sum_of_warp(float value) {
 
 // kOfColumn: warps of a column.
 template <int kOfColumn>
-__global__ void __launch_bounds__(kThreads) encode(const __grid_constant__ CodecArgs args) {
+__global__ void __launch_bounds__(kThreads) encode(const __grid_constant__ EncodeArgs args) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int part = warp % kOfColumn;
   const int64_t column = static_cast<int64_t>(blockIdx.x) * (kWarps / kOfColumn) + warp / kOfColumn;
@@ -82,7 +90,8 @@ __global__ void __launch_bounds__(kThreads) encode(const __grid_constant__ Codec
 }
 
 // A warp for a word of bits.
-__global__ void __launch_bounds__(kThreads) decode(const __grid_constant__ CodecArgs args) {
+template <bool kAdds>
+__global__ void __launch_bounds__(kThreads) decode(const __grid_constant__ DecodeArgs args) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t words = args.words - 2, all = args.columns * words;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kWarps;
@@ -90,28 +99,34 @@ __global__ void __launch_bounds__(kThreads) decode(const __grid_constant__ Codec
     const int64_t column = at / words, i = 32 * (at % words) + lane;
     const unsigned* const code = args.codes + column * args.words;
     const unsigned level = code[code[2 + at % words] >> lane & 1 ? 0 : 1];
-    if (i < args.values) args.gradient[column * args.values + i] = __uint_as_float(level);
+    if (i >= args.values) continue;
+    float& value = args.decoded[column * args.values + i];
+    value = kAdds ? value + __uint_as_float(level) : __uint_as_float(level);
   }
 }
 
 }  // namespace
 
-void enqueue_one_bit(const OperationProblem& problem, const OperationTensors& tensors, void* kept,
-                     Queue& queue) {
-  const Columns columns = columns_of(problem);
-  const CodecArgs args{tensors[Slot::parameter_gradient],
-                       tensors[Slot::error],
-                       static_cast<unsigned*>(kept),
-                       columns.count,
-                       columns.values,
-                       static_cast<int64_t>(columns.words_of_column())};
+void enqueue_encode(const Columns& columns, std::span<const float> gradient, std::span<float> error,
+                    std::span<uint32_t> encoded, Queue& queue) {
+  if (columns.elements() == 0) return;
+  const EncodeArgs args{gradient.data(), error.data(),   encoded.data(),
+                        columns.count,   columns.values, static_cast<int64_t>(columns.words_of_column())};
   const bool is_long = columns.values >= kLongColumn;
   const int64_t of_a_block = is_long ? 1 : kWarps;
   launch(is_long ? encode<kWarps> : encode<1>, static_cast<unsigned>(ceil_div(columns.count, of_a_block)),
          kThreads, 0, queue, args);
+}
+
+void enqueue_decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values,
+                    bool adds, Queue& queue) {
+  if (columns.elements() == 0) return;
+  const DecodeArgs args{encoded.data(), values.data(), columns.count, columns.values,
+                        static_cast<int64_t>(columns.words_of_column())};
   const int64_t words = columns.count * (args.words - 2);
-  launch(decode, static_cast<unsigned>(std::min(int64_t{1} << 16, ceil_div(words, int64_t{kWarps}))),
-         kThreads, 0, queue, args);
+  launch(adds ? decode<true> : decode<false>,
+         static_cast<unsigned>(std::min(kMaxBlocks, ceil_div(words, int64_t{kWarps}))), kThreads, 0, queue,
+         args);
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS
