@@ -18,8 +18,8 @@ constexpr int kMinRounds = 6, kMaxRounds = 50;  // an interval needs six
 
 using Reductions = std::vector<ReplayedReduction>;
 
-// A step as it was replayed: seconds of its slowest rank, and on this rank, from its begin on, when each reduction
-// began and was done, and when updates began.
+// A step as it was replayed: seconds of its slowest rank, and on this rank, from its begin on, when each
+// reduction began and was done, and when updates began.
 struct ReplayedStep {
   double seconds = 0, updates = 0;
   std::vector<std::pair<double, double>> reductions;

@@ -46,9 +46,9 @@ std::vector<ReplayedReduction> replayed_reductions(const StepCase& of, std::span
 // alone, the medians of rounds in which each row has its turn, until `seconds` have passed on rank 0. A
 // sample is the time of the slowest rank from a barrier on. There is one queue: a reduction begins when its
 // gradients are ready and the one before is done. Compute and communication do not slow each other down, as a
-// rank that sleeps needs no core. The schedule's spans are where this rank's were in the round whose step is the
-// nearest to the median. Before, all reductions are run with whole numbers; where a sum is not exact
-// the row is `wrong` and has no time. Throws std::runtime_error where a rank is lost.
+// rank that sleeps needs no core. The schedule's spans are where this rank's were in the round whose step is
+// the nearest to the median. Before, all reductions are run with whole numbers; where a sum is not exact the
+// row is `wrong` and has no time. Throws std::runtime_error where a rank is lost.
 void replay_steps(Fabric& fabric, double seconds, std::span<const std::vector<ReplayedReduction>> reductions,
                   std::span<StepRow> rows);
 
