@@ -13,6 +13,7 @@
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/summands.hpp"
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
+#include "bench/step/step_runner.hpp"
 
 namespace convscope {
 namespace {
@@ -22,14 +23,18 @@ constexpr uint64_t kSeed = 1;       // of the integers that are summed in the gr
 constexpr double kSameSums = 1e-4;  // relative L2 distance of two sums of the same gradients
 constexpr double kKeepSeconds = 2;  // between two times that rows are kept
 
+CandidateOptions with_one(CandidateOptions options) {
+  options.most = 1;
+  return options;
+}
+
 // The index in options.algorithms of what rank 0 takes for each convolution.
 std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry, Device& device,
-                                    Queue& queue, Fabric& fabric, const CandidateOptions& options) {
+                                    Fabric& fabric, const CandidateOptions& options) {
   std::vector<float> choice(step.tasks().size(), 0);
   if (fabric.rank() == 0) {
-    CandidateOptions fastest = options;
-    fastest.most = 1;
-    const StepCandidates candidates(step, registry, device, queue, fastest);
+    const auto queue = device.make_queue();
+    const StepCandidates candidates(step, registry, device, *queue, with_one(options));
     for (size_t task : convolutions(step)) {
       const auto found = std::ranges::find(options.algorithms, candidates[task].all.front().id);
       choice[task] = static_cast<float>(found - options.algorithms.begin());
@@ -39,38 +44,20 @@ std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(choice.size())};
 }
 
-void run_half(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue,
-              bool updates) {
-  for (size_t task = 0; task < plans.size(); ++task)
-    if ((step.tasks()[task].kind == TaskKind::update) == updates)
-      step.run(task, plans[task], workspace, queue);
-  queue.synchronize();
+CandidateOptions as_rank_0(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
+                           const MeasureStepOptions& options) {
+  const std::vector<float> choice = choice_of_rank_0(step, registry, device, fabric, options);
+  CandidateOptions same = options;
+  same.choose = [&step, choice, ids = options.algorithms](
+                    const ConvProblem& problem, const TaskCandidates& found) -> std::optional<size_t> {
+    for (size_t task : convolutions(step))
+      if (step.tasks()[task].problem == problem)
+        for (size_t i = 0; i < found.all.size(); ++i)
+          if (found.all[i].id == ids[static_cast<size_t>(choice[task])]) return i;
+    return std::nullopt;
+  };
+  return same;
 }
-
-// The step of one process, by the algorithms that are fastest for it when checked.
-class WholeStep {
- public:
-  WholeStep(TrainingStep& step, const Registry& registry, Device& device, const CandidateOptions& options)
-      : step_(step),
-        queue_(device.make_queue()),
-        candidates_(step, registry, device, *queue_, with_one(options)),
-        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))) {}
-
-  void run() {
-    for (bool updates : {false, true}) run_half(step_, plans_, candidates_.arena(), *queue_, updates);
-  }
-
- private:
-  static CandidateOptions with_one(CandidateOptions options) {
-    options.most = 1;
-    return options;
-  }
-
-  TrainingStep& step_;
-  std::unique_ptr<Queue> queue_;
-  StepCandidates candidates_;
-  std::vector<Plan*> plans_;
-};
 
 class RankedStep {
  public:
@@ -80,9 +67,7 @@ class RankedStep {
         device_(device),
         fabric_(fabric),
         sums_(sums),
-        queue_(device.make_queue()),
-        candidates_(step, registry, device, *queue_, as_rank_0(registry, device, options)),
-        plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))) {}
+        runner_(step, registry, device, as_rank_0(step, registry, device, fabric, options)) {}
 
   // `sum` is a new one, which keeps nothing of an earlier step.
   void verify(StepRow& row, GradientSum& sum) {
@@ -146,8 +131,9 @@ class RankedStep {
 
   struct Series {
     Samples step, compute, communication;
-    Samples beside;  // compute while communication runs; empty where nothing overlaps
-    Samples coding;  // in the sum alone
+    Samples beside;                        // compute while communication runs; empty where nothing overlaps
+    Samples coding;                        // in the sum alone
+    std::vector<std::vector<Span>> spans;  // of each step, on this rank
     int64_t disturbed = 0;
   };
   // A round: the step, its compute alone and its sum alone.
@@ -157,6 +143,7 @@ class RankedStep {
     double beside = 0;
     series.step.push_back(slowest(
         [&] {
+          runner_.begin_spans();
           if (overlap.kind == OverlapKind::none) {
             compute();
             communicate(sum, together);
@@ -165,15 +152,16 @@ class RankedStep {
           }
           average();
           const auto begin = Clock::now();
-          update();
+          runner_.update();
           beside += seconds_since(begin);
         },
         series.disturbed));
+    series.spans.push_back(runner_.spans());
     if (overlap.kind != OverlapKind::none) series.beside.push_back(largest_over_ranks(fabric_, beside));
     series.compute.push_back(slowest(
         [&] {
           compute();
-          update();
+          runner_.update();
         },
         series.disturbed));
     double coding = 0;
@@ -189,28 +177,23 @@ class RankedStep {
   }
 
  private:
-  CandidateOptions as_rank_0(const Registry& registry, Device& device, const MeasureStepOptions& options) {
-    const std::vector<float> choice = choice_of_rank_0(step_, registry, device, *queue_, fabric_, options);
-    CandidateOptions same = options;
-    same.choose = [this, choice, ids = options.algorithms](
-                      const ConvProblem& problem, const TaskCandidates& found) -> std::optional<size_t> {
-      for (size_t task : convolutions(step_))
-        if (step_.tasks()[task].problem == problem)
-          for (size_t i = 0; i < found.all.size(); ++i)
-            if (found.all[i].id == ids[static_cast<size_t>(choice[task])]) return i;
-      return std::nullopt;
-    };
-    return same;
+  void run(GradientSum& sum, const LayerRange& layers) {
+    std::string name = "reduce";
+    double bytes = 0;
+    for (size_t layer = layers.end; layer-- > layers.begin;) {
+      name += " " + step_.network().layers[layer].name;
+      bytes += static_cast<double>(step_.parameters_of(layer).second * sizeof(float));
+    }
+    runner_.as_span(name, true, bytes, [&] { sum.run(sums_.fabric(), step_, layers); });
   }
-
   void compute() {
     const auto begin = Clock::now();
-    run_half(step_, plans_, candidates_.arena(), *queue_, false);
+    runner_.compute();
     longest_ = std::max(longest_, seconds_since(begin));
   }
   void communicate(GradientSum& sum, std::span<const LayerRange> together) {
     const auto begin = Clock::now();
-    for (const LayerRange& layers : together) sum.run(sums_.fabric(), step_, layers);
+    for (const LayerRange& layers : together) run(sum, layers);
     sums_.finish();
     longest_ = std::max(longest_, seconds_since(begin));
   }
@@ -226,16 +209,12 @@ class RankedStep {
   double compute_and_communicate(GradientSum& sum, std::span<const LayerRange> together) {
     const auto begin = Clock::now();
     size_t next = 0;
-    for (size_t task = 0; task < plans_.size(); ++task) {
+    runner_.compute([&](size_t task) {
       const StepTask& of = step_.tasks()[task];
-      if (of.kind == TaskKind::update) continue;
-      step_.run(task, plans_[task], candidates_.arena(), *queue_);
-      if (of.kind != TaskKind::backward_filter || of.layer != together[next].begin) continue;
-      sums_.begin_after(*queue_,
-                        [this, &sum, layers = together[next]] { sum.run(sums_.fabric(), step_, layers); });
+      if (of.kind != TaskKind::backward_filter || of.layer != together[next].begin) return;
+      sums_.begin_after(runner_.queue(), [this, &sum, layers = together[next]] { run(sum, layers); });
       next = std::min(next + 1, together.size() - 1);
-    }
-    queue_->synchronize();
+    });
     const double seconds = seconds_since(begin);
     sums_.finish();
     return seconds;
@@ -274,12 +253,13 @@ class RankedStep {
     return true;
   }
 
-  void update() { run_half(step_, plans_, candidates_.arena(), *queue_, true); }
-
   // The gradient of the mean loss of all images, of which each rank has that of its own.
   void average() {
-    enqueue_scale(device_.info().kind, step_.gradients(), 1 / static_cast<float>(fabric_.size()), *queue_);
-    queue_->synchronize();
+    runner_.as_span("average gradients", false, 0, [&] {
+      enqueue_scale(device_.info().kind, step_.gradients(), 1 / static_cast<float>(fabric_.size()),
+                    runner_.queue());
+      runner_.queue().synchronize();
+    });
   }
 
   static double squares_of(std::span<const float> values) {
@@ -313,9 +293,7 @@ class RankedStep {
   Device& device_;
   Fabric& fabric_;
   RankSums& sums_;
-  std::unique_ptr<Queue> queue_;
-  StepCandidates candidates_;
-  std::vector<Plan*> plans_;
+  StepRunner runner_;
   double longest_ = 0;
 };
 
@@ -325,6 +303,9 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   row.schedule.step_seconds = whole.median;
   row.lowest = whole.ci_low;
   row.highest = whole.ci_high;
+  const auto off = [&](double seconds) { return std::abs(seconds - whole.median); };
+  const auto middle = std::ranges::min_element(series.step, {}, off) - series.step.begin();
+  row.schedule.spans = series.spans[static_cast<size_t>(middle)];
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
   row.codec_seconds = summarise(series.coding).median;
@@ -343,8 +324,13 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   RankedStep ranked(step, registry, device, fabric, rank_sums, options);
   options.progress(std::string(kSummingGradients));
   const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
-  std::optional<WholeStep> alone;
-  if (whole != nullptr) alone.emplace(*whole, registry, device, options);
+  std::optional<StepRunner> alone;
+  if (whole != nullptr) alone.emplace(*whole, registry, device, with_one(options));
+  const auto run_alone = [&] {
+    if (!alone) return;
+    alone->compute();
+    alone->update();
+  };
   Samples of_one;
   int64_t of_one_disturbed = 0;
   std::vector<RankedStep::Series> series(rows.size());
@@ -356,7 +342,7 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   }
   if (calls.paced) {
     const auto before = Clock::now();
-    if (alone) alone->run();
+    run_alone();
     calls.paced(largest_over_ranks(fabric, std::max(ranked.longest(), seconds_since(before))));
   }
   const auto fill_in_all = [&] {
@@ -375,12 +361,7 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     if (largest_over_ranks(fabric, spent) > options.seconds && round >= kMinRounds) break;
     for (size_t i = 0; i < rows.size(); ++i)
       if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of, *sums[i], series[i]);
-    if (has_whole)
-      of_one.push_back(ranked.slowest(
-          [&] {
-            if (alone) alone->run();
-          },
-          of_one_disturbed));
+    if (has_whole) of_one.push_back(ranked.slowest(run_alone, of_one_disturbed));
     if (!calls.keep || seconds_since(kept) < kKeepSeconds) continue;
     fill_in_all();
     calls.keep();

@@ -37,9 +37,9 @@ struct RankedStepCalls {
 // this rank's images: those from rank times its batch on. `whole`, on rank 0 alone, is the step that one
 // process runs in place of all, of which the speed-up is: of all images, or where the scaling is weak of as
 // many as a rank has. Its rounds have their turn among the others, while the other ranks wait. A sample that
-// other programs disturbed on any rank is taken once more. `fabric` connects the ranks' host memory, `sums`
-// the memory of the gradients. Throws UsageError where a convolution has no candidate, std::runtime_error
-// where a rank is lost.
+// other programs disturbed on any rank is taken once more. On CPUs the schedule's spans are this rank's, of
+// the step nearest to the median. `fabric` connects the ranks' host memory, `sums` the memory of the
+// gradients. Throws UsageError where a convolution has no candidate, std::runtime_error where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          RankSums& sums, const MeasureStepOptions& options, std::span<StepRow> rows,
                          TrainingStep* whole = nullptr, const RankedStepCalls& calls = {});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <numeric>
@@ -173,6 +174,35 @@ TEST(RankedStep, SumsBehindTheBackwardPassByLayerAndByBucket) {
         EXPECT_EQ(rows[i].gradient_bytes, 768);
       }
     }
+}
+
+// What Chrome's viewer draws: tasks one after the other, and sums one after the other, each of them begun
+// when the gradient that it needs was there.
+TEST(RankedStep, HasTheSpansOfAStepInItsSchedule) {
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    std::vector<StepRow> rows{row_of(Reduction::ring, 2, {OverlapKind::layer})};
+    measure_on_cpus(step, testing::step_registry(), device, fabric, rows);
+    const std::vector<Span>& spans = rows[0].schedule.spans;
+    EXPECT_EQ(std::ranges::count(spans, true, &Span::is_communication), 2);
+    EXPECT_EQ(spans.size(), step.tasks().size() + 1 + 2);  // gradients are averaged, too
+    const auto span = [&](const std::string& name) {
+      const auto found = std::ranges::find(spans, name, &Span::name);
+      return found == spans.end() ? Span{"no " + name} : *found;
+    };
+    for (size_t i = 1; i < spans.size(); ++i)
+      if (spans[i].is_communication == spans[i - 1].is_communication) {
+        EXPECT_GE(spans[i].begin, spans[i - 1].end) << spans[i].name;
+      }
+    for (const NetworkLayer& layer : step.network().layers) {
+      const Span sum = span("reduce " + layer.name);
+      EXPECT_TRUE(sum.is_communication);
+      EXPECT_GE(sum.begin, span(layer.name + " backward_filter").end);
+      EXPECT_LE(sum.end, span("average gradients").begin);
+      EXPECT_GT(sum.bytes, 0);
+    }
+  });
 }
 
 TEST(RankedStep, HasASpeedUpOverTheStepOfOneProcess) {

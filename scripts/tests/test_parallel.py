@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from convscope_report.cli import main
+
 QUICK = ["--bytes", "4KiB,1MiB", "--time-limit", "0.05", "--max-samples", "6"]
 
 
@@ -157,6 +159,23 @@ def test_the_step_on_two_processes_of_the_readme_works_as_it_is_written(mpirun, 
     for reduction in ("mpi", "tree", "ring"):
         assert f" {reduction} " in done.stdout
     assert "\x1b[" not in done.stdout, "mpirun gives its ranks a terminal of their own, and writes to a pipe"
+
+
+def test_a_step_on_ranks_has_a_trace_and_a_timeline(mpirun, root, tmp_path):
+    """Of the first rank: what it computed and summed, and when."""
+    out = tmp_path / "out"
+    words = ("step", root / "configs/smoke.json", "--time-limit", "0.1", "--reduce", "ring")
+    done = mpirun(2, *words, "--overlap", "layer", "--out", out, "--trace", out / "trace.json")
+    assert done.returncode == 0, done.stderr
+    events = json.loads((out / "trace.json").read_text())["traceEvents"]
+    names = {event["cat"]: set() for event in events if event["ph"] == "X"}
+    for event in events:
+        if event["ph"] == "X":
+            names[event["cat"]].add(event["name"])
+    assert {"5x5 forward", "5x5 backward_filter", "average gradients", "5x5 update"} <= names["compute"]
+    assert "reduce 5x5" in names["communication"] and len(names["communication"]) == 8
+    assert main(["plot-timeline", str(out), "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "timeline-smoke.png").stat().st_size > 0
 
 
 @pytest.fixture

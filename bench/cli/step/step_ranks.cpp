@@ -307,7 +307,8 @@ int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
 
 int measure_step_on_ranks(const StepOptions& options, const Program& program) {
   const Suite suite = load_suite(options.config);
-  if (!options.trace.empty()) throw UsageError("--trace: a step on ranks has no schedule to show");
+  if (!options.trace.empty() && is_on_gpus(options))
+    throw UsageError("--trace: of a step on several GPUs it is not known when each task ran; leave it out");
   return on_mpi_ranks(
       program, [&](MpiJob& job) { return measure_all(job, options, suite, program); },
       [&](const Refusal& why) { return refuse_without_mpi(options, suite, program, why); });

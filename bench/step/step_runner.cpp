@@ -1,0 +1,43 @@
+#include "bench/step/step_runner.hpp"
+
+namespace convscope {
+
+StepRunner::StepRunner(TrainingStep& step, const Registry& registry, Device& device,
+                       const CandidateOptions& options)
+    : step_(step),
+      queue_(device.make_queue()),
+      candidates_(step, registry, device, *queue_, options),
+      plans_(candidates_.plans(std::vector<size_t>(step.tasks().size(), 0))),
+      has_spans_(device.info().kind == DeviceKind::cpu) {}
+
+void StepRunner::compute(const std::function<void(size_t task)>& after) {
+  run(false, after);
+}
+
+void StepRunner::update() {
+  run(true, {});
+}
+
+void StepRunner::run(bool updates, const std::function<void(size_t task)>& after) {
+  for (size_t task = 0; task < plans_.size(); ++task) {
+    if ((step_.tasks()[task].kind == TaskKind::update) != updates) continue;
+    as_span(task_name(step_, task), false, 0,
+            [&] { step_.run(task, plans_[task], candidates_.arena(), *queue_); });
+    if (after) after(task);
+  }
+  queue_->synchronize();
+}
+
+void StepRunner::begin_spans() {
+  computation_.clear();
+  communication_.clear();
+  begin_ = Clock::now();
+}
+
+std::vector<Span> StepRunner::spans() const {
+  std::vector<Span> all = computation_;
+  all.insert(all.end(), communication_.begin(), communication_.end());
+  return all;
+}
+
+}  // namespace convscope
