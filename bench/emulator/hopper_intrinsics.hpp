@@ -43,6 +43,9 @@ void load_pixels(void* shared, const TensorMap& map, uint64_t* barrier, const in
 
 }  // namespace executor
 
+inline bool elect_lane() {
+  return executor::current_thread->linear % 32 == 0;
+}
 inline void mbarrier_init(uint64_t* barrier, int arrivals, CallSite site = CallSite::current()) {
   executor::init_barrier(barrier, arrivals, site);
 }

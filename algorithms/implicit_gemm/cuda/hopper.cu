@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     const Ring<Shape> ring = start_ring<Shape>();
     __syncthreads();
     if (threadIdx.x >= Shape::kConsumerThreads) {
-      if (threadIdx.x == Shape::kConsumerThreads) load_tiles<Shape>(ring, &a, &b, product);
+      if (elect_lane()) load_tiles<Shape>(ring, &a, &b, product);
       return;
     }
     Sums<Shape> sums = {};

@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
     clear_rest<Shape>(ring, product);
     __syncthreads();
     if (threadIdx.x >= Shape::kConsumerThreads) {
-      if (threadIdx.x > Shape::kConsumerThreads) return;
+      if (!elect_lane()) return;
       if (product.run > 0)
         load_tiles<Shape, true>(ring, &a, &b, product, part);
       else

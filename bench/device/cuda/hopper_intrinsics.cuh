@@ -25,6 +25,19 @@ using TensorMap = CUtensorMap;
 TensorMap make_tensor_map(const TensorMapLayout& layout);
 TensorMap make_pixel_map(const PixelMapLayout& layout);
 
+// True in one lane of a warp, all of whose lanes call it. What only one lane runs is chosen by it, not by
+// threadIdx: ptxas then knows that it is one, and issues each TMA load once instead of looping over lanes.
+__device__ __forceinline__ bool elect_lane() {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  uint32_t elected;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(elected));
+  return elected != 0;
+#else
+  __trap();
+  return false;
+#endif
+}
+
 // Sets up a barrier in shared memory that a phase completes with `arrivals` arrivals. One thread does it,
 // then mbarrier_fence_init(), then a block barrier.
 __device__ __forceinline__ void mbarrier_init(uint64_t* barrier, int arrivals) {

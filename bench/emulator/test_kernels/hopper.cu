@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(160, 1)
     }
     __syncthreads();
     if (thread >= 128) {
-      if (thread == 128) load_tiles<T, Fault>(smem, &map_a, &map_b, full, empty, steps, m0, n0);
+      if (elect_lane()) load_tiles<T, Fault>(smem, &map_a, &map_b, full, empty, steps, m0, n0);
       return;
     }
     float sums[T::kColumns / 2];
