@@ -55,6 +55,7 @@ class EmulatorQueue final : public Queue {
   }
   void copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
                  size_t rows) override {
+    const DeviceMemory::Access access(memory_);
     for (size_t row = 0; row < rows; ++row)
       std::memcpy(static_cast<std::byte*>(to) + row * to_step,
                   static_cast<const std::byte*>(from) + row * from_step, bytes);
