@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/emulator/emulator_queue.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/step/measure_step.hpp"
 #include "bench/step/training_step.hpp"
@@ -41,6 +43,9 @@ class ScaledReference final : public Algorithm {
     int64_t workspace_bytes() const override { return 4096; }
     std::string implementation() const override { return "loops"; }
     void run(const ConvArgs& args, Queue& queue) override {
+      // It runs on the host, which the emulator's memory has to be opened to.
+      std::optional<emulated::DeviceMemory::Access> access;
+      if (auto* emulator = dynamic_cast<emulated::EmulatorQueue*>(&queue)) access.emplace(emulator->memory());
       static_cast<char*>(args.workspace)[4095] = 1;
       plan_->run(args, queue);
       const Role role = written_role(problem_.pass);

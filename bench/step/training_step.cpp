@@ -305,10 +305,13 @@ std::vector<std::span<const std::byte>> TrainingStep::memory_of(size_t task) con
 double TrainingStep::loss() const {
   double sum = 0;
   for (const LayerState& layer : layers_) {
-    std::vector<double> losses(layer.losses.bytes() / sizeof(double));
-    if (losses.empty()) continue;
+    const size_t images = layer.losses.bytes() / sizeof(double);
+    if (images == 0) continue;
+    std::vector<double> losses(images);
     layer.losses.download(losses.data(), layer.losses.bytes());
-    sum += std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+    double of_layer = 0;
+    for (const double loss : losses) of_layer += loss;
+    sum += of_layer / static_cast<double>(images);
   }
   return sum;
 }
