@@ -343,3 +343,22 @@ def test_a_rerun_line_runs_from_another_folder_to_the_same_outcome(convscope, ro
         done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1), done.stderr
         assert [one["outcome"] for one in records(again)] == [record["outcome"]]
+
+
+def test_a_step_takes_what_choose_predicts(run_convscope, root):
+    """Where the prediction is clear: ceilings are measured by each of the two, and differ from run to run."""
+    smoke = root / "configs/smoke.json"
+    words = ("--batch", "2", "--threads", "1", "--json")
+    chosen = run_convscope("choose", smoke, "--layout", "nchw", *words)
+    step = run_convscope("step", smoke, "--choose", "model", "--time-limit", "0.05", *words)
+    assert (chosen.returncode, step.returncode) == (0, 0), chosen.stderr + step.stderr
+    tasks = {row["problem"]: row for row in json.loads(step.stdout) if row["algorithm"]}
+    clear = 0
+    for row in json.loads(chosen.stdout):
+        seconds = [candidate["seconds"] for candidate in row["predictions"]]
+        if len(seconds) > 1 and seconds[1] < 1.5 * seconds[0]:
+            continue
+        clear += 1
+        assert tasks[row["problem"]]["algorithm"] == row["chosen"], row
+        assert tasks[row["problem"]]["choose"] == "model"
+    assert clear >= 5

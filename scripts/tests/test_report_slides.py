@@ -1,6 +1,7 @@
 """`convscope-report table slides`: the speed-ups of the slides' two times, and what their text says."""
 
 import json
+import lzma
 from types import SimpleNamespace
 
 import pytest
@@ -29,6 +30,21 @@ def test_what_the_text_says_is_compared_and_nothing_else_is_claimed(convscope):
     assert said[256, 2] == said[256, 4] == said[512, 2] == [None, None]
     assert said[128, 2] == ["worse than one GPU (s. 26)", "tree yes, ring no"]
     assert said[512, 4][1].startswith("tree yes; 1-bit 1.49")
+
+
+def test_what_could_make_the_1_bit_step_so_long_is_said_as_the_page_says_it(convscope, root):
+    """51 ms: arithmetic of the slides' numbers, and beside it what a codec on an H100 was measured to take."""
+    (table,) = slides(None, SimpleNamespace(convscope=str(convscope)))
+    [said] = [note for note in table.footnotes if note.startswith("Slide 30")]
+    assert "that step takes 153 ms, 51 more: what a codec of 4.9 GB/s takes, or 1.1 transfers" in said
+    kept = "results/nvidia-h100-80gb-hbm3/operations/operations-alexnet"
+    rows = json.loads(lzma.decompress((root / f"{kept}.json.xz").read_bytes()))
+    rows = [row for row in rows["rows"] if row["operation"] == "1bit" and row["outcome"] == "measured"]
+    values = sum(row["bytes"] for row in rows) / 16
+    rate = 4e-6 * values / sum(row["median_ms"] for row in rows)
+    page = " ".join((root / "docs/tables.md").read_text(encoding="utf-8").split())
+    assert f"{values * 1e-6:.2f} million values, at {rate:.0f} GB/s of gradient (`{kept}`)" in page
+    assert f"336 GB/s are {336 * 4 / 16:.0f} GB/s of gradient" in page
 
 
 @pytest.mark.parametrize(
