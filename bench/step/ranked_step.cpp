@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <new>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/core/random.hpp"
@@ -13,6 +16,7 @@
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/summands.hpp"
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
+#include "bench/step/rank_choice.hpp"
 #include "bench/step/step_runner.hpp"
 
 namespace convscope {
@@ -23,51 +27,16 @@ constexpr uint64_t kSeed = 1;       // of the integers that are summed in the gr
 constexpr double kSameSums = 1e-4;  // relative L2 distance of two sums of the same gradients
 constexpr double kKeepSeconds = 2;  // between two times that rows are kept
 
-CandidateOptions with_one(CandidateOptions options) {
-  options.most = 1;
-  return options;
-}
-
-// The index in options.algorithms of what rank 0 takes for each convolution.
-std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry, Device& device,
-                                    Fabric& fabric, const CandidateOptions& options) {
-  std::vector<float> choice(step.tasks().size(), 0);
-  if (fabric.rank() == 0) {
-    const auto queue = device.make_queue();
-    const StepCandidates candidates(step, registry, device, *queue, with_one(options));
-    for (size_t task : convolutions(step)) {
-      const auto found = std::ranges::find(options.algorithms, candidates[task].all.front().id);
-      choice[task] = static_cast<float>(found - options.algorithms.begin());
-    }
-  }
-  const std::vector<float> all = gathered(fabric, choice);
-  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(choice.size())};
-}
-
-CandidateOptions as_rank_0(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
-                           const MeasureStepOptions& options) {
-  const std::vector<float> choice = choice_of_rank_0(step, registry, device, fabric, options);
-  CandidateOptions same = options;
-  same.choose = [&step, choice, ids = options.algorithms](
-                    const ConvProblem& problem, const TaskCandidates& found) -> std::optional<size_t> {
-    for (size_t task : convolutions(step))
-      if (step.tasks()[task].problem == problem)
-        for (size_t i = 0; i < found.all.size(); ++i)
-          if (found.all[i].id == ids[static_cast<size_t>(choice[task])]) return i;
-    return std::nullopt;
-  };
-  return same;
-}
-
 class RankedStep {
  public:
   RankedStep(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric, RankSums& sums,
-             const MeasureStepOptions& options)
+             const MeasureStepOptions& options, bool records_spans)
       : step_(step),
         device_(device),
         fabric_(fabric),
         sums_(sums),
-        runner_(step, registry, device, as_rank_0(step, registry, device, fabric, options)) {}
+        runner_(step, registry, device, choose_as_rank_0(step, registry, device, fabric, options)),
+        records_spans_(records_spans) {}
 
   // `sum` is a new one, which keeps nothing of an earlier step.
   void verify(StepRow& row, GradientSum& sum) {
@@ -132,8 +101,8 @@ class RankedStep {
   struct Series {
     Samples step, compute, communication;
     Samples beside;                        // compute while communication runs; empty where nothing overlaps
-    Samples coding;                        // in the sum alone
-    std::vector<std::vector<Span>> spans;  // of each step, on this rank
+    Samples coding;                        // in a sum alone
+    std::vector<std::vector<Span>> spans;  // of each step, on this rank; empty where they are not recorded
     int64_t disturbed = 0;
   };
   // A round: the step, its compute alone and its sum alone.
@@ -143,7 +112,7 @@ class RankedStep {
     double beside = 0;
     series.step.push_back(slowest(
         [&] {
-          runner_.begin_spans();
+          if (records_spans_) runner_.record_spans();
           if (overlap.kind == OverlapKind::none) {
             compute();
             communicate(sum, together);
@@ -156,7 +125,7 @@ class RankedStep {
           beside += seconds_since(begin);
         },
         series.disturbed));
-    series.spans.push_back(runner_.spans());
+    if (records_spans_) series.spans.push_back(runner_.take_spans());
     if (overlap.kind != OverlapKind::none) series.beside.push_back(largest_over_ranks(fabric_, beside));
     series.compute.push_back(slowest(
         [&] {
@@ -164,27 +133,24 @@ class RankedStep {
           runner_.update();
         },
         series.disturbed));
-    double coding = 0;
-    series.communication.push_back(slowest(
-        [&] {
-          if (of.compression == Compression::none)
-            communicate(sum, together);
-          else
-            coding = seconds_of_coding([&] { communicate(sum, together); });
-        },
-        series.disturbed));
+    series.communication.push_back(slowest([&] { communicate(sum, together); }, series.disturbed));
+    // Of another sum, since asking a GPU's queue for it takes time.
+    const double coding = of.compression == Compression::none ? 0 : seconds_of_coding(sum, together);
     series.coding.push_back(largest_over_ranks(fabric_, coding));
   }
 
  private:
   void run(GradientSum& sum, const LayerRange& layers) {
-    std::string name = "reduce";
-    double bytes = 0;
-    for (size_t layer = layers.end; layer-- > layers.begin;) {
-      name += " " + step_.network().layers[layer].name;
-      bytes += static_cast<double>(step_.parameters_of(layer).second * sizeof(float));
-    }
-    runner_.as_span(name, true, bytes, [&] { sum.run(sums_.fabric(), step_, layers); });
+    size_t values = 0;
+    for (size_t layer = layers.begin; layer < layers.end; ++layer)
+      values += step_.parameters_of(layer).second;
+    const auto name = [&] {
+      std::string of = "reduce";
+      for (size_t layer = layers.end; layer-- > layers.begin;) of += " " + step_.network().layers[layer].name;
+      return of;
+    };
+    runner_.as_span(name, true, static_cast<double>(values * sizeof(float)),
+                    [&] { sum.run(sums_.fabric(), step_, layers); });
   }
   void compute() {
     const auto begin = Clock::now();
@@ -197,24 +163,38 @@ class RankedStep {
     sums_.finish();
     longest_ = std::max(longest_, seconds_since(begin));
   }
-  // Of a sum. By the clock of its queue, on which a GPU codes while the host is far ahead.
-  double seconds_of_coding(const std::function<void()>& sum) {
+  // By the clock of the sums' queue. Where a GPU waits for the host between a mark and what it marks, that is
+  // in it.
+  double seconds_of_coding(GradientSum& sum, std::span<const LayerRange> together) {
     sums_.queue().begin_timing();
-    sum();
+    communicate(sum, together);
     const Timing timing = sums_.queue().end_timing();
     return timing.phase_seconds[static_cast<size_t>(OneBitReduction::kCoding)].value_or(0);
+  }
+  void finish_quietly() {
+    try {
+      sums_.finish();
+    } catch (const std::exception&) {
+      return;  // the first failure is the one to tell
+    }
   }
   // What is summed together is begun when the gradient of the first of its layers, which is the last one of
   // backward, is there. Returns the seconds of compute.
   double compute_and_communicate(GradientSum& sum, std::span<const LayerRange> together) {
     const auto begin = Clock::now();
     size_t next = 0;
-    runner_.compute([&](size_t task) {
+    const auto begin_sum = [&](size_t task) {
       const StepTask& of = step_.tasks()[task];
       if (of.kind != TaskKind::backward_filter || of.layer != together[next].begin) return;
       sums_.begin_after(runner_.queue(), [this, &sum, layers = together[next]] { run(sum, layers); });
       next = std::min(next + 1, together.size() - 1);
-    });
+    };
+    try {
+      runner_.compute(begin_sum);
+    } catch (...) {
+      finish_quietly();  // sums under way use this object
+      throw;
+    }
     const double seconds = seconds_since(begin);
     sums_.finish();
     return seconds;
@@ -255,11 +235,12 @@ class RankedStep {
 
   // The gradient of the mean loss of all images, of which each rank has that of its own.
   void average() {
-    runner_.as_span("average gradients", false, 0, [&] {
-      enqueue_scale(device_.info().kind, step_.gradients(), 1 / static_cast<float>(fabric_.size()),
-                    runner_.queue());
-      runner_.queue().synchronize();
-    });
+    runner_.as_span([] { return std::string("average gradients"); }, false, 0,
+                    [&] {
+                      enqueue_scale(device_.info().kind, step_.gradients(),
+                                    1 / static_cast<float>(fabric_.size()), runner_.queue());
+                      runner_.queue().synchronize();
+                    });
   }
 
   static double squares_of(std::span<const float> values) {
@@ -294,8 +275,15 @@ class RankedStep {
   Fabric& fabric_;
   RankSums& sums_;
   StepRunner runner_;
+  bool records_spans_;
   double longest_ = 0;
 };
+
+void refuse_for_memory(StepRow& row) {
+  row.outcome = RowOutcome::refused;
+  row.reason = "out_of_memory";
+  row.note = "a rank has no memory for what this sum keeps; take a smaller batch, or fewer of them at once";
+}
 
 void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum,
              const TrainingStep& step) {
@@ -303,9 +291,11 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   row.schedule.step_seconds = whole.median;
   row.lowest = whole.ci_low;
   row.highest = whole.ci_high;
-  const auto off = [&](double seconds) { return std::abs(seconds - whole.median); };
-  const auto middle = std::ranges::min_element(series.step, {}, off) - series.step.begin();
-  row.schedule.spans = series.spans[static_cast<size_t>(middle)];
+  if (!series.spans.empty()) {
+    const auto off = [&](double seconds) { return std::abs(seconds - whole.median); };
+    const auto middle = std::ranges::min_element(series.step, {}, off) - series.step.begin();
+    row.schedule.spans = series.spans[static_cast<size_t>(middle)];
+  }
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
   row.codec_seconds = summarise(series.coding).median;
@@ -321,7 +311,7 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          RankSums& rank_sums, const MeasureStepOptions& options, std::span<StepRow> rows,
                          TrainingStep* whole, const RankedStepCalls& calls) {
-  RankedStep ranked(step, registry, device, fabric, rank_sums, options);
+  RankedStep ranked(step, registry, device, fabric, rank_sums, options, calls.records_spans);
   options.progress(std::string(kSummingGradients));
   const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
   std::optional<StepRunner> alone;
@@ -337,8 +327,14 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].outcome != RowOutcome::good) continue;
-    sums[i] = rank_sums.make(rows[i].of, step);
-    ranked.verify(rows[i], *sums[i]);
+    try {
+      sums[i] = rank_sums.make(rows[i].of, step);
+    } catch (const std::bad_alloc&) {
+    }
+    if (largest_over_ranks(fabric, sums[i] ? 0 : 1) > 0)
+      refuse_for_memory(rows[i]);
+    else
+      ranked.verify(rows[i], *sums[i]);
   }
   if (calls.paced) {
     const auto before = Clock::now();

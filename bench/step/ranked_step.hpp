@@ -19,7 +19,7 @@ namespace convscope {
 // step and a sum take.
 inline constexpr std::string_view kSummingGradients = "summing gradients";
 
-// Each may be empty, `paced` on all ranks.
+// Calls may be empty, `paced` on all ranks.
 struct RankedStepCalls {
   // Every few seconds, with the rows filled in from the complete rounds, so that a job that is killed has
   // lost no more.
@@ -27,6 +27,8 @@ struct RankedStepCalls {
   // Once all is verified and before anything is timed, with the seconds of the longest that a rank did
   // without hearing from the others: compute, a sum, or rank 0's whole step. The same on all ranks.
   std::function<void(double)> paced;
+  // Whether the schedules get spans: on CPUs this rank's, of the step nearest to the median.
+  bool records_spans = false;
 };
 
 // Fills in a row for each reduction, the same on every rank: step, compute and communication alone, and
@@ -37,9 +39,9 @@ struct RankedStepCalls {
 // this rank's images: those from rank times its batch on. `whole`, on rank 0 alone, is the step that one
 // process runs in place of all, of which the speed-up is: of all images, or where the scaling is weak of as
 // many as a rank has. Its rounds have their turn among the others, while the other ranks wait. A sample that
-// other programs disturbed on any rank is taken once more. On CPUs the schedule's spans are this rank's, of
-// the step nearest to the median. `fabric` connects the ranks' host memory, `sums` the memory of the
-// gradients. Throws UsageError where a convolution has no candidate, std::runtime_error where a rank is lost.
+// other programs disturbed on any rank is taken once more. A row whose sum has no memory on some rank is
+// refused. `fabric` connects the ranks' host memory, `sums` the memory of the gradients. Throws UsageError
+// where a convolution has no candidate, std::runtime_error where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          RankSums& sums, const MeasureStepOptions& options, std::span<StepRow> rows,
                          TrainingStep* whole = nullptr, const RankedStepCalls& calls = {});

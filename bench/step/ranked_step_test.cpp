@@ -1,8 +1,7 @@
-#include "bench/step/ranked_step.hpp"
+#include "bench/step/ranked_step_test.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <numeric>
@@ -13,33 +12,9 @@
 #include "bench/parallel/allreduce/threads_communicator_test.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/step/gradient_sum.hpp"
-#include "bench/step/test_steps.hpp"
 
 namespace convscope {
 namespace {
-
-MeasureStepOptions short_options() {
-  MeasureStepOptions options;
-  options.algorithms = {"exact.cpu", "same.cpu"};
-  options.seconds = 0;
-  return options;
-}
-
-StepRow row_of(Reduction reduction, int ranks, const Overlap& overlap = {}) {
-  StepRow row;
-  row.of.overlap = overlap;
-  row.of.batch = 2 * ranks;
-  row.of.fleet = {{ranks, ranks}, Basis::measured, "threads", "", {}};
-  row.of.reduction = reduction;
-  return row;
-}
-
-void measure_on_cpus(TrainingStep& step, const Registry& registry, CpuDevice& device, Fabric& fabric,
-                     std::vector<StepRow>& rows, TrainingStep* whole = nullptr,
-                     const RankedStepCalls& calls = {}) {
-  const auto sums = sums_on_cpus(fabric, device, short_options().plan.threads);
-  measure_ranked_step(step, registry, device, fabric, *sums, short_options(), rows, whole, calls);
-}
 
 TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
   for (int ranks : {2, 3}) {
@@ -174,35 +149,6 @@ TEST(RankedStep, SumsBehindTheBackwardPassByLayerAndByBucket) {
         EXPECT_EQ(rows[i].gradient_bytes, 768);
       }
     }
-}
-
-// What Chrome's viewer draws: tasks one after the other, and sums one after the other, each of them begun
-// when the gradient that it needs was there.
-TEST(RankedStep, HasTheSpansOfAStepInItsSchedule) {
-  run_ranks(2, [&](Fabric& fabric) {
-    CpuDevice device;
-    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
-    std::vector<StepRow> rows{row_of(Reduction::ring, 2, {OverlapKind::layer})};
-    measure_on_cpus(step, testing::step_registry(), device, fabric, rows);
-    const std::vector<Span>& spans = rows[0].schedule.spans;
-    EXPECT_EQ(std::ranges::count(spans, true, &Span::is_communication), 2);
-    EXPECT_EQ(spans.size(), step.tasks().size() + 1 + 2);  // gradients are averaged, too
-    const auto span = [&](const std::string& name) {
-      const auto found = std::ranges::find(spans, name, &Span::name);
-      return found == spans.end() ? Span{"no " + name} : *found;
-    };
-    for (size_t i = 1; i < spans.size(); ++i)
-      if (spans[i].is_communication == spans[i - 1].is_communication) {
-        EXPECT_GE(spans[i].begin, spans[i - 1].end) << spans[i].name;
-      }
-    for (const NetworkLayer& layer : step.network().layers) {
-      const Span sum = span("reduce " + layer.name);
-      EXPECT_TRUE(sum.is_communication);
-      EXPECT_GE(sum.begin, span(layer.name + " backward_filter").end);
-      EXPECT_LE(sum.end, span("average gradients").begin);
-      EXPECT_GT(sum.bytes, 0);
-    }
-  });
 }
 
 TEST(RankedStep, HasASpeedUpOverTheStepOfOneProcess) {

@@ -1,5 +1,9 @@
 #include "bench/step/step_runner.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 namespace convscope {
 
 StepRunner::StepRunner(TrainingStep& step, const Registry& registry, Device& device,
@@ -21,22 +25,24 @@ void StepRunner::update() {
 void StepRunner::run(bool updates, const std::function<void(size_t task)>& after) {
   for (size_t task = 0; task < plans_.size(); ++task) {
     if ((step_.tasks()[task].kind == TaskKind::update) != updates) continue;
-    as_span(task_name(step_, task), false, 0,
+    as_span([&] { return task_name(step_, task); }, false, 0,
             [&] { step_.run(task, plans_[task], candidates_.arena(), *queue_); });
     if (after) after(task);
   }
   queue_->synchronize();
 }
 
-void StepRunner::begin_spans() {
+void StepRunner::record_spans() {
   computation_.clear();
   communication_.clear();
+  records_ = has_spans_;
   begin_ = Clock::now();
 }
 
-std::vector<Span> StepRunner::spans() const {
-  std::vector<Span> all = computation_;
-  all.insert(all.end(), communication_.begin(), communication_.end());
+std::vector<Span> StepRunner::take_spans() {
+  records_ = false;
+  std::vector<Span> all = std::move(computation_);
+  std::ranges::move(communication_, std::back_inserter(all));
   return all;
 }
 

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "bench/core/stopwatch.hpp"
@@ -24,20 +23,21 @@ class StepRunner {
   void update();
   Queue& queue() { return *queue_; }
 
-  // From here on spans are counted, from 0; those before are forgotten. The time that a span of a GPU's tasks
-  // would have is that of enqueueing them: there are none.
-  void begin_spans();
-  // Runs `work` as a span; of communication on the thread that communicates, which is waited for before
-  // spans() is asked. Those of communication come last.
-  template <typename Work>
-  void as_span(const std::string& name, bool is_communication, double bytes, const Work& work) {
+  // Notes as spans what runs from here on until take_spans(), on a CPU: the host does not see when a GPU's
+  // tasks run.
+  void record_spans();
+  // Those of computation, then those of communication, each in order; seconds since record_spans().
+  std::vector<Span> take_spans();
+  // Runs `work`, a span called name() where spans are recorded. Work that communicates runs on one thread,
+  // which is waited for before the next record_spans() or take_spans().
+  template <typename Name, typename Work>
+  void as_span(const Name& name, bool is_communication, double bytes, const Work& work) {
+    if (!records_) return work();
     const double begin = seconds_since(begin_);
     work();
-    if (has_spans_)
-      (is_communication ? communication_ : computation_)
-          .push_back({name, is_communication, begin, seconds_since(begin_), bytes});
+    (is_communication ? communication_ : computation_)
+        .push_back({name(), is_communication, begin, seconds_since(begin_), bytes});
   }
-  std::vector<Span> spans() const;
 
  private:
   void run(bool updates, const std::function<void(size_t task)>& after);
@@ -46,8 +46,8 @@ class StepRunner {
   std::unique_ptr<Queue> queue_;
   StepCandidates candidates_;
   std::vector<Plan*> plans_;
-  bool has_spans_;
-  Clock::time_point begin_ = Clock::now();
+  bool has_spans_, records_ = false;
+  Clock::time_point begin_;
   std::vector<Span> computation_, communication_;
 };
 

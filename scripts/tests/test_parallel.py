@@ -178,6 +178,21 @@ def test_a_step_on_ranks_has_a_trace_and_a_timeline(mpirun, root, tmp_path):
     assert (tmp_path / "timeline-smoke.png").stat().st_size > 0
 
 
+def test_a_replayed_step_has_a_trace_of_when_its_sums_ran(mpirun, root, tmp_path):
+    rows = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
+    words = ("step", "alexnet", "--basis", "replayed", "--rows", rows, "--batch", "2", "--reduce", "ring")
+    trace = tmp_path / "trace.json"
+    done = mpirun(2, *words, "--overlap", "layer", "--time-limit", "0.1", "--trace", trace)
+    assert done.returncode == 0, done.stderr
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    sums = [event for event in events if event["cat"] == "communication"]
+    assert [event["name"] for event in sums] == [f"reduce conv{layer}" for layer in (5, 4, 3, 2, 1)]
+    ends = {event["name"]: event["ts"] + event["dur"] for event in events}
+    for event in sums:
+        assert event["dur"] > 0
+        assert event["ts"] >= ends[event["name"].removeprefix("reduce ") + " backward_filter"]
+
+
 @pytest.fixture
 def middle(tmp_path):
     """A config of one layer, whose step takes some milliseconds."""

@@ -33,7 +33,7 @@ def test_what_the_text_says_is_compared_and_nothing_else_is_claimed(convscope):
 
 
 def test_what_could_make_the_1_bit_step_so_long_is_said_as_the_page_says_it(convscope, root):
-    """51 ms: arithmetic of the slides' numbers, and beside it what a codec on an H100 was measured to take."""
+    """51 ms: arithmetic of the slides' numbers, beside what a codec on an H100 was measured to take."""
     (table,) = slides(None, SimpleNamespace(convscope=str(convscope)))
     [said] = [note for note in table.footnotes if note.startswith("Slide 30")]
     assert "that step takes 153 ms, 51 more: what a codec of 4.9 GB/s takes, or 1.1 transfers" in said

@@ -188,3 +188,13 @@ def test_a_number_of_a_gpu_is_refused_where_each_rank_takes_its_own(run_convscop
     done = run_convscope("step", "alexnet", "--device", "cuda:1")
     assert done.returncode == 2
     assert "--device: each rank takes the GPU of its place" in done.stderr
+
+
+def test_a_trace_of_a_step_between_gpus_is_refused(ranks):
+    """The host does not see when a GPU's tasks run."""
+    job = ranks(devices=2)
+    done = job.run("--trace", job.folder / "trace.json")
+    assert done.returncode == 2
+    assert (
+        "--trace: of a step on several GPUs it is not known when each task ran; leave it out" in done.stderr
+    )

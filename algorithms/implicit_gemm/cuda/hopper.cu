@@ -1,6 +1,8 @@
 // Hopper, forward and backward-data: a stage is a tap and 128 bytes of channels, a run or a box of A's pixels
 // and lines of B, both K-major. What those are: boxed_product.hpp; the ring and the products:
 // hopper_ring.hpp.
+#include <stdexcept>
+
 #include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
 #include "bench/algorithm/epilogue.cuh"
 
@@ -168,12 +170,19 @@ void launch_hopper(const BoxedProduct& product, const implicit_gemm::Tensors& te
 template <typename Element>
 void launch_tile(const BoxedProduct& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
   const auto is = [&](int rows, int columns) { return product.tile == HopperTile{rows, columns}; };
-  if (is(256, 128)) launch_hopper<HopperShape<Element, Major::k, 256, 128, 4, 1>>(product, tensors, queue);
-  if (is(128, 128)) launch_hopper<HopperShape<Element, Major::k, 128, 128, 3, 2>>(product, tensors, queue);
-  if (is(128, 64)) launch_hopper<HopperShape<Element, Major::k, 128, 64, 4, 2>>(product, tensors, queue);
-  if (is(256, 96)) launch_hopper<HopperShape<Element, Major::k, 256, 96, 5, 1>>(product, tensors, queue);
-  if (is(128, 96)) launch_hopper<HopperShape<Element, Major::k, 128, 96, 4, 2>>(product, tensors, queue);
-  if (is(128, 192)) launch_hopper<HopperShape<Element, Major::k, 128, 192, 5, 1>>(product, tensors, queue);
+  if (is(256, 128))
+    return launch_hopper<HopperShape<Element, Major::k, 256, 128, 4, 1>>(product, tensors, queue);
+  if (is(128, 128))
+    return launch_hopper<HopperShape<Element, Major::k, 128, 128, 3, 2>>(product, tensors, queue);
+  if (is(128, 64))
+    return launch_hopper<HopperShape<Element, Major::k, 128, 64, 4, 2>>(product, tensors, queue);
+  if (is(256, 96))
+    return launch_hopper<HopperShape<Element, Major::k, 256, 96, 5, 1>>(product, tensors, queue);
+  if (is(128, 96))
+    return launch_hopper<HopperShape<Element, Major::k, 128, 96, 4, 2>>(product, tensors, queue);
+  if (is(128, 192))
+    return launch_hopper<HopperShape<Element, Major::k, 128, 192, 5, 1>>(product, tensors, queue);
+  throw std::logic_error("there is no kernel of this tile");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Hopper, backward-filter: a stage is a run or a box of pixels of the output's gradient (A) and of the input
 // where one tap meets it (B), both MN-major: a line of 64 channels is a pixel. The split depth goes to
 // partial sums. What those are: boxed_gradient.hpp; the ring and the products: hopper_ring.hpp.
+#include <stdexcept>
+
 #include "algorithms/implicit_gemm/cuda/hopper_ring.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -239,11 +241,14 @@ void launch_gradient(const BoxedGradient& product, const implicit_gemm::Tensors&
 
 template <typename Element>
 void launch_tile(const BoxedGradient& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  if (product.tile.rows == 256)
+  const auto is = [&](int rows, int columns) { return product.tile == implicit_gemm::HopperTile{rows, columns}; };
+  if (is(256, 128))
     return launch_gradient<HopperShape<Element, Major::mn, 256, 128, 4, 1>>(product, tensors, queue);
-  if (product.tile.columns == 128)
+  if (is(128, 128))
     return launch_gradient<HopperShape<Element, Major::mn, 128, 128, 3, 2>>(product, tensors, queue);
-  launch_gradient<HopperShape<Element, Major::mn, 128, 64, 4, 2>>(product, tensors, queue);
+  if (is(128, 64))
+    return launch_gradient<HopperShape<Element, Major::mn, 128, 64, 4, 2>>(product, tensors, queue);
+  throw std::logic_error("there is no kernel of this tile");
 }
 
 }  // namespace

@@ -94,7 +94,8 @@ void add_flags(CLI::App& verb, StepOptions& options) {
   add_measured_flags(verb, options);
   add_modelled_flags(verb, options);
   verb.add_option("--trace", options.trace,
-                  "A file for the schedule, for chrome://tracing or ui.perfetto.dev.")
+                  "A file for the schedule, on processes what the first rank did, for chrome://tracing or "
+                  "ui.perfetto.dev; not of several GPUs.")
       ->type_name("FILE");
   add_json(verb, options.json);
   verb.footer(

@@ -222,6 +222,7 @@ class StepsOnRanks {
       whole.emplace(std::move(of_one), device, measuring.seed);
     }
     RankedStepCalls calls;
+    calls.records_spans = keeper_ && !options_.trace.empty();
     if (keeper_ && keeper_->has_folder()) calls.keep = [this] { keeper_->so_far(under_way_); };
     if (!is_on_gpus(options_))
       calls.paced = [this](double seconds) {

@@ -1,0 +1,21 @@
+// The same algorithms on all ranks of a step: rank 0 chooses for each convolution, and all take that, since
+// times that each rank measured by itself would choose differently.
+#pragma once
+
+#include "bench/algorithm/registry.hpp"
+#include "bench/device/device.hpp"
+#include "bench/parallel/fabric/fabric.hpp"
+#include "bench/step/candidates.hpp"
+#include "bench/step/training_step.hpp"
+
+namespace convscope {
+
+// For a step of one rank: one candidate for each convolution.
+CandidateOptions with_one(CandidateOptions options);
+
+// Options by which StepCandidates finds rank 0's choice alone. All ranks call it with steps of the same
+// network; rank 0 checks its candidates meanwhile. Throws as StepCandidates does.
+CandidateOptions choose_as_rank_0(TrainingStep& step, const Registry& registry, Device& device,
+                                  Fabric& fabric, const CandidateOptions& options);
+
+}  // namespace convscope
