@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(TmaSpectralTile<Rows, Columns, RowThreads>::kT
     __syncthreads();
     const BlockTile block = block_tile<Rows, Columns>(p);
     if (threadIdx.x >= T::kConsumerThreads) {
-      if (threadIdx.x > T::kConsumerThreads) return;
+      if (!elect_lane()) return;
       fill_ring<T>(ring, (p.depth + T::kDepth - 1) / T::kDepth,
                    [&](int number, unsigned char* stage, uint64_t* arrived) {
                      const int step = number * T::kDepth;

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
     const Ring<T> ring = start_ring<T>();
     __syncthreads();
     if (threadIdx.x < T::kConsumerThreads) return multiply_tile<T>(batch, block, ring);
-    if (threadIdx.x > T::kConsumerThreads) return;
+    if (!elect_lane()) return;
     const GemmArguments& g = batch.g;
     const PlaneBatch::Place at = batch.template place<T>(static_cast<int>(blockIdx.x));
     const PlaneProduct& product = g.products[at.plane];
