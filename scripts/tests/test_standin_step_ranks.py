@@ -192,8 +192,9 @@ def test_a_number_of_a_gpu_is_refused_where_each_rank_takes_its_own(run_convscop
 
 def test_a_trace_of_a_step_between_gpus_is_refused(ranks):
     """The host does not see when a GPU's tasks run."""
-    job = ranks(devices=2)
-    done = job.run("--trace", job.folder / "trace.json")
+    job = ranks()
+    words = job.words(None, "--trace", job.folder / "trace.json")
+    done = job.run(words, words)
     assert done.returncode == 2
     assert (
         "--trace: of a step on several GPUs it is not known when each task ran; leave it out" in done.stderr
