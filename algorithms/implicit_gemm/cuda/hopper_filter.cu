@@ -241,7 +241,9 @@ void launch_gradient(const BoxedGradient& product, const implicit_gemm::Tensors&
 
 template <typename Element>
 void launch_tile(const BoxedGradient& product, const implicit_gemm::Tensors& tensors, Queue& queue) {
-  const auto is = [&](int rows, int columns) { return product.tile == implicit_gemm::HopperTile{rows, columns}; };
+  const auto is = [&](int rows, int columns) {
+    return product.tile == implicit_gemm::HopperTile{rows, columns};
+  };
   if (is(256, 128))
     return launch_gradient<HopperShape<Element, Major::mn, 256, 128, 4, 1>>(product, tensors, queue);
   if (is(128, 128))
