@@ -355,4 +355,12 @@ int64_t StepProgram::bytes() const {
   return kFloat * values;
 }
 
+std::vector<OperationProblem> StepProgram::gradient_additions(size_t layer) const {
+  std::vector<OperationProblem> additions;
+  for (const StepTask& task : tasks)
+    if (task.kind == TaskKind::add_gradient && task.layer == layer && task.operation)
+      additions.push_back(*task.operation);
+  return additions;
+}
+
 }  // namespace convscope

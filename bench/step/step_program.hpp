@@ -94,6 +94,8 @@ struct StepProgram {
   // Of tensors, gradients, parameters with theirs and velocities, and the scratch. What operations keep is
   // not in it.
   int64_t bytes() const;
+  // The additions of gradients that stand in the backward pass of a layer: of outputs that several read.
+  std::vector<OperationProblem> gradient_additions(size_t layer) const;
 };
 
 }  // namespace convscope

@@ -55,7 +55,8 @@ CONFIG = {
         },
     ],
 }
-ROWS = 10 + 8 + 10 + 6 + 4 * 2  # of each layer, and its update and code
+# Of each layer, the gradient that is added since two read the block, and updates and codes.
+ROWS = 10 + 8 + 10 + 6 + 1 + 4 * 2
 NORMS = {"batch_norm", "batch_norm+relu"}
 SUMS = {"add", "add+relu"}
 OPERATIONS = {"bias", "relu", "bias+relu", "lrn", "pool", "mean", "update", "1bit", *NORMS, *SUMS}

@@ -24,6 +24,7 @@
 #include "bench/runner/isolation.hpp"
 #include "bench/runner/other_loads.hpp"
 #include "bench/runner/overrides.hpp"
+#include "bench/step/network_operations.hpp"
 
 namespace convscope {
 namespace {
@@ -161,7 +162,7 @@ int act(const OperationsOptions& options, const Program& program) {
   for (const DeviceInfo& device : selected_devices(suite, devices)) {
     runs.push_back(run_of(options, suite, device));
     used.insert(device.id());
-    check_memory(operations_of(suite, runs.back().batch), device);
+    check_memory(operations_of_network(suite, runs.back().batch), device);
   }
   beginning.reset();
   std::optional<RowFolder<OperationRow>> folder;
@@ -179,7 +180,8 @@ int act(const OperationsOptions& options, const Program& program) {
   try {
     for (const OperationRun& run : runs)
       if (!stop.requested())
-        measure_on(run, operations_of(suite, run.batch), {options, program, stop, providers, folder}, rows);
+        measure_on(run, operations_of_network(suite, run.batch), {options, program, stop, providers, folder},
+                   rows);
   } catch (const DeviceError& error) {
     failure = error.what();
   }

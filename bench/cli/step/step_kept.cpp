@@ -12,7 +12,6 @@
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
-#include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/measure_reduction.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
@@ -22,6 +21,7 @@
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/environment.hpp"
+#include "bench/step/network_operations.hpp"
 
 namespace convscope {
 namespace {
@@ -43,15 +43,6 @@ auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
     read.push_back(*value);
   }
   return read;
-}
-
-std::vector<StepLayer> layers_of(const Suite& suite) {
-  std::vector<StepLayer> layers;
-  for (const Layer& layer : suite.layers)
-    layers.push_back({layer.name, layer.shape, layer.count, layer.first && !suite.first_backward_data});
-  for (NodeOperations& node : operations_of_step(suite, 1))
-    layers[node.layer].operations.push_back({std::move(node.before), std::move(node.after)});
-  return layers;
 }
 
 // What a step's rows have in common, batch and GPUs aside: each reduction with each overlap, and the codec's
@@ -124,7 +115,7 @@ std::string hash_of(const std::vector<ResultRecord>& records, const std::vector<
 std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& network,
                                     const std::vector<int>& gpus, const MakeStepRow& make) {
   const Suite suite = load_suite(options.config);
-  const std::vector<StepLayer> layers = layers_of(suite);
+  const std::vector<StepLayer> layers = step_layers_of(suite);
   const ResultFile file = read_all_results(options.rows);
   if (const auto found =
           std::ranges::find_if(file.records, [](const ResultRecord& one) { return has_virtual_time(one); });

@@ -116,7 +116,9 @@ std::vector<StepLayer> network_with_operations() {
   StepLayer::Operations a{{}, both({OperationSort::bias_relu, false, {1, 10, 6, 6}, {}})};
   a.after.push_back(update);
   layers[0].operations = {a};
-  layers[1].operations = {{both({OperationSort::pool, false, {1, 10, 6, 6}, {}}), {update}},
+  layers[1].operations = {{both({OperationSort::pool, false, {1, 10, 6, 6}, {}}),
+                           {update},
+                           {{OperationSort::add, false, {1, 10, 6, 6}, {}}}},
                           {{}, both({OperationSort::lrn, false, {1, 20, 4, 4}, {}})}};
   return layers;
 }
@@ -128,7 +130,7 @@ TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
   for (const int64_t batch : {2, 8})
     for (const StepLayer& layer : layers)
       for (const StepLayer::Operations& of : layer.operations)
-        for (const auto& problems : {of.before, of.after})
+        for (const auto& problems : {of.before, of.after, of.gradients})
           for (OperationProblem problem : problems) {
             if (problem.sort != OperationSort::update) problem.in.n = batch;
             rows.push_back(operation_row(to_text(problem), problem.sort == OperationSort::update ? 0.004
@@ -143,7 +145,10 @@ TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
   keep_all_but("nothing");
   StepRow row = step(layers);
   ASSERT_EQ(row.outcome, RowOutcome::good) << row.note;
-  EXPECT_NEAR(*row.operation_seconds, 3 * 0.003 + 2 * 0.004, 1e-12);
+  EXPECT_NEAR(*row.operation_seconds, 3 * 0.003 + 0.001 + 2 * 0.004, 1e-12);
+  const auto behind = std::ranges::find(row.schedule.spans, "b#1 backward of what it reads", &Span::name);
+  ASSERT_NE(behind, row.schedule.spans.end());
+  EXPECT_NEAR(behind->end - behind->begin, 0.002 + 0.001, 1e-12) << "the pool's, and an added gradient";
   EXPECT_NEAR(row.schedule.compute_seconds, 8 * 0.01 + *row.operation_seconds, 1e-12);
   EXPECT_NEAR(row.schedule.update_seconds, 2 * 0.004, 1e-12);
   EXPECT_NEAR(row.schedule.step_seconds, row.schedule.compute_seconds + row.schedule.communication_seconds,

@@ -1,0 +1,21 @@
+// What stands between the convolutions of a config, the additions of gradients that its graph leads to
+// included: as `convscope operations` measures it, and as a modelled step counts it. Whatever the second asks
+// for the first has. Not in it: concatenations, copies of gradients, the loss.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/operation/measure_operations.hpp"
+#include "bench/parallel/schedule/kept_records.hpp"
+#include "bench/runner/config.hpp"
+
+namespace convscope {
+
+// By the suite's layers, each problem once.
+std::vector<LayerOperations> operations_of_network(const Suite& suite, int64_t batch);
+
+// The suite's layers, of each copy what a step runs besides its convolution.
+std::vector<StepLayer> step_layers_of(const Suite& suite);
+
+}  // namespace convscope
