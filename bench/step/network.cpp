@@ -27,9 +27,9 @@ int64_t StepNetwork::chains() const {
   return std::ranges::count_if(layers, &NetworkLayer::begins_chain);
 }
 
-StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse) {
+StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse, int64_t most_copies) {
   StepNetwork network{suite.name, {}};
-  for (GraphNode& node : graph_of(suite)) {
+  for (GraphNode& node : graph_of(suite, most_copies)) {
     const Layer& layer = suite.layers[node.layer];
     NetworkLayer one{
         std::move(node.name),   layer.shape,           std::move(node.reads), std::move(node.through),

@@ -1,6 +1,7 @@
 // What stands between the convolutions of a config, the additions of gradients that its graph leads to
 // included: as `convscope operations` measures it, and as a modelled step counts it. Whatever the second asks
-// for the first has. Not in it: concatenations, copies of gradients, the loss.
+// for the first has, but of layers with a batch of their own. Not in it: concatenations, copies of gradients,
+// the loss.
 #pragma once
 
 #include <cstdint>

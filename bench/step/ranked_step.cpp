@@ -101,11 +101,12 @@ class RankedStep {
   struct Series {
     Samples step, compute, communication;
     Samples beside;                        // compute while communication runs; empty where nothing overlaps
-    Samples coding;                        // in a sum alone
+    Samples coding;                        // of a sum; empty where nothing is coded
     std::vector<std::vector<Span>> spans;  // of each step, on this rank; empty where they are not recorded
     int64_t disturbed = 0;
   };
-  // A round: the step, its compute alone and its sum alone.
+  // A round: the step, its compute alone and its sum alone; of codes another sum, for what coding takes of
+  // it, since to ask a GPU's queue for that takes time.
   void measure_round(const StepCase& of, GradientSum& sum, Series& series) {
     const Overlap& overlap = of.overlap;
     const std::vector<LayerRange> together = summed_together(step_, overlap);
@@ -134,8 +135,9 @@ class RankedStep {
         },
         series.disturbed));
     series.communication.push_back(slowest([&] { communicate(sum, together); }, series.disturbed));
-    // Of another sum, since asking a GPU's queue for it takes time.
-    const double coding = of.compression == Compression::none ? 0 : seconds_of_coding(sum, together);
+    if (of.compression == Compression::none) return;
+    double coding = 0;
+    slowest([&] { coding = seconds_of_coding(sum, together); }, series.disturbed);
     series.coding.push_back(largest_over_ranks(fabric_, coding));
   }
 
@@ -298,7 +300,7 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   }
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
-  row.codec_seconds = summarise(series.coding).median;
+  row.codec_seconds = series.coding.empty() ? 0 : summarise(series.coding).median;
   if (!series.beside.empty()) row.compute_beside_seconds = summarise(series.beside).median;
   row.samples = static_cast<int64_t>(series.step.size());
   row.schedule.reductions = static_cast<int64_t>(summed_together(step, row.of.overlap).size());
@@ -330,11 +332,14 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     try {
       sums[i] = rank_sums.make(rows[i].of, step);
     } catch (const std::bad_alloc&) {
+      sums[i].reset();  // the row is refused, on all ranks
     }
-    if (largest_over_ranks(fabric, sums[i] ? 0 : 1) > 0)
+    if (largest_over_ranks(fabric, sums[i] ? 0 : 1) > 0) {
       refuse_for_memory(rows[i]);
-    else
+      sums[i].reset();
+    } else {
       ranked.verify(rows[i], *sums[i]);
+    }
   }
   if (calls.paced) {
     const auto before = Clock::now();

@@ -355,11 +355,13 @@ int64_t StepProgram::bytes() const {
   return kFloat * values;
 }
 
-std::vector<OperationProblem> StepProgram::gradient_additions(size_t layer) const {
-  std::vector<OperationProblem> additions;
+std::vector<GradientAdditions> StepProgram::gradient_additions() const {
+  std::vector<GradientAdditions> additions(layers.size());
   for (const StepTask& task : tasks)
-    if (task.kind == TaskKind::add_gradient && task.layer == layer && task.operation)
-      additions.push_back(*task.operation);
+    if (task.kind == TaskKind::add_gradient && task.operation) {
+      GradientAdditions& of = additions[task.layer];
+      (task.addend ? of.before : of.behind).push_back(*task.operation);
+    }
   return additions;
 }
 

@@ -123,7 +123,8 @@ StepWork step_work(std::span<const StepLayer> layers, const Scope& scope, int64_
         };
         add(of.before, {&LayerWork::forward_operations, &LayerWork::backward_of_reads});
         add(of.after, {&LayerWork::forward_operations, &LayerWork::backward_operations});
-        add(of.gradients, {&LayerWork::backward_of_reads, &LayerWork::backward_of_reads});
+        add(of.added_before, {&LayerWork::backward_operations, &LayerWork::backward_operations});
+        add(of.added_behind, {&LayerWork::backward_of_reads, &LayerWork::backward_of_reads});
       }
       for (auto [one, all] : {std::pair(&copy.work, &result.layers),
                               {&copy.lowest, &result.lowest},

@@ -24,9 +24,9 @@ struct StepLayer {
   int64_t count = 1;   // copies in a row
   bool first = false;  // reads the image: its backward-data is not computed
   // Of each copy, at a batch of 1, forward and backward, updates among them; none where they do not count.
-  // `gradients`: additions of gradients of outputs that several layers read, behind backward-data.
+  // added_before, added_behind: additions of gradients, before backward-filter and behind backward-data.
   struct Operations {
-    std::vector<OperationProblem> before, after, gradients = {};
+    std::vector<OperationProblem> before, after, added_before = {}, added_behind = {};
   };
   std::vector<Operations> operations = {};
 };

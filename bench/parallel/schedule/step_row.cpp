@@ -88,8 +88,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
     {"comm_alone_ms", "ms", "All reductions of a step, one after the other.",
      [](const R& r) { return milliseconds(r, r.schedule.communication_seconds); }},
     {"codec_ms", "ms",
-     "Of that, coding, of a measured row as its slowest rank took; null where the codec is taken to be free or "
-     "there is none.",
+     "Of such reductions, coding, of a measured row in sums of their own and as its slowest rank took; null "
+     "where the codec is taken to be free or there is none.",
      [](const R& r) { return r.codec_seconds > 0 ? milliseconds(r, r.codec_seconds) : Cell{}; }},
     {"exposed_ms", "ms", "step_ms less compute_ms: what compute does not hide.",
      [](const R& r) { return milliseconds(r, r.schedule.exposed_seconds()); }},

@@ -47,7 +47,7 @@ struct StepRow {
   Schedule schedule;                             // empty unless good
   std::optional<double> lowest, highest;         // seconds of the step by the ends of the medians' intervals
   std::optional<double> closed_form_seconds;     // of a step that is simulated on links of the closed form
-  double codec_seconds = 0;                      // in communication_seconds
+  double codec_seconds = 0;                      // of a sum of gradients
   std::optional<double> operation_seconds;       // of a modelled or replayed row, in compute_seconds
   double gradient_bytes = 0, busiest_bytes = 0;  // of one GPU; sent by the busiest
   std::optional<double> alone_seconds;  // a step of one GPU: of the same batch, or where weak of its share
