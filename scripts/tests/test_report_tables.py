@@ -97,6 +97,27 @@ def test_every_format_looks_as_before(form, folders, regenerate):
     same_as_golden(done.out, f"format-{form}.{FORMATS[form]}", regenerate)
 
 
+def test_several_formats_are_a_file_each(folders, tmp_path):
+    made = tmp_path / "made"
+    made.mkdir()
+    words = ["table", *arguments(CASES["layers-forward"], folders)]
+    done = report(*words, "--format", "markdown,csv", "-o", made / "layers")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert sorted(path.name for path in made.iterdir()) == ["layers.csv", "layers.md"]
+    for form, ending in (("markdown", "md"), ("csv", "csv")):
+        assert (made / f"layers.{ending}").read_text(encoding="utf-8") == report(*words, "--format", form).out
+
+
+def test_formats_without_a_file_or_unknown_are_named(folders):
+    words = ["table", *arguments(CASES["layers-forward"], folders), "--format"]
+    done = report(*words, "markdown,csv")
+    assert (done.code, done.out) == (2, "")
+    assert "--format: each of several is a file; name them with -o FILE" in done.err
+    done = report(*words, "markdown,jpeg")
+    assert (done.code, done.out) == (2, "")
+    assert "found 'jpeg'; allowed are terminal, markdown, latex, csv" in done.err
+
+
 def test_algorithms_table_looks_as_before(regenerate):
     from convscope_report.render import render
     from convscope_report.tables.algorithms import of_algorithms

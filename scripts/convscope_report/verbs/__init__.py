@@ -1,11 +1,15 @@
 """The verbs of the command line, and what several of them share: arguments, loading, writing."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from convscope_report import ReportError, results
-from convscope_report.render import FORMATS
+from convscope_report.render import FORMATS, render
+
+# Of a file in each of the formats of tables.
+ENDINGS = dict(zip(FORMATS, ("txt", "md", "tex", "csv"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,38 @@ def add_out(parser) -> None:
 
 
 def add_format(parser) -> None:
-    """--format and -o."""
-    parser.add_argument("--format", choices=FORMATS, default="terminal", help="How to write it (terminal).")
+    """--format and -o of tables."""
+    parser.add_argument(
+        "--format",
+        type=table_formats,
+        default=["terminal"],
+        metavar="FORMAT,...",
+        help=f"Of {', '.join(ENDINGS)} (terminal); of several -o FILE becomes FILE.md, FILE.tex and so on.",
+    )
     add_out(parser)
+
+
+def table_formats(text: str) -> list:
+    """Return the formats of --format; raises ArgumentTypeError for one that is none."""
+    formats = text.split(",")
+    for form in formats:
+        if form not in ENDINGS:
+            raise ArgumentTypeError(f"found {form!r}; allowed are {', '.join(ENDINGS)}")
+    return formats
+
+
+def check_formats(options) -> None:
+    """Raise ReportError where several formats have no file to go to."""
+    if len(options.format) > 1 and options.out is None:
+        raise ReportError("--format: each of several is a file; name them with -o FILE, without its ending")
+
+
+def write_tables(tables: list, options) -> None:
+    """Write or print the tables in the formats of the options."""
+    check_formats(options)
+    for form in options.format:
+        out = options.out if len(options.format) == 1 else f"{options.out}.{ENDINGS[form]}"
+        write_or_print(render(tables, form), out)
 
 
 def load(options) -> results.Results:

@@ -4,9 +4,8 @@ from collections import Counter
 
 from convscope_report import ReportError, compare, results, saved
 from convscope_report.contexts import device_text
-from convscope_report.render import render
 from convscope_report.table import Column, Table
-from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_or_print
+from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_tables
 
 # By the value of --fail-on: the verdicts that make the exit code 1.
 FAILING = {"slower": ("SLOWER",), "undecided": ("SLOWER", "UNDECIDED", "REFUSED")}
@@ -55,7 +54,7 @@ def run(options) -> int:
     name_a, name_b = options.names or (options.a, options.b)
     title = f"A {name_a}, B {name_b}{more}"
     made = verdicts(title, len(pairs), found, floor, matters, only_a, only_b)
-    write_or_print(render([made], options.format), options.out)
+    write_tables([made], options)
     return exit_code(options.fail_on, found)
 
 

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 from convscope_report import ReportError, results, rounds, saved
-from convscope_report.render import render
-from convscope_report.verbs import Verb, add_format, add_program, write_or_print
+from convscope_report.verbs import Verb, add_format, add_program, check_formats, write_tables
 from convscope_report.verbs.compare import add_judgement, exit_code, verdicts
 
 INTERRUPTED = 130
@@ -40,6 +39,7 @@ def arguments(parser) -> None:
 
 def run(options) -> int:
     """Measure, print the table of verdicts; exit code 1 where --fail-on says so, 130 when interrupted."""
+    check_formats(options)
     for word in options.run_arguments:
         if word.partition("=")[0] in REFUSED:
             raise ReportError(f"{word}: not for both programs' runs; leave it out")
@@ -53,7 +53,7 @@ def run(options) -> int:
         return INTERRUPTED
     more = f"More rounds make it narrower: {command(options)}"
     table = verdicts(f"A {options.before}, B {options.after}, in turn", number, *judged, more)
-    write_or_print(render([table], options.format), options.out)
+    write_tables([table], options)
     return exit_code(options.fail_on, judged[0])
 
 

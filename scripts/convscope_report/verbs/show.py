@@ -5,7 +5,6 @@ from pathlib import Path
 from convscope_report import ReportError, operations, published
 from convscope_report.contexts import passes_left_out
 from convscope_report.figures import NAMES, figures
-from convscope_report.render import render
 from convscope_report.results import CANDIDATE, conditions
 from convscope_report.tables import OF_STEPS, OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
 from convscope_report.verbs import (
@@ -15,6 +14,7 @@ from convscope_report.verbs import (
     add_where,
     load,
     write_or_print,
+    write_tables,
 )
 
 PLOT_FORMATS = ("png", "svg", "pdf")
@@ -58,7 +58,7 @@ def table(options) -> int:
             made[-1].note(sentence)
     wanted = conditions(options.published_where, "--published-where")
     made += [published.table(name, wanted) for name in options.published]
-    write_or_print(render(made, options.format), options.out)
+    write_tables(made, options)
     return 0
 
 
@@ -77,7 +77,7 @@ def published_figures(options) -> int:
         made = published.listing()
     else:
         made = published.table(options.name, conditions(options.where, "--where"))
-    write_or_print(render([made], options.format), options.out)
+    write_tables([made], options)
     return 0
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report import steps as many_gpus
-from convscope_report.render import render
 from convscope_report.results import as_text, conditions
 from convscope_report.tables import steps as step_table
-from convscope_report.verbs import Verb, add_format, add_where, write_or_print
+from convscope_report.verbs import Verb, add_format, add_where, write_tables
 from convscope_report.verbs.show import plot_formats
 
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
@@ -53,7 +52,7 @@ def add_steps(parser) -> None:
 def print_steps(options) -> int:
     """Make the table and write it."""
     made = step_table.table([read_step(path) for path in options.steps])
-    write_or_print(render([made], options.format), options.out)
+    write_tables([made], options)
     return 0
 
 
