@@ -197,20 +197,17 @@ def slide_30(gains: dict, of_machine: dict | None) -> str:
     here = "" if of_machine is None else f" (here {of_machine[place]['striped']:.2f})"
     alone = STEP_MS * max(BATCHES) / STEP_BATCH
     more = alone / ONE_BIT - alone / modelled
-    cause = (
-        ""
-        if more <= 0
-        else (
-            f" If it is {max(GPUS)} GPUs at batch {max(BATCHES)}, that step takes {alone / ONE_BIT:.0f} ms, "
-            f"{more:.0f} more: what a codec of {GRADIENT / more * 1e-6:.1f} GB/s takes, or "
-            f"{more / TRANSFER_MS:.1f} transfers of the gradient in FP32, as to a host that codes it."
-        )
-    )
-    return (
+    text = (
         f"Slide 30 says 1/{CODES} of the bytes: it agrees, 1/{GRADIENT / CODED:.1f} counted. Its highest "
         f"label {ONE_BIT} is {ONE_BIT / modelled:.2f} of the {modelled:.2f} that a codec without time would "
         f"give{here}: the slides' times {'do not contradict' if modelled >= ONE_BIT else 'contradict'} it."
-        + cause
+    )
+    if more <= 0:
+        return text
+    return text + (
+        f" If it is {max(GPUS)} GPUs at batch {max(BATCHES)}, that step takes {alone / ONE_BIT:.0f} ms, "
+        f"{more:.0f} more: what a codec of {GRADIENT / more * 1e-6:.1f} GB/s takes, or "
+        f"{more / TRANSFER_MS:.1f} transfers of the gradient in FP32, as to a host that codes it."
     )
 
 

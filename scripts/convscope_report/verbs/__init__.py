@@ -1,6 +1,5 @@
 """The verbs of the command line, and what several of them share: arguments, loading, writing."""
 
-from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from convscope_report import ReportError, results
 from convscope_report.render import FORMATS, render
 
-# Of a file in each of the formats of tables.
+# The formats of tables, and what the name of a file of each ends in.
 ENDINGS = dict(zip(FORMATS, ("txt", "md", "tex", "csv"), strict=True))
 
 
@@ -60,34 +59,35 @@ def add_format(parser) -> None:
     """--format and -o of tables."""
     parser.add_argument(
         "--format",
-        type=table_formats,
-        default=["terminal"],
+        default="terminal",
         metavar="FORMAT,...",
-        help=f"Of {', '.join(ENDINGS)} (terminal); of several -o FILE becomes FILE.md, FILE.tex and so on.",
+        help=f"Of {', '.join(ENDINGS)} (terminal); with several -o FILE gives FILE.md, FILE.tex and so on.",
     )
     add_out(parser)
 
 
-def table_formats(text: str) -> list:
-    """Return the formats of --format; raises ArgumentTypeError for one that is none."""
-    formats = text.split(",")
+def formats_of(options, allowed) -> list:
+    """Return the formats of --format, each of `allowed`; raises ReportError."""
+    formats = options.format.split(",")
     for form in formats:
-        if form not in ENDINGS:
-            raise ArgumentTypeError(f"found {form!r}; allowed are {', '.join(ENDINGS)}")
+        if form not in allowed:
+            raise ReportError(f"--format {form}: found {form!r}; allowed are {', '.join(allowed)}")
     return formats
 
 
-def check_formats(options) -> None:
-    """Raise ReportError where several formats have no file to go to."""
-    if len(options.format) > 1 and options.out is None:
+def table_formats(options) -> list:
+    """Return the formats of tables; raises ReportError for several without a file."""
+    formats = formats_of(options, ENDINGS)
+    if len(formats) > 1 and options.out is None:
         raise ReportError("--format: each of several is a file; name them with -o FILE, without its ending")
+    return formats
 
 
 def write_tables(tables: list, options) -> None:
     """Write or print the tables in the formats of the options."""
-    check_formats(options)
-    for form in options.format:
-        out = options.out if len(options.format) == 1 else f"{options.out}.{ENDINGS[form]}"
+    formats = table_formats(options)
+    for form in formats:
+        out = options.out if len(formats) == 1 else f"{options.out}.{ENDINGS[form]}"
         write_or_print(render(tables, form), out)
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from convscope_report import ReportError, results, rounds, saved
-from convscope_report.verbs import Verb, add_format, add_program, check_formats, write_tables
+from convscope_report.verbs import Verb, add_format, add_program, table_formats, write_tables
 from convscope_report.verbs.compare import add_judgement, exit_code, verdicts
 
 INTERRUPTED = 130
@@ -39,7 +39,7 @@ def arguments(parser) -> None:
 
 def run(options) -> int:
     """Measure, print the table of verdicts; exit code 1 where --fail-on says so, 130 when interrupted."""
-    check_formats(options)
+    table_formats(options)  # before minutes are spent
     for word in options.run_arguments:
         if word.partition("=")[0] in REFUSED:
             raise ReportError(f"{word}: not for both programs' runs; leave it out")

@@ -12,6 +12,7 @@ from convscope_report.verbs import (
     add_format,
     add_results,
     add_where,
+    formats_of,
     load,
     write_or_print,
     write_tables,
@@ -92,21 +93,12 @@ def plot_arguments(parser) -> None:
     )
 
 
-def plot_formats(options) -> list:
-    """Return the formats of --format, each of PLOT_FORMATS."""
-    formats = options.format.split(",")
-    for form in formats:
-        if form not in PLOT_FORMATS:
-            raise ReportError(f"--format {form}: found {form!r}; allowed are {', '.join(PLOT_FORMATS)}")
-    return formats
-
-
 def plot(options) -> int:
     """Draw the figures and print the paths of their files."""
     # Imported here: matplotlib takes half a second to load, and only this verb needs it.
     from convscope_report.figures import style
 
-    formats = plot_formats(options)
+    formats = formats_of(options, PLOT_FORMATS)
     results = load(options)
     made = []
     for name in NAMES if options.name == "all" else (options.name,):

@@ -8,8 +8,8 @@ from convscope_report import ReportError
 from convscope_report import steps as many_gpus
 from convscope_report.results import as_text, conditions
 from convscope_report.tables import steps as step_table
-from convscope_report.verbs import Verb, add_format, add_where, write_tables
-from convscope_report.verbs.show import plot_formats
+from convscope_report.verbs import Verb, add_format, add_where, formats_of, write_tables
+from convscope_report.verbs.show import PLOT_FORMATS
 
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
 NUMBERS_OF_ALL = ("batch", "chains", "inside_ms")
@@ -110,7 +110,7 @@ def plot(options) -> int:
     # Imported here: matplotlib takes half a second to load.
     from convscope_report.figures import steps
 
-    formats = plot_formats(options)
+    formats = formats_of(options, PLOT_FORMATS)
     return save([steps.step(read_step(path)) for path in options.steps], options.out, formats)
 
 
@@ -145,7 +145,7 @@ def plot_timeline(options) -> int:
     # Imported here: matplotlib takes half a second to load.
     from convscope_report.figures import timeline
 
-    formats = plot_formats(options)
+    formats = formats_of(options, PLOT_FORMATS)
     file = options.steps / "trace.json"
     rows, schedules = many_gpus.read(options.steps), many_gpus.read_trace(file)
     if len(rows) != len(schedules):
