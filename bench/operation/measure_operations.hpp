@@ -17,7 +17,6 @@
 #include "bench/measure/health.hpp"
 #include "bench/record/cells.hpp"
 #include "bench/record/result.hpp"
-#include "bench/runner/config.hpp"
 
 namespace convscope {
 
@@ -25,23 +24,6 @@ struct LayerOperations {
   std::string layer;
   std::vector<OperationProblem> problems;
 };
-
-// What the config names with `before` and `after`, forward and backward, and each layer's update: bias, batch
-// normalisation, addition and ReLU each by itself, and one of the first three with a ReLU behind it as one
-// pass, too. What a layer has several times, of copies that stand in different places of the graph, it has
-// once; a pool of what several layers read, the first of them. A layer's own batch goes before `batch`.
-std::vector<LayerOperations> operations_of(const Suite& suite, int64_t batch);
-
-// What a step runs of them for one node of the config's graph: where a ReLU stands behind a bias, a
-// normalisation or an addition, both in one pass. `before`: pools of what it reads, of those that several
-// nodes share the first one's; `after`: behind it, and its update.
-struct NodeOperations {
-  size_t layer = 0;  // of the suite's
-  std::vector<OperationProblem> before, after;
-};
-// In the order of the graph, every copy of a layer a node, forward and backward. Not in it: concatenations,
-// gradients that are added, the loss.
-std::vector<NodeOperations> operations_of_step(const Suite& suite, int64_t batch);
 
 // What all rows of a run have in common.
 struct OperationRun {

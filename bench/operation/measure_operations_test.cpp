@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/every_operation_test.hpp"
@@ -18,7 +16,6 @@
 namespace convscope {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Whole vectors, tails, single pixels, planes that are not a multiple of anything.
@@ -210,126 +207,6 @@ TEST(OperationData, HasNoTwoEqualMaximaInAWindow) {
   std::vector<float> plane(data[0].begin(), data[0].begin() + 1600);
   std::ranges::sort(plane);
   EXPECT_EQ(std::ranges::adjacent_find(plane), plane.end());
-}
-
-TEST(OperationsOf, AreThoseThatTheConfigNamesAndEachLayersUpdateAndCode) {
-  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
-    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 3, "filter": 3, "pad": 1,
-     "after": ["bias", "relu", "pool 3x2/2"]},
-    {"name": "two", "in_channels": 3, "input": [3, 3], "out_channels": 4, "filter": 2, "batch": 5}]})"),
-                                      "small.json");
-  const auto all = operations_of(suite, 2);
-  std::vector<std::string> lines;
-  for (const LayerOperations& layer : all)
-    for (const OperationProblem& problem : layer.problems)
-      if (!problem.backward) lines.push_back(layer.layer + " " + to_text(problem));
-  EXPECT_THAT(lines, ElementsAre("one bias n=2 c=3 hw=7x6", "one bias+relu n=2 c=3 hw=7x6",
-                                 "one relu n=2 c=3 hw=7x6", "one pool 3x2/2 n=2 c=3 hw=7x6",
-                                 "one update values=57", "one 1bit columns=3 values=18",
-                                 "two update values=52", "two 1bit columns=4 values=12"));
-}
-
-TEST(OperationsOf, AreOfALayerWithACountThoseOfAllItsPlacesInTheGraphOnce) {
-  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
-    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 2, "filter": 1, "count": 3,
-     "after": ["batch_norm", "relu"]}],
-    "graph": [{"name": "one"}, {"name": "two", "layer": "one", "after": "batch_norm"},
-              {"name": "three", "layer": "one", "after": ["batch_norm", "add one", "relu"]}]})"),
-                                      "small.json");
-  const auto all = operations_of(suite, 2);
-  ASSERT_EQ(all.size(), 1U);
-  std::vector<std::string> lines;
-  for (const OperationProblem& problem : all[0].problems)
-    if (problem.sort != OperationSort::one_bit) lines.push_back(to_text(problem));
-  EXPECT_THAT(lines, ElementsAre("batch_norm n=2 c=2 hw=7x6", "batch_norm backward n=2 c=2 hw=7x6",
-                                 "batch_norm+relu n=2 c=2 hw=7x6", "batch_norm+relu backward n=2 c=2 hw=7x6",
-                                 "relu n=2 c=2 hw=7x6", "relu backward n=2 c=2 hw=7x6", "add n=2 c=2 hw=7x6",
-                                 "add+relu n=2 c=2 hw=7x6", "update values=10"));
-}
-
-std::vector<std::string> texts(const std::vector<OperationProblem>& problems) {
-  std::vector<std::string> lines;
-  for (const OperationProblem& problem : problems) lines.push_back(to_text(problem));
-  return lines;
-}
-
-TEST(OperationsOfAStep, AreThoseOfEachPlaceWithTheirReluAsOnePass) {
-  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
-    {"name": "one", "in_channels": 2, "input": [7, 6], "out_channels": 2, "filter": 1, "count": 3,
-     "after": ["batch_norm", "relu"]}],
-    "graph": [{"name": "one"}, {"name": "two", "layer": "one", "after": ["bias", "relu", "lrn"]},
-              {"name": "three", "layer": "one", "after": ["batch_norm", "add one", "relu"]}]})"),
-                                      "small.json");
-  const auto all = operations_of_step(suite, 2);
-  ASSERT_EQ(all.size(), 3U);
-  EXPECT_THAT(texts(all[0].after),
-              ElementsAre("batch_norm+relu n=2 c=2 hw=7x6", "batch_norm+relu backward n=2 c=2 hw=7x6",
-                          "update values=10"));
-  EXPECT_THAT(texts(all[1].after),
-              ElementsAre("bias+relu n=2 c=2 hw=7x6", "bias+relu backward n=2 c=2 hw=7x6",
-                          "lrn n=2 c=2 hw=7x6", "lrn backward n=2 c=2 hw=7x6", "update values=6"));
-  EXPECT_THAT(texts(all[2].after),
-              ElementsAre("batch_norm n=2 c=2 hw=7x6", "batch_norm backward n=2 c=2 hw=7x6",
-                          "add+relu n=2 c=2 hw=7x6", "relu backward n=2 c=2 hw=7x6", "update values=10"));
-}
-
-TEST(OperationsOfAStep, HaveRowsAmongThoseOfTheConfig) {
-  for (const char* name : {"alexnet", "resnet_50", "googlenet_v1", "inception_v3"}) {
-    const Suite suite = load_suite(CONVSCOPE_SOURCE_FOLDER + std::string("/configs/") + name + ".json");
-    std::set<std::string> known;
-    for (const LayerOperations& layer : operations_of(suite, 2))
-      for (const std::string& text : texts(layer.problems)) known.insert(text);
-    for (const NodeOperations& node : operations_of_step(suite, 2))
-      for (const auto& problems : {node.before, node.after})
-        for (const std::string& text : texts(problems)) EXPECT_TRUE(known.contains(text)) << name << text;
-  }
-}
-
-TEST(OperationsOfAStep, HaveEachPoolOfThePartsThatANodeReads) {
-  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
-    {"name": "a", "in_channels": 2, "input": [8, 6], "out_channels": 2, "filter": 1},
-    {"name": "b", "in_channels": 2, "input": [8, 6], "out_channels": 2, "filter": 1},
-    {"name": "c", "in_channels": 4, "input": [4, 3], "out_channels": 2, "filter": 1,
-     "reads": [{"reads": "a", "before": "pool 2x2/2"}, {"reads": "b", "before": "pool 2x2/2"}]}]})"),
-                                      "small.json");
-  EXPECT_THAT(texts(operations_of_step(suite, 2)[2].before),
-              ElementsAre("pool 2x2/2 n=2 c=2 hw=8x6", "pool 2x2/2 backward n=2 c=2 hw=8x6",
-                          "pool 2x2/2 n=2 c=2 hw=8x6", "pool 2x2/2 backward n=2 c=2 hw=8x6"));
-}
-
-TEST(OperationsOf, HaveAPoolOfWhatSeveralLayersReadOnce) {
-  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
-    {"name": "a", "in_channels": 2, "input": [8, 6], "out_channels": 2, "filter": 1},
-    {"name": "b", "in_channels": 2, "input": [8, 6], "out_channels": 3, "filter": 1},
-    {"name": "c", "in_channels": 5, "input": [4, 3], "out_channels": 2, "filter": 1, "reads": ["a", "b"],
-     "before": "pool 2x2/2"},
-    {"name": "d", "in_channels": 5, "input": [4, 3], "out_channels": 2, "filter": 1, "reads": ["a", "b"],
-     "before": ["pool 2x2/2", "mean 3x3/1 pad 1"]}]})"),
-                                      "small.json");
-  std::vector<std::string> lines;
-  for (const LayerOperations& layer : operations_of(suite, 2))
-    for (const OperationProblem& problem : layer.problems)
-      if (problem.is_pool()) lines.push_back(layer.layer + " " + to_text(problem));
-  EXPECT_THAT(lines,
-              ElementsAre("c pool 2x2/2 n=2 c=5 hw=8x6", "c pool 2x2/2 backward n=2 c=5 hw=8x6",
-                          "d mean 3x3/1 pad 1 n=2 c=5 hw=4x3", "d mean 3x3/1 pad 1 backward n=2 c=5 hw=4x3"));
-}
-
-TEST(OperationsOf, HaveThePoolsOfPartsOfWhatIsReadOnce) {
-  const Suite suite = suite_from_json(nlohmann::json::parse(R"({"name": "small", "layers": [
-    {"name": "a", "in_channels": 2, "input": [9, 7], "out_channels": 2, "filter": [2, 1], "after": "mean 2x1/1"},
-    {"name": "b", "in_channels": 2, "input": [7, 7], "out_channels": 3, "filter": 3, "stride": 2},
-    {"name": "c", "in_channels": 5, "input": [3, 3], "out_channels": 2, "filter": 1,
-     "reads": ["b", {"reads": "a", "before": "pool 3x3/2"}]},
-    {"name": "d", "in_channels": 2, "input": [3, 3], "out_channels": 2, "filter": 1, "reads": "a",
-     "before": ["pool 3x3/2", "mean 3x3/1 pad 1"]}]})"),
-                                      "small.json");
-  std::vector<std::string> lines;
-  for (const LayerOperations& layer : operations_of(suite, 2))
-    for (const OperationProblem& problem : layer.problems)
-      if (problem.is_pool() && !problem.backward) lines.push_back(layer.layer + " " + to_text(problem));
-  EXPECT_THAT(lines, ElementsAre("a mean 2x1/1 n=2 c=2 hw=8x7", "c pool 3x3/2 n=2 c=2 hw=7x7",
-                                 "d mean 3x3/1 pad 1 n=2 c=2 hw=3x3"));
 }
 
 }  // namespace

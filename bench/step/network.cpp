@@ -31,9 +31,14 @@ StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse, int64_t mos
   StepNetwork network{suite.name, {}};
   for (GraphNode& node : graph_of(suite, most_copies)) {
     const Layer& layer = suite.layers[node.layer];
-    NetworkLayer one{
-        std::move(node.name),   layer.shape,           std::move(node.reads), std::move(node.through),
-        std::move(node.before), std::move(node.after), std::move(node.added)};
+    NetworkLayer one{std::move(node.name),
+                     node.layer,
+                     layer.shape,
+                     std::move(node.reads),
+                     std::move(node.through),
+                     std::move(node.before),
+                     std::move(node.after),
+                     std::move(node.added)};
     one.problem.batch = layer.batch.value_or(batch);
     if (fuse) one.problem.epilogue = leading_epilogue(one.after);
     one.needs_input_gradient = !layer.first || suite.first_backward_data;

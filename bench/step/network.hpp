@@ -15,6 +15,7 @@ namespace convscope {
 
 struct NetworkLayer {
   std::string name;     // of the graph's node
+  size_t layer;         // of the suite
   ConvProblem problem;  // forward; with an epilogue where bias and ReLU behind it are fused into it
   // The layers whose outputs, one behind the other along channels, it reads, and pools of them; none begins a
   // chain.

@@ -1,7 +1,7 @@
-// What stands between the convolutions of a config, the additions of gradients that its graph leads to
-// included: as `convscope operations` measures it, and as a modelled step counts it. Whatever the second asks
-// for the first has, but of layers with a batch of their own. Not in it: concatenations, copies of gradients,
-// the loss.
+// What stands between the convolutions of a config, as its step's program has it (step_program.hpp): as
+// `convscope operations` measures it, and as a modelled step counts it. Whatever the second asks for the
+// first has, but of layers with a batch of their own. Not in it: concatenations, copies of gradients, the
+// loss.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,10 @@
 
 namespace convscope {
 
-// By the suite's layers, each problem once.
+// By the suite's layers, each problem once, forward and backward, and each layer's update and code: what is
+// one pass with the ReLU behind it also in two. What a layer has several times, of copies that stand in
+// different places of the graph, it has once; a pool of what several layers read, the first of them. A
+// layer's own batch goes before `batch`.
 std::vector<LayerOperations> operations_of_network(const Suite& suite, int64_t batch);
 
 // The suite's layers, of each copy what a step runs besides its convolution.

@@ -355,14 +355,4 @@ int64_t StepProgram::bytes() const {
   return kFloat * values;
 }
 
-std::vector<GradientAdditions> StepProgram::gradient_additions() const {
-  std::vector<GradientAdditions> additions(layers.size());
-  for (const StepTask& task : tasks)
-    if (task.kind == TaskKind::add_gradient && task.operation) {
-      GradientAdditions& of = additions[task.layer];
-      (task.addend ? of.before : of.behind).push_back(*task.operation);
-    }
-  return additions;
-}
-
 }  // namespace convscope

@@ -82,12 +82,6 @@ struct StepTensor {
   bool has_gradient = true;
 };
 
-// The additions of gradients in the backward pass of a layer, of outputs that several read: of its own,
-// before its backward-filter, and of what it reads, behind its backward-data.
-struct GradientAdditions {
-  std::vector<OperationProblem> before, behind;
-};
-
 struct StepProgram {
   explicit StepProgram(const StepNetwork& network);
 
@@ -100,8 +94,6 @@ struct StepProgram {
   // Of tensors, gradients, parameters with theirs and velocities, and the scratch. What operations keep is
   // not in it.
   int64_t bytes() const;
-  // By layer.
-  std::vector<GradientAdditions> gradient_additions() const;
 };
 
 }  // namespace convscope

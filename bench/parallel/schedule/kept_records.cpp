@@ -38,14 +38,8 @@ struct CopyWork {
   LayerWork work, lowest, highest;
 };
 
-// Where operations of one direction, or of none, count.
-struct Places {
-  double LayerWork::*forward;
-  double LayerWork::*backward;
-};
-
 // Adds the times of what is run for the copy besides its convolution, each at this batch.
-void add_operations(const std::vector<OperationProblem>& problems, const Places& places, int64_t batch,
+void add_operations(const std::vector<OperationProblem>& problems, double LayerWork::*place, int64_t batch,
                     const OperationTimes& times, CopyWork& copy, StepWork& result) {
   for (OperationProblem problem : problems) {
     if (problem.sort != OperationSort::update) problem.in.n = batch;
@@ -56,9 +50,6 @@ void add_operations(const std::vector<OperationProblem>& problems, const Places&
         result.missing_operations.push_back(text);
       continue;
     }
-    const auto place = problem.sort == OperationSort::update ? &LayerWork::update
-                       : problem.backward                    ? places.backward
-                                                             : places.forward;
     const KeptOperation& kept = *found->second;
     copy.work.*place += kept.time.median;
     copy.lowest.*place += kept.time.lowest;
@@ -118,13 +109,11 @@ StepWork step_work(std::span<const StepLayer> layers, const Scope& scope, int64_
       CopyWork copy{work, lowest, highest};
       if (scope.operations && number <= std::ssize(layer.operations)) {
         const StepLayer::Operations& of = layer.operations[static_cast<size_t>(number) - 1];
-        const auto add = [&](const std::vector<OperationProblem>& problems, const Places& places) {
-          add_operations(problems, places, batch, *scope.operations, copy, result);
-        };
-        add(of.before, {&LayerWork::forward_operations, &LayerWork::backward_of_reads});
-        add(of.after, {&LayerWork::forward_operations, &LayerWork::backward_operations});
-        add(of.added_before, {&LayerWork::backward_operations, &LayerWork::backward_operations});
-        add(of.added_behind, {&LayerWork::backward_of_reads, &LayerWork::backward_of_reads});
+        for (const auto& [problems, place] : {std::pair(&of.forward, &LayerWork::forward_operations),
+                                              {&of.backward, &LayerWork::backward_operations},
+                                              {&of.backward_of_reads, &LayerWork::backward_of_reads},
+                                              {&of.updates, &LayerWork::update}})
+          add_operations(*problems, place, batch, *scope.operations, copy, result);
       }
       for (auto [one, all] : {std::pair(&copy.work, &result.layers),
                               {&copy.lowest, &result.lowest},

@@ -23,10 +23,12 @@ struct StepLayer {
   ConvProblem shape;
   int64_t count = 1;   // copies in a row
   bool first = false;  // reads the image: its backward-data is not computed
-  // Of each copy, at a batch of 1, forward and backward, updates among them; none where they do not count.
-  // added_before, added_behind: additions of gradients, before backward-filter and behind backward-data.
+  // What a step runs of each copy besides its convolution, at a batch of 1; none where that does not count.
   struct Operations {
-    std::vector<OperationProblem> before, after, added_before = {}, added_behind = {};
+    std::vector<OperationProblem> forward;
+    std::vector<OperationProblem> backward;           // before its backward-filter
+    std::vector<OperationProblem> backward_of_reads;  // behind its backward-data
+    std::vector<OperationProblem> updates;
   };
   std::vector<Operations> operations = {};
 };

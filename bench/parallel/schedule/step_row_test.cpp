@@ -107,20 +107,18 @@ KeptOperation operation_row(const std::string& problem, double seconds) {
 // Bias and ReLU of layer a; a pool before the first copy of b, a normalisation behind the second; updates.
 std::vector<StepLayer> network_with_operations() {
   std::vector<StepLayer> layers = network_of_two();
-  const auto both = [](OperationProblem problem) {
-    std::vector<OperationProblem> directions(2, problem);
-    directions[1].backward = true;
-    return directions;
-  };
   const OperationProblem update{OperationSort::update, false, {1, 1, 1, 100}, {}};
-  StepLayer::Operations a{{}, both({OperationSort::bias_relu, false, {1, 10, 6, 6}, {}})};
-  a.after.push_back(update);
-  layers[0].operations = {a};
-  layers[1].operations = {{both({OperationSort::pool, false, {1, 10, 6, 6}, {}}),
-                           {update},
-                           {{OperationSort::add, false, {1, 20, 4, 4}, {}}},
-                           {{OperationSort::add, false, {1, 10, 6, 6}, {}}}},
-                          {{}, both({OperationSort::lrn, false, {1, 20, 4, 4}, {}})}};
+  const auto of = [](OperationSort sort, bool backward, const Activations& shape) {
+    return OperationProblem{sort, backward, shape, {}};
+  };
+  const Activations a{1, 10, 6, 6}, b{1, 20, 4, 4};
+  layers[0].operations = {
+      {{of(OperationSort::bias_relu, false, a)}, {of(OperationSort::bias_relu, true, a)}, {}, {update}}};
+  layers[1].operations = {{{of(OperationSort::pool, false, a)},
+                           {of(OperationSort::add, false, b)},
+                           {of(OperationSort::pool, true, a), of(OperationSort::add, false, a)},
+                           {update}},
+                          {{of(OperationSort::lrn, false, b)}, {of(OperationSort::lrn, true, b)}, {}, {}}};
   return layers;
 }
 
@@ -131,7 +129,7 @@ TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
   for (const int64_t batch : {2, 8})
     for (const StepLayer& layer : layers)
       for (const StepLayer::Operations& of : layer.operations)
-        for (const auto& problems : {of.before, of.after, of.added_before, of.added_behind})
+        for (const auto& problems : {of.forward, of.backward, of.backward_of_reads, of.updates})
           for (OperationProblem problem : problems) {
             if (problem.sort != OperationSort::update) problem.in.n = batch;
             rows.push_back(operation_row(to_text(problem), problem.sort == OperationSort::update ? 0.004
