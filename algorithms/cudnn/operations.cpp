@@ -11,6 +11,7 @@ class LibraryOperations final : public OperationAlgorithm {
   std::string version() const override { return cudnn::version(); }
   bool runs_on(DeviceKind kind) const override { return kind == DeviceKind::cuda; }
   std::optional<std::string> refusal(const OperationProblem& problem) const override {
+    if (problem.sort == OperationSort::copy) return "a plain copy is the CUDA runtime's, as ours is";
     if (problem.sort == OperationSort::update) return "cuDNN has no update of parameters";
     if (problem.sort == OperationSort::one_bit) return "cuDNN has no 1-bit codec";
     if (const std::string why = unusable_because(); !why.empty()) return why;

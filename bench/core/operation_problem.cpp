@@ -3,9 +3,9 @@
 namespace convscope {
 
 std::string_view name(OperationSort sort) {
-  constexpr std::string_view names[] = {"bias", "relu",     "bias+relu",  "lrn",
-                                        "pool", "mean",     "batch_norm", "batch_norm+relu",
-                                        "add",  "add+relu", "update",     "1bit"};
+  constexpr std::string_view names[] = {
+      "bias", "relu",     "bias+relu", "lrn",    "pool", "mean", "batch_norm", "batch_norm+relu",
+      "add",  "add+relu", "copy",      "update", "1bit"};
   return names[static_cast<size_t>(sort)];
 }
 
@@ -51,6 +51,8 @@ std::vector<SlotUse> OperationProblem::slots() const {
     case OperationSort::add:
     case OperationSort::add_relu:
       return {{Slot::y, Use::updated}, {Slot::x, Use::read}};
+    case OperationSort::copy:
+      return {{Slot::x, Use::read}, {Slot::y, Use::written}};
     case OperationSort::one_bit:
       return {{Slot::parameter_gradient, Use::updated}, {Slot::error, Use::updated}};
     case OperationSort::update:

@@ -21,9 +21,9 @@ struct Activations {
 };
 
 // bias_relu, batch_norm_relu and add_relu are one pass. add: another tensor of the shape is added, an
-// activation in forward, a gradient in backward, where a tensor was read twice. update: SGD with momentum and
-// weight decay over the parameters of a layer. one_bit: a filter's gradient coded by one bit a value with
-// error feedback, and decoded (docs/step.md).
+// activation in forward, a gradient in backward, where a tensor was read twice. copy: of a tensor, a part of
+// a concatenation for one. update: SGD with momentum and weight decay over the parameters of a layer.
+// one_bit: a filter's gradient coded by one bit a value with error feedback, and decoded (docs/step.md).
 enum class OperationSort {
   bias,
   relu,
@@ -35,12 +35,13 @@ enum class OperationSort {
   batch_norm_relu,
   add,
   add_relu,
+  copy,
   update,
   one_bit
 };
 inline constexpr auto kOperationSorts = enumerators<OperationSort::one_bit>();
 // "bias", "relu", "bias+relu", "lrn", "pool", "mean", "batch_norm", "batch_norm+relu", "add", "add+relu",
-// "update", "1bit"
+// "copy", "update", "1bit"
 std::string_view name(OperationSort);
 
 // velocity = momentum velocity + gradient + decay weight; weight -= rate velocity.
@@ -72,7 +73,8 @@ struct OperationProblem {
 
   // An addition has none: its backward is ReLU's, or nothing.
   bool has_directions() const {
-    return !is_addition() && sort != OperationSort::update && sort != OperationSort::one_bit;
+    return !is_addition() && sort != OperationSort::copy && sort != OperationSort::update &&
+           sort != OperationSort::one_bit;
   }
   bool is_batch_norm() const {
     return sort == OperationSort::batch_norm || sort == OperationSort::batch_norm_relu;
@@ -80,7 +82,8 @@ struct OperationProblem {
   bool is_addition() const { return sort == OperationSort::add || sort == OperationSort::add_relu; }
   bool is_pool() const { return sort == OperationSort::pool || sort == OperationSort::mean; }
   Activations out() const;  // of y
-  // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left. x is added to y.
+  // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left. x is added to y,
+  // or copied there.
   std::vector<SlotUse> slots() const;
   int64_t elements(Slot) const;
   // Each tensor once, twice where it is updated: what memory has to move at least. Without what backward can

@@ -38,6 +38,7 @@ TEST(OperationProblem, CountsEachTensorOnceAndTwiceWhereItIsUpdated) {
   EXPECT_EQ(of(OperationSort::batch_norm).bytes(), 4 * (2 * x + 2 * channels));
   EXPECT_EQ(of(OperationSort::batch_norm_relu, true).bytes(), 4 * (3 * x + 4 * channels));
   EXPECT_EQ(of(OperationSort::add_relu).bytes(), 4 * 3 * x);
+  EXPECT_EQ(of(OperationSort::copy).bytes(), 4 * 2 * x);
   EXPECT_EQ(of(OperationSort::update).bytes(), 4 * 5 * x);
   EXPECT_EQ(of(OperationSort::one_bit).bytes(), 4 * 4 * x);
 }

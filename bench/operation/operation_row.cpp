@@ -26,10 +26,11 @@ constexpr ColumnOf<R> kColumns[] = {
      [](const R& r) { return cell(r.layer); }},
     {"operation", "",
      "bias, relu, bias+relu (one pass), lrn, pool (the maximum), mean, batch_norm, batch_norm+relu, add (of "
-     "another layer's output), add+relu, update (SGD with momentum and decay), or 1bit (the filter's "
-     "gradient coded by one bit a value, with error feedback, and decoded).",
+     "another layer's output), add+relu, copy (of a gradient, or of a part of a concatenation), update (SGD "
+     "with momentum and decay), or 1bit (the filter's gradient coded by one bit a value, with error "
+     "feedback, and decoded).",
      [](const R& r) { return cell(r.problem.sort); }},
-    {"direction", "", "forward or backward; null of add, add+relu, update and 1bit.",
+    {"direction", "", "forward or backward; null of add, add+relu, copy, update and 1bit.",
      [](const R& r) {
        return r.problem.has_directions() ? cell(std::string(r.problem.backward ? "backward" : "forward"))
                                          : Cell{};

@@ -12,6 +12,10 @@
 namespace convscope {
 namespace {
 
+void copy(const OperationProblem& problem, const OperationTensors& tensors, Queue& queue) {
+  queue.copy(tensors[Slot::y], tensors[Slot::x], static_cast<size_t>(problem.in.elements()) * sizeof(float));
+}
+
 class CpuPlan final : public OperationPlan {
  public:
   explicit CpuPlan(const OperationProblem& problem) : problem_(problem) {}
@@ -29,8 +33,10 @@ class CpuPlan final : public OperationPlan {
       run_forward(tensors, kept);
   }
 
-  void run(const OperationTensors& tensors, void* kept, Queue&) override {
-    if (problem_.backward)
+  void run(const OperationTensors& tensors, void* kept, Queue& queue) override {
+    if (problem_.sort == OperationSort::copy)
+      copy(problem_, tensors, queue);
+    else if (problem_.backward)
       run_backward(tensors, kept);
     else
       run_forward(tensors, kept);
@@ -73,6 +79,9 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::one_bit:
         code_by_one_bit(columns_of(problem_), t[Slot::parameter_gradient], t[Slot::error],
                         static_cast<uint32_t*>(kept));
+        return;
+      case OperationSort::copy:
+        break;
     }
   }
 
@@ -102,6 +111,7 @@ class CpuPlan final : public OperationPlan {
         return;
       case OperationSort::add:
       case OperationSort::add_relu:
+      case OperationSort::copy:
       case OperationSort::update:
       case OperationSort::one_bit:
         break;
@@ -184,6 +194,8 @@ class DevicePlan final : public OperationPlan {
       case OperationSort::add:
       case OperationSort::add_relu:
         return kernels_.addition(problem_, tensors, queue);
+      case OperationSort::copy:
+        return copy(problem_, tensors, queue);
     }
   }
 

@@ -60,9 +60,11 @@ std::vector<LayerOperations> operations_of_network(const Suite& suite, int64_t b
   const StepNetwork network = network_of(suite, batch, false, kCopies);
   std::vector<LayerOperations> all;
   for (const Layer& layer : suite.layers) all.push_back({layer.name, {}});
-  for (const StepTask& task : StepProgram(network).tasks)
-    if (task.operation && task.kind != TaskKind::update)
-      add_with_parts(*task.operation, all[network.layers[task.layer].layer].problems);
+  const StepProgram program(network);
+  for (const StepTask& task : program.tasks)
+    if (task.kind != TaskKind::update)
+      for (const OperationProblem& problem : program.operations_of(task))
+        add_with_parts(problem, all[network.layers[task.layer].layer].problems);
   for (const NetworkLayer& layer : network.layers) add_new(update_of(layer), all[layer.layer].problems);
   for (const NetworkLayer& layer : network.layers) add_new(code_of(layer.problem), all[layer.layer].problems);
   return all;
@@ -72,18 +74,20 @@ std::vector<StepLayer> step_layers_of(const Suite& suite) {
   const StepNetwork network = network_of(suite, 1);
   std::vector<StepLayer::Operations> operations(network.layers.size());
   std::vector<bool> has_filter_gradient(network.layers.size());
+  const StepProgram program(network);
   bool is_backward = false;
-  for (const StepTask& task : StepProgram(network).tasks) {
+  for (const StepTask& task : program.tasks) {
     StepLayer::Operations& of = operations[task.layer];
     if (task.kind == TaskKind::loss) is_backward = true;
     if (task.kind == TaskKind::backward_filter) has_filter_gradient[task.layer] = true;
-    if (task.kind == TaskKind::update)
+    if (task.kind == TaskKind::update) {
       of.updates.push_back(update_of(network.layers[task.layer]));
-    else if (task.operation)
-      (!is_backward                      ? of.forward
-       : has_filter_gradient[task.layer] ? of.backward_of_reads
-                                         : of.backward)
-          .push_back(*task.operation);
+      continue;
+    }
+    std::vector<OperationProblem>& place = !is_backward                      ? of.forward
+                                           : has_filter_gradient[task.layer] ? of.backward_of_reads
+                                                                             : of.backward;
+    std::ranges::copy(program.operations_of(task), std::back_inserter(place));
   }
   std::vector<StepLayer> layers;
   for (const Layer& layer : suite.layers)

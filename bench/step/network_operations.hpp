@@ -1,7 +1,6 @@
 // What stands between the convolutions of a config, as its step's program has it (step_program.hpp): as
 // `convscope operations` measures it, and as a modelled step counts it. Whatever the second asks for the
-// first has, but of layers with a batch of their own. Not in it: concatenations, copies of gradients, the
-// loss.
+// first has, but of layers with a batch of their own. Not in it: the loss.
 #pragma once
 
 #include <cstdint>

@@ -132,8 +132,9 @@ TEST(StepLayers, HaveEachPoolOfThePartsThatANodeReads) {
      "reads": [{"reads": "a", "before": "pool 2x2/2"}, {"reads": "b", "before": "pool 2x2/2"}]}]})"),
                                                       "small.json"));
   const std::string pool = "pool 2x2/2 n=1 c=2 hw=8x6", backward = "pool 2x2/2 backward n=1 c=2 hw=8x6";
-  EXPECT_THAT(texts(all[2].forward), ElementsAre(pool, pool));
-  EXPECT_THAT(texts(all[2].backward_of_reads), ElementsAre(backward, backward));
+  const std::string copy = "copy n=1 c=2 hw=4x3";
+  EXPECT_THAT(texts(all[2].forward), ElementsAre(pool, pool, copy, copy));
+  EXPECT_THAT(texts(all[2].backward_of_reads), ElementsAre(copy, copy, backward, backward));
 }
 
 TEST(StepLayers, HaveTheAdditionsOfGradientsOfOutputsThatSeveralRead) {
@@ -144,6 +145,27 @@ TEST(StepLayers, HaveTheAdditionsOfGradientsOfOutputsThatSeveralRead) {
       << "c's is, and the sum's comes";
   const std::vector<LayerOperations> measured = operations_of_network(testing::residual_suite(), 2);
   EXPECT_THAT(texts(measured[1].problems), ::testing::Contains("add n=2 c=3 hw=2x2"));
+}
+
+TEST(StepLayers, HaveACopyOfEachPartOfAConcatenationAndOfGradientsThatAreCopied) {
+  const auto all = step_operations_of(testing::inception_suite());
+  const auto copies = [&](const std::vector<OperationProblem>& problems) {
+    std::vector<std::string> found;
+    for (const std::string& text : texts(problems))
+      if (text.starts_with("copy")) found.push_back(text);
+    return found;
+  };
+  const std::string a = "copy n=1 c=2 hw=6x5", b = "copy n=1 c=3 hw=6x5", d = "copy n=1 c=4 hw=2x2";
+  const StepLayer::Operations &c = all[4], &f = all[7], &g = all[8];
+  EXPECT_THAT(copies(c.forward), ElementsAre(a, b));
+  EXPECT_THAT(copies(c.backward_of_reads), ElementsAre(a, b));
+  EXPECT_THAT(copies(f.forward), ElementsAre(d, d));
+  EXPECT_THAT(copies(f.backward_of_reads), ElementsAre(d, d));
+  EXPECT_THAT(copies(f.backward), ElementsAre(d)) << "the gradient of g's first sum";
+  EXPECT_THAT(copies(g.forward), ::testing::IsEmpty()) << "sums in place";
+  const auto residual = step_operations_of(testing::residual_suite());
+  EXPECT_THAT(texts(residual[4].forward), ElementsAre("bias+relu n=1 c=4 hw=2x2", d, "add n=1 c=4 hw=2x2"))
+      << "a sum behind a ReLU is not in place";
 }
 
 TEST(StepLayers, HaveOperationsThatAreMeasured) {

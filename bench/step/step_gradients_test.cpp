@@ -268,7 +268,7 @@ TEST(TrainingStep, AForgottenAdditionOfGradientsShows) {
     const auto without = [&](TrainingStep& wrong, size_t task) {
       if (task != left_out) return true;
       // A gradient that is not copied is that of an earlier step.
-      if (of.is_first) std::ranges::fill(floats_of(wrong, task, 0), 0.0F);
+      if (of.operation->sort == OperationSort::copy) std::ranges::fill(floats_of(wrong, task, 0), 0.0F);
       return false;
     };
     EXPECT_GT(farthest_gradient(residual_suite(), without), 1e-3) << of.label << " of " << of.layer;
@@ -300,7 +300,7 @@ TEST(TrainingStep, AForgottenSplitOrPoolBeforeALayerShows) {
       if (of.kind == TaskKind::split)
         for (size_t i = 1; i < wrong.memory_of(task).size(); ++i)
           std::ranges::fill(floats_of(wrong, task, i), 0.0F);
-      if (of.kind == TaskKind::add_gradient && of.is_first)
+      if (of.kind == TaskKind::add_gradient && of.operation->sort == OperationSort::copy)
         std::ranges::fill(floats_of(wrong, task, 0), 0.0F);
       if (is_pool) std::ranges::fill(floats_of(wrong, task, of.into_scratch ? 5 : 1), 0.0F);
       return false;

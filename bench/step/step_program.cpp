@@ -254,9 +254,8 @@ class Tasks {
                   (gradient.is_there ? 3 : 2) * bytes_of(program_.tensors[tensor].shape)};
     task.tensor = tensor;
     task.addend = addend;
-    task.is_first = !gradient.is_there;
-    if (gradient.is_there)
-      task.operation = OperationProblem{OperationSort::add, false, program_.tensors[tensor].shape};
+    task.operation = OperationProblem{gradient.is_there ? OperationSort::add : OperationSort::copy, false,
+                                      program_.tensors[tensor].shape};
     add(std::move(task));
     gradient.is_there = true;
   }
@@ -353,6 +352,20 @@ int64_t StepProgram::bytes() const {
   int64_t values = 3 * static_cast<int64_t>(parameters) + scratch_values;
   for (const StepTensor& tensor : tensors) values += (tensor.has_gradient ? 2 : 1) * tensor.shape.elements();
   return kFloat * values;
+}
+
+std::vector<OperationProblem> StepProgram::operations_of(const StepTask& task) const {
+  std::vector<OperationProblem> problems;
+  const auto add_copy = [&](size_t tensor) {
+    problems.push_back({OperationSort::copy, false, tensors[tensor].shape, {}});
+  };
+  const LayerProgram& layer = layers[task.layer];
+  for (const size_t part : task.parts) add_copy(layer.concatenation->parts[part]);
+  if (task.kind == TaskKind::operation_forward && task.operation->is_addition() &&
+      layer.groups[task.group].input != layer.groups[task.group].output)
+    add_copy(layer.groups[task.group].input);
+  if (task.operation) problems.push_back(*task.operation);
+  return problems;
 }
 
 }  // namespace convscope

@@ -37,13 +37,12 @@ struct StepTask {
   std::string label;  // "backward_data", "bias+relu", "pool 3x3/2 backward", "concat", "add gradient", "loss"
   double bytes = 0;   // read and written at least, each tensor once
   std::optional<ConvProblem> problem{};  // of a convolution, with its pass
-  // Of an operation, an update, and an addend that is added; none where an addend is copied.
+  // Of an operation, an update, and add_gradient, whose addend is copied where no gradient is there yet.
   std::optional<OperationProblem> operation{};
   size_t group = 0;   // of an operation
   size_t tensor = 0;  // whose gradient gets another addend
   // Of add_gradient: the tensor whose gradient is the addend; none: what backward_data left in the scratch.
   std::optional<size_t> addend{};
-  bool is_first = false;  // of add_gradient: nothing is there yet, so that the addend is copied
   // Of what gives a gradient, backward_data, split and a pool's backward: there is one already.
   bool into_scratch = false;
   std::vector<size_t> parts{};  // of concat and split: which of the concatenation's
@@ -94,6 +93,9 @@ struct StepProgram {
   // Of tensors, gradients, parameters with theirs and velocities, and the scratch. What operations keep is
   // not in it.
   int64_t bytes() const;
+  // What the task comes to besides a convolution and the loss: its operation, behind a copy where that is a
+  // sum that is not in place; of concat and split a copy of each part.
+  std::vector<OperationProblem> operations_of(const StepTask&) const;
 };
 
 }  // namespace convscope

@@ -228,17 +228,12 @@ void TrainingStep::run(size_t index, Plan* plan, void* workspace, Queue& queue) 
     }
     case TaskKind::operation_forward:
     case TaskKind::operation_backward:
+    case TaskKind::add_gradient:
     case TaskKind::update:
       return run_operation(index, queue);
     case TaskKind::concat:
     case TaskKind::split:
       return copy_parts(task, queue);
-    case TaskKind::add_gradient: {
-      if (task.operation) return run_operation(index, queue);
-      const Buffer& gradient = tensors_[task.tensor].gradient;
-      queue.copy(gradient.data(), operand(task, Slot::x), gradient.bytes());
-      return;
-    }
     case TaskKind::loss:
       return run_loss(task, queue);
   }

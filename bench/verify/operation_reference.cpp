@@ -325,6 +325,9 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
     case OperationSort::add_relu:
       add_sum(problem, data, expected);
       break;
+    case OperationSort::copy:
+      expected[index(Slot::y)].assign(data[index(Slot::x)].begin(), data[index(Slot::x)].end());
+      break;
     case OperationSort::update:
       add_update(data, expected);
       break;

@@ -279,6 +279,7 @@ std::unique_ptr<LibraryPlan> described(const OperationProblem& problem) {
     case OperationSort::add:
     case OperationSort::add_relu:
       return std::make_unique<AdditionPlan>(problem);
+    case OperationSort::copy:
     case OperationSort::update:
     case OperationSort::one_bit:
       break;

@@ -56,6 +56,9 @@ class LibraryPlan final : public OperationPlan {
       case OperationSort::add_relu:
         add_addition(problem);
         break;
+      case OperationSort::copy:
+        add_copy(problem);
+        break;
       case OperationSort::update:
       case OperationSort::one_bit:
         throw std::logic_error("oneDNN has no " + to_text(problem));
@@ -152,6 +155,13 @@ class LibraryPlan final : public OperationPlan {
     const auto descriptor = addition(engine_, problem.in, all, problem.sort == OperationSort::add_relu);
     add(steps_, descriptor, dnnl::binary(descriptor),
         {{DNNL_ARG_SRC_0, Slot::y, all}, {DNNL_ARG_SRC_1, Slot::x, all}, {DNNL_ARG_DST, Slot::y, all}});
+  }
+
+  void add_copy(const OperationProblem& problem) {
+    const memory::desc all = dense(problem.in);
+    const dnnl::reorder::primitive_desc descriptor(engine_, all, engine_, all);
+    add(steps_, descriptor, dnnl::reorder(descriptor),
+        {{DNNL_ARG_FROM, Slot::x, all}, {DNNL_ARG_TO, Slot::y, all}});
   }
 
   void add_batch_norm(const OperationProblem& problem) {
