@@ -31,7 +31,7 @@ TEST(OneDnnOperations, AreRightInEveryShapeAndDirectionOrRefuseAsASentence) {
       EXPECT_EQ(check.fault.value_or(""), "") << to_text(problem);
       ++right;
     }
-  EXPECT_TRUE(right == 90 || library->version().empty()) << right;
+  EXPECT_TRUE(right == 93 || library->version().empty()) << right;
 }
 
 }  // namespace
