@@ -78,6 +78,12 @@ Statistics summarise(std::span<const double> samples) {
   return result;
 }
 
+size_t nearest_to_median(std::span<const double> samples) {
+  const double median = summarise(samples).median;
+  const auto distance = [&](double sample) { return std::abs(sample - median); };
+  return static_cast<size_t>(std::ranges::min_element(samples, {}, distance) - samples.begin());
+}
+
 double relative_half_width(const Statistics& s) {
   if (std::isnan(s.ci_low)) return std::numeric_limits<double>::infinity();
   if (s.median <= 0) return 0;

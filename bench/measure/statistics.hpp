@@ -15,6 +15,9 @@ namespace convscope {
 // distribution; below 6 samples there is none, and its ends are NaN. All else 0 for no samples.
 Statistics summarise(std::span<const double> samples);
 
+// The place of the sample that is nearest to the median, the first of several; there is one at least.
+size_t nearest_to_median(std::span<const double> samples);
+
 // How far the interval reaches from the median, as a share of it: the larger side; infinite without one.
 double relative_half_width(const Statistics& statistics);
 

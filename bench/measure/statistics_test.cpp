@@ -60,6 +60,12 @@ TEST(Statistics, OfOneAndOfNone) {
   EXPECT_EQ(summarise({}).n, 0);
 }
 
+TEST(Statistics, KnowWhichSampleIsNearestToTheMedian) {
+  EXPECT_EQ(nearest_to_median(std::vector<double>{9, 1, 4, 5, 100}), 3);
+  EXPECT_EQ(nearest_to_median(std::vector<double>{8, 4, 2, 9}), 0) << "of two as near the first";
+  EXPECT_EQ(nearest_to_median(std::vector<double>{7}), 0);
+}
+
 TEST(Statistics, HaveNoIntervalBelowSixSamples) {
   for (size_t n = 0; n < 6; ++n) {
     const Statistics s = summarise(std::vector<double>(n, 3.0));

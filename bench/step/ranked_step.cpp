@@ -293,11 +293,7 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   row.schedule.step_seconds = whole.median;
   row.lowest = whole.ci_low;
   row.highest = whole.ci_high;
-  if (!series.spans.empty()) {
-    const auto off = [&](double seconds) { return std::abs(seconds - whole.median); };
-    const auto middle = std::ranges::min_element(series.step, {}, off) - series.step.begin();
-    row.schedule.spans = series.spans[static_cast<size_t>(middle)];
-  }
+  if (!series.spans.empty()) row.schedule.spans = series.spans[nearest_to_median(series.step)];
   row.schedule.compute_seconds = summarise(series.compute).median;
   row.schedule.communication_seconds = summarise(series.communication).median;
   row.codec_seconds = series.coding.empty() ? 0 : summarise(series.coding).median;

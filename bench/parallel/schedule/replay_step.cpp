@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -120,8 +119,7 @@ void fill_in(StepRow& row, std::span<const ReplayedStep> steps, std::span<const 
   row.lowest = step.ci_low;
   row.highest = step.ci_high;
   row.schedule.communication_seconds = row.of.fleet.ranks.count == 1 ? 0 : summarise(communication).median;
-  const auto off = [&](const ReplayedStep& one) { return std::abs(one.seconds - step.median); };
-  place(row.schedule, *std::ranges::min_element(steps, {}, off));
+  place(row.schedule, steps[nearest_to_median(seconds)]);
 }
 
 }  // namespace
