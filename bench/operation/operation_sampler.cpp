@@ -115,7 +115,8 @@ class GpuSampler final : public OperationSampler {
     run(plan, 1);
     queue_.hold_back(true);
     Timing pilot = run(plan, 1);
-    for (int more = 1; more < kPilots; ++more) pilot.seconds = std::min(pilot.seconds, run(plan, 1).seconds);
+    for (int more = 1; more < kPilots; ++more)
+      if (const Timing next = run(plan, 1); next.seconds < pilot.seconds) pilot = next;
     if (pilot.seconds >= rule_.batch_below_seconds) return 1;
     int64_t most = rule_.max_iterations;
     if (const auto held = queue_.max_held_operations(); held && pilot.operations > 0)
