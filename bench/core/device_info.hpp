@@ -39,7 +39,6 @@ inline constexpr auto kPhases = enumerators<Phase::inverse>();
 std::string_view name(DeviceKind);
 std::string name(DeviceId);    // "cpu", "cuda" for the first, "cuda:1" for the second
 std::string_view name(Phase);  // as spelled above
-std::optional<DeviceKind> device_kind_from_name(std::string_view);
 std::optional<DeviceId> device_from_name(std::string_view);  // a kind is its first device
 
 // One device of this machine, as every record describes it.

@@ -34,22 +34,6 @@ std::string_view name(Role role) {
   return names[static_cast<size_t>(role)];
 }
 
-std::optional<Pass> pass_from_name(std::string_view text) {
-  return from_name(kPasses, text);
-}
-
-std::optional<MathMode> math_from_name(std::string_view text) {
-  return from_name(kMathModes, text);
-}
-
-std::optional<Layout> layout_from_name(std::string_view text) {
-  return from_name(kLayouts, text);
-}
-
-std::optional<Epilogue> epilogue_from_name(std::string_view text) {
-  return from_name(kEpilogues, text);
-}
-
 std::string_view name(Reason reason) {
   constexpr std::string_view names[] = {"none",
                                         "unsupported_pass",
@@ -90,12 +74,9 @@ std::string_view name(Phase phase) {
   return names[static_cast<size_t>(phase)];
 }
 
-std::optional<DeviceKind> device_kind_from_name(std::string_view text) {
-  return from_name(kDeviceKinds, text);
-}
 std::optional<DeviceId> device_from_name(std::string_view text) {
   const size_t colon = text.find(':');
-  const auto kind = device_kind_from_name(text.substr(0, colon));
+  const auto kind = from_name(kDeviceKinds, text.substr(0, colon));
   if (!kind || colon == std::string_view::npos) return kind;
   const std::string_view digits = text.substr(colon + 1);
   int index = 0;

@@ -1,5 +1,5 @@
-// Enumerators and their names: the list of all of an enum, and the one loop behind every *_from_name. What
-// the names are is said by the name() beside each enum; those of this folder are in names.cpp.
+// Enumerators and their names: the list of all of an enum, and the value of a name. What the names are is
+// said by the name() beside each enum; those of this folder are in names.cpp.
 #pragma once
 
 #include <array>

@@ -49,10 +49,6 @@ std::string_view name(MathMode);  // "fp32", "tf32", "3xtf32", "bf16", "fp16"
 std::string_view name(Layout);    // "nchw", "nhwc", "chwn"
 std::string_view name(Epilogue);  // "none", "relu", "bias", "bias+relu"
 std::string_view name(Role);      // "input", "filter", "output"
-std::optional<Pass> pass_from_name(std::string_view);
-std::optional<MathMode> math_from_name(std::string_view);
-std::optional<Layout> layout_from_name(std::string_view);
-std::optional<Epilogue> epilogue_from_name(std::string_view);
 
 constexpr bool has_bias(Epilogue epilogue) {
   return epilogue == Epilogue::bias || epilogue == Epilogue::bias_relu;

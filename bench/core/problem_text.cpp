@@ -75,11 +75,11 @@ ConvProblem parse_line(std::string_view line) {
   for (std::string_view word : words(line)) {
     const size_t equals = word.find('=');
     if (equals == std::string_view::npos) {
-      if (auto pass = pass_from_name(word))
+      if (auto pass = from_name(kPasses, word))
         problem.pass = *pass;
-      else if (auto math = math_from_name(word))
+      else if (auto math = from_name(kMathModes, word))
         problem.math = *math;
-      else if (auto layout = layout_from_name(word))
+      else if (auto layout = from_name(kLayouts, word))
         problem.layout = *layout;
       else
         fail(line,
@@ -96,7 +96,7 @@ ConvProblem parse_line(std::string_view line) {
     if (is_given(key)) fail(line, "\"" + std::string(key) + "\" is given twice");
     seen.push_back(key);
     if (key == "epilogue") {
-      const auto epilogue = epilogue_from_name(word.substr(equals + 1));
+      const auto epilogue = from_name(kEpilogues, word.substr(equals + 1));
       if (!epilogue)
         fail(line, "\"" + std::string(word) + "\" is none of epilogue=none, relu, bias and bias+relu");
       problem.epilogue = *epilogue;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "bench/core/stopwatch.hpp"
@@ -204,10 +206,11 @@ void adapt_to_gpu(MeasureOptions& options) {
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,
                                Device& device, Queue& queue, const MeasureOptions& options,
                                const MeasureObserver& observer) {
-  // The clock and the vector units of a core that was idle need a moment; once is enough. No longer than a
-  // candidate may take, so that a quick check stays quick.
-  static const bool burnt_in = (burn_in(device, std::min(0.2, options.sampling.time_limit_seconds)), true);
-  static_cast<void>(burnt_in);
+  // The clock and the vector units of a core that was idle need a moment, and so does a GPU; once is enough.
+  // No longer than a candidate may take, so that a quick check stays quick.
+  static std::set<std::string> burnt_in;
+  if (burnt_in.insert(name(device.info().id())).second)
+    burn_in(device, std::min(0.2, options.sampling.time_limit_seconds));
   return Group(problem, candidates, device, queue, options, observer).measure();
 }
 

@@ -41,11 +41,9 @@ double least_seconds(const ResultRecord& record) {
   return share_of_device(record.health) * record.time->full.statistics.ci_low;
 }
 
-// The winner's own order is in no doubt. Null where one of the two has no interval.
-std::optional<bool> doubt(const ResultRecord& record, const ResultRecord& winner) {
-  if (&record == &winner) return false;
-  if (!has_interval(record) || !has_interval(winner)) return std::nullopt;
-  return is_in_doubt(record, winner);
+// The winner's own order is in no doubt.
+bool doubt(const ResultRecord& record, const ResultRecord& winner) {
+  return &record != &winner && is_in_doubt(record, winner);
 }
 
 class Ranker {
@@ -136,7 +134,7 @@ bool ranks_before(const ResultRecord* a, const ResultRecord* b) {
 }
 
 bool is_in_doubt(const ResultRecord& record, const ResultRecord& faster) {
-  return has_interval(record) && has_interval(faster) &&
+  return !has_interval(record) || !has_interval(faster) ||
          least_seconds(record) <= faster.time->full.statistics.ci_high;
 }
 

@@ -27,8 +27,8 @@ bool is_suspect(const ResultRecord& record);
 bool ranks_before(const ResultRecord* a, const ResultRecord* b);
 
 // Whether a record is not shown to be slower than one that ranks before it: the 95% intervals of their
-// medians overlap, or would if a suspect record had had the whole device. False where one has too few samples
-// for an interval.
+// medians overlap, or would if a suspect record had had the whole device, or one has too few samples for an
+// interval.
 bool is_in_doubt(const ResultRecord& record, const ResultRecord& faster);
 
 // A convolution of a library's own (onednn.*, cudnn.*), not one of ours that calls a library's GEMM.

@@ -62,15 +62,15 @@ TEST(Ranking, DoubtsWhoseIntervalOverlapsTheWinners) {
   EXPECT_EQ(of(records, 2).in_doubt, false);
 }
 
-TEST(Ranking, OfTooFewSamplesHasNoDoubt) {
-  Records records{right("a.cpu", 1), right("b.cpu", 1.01)};
-  records[1].time->full.statistics.ci_low = std::numeric_limits<double>::quiet_NaN();
-  rank_records(records);
-  EXPECT_EQ(of(records, 1).rank, 2);
-  EXPECT_EQ(of(records, 1).in_doubt, std::nullopt);
-  records[1].health.throttled = true;
-  rank_records(records);
-  EXPECT_EQ(of(records, 1).in_doubt, std::nullopt);
+TEST(Ranking, OfTooFewSamplesIsInDoubt) {
+  for (const size_t without_interval : {0, 1}) {
+    Records records{right("a.cpu", 1), right("b.cpu", 10)};
+    records[without_interval].time->full.statistics.ci_low = std::numeric_limits<double>::quiet_NaN();
+    rank_records(records);
+    EXPECT_EQ(of(records, 0).in_doubt, false) << "the winner's own order is in none";
+    EXPECT_EQ(of(records, 1).rank, 2);
+    EXPECT_EQ(of(records, 1).in_doubt, true);
+  }
 }
 
 TEST(Ranking, LetsASuspectRecordWinThatIsTheFastestAllTheSame) {

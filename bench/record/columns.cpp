@@ -284,8 +284,7 @@ constexpr Column kColumns[] = {
      of<&Ranking::rank>},
     {"in_doubt", "",
      "Whether it is not shown to be slower than the winner: its 95% interval overlaps the winner's, or may "
-     "on "
-     "a quiet machine; null without a rank or an interval.",
+     "on a quiet machine, or one of the two has too few samples for an interval; null without a rank.",
      of<&Ranking::in_doubt>},
     {"standing", "",
      "good; throttled or disturbed: ranked, its time too long; virtual_time means nothing; and without a "

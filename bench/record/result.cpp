@@ -52,10 +52,6 @@ std::string_view name(Standing standing) {
   return names[static_cast<size_t>(standing)];
 }
 
-std::optional<CacheState> cache_state_from_name(std::string_view text) {
-  return from_name(kCacheStates, text);
-}
-
 Outcome outcome_of(Reason reason, bool is_timed) {
   switch (reason) {
     case Reason::none:

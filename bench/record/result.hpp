@@ -50,7 +50,6 @@ inline constexpr auto kOutcomes = enumerators<Outcome::failed>();
 inline constexpr auto kCacheStates = enumerators<CacheState::weights_cold>();
 std::string_view name(Outcome);     // as spelled above
 std::string_view name(CacheState);  // "cold", "hot", "weights-cold"
-std::optional<CacheState> cache_state_from_name(std::string_view);
 
 // Seconds, except n. The confidence interval is for the median, 95%, distribution-free; NaN where there are
 // too few samples for one.

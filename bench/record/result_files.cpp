@@ -244,6 +244,13 @@ bool is_no_plain_file(const std::string& path) {
 
 }  // namespace
 
+void check_can_be_written(const std::string& path) {
+  if (is_no_plain_file(path)) return;
+  const std::string temporary = path + ".writing";
+  if (!open_file(temporary, O_WRONLY | O_CREAT).is_open()) fail_with_errno(path, "cannot create this file");
+  unlink(temporary.c_str());
+}
+
 void write_file_atomically(const std::string& path, std::string_view text) {
   if (is_no_plain_file(path)) {
     const FileDescriptor file = open_file(path, O_WRONLY);
@@ -253,7 +260,7 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".writing";
   {
     const FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file.is_open()) fail_with_errno(temporary, "cannot create this file");
+    if (!file.is_open()) fail_with_errno(path, "cannot create this file");
     if (!write_all(file.get(), text) || fsync(file.get()) != 0) {
       const int error = errno;
       unlink(temporary.c_str());  // it takes the room that going on needs
@@ -291,18 +298,20 @@ ResultFile results_from_bytes(std::string_view bytes, const std::string& file) t
   fail(file, error.what());
 }
 
-Journal Journal::begin(const std::string& folder) {
+Journal Journal::begin(const std::string& folder, bool can_be_resumed) {
   make_folder(folder);
   Journal journal(folder, O_CREAT);
   if (journal.cut_off_unfinished_line() > 0)
-    fail(folder,
-         "holds a run already (journal.jsonl); choose another --out, or finish that run with --resume " +
-             folder);
+    fail(folder, "holds a run already (journal.jsonl); choose another --out" +
+                     (can_be_resumed ? ", or finish that run with --resume " + folder : ""));
   sync_folder(folder);
   return journal;
 }
 
 Journal Journal::resume(const std::string& folder) {
+  if (!fs::is_directory(folder)) fail(folder, "there is no such folder");
+  if (!fs::exists(journal_path(folder)))
+    fail(folder, "it has no journal.jsonl, so there is no run to go on with (a merged folder has none)");
   Journal journal(folder, 0);
   journal.cut_off_unfinished_line();
   return journal;

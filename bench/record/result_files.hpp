@@ -58,6 +58,8 @@ std::string read_file(const std::string& path);
 // /dev/stdout, is written to. Throws with the path and the system's words: UsageError where no file can be
 // made or that pipe or device takes no more, std::runtime_error where the disk does not take it.
 void write_file_atomically(const std::string& path, std::string_view text);
+// Throws where that could not begin, for what is written behind hours of work.
+void check_can_be_written(const std::string& path);
 
 // Append-only, one JSON object a line: {"kind": "run"|"record"|"benchmark", ...}. Every append is one write
 // and an fsync. While it is open, no other process can open it.
@@ -66,7 +68,7 @@ class Journal {
   Journal() = default;  // closed: append() throws
   // The folder's journal.jsonl, new: makes both where they are missing. One without a whole line is as good
   // as new. Throws UsageError when it holds a run, another process has it open, or it cannot be written.
-  static Journal begin(const std::string& folder);
+  static Journal begin(const std::string& folder, bool can_be_resumed = true);
   // The journal that is there, to append to. A last line that a kill cut short is cut off, so that the next
   // entry has a line of its own. Throws UsageError when there is none, another process has it open, or it
   // cannot be written.

@@ -272,6 +272,8 @@ TEST_F(ResultFiles, JournalIsBegunOnlyWhereNoWholeLineIs) {
   Journal::begin(folder_.string()).append({{"kind", "run"}, {"number", 1}});
   EXPECT_EQ(Journal::read(folder_.string()).size(), 1u);
   EXPECT_THAT(error_of([&] { Journal::begin(folder_.string()); }), HasSubstr("--resume"));
+  EXPECT_THAT(error_of([&] { Journal::begin(folder_.string(), false); }),
+              ::testing::EndsWith("(journal.jsonl); choose another --out"));
   EXPECT_EQ(Journal::read(folder_.string()).size(), 1u);
 }
 
@@ -285,7 +287,8 @@ TEST_F(ResultFiles, JournalHasOneWriterAtATime) {
 }
 
 TEST_F(ResultFiles, JournalThatIsMissingIsNotMadeByResuming) {
-  EXPECT_THAT(error_of([&] { Journal::resume(folder_.string()); }), HasSubstr("No such file"));
+  EXPECT_THAT(error_of([&] { Journal::resume(folder_.string()); }), HasSubstr("no run to go on with"));
+  EXPECT_THAT(error_of([&] { Journal::resume(path("none")); }), HasSubstr("no such folder"));
   EXPECT_FALSE(fs::exists(path("journal.jsonl")));
 }
 

@@ -53,7 +53,7 @@ class RowFolder {
         name_(std::move(name)),
         head_(std::move(head)),
         columns_(columns),
-        journal_(Journal::begin(folder)) {
+        journal_(Journal::begin(folder, false)) {
     nlohmann::ordered_json entry = to_json(head_);
     entry["kind"] = name_;
     journal_.append(entry);

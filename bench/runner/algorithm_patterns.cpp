@@ -6,6 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "bench/core/error.hpp"
+#include "bench/ranking/contest.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
@@ -130,6 +132,16 @@ std::vector<std::string> meant_by(const std::vector<std::string>& patterns, cons
     });
   }
   return ids;
+}
+
+void check_recorded(std::string_view flag, const std::string& name, std::span<const ResultRecord> records) {
+  std::set<std::string> ids;
+  for (const ResultRecord& record : records) ids.insert(record.key.algorithm);
+  if (std::ranges::any_of(ids, [&](const std::string& id) { return is_named(id, name); })) return;
+  const std::vector<std::string> known(ids.begin(), ids.end());
+  const std::string hint = did_you_mean(name, known);
+  throw UsageError(fmt::format("{}: no record is of \"{}\"{}", flag, name,
+                               hint.empty() ? "; there are " + comma_list(known) : hint));
 }
 
 }  // namespace convscope

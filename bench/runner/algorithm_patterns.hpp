@@ -4,12 +4,15 @@
 // means; a list of nothing but such patterns begins with every algorithm.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/core/device_info.hpp"
 #include "bench/core/problem.hpp"
+#include "bench/record/result.hpp"
 
 namespace convscope {
 
@@ -25,5 +28,8 @@ std::string defect_of_pattern(const std::string& pattern, const Registry& regist
 // one of the two.
 std::vector<std::string> meant_by(const std::vector<std::string>& patterns, const Registry& registry,
                                   DeviceKind kind, Epilogue epilogue = Epilogue::none);
+
+// Throws UsageError where no record is of the algorithm that a flag names by its id, with or without device.
+void check_recorded(std::string_view flag, const std::string& name, std::span<const ResultRecord> records);
 
 }  // namespace convscope

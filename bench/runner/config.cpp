@@ -35,9 +35,9 @@ template <const auto& range>
 auto read_number(const ConfigValue& value) {
   return value.number(range);
 }
-template <const auto& values, auto from_name>
+template <const auto& values>
 auto read_name(const ConfigValue& value) {
-  return value.one_of(values, from_name);
+  return value.one_of(values);
 }
 
 DeviceId read_device(const ConfigValue& value) {
@@ -190,7 +190,7 @@ void read_batch(const ConfigValue& value, std::map<DeviceKind, std::vector<int64
 
 void read_measuring(const ConfigValue& value, MeasuringSettings& settings) {
   value.check_object(kMeasuringKeys, {});
-  read_list(value, "cache", settings.cache, read_name<kCacheStates, cache_state_from_name>);
+  read_list(value, "cache", settings.cache, read_name<kCacheStates>);
   read_list(value, "workspace_cap", settings.workspace_caps, &ConfigValue::byte_limit);
   read_optional(value, "time_limit_s", settings.sampling.time_limit_seconds, read_number<kTimeLimits>);
   read_optional(value, "stage_limit_s", settings.sampling.stage_limit_seconds, read_number<kStageLimits>);
@@ -292,10 +292,10 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   if (const auto graph = top.find("graph")) suite.graph = read_graph(*graph, suite.layers);
   if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
   read_list(top, "devices", suite.devices, read_device);
-  read_list(top, "passes", suite.passes, read_name<kPasses, pass_from_name>);
-  read_list(top, "math", suite.math, read_name<kMathModes, math_from_name>);
-  read_list(top, "layouts", suite.layouts, read_name<kLayouts, layout_from_name>);
-  read_list(top, "epilogues", suite.epilogues, read_name<kEpilogues, epilogue_from_name>);
+  read_list(top, "passes", suite.passes, read_name<kPasses>);
+  read_list(top, "math", suite.math, read_name<kMathModes>);
+  read_list(top, "layouts", suite.layouts, read_name<kLayouts>);
+  read_list(top, "epilogues", suite.epilogues, read_name<kEpilogues>);
   read_list(top, "algorithms", suite.algorithms, &ConfigValue::short_name);
   read_list(top, "threads", suite.threads,
             [](const ConfigValue& v) { return static_cast<int>(v.number(kThreadCounts)); });

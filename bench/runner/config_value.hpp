@@ -56,12 +56,12 @@ class ConfigValue {
   // "256MiB", "inf" or a number of bytes.
   std::optional<int64_t> byte_limit() const;
 
-  // A text that `from_name` knows; `values` are all there are.
-  template <typename Values, typename FromName>
-  auto one_of(const Values& values, FromName from_name) const {
+  // The one of `values` that has the text for a name.
+  template <typename Values>
+  auto one_of(const Values& values) const {
     const auto names = all_names(values);
     if (!is_text()) refuse_value(comma_list(names));
-    const auto value = from_name(text());
+    const auto value = from_name(values, text());
     if (!value) refuse_value(comma_list(names) + did_you_mean(text(), names));
     return *value;
   }

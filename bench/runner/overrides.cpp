@@ -69,10 +69,10 @@ SuiteChange set_to(const T& value) {
   };
 }
 
-template <auto member, const auto& values, auto from_name>
+template <auto member, const auto& values>
 SuiteChange set_names(std::string_view flag, std::string_view text) {
   return set_to<member>(list_of(flag, text, [&](std::string_view word) {
-    const auto value = from_name(word);
+    const auto value = from_name(values, word);
     const auto names = all_names(values);
     if (!value) refuse(flag, word, comma_list(names) + did_you_mean(word, names));
     return *value;
@@ -134,21 +134,21 @@ constexpr OverrideFlag kFlags[] = {
      "Algorithms to run: ids, families (winograd), patterns ('*.mixed.*'); !NAME leaves out.",
      set_algorithms},
     {"--pass", "passes", "NAME,...", "Passes: forward, backward_data, backward_filter.",
-     set_names<&Suite::passes, kPasses, pass_from_name>},
+     set_names<&Suite::passes, kPasses>},
     {"--batch", "batch", "N,...", "Batch sizes, for every layer and every device.", set_batch},
     {"--math", "math", "NAME,...", "Math modes: fp32, tf32, 3xtf32, bf16, fp16.",
-     set_names<&Suite::math, kMathModes, math_from_name>},
+     set_names<&Suite::math, kMathModes>},
     {"--layout", "layouts", "NAME,...", "Layouts of the caller's tensors: nchw, nhwc, chwn.",
-     set_names<&Suite::layouts, kLayouts, layout_from_name>},
+     set_names<&Suite::layouts, kLayouts>},
     {"--epilogue", "epilogues", "NAME,...",
      "What forward applies to its outputs: none, relu, bias, bias+relu; other passes run where none is "
      "there.",
-     set_names<&Suite::epilogues, kEpilogues, epilogue_from_name>},
+     set_names<&Suite::epilogues, kEpilogues>},
     {"--threads", "threads", "N,...", "Thread counts on the CPU; 0 is every core.", set_threads},
     {"--first-backward-data", "first_backward_data", "", "Run backward-data on first layers too.",
      [](std::string_view, std::string_view) { return set_to<&Suite::first_backward_data>(true); }},
     {"--cache", "measuring.cache", "NAME,...", "Cache states: cold, hot, weights-cold.",
-     set_names<&MeasuringSettings::cache, kCacheStates, cache_state_from_name>},
+     set_names<&MeasuringSettings::cache, kCacheStates>},
     {"--workspace-cap", "measuring.workspace_cap", "SIZE,...",
      "Workspace that a candidate may use, as in 256MiB; inf is no cap.", set_workspace_caps},
     {"--time-limit", "measuring.time_limit_s", "S",

@@ -98,7 +98,7 @@ struct Task {
 Task parse_task(const Json& message) {
   Task task;
   if (message.at("kind") == "ceilings") {
-    task.device = {device_kind_from_name(message.at("device").get<std::string>()).value(),
+    task.device = {from_name(kDeviceKinds, message.at("device").get<std::string>()).value(),
                    message.at("index").get<int>()};
     task.threads = message.at("threads").get<int>();
     return task;

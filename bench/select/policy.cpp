@@ -133,10 +133,6 @@ std::string_view name(Take take) {
   return take == Take::first ? "first" : "fastest";
 }
 
-std::optional<Take> take_from_name(std::string_view text) {
-  return from_name(kTakes, text);
-}
-
 bool does_backward(const Policy& policy) {
   return policy.algorithms.contains(Pass::backward_data) && policy.algorithms.contains(Pass::backward_filter);
 }

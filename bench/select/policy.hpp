@@ -24,7 +24,6 @@ namespace convscope {
 enum class Take { first, fastest };
 inline constexpr std::array kTakes{Take::first, Take::fastest};
 std::string_view name(Take);  // "first", "fastest"
-std::optional<Take> take_from_name(std::string_view);
 
 struct Policy {
   std::string name;         // "torch_benchmark"

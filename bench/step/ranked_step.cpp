@@ -281,12 +281,6 @@ class RankedStep {
   double longest_ = 0;
 };
 
-void refuse_for_memory(StepRow& row) {
-  row.outcome = RowOutcome::refused;
-  row.reason = "out_of_memory";
-  row.note = "a rank has no memory for what this sum keeps; take a smaller batch, or fewer of them at once";
-}
-
 void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& sum,
              const TrainingStep& step) {
   const Statistics whole = summarise(series.step);
@@ -310,10 +304,11 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
                          RankSums& rank_sums, const MeasureStepOptions& options, std::span<StepRow> rows,
                          TrainingStep* whole, const RankedStepCalls& calls) {
   RankedStep ranked(step, registry, device, fabric, rank_sums, options, calls.records_spans);
-  options.progress(std::string(kSummingGradients));
-  const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
   std::optional<StepRunner> alone;
   if (whole != nullptr) alone.emplace(*whole, registry, device, with_one(options));
+  // Here the others wait until rank 0 has planned and checked that; from here on for sums and steps alone.
+  const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
+  options.progress(std::string(kSummingGradients));
   const auto run_alone = [&] {
     if (!alone) return;
     alone->compute();
@@ -331,7 +326,9 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
       sums[i].reset();  // the row is refused, on all ranks
     }
     if (largest_over_ranks(fabric, sums[i] ? 0 : 1) > 0) {
-      refuse_for_memory(rows[i]);
+      refuse(rows[i], {"out_of_memory",
+                       "a rank has no memory for what this sum keeps; take a smaller batch, or fewer of them "
+                       "at once"});
       sums[i].reset();
     } else {
       ranked.verify(rows[i], *sums[i]);

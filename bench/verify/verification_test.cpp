@@ -123,7 +123,7 @@ TEST(Verification, CatchesOneWrongBitIn16BitTensors) {
   Fixture fixture;
   for (const char* math : {"bf16", "fp16"}) {
     ConvProblem problem = small_problem();
-    problem.math = *math_from_name(math);
+    problem.math = *from_name(kMathModes, math);
     const std::string note =
         fixture.fault(problem, [](const Tampering& t) { reinterpret_cast<uint16_t*>(t.written)[17] ^= 1; });
     EXPECT_THAT(note, HasSubstr("whole-number data must come out exactly")) << math;

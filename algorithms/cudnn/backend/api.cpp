@@ -33,70 +33,14 @@ void load(Api& api, Function*& function, const char* name) {
     api.defect = fmt::format("{}: there is no function {}", found_and_needed(api), name);
 }
 
-// What stands between convolutions.
-void load_operations(Api& a) {
-  load(a, a.add_tensor, "cudnnAddTensor");
-  load(a, a.backward_bias, "cudnnConvolutionBackwardBias");
-  load(a, a.create_activation, "cudnnCreateActivationDescriptor");
-  load(a, a.destroy_activation, "cudnnDestroyActivationDescriptor");
-  load(a, a.set_activation, "cudnnSetActivationDescriptor");
-  load(a, a.activation_forward, "cudnnActivationForward");
-  load(a, a.activation_backward, "cudnnActivationBackward");
-  load(a, a.create_lrn, "cudnnCreateLRNDescriptor");
-  load(a, a.destroy_lrn, "cudnnDestroyLRNDescriptor");
-  load(a, a.set_lrn, "cudnnSetLRNDescriptor");
-  load(a, a.lrn_forward, "cudnnLRNCrossChannelForward");
-  load(a, a.lrn_backward, "cudnnLRNCrossChannelBackward");
-  load(a, a.create_pooling, "cudnnCreatePoolingDescriptor");
-  load(a, a.destroy_pooling, "cudnnDestroyPoolingDescriptor");
-  load(a, a.set_pooling, "cudnnSetPooling2dDescriptor");
-  load(a, a.pooling_forward, "cudnnPoolingForward");
-  load(a, a.pooling_backward, "cudnnPoolingBackward");
-  load(a, a.batch_norm_forward, "cudnnBatchNormalizationForwardTraining");
-  load(a, a.batch_norm_backward, "cudnnBatchNormalizationBackward");
-}
-
 Api load_api() {
   Api a{cuda::SharedLibrary({"libcudnn.so.9"}, "cudnn"), ""};
   a.defect = a.library.defect();
   load(a, a.version, "cudnnGetVersion");
   if (a.version != nullptr && a.version() / unit_of(a.version()) != kMajor) a.defect = found_and_needed(a);
-  load(a, a.error_string, "cudnnGetErrorString");
-  load(a, a.last_error_string, "cudnnGetLastErrorString");
-  load(a, a.create, "cudnnCreate");
-  load(a, a.destroy, "cudnnDestroy");
-  load(a, a.set_stream, "cudnnSetStream");
-  load(a, a.create_tensor, "cudnnCreateTensorDescriptor");
-  load(a, a.destroy_tensor, "cudnnDestroyTensorDescriptor");
-  load(a, a.set_tensor, "cudnnSetTensor4dDescriptor");
-  load(a, a.transform_tensor, "cudnnTransformTensor");
-  load(a, a.create_filter, "cudnnCreateFilterDescriptor");
-  load(a, a.destroy_filter, "cudnnDestroyFilterDescriptor");
-  load(a, a.set_filter, "cudnnSetFilter4dDescriptor");
-  load(a, a.create_convolution, "cudnnCreateConvolutionDescriptor");
-  load(a, a.destroy_convolution, "cudnnDestroyConvolutionDescriptor");
-  load(a, a.set_convolution, "cudnnSetConvolution2dDescriptor");
-  load(a, a.set_group_count, "cudnnSetConvolutionGroupCount");
-  load(a, a.set_math_type, "cudnnSetConvolutionMathType");
-  load(a, a.get_forward, "cudnnGetConvolutionForwardAlgorithm_v7");
-  load(a, a.get_backward_data, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
-  load(a, a.get_backward_filter, "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
-  load(a, a.find_forward, "cudnnFindConvolutionForwardAlgorithm");
-  load(a, a.find_backward_data, "cudnnFindConvolutionBackwardDataAlgorithm");
-  load(a, a.find_backward_filter, "cudnnFindConvolutionBackwardFilterAlgorithm");
-  load(a, a.workspace_forward, "cudnnGetConvolutionForwardWorkspaceSize");
-  load(a, a.workspace_backward_data, "cudnnGetConvolutionBackwardDataWorkspaceSize");
-  load(a, a.workspace_backward_filter, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
-  load(a, a.forward, "cudnnConvolutionForward");
-  load(a, a.backward_data, "cudnnConvolutionBackwardData");
-  load(a, a.backward_filter, "cudnnConvolutionBackwardFilter");
-  load_operations(a);
-  load(a, a.create_descriptor, "cudnnBackendCreateDescriptor");
-  load(a, a.destroy_descriptor, "cudnnBackendDestroyDescriptor");
-  load(a, a.set_attribute, "cudnnBackendSetAttribute");
-  load(a, a.get_attribute, "cudnnBackendGetAttribute");
-  load(a, a.finalize, "cudnnBackendFinalize");
-  load(a, a.execute, "cudnnBackendExecute");
+#define CONVSCOPE_LOAD(member, function) load(a, a.member, #function);
+  CONVSCOPE_CUDNN_FUNCTIONS(CONVSCOPE_LOAD)
+#undef CONVSCOPE_LOAD
   return a;
 }
 

@@ -15,69 +15,73 @@
 
 namespace convscope::cudnn {
 
+// Each function by the name of its member in Api. Not here: cudnnGetVersion, which comes before them.
+// clang-format off
+#define CONVSCOPE_CUDNN_FUNCTIONS(X) \
+  X(error_string, cudnnGetErrorString) \
+  X(last_error_string, cudnnGetLastErrorString) \
+  X(create, cudnnCreate) \
+  X(destroy, cudnnDestroy) \
+  X(set_stream, cudnnSetStream) \
+  X(create_tensor, cudnnCreateTensorDescriptor) \
+  X(destroy_tensor, cudnnDestroyTensorDescriptor) \
+  X(set_tensor, cudnnSetTensor4dDescriptor) \
+  X(transform_tensor, cudnnTransformTensor) \
+  X(create_filter, cudnnCreateFilterDescriptor) \
+  X(destroy_filter, cudnnDestroyFilterDescriptor) \
+  X(set_filter, cudnnSetFilter4dDescriptor) \
+  X(create_convolution, cudnnCreateConvolutionDescriptor) \
+  X(destroy_convolution, cudnnDestroyConvolutionDescriptor) \
+  X(set_convolution, cudnnSetConvolution2dDescriptor) \
+  X(set_group_count, cudnnSetConvolutionGroupCount) \
+  X(set_math_type, cudnnSetConvolutionMathType) \
+  X(get_forward, cudnnGetConvolutionForwardAlgorithm_v7) \
+  X(get_backward_data, cudnnGetConvolutionBackwardDataAlgorithm_v7) \
+  X(get_backward_filter, cudnnGetConvolutionBackwardFilterAlgorithm_v7) \
+  X(find_forward, cudnnFindConvolutionForwardAlgorithm) \
+  X(find_backward_data, cudnnFindConvolutionBackwardDataAlgorithm) \
+  X(find_backward_filter, cudnnFindConvolutionBackwardFilterAlgorithm) \
+  X(workspace_forward, cudnnGetConvolutionForwardWorkspaceSize) \
+  X(workspace_backward_data, cudnnGetConvolutionBackwardDataWorkspaceSize) \
+  X(workspace_backward_filter, cudnnGetConvolutionBackwardFilterWorkspaceSize) \
+  X(forward, cudnnConvolutionForward) \
+  X(backward_data, cudnnConvolutionBackwardData) \
+  X(backward_filter, cudnnConvolutionBackwardFilter) \
+  X(add_tensor, cudnnAddTensor) \
+  X(backward_bias, cudnnConvolutionBackwardBias) \
+  X(create_activation, cudnnCreateActivationDescriptor) \
+  X(destroy_activation, cudnnDestroyActivationDescriptor) \
+  X(set_activation, cudnnSetActivationDescriptor) \
+  X(activation_forward, cudnnActivationForward) \
+  X(activation_backward, cudnnActivationBackward) \
+  X(create_lrn, cudnnCreateLRNDescriptor) \
+  X(destroy_lrn, cudnnDestroyLRNDescriptor) \
+  X(set_lrn, cudnnSetLRNDescriptor) \
+  X(lrn_forward, cudnnLRNCrossChannelForward) \
+  X(lrn_backward, cudnnLRNCrossChannelBackward) \
+  X(create_pooling, cudnnCreatePoolingDescriptor) \
+  X(destroy_pooling, cudnnDestroyPoolingDescriptor) \
+  X(set_pooling, cudnnSetPooling2dDescriptor) \
+  X(pooling_forward, cudnnPoolingForward) \
+  X(pooling_backward, cudnnPoolingBackward) \
+  X(batch_norm_forward, cudnnBatchNormalizationForwardTraining) \
+  X(batch_norm_backward, cudnnBatchNormalizationBackward) \
+  X(create_descriptor, cudnnBackendCreateDescriptor) \
+  X(destroy_descriptor, cudnnBackendDestroyDescriptor) \
+  X(set_attribute, cudnnBackendSetAttribute) \
+  X(get_attribute, cudnnBackendGetAttribute) \
+  X(finalize, cudnnBackendFinalize) \
+  X(execute, cudnnBackendExecute)
+// clang-format on
+
 struct Api {
   cuda::SharedLibrary library;
   std::string defect;  // why it cannot be used; empty where it can, and then no function is null
 
   decltype(&cudnnGetVersion) version = nullptr;
-  decltype(&cudnnGetErrorString) error_string = nullptr;
-  decltype(&cudnnGetLastErrorString) last_error_string = nullptr;
-  decltype(&cudnnCreate) create = nullptr;
-  decltype(&cudnnDestroy) destroy = nullptr;
-  decltype(&cudnnSetStream) set_stream = nullptr;
-
-  decltype(&cudnnCreateTensorDescriptor) create_tensor = nullptr;
-  decltype(&cudnnDestroyTensorDescriptor) destroy_tensor = nullptr;
-  decltype(&cudnnSetTensor4dDescriptor) set_tensor = nullptr;
-  decltype(&cudnnTransformTensor) transform_tensor = nullptr;
-  decltype(&cudnnCreateFilterDescriptor) create_filter = nullptr;
-  decltype(&cudnnDestroyFilterDescriptor) destroy_filter = nullptr;
-  decltype(&cudnnSetFilter4dDescriptor) set_filter = nullptr;
-  decltype(&cudnnCreateConvolutionDescriptor) create_convolution = nullptr;
-  decltype(&cudnnDestroyConvolutionDescriptor) destroy_convolution = nullptr;
-  decltype(&cudnnSetConvolution2dDescriptor) set_convolution = nullptr;
-  decltype(&cudnnSetConvolutionGroupCount) set_group_count = nullptr;
-  decltype(&cudnnSetConvolutionMathType) set_math_type = nullptr;
-
-  decltype(&cudnnGetConvolutionForwardAlgorithm_v7) get_forward = nullptr;
-  decltype(&cudnnGetConvolutionBackwardDataAlgorithm_v7) get_backward_data = nullptr;
-  decltype(&cudnnGetConvolutionBackwardFilterAlgorithm_v7) get_backward_filter = nullptr;
-  decltype(&cudnnFindConvolutionForwardAlgorithm) find_forward = nullptr;
-  decltype(&cudnnFindConvolutionBackwardDataAlgorithm) find_backward_data = nullptr;
-  decltype(&cudnnFindConvolutionBackwardFilterAlgorithm) find_backward_filter = nullptr;
-  decltype(&cudnnGetConvolutionForwardWorkspaceSize) workspace_forward = nullptr;
-  decltype(&cudnnGetConvolutionBackwardDataWorkspaceSize) workspace_backward_data = nullptr;
-  decltype(&cudnnGetConvolutionBackwardFilterWorkspaceSize) workspace_backward_filter = nullptr;
-  decltype(&cudnnConvolutionForward) forward = nullptr;
-  decltype(&cudnnConvolutionBackwardData) backward_data = nullptr;
-  decltype(&cudnnConvolutionBackwardFilter) backward_filter = nullptr;
-
-  decltype(&cudnnAddTensor) add_tensor = nullptr;
-  decltype(&cudnnConvolutionBackwardBias) backward_bias = nullptr;
-  decltype(&cudnnCreateActivationDescriptor) create_activation = nullptr;
-  decltype(&cudnnDestroyActivationDescriptor) destroy_activation = nullptr;
-  decltype(&cudnnSetActivationDescriptor) set_activation = nullptr;
-  decltype(&cudnnActivationForward) activation_forward = nullptr;
-  decltype(&cudnnActivationBackward) activation_backward = nullptr;
-  decltype(&cudnnCreateLRNDescriptor) create_lrn = nullptr;
-  decltype(&cudnnDestroyLRNDescriptor) destroy_lrn = nullptr;
-  decltype(&cudnnSetLRNDescriptor) set_lrn = nullptr;
-  decltype(&cudnnLRNCrossChannelForward) lrn_forward = nullptr;
-  decltype(&cudnnLRNCrossChannelBackward) lrn_backward = nullptr;
-  decltype(&cudnnCreatePoolingDescriptor) create_pooling = nullptr;
-  decltype(&cudnnDestroyPoolingDescriptor) destroy_pooling = nullptr;
-  decltype(&cudnnSetPooling2dDescriptor) set_pooling = nullptr;
-  decltype(&cudnnPoolingForward) pooling_forward = nullptr;
-  decltype(&cudnnPoolingBackward) pooling_backward = nullptr;
-  decltype(&cudnnBatchNormalizationForwardTraining) batch_norm_forward = nullptr;
-  decltype(&cudnnBatchNormalizationBackward) batch_norm_backward = nullptr;
-
-  decltype(&cudnnBackendCreateDescriptor) create_descriptor = nullptr;
-  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor = nullptr;
-  decltype(&cudnnBackendSetAttribute) set_attribute = nullptr;
-  decltype(&cudnnBackendGetAttribute) get_attribute = nullptr;
-  decltype(&cudnnBackendFinalize) finalize = nullptr;
-  decltype(&cudnnBackendExecute) execute = nullptr;
+#define CONVSCOPE_MEMBER(member, function) decltype(&function) member = nullptr;
+  CONVSCOPE_CUDNN_FUNCTIONS(CONVSCOPE_MEMBER)
+#undef CONVSCOPE_MEMBER
 };
 
 // "9.19.0" of 91900 and "8.9.7" of 8907, cuDNN's number of a version.

@@ -239,7 +239,7 @@ void add_flags(CLI::App& verb, ExplainOptions& options) {
       "one, the emulator.");
   add_threads(verb, options.threads);
   const auto set_cache = [&options](const std::string& text) {
-    const auto cache = cache_state_from_name(text);
+    const auto cache = from_name(kCacheStates, text);
     if (!cache)
       throw UsageError("--cache: found \"" + text + "\"; allowed is " + comma_list(all_names(kCacheStates)));
     options.cache = *cache;

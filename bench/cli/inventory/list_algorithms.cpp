@@ -60,7 +60,7 @@ struct Capability {
 // Only passes and math modes that the filter lets through are asked about.
 Capability capability(const Algorithm& algorithm, const DeviceInfo& device, const AlgorithmFilter& filter) {
   Capability found;
-  const Pass shown = filter.passes.empty() ? Pass::forward : *pass_from_name(filter.passes.front());
+  const Pass shown = filter.passes.empty() ? Pass::forward : *from_name(kPasses, filter.passes.front());
   for (Pass pass : kPasses)
     for (Layout layout : kLayouts)
       for (MathMode math : kMathModes)

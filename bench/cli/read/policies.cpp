@@ -144,9 +144,9 @@ Policy policy_from_json(const nlohmann::json& json, const std::string& file) {
   read_optional_text(top, "unverified", policy.unverified);
   if (const auto value = top.find("default")) policy.is_default = value->boolean();
   if (const auto value = top.find("workspace_cap")) read_cap(*value, policy);
-  if (const auto value = top.find("layout")) policy.layout = value->one_of(kLayouts, layout_from_name);
-  if (const auto value = top.find("math")) policy.math = value->one_of(kMathModes, math_from_name);
-  if (const auto value = top.find("take")) policy.take = value->one_of(kTakes, take_from_name);
+  if (const auto value = top.find("layout")) policy.layout = value->one_of(kLayouts);
+  if (const auto value = top.find("math")) policy.math = value->one_of(kMathModes);
+  if (const auto value = top.find("take")) policy.take = value->one_of(kTakes);
   read_algorithms(top.at("algorithms"), policy);
   return policy;
 }

@@ -15,6 +15,7 @@
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/console.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/merge.hpp"
 #include "bench/select/selection.hpp"
 
@@ -96,6 +97,7 @@ struct SelectOptions {
 
 int print_selection(const SelectOptions& options, const Program& program) {
   const ResultFile file = read_all_results(options.results);
+  for (const std::string& chooser : options.choosers) check_recorded("--chooser", chooser, file.records);
   const Selection selection =
       select(file.records, options.choosers.empty() ? default_choosers() : options.choosers);
   if (options.json)

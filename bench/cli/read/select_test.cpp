@@ -46,14 +46,19 @@ TEST(Select, OfSeveralFilesCountsRepeats) {
 }
 
 TEST(Select, JudgesWhoeverIsNamed) {
-  const Json json = selected({kKeptRun, "--chooser", "direct,absent"});
+  const Json json = selected({kKeptRun, "--chooser", "direct"});
   ASSERT_EQ(json["networks"][0]["choosers"].size(), 1u);
   EXPECT_EQ(json["networks"][0]["choosers"][0]["algorithm"], "direct.cpu");
 }
 
 TEST(Select, TakesSeveralLists) {
-  const Json json = selected({kKeptRun, "--chooser", "direct,absent", "--chooser", "onednn.auto"});
-  EXPECT_EQ(json["networks"][0]["choosers"].size(), 2u);
+  const Json json = selected({kKeptRun, "--chooser", "direct,fft16", "--chooser", "onednn.auto"});
+  EXPECT_EQ(json["networks"][0]["choosers"].size(), 3u);
+}
+
+TEST(Select, RefusesAChooserThatNoRecordHas) {
+  EXPECT_THAT(testing::refusal_of({"select", kKeptRun, "--chooser", "direct,onednn.aut"}),
+              ::testing::HasSubstr("--chooser: no record is of \"onednn.aut\"; did you mean"));
 }
 
 TEST(Select, SaysWhichFileCannotBeRead) {

@@ -210,6 +210,7 @@ void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const 
 
 // Runs what the log has left, and prints and writes what comes of it.
 int carry_out(RunLog& log, const RunOptions& options, const Program& program, StopSignal& stop) {
+  if (!options.record.empty()) check_can_be_written(options.record);
   RunConsole console(program, log);
   look_for_other_programs(log, options.wait_for_quiet, stop, console);
   IsolationOptions isolation;

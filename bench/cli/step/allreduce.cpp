@@ -11,6 +11,7 @@
 #include <ostream>
 #include <thread>
 
+#include "bench/cli/step/row_output.hpp"
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
@@ -24,8 +25,6 @@
 
 namespace convscope {
 namespace {
-
-constexpr int kWrong = 1;
 
 std::vector<std::string> reductions_of(const AllReduceOptions& options, Basis basis) {
   const std::string library(options.on_gpus() ? kNcclReduction : kMpiReduction);
@@ -83,26 +82,9 @@ int reduce_all(const AllReduceOptions& options, const Program& program, RowSourc
   }
   if (!source.reports()) return 0;
   const std::vector<ReductionRow> all = keeper.finish();
-  if (options.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const ReductionRow& row : all) json.push_back(row_json(reduction_columns(), row));
-    program.out << dump_json(json, 1) << '\n';
-  } else {
-    print_reductions(program.out, all, program.terminal.look());
-    if (keeper.has_folder()) fmt::print(program.out, "{} rows are in {}\n", all.size(), options.parallel.out);
-  }
-  const auto any = [&](RowOutcome outcome) {
-    return std::ranges::any_of(all, [&](const auto& row) { return row.outcome == outcome; });
-  };
-  return any(RowOutcome::wrong) || !any(RowOutcome::good) ? kWrong : 0;
-}
-
-std::unique_ptr<RowFolder<ReductionRow>> folder_of(const AllReduceOptions& options, const Program& program) {
-  if (options.parallel.out.empty()) return nullptr;
-  return std::make_unique<RowFolder<ReductionRow>>(
-      options.parallel.out, "allreduce",
-      RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
-      reduction_columns());
+  show_rows<ReductionRow>(program, options.json, options.parallel.out, reduction_columns(), all,
+                          [&] { print_reductions(program.out, all, program.terminal.look()); });
+  return exit_code_of<ReductionRow>(all);
 }
 
 int reduce(const AllReduceOptions& options, const Program& program) {
@@ -110,7 +92,8 @@ int reduce(const AllReduceOptions& options, const Program& program) {
   std::optional<ReductionKeeper> keeper;
   try {
     if (source.reports())
-      keeper.emplace(folder_of(options, program));
+      keeper.emplace(
+          row_folder<ReductionRow>(program, options.parallel.out, "allreduce", reduction_columns()));
     else
       keeper.emplace();
     return reduce_all(options, program, source, *keeper);
@@ -134,7 +117,7 @@ void check_device(const AllReduceOptions& options) {
 }
 
 void check(const CLI::App&, const AllReduceOptions& options) {
-  const auto basis = basis_from_name(options.basis);
+  const auto basis = from_name(kBases, options.basis);
   check_device(options);
   if (!options.on_gpus() && options.parallel.fabric == kNccl)
     throw UsageError("--fabric nccl: it is between GPUs; add --device cuda");

@@ -64,7 +64,7 @@ std::string fabric_of(const AllReduceOptions& options) {
 }
 
 RowSource::RowSource(const AllReduceOptions& options, const Program& program)
-    : options_(options), program_(program), basis_(*basis_from_name(options.basis)) {
+    : options_(options), program_(program), basis_(*from_name(kBases, options.basis)) {
   if (basis_ == Basis::modelled) network_ = read_network(options.parallel);
   if (basis_ != Basis::measured || fabric_of(options) == kThreads) return;
   if (launch().size > 1) {
@@ -110,7 +110,7 @@ void RowSource::fill_by_model(RowsBySize& sizes, ReductionKeeper& keeper) {
 void RowSource::fill_over_gpus(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   if (const auto why = why_not_on_gpus(n)) {
     for (auto& rows : sizes) {
-      refuse_rows(rows, *why);
+      refuse_all(rows, *why);
       keeper.done(rows);
     }
     return;
@@ -159,11 +159,11 @@ void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper)
   for (auto& rows : sizes) {
     if (reports()) keeper.begin(rows);
     if (!job_)
-      refuse_rows(rows, {launch().size > 1 ? "library_missing" : "no_ranks", why_no_mpi_});
+      refuse_all(rows, {launch().size > 1 ? "library_missing" : "no_ranks", why_no_mpi_});
     else if (n > job_->size())
-      refuse_rows(rows, {"too_few_ranks",
-                         fmt::format("mpirun started {}; start more with -np {}, or take --basis modelled",
-                                     job_->size(), n)});
+      refuse_all(rows, {"too_few_ranks",
+                        fmt::format("mpirun started {}; start more with -np {}, or take --basis modelled",
+                                    job_->size(), n)});
     else if (fabric)
       measure(*fabric, rows);
     keeper.done(rows);
@@ -183,7 +183,7 @@ void RowSource::measure_on_gpus(Fabric& fabric, int local_rank, RowsBySize& size
   for (auto& rows : sizes) {
     for (ReductionRow& row : rows) row.fleet.fabric_version = gpu.library;
     if (why) {
-      refuse_rows(rows, *why);
+      refuse_all(rows, *why);
     } else {
       if (keeps) keeper.begin(rows);
       const int64_t bytes = rows.front().bytes;
@@ -194,7 +194,7 @@ void RowSource::measure_on_gpus(Fabric& fabric, int local_rank, RowsBySize& size
     if (keeps) keeper.done(rows);
   }
   watch.beat("ending NCCL", stall_limit(0));
-  gpu = {};
+  gpu.close();
 }
 
 }  // namespace convscope

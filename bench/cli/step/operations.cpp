@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bench/cli/hang_watch.hpp"
+#include "bench/cli/step/row_output.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
@@ -111,7 +112,7 @@ struct Surroundings {
   const Program& program;
   StopSignal& stop;
   std::span<const OperationAlgorithm* const> providers;
-  std::optional<RowFolder<OperationRow>>& folder;
+  const std::unique_ptr<RowFolder<OperationRow>>& folder;
 };
 
 void measure_on(OperationRun run, std::span<const LayerOperations> layers, const Surroundings& all,
@@ -165,11 +166,7 @@ int act(const OperationsOptions& options, const Program& program) {
     check_memory(operations_of_network(suite, runs.back().batch), device);
   }
   beginning.reset();
-  std::optional<RowFolder<OperationRow>> folder;
-  if (!options.out.empty())
-    folder.emplace(options.out, "operations",
-                   RowsHead{program.argv, describe_environment(devices.present, program.registry)},
-                   operation_columns());
+  const auto folder = row_folder<OperationRow>(program, options.out, "operations", operation_columns());
   if (const std::string loads = other_loads(used); !loads.empty())
     fmt::print(program.errors, "convscope: {}\n", loads);
   const std::unique_ptr<OperationAlgorithm> own = own_operations();
@@ -186,13 +183,7 @@ int act(const OperationsOptions& options, const Program& program) {
     failure = error.what();
   }
   if (folder) folder->finish(rows);
-  if (options.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const OperationRow& row : rows) json.push_back(row_json(operation_columns(), row));
-    program.out << dump_json(json, 1) << '\n';
-  } else if (folder) {
-    fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.out);
-  }
+  show_rows<OperationRow>(program, options.json, options.out, operation_columns(), rows, [] {});
   if (!failure.empty()) {
     fmt::print(program.errors, "convscope: {}\n", failure);
     return kDeviceLost;

@@ -274,11 +274,17 @@ TEST(Step, CountsWhatStandsBetweenTheConvolutionsWhereRowsOfItAreGiven) {
   write_file_atomically(file, document.dump());
   const Rows refused = rows_of(more);
   EXPECT_EQ(refused[0]["reason"], "no_operations");
-  EXPECT_THAT(refused[0]["note"].get<std::string>(), HasSubstr("of this device of bias+relu n=16 "));
+  EXPECT_THAT(refused[0]["note"].get<std::string>(),
+              HasSubstr("(2 threads), whose records --rows has, of bias+relu n=16 "));
   const std::string command = "convscope operations " + kConfig + " --batch 16 --threads 2 --out ";
   EXPECT_THAT(refused[0]["rerun"].get<std::string>(), HasSubstr(command));
   EXPECT_THAT(testing::run_program(more), HasSubstr(command));
   std::filesystem::remove(file);
+}
+
+TEST(Step, RefusesAChoiceThatNoRecordHas) {
+  EXPECT_THAT(refusal_of(step_words({"--batch", "16", "--gpus", "1", "--choose", "winograd.mixd"})),
+              HasSubstr("--choose: no record is of \"winograd.mixd\"; did you mean"));
 }
 
 TEST(Step, RefusesResultsWithoutRecords) {

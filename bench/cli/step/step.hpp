@@ -50,7 +50,7 @@ struct StepOptions {
 
 // --basis, or else modelled where --link or --platform asks for it.
 inline Basis basis_of(const StepOptions& options) {
-  if (!options.basis.empty()) return *basis_from_name(options.basis);
+  if (!options.basis.empty()) return *from_name(kBases, options.basis);
   return options.parallel.link.empty() && options.parallel.platform.empty() ? Basis::measured
                                                                             : Basis::modelled;
 }
@@ -73,6 +73,11 @@ bool sums_by_library(const StepOptions& options);
 std::vector<Overlap> overlaps_of(const StepOptions& options);
 // --compress; none when it was left out.
 std::vector<Compression> compressions_of(const StepOptions& options);
+
+// What a step's rows have in common, batch and GPUs aside: each reduction, the library's own in front, with
+// each overlap; 1-bit codes by the striped one, which the codec defines. Of one rank, which reduces nothing,
+// a single case.
+std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& common);
 
 // step_kept.cpp: what modelled and replayed steps have in common, compute from records. A row for each of
 // their circumstances, batch, number of GPUs, reduction, overlap and codec, as `make` makes it.
@@ -109,8 +114,6 @@ JobWatch::AtEnd at_end_of_steps(std::optional<StepKeeper>& keeper);
 // calls `without`, with the reason, in the first process alone.
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
                  const std::function<int(const Refusal&)>& without);
-// Gives all rows this reason, and no time.
-void refuse_all(std::span<StepRow> rows, const Refusal& why);
 // What is wrong on this rank, said at once: where a rank fails the job ends with all of them.
 void say_of_this_rank(const Program& program, std::string_view what);
 // Of all bytes of the program that runs: a build with changes has its version and commit, too.

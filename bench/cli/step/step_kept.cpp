@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "bench/cli/step/row_output.hpp"
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
@@ -17,6 +18,7 @@
 #include "bench/parallel/schedule/step_report.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/record/row_files.hpp"
+#include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
@@ -31,36 +33,18 @@ std::string_view library_of(const StepOptions& options) {
   return is_on_gpus(options) ? kNcclReduction : kMpiReduction;
 }
 
-template <const auto& values, auto from_name>
+template <const auto& values>
 auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
   std::vector<std::remove_cvref_t<decltype(values[0])>> read;
   const std::vector<std::string> known = all_names(values);
   for (const std::string& text : texts) {
-    const auto value = from_name(text);
+    const auto value = from_name(values, text);
     if (!value)
       throw UsageError(fmt::format("{}: found \"{}\"; allowed is {}{}", flag, text, comma_list(known),
                                    did_you_mean(text, known)));
     read.push_back(*value);
   }
   return read;
-}
-
-// What a step's rows have in common, batch and GPUs aside: each reduction with each overlap, and the codec's
-// striped one. Of one GPU, which reduces nothing, a single case.
-std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& common) {
-  std::vector<StepCase> cases;
-  for (Compression compression : compressions_of(options))
-    for (Reduction reduction :
-         compression == Compression::none ? reductions_of(options) : std::vector{Reduction::striped})
-      for (const Overlap& overlap : overlaps_of(options)) {
-        StepCase one = common;
-        one.reduction = reduction;
-        one.compression = compression;
-        one.overlap = overlap;
-        cases.push_back(std::move(one));
-        if (common.fleet.ranks.count == 1) return cases;
-      }
-  return cases;
 }
 
 // The run that measures the layers at the batch of one GPU, under the circumstances of the records.
@@ -125,6 +109,8 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
         found->device.name));
   const std::vector<Contest> kept_contests = contests(file.records);
   if (kept_contests.empty()) throw UsageError("--rows: the results have no record, so no layer has a time");
+  if (!options.choose.empty() && options.choose != kBest)
+    check_recorded("--choose", options.choose, file.records);
   const std::vector<KeptOperation> operations = read_operations(options.operations);
   const std::string hash = hash_of(file.records, operations);
   StepCase common;
@@ -157,7 +143,7 @@ std::vector<Reduction> reductions_of(const StepOptions& options) {
   std::vector<std::string> names = options.parallel.reduce;
   if (names.empty()) return {Reduction::tree, Reduction::ring};
   if (sums_by_library(options)) std::erase(names, library_of(options));
-  return read_names<kReductions, reduction_from_name>("--reduce", names);
+  return read_names<kReductions>("--reduce", names);
 }
 
 bool sums_by_library(const StepOptions& options) {
@@ -182,7 +168,7 @@ std::vector<Overlap> overlaps_of(const StepOptions& options) {
 }
 
 std::vector<Compression> compressions_of(const StepOptions& options) {
-  return read_names<kCompressions, compression_from_name>("--compress", options.compress);
+  return read_names<kCompressions>("--compress", options.compress);
 }
 
 void check_kept(const StepOptions& options) {
@@ -196,11 +182,31 @@ void check_kept(const StepOptions& options) {
   if (options.batch.empty()) throw UsageError("--batch is missing: the images of all GPUs together");
 }
 
+std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& common) {
+  std::vector<StepCase> cases;
+  const auto add = [&](Compression compression, Reduction reduction, bool by_library) {
+    for (const Overlap& overlap : overlaps_of(options)) {
+      StepCase& one = cases.emplace_back(common);
+      one.reduction = reduction;
+      one.by_library = by_library;
+      one.compression = compression;
+      one.overlap = overlap;
+    }
+  };
+  for (Compression compression : compressions_of(options)) {
+    if (compression == Compression::one_bit) {
+      add(compression, Reduction::striped, false);
+      continue;
+    }
+    if (sums_by_library(options)) add(compression, Reduction::ring, true);
+    for (Reduction reduction : reductions_of(options)) add(compression, reduction, false);
+  }
+  if (common.fleet.ranks.count == 1) cases.resize(1);
+  return cases;
+}
+
 std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program) {
-  if (options.parallel.out.empty()) return nullptr;
-  return std::make_unique<RowFolder<StepRow>>(
-      options.parallel.out, "steps",
-      RowsHead{program.argv, describe_environment(find_devices().present, program.registry)}, step_columns());
+  return row_folder<StepRow>(program, options.parallel.out, "steps", step_columns());
 }
 
 int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
@@ -213,19 +219,9 @@ int report_steps(const StepOptions& options, const Program& program, std::span<c
 
 int show_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
   if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
-  if (options.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const StepRow& row : rows) json.push_back(row_json(step_columns(), row));
-    program.out << dump_json(json, 1) << '\n';
-  } else {
-    print_steps(program.out, rows, program.terminal.look());
-    if (!options.parallel.out.empty())
-      fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
-  }
-  const auto any = [&](RowOutcome outcome) {
-    return std::ranges::any_of(rows, [&](const StepRow& row) { return row.outcome == outcome; });
-  };
-  return any(RowOutcome::good) && !any(RowOutcome::wrong) ? 0 : 1;
+  show_rows<StepRow>(program, options.json, options.parallel.out, step_columns(), rows,
+                     [&] { print_steps(program.out, rows, program.terminal.look()); });
+  return exit_code_of(rows);
 }
 
 }  // namespace convscope

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "bench/cli/hang_watch.hpp"
+#include "bench/cli/step/row_output.hpp"
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
@@ -67,7 +68,7 @@ using TaskFolder = RowFolder<TaskRow>;
 
 // The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.
 std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program, StopSignal& stop,
-                                   std::optional<TaskFolder>& folder) {
+                                   std::unique_ptr<TaskFolder>& folder) {
   std::optional<EndAtStop> beginning(std::in_place, stop);  // devices and ceilings may hang
   const Suite suite = load_suite(options.config);
   StepRun run = step_run(options, suite, batch_of(options, suite));
@@ -79,10 +80,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   check_memory(network, *device);
   check_patterns("--algorithm", patterns_of(options), program.registry);
   run.rerun = rerun_of(options, run);
-  if (!options.parallel.out.empty())
-    folder.emplace(options.parallel.out, "tasks",
-                   RowsHead{program.argv, describe_environment(find_devices().present, program.registry)},
-                   task_columns());
+  folder = row_folder<TaskRow>(program, options.parallel.out, "tasks", task_columns());
   run.ceilings = measure_ceilings(*device, run.threads);
   MeasureStepOptions measuring = measure_options(options, program, run);
   measuring.stopped = [&] { return stop.requested(); };
@@ -194,7 +192,7 @@ void check_measured(const CLI::App& verb, const StepOptions& options) {
 int measure_step_here(const StepOptions& options, const Program& program) {
   if (launch().size > 1) return measure_step_on_ranks(options, program);
   StopSignal stop;  // before any thread is started
-  std::optional<TaskFolder> folder;
+  std::unique_ptr<TaskFolder> folder;
   std::vector<TaskRow> rows;
   try {
     rows = measured_rows(options, program, stop, folder);
@@ -210,14 +208,8 @@ int measure_step_here(const StepOptions& options, const Program& program) {
     folder->finish(rows);
   }
   if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
-  if (options.json) {
-    auto json = nlohmann::ordered_json::array();
-    for (const TaskRow& row : rows) json.push_back(row_json(task_columns(), row));
-    program.out << dump_json(json, 1) << '\n';
-  } else {
-    print_step(program.out, rows, program.terminal.look());
-    if (folder) fmt::print(program.out, "{} rows are in {}\n", rows.size(), options.parallel.out);
-  }
+  show_rows<TaskRow>(program, options.json, options.parallel.out, task_columns(), rows,
+                     [&] { print_step(program.out, rows, program.terminal.look()); });
   if (!stop.requested()) return 0;
   const int64_t rounds = rows.back().inside.n;
   fmt::print(program.errors, "convscope: stopped; the rows are of {} complete round{}\n", rounds,

@@ -45,30 +45,6 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
-// How gradients are summed: by the library, by each reduction of plain ones, and by the striped one of 1-bit
-// codes, which the codec defines, with each overlap.
-std::vector<StepCase> sums_of(const StepOptions& options) {
-  std::vector<StepCase> sums;
-  const auto add = [&](Reduction reduction, bool by_library, Compression compression) {
-    for (const Overlap& overlap : overlaps_of(options)) {
-      StepCase& one = sums.emplace_back();
-      one.reduction = reduction;
-      one.by_library = by_library;
-      one.compression = compression;
-      one.overlap = overlap;
-    }
-  };
-  for (Compression compression : compressions_of(options)) {
-    if (compression == Compression::one_bit) {
-      add(Reduction::striped, false, compression);
-      continue;
-    }
-    if (sums_by_library(options)) add(Reduction::ring, true, compression);
-    for (Reduction reduction : reductions_of(options)) add(reduction, false, compression);
-  }
-  return sums;
-}
-
 // Why this sum cannot be run on these ranks.
 std::optional<Refusal> refusal_of(const StepCase& of, const StepOptions& options, const MpiJob& job) {
   if (!is_on_gpus(options) && of.overlap.kind != OverlapKind::none && !job.takes_any_thread())
@@ -77,29 +53,24 @@ std::optional<Refusal> refusal_of(const StepCase& of, const StepOptions& options
   return of.by_library ? std::nullopt : refusal(of.reduction, of.fleet.ranks);
 }
 
-void refuse(StepRow& row, const Refusal& why) {
-  row.outcome = RowOutcome::refused;
-  row.reason = why.reason;
-  row.note = why.note;
-}
-
 // The rows of one batch, of all ranks together, nothing run yet. `library` is MPI's name and version.
 std::vector<StepRow> empty_rows(const StepOptions& options, int ranks, const std::string& library,
                                 const StepRun& run, int64_t batch) {
+  StepCase common;
+  common.network = run.network;
+  common.batch = batch;
+  common.is_weak = options.per_gpu;
+  common.fleet = {ranks_of(ranks, options.parallel),
+                  Basis::measured,
+                  is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
+                  is_on_gpus(options) ? "" : library,
+                  {}};
+  common.choose = run.choose;
+  common.is_fused = run.is_fused;
   std::vector<StepRow> rows;
-  for (const StepCase& sum : sums_of(options)) {
+  for (const StepCase& of : cases_of(options, common)) {
     StepRow row;
-    row.of = sum;
-    row.of.network = run.network;
-    row.of.batch = batch;
-    row.of.is_weak = options.per_gpu;
-    row.of.fleet = {ranks_of(ranks, options.parallel),
-                    Basis::measured,
-                    is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
-                    is_on_gpus(options) ? "" : library,
-                    {}};
-    row.of.choose = run.choose;
-    row.of.is_fused = run.is_fused;
+    row.of = of;
     row.circumstances.network = run.network;
     row.circumstances.device = run.device.kind;
     row.circumstances.threads = run.threads;
@@ -194,7 +165,7 @@ class StepsOnRanks {
               *sums_on_gpus(watched, *gpu.device, {*gpu.communicator, *gpu.queue}));
     }
     watch_->beat("ending NCCL", stall_limit(0));
-    gpu = {};
+    gpu.close();
   }
 
   void measure(StepRun run, int64_t batch, Device& device, Fabric& fabric, RankSums& sums) {
@@ -224,10 +195,11 @@ class StepsOnRanks {
     RankedStepCalls calls;
     calls.records_spans = keeper_ && !options_.trace.empty();
     if (keeper_ && keeper_->has_folder()) calls.keep = [this] { keeper_->so_far(under_way_); };
-    if (!is_on_gpus(options_))
-      calls.paced = [this](double seconds) {
-        watch_->beat(std::string(kSummingGradients), stall_limit_beside(seconds));
-      };
+    const std::chrono::nanoseconds least =
+        is_on_gpus(options_) ? stall_limit(gradient_bytes) : stall_limit(0);
+    calls.paced = [this, least](double seconds) {
+      watch_->beat(std::string(kSummingGradients), std::max(least, stall_limit_beside(seconds)));
+    };
     measure_ranked_step(step, program_.registry, device, fabric, sums, measuring, under_way_,
                         whole ? &*whole : nullptr, calls);
     if (keeper_) keeper_->done(under_way_);
@@ -276,10 +248,6 @@ uint64_t hash_of_program() {
   std::ostringstream bytes;
   bytes << file.rdbuf();
   return hash_of_text(0, bytes.view());
-}
-
-void refuse_all(std::span<StepRow> rows, const Refusal& why) {
-  for (StepRow& row : rows) refuse(row, why);
 }
 
 void say_of_this_rank(const Program& program, std::string_view what) {

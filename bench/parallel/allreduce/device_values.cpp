@@ -63,7 +63,7 @@ bool DeviceValues::is_intact() const {
 }
 
 void DeviceValues::all_reduce(const ReductionRow& row) {
-  if (const auto reduction = reduction_from_name(row.reduce))
+  if (const auto reduction = from_name(kReductions, row.reduce))
     convscope::all_reduce(*reduction, fabric_, values_.span_of<float>(), scratch_.span_of<float>(),
                           row.fleet.ranks);
   else

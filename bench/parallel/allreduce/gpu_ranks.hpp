@@ -25,6 +25,13 @@ struct GpuRank {
   std::unique_ptr<Communicator> communicator;
   std::string library;       // "NCCL 2.28.9"
   std::string device_names;  // of all ranks, each once
+
+  // The communicator first, which uses the stream, as the destructor does.
+  void close() {
+    communicator.reset();
+    queue.reset();
+    device.reset();
+  }
 };
 
 // Opens all ranks' GPUs, or says why not, the same on every rank: "no_device", "device_error",

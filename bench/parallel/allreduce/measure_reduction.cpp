@@ -56,7 +56,7 @@ class HostValues final : public RankValues {
   }
   std::span<float> host() override { return values_; }
   void all_reduce(const ReductionRow& row) override {
-    if (const auto reduction = reduction_from_name(row.reduce))
+    if (const auto reduction = from_name(kReductions, row.reduce))
       convscope::all_reduce(*reduction, fabric_, values_, scratch_, row.fleet.ranks);
     else
       fabric_.library_all_reduce(values_);
@@ -97,7 +97,8 @@ class Candidate {
   void prepare_timing() {
     sum([](size_t) { return 0.0F; });
     row_.iterations = 1;
-    const double once = sample();
+    // The fastest of a few: one that was held up would make samples too short.
+    const double once = std::min({sample(), sample(), sample()});
     row_.disturbed = 0;
     row_.iterations = std::clamp<int64_t>(
         static_cast<int64_t>(values_.shortest_sample() / std::max(once, 1e-9)), 1, 10'000);
@@ -177,23 +178,17 @@ class Candidate {
   RankValues& values_;
 };
 
-void refuse(ReductionRow& row, std::string reason, std::string note) {
-  row.outcome = RowOutcome::refused;
-  row.reason = std::move(reason);
-  row.note = std::move(note);
-}
-
 // Refuses what cannot be run here; the values of scratch memory that the others need.
 size_t refuse_what_cannot_run(bool has_library, std::span<ReductionRow> rows) {
   size_t scratch = 0;
   for (ReductionRow& row : rows) {
     if (row.outcome == RowOutcome::refused) continue;
-    const auto reduction = reduction_from_name(row.reduce);
+    const auto reduction = from_name(kReductions, row.reduce);
     if (!reduction && !has_library) {
-      refuse(row, "library_missing", "this fabric has no library with an all-reduce of its own");
+      refuse(row, {"library_missing", "this fabric has no library with an all-reduce of its own"});
     } else if (reduction) {
       if (const auto refused = refusal(*reduction, row.fleet.ranks))
-        refuse(row, refused->reason, refused->note);
+        refuse(row, *refused);
       else
         scratch = std::max(scratch,
                            scratch_values(*reduction, static_cast<size_t>(row.bytes) / 4, row.fleet.ranks));
@@ -210,14 +205,14 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
   const size_t size = static_cast<size_t>(rows.front().bytes) / 4;
   const size_t scratch = refuse_what_cannot_run(values.has_library(), rows);
   if (largest_over_ranks(fabric, values.allocate(size, scratch) ? 0 : 1) > 0)
-    return refuse_rows(rows, {"out_of_memory", "the ranks need more memory than is free"});
+    return refuse_all(rows, {"out_of_memory", "the ranks need more memory than is free"});
   std::vector<Candidate> candidates;
   candidates.reserve(rows.size());
   for (ReductionRow& row : rows) {
     if (row.outcome == RowOutcome::refused) continue;
     Candidate candidate(row, fabric, values);
     candidate.verify(seed);
-    if (const auto reduction = reduction_from_name(row.reduce))
+    if (const auto reduction = from_name(kReductions, row.reduce))
       row.busiest_bytes =
           all_reduce_cost(*reduction, static_cast<double>(row.bytes), row.fleet.ranks, {{1, 0}, {1, 0}})
               .busiest_bytes;
@@ -245,19 +240,13 @@ void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
   measure_reductions(fabric, values, rule, seed, rows);
 }
 
-void refuse_rows(std::span<ReductionRow> rows, const Refusal& why) {
-  for (ReductionRow& row : rows)
-    if (row.outcome != RowOutcome::refused) refuse(row, why.reason, why.note);
-}
-
 void model_reduction(ReductionRow& row, NetworkModel& network) {
-  const auto reduction = reduction_from_name(row.reduce);
+  const auto reduction = from_name(kReductions, row.reduce);
   if (!reduction)
-    return refuse(row, "no_model", row.reduce + " chooses its algorithm itself, so there is no model of it");
-  if (const auto refused = refusal(*reduction, row.fleet.ranks))
-    return refuse(row, refused->reason, refused->note);
-  if (const auto refused = network.refusal(*reduction, row.fleet.ranks))
-    return refuse(row, refused->reason, refused->note);
+    return refuse(row,
+                  {"no_model", row.reduce + " chooses its algorithm itself, so there is no model of it"});
+  if (const auto refused = refusal(*reduction, row.fleet.ranks)) return refuse(row, *refused);
+  if (const auto refused = network.refusal(*reduction, row.fleet.ranks)) return refuse(row, *refused);
   const Cost cost = network.all_reduce(*reduction, static_cast<double>(row.bytes), row.fleet.ranks);
   row.time.median = cost.seconds;
   row.busiest_bytes = cost.busiest_bytes;

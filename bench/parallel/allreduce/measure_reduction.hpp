@@ -27,9 +27,6 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
 void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
 
-// Gives rows that are not refused already an outcome without a time.
-void refuse_rows(std::span<ReductionRow> rows, const Refusal& why);
-
 // Sets the time and the bytes of a row of this network's fleet, or why it is refused.
 void model_reduction(ReductionRow& row, NetworkModel& network);
 

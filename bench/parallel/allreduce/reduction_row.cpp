@@ -73,10 +73,6 @@ std::string_view name(Basis basis) {
   return names[static_cast<size_t>(basis)];
 }
 
-std::optional<Basis> basis_from_name(std::string_view text) {
-  return from_name(kBases, text);
-}
-
 std::string_view name(RowOutcome outcome) {
   constexpr std::array<std::string_view, 4> names{"good", "refused", "wrong", "failed"};
   return names[static_cast<size_t>(outcome)];

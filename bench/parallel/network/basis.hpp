@@ -16,13 +16,27 @@ namespace convscope {
 enum class Basis { measured, replayed, modelled };
 inline constexpr auto kBases = enumerators<Basis::modelled>();
 std::string_view name(Basis);  // as spelled above
-std::optional<Basis> basis_from_name(std::string_view);
 
 // good: it has a time. refused: it cannot be run, and the reason says why. wrong: it was run, and its sums
 // are wrong or differ between ranks; it has no time. failed: it was begun, and a rank was lost or a library
 // failed, as the reason says.
 enum class RowOutcome { good, refused, wrong, failed };
 std::string_view name(RowOutcome);  // as spelled above
+
+// Gives a row a reason, and no time.
+template <typename Row>
+void refuse(Row& row, const Refusal& why) {
+  row.outcome = RowOutcome::refused;
+  row.reason = why.reason;
+  row.note = why.note;
+}
+
+// All that are not refused already.
+template <typename Rows>
+void refuse_all(Rows& rows, const Refusal& why) {
+  for (auto& row : rows)
+    if (row.outcome != RowOutcome::refused) refuse(row, why);
+}
 
 // Which ranks and links a row is for. Links only of modelled rows, unless they are a platform file's.
 struct Fleet {

@@ -158,10 +158,6 @@ std::string_view name(Reduction reduction) {
   return names[static_cast<size_t>(reduction)];
 }
 
-std::optional<Reduction> reduction_from_name(std::string_view text) {
-  return from_name(kReductions, text);
-}
-
 std::optional<Refusal> refusal(Reduction reduction, const Ranks& ranks) {
   if (reduction == Reduction::halving && !std::has_single_bit(static_cast<unsigned>(ranks.count)))
     return Refusal{"not_power_of_two",

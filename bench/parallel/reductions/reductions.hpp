@@ -22,7 +22,6 @@ namespace convscope {
 enum class Reduction { tree, ring, halving, hierarchical, striped };
 inline constexpr auto kReductions = enumerators<Reduction::striped>();
 std::string_view name(Reduction);  // as spelled above
-std::optional<Reduction> reduction_from_name(std::string_view);
 
 // The ranks of a job: nodes of `ranks_per_node` consecutive ranks. One node where nothing else is said.
 struct Ranks {

@@ -118,8 +118,8 @@ TEST(AllReduce, RefusesByName) {
 }
 
 TEST(AllReduce, IsNamedAndFoundByItsName) {
-  for (Reduction reduction : kReductions) EXPECT_EQ(reduction_from_name(name(reduction)), reduction);
-  EXPECT_FALSE(reduction_from_name("Ring"));
+  for (Reduction reduction : kReductions) EXPECT_EQ(from_name(kReductions, name(reduction)), reduction);
+  EXPECT_FALSE(from_name(kReductions, "Ring"));
 }
 
 TEST(ThreadsFabric, KeepsMessagesOfOnePairInOrder) {

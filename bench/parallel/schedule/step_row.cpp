@@ -162,10 +162,8 @@ constexpr auto kColumns = joined(
     kColumnsOfCase, kFleetColumns<R, [](const R& r) -> const Fleet& { return r.of.fleet; }, kStepError>,
     kColumnsOfTime);
 
-StepRow refused(StepRow row, std::string reason, std::string note) {
-  row.outcome = RowOutcome::refused;
-  row.reason = std::move(reason);
-  row.note = std::move(note);
+StepRow refused(StepRow row, const Refusal& why) {
+  refuse(row, why);
   return row;
 }
 
@@ -204,10 +202,6 @@ std::string_view name(Compression compression) {
   return names[static_cast<size_t>(compression)];
 }
 
-std::optional<Compression> compression_from_name(std::string_view text) {
-  return from_name(kCompressions, text);
-}
-
 std::optional<double> StepRow::speed_up() const {
   if (outcome != RowOutcome::good || !alone_seconds) return std::nullopt;
   return (of.is_weak ? of.fleet.ranks.count : 1) * *alone_seconds / schedule.step_seconds;
@@ -236,22 +230,25 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
   row.device = scope.any().first().device;
   const int n = of.fleet.ranks.count;
   if (of.batch % n != 0)
-    return refused(row, "batch_not_divisible",
-                   fmt::format("{} images cannot be shared out evenly over {} GPUs", of.batch, n));
-  if (const auto why = refusal(of.reduction, of.fleet.ranks)) return refused(row, why->reason, why->note);
-  if (const auto why = network.refusal(of.reduction, of.fleet.ranks))
-    return refused(row, why->reason, why->note);
+    return refused(row, {"batch_not_divisible",
+                         fmt::format("{} images cannot be shared out evenly over {} GPUs", of.batch, n)});
+  if (const auto why = refusal(of.reduction, of.fleet.ranks)) return refused(row, *why);
+  if (const auto why = network.refusal(of.reduction, of.fleet.ranks)) return refused(row, *why);
   const StepWork work = step_work(layers, scope, of.batch_per_gpu(), of.choose);
   if (!work.missing.empty()) {
     row.rerun = measure_command;
-    return refused(row, "no_rows",
-                   fmt::format("at batch {} there is no right record{} of {}", of.batch_per_gpu(),
-                               of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing)));
+    return refused(
+        row,
+        {"no_rows", fmt::format("at batch {} there is no right record{} of {}", of.batch_per_gpu(),
+                                of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing))});
   }
   if (!work.missing_operations.empty())
-    return refused(row, "no_operations",
-                   fmt::format("--operations has no right rows of this device of {}",
-                               missing_text(work.missing_operations)));
+    return refused(
+        row,
+        {"no_operations",
+         fmt::format("--operations has no right rows of {} ({} thread{}), whose records --rows has, of {}",
+                     row.device.name, row.circumstances.threads, row.circumstances.threads == 1 ? "" : "s",
+                     missing_text(work.missing_operations))});
   if (scope.operations) row.operation_seconds = work.operation_seconds;
   row.schedule = schedule(work.layers, of.overlap, [&](auto bucket) {
     const Cost cost = reduction_cost(of, network, bucket);

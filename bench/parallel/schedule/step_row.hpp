@@ -16,7 +16,6 @@ namespace convscope {
 enum class Compression { none, one_bit };
 inline constexpr auto kCompressions = enumerators<Compression::one_bit>();
 std::string_view name(Compression);  // "none", "1bit"
-std::optional<Compression> compression_from_name(std::string_view);
 
 // What a row is for. Of 1-bit gradients the reduction is always striped: the codec defines it.
 struct StepCase {

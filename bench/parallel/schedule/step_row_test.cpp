@@ -169,7 +169,7 @@ TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
   keep_all_but("lrn backward n=2 ");
   row = step(layers);
   EXPECT_EQ(row.reason, "no_operations");
-  EXPECT_THAT(row.note, HasSubstr("no right rows of this device of lrn backward n=2 c=20 hw=4x4"));
+  EXPECT_THAT(row.note, HasSubstr("whose records --rows has, of lrn backward n=2 c=20 hw=4x4"));
   keep_all_but("lrn backward n=8 ");
   row = step(layers);
   EXPECT_EQ(row.speed_up(), std::nullopt);

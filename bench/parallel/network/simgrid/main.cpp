@@ -84,7 +84,7 @@ void answer_requests(const std::vector<s4u::Host*>& hosts) {
     Ranks ranks;
     double bytes = 0;
     words >> reduction >> ranks.count >> ranks.per_node >> bytes;
-    const auto read = reduction_from_name(reduction);
+    const auto read = from_name(kReductions, reduction);
     if (!words || !read || static_cast<size_t>(ranks.count) > hosts.size())
       throw std::invalid_argument("not a request: " + line);
     const Cost cost = simulate(*read, ranks, bytes, hosts);

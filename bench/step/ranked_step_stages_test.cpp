@@ -1,0 +1,63 @@
+// Which stages of a step on ranks are told of, and when.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "bench/parallel/allreduce/threads_communicator_test.hpp"
+#include "bench/parallel/fabric/threads_fabric.hpp"
+#include "bench/step/ranked_step_test.hpp"
+
+namespace convscope {
+namespace {
+
+// The definition, which counts its plans at one batch.
+class CountsPlans final : public Algorithm {
+ public:
+  CountsPlans(int64_t batch, std::atomic<int>& plans) : batch_(batch), plans_(plans), exact_("exact.cpu") {}
+  const AlgorithmInfo& info() const override { return exact_.info(); }
+  Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
+    return exact_.takes(problem, device);
+  }
+  std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
+                             const PlanOptions& options) const override {
+    if (problem.batch == batch_) ++plans_;
+    return exact_.plan(problem, device, options);
+  }
+
+ private:
+  int64_t batch_;
+  std::atomic<int>& plans_;
+  testing::ScaledReference exact_;
+};
+
+// What ranks may wait for from then on is a sum, for which they have seconds.
+TEST(RankedStep, SaysThatSumsBeginWhenRankZeroHasPlannedWhatItRunsAlone) {
+  constexpr int64_t whole_batch = 4;
+  std::atomic<int> plans = 0;
+  std::vector<std::atomic<int>> plans_before(2);
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    Registry registry;
+    registry.add(std::make_unique<CountsPlans>(whole_batch, plans));
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    std::optional<TrainingStep> whole;
+    if (fabric.rank() == 0) whole.emplace(network_of(testing::small_suite(), whole_batch), device, 1);
+    std::vector<StepRow> rows{row_of(Reduction::ring, 2)};
+    MeasureStepOptions options = short_options();
+    options.algorithms = {"exact.cpu"};
+    options.progress = [&](const std::string& stage) {
+      if (stage == kSummingGradients) plans_before[static_cast<size_t>(fabric.rank())] = plans.load();
+    };
+    const auto sums = sums_on_cpus(fabric, device, options.plan.threads);
+    measure_ranked_step(step, registry, device, fabric, *sums, options, rows, whole ? &*whole : nullptr, {});
+  });
+  for (const auto& before : plans_before) {
+    EXPECT_EQ(before, plans);
+    EXPECT_GE(before, 5) << "of two layers, the first without backward-data";
+  }
+}
+
+}  // namespace
+}  // namespace convscope
