@@ -4,12 +4,7 @@ namespace convscope {
 
 void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* output, DeviceKind kind,
                       Queue& queue) {
-#if CONVSCOPE_HAS_CUDA
-  if (kind == DeviceKind::cuda) return cuda::enqueue_epilogue(problem, bias, output, queue);
-#else
-  static_cast<void>(kind);
-#endif
-  emulated::enqueue_epilogue(problem, bias, output, queue);
+  CONVSCOPE_BUILDS(enqueue_epilogue).of(kind)(problem, bias, output, queue);
 }
 
 }  // namespace convscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/core/problem.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -14,11 +15,7 @@ void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* outp
                       Queue& queue);
 
 // The same on one of them.
-namespace cuda {
-void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* output, Queue& queue);
-}  // namespace cuda
-namespace emulated {
-void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* output, Queue& queue);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(void enqueue_epilogue(const ConvProblem& problem, const float* bias, float* output,
+                                        Queue& queue);)
 
 }  // namespace convscope

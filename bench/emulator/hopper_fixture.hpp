@@ -24,13 +24,7 @@ class HopperTest : public KernelTest {
         device_->info().instructions.find("90") == std::string::npos)
       GTEST_SKIP() << "not a Hopper: " << device_->info().instructions;
   }
-  static HopperKernels kernels_for([[maybe_unused]] const TestDevice& device) {
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.is_gpu) return cuda::hopper_kernels();
-#endif
-    return emulated::hopper_kernels();
-  }
-  HopperKernels kernels_ = kernels_for(GetParam());
+  HopperKernels kernels_ = CONVSCOPE_BUILDS(hopper_kernels).of(GetParam().kind())();
 };
 
 inline std::vector<TestDevice> emulators() {

@@ -14,16 +14,9 @@
 namespace convscope {
 namespace {
 
-IntrinsicKernels intrinsic_kernels_for([[maybe_unused]] const TestDevice& device) {
-#if defined(CONVSCOPE_HAS_CUDA)
-  if (device.is_gpu) return cuda::intrinsic_kernels();
-#endif
-  return emulated::intrinsic_kernels();
-}
-
 class Intrinsics : public KernelTest {
  protected:
-  IntrinsicKernels kernels_ = intrinsic_kernels_for(GetParam());
+  IntrinsicKernels kernels_ = CONVSCOPE_BUILDS(intrinsic_kernels).of(GetParam().kind())();
 };
 
 TEST_P(Intrinsics, MultiplyATileOfEachElementType) {

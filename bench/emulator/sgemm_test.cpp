@@ -8,13 +8,6 @@
 namespace convscope {
 namespace {
 
-Sgemm kernel_for([[maybe_unused]] const TestDevice& device) {
-#if defined(CONVSCOPE_HAS_CUDA)
-  if (device.is_gpu) return cuda::sgemm();
-#endif
-  return emulated::sgemm();
-}
-
 class SgemmKernel : public KernelTest {};
 
 TEST_P(SgemmKernel, MultipliesWholeTilesAndEdges) {
@@ -25,8 +18,8 @@ TEST_P(SgemmKernel, MultipliesWholeTilesAndEdges) {
     std::vector<float> c(static_cast<size_t>(m * n)), row_sums(static_cast<size_t>(m));
     const Buffer on_a = to_device(a), on_b = to_device(b), on_c = floats(c.size()),
                  on_sums = to_device(row_sums);
-    kernel_for(GetParam())(on_a.as<float>(), on_b.as<float>(), on_c.as<float>(), on_sums.as<float>(), m, n, k,
-                           *queue_);
+    CONVSCOPE_BUILDS(sgemm).of(GetParam().kind())()(on_a.as<float>(), on_b.as<float>(), on_c.as<float>(),
+                                                    on_sums.as<float>(), m, n, k, *queue_);
     for (int row = 0; row < m; ++row)
       for (int column = 0; column < n; ++column) {
         float sum = 0;

@@ -17,6 +17,7 @@ struct TestDevice {
   bool is_gpu = false;
   EmulatorOptions options;
 
+  DeviceKind kind() const { return is_gpu ? DeviceKind::cuda : DeviceKind::emulator; }
   // Null where there is no such GPU; the test then skips itself. DeviceError where a kernel has lost it.
   std::unique_ptr<Device> make() const;
 

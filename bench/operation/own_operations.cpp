@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "bench/device/builds.hpp"
 #include "bench/operation/cuda/device_operations.hpp"
 #include "bench/operation/operations.hpp"
 #include "bench/parallel/reductions/one_bit_codec.hpp"
@@ -121,33 +122,9 @@ class CpuPlan final : public OperationPlan {
   OperationProblem problem_;
 };
 
-// The functions of one of the two namespaces of kernels.
-struct Kernels {
-  decltype(&emulated::enqueue_bias_relu) bias_relu;
-  decltype(&emulated::enqueue_pool) pool;
-  decltype(&emulated::enqueue_lrn) lrn;
-  decltype(&emulated::enqueue_update) update;
-  decltype(&emulated::enqueue_batch_norm) batch_norm;
-  decltype(&emulated::enqueue_addition) addition;
-  decltype(&emulated::enqueue_softmax_loss) softmax_loss;
-};
-
-// In a build without nvcc a CUDA device, then a stand-in, runs the emulator's.
-Kernels kernels_for([[maybe_unused]] DeviceKind kind) {
-#if CONVSCOPE_HAS_CUDA
-  if (kind == DeviceKind::cuda)
-    return {cuda::enqueue_bias_relu,  cuda::enqueue_pool,     cuda::enqueue_lrn,         cuda::enqueue_update,
-            cuda::enqueue_batch_norm, cuda::enqueue_addition, cuda::enqueue_softmax_loss};
-#endif
-  return {emulated::enqueue_bias_relu,   emulated::enqueue_pool,       emulated::enqueue_lrn,
-          emulated::enqueue_update,      emulated::enqueue_batch_norm, emulated::enqueue_addition,
-          emulated::enqueue_softmax_loss};
-}
-
 class DevicePlan final : public OperationPlan {
  public:
-  DevicePlan(const OperationProblem& problem, DeviceKind kind)
-      : problem_(problem), kind_(kind), kernels_(kernels_for(kind)) {
+  DevicePlan(const OperationProblem& problem, DeviceKind kind) : problem_(problem), kind_(kind) {
     constexpr int64_t limit = int64_t{1} << 30;
     if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(
@@ -169,8 +146,10 @@ class DevicePlan final : public OperationPlan {
   void prepare(const OperationTensors& tensors, void* kept, Queue& queue) override {
     OperationProblem forward = problem_;
     forward.backward = false;
-    if (problem_.sort == OperationSort::pool) kernels_.pool(forward, tensors, kept, queue);
-    if (problem_.is_batch_norm()) kernels_.batch_norm(forward, tensors, kept, queue);
+    if (problem_.sort == OperationSort::pool)
+      CONVSCOPE_BUILDS(enqueue_pool).of(kind_)(forward, tensors, kept, queue);
+    if (problem_.is_batch_norm())
+      CONVSCOPE_BUILDS(enqueue_batch_norm).of(kind_)(forward, tensors, kept, queue);
   }
 
   void run(const OperationTensors& tensors, void* kept, Queue& queue) override {
@@ -178,22 +157,22 @@ class DevicePlan final : public OperationPlan {
       case OperationSort::bias:
       case OperationSort::relu:
       case OperationSort::bias_relu:
-        return kernels_.bias_relu(problem_, tensors, kept, queue);
+        return CONVSCOPE_BUILDS(enqueue_bias_relu).of(kind_)(problem_, tensors, kept, queue);
       case OperationSort::lrn:
-        return kernels_.lrn(problem_, tensors, queue);
+        return CONVSCOPE_BUILDS(enqueue_lrn).of(kind_)(problem_, tensors, queue);
       case OperationSort::pool:
       case OperationSort::mean:
-        return kernels_.pool(problem_, tensors, kept, queue);
+        return CONVSCOPE_BUILDS(enqueue_pool).of(kind_)(problem_, tensors, kept, queue);
       case OperationSort::update:
-        return kernels_.update(problem_, tensors, queue);
+        return CONVSCOPE_BUILDS(enqueue_update).of(kind_)(problem_, tensors, queue);
       case OperationSort::one_bit:
         return code(tensors, kept, queue);
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
-        return kernels_.batch_norm(problem_, tensors, kept, queue);
+        return CONVSCOPE_BUILDS(enqueue_batch_norm).of(kind_)(problem_, tensors, kept, queue);
       case OperationSort::add:
       case OperationSort::add_relu:
-        return kernels_.addition(problem_, tensors, queue);
+        return CONVSCOPE_BUILDS(enqueue_addition).of(kind_)(problem_, tensors, queue);
       case OperationSort::copy:
         return copy(problem_, tensors, queue);
     }
@@ -212,7 +191,6 @@ class DevicePlan final : public OperationPlan {
 
   OperationProblem problem_;
   DeviceKind kind_;
-  Kernels kernels_;
 };
 
 class OwnOperations final : public OperationAlgorithm {
@@ -235,7 +213,7 @@ std::unique_ptr<OperationAlgorithm> own_operations() {
 void enqueue_softmax_loss(DeviceKind kind, const Activations& shape, const float* x, const int32_t* labels,
                           double* losses, float* dx, Queue& queue) {
   if (kind == DeviceKind::cpu) return softmax_loss(shape, x, labels, losses, dx);
-  kernels_for(kind).softmax_loss(shape, x, labels, losses, dx, queue);
+  CONVSCOPE_BUILDS(enqueue_softmax_loss).of(kind)(shape, x, labels, losses, dx, queue);
 }
 
 }  // namespace convscope

@@ -49,11 +49,7 @@ void DeviceComparison::copy_original(Role role, void* to, Queue& queue) const {
   const auto at = static_cast<size_t>(role);
   const void* from = originals_[at].data();
   const int64_t count = elements_[at];
-#if CONVSCOPE_HAS_CUDA
-  if (device_.info().kind == DeviceKind::cuda)
-    return cuda::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
-#endif
-  emulated::enqueue_copy(to, from, storage_, count, blocks_for(count), queue);
+  CONVSCOPE_BUILDS(enqueue_copy).of(device_.info().kind)(to, from, storage_, count, blocks_for(count), queue);
 }
 
 std::optional<int64_t> DeviceComparison::first_change(Role role, const void* now, Queue& queue) {
@@ -61,12 +57,8 @@ std::optional<int64_t> DeviceComparison::first_change(Role role, const void* now
   const int64_t count = elements_[at];
   const unsigned blocks = blocks_for(count);
   auto* partial = partial_.as<Findings>();
-#if CONVSCOPE_HAS_CUDA
-  if (device_.info().kind == DeviceKind::cuda)
-    cuda::enqueue_bit_comparison(now, originals_[at].data(), storage_, count, partial, blocks, queue);
-  else
-#endif
-    emulated::enqueue_bit_comparison(now, originals_[at].data(), storage_, count, partial, blocks, queue);
+  CONVSCOPE_BUILDS(enqueue_bit_comparison)
+      .of(device_.info().kind)(now, originals_[at].data(), storage_, count, partial, blocks, queue);
   const Findings findings = collect(blocks, count, queue);
   if (findings.first_difference == Findings::kNone) return std::nullopt;
   return findings.first_difference;
@@ -100,12 +92,7 @@ Findings DeviceComparison::judge(ComparisonArgs args, Queue& queue) {
   args.count = written_elements_;
   args.partial = partial_.as<Findings>();
   const unsigned blocks = blocks_for(args.count);
-#if CONVSCOPE_HAS_CUDA
-  if (device_.info().kind == DeviceKind::cuda)
-    cuda::enqueue_comparison(args, storage_, blocks, queue);
-  else
-#endif
-    emulated::enqueue_comparison(args, storage_, blocks, queue);
+  CONVSCOPE_BUILDS(enqueue_comparison).of(device_.info().kind)(args, storage_, blocks, queue);
   return collect(blocks, args.count, queue);
 }
 

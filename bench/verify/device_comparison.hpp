@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/device/buffer.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/verify/expectation.hpp"
 #include "bench/verify/trial.hpp"
 
@@ -28,19 +29,13 @@ struct ComparisonArgs {
   Findings* partial = nullptr;  // one per block
 };
 
-namespace cuda {
-void enqueue_comparison(const ComparisonArgs& args, DataType storage, unsigned blocks, Queue& queue);
-// Finds the first element whose bits differ: `partial`, one a block, as Findings::first_difference.
-void enqueue_bit_comparison(const void* now, const void* before, DataType storage, int64_t count,
-                            Findings* partial, unsigned blocks, Queue& queue);
-void enqueue_copy(void* to, const void* from, DataType storage, int64_t count, unsigned blocks, Queue& queue);
-}  // namespace cuda
-namespace emulated {
-void enqueue_comparison(const ComparisonArgs& args, DataType storage, unsigned blocks, Queue& queue);
-void enqueue_bit_comparison(const void* now, const void* before, DataType storage, int64_t count,
-                            Findings* partial, unsigned blocks, Queue& queue);
-void enqueue_copy(void* to, const void* from, DataType storage, int64_t count, unsigned blocks, Queue& queue);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(
+    void enqueue_comparison(const ComparisonArgs& args, DataType storage, unsigned blocks, Queue& queue);
+    // Finds the first element whose bits differ: `partial`, one a block, as Findings::first_difference.
+    void enqueue_bit_comparison(const void* now, const void* before, DataType storage, int64_t count,
+                                Findings* partial, unsigned blocks, Queue& queue);
+    void enqueue_copy(void* to, const void* from, DataType storage, int64_t count, unsigned blocks,
+                      Queue& queue);)
 
 // One problem on one kind of data, uploaded once for all its candidates.
 class DeviceComparison {

@@ -6,11 +6,7 @@
 namespace convscope {
 
 void enqueue_reference(const ConvProblem& problem, const ReferenceArgs& args, Device& device, Queue& queue) {
-#if CONVSCOPE_HAS_CUDA
-  if (device.info().kind == DeviceKind::cuda) return cuda::enqueue_reference(problem, args, queue);
-#endif
-  static_cast<void>(device);
-  emulated::enqueue_reference(problem, args, queue);
+  CONVSCOPE_BUILDS(enqueue_reference).of(device.info().kind)(problem, args, queue);
 }
 
 ReferenceOutputs reference_outputs(const ConvProblem& problem,

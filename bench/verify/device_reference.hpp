@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -23,12 +24,8 @@ struct ReferenceArgs {
   float* magnitudes = nullptr;
 };
 
-namespace cuda {
-void enqueue_reference(const ConvProblem& problem, const ReferenceArgs& args, Queue& queue);
-}
-namespace emulated {
-void enqueue_reference(const ConvProblem& problem, const ReferenceArgs& args, Queue& queue);
-}
+CONVSCOPE_IN_BOTH(void enqueue_reference(const ConvProblem& problem, const ReferenceArgs& args,
+                                         Queue& queue);)
 
 // On the queue of a GPU or of the emulator. Throws DeviceError.
 void enqueue_reference(const ConvProblem& problem, const ReferenceArgs& args, Device& device, Queue& queue);

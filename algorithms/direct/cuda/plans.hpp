@@ -7,6 +7,7 @@
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/algorithm/registry.hpp"
+#include "bench/device/builds.hpp"
 
 namespace convscope::direct {
 
@@ -16,18 +17,9 @@ void add_direct_cuda(Registry& registry);
 }  // namespace convscope::direct
 
 namespace convscope {
-namespace cuda {
-std::unique_ptr<Plan> make_tiled_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_chwn_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_gradient_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_depthwise_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_depthwise_gradient_plan(const ConvProblem&, const PlanOptions&);
-}  // namespace cuda
-namespace emulated {
-std::unique_ptr<Plan> make_tiled_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_chwn_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_gradient_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_depthwise_plan(const ConvProblem&, const PlanOptions&);
-std::unique_ptr<Plan> make_depthwise_gradient_plan(const ConvProblem&, const PlanOptions&);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(std::unique_ptr<Plan> make_tiled_plan(const ConvProblem&, const PlanOptions&);
+                  std::unique_ptr<Plan> make_chwn_plan(const ConvProblem&, const PlanOptions&);
+                  std::unique_ptr<Plan> make_gradient_plan(const ConvProblem&, const PlanOptions&);
+                  std::unique_ptr<Plan> make_depthwise_plan(const ConvProblem&, const PlanOptions&);
+                  std::unique_ptr<Plan> make_depthwise_gradient_plan(const ConvProblem&, const PlanOptions&);)
 }  // namespace convscope

@@ -15,28 +15,6 @@ namespace {
 
 using MakePlan = std::unique_ptr<Plan> (*)(const ConvProblem&, const PlanOptions&);
 
-// For the GPU (null where the build has no CUDA) and for the emulator.
-struct MakePlans {
-  MakePlan cuda, emulated;
-};
-
-#if CONVSCOPE_HAS_CUDA
-constexpr MakePlans kTiled{cuda::make_tiled_plan, emulated::make_tiled_plan};
-constexpr MakePlans kChwn{cuda::make_chwn_plan, emulated::make_chwn_plan};
-constexpr MakePlans kGradient{cuda::make_gradient_plan, emulated::make_gradient_plan};
-constexpr MakePlans kDepthwise{cuda::make_depthwise_plan, emulated::make_depthwise_plan};
-constexpr MakePlans kDepthwiseGradient{cuda::make_depthwise_gradient_plan,
-                                       emulated::make_depthwise_gradient_plan};
-#else
-// Without nvcc the only CUDA device is the stand-in's, which runs the emulator's kernels.
-constexpr MakePlans kTiled{emulated::make_tiled_plan, emulated::make_tiled_plan};
-constexpr MakePlans kChwn{emulated::make_chwn_plan, emulated::make_chwn_plan};
-constexpr MakePlans kGradient{emulated::make_gradient_plan, emulated::make_gradient_plan};
-constexpr MakePlans kDepthwise{emulated::make_depthwise_plan, emulated::make_depthwise_plan};
-constexpr MakePlans kDepthwiseGradient{emulated::make_depthwise_gradient_plan,
-                                       emulated::make_depthwise_gradient_plan};
-#endif
-
 // Kernels count pixels, taps and channels in 32 bits; grids have 65,535 blocks in y and z.
 Support within_kernel_limits(const ConvProblem& p) {
   const Extent2 out = p.output();
@@ -83,17 +61,18 @@ Support depthwise_supports(const ConvProblem& p) {
 struct Variant {
   const char *id, *summary;
   Support (*supports)(const ConvProblem&);  // FP32
-  MakePlans correlation, gradient;          // forward and backward-data; backward-filter
+  Builds<MakePlan> correlation, gradient;   // forward and backward-data; backward-filter
 };
 
 constexpr Variant kVariants[] = {
     {"direct.tiled.cuda",
      "patches staged in shared memory, 8x8 results per thread; any stride, dilation and groups",
-     tiled_supports, kTiled, kGradient},
+     tiled_supports, CONVSCOPE_BUILDS(make_tiled_plan), CONVSCOPE_BUILDS(make_gradient_plan)},
     {"direct.chwn.cuda", "images innermost, as cuda-convnet: 128 images a block, taps on padding left out",
-     chwn_supports, kChwn, kGradient},
+     chwn_supports, CONVSCOPE_BUILDS(make_chwn_plan), CONVSCOPE_BUILDS(make_gradient_plan)},
     {"direct.depthwise.cuda", "groups of one input channel, four results per thread; bound by memory",
-     depthwise_supports, kDepthwise, kDepthwiseGradient},
+     depthwise_supports, CONVSCOPE_BUILDS(make_depthwise_plan),
+     CONVSCOPE_BUILDS(make_depthwise_gradient_plan)},
 };
 
 class DirectCuda final : public Algorithm {
@@ -115,8 +94,8 @@ class DirectCuda final : public Algorithm {
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    const MakePlans make = problem.pass == Pass::backward_filter ? variant_.gradient : variant_.correlation;
-    return (device.info().kind == DeviceKind::emulator ? make.emulated : make.cuda)(problem, options);
+    const auto& make = problem.pass == Pass::backward_filter ? variant_.gradient : variant_.correlation;
+    return make.of(device.info().kind)(problem, options);
   }
 
  private:

@@ -62,17 +62,12 @@ class TiledFft final : public FftOnGpu {
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
                              const PlanOptions& options) const override {
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.info().kind == DeviceKind::cuda) return cuda::make_tiled_fft_plan(p, size_, device, options);
-#endif
-    return emulated::make_tiled_fft_plan(p, size_, device, options);
+    return CONVSCOPE_BUILDS(make_tiled_fft_plan).of(device.info().kind)(p, size_, device, options);
   }
 
   // A transform mixes all elements of a tile and rounds once at each of its log2(S^2) levels of butterflies
   // (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
-  double error_growth(const ConvProblem&) const override {
-    return 2.0 * std::log2(size_);
-  }
+  double error_growth(const ConvProblem&) const override { return 2.0 * std::log2(size_); }
 
  private:
   int size_;
@@ -102,10 +97,7 @@ class FullFft final : public FftOnGpu {
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
                              const PlanOptions& options) const override {
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.info().kind == DeviceKind::cuda) return cuda::make_full_fft_plan(p, device, options);
-#endif
-    return emulated::make_full_fft_plan(p, device, options);
+    return CONVSCOPE_BUILDS(make_full_fft_plan).of(device.info().kind)(p, device, options);
   }
 
   double error_growth(const ConvProblem& p) const override {

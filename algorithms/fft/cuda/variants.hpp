@@ -8,6 +8,7 @@
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/algorithm/registry.hpp"
+#include "bench/device/builds.hpp"
 
 namespace convscope {
 
@@ -24,13 +25,8 @@ struct FullSize {
 FullSize full_size(const ConvProblem& problem);
 }  // namespace fft
 
-namespace cuda {
-std::unique_ptr<Plan> make_tiled_fft_plan(const ConvProblem&, int size, Device&, const PlanOptions&);
-std::unique_ptr<Plan> make_full_fft_plan(const ConvProblem&, Device&, const PlanOptions&);
-}  // namespace cuda
-namespace emulated {
-std::unique_ptr<Plan> make_tiled_fft_plan(const ConvProblem&, int size, Device&, const PlanOptions&);
-std::unique_ptr<Plan> make_full_fft_plan(const ConvProblem&, Device&, const PlanOptions&);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(std::unique_ptr<Plan> make_tiled_fft_plan(const ConvProblem&, int size, Device&,
+                                                            const PlanOptions&);
+                  std::unique_ptr<Plan> make_full_fft_plan(const ConvProblem&, Device&, const PlanOptions&);)
 
 }  // namespace convscope

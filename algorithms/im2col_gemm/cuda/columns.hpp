@@ -8,6 +8,7 @@
 #include <string>
 
 #include "algorithms/im2col_gemm/cuda/device_chunks.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope::im2col_gemm {
@@ -50,13 +51,8 @@ std::optional<std::string> size_defect(const ConvProblem& problem);
 }  // namespace convscope::im2col_gemm
 
 // Each function enqueues one launch and returns. `input` is the chunk's first image.
-namespace convscope::cuda {
-void im2col(const im2col_gemm::ColumnMap&, const float* input, float* columns, Queue&);
-void col2im(const im2col_gemm::ColumnMap&, const float* columns, float* input, Queue&);
-void copy_planes(const im2col_gemm::PlaneCopy&, const float* from, float* to, Queue&);
-}  // namespace convscope::cuda
-namespace convscope::emulated {
-void im2col(const im2col_gemm::ColumnMap&, const float* input, float* columns, Queue&);
-void col2im(const im2col_gemm::ColumnMap&, const float* columns, float* input, Queue&);
-void copy_planes(const im2col_gemm::PlaneCopy&, const float* from, float* to, Queue&);
-}  // namespace convscope::emulated
+namespace convscope {
+CONVSCOPE_IN_BOTH(void im2col(const im2col_gemm::ColumnMap&, const float* input, float* columns, Queue&);
+                  void col2im(const im2col_gemm::ColumnMap&, const float* columns, float* input, Queue&);
+                  void copy_planes(const im2col_gemm::PlaneCopy&, const float* from, float* to, Queue&);)
+}  // namespace convscope

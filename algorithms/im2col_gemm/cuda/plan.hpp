@@ -5,13 +5,10 @@
 #include <memory>
 
 #include "bench/algorithm/algorithm.hpp"
+#include "bench/device/builds.hpp"
 
-namespace convscope::cuda {
-std::unique_ptr<Plan> make_own_sgemm_plan(const ConvProblem&, Device&, const PlanOptions&);
-std::unique_ptr<Plan> make_library_sgemm_plan(const ConvProblem&, Device&, const PlanOptions&);
-}  // namespace convscope::cuda
-
-namespace convscope::emulated {
-std::unique_ptr<Plan> make_own_sgemm_plan(const ConvProblem&, Device&, const PlanOptions&);
-std::unique_ptr<Plan> make_library_sgemm_plan(const ConvProblem&, Device&, const PlanOptions&);
-}  // namespace convscope::emulated
+namespace convscope {
+CONVSCOPE_IN_BOTH(std::unique_ptr<Plan> make_own_sgemm_plan(const ConvProblem&, Device&, const PlanOptions&);
+                  std::unique_ptr<Plan> make_library_sgemm_plan(const ConvProblem&, Device&,
+                                                                const PlanOptions&);)
+}  // namespace convscope

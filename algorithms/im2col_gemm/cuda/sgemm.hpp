@@ -8,6 +8,7 @@
 
 #include "bench/core/problem.hpp"
 #include "bench/device/blas.hpp"
+#include "bench/device/builds.hpp"
 
 namespace convscope::im2col_gemm {
 
@@ -51,18 +52,13 @@ double executed_flops(const SgemmProduct& product, const SgemmSplit& split);
 
 }  // namespace convscope::im2col_gemm
 
-namespace convscope::cuda {
-// `partials` has partial_bytes(). Two launches where there are splits, which are added in order.
-void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmSplit&, float* partials, Queue&,
-           const im2col_gemm::SgemmFinish& = {});
-// C (with beta 1, C +) the sum of `count` matrices of rows x columns of each of the batch, which lie one
-// after another in `partials`.
-void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&,
-                  const im2col_gemm::SgemmFinish& = {});
-}  // namespace convscope::cuda
-namespace convscope::emulated {
-void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmSplit&, float* partials, Queue&,
-           const im2col_gemm::SgemmFinish& = {});
-void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&,
-                  const im2col_gemm::SgemmFinish& = {});
-}  // namespace convscope::emulated
+namespace convscope {
+CONVSCOPE_IN_BOTH(
+    // `partials` has partial_bytes(). Two launches where there are splits, which are added in order.
+    void sgemm(const im2col_gemm::SgemmProduct&, const im2col_gemm::SgemmSplit&, float* partials, Queue&,
+               const im2col_gemm::SgemmFinish& = {});
+    // C (with beta 1, C +) the sum of `count` matrices of rows x columns of each of the batch, which lie one
+    // after another in `partials`.
+    void add_partials(const im2col_gemm::SgemmProduct&, const float* partials, int count, Queue&,
+                      const im2col_gemm::SgemmFinish& = {});)
+}  // namespace convscope

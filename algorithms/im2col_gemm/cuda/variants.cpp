@@ -55,10 +55,7 @@ class OwnVariant final : public Im2colOnGpu {
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
                              const PlanOptions& options) const override {
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.info().kind == DeviceKind::cuda) return cuda::make_own_sgemm_plan(p, device, options);
-#endif
-    return emulated::make_own_sgemm_plan(p, device, options);
+    return CONVSCOPE_BUILDS(make_own_sgemm_plan).of(device.info().kind)(p, device, options);
   }
 };
 
@@ -79,10 +76,7 @@ class CublasVariant final : public Im2colOnGpu {
 
   std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
                              const PlanOptions& options) const override {
-#if defined(CONVSCOPE_HAS_CUDA)
-    if (device.info().kind == DeviceKind::cuda) return cuda::make_library_sgemm_plan(p, device, options);
-#endif
-    return emulated::make_library_sgemm_plan(p, device, options);
+    return CONVSCOPE_BUILDS(make_library_sgemm_plan).of(device.info().kind)(p, device, options);
   }
 };
 

@@ -5,6 +5,7 @@
 #include "algorithms/implicit_gemm/cuda/boxed_gradient.hpp"
 #include "algorithms/implicit_gemm/cuda/boxed_product.hpp"
 #include "algorithms/implicit_gemm/cuda/product.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope::implicit_gemm {
@@ -22,16 +23,12 @@ HopperLaunchers hopper_launchers(DeviceKind kind);
 
 }  // namespace convscope::implicit_gemm
 
-namespace convscope::cuda {
-void implicit_gemm_hopper(const implicit_gemm::BoxedProduct&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_hopper_filter(const implicit_gemm::BoxedGradient&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_repack(const implicit_gemm::Repack&, const void* from, void* to, Queue&);
-void implicit_gemm_pack_lines(const implicit_gemm::LinePack&, const void* from, void* to, Queue&);
-}  // namespace convscope::cuda
-
-namespace convscope::emulated {
-void implicit_gemm_hopper(const implicit_gemm::BoxedProduct&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_hopper_filter(const implicit_gemm::BoxedGradient&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_repack(const implicit_gemm::Repack&, const void* from, void* to, Queue&);
-void implicit_gemm_pack_lines(const implicit_gemm::LinePack&, const void* from, void* to, Queue&);
-}  // namespace convscope::emulated
+namespace convscope {
+CONVSCOPE_IN_BOTH(void implicit_gemm_hopper(const implicit_gemm::BoxedProduct&, const implicit_gemm::Tensors&,
+                                            Queue&);
+                  void implicit_gemm_hopper_filter(const implicit_gemm::BoxedGradient&,
+                                                   const implicit_gemm::Tensors&, Queue&);
+                  void implicit_gemm_repack(const implicit_gemm::Repack&, const void* from, void* to, Queue&);
+                  void implicit_gemm_pack_lines(const implicit_gemm::LinePack&, const void* from, void* to,
+                                                Queue&);)
+}  // namespace convscope

@@ -4,6 +4,7 @@
 
 #include "algorithms/implicit_gemm/cuda/index_map.hpp"
 #include "algorithms/implicit_gemm/cuda/tiling.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope::implicit_gemm {
@@ -39,14 +40,9 @@ Launchers tensor_launchers(DeviceKind kind);
 
 }  // namespace convscope::implicit_gemm
 
-namespace convscope::cuda {
-void implicit_gemm_simt(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_tensor(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_add_partials(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
-}  // namespace convscope::cuda
-
-namespace convscope::emulated {
-void implicit_gemm_simt(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_tensor(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
-void implicit_gemm_add_partials(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
-}  // namespace convscope::emulated
+namespace convscope {
+CONVSCOPE_IN_BOTH(
+    void implicit_gemm_simt(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+    void implicit_gemm_tensor(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+    void implicit_gemm_add_partials(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);)
+}  // namespace convscope

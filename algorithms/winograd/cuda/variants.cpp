@@ -29,18 +29,6 @@ Support small_enough(const ConvProblem& p) {
                              residues, kMaxResidues));
 }
 
-// The plans of one build: for the GPU or for the emulator.
-struct Plans {
-  std::unique_ptr<Plan> (*nonfused)(const Geometry&, const DeviceInfo&, const PlanOptions&);
-  std::unique_ptr<Plan> (*fused)(const Geometry&);
-};
-Plans plans_for([[maybe_unused]] const DeviceInfo& device) {
-#if defined(CONVSCOPE_HAS_CUDA)
-  if (device.kind == DeviceKind::cuda) return {cuda::make_nonfused_plan, cuda::make_fused_plan};
-#endif
-  return {emulated::make_nonfused_plan, emulated::make_fused_plan};
-}
-
 class CudaWinograd : public Algorithm {
  public:
   CudaWinograd(const Algorithm& on_cpu, const std::string& variant, TileRule rule)
@@ -63,7 +51,8 @@ class CudaWinograd : public Algorithm {
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    return plans_for(device.info()).nonfused(geometry(problem), device.info(), options);
+    return CONVSCOPE_BUILDS(make_nonfused_plan)
+        .of(device.info().kind)(geometry(problem), device.info(), options);
   }
   double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
   double sum_growth(const ConvProblem& problem) const override {
@@ -104,7 +93,7 @@ class FusedWinograd final : public CudaWinograd {
                  fmt::format("{:.0f} output pixels of a channel: tiles are counted in 32 bits", tiles))});
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
-    return plans_for(device.info()).fused(geometry(problem));
+    return CONVSCOPE_BUILDS(make_fused_plan).of(device.info().kind)(geometry(problem));
   }
 };
 

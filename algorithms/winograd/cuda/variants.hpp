@@ -6,21 +6,16 @@
 
 #include "algorithms/winograd/geometry.hpp"
 #include "bench/algorithm/registry.hpp"
+#include "bench/device/builds.hpp"
 
 namespace convscope {
 
 // After add_winograd's CPU variants, which say what the CUDA variants of the same tiles support.
 void add_winograd_cuda(Registry& registry);
 
-namespace cuda {
-std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
-                                         const PlanOptions& options);
-std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
-}  // namespace cuda
-namespace emulated {
-std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry, const DeviceInfo& device,
-                                         const PlanOptions& options);
-std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(std::unique_ptr<Plan> make_nonfused_plan(const winograd::Geometry& geometry,
+                                                           const DeviceInfo& device,
+                                                           const PlanOptions& options);
+                  std::unique_ptr<Plan> make_fused_plan(const winograd::Geometry& geometry);)
 
 }  // namespace convscope

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -25,11 +26,6 @@ struct DiagnosticKernels {
   void (*write_one)(float* out, Queue&);
 };
 
-namespace emulated {
-DiagnosticKernels diagnostic_kernels();
-}
-namespace cuda {
-DiagnosticKernels diagnostic_kernels();
-}
+CONVSCOPE_IN_BOTH(DiagnosticKernels diagnostic_kernels();)
 
 }  // namespace convscope

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 #include "bench/device/kernel/tensor_map_layout.hpp"
 #include "bench/emulator/test_kernels/intrinsics.hpp"
@@ -46,11 +47,6 @@ struct HopperKernels {
                               int n, int k, Queue&);
 };
 
-namespace emulated {
-HopperKernels hopper_kernels();
-}
-namespace cuda {
-HopperKernels hopper_kernels();
-}
+CONVSCOPE_IN_BOTH(HopperKernels hopper_kernels();)
 
 }  // namespace convscope

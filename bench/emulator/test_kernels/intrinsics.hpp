@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -25,11 +26,6 @@ struct IntrinsicKernels {
   void (*named_barriers)(float* out, Queue&);
 };
 
-namespace emulated {
-IntrinsicKernels intrinsic_kernels();
-}
-namespace cuda {
-IntrinsicKernels intrinsic_kernels();
-}
+CONVSCOPE_IN_BOTH(IntrinsicKernels intrinsic_kernels();)
 
 }  // namespace convscope

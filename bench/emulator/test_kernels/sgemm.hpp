@@ -1,6 +1,7 @@
 // A double-buffered product of f32 matrices, for sgemm_test.cpp: the kind of kernel that the emulator is for.
 #pragma once
 
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -9,11 +10,6 @@ namespace convscope {
 using Sgemm = void (*)(const float* a, const float* b, float* c, float* row_sums, int m, int n, int k,
                        Queue&);
 
-namespace emulated {
-Sgemm sgemm();
-}
-namespace cuda {
-Sgemm sgemm();
-}
+CONVSCOPE_IN_BOTH(Sgemm sgemm();)
 
 }  // namespace convscope

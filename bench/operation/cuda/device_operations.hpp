@@ -8,6 +8,7 @@
 
 #include "bench/algorithm/operation_algorithm.hpp"
 #include "bench/core/rounding.hpp"
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
@@ -62,25 +63,15 @@ inline int64_t winner_bytes(const LayerOperation& pool) {
 // pool it has winner_bytes() for each output. Batch normalisation keeps the batch's statistics, and behind
 // them scratch, BatchNormSums::kept() floats in all. The others need none. The codec's are
 // bench/parallel/reductions/cuda/one_bit.hpp.
-namespace cuda {
-void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
-void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
-void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
-void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels, double* losses,
-                          float* dx, Queue&);
-}  // namespace cuda
-namespace emulated {
-void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
-void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
-void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
-void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
-void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels, double* losses,
-                          float* dx, Queue&);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(void enqueue_bias_relu(const OperationProblem&, const OperationTensors&, void* kept,
+                                         Queue&);
+                  void enqueue_pool(const OperationProblem&, const OperationTensors&, void* kept, Queue&);
+                  void enqueue_lrn(const OperationProblem&, const OperationTensors&, Queue&);
+                  void enqueue_update(const OperationProblem&, const OperationTensors&, Queue&);
+                  void enqueue_batch_norm(const OperationProblem&, const OperationTensors&, void* kept,
+                                          Queue&);
+                  void enqueue_addition(const OperationProblem&, const OperationTensors&, Queue&);
+                  void enqueue_softmax_loss(const Activations&, const float* x, const int32_t* labels,
+                                            double* losses, float* dx, Queue&);)
 
 }  // namespace convscope

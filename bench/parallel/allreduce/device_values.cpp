@@ -16,10 +16,7 @@ void DeviceFabric::exchange(std::span<const Outgoing> sent, std::span<const Inco
 }
 
 void DeviceFabric::add(std::span<const float> from, std::span<float> to) {
-#if CONVSCOPE_HAS_CUDA
-  if (kind_ == DeviceKind::cuda) return cuda::enqueue_add(from, to, queue_);
-#endif
-  emulated::enqueue_add(from, to, queue_);
+  CONVSCOPE_BUILDS(enqueue_add).of(kind_)(from, to, queue_);
 }
 
 void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue& queue) {
@@ -28,10 +25,7 @@ void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue
     for (size_t i = 0; i < values.size(); ++i) values[i] *= factor;
     return;
   }
-#if CONVSCOPE_HAS_CUDA
-  if (kind == DeviceKind::cuda) return cuda::enqueue_scale(values, factor, queue);
-#endif
-  emulated::enqueue_scale(values, factor, queue);
+  CONVSCOPE_BUILDS(enqueue_scale).of(kind)(values, factor, queue);
 }
 
 bool DeviceValues::allocate(size_t values, size_t scratch) {

@@ -9,10 +9,7 @@ void enqueue_decode(DeviceKind kind, const Columns& columns, std::span<const uin
                     std::span<float> values, bool adds, Queue& queue) {
   if (kind == DeviceKind::cpu)
     return adds ? decode_and_add(columns, encoded, values) : decode(columns, encoded, values);
-#if CONVSCOPE_HAS_CUDA
-  if (kind == DeviceKind::cuda) return cuda::enqueue_decode(columns, encoded, values, adds, queue);
-#endif
-  emulated::enqueue_decode(columns, encoded, values, adds, queue);
+  CONVSCOPE_BUILDS(enqueue_decode).of(kind)(columns, encoded, values, adds, queue);
 }
 
 }  // namespace
@@ -20,10 +17,7 @@ void enqueue_decode(DeviceKind kind, const Columns& columns, std::span<const uin
 void OneBitCodec::encode(const Columns& columns, std::span<const float> gradient, std::span<float> error,
                          std::span<uint32_t> encoded) {
   if (kind_ == DeviceKind::cpu) return convscope::encode(columns, gradient, error, encoded);
-#if CONVSCOPE_HAS_CUDA
-  if (kind_ == DeviceKind::cuda) return cuda::enqueue_encode(columns, gradient, error, encoded, queue_);
-#endif
-  emulated::enqueue_encode(columns, gradient, error, encoded, queue_);
+  CONVSCOPE_BUILDS(enqueue_encode).of(kind_)(columns, gradient, error, encoded, queue_);
 }
 
 void OneBitCodec::decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values) {

@@ -4,15 +4,10 @@
 
 #include <span>
 
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 
 namespace convscope {
-namespace cuda {
-void enqueue_add(std::span<const float> from, std::span<float> to, Queue& queue);
-void enqueue_scale(std::span<float> values, float factor, Queue& queue);
-}  // namespace cuda
-namespace emulated {
-void enqueue_add(std::span<const float> from, std::span<float> to, Queue& queue);
-void enqueue_scale(std::span<float> values, float factor, Queue& queue);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(void enqueue_add(std::span<const float> from, std::span<float> to, Queue& queue);
+                  void enqueue_scale(std::span<float> values, float factor, Queue& queue);)
 }  // namespace convscope

@@ -6,21 +6,14 @@
 #include <cstdint>
 #include <span>
 
+#include "bench/device/builds.hpp"
 #include "bench/device/device.hpp"
 #include "bench/parallel/reductions/one_bit.hpp"
 
 namespace convscope {
-namespace cuda {
-void enqueue_encode(const Columns& columns, std::span<const float> gradient, std::span<float> error,
-                    std::span<uint32_t> encoded, Queue& queue);
-// Replaces `values` by the levels, or adds them.
-void enqueue_decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values,
-                    bool adds, Queue& queue);
-}  // namespace cuda
-namespace emulated {
-void enqueue_encode(const Columns& columns, std::span<const float> gradient, std::span<float> error,
-                    std::span<uint32_t> encoded, Queue& queue);
-void enqueue_decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values,
-                    bool adds, Queue& queue);
-}  // namespace emulated
+CONVSCOPE_IN_BOTH(void enqueue_encode(const Columns& columns, std::span<const float> gradient,
+                                      std::span<float> error, std::span<uint32_t> encoded, Queue& queue);
+                  // Replaces `values` by the levels, or adds them.
+                  void enqueue_decode(const Columns& columns, std::span<const uint32_t> encoded,
+                                      std::span<float> values, bool adds, Queue& queue);)
 }  // namespace convscope
