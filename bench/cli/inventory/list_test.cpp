@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "bench/cli/test_program.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
 #include "bench/record/columns.hpp"
-#include "bench/runner/test_errors.hpp"
 #include "bench/runner/test_runs.hpp"
 #include "bench/step/task_row.hpp"
 
