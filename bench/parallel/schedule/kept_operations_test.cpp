@@ -10,12 +10,11 @@
 #include <string>
 
 #include "bench/core/error.hpp"
-#include "bench/core/error_of_test.hpp"
 
 namespace convscope {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 DeviceInfo processor() {
   DeviceInfo device;
@@ -57,11 +56,11 @@ TEST(KeptOperations, AreThoseOfThisDeviceAndNumberOfThreads) {
   EXPECT_TRUE(times_on(other_class, 2, std::span(rows).subspan(3)).empty());
 }
 
-class OperationFiles : public ::testing::Test {
+class OperationFiles : public testing::Test {
  protected:
   void SetUp() override {
     // Of this process alone: tests run beside each other.
-    folder_ = std::filesystem::path(::testing::TempDir()) / ("kept_operations_" + std::to_string(getpid()));
+    folder_ = std::filesystem::path(testing::TempDir()) / ("kept_operations_" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
@@ -71,7 +70,12 @@ class OperationFiles : public ::testing::Test {
     return read_operations(std::vector{folder_.string()});
   }
   std::string refusal(const std::string& text) {
-    return testing::error_of([&] { read(text); });
+    try {
+      read(text);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
   }
   // A row; `members` go before what all have.
   static std::string row(const std::string& members) {
