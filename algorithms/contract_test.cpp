@@ -9,6 +9,7 @@
 
 #include "algorithms/allocation_count.hpp"
 #include "algorithms/catalog.hpp"
+#include "algorithms/common/test_name_test.hpp"
 #include "bench/algorithm/limits.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/reference_algorithm.hpp"
@@ -268,12 +269,7 @@ std::vector<std::string> ids() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalog, Contract, ::testing::ValuesIn(ids()), [](const auto& suite) {
-  std::string name = suite.param;
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Catalog, Contract, ::testing::ValuesIn(ids()), id_as_test_name);
 
 TEST(Catalog, IdsAreUnique) {
   const std::vector<std::string> all = ids();

@@ -9,6 +9,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "algorithms/common/tally.hpp"
+#include "algorithms/common/test_name_test.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
@@ -121,14 +122,7 @@ std::vector<std::string> our_algorithms() {
   return ids;
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& algorithm) {
-  std::string name = algorithm.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Ours, Counts, ::testing::ValuesIn(our_algorithms()), test_name);
+INSTANTIATE_TEST_SUITE_P(Ours, Counts, ::testing::ValuesIn(our_algorithms()), id_as_test_name);
 
 #else
 

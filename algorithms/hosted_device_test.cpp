@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "algorithms/catalog.hpp"
 #include "algorithms/common/problems_test.hpp"
+#include "algorithms/common/test_name_test.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -83,12 +82,7 @@ std::vector<std::string> ids() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalog, HostedDevice, ::testing::ValuesIn(ids()), [](const auto& suite) {
-  std::string name = suite.param;
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Catalog, HostedDevice, ::testing::ValuesIn(ids()), id_as_test_name);
 
 }  // namespace
 }  // namespace convscope

@@ -10,6 +10,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "algorithms/common/problems_test.hpp"
+#include "algorithms/common/test_name_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
 #include "bench/verify/verification.hpp"
@@ -133,12 +134,7 @@ std::vector<std::string> ids() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Catalog, KernelSweep, ::testing::ValuesIn(ids()), [](const auto& suite) {
-  std::string name = suite.param;
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Catalog, KernelSweep, ::testing::ValuesIn(ids()), id_as_test_name);
 
 }  // namespace
 }  // namespace convscope

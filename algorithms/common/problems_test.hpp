@@ -1,6 +1,8 @@
 // Problems that the tests of several families and of the whole catalog run.
 #pragma once
 
+#include <cstdint>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -54,6 +56,38 @@ inline std::vector<ConvProblem> in_every_pass(std::span<const char* const> shape
         problem.math = math;
       }
   return all;
+}
+
+// How large a family's random problems are at most, and one of how many is depthwise or pointwise (0: none).
+struct RandomProblems {
+  int64_t batch, channels_of_a_group;
+  int64_t depthwise, pointwise;
+};
+
+// Any small problem without a defect.
+inline ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout,
+                                  const RandomProblems& most) {
+  const auto between = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
+  };
+  const auto is_one_in = [&](int64_t many) { return between(0, many - 1) == 0; };
+  for (;;) {
+    ConvProblem p;
+    p.pass = pass;
+    p.layout = layout;
+    p.batch = between(1, most.batch);
+    p.groups = is_one_in(3) ? between(2, 4) : 1;
+    p.in_channels = p.groups * between(1, most.channels_of_a_group);
+    p.out_channels = p.groups * between(1, most.channels_of_a_group);
+    if (is_one_in(most.depthwise)) p.groups = p.out_channels = p.in_channels;
+    p.input = {between(1, 20), between(1, 20)};
+    if (most.pointwise > 0 && is_one_in(most.pointwise)) return p;
+    p.filter = {between(1, 5), between(1, 5)};
+    p.stride = {between(1, 3), between(1, 3)};
+    p.dilation = {between(1, 2), between(1, 2)};
+    p.pad = {between(0, 3), between(0, 3)};
+    if (!validate(p)) return p;
+  }
 }
 
 // Every pass, math mode and layout of the shape that the algorithm takes on the device, forward with every

@@ -14,6 +14,7 @@
 
 #include "algorithms/common/each_target.hpp"
 #include "algorithms/common/expect_definition_test.hpp"
+#include "algorithms/common/problems_test.hpp"
 #include "algorithms/im2col_gemm/cpu/gemm.hpp"
 #include "algorithms/im2col_gemm/plain.hpp"
 #include "bench/core/sanitized_test.hpp"
@@ -75,35 +76,14 @@ class PackedVariant : public Im2colGemm {
   PackedVariant() : Im2colGemm("im2col_gemm.packed.cpu") {}
 };
 
-// Any small problem without a defect; some are grouped, some depthwise, some pointwise.
-ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
-  const auto between = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
-  };
-  for (;;) {
-    ConvProblem p;
-    p.pass = pass;
-    p.layout = layout;
-    p.batch = between(1, 4);
-    p.groups = between(0, 2) == 0 ? between(2, 4) : 1;
-    p.in_channels = p.groups * between(1, 9);
-    p.out_channels = p.groups * between(1, 9);
-    if (between(0, 5) == 0) p.groups = p.out_channels = p.in_channels;
-    p.input = {between(1, 20), between(1, 20)};
-    if (between(0, 4) == 0) return p;
-    p.filter = {between(1, 5), between(1, 5)};
-    p.stride = {between(1, 3), between(1, 3)};
-    p.dilation = {between(1, 2), between(1, 2)};
-    p.pad = {between(0, 3), between(0, 3)};
-    if (!validate(p)) return p;
-  }
-}
+constexpr RandomProblems kRandom{.batch = 4, .channels_of_a_group = 9, .depthwise = 6, .pointwise = 5};
 
 TEST_P(EachVariant, EqualsTheDefinitionOnRandomProblems) {
   std::mt19937 random(1);
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
-      for (int i = 0; i < problems_to_try(60); ++i) expect_exact(random_problem(random, pass, layout), {});
+      for (int i = 0; i < problems_to_try(60); ++i)
+        expect_exact(random_problem(random, pass, layout, kRandom), {});
 }
 
 TEST_P(EachVariant, EqualsThePlainVersion) {
@@ -111,7 +91,7 @@ TEST_P(EachVariant, EqualsThePlainVersion) {
   std::mt19937 random(6);
   for (const Pass pass : kPasses)
     for (int i = 0; i < problems_to_try(40); ++i) {
-      ConvProblem p = random_problem(random, pass, Layout::nchw);
+      ConvProblem p = random_problem(random, pass, Layout::nchw, kRandom);
       p.batch = p.groups = 1;
       SCOPED_TRACE(to_line(p));
       Operands operands = make_operands(p, device_, DataKind::integers, 5);
@@ -142,7 +122,8 @@ TEST_P(EachVariant, EqualsTheDefinitionOnTwoThreads) {
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (int i = 0; i < problems_to_try(30); ++i)
-        expect_exact(random_problem(random, pass, layout), {.workspace_cap = INT64_MAX, .threads = 2});
+        expect_exact(random_problem(random, pass, layout, kRandom),
+                     {.workspace_cap = INT64_MAX, .threads = 2});
 }
 
 TEST_P(EachVariant, EqualsTheDefinitionInTheSmallestWorkspace) {
@@ -150,7 +131,7 @@ TEST_P(EachVariant, EqualsTheDefinitionInTheSmallestWorkspace) {
   for (Pass pass : kPasses)
     for (Layout layout : {Layout::nchw, Layout::nhwc})
       for (int i = 0; i < problems_to_try(40); ++i)
-        expect_exact(random_problem(random, pass, layout), {.workspace_cap = 0, .threads = 1});
+        expect_exact(random_problem(random, pass, layout, kRandom), {.workspace_cap = 0, .threads = 1});
 }
 
 TEST_P(EachVariant, StaysUnderTheWorkspaceCapAsLongAsOneOutputRowFits) {
@@ -320,7 +301,8 @@ TEST_F(PackedVariant, EqualsTheDefinitionOnEveryInstructionSet) {
     std::mt19937 random(4);
     for (Pass pass : kPasses)
       for (Layout layout : {Layout::nchw, Layout::nhwc})
-        for (int i = 0; i < problems_to_try(10); ++i) expect_exact(random_problem(random, pass, layout), {});
+        for (int i = 0; i < problems_to_try(10); ++i)
+          expect_exact(random_problem(random, pass, layout, kRandom), {});
     for (const char* line : kLargerThanBlocks) expect_exact(parse_problem(line), {});
   });
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "algorithms/common/expect_definition_test.hpp"
+#include "algorithms/common/problems_test.hpp"
 #include "algorithms/onednn/library.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 
@@ -37,28 +38,7 @@ class OneDnn : public ::testing::Test {
   CpuDevice device_;
 };
 
-// Any small problem without a defect, a quarter of them depthwise.
-ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout) {
-  const auto between = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
-  };
-  for (;;) {
-    ConvProblem p;
-    p.pass = pass;
-    p.layout = layout;
-    p.batch = between(1, 3);
-    p.groups = between(0, 2) == 0 ? between(2, 4) : 1;
-    p.in_channels = p.groups * between(1, 16);
-    p.out_channels = p.groups * between(1, 16);
-    if (between(0, 3) == 0) p.groups = p.out_channels = p.in_channels;
-    p.input = {between(1, 20), between(1, 20)};
-    p.filter = {between(1, 5), between(1, 5)};
-    p.stride = {between(1, 3), between(1, 3)};
-    p.dilation = {between(1, 2), between(1, 2)};
-    p.pad = {between(0, 3), between(0, 3)};
-    if (!validate(p)) return p;
-  }
-}
+constexpr RandomProblems kRandom{.batch = 3, .channels_of_a_group = 16, .depthwise = 4, .pointwise = 0};
 
 TEST_F(OneDnn, AgreesWithTheDefinitionOnRandomProblems) {
   std::mt19937 random(1);
@@ -67,7 +47,7 @@ TEST_F(OneDnn, AgreesWithTheDefinitionOnRandomProblems) {
       for (Layout layout : {Layout::nchw, Layout::nhwc}) {
         int ran = 0;
         for (int i = 0; i < 18; ++i) {
-          const ConvProblem problem = random_problem(random, pass, layout);
+          const ConvProblem problem = random_problem(random, pass, layout, kRandom);
           if (!supports(id, problem)) continue;
           ++ran;
           expect_right(id, problem, id == "onednn.auto.cpu" ? 0.05 : 0);

@@ -9,7 +9,7 @@
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/algorithm/registry.hpp"
 #include "bench/cli/verbs.hpp"
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/record/result.hpp"
 #include "bench/verify/reference_algorithm.hpp"
 
@@ -44,15 +44,10 @@ inline std::string run_program(std::vector<std::string> words, const Registry& r
   });
 }
 
-// What is wrong with `convscope WORDS...`, which is read and not run; "no error" where nothing is.
+// What is wrong with `convscope WORDS...`, which is read and not run; empty where nothing is.
 inline std::string refusal_of(std::vector<std::string> words) {
   words.insert(words.begin(), "convscope");
-  try {
-    parse_command(words);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { parse_command(words); });
 }
 
 // Forward 3x3 at stride 1 only; 1 MiB of workspace; its run() does what `work_` says.

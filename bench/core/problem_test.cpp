@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 
 namespace convscope {
 namespace {
@@ -23,12 +23,7 @@ ConvProblem alexnet_conv2(Pass pass = Pass::forward) {
 }
 
 std::string error_of(const std::string& line) {
-  try {
-    parse_problem(line);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of([&] { parse_problem(line); });
 }
 
 TEST(ConvProblem, CountsAlexNetConv2AsThePaperDoes) {

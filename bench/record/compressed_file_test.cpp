@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <lzma.h>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/record/result_files.hpp"
 
 namespace convscope {
@@ -22,12 +22,7 @@ std::string pack(const std::string& content) {
 }
 
 std::string error_of(const std::string& bytes) {
-  try {
-    unpack_xz(bytes);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of([&] { unpack_xz(bytes); });
 }
 
 TEST(CompressedFile, UnpacksToWhatWasPacked) {

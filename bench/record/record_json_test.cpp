@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/record/test_records.hpp"
 
 namespace convscope {
@@ -17,12 +17,7 @@ using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 std::string error_of(const Json& json) {
-  try {
-    record_from_json(json);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of([&] { record_from_json(json); });
 }
 
 Json changed(const char* pointer, Json value) {
@@ -155,24 +150,14 @@ TEST(RecordJson, WritesWhatIsNotANumberAsNull) {
 }
 
 TEST(RecordJson, RefusesWhatIsBelowZero) {
-  const auto refusal = [](const Json::json_pointer& place, const Json& value) -> std::string {
-    Json json = to_json(complete_record());
-    json[place] = value;
-    try {
-      record_from_json(json);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), -5),
+  EXPECT_EQ(error_of(changed("/time/full/median_seconds", -5)),
             "result record, at /time/full/median_seconds: expected a number from 0 or null, found -5");
   for (const char* place :
        {"/time/full/n", "/time/full/samples_seconds/1", "/time/repeat/ci_low_seconds",
         "/time/phase_seconds/layout", "/time/plan_seconds", "/workspace_bytes", "/operations/product_flops",
         "/health/signal_seconds", "/key/workspace_cap_bytes"})
-    EXPECT_NE(refusal(Json::json_pointer(place), -1), "") << place;
-  EXPECT_EQ(refusal(Json::json_pointer("/time/full/median_seconds"), 0), "");
+    EXPECT_NE(error_of(changed(place, -1)), "") << place;
+  EXPECT_EQ(error_of(changed("/time/full/median_seconds", 0)), "");
 }
 
 TEST(RecordJson, CarriesItsRankingForReadersOnly) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/record/test_records.hpp"
 
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
+using testing::error_of;
 
 class ResultFiles : public ::testing::Test {
  protected:
@@ -47,16 +49,6 @@ class ResultFiles : public ::testing::Test {
 
   fs::path folder_;
 };
-
-template <typename Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 ResultFile sample() {
   ResultFile file;

@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "bench/algorithm/described_test.hpp"
+
 namespace convscope {
 namespace {
 
@@ -13,19 +15,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-class Named final : public Algorithm {
- public:
-  explicit Named(AlgorithmInfo info) : info_(std::move(info)) {}
-  const AlgorithmInfo& info() const override { return info_; }
-  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return nullptr;
-  }
-
- private:
-  AlgorithmInfo info_;
-};
 
 class AlgorithmPatterns : public ::testing::Test {
  protected:
@@ -38,7 +27,7 @@ class AlgorithmPatterns : public ::testing::Test {
     add("winograd.mixed.cuda", "winograd", DeviceKind::cuda);
     add("onednn.engine_7.cpu", "library").on_request = true;
     add("reference.cpu", "reference").candidate = false;
-    for (AlgorithmInfo& info : infos_) registry_.add(std::make_unique<Named>(info));
+    for (AlgorithmInfo& info : infos_) registry_.add(std::make_unique<testing::Described>(info));
   }
 
   AlgorithmInfo& add(const std::string& id, const std::string& family, DeviceKind device = DeviceKind::cpu) {

@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "bench/core/error.hpp"
+#include "bench/algorithm/described_test.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/overrides.hpp"
-#include "bench/runner/test_errors.hpp"
 
 namespace convscope {
 namespace {
@@ -19,37 +19,19 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Only its description is ever looked at.
-class NamedAlgorithm final : public Algorithm {
- public:
-  NamedAlgorithm(std::string id, DeviceKind device, bool candidate, bool on_request = false) {
-    info_.id = std::move(id);
-    info_.device = device;
-    info_.candidate = candidate;
-    info_.on_request = on_request;
-  }
-  const AlgorithmInfo& info() const override { return info_; }
-  Support takes(const ConvProblem&, const DeviceInfo&) const override {
-    return Support::no(Reason::unsupported_size, "it only has a name");
-  }
-  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return nullptr;
-  }
-
- private:
-  AlgorithmInfo info_;
-};
+void add(Registry& registry, const char* id, DeviceKind kind, bool candidate = true,
+         bool on_request = false) {
+  registry.add(std::make_unique<testing::Described>(
+      AlgorithmInfo{id, "", "", "", kind, "", false, candidate, true, on_request}));
+}
 
 Registry test_registry() {
   Registry registry;
-  const auto add = [&](const char* id, DeviceKind kind, bool candidate = true) {
-    registry.add(std::make_unique<NamedAlgorithm>(id, kind, candidate));
-  };
-  add("direct.cpu", DeviceKind::cpu);
-  add("fft16.cpu", DeviceKind::cpu);
-  add("fft32.cpu", DeviceKind::cpu);
-  add("fft16.cuda", DeviceKind::cuda);
-  add("reference.cpu", DeviceKind::cpu, false);
+  add(registry, "direct.cpu", DeviceKind::cpu);
+  add(registry, "fft16.cpu", DeviceKind::cpu);
+  add(registry, "fft32.cpu", DeviceKind::cpu);
+  add(registry, "fft16.cuda", DeviceKind::cuda);
+  add(registry, "reference.cpu", DeviceKind::cpu, false);
   return registry;
 }
 
@@ -109,7 +91,7 @@ TEST(Expand, GoesThroughLayersAndPassesAndSkipsTheFirstLayersBackwardData) {
 
 TEST(Expand, RunsRowsOnRequestOnlyWhereAPatternNamesThem) {
   Registry registry = test_registry();
-  registry.add(std::make_unique<NamedAlgorithm>("many.0.cpu", DeviceKind::cpu, true, true));
+  add(registry, "many.0.cpu", DeviceKind::cpu, true, true);
   Suite suite = test_suite();
   EXPECT_THAT(expand(suite, registry, kCpuOnly)[0].algorithms,
               ElementsAre("direct.cpu", "fft16.cpu", "fft32.cpu"));

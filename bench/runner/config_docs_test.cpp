@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_value.hpp"
 #include "bench/runner/devices.hpp"
@@ -35,12 +35,7 @@ std::vector<std::string> json_examples(const std::string& text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    suite_from_json(parse_json(text, "net.json"), "net.json");
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of([&] { suite_from_json(parse_json(text, "net.json"), "net.json"); });
 }
 
 TEST(ConfigDocument, HasExamplesThatLoad) {

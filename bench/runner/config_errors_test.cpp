@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/config.hpp"
 
 namespace convscope {
@@ -30,12 +30,7 @@ class TemporaryFile {
 };
 
 std::string error_of_file(const std::string& path) {
-  try {
-    load_suite(path);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of([&] { load_suite(path); });
 }
 
 struct BadText {

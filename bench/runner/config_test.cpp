@@ -12,8 +12,8 @@
 #include <regex>
 #include <set>
 
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/config_value.hpp"
-#include "bench/runner/test_errors.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {

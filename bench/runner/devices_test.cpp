@@ -7,8 +7,8 @@
 #include <set>
 
 #include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/device/cuda/cuda.hpp"
-#include "bench/runner/test_errors.hpp"
 
 namespace convscope {
 namespace {

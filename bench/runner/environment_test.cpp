@@ -3,30 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/algorithm/described_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/record/record_json.hpp"
-#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {
 
 using ::testing::MatchesRegex;
 
-class LibraryAlgorithm final : public Algorithm {
- public:
-  const AlgorithmInfo& info() const override { return info_; }
-  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return nullptr;
-  }
-
- private:
-  AlgorithmInfo info_{"somelib.cpu", "library", "somelib", "4.5.6", DeviceKind::cpu, "", false, true};
-};
-
 TEST(Environment, NamesBuildLibrariesSystemAndProcessor) {
   Registry registry;
-  registry.add(std::make_unique<LibraryAlgorithm>());
+  registry.add(std::make_unique<testing::Described>(
+      AlgorithmInfo{"somelib.cpu", "library", "somelib", "4.5.6", DeviceKind::cpu, ""}));
   const DeviceInfo device = describe_cpu();
   const auto json = describe_environment({device}, registry);
   EXPECT_EQ(json["libraries"]["somelib"], "4.5.6");

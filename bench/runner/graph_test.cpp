@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/config_value.hpp"
 
 namespace convscope {
@@ -29,12 +29,7 @@ Suite suite_of_layers(const std::string& layers, const std::string& graph = "") 
 }
 
 std::string error_of_layers(const std::string& layers, const std::string& graph = "") {
-  try {
-    suite_of_layers(layers, graph);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of([&] { suite_of_layers(layers, graph); });
 }
 
 // A residual block of two layers that are the same, and a projection of another shape behind it.

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/config_text.hpp"
-#include "bench/runner/test_errors.hpp"
 
 namespace convscope {
 namespace {

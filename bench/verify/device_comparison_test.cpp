@@ -9,6 +9,7 @@
 #include <limits>
 #include <tuple>
 
+#include "bench/algorithm/described_test.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/values.hpp"
 #include "bench/emulator/emulator_device.hpp"
@@ -20,6 +21,7 @@
 namespace convscope {
 namespace {
 
+using testing::Described;
 using ::testing::HasSubstr;
 
 // The emulator, which counts what is copied to and from the host.
@@ -108,17 +110,7 @@ class FaultyPlan final : public Plan {
   int runs_ = 0;
 };
 
-struct Named final : Algorithm {
-  AlgorithmInfo info_;
-  double growth = 1;
-  explicit Named(bool exact) { info_.exact_on_integers = exact; }
-  const AlgorithmInfo& info() const override { return info_; }
-  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return nullptr;
-  }
-  double error_growth(const ConvProblem&) const override { return growth; }
-};
+const Described kExact({"", "", "", "", DeviceKind::cpu, "", true});
 
 struct PlantedFault {
   const char* name;
@@ -237,7 +229,7 @@ TEST(DeviceComparison, GivesTheHostsVerdictOnEveryFault) {
     for (const ConvProblem& problem : compared_problems()) {
       SCOPED_TRACE(std::string(planted.name) + ": " + to_line(problem));
       CountingEmulator device;
-      expect_equal(both(problem, planted, Named(true), false, device));
+      expect_equal(both(problem, planted, kExact, false, device));
     }
 }
 
@@ -245,7 +237,7 @@ TEST(DeviceComparison, PlantsFaultsThatFail) {
   const ConvProblem problem = compared_problems().front();
   for (const PlantedFault& planted : planted_faults()) {
     CountingEmulator device;
-    const Verdict verdict = both(problem, planted, Named(true), false, device).on_device;
+    const Verdict verdict = both(problem, planted, kExact, false, device).on_device;
     const bool is_small = std::string(planted.name).starts_with("far less") ||
                           std::string(planted.name).starts_with("a little off") ||
                           std::string(planted.name) == "none";
@@ -254,8 +246,7 @@ TEST(DeviceComparison, PlantsFaultsThatFail) {
 }
 
 TEST(DeviceComparison, GivesTheHostsVerdictOnAlgorithmsThatTransformAndAfterTiming) {
-  Named transforming(false);
-  transforming.growth = 10;
+  const Described transforming({}, 10);
   for (const PlantedFault& planted : planted_faults())
     for (const bool again : {false, true}) {
       SCOPED_TRACE(planted.name);
@@ -271,11 +262,10 @@ TEST(DeviceComparison, LeavesTheTensorsOfARightCandidateOnTheDevice) {
   VerifyOptions options;
   options.reference_device = &device;
   Verification verification(problem, options);
-  const Named algorithm(true);
   const auto check = [&] {
     FaultyPlan plan(
         problem, device.emulator, [](HostRun&) {}, Outside::nowhere);
-    const Verdict verdict = verification.check(algorithm, plan, device, *queue);
+    const Verdict verdict = verification.check(kExact, plan, device, *queue);
     EXPECT_TRUE(verdict.passed()) << verdict.note;
     EXPECT_EQ(verdict.accuracy.checked_outputs, verdict.accuracy.total_outputs);
   };
@@ -294,7 +284,7 @@ TEST(DeviceComparison, IsTheHostsBusinessWhereTheDeviceHasNoMemoryForIt) {
   const ConvProblem problem = compared_problems().front();
   CountingEmulator device;
   device.usable = problem.total_bytes() - 1;
-  expect_equal(both(problem, planted_faults()[1], Named(true), false, device));
+  expect_equal(both(problem, planted_faults()[1], kExact, false, device));
   EXPECT_GT(device.bytes_down, 0);
 }
 

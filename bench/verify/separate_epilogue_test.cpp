@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "bench/algorithm/described_test.hpp"
 #include "bench/algorithm/device_epilogue.hpp"
 #include "bench/algorithm/epilogue.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
@@ -153,29 +154,12 @@ TEST_F(SeparateEpilogues, LeaveNaNOnAGpuSoThatWhatWasNeverWrittenShows) {
     EXPECT_THAT(finished_on(*device, problem, values, bias), ::testing::Each(::testing::IsNan()));
 }
 
-// Takes everything and says nothing of epilogues.
-class Plain final : public Algorithm {
- public:
-  explicit Plain(DeviceKind kind) {
-    info_.id = "plain." + std::string(name(kind));
-    info_.device = kind;
-  }
-  const AlgorithmInfo& info() const override { return info_; }
-  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return nullptr;
-  }
-
- protected:
-  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-
- private:
-  AlgorithmInfo info_;
-};
-
 TEST_F(SeparateEpilogues, AreThereForEveryCandidateAndListedWithNone) {
   const size_t before = registry_.all().size();
-  registry_.add(std::make_unique<Plain>(DeviceKind::cpu));
-  registry_.add(std::make_unique<Plain>(DeviceKind::cuda));
+  // It says nothing of epilogues.
+  for (DeviceKind kind : {DeviceKind::cpu, DeviceKind::cuda})
+    registry_.add(std::make_unique<testing::Described>(
+        AlgorithmInfo{"plain." + std::string(name(kind)), "", "", "", kind, ""}));
   EXPECT_EQ(registry_.all().size(), before + 2);
   EXPECT_EQ(registry_.separate(*registry_.find("plain.cuda")), registry_.find("plain.separate.cuda"));
   EXPECT_NE(registry_.find("plain.separate.cuda"), nullptr);

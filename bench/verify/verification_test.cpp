@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "bench/algorithm/described_test.hpp"
 #include "bench/core/random.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/verify/reference_algorithm.hpp"
@@ -245,15 +246,7 @@ TEST(Verification, CatchesOneWrongElementAnywhereInASampledProblem) {
 
 TEST(Verification, CatchesOneSlightlyWrongElementAmongInexactOnes) {
   // Large enough that blocks of several channels are summed; the algorithm does not promise exactness.
-  struct Inexact final : Algorithm {
-    AlgorithmInfo info_;
-    const AlgorithmInfo& info() const override { return info_; }
-    Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-    std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-      return nullptr;
-    }
-    double error_growth(const ConvProblem&) const override { return 10; }
-  } inexact;
+  const testing::Described inexact({}, 10);
   Fixture fixture;
   const ConvProblem problem = parse_problem("n=2 c=64 hw=26x26 k=64 rs=5x5 pad=2x2");
   Verification verification(problem, {.full_check_flops = 0, .sampled_outputs = 256});

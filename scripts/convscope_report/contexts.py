@@ -2,7 +2,7 @@
 
 from convscope_report import ReportError
 from convscope_report.results import PASSES, dictionaries
-from convscope_report.table import Cell, bytes_text
+from convscope_report.table import Cell, bytes_text, counted
 
 CIRCUMSTANCES = (
     "network",
@@ -95,7 +95,7 @@ def words(fixed: dict) -> tuple:
     if fixed.get("epilogue", "none") != "none":
         parts.append(f"with {fixed['epilogue']}")
     if "threads" in fixed and fixed.get("device", "cpu") == "cpu":
-        parts.append(f"{fixed['threads']:.0f} thread{'' if fixed['threads'] == 1 else 's'}")
+        parts.append(counted(fixed["threads"], "thread"))
     if "cache" in fixed:
         parts.append(f"{fixed['cache']} cache")
     if "workspace_cap_bytes" in fixed:

@@ -1,12 +1,10 @@
 """Results of `convscope operations`: rows of what stands between convolutions (docs/operation_format.md)."""
 
-import json
-import lzma
 from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report.results import as_text
-from convscope_report.run_files import content_of
+from convscope_report.run_files import is_number, rows_document
 
 FILE = "operations.json"
 TEXTS = ("network", "device_name", "layer", "operation", "provider", "outcome")
@@ -49,13 +47,11 @@ def load(files: list, wanted: dict) -> list:
 def read(file: Path) -> list:
     """Return the rows of one file, checked, each with the file's `hardware`."""
     again = "name a folder that `convscope operations --out` wrote"
+    document = rows_document(file, "rows of operations", again)
     try:
-        document = json.loads(content_of(file))
         rows, environment = document["rows"], document["environment"]
         hardware = environment["device"]
-    except OSError as fault:
-        raise ReportError(f"{file}: cannot be read: {fault.strerror}; {again}") from fault
-    except (ValueError, lzma.LZMAError, EOFError, KeyError, TypeError, RecursionError) as fault:
+    except (KeyError, TypeError) as fault:
         raise ReportError(f"{file}: no rows of operations: {fault}; {again}") from fault
     if not isinstance(rows, list) or not rows or not isinstance(hardware, dict):
         raise ReportError(f"{file}: no rows of operations; {again}")
@@ -79,5 +75,5 @@ def check(row: dict, where: str, again: str) -> None:
             raise ReportError(f"{where}: {name} is {row.get(name)!r}, where a text is expected; {again}")
     for name in NUMBERS + MEASURED * (row["outcome"] == "measured"):
         value = row.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        if not is_number(value) or value == 0:
             raise ReportError(f"{where}: {name} is {value!r}, where a number above 0 is expected; {again}")

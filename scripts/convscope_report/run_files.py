@@ -103,13 +103,9 @@ def read_json(file: Path) -> dict:
 
 def check_environment(environment: dict, file: Path) -> None:
     """Raise ReportError where a part of the environment that the package reads is of another kind."""
-
-    def is_share(value) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
     resolution = environment.get("resolution", [])
     is_resolution = isinstance(resolution, list) and all(
-        isinstance(entry, dict) and is_share(entry.get("between_runs")) for entry in resolution
+        isinstance(entry, dict) and is_number(entry.get("between_runs")) for entry in resolution
     )
     for name in ("program", "libraries"):
         if not isinstance(environment.get(name) or {}, dict):
@@ -119,6 +115,27 @@ def check_environment(environment: dict, file: Path) -> None:
             f"{file}: /environment/resolution is no list of objects with a share between_runs, as 0.05 is "
             "one; the file is damaged: copy it again"
         )
+
+
+def is_number(value) -> bool:
+    """Say whether a value is a number from 0."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def rows_document(file: Path, what: str, again: str) -> dict:
+    """Return the object in a JSON file, compressed or not.
+
+    Errors, which are ReportErrors, say `what` it should hold and what to do: `again`.
+    """
+    try:
+        found = json.loads(content_of(file))
+    except OSError as fault:
+        raise ReportError(f"{file}: cannot be read: {fault.strerror}; {again}") from fault
+    except (ValueError, lzma.LZMAError, EOFError, RecursionError) as fault:
+        raise ReportError(f"{file}: no {what}: {fault}; {again}") from fault
+    if not isinstance(found, dict):
+        raise ReportError(f"{file}: no {what}; {again}")
+    return found
 
 
 def is_kept(file: Path) -> bool:

@@ -1,12 +1,10 @@
 """Steps on many GPUs that `convscope step --out` left: steps.json (docs/step_format.md) and their trace."""
 
-import json
-import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
 from convscope_report import ReportError
-from convscope_report.run_files import content_of
+from convscope_report.run_files import is_number, rows_document
 
 AGAIN = "name a folder that `convscope step --out` wrote"
 ERROR_PAGE = "docs/experiments/networks.md"
@@ -30,7 +28,7 @@ def read(path: Path) -> list:
 def read_all(path: Path) -> list:
     """Return these rows and those without a time. Raises ReportError where it is no such folder or file."""
     file = path / "steps.json" if path.is_dir() else path
-    rows = document(file, "rows of steps").get("rows")
+    rows = rows_document(file, "rows of steps", AGAIN).get("rows")
     if not isinstance(rows, list) or not all(map(is_row, rows)):
         raise ReportError(f"{file}: no rows of steps; {AGAIN}")
     return rows
@@ -41,24 +39,6 @@ def is_row(row) -> bool:
     if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in TEXTS):
         return False
     return all(is_number(row.get(name)) for name in NUMBERS + TIMES * (row["outcome"] == "good"))
-
-
-def is_number(value) -> bool:
-    """Say whether a value is a number from 0."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-
-
-def document(file: Path, what: str) -> dict:
-    """Return the object in a JSON file, compressed or not; `what` says in an error what it should hold."""
-    try:
-        found = json.loads(content_of(file))
-    except OSError as fault:
-        raise ReportError(f"{file}: cannot be read: {fault.strerror}; {AGAIN}") from fault
-    except (ValueError, lzma.LZMAError, EOFError, RecursionError) as fault:
-        raise ReportError(f"{file}: no {what}: {fault}; {AGAIN}") from fault
-    if not isinstance(found, dict):
-        raise ReportError(f"{file}: no {what}; {AGAIN}")
-    return found
 
 
 def words(row: dict) -> str:
@@ -94,7 +74,7 @@ def read_trace(file: Path) -> list:
 
     Raises ReportError where it holds none.
     """
-    events = document(file, "trace").get("traceEvents")
+    events = rows_document(file, "trace", AGAIN).get("traceEvents")
     try:
         names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
         spans = {process: [] for process in names}

@@ -84,6 +84,11 @@ def number_text(value: float) -> str:
     return f"{value:.{min(max(decimals, 0), 9)}f}"
 
 
+def counted(count: float, noun: str) -> str:
+    """Return a whole number of something: 1 thread, 2 threads."""
+    return f"{count:.0f} {noun}{'' if count == 1 else 's'}"
+
+
 def bytes_text(value: float) -> str:
     """Bytes in the unit that fits: 0 B, 427.9 KiB, 27.5 MiB."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

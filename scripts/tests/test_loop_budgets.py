@@ -81,8 +81,8 @@ def test_a_kernel_that_is_gone_is_named():
 
 def test_budgets_are_written_and_read(tmp_path):
     path = tmp_path / "budgets.csv"
-    budgets.write_budgets(path, [loop()])
-    assert budgets.read_budgets(path) == {KEY: loop()}
+    budgets.kernel_budgets.write_budgets(path, [loop()], budgets.Loop)
+    assert budgets.kernel_budgets.read_budgets(path, budgets.Loop) == {KEY: loop()}
 
 
 def test_without_the_programs_it_says_so_and_passes(monkeypatch, capsys):
@@ -92,6 +92,6 @@ def test_without_the_programs_it_says_so_and_passes(monkeypatch, capsys):
 
 
 def test_the_budgets_of_this_project_hold_no_local_memory():
-    rows = budgets.read_budgets(budgets.BUDGETS)
+    rows = budgets.kernel_budgets.read_budgets(budgets.BUDGETS, budgets.Loop)
     assert rows
     assert all(row.local == 0 and row.multiply_adds > 0 for row in rows.values())

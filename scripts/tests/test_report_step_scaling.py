@@ -122,6 +122,13 @@ def test_steps_that_lack_something_are_refused_with_what_to_run(name, kept):
     assert said in done.err
 
 
+def test_a_file_that_is_nested_deeply_is_refused(tmp_path):
+    (tmp_path / "steps.json").write_text("[" * 100_000)
+    done = report("table", "step-scaling", tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "no rows of steps" in done.err
+
+
 def test_without_steps_it_says_how_to_make_some():
     done = report("table", "step-scaling")
     assert (done.code, done.out) == (2, "")

@@ -100,6 +100,7 @@ def test_a_step_on_a_gpu_has_no_threads(tmp_path, capsys):
         "",
         "{}",
         "[]",
+        "[" * 100_000,
         '{"rows": []}',
         '{"rows": [1, 2]}',
         '{"rows": [{"network": "a"}, {}]}',

@@ -223,6 +223,7 @@ def test_records_with_hot_caches_decide_nothing(tmp_path):
 
 BAD = {
     "not JSON": ("{", "no rows of operations"),
+    "nested": ("[" * 100_000, "no rows of operations"),
     "no rows": ('{"rows": [], "environment": {"device": {}}}', "no rows of operations"),
     "of another program": ('{"records": []}', "no rows of operations"),
     "a row that is none": ('{"rows": [7], "environment": {"device": {}}}', "row 0 is no object"),

@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bench/algorithm/described_test.hpp"
 #include "bench/cli/test_program.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/operation/measure_operations.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
 #include "bench/record/columns.hpp"
-#include "bench/runner/test_errors.hpp"
 #include "bench/runner/test_runs.hpp"
 #include "bench/step/task_row.hpp"
 
@@ -29,22 +30,10 @@ using Json = nlohmann::ordered_json;
 const DeviceList kHere{{testing::test_processor()}, {{DeviceKind::cuda, "no CUDA device: it was sold"}}};
 const Look kWide(false, 200);
 
-// Its algorithms are for a GPU.
-class ForCuda final : public Algorithm {
- public:
-  const AlgorithmInfo& info() const override { return info_; }
-  Support takes(const ConvProblem&, const DeviceInfo&) const override { return Support::yes(); }
-  std::unique_ptr<Plan> plan(const ConvProblem&, Device&, const PlanOptions&) const override {
-    return nullptr;
-  }
-
- private:
-  AlgorithmInfo info_{"far.cuda", "far", "somelib", "", DeviceKind::cuda, "", true, true};
-};
-
 Registry registry_with_far_and_picky() {
   Registry all;
-  all.add(std::make_unique<ForCuda>());
+  all.add(std::make_unique<testing::Described>(
+      AlgorithmInfo{"far.cuda", "far", "somelib", "", DeviceKind::cuda, "", true}));
   all.add(std::make_unique<testing::Picky>([](const ConvArgs&) {}));
   return all;
 }

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/cli/test_program.hpp"
-#include "bench/core/error.hpp"
 
 namespace convscope {
 namespace {
 
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
+using testing::refusal_of;
 
 TEST(Choose, OnTheCommittedResultsHasLessRegretThanTheLibrary) {
   const Json scores =
@@ -22,20 +22,11 @@ TEST(Choose, OnTheCommittedResultsHasLessRegretThanTheLibrary) {
 }
 
 TEST(Choose, NeedsAConfigOrResultsAndNotBoth) {
-  const auto message = [](std::vector<std::string> words) -> std::string {
-    words.insert(words.begin(), {"convscope", "choose"});
-    try {
-      parse_command(words);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_THAT(message({}), HasSubstr("needs a CONFIG or --results"));
-  EXPECT_THAT(message({"a.json", "--results", "out"}), HasSubstr("leave out CONFIG"));
-  EXPECT_THAT(message({"--results", "out", "--batch", "1"}), HasSubstr("leave out --batch"));
-  EXPECT_EQ(message({"--results", "out,other", "--json"}), "no error");
-  EXPECT_EQ(message({"a.json", "--batch", "1"}), "no error");
+  EXPECT_THAT(refusal_of({"choose"}), HasSubstr("needs a CONFIG or --results"));
+  EXPECT_THAT(refusal_of({"choose", "a.json", "--results", "out"}), HasSubstr("leave out CONFIG"));
+  EXPECT_THAT(refusal_of({"choose", "--results", "out", "--batch", "1"}), HasSubstr("leave out --batch"));
+  EXPECT_EQ(refusal_of({"choose", "--results", "out,other", "--json"}), "");
+  EXPECT_EQ(refusal_of({"choose", "a.json", "--batch", "1"}), "");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "bench/cli/test_program.hpp"
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/runner/config_value.hpp"
 
 namespace convscope {
@@ -27,12 +27,7 @@ Policy policy_of(const std::string& text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    policy_of(text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::error_of([&] { policy_of(text); });
 }
 
 // A good policy with one more member.
@@ -99,13 +94,8 @@ TEST(ShippedPolicies, HaveOneDefaultAFramework) {
 }
 
 TEST(LoadPolicies, RefuseAFolderWithoutOneAPathThatIsNotThereAndANameTwice) {
-  const auto message = [](const std::vector<std::string>& paths) -> std::string {
-    try {
-      load_policies(paths);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto message = [](const std::vector<std::string>& paths) {
+    return testing::error_of([&] { load_policies(paths); });
   };
   EXPECT_THAT(message({kFolder + "/.."}), HasSubstr("unknown key"));  // a config is no policy
   EXPECT_THAT(message({"/nowhere/policy.json"}), HasSubstr("/nowhere/policy.json"));

@@ -9,8 +9,8 @@
 
 #include "bench/cli/run/npy.hpp"
 #include "bench/cli/test_program.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
-#include "bench/runner/test_errors.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 
 namespace convscope {
 namespace {
@@ -36,12 +36,7 @@ class Npy : public ::testing::Test {
     return text;
   }
   std::string error() const {
-    try {
-      read_npy(path_);
-    } catch (const UsageError& fault) {
-      return fault.what();
-    }
-    return "";
+    return testing::error_of([&] { read_npy(path_); });
   }
 
   std::string path_ = (std::filesystem::temp_directory_path() /

@@ -9,7 +9,7 @@
 
 #include "algorithms/catalog.hpp"
 #include "bench/cli/verbs.hpp"
-#include "bench/core/error.hpp"
+#include "bench/core/error_of_test.hpp"
 #include "bench/operation/measure_operations.hpp"
 
 namespace convscope {
@@ -68,12 +68,7 @@ TEST_F(Operations, ArePrintedWithTheirShareOfACopysRate) {
 
 TEST_F(Operations, RefuseWhatCannotBe) {
   const auto refusal = [&](const std::vector<std::string>& argv) {
-    try {
-      run(argv);
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return testing::error_of([&] { run(argv); });
   };
   EXPECT_THAT(refusal({"no_such_config"}), HasSubstr("no_such_config"));
   EXPECT_THAT(refusal({config_, "--threads", "4000"}), HasSubstr("--threads: found 4000"));

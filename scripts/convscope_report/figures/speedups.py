@@ -31,6 +31,7 @@ from convscope_report.figures.style import (
     sign,
 )
 from convscope_report.results import dictionaries
+from convscope_report.table import counted
 
 QUESTION = "By what factor does each algorithm beat the fastest record of a library?"
 OWN_QUESTION = "What share of the fastest algorithm's speed has each? (no library was measured)"
@@ -184,7 +185,7 @@ def lines(heading, sums, order, look, words, kind):
                          xytext=(-4, -10), textcoords="offset points")  # fmt: skip
     log_axis(axes[0], "y")
     axes[0].set_ylabel("sum by count (ms, log)")
-    first = f"{values[0]} thread{'' if values[0] == 1 else 's'}"
+    first = counted(values[0], "thread")
     axes[1].set_ylabel(f"speed-up over {first}" if speed_up else "images a second (1/s)")
     axes[1].set_ylim(0)
     for axis in axes:

@@ -4,6 +4,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from convscope_report.figures.style import INK, Figure, canvas, cut, legend
+from convscope_report.table import counted
 
 QUESTION = "How long does each convolution take inside the step, and how long alone?"
 ALONE = "alone, caches emptied before"
@@ -17,7 +18,7 @@ def step(rows: list) -> Figure:
     convolutions = [row for row in rows if row["algorithm"]]
     title = f"{whole['network']}, a training step of {whole['batch']} images"
     count = whole["threads"]
-    threads = "" if count is None else f"{count} thread{'s' if count != 1 else ''}, "
+    threads = "" if count is None else f"{counted(count, 'thread')}, "
     caption = f"fp32 nchw, {threads}algorithms: {whole['choose']}; {whole['device_name']}"
     if whole["chains"] > 1:
         caption += f"; {whole['chains']} chains, as layers do not read what the one before gives"

@@ -22,7 +22,7 @@ from convscope_report.contexts import (
     time_cell,
 )
 from convscope_report.results import dictionaries
-from convscope_report.table import Column, Table
+from convscope_report.table import Column, Table, counted
 
 INSIDE = "How much of an algorithm's time goes into moving between the caller's layout and its own?"
 BETWEEN = "What does the layout of the caller's tensors cost?"
@@ -131,7 +131,7 @@ def threads(results, options) -> list:
 def by_threads(title, circumstances, records) -> Table:
     """Return sums over layers by count; algorithms that lack a layer have no sum and are named."""
     threads = sorted(records["threads"].unique())
-    names = [f"{count} thread{'' if count == 1 else 's'}" for count in threads]
+    names = [counted(count, "thread") for count in threads]
     columns = [Column("algorithm"), *(Column(name, "number", "ms") for name in names)]
     columns += [Column(f"speed-up at {count}", "ratio") for count in threads[1:]]
     columns += [Column(f"efficiency at {count}", "percent") for count in threads[1:]]
@@ -196,7 +196,7 @@ def machine(record) -> str:
     """Return the machine's name; a CPU's with its threads."""
     if record["device"] != "cpu":
         return device_text(record)
-    return f"{device_text(record)}, {record['threads']} thread{'s' if record['threads'] != 1 else ''}"
+    return f"{device_text(record)}, {counted(record['threads'], 'thread')}"
 
 
 def times(title, circumstances, records) -> Table:

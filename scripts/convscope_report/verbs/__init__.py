@@ -10,6 +10,8 @@ from convscope_report.render import FORMATS, render
 # The formats of tables, and what the name of a file of each ends in.
 ENDINGS = dict(zip(FORMATS, ("txt", "md", "tex", "csv"), strict=True))
 
+PLOT_FORMATS = ("png", "svg", "pdf")
+
 
 @dataclass(frozen=True)
 class Verb:
@@ -66,6 +68,14 @@ def add_format(parser) -> None:
     add_out(parser)
 
 
+def add_files(parser) -> None:
+    """Add --format and -o of figures."""
+    parser.add_argument("--format", default="png", metavar="FORMAT,...", help="Of png, svg, pdf (png).")
+    parser.add_argument(
+        "-o", "--out", type=Path, default=Path(), metavar="DIR", help="Folder for the files (.)."
+    )
+
+
 def formats_of(options, allowed) -> list:
     """Return the formats of --format, each of `allowed`; raises ReportError."""
     formats = options.format.split(",")
@@ -107,3 +117,16 @@ def write_or_print(text: str, out: str | None) -> None:
         Path(out).write_text(text, encoding="utf-8")
     except OSError as fault:
         raise ReportError(f"-o {out}: cannot be written: {fault.strerror}; choose another file") from fault
+
+
+def write_figures(made: list, out: Path, formats: list) -> int:
+    """Write the figures and print the paths of their files."""
+    # Imported here: matplotlib takes half a second to load, and only verbs that draw need it.
+    from convscope_report.figures import style
+
+    try:
+        paths = style.save(made, out, formats)
+    except OSError as fault:
+        raise ReportError(f"-o {out}: cannot be written: {fault.strerror}") from fault
+    print("\n".join(map(str, paths)))
+    return 0

@@ -8,17 +8,18 @@ from convscope_report.figures import NAMES, figures
 from convscope_report.results import CANDIDATE, conditions
 from convscope_report.tables import OF_STEPS, OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
 from convscope_report.verbs import (
+    PLOT_FORMATS,
     Verb,
+    add_files,
     add_format,
     add_results,
     add_where,
     formats_of,
     load,
+    write_figures,
     write_or_print,
     write_tables,
 )
-
-PLOT_FORMATS = ("png", "svg", "pdf")
 
 
 def table_arguments(parser) -> None:
@@ -87,17 +88,11 @@ def plot_arguments(parser) -> None:
     names = (*NAMES, "all")
     parser.add_argument("name", choices=names, metavar="NAME", help="One of: " + ", ".join(names) + ".")
     add_results(parser)
-    parser.add_argument("--format", default="png", metavar="FORMAT,...", help="Of png, svg, pdf (png).")
-    parser.add_argument(
-        "-o", "--out", type=Path, default=Path(), metavar="DIR", help="Folder for the files (.)."
-    )
+    add_files(parser)
 
 
 def plot(options) -> int:
     """Draw the figures and print the paths of their files."""
-    # Imported here: matplotlib takes half a second to load, and only this verb needs it.
-    from convscope_report.figures import style
-
     formats = formats_of(options, PLOT_FORMATS)
     results = load(options)
     made = []
@@ -108,12 +103,7 @@ def plot(options) -> int:
         made += drawn
     if not made:
         raise ReportError("no figure: no record of these results was measured and right")
-    try:
-        paths = style.save(made, options.out, formats)
-    except OSError as fault:
-        raise ReportError(f"-o {options.out}: cannot be written: {fault.strerror}") from fault
-    print("\n".join(map(str, paths)))
-    return 0
+    return write_figures(made, options.out, formats)
 
 
 def why_none(name: str) -> str:

@@ -1,16 +1,24 @@
 """The verbs `steps`, `plot-step` and `plot-timeline`: of what `convscope step --out` left."""
 
-import json
-import lzma
 from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report import steps as many_gpus
 from convscope_report.results import as_text, conditions
+from convscope_report.run_files import is_number, rows_document
 from convscope_report.tables import steps as step_table
-from convscope_report.verbs import Verb, add_format, add_where, formats_of, write_tables
-from convscope_report.verbs.show import PLOT_FORMATS
+from convscope_report.verbs import (
+    PLOT_FORMATS,
+    Verb,
+    add_files,
+    add_format,
+    add_where,
+    formats_of,
+    write_figures,
+    write_tables,
+)
 
+AGAIN = "name a folder of `step --out`"
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
 NUMBERS_OF_ALL = ("batch", "chains", "inside_ms")
 NUMBERS_OF_STEP = ("convolutions_ms", "convolutions_alone_ms", "inside_over_alone")
@@ -62,30 +70,13 @@ def plot_arguments(parser) -> None:
     add_files(parser)
 
 
-def add_files(parser) -> None:
-    """Add --format and -o of figures."""
-    parser.add_argument("--format", default="png", metavar="FORMAT,...", help="Of png, svg, pdf (png).")
-    parser.add_argument(
-        "-o", "--out", type=Path, default=Path(), metavar="DIR", help="Folder for the files (.)."
-    )
-
-
 def read_step(path: Path) -> list:
     """Return the rows of a step's folder or file. Raises ReportError where it is none."""
     file = path / "tasks.json" if path.is_dir() else path
-    try:
-        data = file.read_bytes()
-        text = lzma.decompress(data) if file.suffix == ".xz" else data
-        rows = json.loads(text)["rows"]
-    except OSError as fault:
-        raise ReportError(
-            f"{file}: cannot be read: {fault.strerror}; name a folder of `step --out`"
-        ) from fault
-    except (ValueError, lzma.LZMAError, KeyError, TypeError) as fault:
-        raise ReportError(f"{file}: no rows of a step: {fault}; name a folder of `step --out`") from fault
+    rows = rows_document(file, "rows of a step", AGAIN).get("rows")
     is_whole = isinstance(rows, list) and len(rows) > 1 and all(is_task(row) for row in rows)
     if not is_whole or not has_numbers(rows[-1], NUMBERS_OF_STEP):
-        raise ReportError(f"{file}: no rows of a step that was run; name a folder of `step --out`")
+        raise ReportError(f"{file}: no rows of a step that was run; {AGAIN}")
     return rows
 
 
@@ -101,8 +92,7 @@ def is_task(row) -> bool:
 
 def has_numbers(row: dict, names) -> bool:
     """Say whether the row has a number under each name."""
-    values = [row.get(name) for name in names]
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return all(is_number(row.get(name)) for name in names)
 
 
 def plot(options) -> int:
@@ -111,19 +101,7 @@ def plot(options) -> int:
     from convscope_report.figures import steps
 
     formats = formats_of(options, PLOT_FORMATS)
-    return save([steps.step(read_step(path)) for path in options.steps], options.out, formats)
-
-
-def save(made: list, out: Path, formats: list) -> int:
-    """Write the figures and print the paths of their files."""
-    from convscope_report.figures import style
-
-    try:
-        paths = style.save(made, out, formats)
-    except OSError as fault:
-        raise ReportError(f"-o {out}: cannot be written: {fault.strerror}") from fault
-    print("\n".join(map(str, paths)))
-    return 0
+    return write_figures([steps.step(read_step(path)) for path in options.steps], options.out, formats)
 
 
 def timeline_arguments(parser) -> None:
@@ -172,7 +150,7 @@ def plot_timeline(options) -> int:
         published = tuple(timeline.of_slide(gpus) for gpus in sorted({row["gpus"] for row, _ in kept}))
         caption += f"\n{timeline.SOURCE}"
     drawn = timeline.timeline([schedule for _, schedule in kept], caption, published)
-    return save([drawn], options.out, formats)
+    return write_figures([drawn], options.out, formats)
 
 
 STEPS = Verb(
