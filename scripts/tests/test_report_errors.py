@@ -250,3 +250,35 @@ def test_published_lists_sources_and_filters():
     assert "Caffe" not in done.out
     assert report("published", "shi2016_table7", "--where", "network=None").code == 2
     assert report("published", "shi2016_table7", "--where", "colour=red").code == 2
+
+
+LOST = "convscope-report: standard output took no more: disk full or closed; what it would have said is lost\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["table", "layers", DATA / "basic"],
+        ["export", "benchdnn", DATA / "basic"],
+        ["published"],
+        ["runs"],
+        ["--help"],
+        ["table", "--help"],
+    ],
+)
+def test_standard_output_that_is_full_or_closed_is_said(words, root, convscope):
+    if words[-1] == DATA / "basic":
+        words = [*words, "--convscope", convscope]
+    command = [sys.executable, root / "scripts" / "convscope-report", *words]
+    for behind in (">/dev/full", ">&-"):
+        shell = ["sh", "-c", f'"$@" {behind}', "sh", *command]
+        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (2, LOST), behind
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(root):
+    command = f'"{sys.executable}" "{root}/scripts/convscope-report" published; echo $? >&2'
+    done = subprocess.run(
+        ["sh", "-c", f"({command}) | true"], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.stderr == "0\n"
