@@ -138,7 +138,9 @@ def doubts(leader, ranked) -> list:
     """Say which records are not shown to be slower than the leader."""
     others = ranked[ranked["in_doubt"].map(bool)]
     others = others[others["algorithm"] != leader["algorithm"]]
-    return [] if others.empty else [Remark("~", f"Not shown to be faster than {why_not_slower(leader, others)}.")]
+    if others.empty:
+        return []
+    return [Remark("~", f"Not shown to be faster than {why_not_slower(leader, others)}.")]
 
 
 def why_not_slower(leader, tied) -> str:
