@@ -46,6 +46,9 @@ def table(options) -> int:
     """Make the tables and write them."""
     if options.name in WITH_OPERATIONS:
         options.results, options.operations = operations.split(options.results)
+        if options.operations and not options.results:
+            files = ", ".join(map(str, options.operations))
+            raise ReportError(f"{files}: holds operations only; name a run beside it, as in out/alexnet")
     if options.name in OF_STEPS:
         options.steps = options.results
     results = None if options.name in OF_THE_PROGRAM else load(options)
@@ -179,7 +182,7 @@ REPORT = Verb(
     "Write one self-contained HTML file: summary, charts, all records, tables, environment.",
     """\
   convscope-report report out/alexnet -o report.html
-  convscope-report report results/*/2026-11-21-alexnet --where pass=forward -o forward.html""",
+  convscope-report report results/*/alexnet-forward.json.xz --where pass=forward -o forward.html""",
     report_arguments,
     report,
 )
