@@ -9,7 +9,7 @@ import sys
 import pytest
 from report_support import DATA, report
 
-from convscope_report import ReportError, kept, results
+from convscope_report import ReportError, kept, program, results
 
 
 def copy(folder, text=None, rows=None):
@@ -76,6 +76,21 @@ def test_bad_json_is_refused(fault, tmp_path):
     assert said in done.err
     assert "results.json" in done.err
     assert done.err.count("\n") == 1
+
+
+ROWS = {
+    "nvidia-h200/operations/operations-alexnet": ["rows of operations", "table why-gpu"],
+    "intel-f6m167-2-cores/steps/alexnet": ["a training step's tasks", "`convscope-report steps`"],
+    "amd-zen4-2-cores/networks/scaling-strong": ["steps on several GPUs", "table step-scaling"],
+    "intel-f6m167-2-cores/networks/allreduce-10MBs-2": ["rows of allreduce", "list columns allreduce"],
+}
+
+
+@pytest.mark.parametrize("kept_file", ROWS)
+def test_rows_that_are_no_run_are_called_what_they_are(kept_file):
+    done = report("table", "layers", kept.FOLDER / f"{kept_file}.json.xz")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert all(words in done.err for words in ["it holds no run", *ROWS[kept_file]]), done.err
 
 
 def with_a_word(column, word="fast"):
@@ -252,7 +267,51 @@ def test_published_lists_sources_and_filters():
     assert report("published", "shi2016_table7", "--where", "colour=red").code == 2
 
 
-LOST = "convscope-report: standard output took no more: disk full or closed; what it would have said is lost\n"
+def changed(folder, change):
+    """Basic, each of its records changed; results.csv is the program's."""
+    document = basic()
+    for record in document["records"]:
+        change(record)
+    folder.mkdir()
+    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    rows = program.output_of(None, "csv", folder / "results.json")
+    (folder / "results.csv").write_text(rows, encoding="utf-8")
+    return folder
+
+
+def test_compare_says_why_nothing_can_be_compared(tmp_path):
+    def verified(record):
+        record["time"] = None
+
+    def of_one_image(record):
+        record["key"]["problem"] = record["key"]["problem"].replace("n=2", "n=1")
+        record["key"]["batch"] = 1
+
+    run = changed(tmp_path / "verified", verified)
+    assert "in common: no record that both have has a time; " in report("compare", run, run).err
+    done = report("compare", DATA / "basic", changed(tmp_path / "one", of_one_image))
+    assert done.err.endswith(" in common: batch 2 against 1\n"), done.err
+
+
+@pytest.mark.parametrize(
+    ("most", "flags"), [(5, "--min-samples and --max-samples 6"), (200, "--time-limit or ")]
+)
+def test_compare_says_which_flags_give_more_samples(most, flags, tmp_path):
+    def few(record, factor):
+        record["sampling"]["max_samples"] = most
+        for name in ("full", "repeat") if record["time"] else ():
+            series = record["time"][name]
+            series["samples_seconds"] = [factor * second for second in series["samples_seconds"][:2]]
+
+    runs = [
+        changed(tmp_path / f"{factor}", lambda record, by=factor: few(record, by)) for factor in (1.0, 1.5)
+    ]
+    assert f"fewer than 6 samples; give {flags}" in report("compare", *runs, "--format", "csv").out
+
+
+LOST = (
+    "convscope-report: standard output took no more: disk full or closed; what it would have said is lost\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +337,5 @@ def test_standard_output_that_is_full_or_closed_is_said(words, root, convscope):
 
 def test_a_reader_that_has_seen_enough_is_no_fault(root):
     command = f'"{sys.executable}" "{root}/scripts/convscope-report" published; echo $? >&2'
-    done = subprocess.run(
-        ["sh", "-c", f"({command}) | true"], stderr=subprocess.PIPE, text=True, check=False
-    )
+    done = subprocess.run(["sh", "-c", f"({command}) | true"], stderr=subprocess.PIPE, text=True, check=False)
     assert done.stderr == "0\n"
