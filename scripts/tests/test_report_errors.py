@@ -214,6 +214,9 @@ BAD_ARGUMENTS = {
     ),
     "no such program": (["selection", DATA / "basic", "--convscope", "nowhere"], "nowhere: no such file"),
     "no such figures": (["layers", DATA / "basic", "--published", "guesses"], "there are kim2017"),
+    "a run for a table of none": (["algorithms", "nosuch"], "nosuch: table algorithms shows this machine's"),
+    "where without records": (["algorithms", "--where", "family=direct"], "algorithms shows no records"),
+    "where of slides": (["slides", "--where", "batch=256"], "slides shows no records to choose from"),
     "unwritable": (["layers", DATA / "basic", "-o", "/nowhere/table.txt"], "cannot be written"),
 }
 

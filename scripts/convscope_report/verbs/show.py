@@ -6,7 +6,14 @@ from convscope_report import ReportError, operations, published
 from convscope_report.contexts import passes_left_out
 from convscope_report.figures import NAMES, figures
 from convscope_report.results import CANDIDATE, conditions
-from convscope_report.tables import OF_STEPS, OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
+from convscope_report.tables import (
+    OF_STEPS,
+    OF_THE_PROGRAM,
+    TABLES,
+    WITH_OPERATIONS,
+    WITHOUT_PATHS,
+    WITHOUT_WHERE,
+)
 from convscope_report.verbs import (
     Verb,
     add_format,
@@ -44,6 +51,12 @@ def table_arguments(parser) -> None:
 
 def table(options) -> int:
     """Make the tables and write them."""
+    if options.results and options.name in WITHOUT_PATHS:
+        raise ReportError(
+            f"{options.results[0]}: table {options.name} shows this machine's, and takes no run"
+        )
+    if options.where and options.name in WITHOUT_WHERE:
+        raise ReportError(f"--where {options.where[0]}: table {options.name} shows no records to choose from")
     if options.name in WITH_OPERATIONS:
         options.results, options.operations = operations.split(options.results)
         if options.operations and not options.results:
