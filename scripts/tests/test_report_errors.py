@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 from report_support import DATA, report
@@ -310,6 +311,26 @@ def test_compare_says_which_flags_give_more_samples(most, flags, tmp_path):
         changed(tmp_path / f"{factor}", lambda record, by=factor: few(record, by)) for factor in (1.0, 1.5)
     ]
     assert f"fewer than 6 samples; give {flags}" in report("compare", *runs, "--format", "csv").out
+
+
+@pytest.mark.parametrize("form", ["png", "svg,pdf"])
+def test_names_that_the_font_lacks_are_one_sentence(form, tmp_path):
+    def renamed(record):
+        record["key"]["layer"] = record["key"]["layer"].replace("conv1", "\u65e5\u672c\u8a9e")
+
+    run, out = changed(tmp_path / "run", renamed), tmp_path / "figures"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = report("plot", "all", run, "--format", form, "-o", out)
+    assert (done.code, done.err.count("\n")) == (0, 1), done.err
+    assert "the font lacks \u65e5 \u672c \u8a9e: they are boxes" in done.err
+    assert all((tmp_path / path).is_file() for path in done.out.split())
+
+
+def test_an_unknown_verb_is_refused_with_help_as_without(root):
+    words = [report("tabel"), report("tabel", "--help")]
+    assert [(done.code, done.out) for done in words] == [(2, "")] * 2
+    assert words[0].err == words[1].err and "invalid choice: 'tabel'" in words[0].err
 
 
 LOST = (
