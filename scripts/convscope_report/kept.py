@@ -160,8 +160,8 @@ def refuse_bad_name(name: str, what: str) -> None:
     """Raise ReportError where a file cannot have this name, as where it would lie in another folder."""
     if not NAME.fullmatch(name):
         raise ReportError(
-            f"{name!r} cannot be the name of a {what}; allowed are letters, digits, '.', '_' and '-', first a "
-            "letter or a digit"
+            f"{name!r} cannot be the name of a {what}; allowed are letters, digits, '.', '_' and '-', first "
+            "a letter or a digit"
         )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from pathlib import Path
 
 from convscope_report import ReportError
 
@@ -15,6 +16,7 @@ class Output:
         self.stream = stream
 
     def __getattr__(self, name):
+        """Return what the stream has besides."""
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
@@ -43,5 +45,5 @@ class Output:
 
     def forget(self) -> None:
         """Send what the stream holds back nowhere; Python tries to write it as it ends, and complains."""
-        with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+        with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), self.stream.fileno())

@@ -57,8 +57,8 @@ def locate(path: Path) -> Path:
 ROWS = {
     "operation": (
         "operations",
-        "`convscope-report table why-gpu RUN OPERATIONS` reads them beside a run, from their folder or a file "
-        "whose name begins with operations",
+        "`convscope-report table why-gpu RUN OPERATIONS` reads them beside a run, from their folder or a "
+        "file whose name begins with operations",
     ),
     "task": ("a training step's tasks", "`convscope-report steps` and `plot-step` read them"),
     "step_ms": ("training steps on several GPUs", "`convscope-report table step-scaling` reads them"),
