@@ -1,9 +1,11 @@
 """The command line: the table of verbs, and what a user sees of an error."""
 
 import argparse
+import contextlib
 import sys
 
 from convscope_report import ReportError
+from convscope_report.output import Output
 from convscope_report.verbs.compare import COMPARE
 from convscope_report.verbs.compare_programs import COMPARE_PROGRAMS
 from convscope_report.verbs.export import EXPORT
@@ -65,6 +67,21 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: list) -> int:
     """Run a verb; exit code 2 with one message where the user can do something about it."""
+    with contextlib.redirect_stdout(Output(sys.stdout)):
+        try:
+            try:
+                return run_verb(argv)
+            finally:  # also after --help, which ends by SystemExit
+                sys.stdout.flush()
+        except ReportError as fault:
+            print(f"convscope-report: {fault}", file=sys.stderr)
+            return 2
+        except BrokenPipeError:  # the reader of a pipe has seen enough
+            return 0
+
+
+def run_verb(argv: list) -> int:
+    """Parse the arguments and do what they say; return the exit code."""
     parser = build_parser()
     options, behind = parser.parse_known_args(argv)
     # Where results may be left out, argparse takes those behind a flag for arguments that it does not know.
@@ -73,11 +90,4 @@ def main(argv: list) -> int:
         parser.error(f"unrecognized arguments: {' '.join(behind)}")
     if behind:
         named += behind
-    try:
-        return options.run(options)
-    except ReportError as fault:
-        print(f"convscope-report: {fault}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        sys.stderr.close()
-        return 0
+    return options.run(options)

@@ -16,6 +16,7 @@ and its interval comes from how far they are apart. That finds differences that 
 """
 
 import math
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -152,11 +153,26 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
                 contests[key(record, CONTEST)].append((made, same_code(record, other)))
     if not found:
         raise ReportError(
-            "the two have no candidate with a time in common: other networks, layers or algorithms"
+            f"the two have no candidate with a time in common: {why_nothing(left, right, bool(used))}"
         )
     for contest in contests.values():
         judge(contest, floor.share, matters)
     return found, floor, matters, only_a, [record for record in right if key(record, CANDIDATE) not in used]
+
+
+def why_nothing(left: list, right: list, is_alike: bool) -> str:
+    """Return why no two records can be compared; `is_alike` says whether some are of the same candidate."""
+    if is_alike:
+        return "no record that both have has a time; `convscope run` measures, `verify` does not"
+    unlike = []
+    for column in LOOSE:
+        values = [list(dict.fromkeys(shown(record[column]) for record in side)) for side in (left, right)]
+        if set(values[0]).isdisjoint(values[1]):
+            first = (", ".join(side[:3]) + ", ..." * (len(side) > 3) for side in values)
+            unlike.append(f"{column} {' against '.join(first)}")
+    # A shape is of its layer and batch.
+    unlike = unlike[:-1] if len(unlike) > 1 and unlike[-1].startswith("shape ") else unlike
+    return "; ".join(unlike) or "other layers, passes or batches of each algorithm"
 
 
 def compare_pairs(pairs: list, matters: float) -> tuple:
@@ -290,7 +306,7 @@ def one(a: dict, b: dict) -> Comparison:
     if samples[0] == samples[1]:
         made.ratio = made.low = made.high = 1.0  # one measurement on both sides
     elif min(map(len, samples)) < MIN_SAMPLES:
-        made.remarks.append(f"fewer than {MIN_SAMPLES} samples; give --time-limit or --min-samples more")
+        made.remarks.append(f"fewer than {MIN_SAMPLES} samples; give {what_gives_more(a, b)}")
         made.verdict = "UNDECIDED"
         return made
     else:
@@ -304,6 +320,14 @@ def one(a: dict, b: dict) -> Comparison:
         f"{side} was {record['standing']}" for side, record in (("A", a), ("B", b)) if is_suspect(record)
     ]
     return made
+
+
+def what_gives_more(a: dict, b: dict) -> str:
+    """Return the flags of `run` that give two records samples enough, by their rules of sampling."""
+    most = (re.search(r"\bmax_samples=(\d+)", record["sampling"] or "") for record in (a, b))
+    if any(found and int(found[1]) < MIN_SAMPLES for found in most):
+        return f"--min-samples and --max-samples {MIN_SAMPLES} or more"
+    return "--time-limit or --min-samples more"
 
 
 def all_samples_ms(record: dict) -> list:

@@ -1,5 +1,7 @@
 """Records split by circumstances, so that a table never mixes what cannot be compared; and their cells."""
 
+import pandas as pd
+
 from convscope_report import ReportError
 from convscope_report.results import PASSES, dictionaries
 from convscope_report.table import Cell, bytes_text, counted
@@ -138,6 +140,11 @@ def best_by(records, *columns) -> dict:
 def is_suspect(record) -> bool:
     """Whether the time of a ranked record is to be marked: the device was throttled, or disturbed."""
     return record["standing"] in SUSPECT
+
+
+def has_interval(record) -> bool:
+    """Whether there are samples enough for a 95% interval of the median."""
+    return not pd.isna(record["full_ci_low_ms"])
 
 
 def time_cell(record, value: float | None = None):

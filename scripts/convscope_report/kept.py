@@ -9,6 +9,7 @@ import csv
 import hashlib
 import io
 import lzma
+import re
 from pathlib import Path
 
 from convscope_report import ReportError, results, run_files
@@ -16,6 +17,7 @@ from convscope_report.contexts import CIRCUMSTANCES, best, is_suspect
 
 FOLDER = Path(__file__).resolve().parents[2] / "results"
 SUFFIX = ".json.xz"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Our best is behind where a library's takes less than this share of its time.
 BEHIND = 0.9
 
@@ -154,12 +156,24 @@ def refuse_another_machine(document: dict, source: Path, folder: Path) -> None:
             )
 
 
+def refuse_bad_name(name: str, what: str) -> None:
+    """Raise ReportError where a file cannot have this name, as where it would lie in another folder."""
+    if not NAME.fullmatch(name):
+        raise ReportError(
+            f"{name!r} cannot be the name of a {what}; allowed are letters, digits, '.', '_' and '-', first "
+            "a letter or a digit"
+        )
+
+
 def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
     """Put a run's results.json, compressed, under results/; return the file.
 
-    Raises ReportError where the run is unfinished, where a newer run has that name, where another name holds
-    a run with the same settings, or where the machine's folder holds runs of another class of machine.
+    Raises ReportError where a name is none, where the run is unfinished, where a newer run has that name,
+    where another name holds a run with the same settings, or where the machine's folder holds runs of another
+    class of machine.
     """
+    refuse_bad_name(machine, "machine")
+    refuse_bad_name(name, "run")
     file = run_files.locate(source)
     document = run_files.read_json(file)
     if not document["environment"].get("complete"):

@@ -52,6 +52,33 @@ def locate(path: Path) -> Path:
     return path
 
 
+# What other files hold that `convscope ... --out` writes, by a column that only their rows have, and who
+# reads them.
+ROWS = {
+    "operation": (
+        "operations",
+        "`convscope-report table why-gpu RUN OPERATIONS` reads them beside a run, from their folder or a "
+        "file whose name begins with operations",
+    ),
+    "task": ("a training step's tasks", "`convscope-report steps` and `plot-step` read them"),
+    "step_ms": ("training steps on several GPUs", "`convscope-report table step-scaling` reads them"),
+    "reduce": (
+        "allreduce",
+        "no verb of convscope-report reads them; `convscope list columns allreduce` says what they are",
+    ),
+}
+
+
+def refuse_rows(document: dict, file: Path) -> None:
+    """Raise ReportError where the document is no run, but another of the program's files with rows."""
+    rows = document.get("rows")
+    if "records" in document or not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+        return
+    for column, (what, reader) in ROWS.items():
+        if column in rows[0]:
+            raise ReportError(f"{file}: it holds no run but rows of {what}: {reader}")
+
+
 def read_json(file: Path) -> dict:
     """Return the document of a results.json, its outline checked."""
     try:
@@ -90,6 +117,7 @@ def read_json(file: Path) -> dict:
             f"{file}: schema_version is {json.dumps(version)}; this program reads {known}; "
             "use the convscope-report that came with the program that wrote it"
         )
+    refuse_rows(document, file)
     for name in ("argv", "config", "environment", "ceilings", "records"):
         if not isinstance(document.get(name), dict if name == "environment" else list):
             raise ReportError(

@@ -7,7 +7,6 @@ there is no index, and a name is taken until its file is removed.
 
 import difflib
 import lzma
-import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from convscope_report import ReportError, kept, run_files
 
 FOLDER = Path(__file__).resolve().parents[2] / "out" / "saved"
 PROGRAM_SUFFIX = ".program"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def names() -> list:
@@ -25,11 +23,7 @@ def names() -> list:
 
 def free_file(name: str) -> Path:
     """Return where a run of this name would be; raise ReportError where the name is taken or is none."""
-    if not NAME.fullmatch(name):
-        raise ReportError(
-            f"{name!r} cannot be the name of a run; allowed are letters, digits, '.', '_' and '-', first a "
-            "letter or a digit"
-        )
+    kept.refuse_bad_name(name, "run")
     file = FOLDER / f"{name}{kept.SUFFIX}"
     if file.exists():
         raise ReportError(f"{name}: a run of this name is saved; choose another name, or remove {file}")

@@ -50,7 +50,8 @@ class Table:
     published: bool = False
     best_means: str = "best"
     tied_means: str = (
-        "not shown to be slower than the best: their 95% intervals overlap, or may on a quiet machine"
+        "not shown to be slower than the best: their 95% intervals overlap, or may on a quiet machine, or "
+        "one has none"
     )
     suspect_means: str = "throttled or disturbed while measured: its time is too long"
 

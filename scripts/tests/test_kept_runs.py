@@ -107,6 +107,17 @@ def test_an_unfinished_or_damaged_run_is_not_kept(tmp_path):
     assert "damaged" in done.err
 
 
+@pytest.mark.parametrize("flag", ["--machine", "--name"])
+@pytest.mark.parametrize("name", ["../../zzz", "a/b", "two words", ".hidden", "..", ""])
+def test_a_run_is_kept_in_the_folder_and_under_a_name_only(flag, name, tmp_path):
+    names = {"--machine": "mine", "--name": "tiny"} | {flag: name}
+    words = [word for pair in names.items() for word in pair]
+    done = report("keep", run_of(tmp_path / "run"), *words, "--folder", tmp_path / "in" / "results")
+    assert (done.code, done.out) == (2, "")
+    assert f"{name!r} cannot be the name of a {'run' if flag == '--name' else 'machine'}" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
 def test_a_stale_index_is_found(tmp_path):
     results = tmp_path / "results"
     assert report("keep", run_of(tmp_path / "run"), "--machine", "mine", "--folder", results).code == 0
@@ -188,3 +199,11 @@ def test_the_tree_can_travel(root):
 def test_no_kept_run_is_large(root):
     for file in Path(root, "results").glob("*/*.json.xz"):
         assert file.stat().st_size < 1_000_000, file
+
+
+def test_the_examples_of_help_name_kept_runs_that_are_there(root):
+    from convscope_report.cli import VERBS
+
+    named = {word for verb in VERBS.values() for word in verb.example.split() if word.startswith("results/")}
+    assert len(named) > 1
+    assert [name for name in sorted(named) if not any(root.glob(name))] == []

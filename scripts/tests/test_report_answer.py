@@ -22,6 +22,7 @@ def record(algorithm, ms=None, rank=None, **facts):
         "family": family,
         "provider": provider,
         "full_median_ms": ms,
+        "full_ci_low_ms": ms,
         "rank": rank,
         "in_doubt": None if rank is None else False,
         "standing": "good" if rank else "refused",
@@ -75,6 +76,17 @@ def test_doubt_is_marked_with_the_names_of_the_tied():
     cell = answer.cell(contest(record("fft16", 1.0, 1), record("direct", 1.01, 2, in_doubt=True)))
     assert signs(cell) == [("~", False)] and cell.in_doubt
     assert "Not shown to be faster than direct: the 95% intervals overlap." in cell.words
+
+
+def test_doubt_for_want_of_an_interval_is_said_so():
+    few = record("direct", 5.0, 2, in_doubt=True, full_ci_low_ms=None)
+    near = record("fft32", 1.01, 3, in_doubt=True)
+    cell = answer.cell(contest(record("fft16", 1.0, 1), few))
+    assert "Not shown to be faster than direct: too few samples give no 95% interval." in cell.words
+    cell = answer.cell(contest(record("fft16", 1.0, 1), few, near))
+    assert "direct, fft32: the 95% intervals overlap, or too few samples give no 95% interval." in cell.words
+    cell = answer.cell(contest(record("fft16", 1.0, 1, full_ci_low_ms=None), near))
+    assert "fft32: too few samples give no 95% interval." in cell.words
 
 
 @pytest.mark.parametrize(("standing", "sign"), [("throttled", "t"), ("disturbed", "d")])

@@ -392,7 +392,7 @@ def test_floor_is_assumed_without_aa():
 def test_nothing_in_common_and_bad_arguments_are_refused():
     done = report("compare", DATA / "basic", DATA / "schema1")
     assert done.code == 2
-    assert "no candidate with a time in common" in done.err
+    assert "no candidate with a time in common: network " in done.err and "; layer " in done.err
     assert report("compare", DATA / "basic", DATA / "basic", "--matters", "0").code == 2
     assert report("compare", DATA / "basic", "nowhere").code == 2
 

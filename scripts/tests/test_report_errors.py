@@ -5,11 +5,12 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 from report_support import DATA, report
 
-from convscope_report import ReportError, kept, results
+from convscope_report import ReportError, kept, program, results
 
 
 def copy(folder, text=None, rows=None):
@@ -76,6 +77,21 @@ def test_bad_json_is_refused(fault, tmp_path):
     assert said in done.err
     assert "results.json" in done.err
     assert done.err.count("\n") == 1
+
+
+ROWS = {
+    "nvidia-h200/operations/operations-alexnet": ["rows of operations", "table why-gpu"],
+    "intel-f6m167-2-cores/steps/alexnet": ["a training step's tasks", "`convscope-report steps`"],
+    "amd-zen4-2-cores/networks/scaling-strong": ["steps on several GPUs", "table step-scaling"],
+    "intel-f6m167-2-cores/networks/allreduce-10MBs-2": ["rows of allreduce", "list columns allreduce"],
+}
+
+
+@pytest.mark.parametrize("kept_file", ROWS)
+def test_rows_that_are_no_run_are_called_what_they_are(kept_file):
+    done = report("table", "layers", kept.FOLDER / f"{kept_file}.json.xz")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert all(words in done.err for words in ["it holds no run", *ROWS[kept_file]]), done.err
 
 
 def with_a_word(column, word="fast"):
@@ -199,6 +215,9 @@ BAD_ARGUMENTS = {
     ),
     "no such program": (["selection", DATA / "basic", "--convscope", "nowhere"], "nowhere: no such file"),
     "no such figures": (["layers", DATA / "basic", "--published", "guesses"], "there are kim2017"),
+    "a run for a table of none": (["algorithms", "nosuch"], "nosuch: table algorithms shows this machine's"),
+    "where without records": (["algorithms", "--where", "family=direct"], "algorithms shows no records"),
+    "where of slides": (["slides", "--where", "batch=256"], "slides shows no records to choose from"),
     "unwritable": (["layers", DATA / "basic", "-o", "/nowhere/table.txt"], "cannot be written"),
 }
 
@@ -250,3 +269,97 @@ def test_published_lists_sources_and_filters():
     assert "Caffe" not in done.out
     assert report("published", "shi2016_table7", "--where", "network=None").code == 2
     assert report("published", "shi2016_table7", "--where", "colour=red").code == 2
+
+
+def changed(folder, change):
+    """Basic, each of its records changed; results.csv is the program's."""
+    document = basic()
+    for record in document["records"]:
+        change(record)
+    folder.mkdir()
+    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    rows = program.output_of(None, "csv", folder / "results.json")
+    (folder / "results.csv").write_text(rows, encoding="utf-8")
+    return folder
+
+
+def test_compare_says_why_nothing_can_be_compared(tmp_path):
+    def verified(record):
+        record["time"] = None
+
+    def of_one_image(record):
+        record["key"]["problem"] = record["key"]["problem"].replace("n=2", "n=1")
+        record["key"]["batch"] = 1
+
+    run = changed(tmp_path / "verified", verified)
+    assert "in common: no record that both have has a time; " in report("compare", run, run).err
+    done = report("compare", DATA / "basic", changed(tmp_path / "one", of_one_image))
+    assert done.err.endswith(" in common: batch 2 against 1\n"), done.err
+
+
+@pytest.mark.parametrize(
+    ("most", "flags"), [(5, "--min-samples and --max-samples 6"), (200, "--time-limit or ")]
+)
+def test_compare_says_which_flags_give_more_samples(most, flags, tmp_path):
+    def few(record, factor):
+        record["sampling"]["max_samples"] = most
+        for name in ("full", "repeat") if record["time"] else ():
+            series = record["time"][name]
+            series["samples_seconds"] = [factor * second for second in series["samples_seconds"][:2]]
+
+    runs = [
+        changed(tmp_path / f"{factor}", lambda record, by=factor: few(record, by)) for factor in (1.0, 1.5)
+    ]
+    assert f"fewer than 6 samples; give {flags}" in report("compare", *runs, "--format", "csv").out
+
+
+@pytest.mark.parametrize("form", ["png", "svg,pdf"])
+def test_names_that_the_font_lacks_are_one_sentence(form, tmp_path):
+    def renamed(record):
+        record["key"]["layer"] = record["key"]["layer"].replace("conv1", "\u65e5\u672c\u8a9e")
+
+    run, out = changed(tmp_path / "run", renamed), tmp_path / "figures"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = report("plot", "all", run, "--format", form, "-o", out)
+    assert (done.code, done.err.count("\n")) == (0, 1), done.err
+    assert "the font lacks \u65e5 \u672c \u8a9e: they are boxes" in done.err
+    assert all((tmp_path / path).is_file() for path in done.out.split())
+
+
+def test_an_unknown_verb_is_refused_with_help_as_without(root):
+    words = [report("tabel"), report("tabel", "--help")]
+    assert [(done.code, done.out) for done in words] == [(2, "")] * 2
+    assert words[0].err == words[1].err and "invalid choice: 'tabel'" in words[0].err
+
+
+LOST = (
+    "convscope-report: standard output took no more: disk full or closed; what it would have said is lost\n"
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["table", "layers", DATA / "basic"],
+        ["export", "benchdnn", DATA / "basic"],
+        ["published"],
+        ["runs"],
+        ["--help"],
+        ["table", "--help"],
+    ],
+)
+def test_standard_output_that_is_full_or_closed_is_said(words, root, convscope):
+    if words[-1] == DATA / "basic":
+        words = [*words, "--convscope", convscope]
+    command = [sys.executable, root / "scripts" / "convscope-report", *words]
+    for behind in (">/dev/full", ">&-"):
+        shell = ["sh", "-c", f'"$@" {behind}', "sh", *command]
+        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (2, LOST), behind
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(root):
+    command = f'"{sys.executable}" "{root}/scripts/convscope-report" published; echo $? >&2'
+    done = subprocess.run(["sh", "-c", f"({command}) | true"], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr == "0\n"

@@ -150,7 +150,9 @@ def test_operations_of_a_gpu_are_rows_of_the_machine_of_its_runs():
 def test_only_operations_are_no_results():
     done = report("table", "why-gpu", DATA / "operations")
     assert done.code == 2
-    assert "no results given" in done.err
+    assert (
+        f"{DATA / 'operations' / 'operations.json'}: holds operations only; name a run beside it" in done.err
+    )
 
 
 def test_kept_operations_and_those_of_a_machine_without_runs_are_read(tmp_path):

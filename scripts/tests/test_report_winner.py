@@ -70,6 +70,10 @@ def spoil(records, fate):
         records[0] |= {"outcome": "unsupported", "reason": "unsupported_size", "time": None}
     elif fate == "tied":
         records[1]["time"]["full"]["ci_low_seconds"] = median(records[0])
+    elif fate == "few samples":
+        full = records[0]["time"]["full"]
+        full |= {"ci_low_seconds": None, "ci_high_seconds": None, "samples": 5}
+        full["samples_seconds"] = full["samples_seconds"][:5]
 
 
 def write(folder, program, factor=1.0, machine=None, fates=None, throttle=""):
@@ -141,6 +145,21 @@ def test_every_kind_of_record_is_there(loaded):
     for contest, group in loaded.ranked().groupby("contest"):
         assert sorted(group["rank"]) == list(range(1, len(group) + 1)), contest
         assert group.sort_values("rank")["full_median_ms"].is_monotonic_increasing, contest
+
+
+def test_nobody_is_shown_to_be_slower_than_a_winner_without_an_interval(tmp_path, run_convscope, convscope):
+    place = ["--where", "layer=conv1", "--where", "pass=forward", "--convscope", convscope]
+    doubts, said = {}, {}
+    for fate in ("few samples", "none"):
+        folder = write(tmp_path / fate, run_convscope, fates={("conv1", "forward"): fate})
+        loaded = results.load([folder], convscope=str(convscope))
+        ranked = loaded.where(**{"layer": ["conv1"], "pass": ["forward"]}).ranked()
+        doubts[fate] = [bool(doubt) for doubt in ranked.sort_values("rank")["in_doubt"]]
+        said[fate] = report("table", "layers", folder, *place).out
+    assert False in doubts["none"][1:]
+    assert doubts["few samples"] == [False] + [True] * (len(doubts["none"]) - 1)
+    marks = (said["few samples"].count("~"), said["none"].count("~"))
+    assert marks[0] > marks[1] and "or one has none" in said["few samples"]
 
 
 def test_a_single_run_is_ranked_in_its_own_file_as_on_reading(folders):

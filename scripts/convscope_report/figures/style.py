@@ -4,8 +4,11 @@ Every figure is WIDTH inches wide, a column of a page, and is printed as it is: 
 SMALLEST points, and what does not fit across grows in height.
 """
 
+import contextlib
 import re
+import sys
 import textwrap
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -255,6 +258,28 @@ def named(*parts) -> str:
     return "-".join(re.sub(r"[^a-z0-9.]+", "-", str(part).lower()).strip("-") for part in parts if part)
 
 
+@contextlib.contextmanager
+def named_glyphs():
+    """Say in one sentence on standard error which letters the font lacks, in place of a warning for each."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    lacking = {}
+    for warning in said:
+        found = re.match(r"Glyph (\d+) .*missing from", str(warning.message))
+        if found:
+            lacking[chr(int(found[1]))] = None
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacking:
+        print(
+            f"convscope-report: the font lacks {' '.join(lacking)}: they are boxes in the figures, but for "
+            "the SVG, whose reader chooses the font",
+            file=sys.stderr,
+        )
+
+
+@named_glyphs()
 def save(figures: list, folder: Path, formats) -> list:
     """Write the figures into the folder, one file a format; return the paths."""
     paths = []

@@ -7,7 +7,7 @@ records (bench/ranking); here it is only put into words and added up.
 from collections import Counter
 from dataclasses import dataclass, field
 
-from convscope_report.contexts import SUSPECT, counts_of, in_order, is_suspect, passes_of
+from convscope_report.contexts import SUSPECT, counts_of, has_interval, in_order, is_suspect, passes_of
 from convscope_report.figures import LABELS, is_library, without_device
 from convscope_report.results import dictionaries
 from convscope_report.table import number_text
@@ -15,7 +15,8 @@ from convscope_report.table import number_text
 FAILED = ("failed", "crashed", "timeout", "out_of_memory")
 # The marks beside a winner, in this order, and what the legend says of each.
 SIGNS = {
-    "~": "not shown to be the fastest: the 95% interval of another overlaps, or may on a quiet machine",
+    "~": "not shown to be the fastest: the 95% interval of another overlaps, or may on a quiet machine, or "
+    "one of the two has none",
     "t": "a record here was measured on a throttled device: its time is too long",
     "d": "a record here was disturbed, other programs took the device: its time is too long",
     "w": "a record here was wrong: it failed verification and cannot win",
@@ -137,15 +138,22 @@ def doubts(leader, ranked) -> list:
     """Say which records are not shown to be slower than the leader."""
     others = ranked[ranked["in_doubt"].map(bool)]
     others = others[others["algorithm"] != leader["algorithm"]]
-    return [] if others.empty else [Remark("~", f"Not shown to be faster than {why_not_slower(others)}.")]
+    if others.empty:
+        return []
+    return [Remark("~", f"Not shown to be faster than {why_not_slower(leader, others)}.")]
 
 
-def why_not_slower(tied) -> str:
+def why_not_slower(leader, tied) -> str:
     """Return the names of records in doubt, and why they are: "direct: the 95% intervals overlap"."""
-    why = "the 95% intervals overlap"
-    if tied["standing"].isin(SUSPECT).any():
-        why += ", or may on a quiet machine"
-    return f"{names_of(tied)}: {why}"
+    known = [has_interval(leader) and has_interval(record) for record in dictionaries(tied)]
+    why = []
+    if any(known):
+        why.append("the 95% intervals overlap")
+        if tied[known]["standing"].isin(SUSPECT).any():
+            why.append("or may on a quiet machine")
+    if not all(known):
+        why.append(f"{'or ' if why else ''}too few samples give no 95% interval")
+    return f"{names_of(tied)}: {', '.join(why)}"
 
 
 def suspects(leader, ranked) -> list:

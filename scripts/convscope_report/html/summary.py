@@ -39,7 +39,7 @@ def sentence(layer, records) -> str:
     if is_suspect(rival):
         words += f" ({rival['standing']} while measured)"
     if len(tied):
-        words += f"; not shown to be faster than {answer.why_not_slower(tied)}"
+        words += f"; not shown to be faster than {answer.why_not_slower(leader, tied)}"
     return words + "."
 
 

@@ -32,6 +32,9 @@ TABLES = {
 }
 # Those that the program computes: they take no results, which it reads itself.
 OF_THE_PROGRAM = ("algorithms", "selection", "policies", "workspace", "slides", "step-scaling")
+# Of these, which takes no path at all, and which no --where, for they show no records.
+WITHOUT_PATHS = ("algorithms",)
+WITHOUT_WHERE = ("algorithms", "slides")
 # Those that read `convscope operations --out` beside runs.
 WITH_OPERATIONS = ("why-gpu",)
 # Those that take folders of `convscope step --out` in place of runs.

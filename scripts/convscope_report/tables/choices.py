@@ -90,7 +90,8 @@ def choosers(title, circumstances, network, options) -> Table:
     table = Table(f"{title}: selection", SELECTION, columns, circumstances)
     table.best_means = "rank 1: the oracle, or the same implementation measured twice"
     table.tied_means = (
-        "not shown to be slower than the oracle: their 95% intervals overlap, or may on a quiet machine"
+        "not shown to be slower than the oracle: their 95% intervals overlap, or may on a quiet machine, or "
+        "one has none"
     )
     oracles = {(entry["layer"], entry["pass"]): entry["oracle"] for entry in network["oracles"]}
     for chooser in network["choosers"]:

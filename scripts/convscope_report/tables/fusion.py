@@ -82,7 +82,10 @@ def of_the_same(title, circumstances, fused, separate, runs) -> Table:
         more = other["full_median_ms"] - record["full_median_ms"]
         table.add(record["layer"], record["algorithm"], *times, ratio(times[1], times[0]),
                   shown(record, other), more, copy_ms(record, runs))  # fmt: skip
-    table.note("pass: the difference of the two medians; below zero where it is less than their spread.")
+    table.note(
+        "pass: the difference of the two medians; below zero where it is less than their spread, or, where "
+        "shown says yes, where a library has another implementation for the fused form."
+    )
     table.note("pass as a copy: the output's bytes read and written at the measured speed of a copy.")
     return table
 

@@ -25,7 +25,7 @@ def keep_arguments(parser) -> None:
 
 def keep(options) -> int:
     """Keep the run and say where."""
-    name = options.name or Path(options.results).resolve().name
+    name = Path(options.results).resolve().name if options.name is None else options.name
     file = kept.keep(Path(options.results), options.machine, name, options.folder)
     print(f"{file}: {file.stat().st_size:,} bytes")
     return 0

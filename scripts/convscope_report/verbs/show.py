@@ -6,7 +6,14 @@ from convscope_report import ReportError, operations, published
 from convscope_report.contexts import passes_left_out
 from convscope_report.figures import NAMES, figures
 from convscope_report.results import CANDIDATE, conditions
-from convscope_report.tables import OF_STEPS, OF_THE_PROGRAM, TABLES, WITH_OPERATIONS
+from convscope_report.tables import (
+    OF_STEPS,
+    OF_THE_PROGRAM,
+    TABLES,
+    WITH_OPERATIONS,
+    WITHOUT_PATHS,
+    WITHOUT_WHERE,
+)
 from convscope_report.verbs import (
     PLOT_FORMATS,
     Verb,
@@ -45,8 +52,17 @@ def table_arguments(parser) -> None:
 
 def table(options) -> int:
     """Make the tables and write them."""
+    if options.results and options.name in WITHOUT_PATHS:
+        raise ReportError(
+            f"{options.results[0]}: table {options.name} shows this machine's, and takes no run"
+        )
+    if options.where and options.name in WITHOUT_WHERE:
+        raise ReportError(f"--where {options.where[0]}: table {options.name} shows no records to choose from")
     if options.name in WITH_OPERATIONS:
         options.results, options.operations = operations.split(options.results)
+        if options.operations and not options.results:
+            files = ", ".join(map(str, options.operations))
+            raise ReportError(f"{files}: holds operations only; name a run beside it, as in out/alexnet")
     if options.name in OF_STEPS:
         options.steps = options.results
     results = None if options.name in OF_THE_PROGRAM else load(options)
@@ -169,7 +185,7 @@ REPORT = Verb(
     "Write one self-contained HTML file: summary, charts, all records, tables, environment.",
     """\
   convscope-report report out/alexnet -o report.html
-  convscope-report report results/*/2026-11-21-alexnet --where pass=forward -o forward.html""",
+  convscope-report report results/*/alexnet-forward.json.xz --where pass=forward -o forward.html""",
     report_arguments,
     report,
 )
