@@ -298,6 +298,31 @@ void fill_in(StepRow& row, const RankedStep::Series& series, const GradientSum& 
   row.busiest_bytes = sum.busiest_bytes();
 }
 
+// The sum of each row that can be run, verified; a row without memory for its own on one rank is refused on
+// all.
+std::vector<std::unique_ptr<GradientSum>> verified_sums(RankedStep& ranked, RankSums& rank_sums,
+                                                        const TrainingStep& step, Fabric& fabric,
+                                                        std::span<StepRow> rows) {
+  std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].outcome != RowOutcome::good) continue;
+    try {
+      sums[i] = rank_sums.make(rows[i].of, step);
+    } catch (const std::bad_alloc&) {
+      sums[i].reset();  // the row is refused, on all ranks
+    }
+    if (largest_over_ranks(fabric, sums[i] ? 0 : 1) > 0) {
+      refuse(rows[i], {"out_of_memory",
+                       "a rank has no memory for what this sum keeps; take a smaller batch, or fewer of them "
+                       "at once"});
+      sums[i].reset();
+    } else {
+      ranked.verify(rows[i], *sums[i]);
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
@@ -317,23 +342,7 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   Samples of_one;
   int64_t of_one_disturbed = 0;
   std::vector<RankedStep::Series> series(rows.size());
-  std::vector<std::unique_ptr<GradientSum>> sums(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].outcome != RowOutcome::good) continue;
-    try {
-      sums[i] = rank_sums.make(rows[i].of, step);
-    } catch (const std::bad_alloc&) {
-      sums[i].reset();  // the row is refused, on all ranks
-    }
-    if (largest_over_ranks(fabric, sums[i] ? 0 : 1) > 0) {
-      refuse(rows[i], {"out_of_memory",
-                       "a rank has no memory for what this sum keeps; take a smaller batch, or fewer of them "
-                       "at once"});
-      sums[i].reset();
-    } else {
-      ranked.verify(rows[i], *sums[i]);
-    }
-  }
+  const auto sums = verified_sums(ranked, rank_sums, step, fabric, rows);
   if (calls.paced) {
     const auto before = Clock::now();
     run_alone();
