@@ -141,7 +141,8 @@ std::vector<std::string> print_contest(std::ostream& out, const Contest& contest
   if (contest.ranked.empty() && !verified) out << "  no correct record\n";
 
   if (doubts)
-    out << "  ~ not shown to be slower than *: their intervals overlap, or may on a quiet machine\n";
+    out << "  ~ not shown to be slower than *: their intervals overlap, or may on a quiet\n"
+           "    machine, or one has none\n";
   if (baseline != nullptr && std::ranges::any_of(contest.ranked, [&](const Entry& entry) {
         return is_suspect_ratio(*entry.record, *baseline);
       }))

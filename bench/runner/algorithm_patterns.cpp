@@ -135,10 +135,12 @@ std::vector<std::string> meant_by(const std::vector<std::string>& patterns, cons
 }
 
 void check_recorded(std::string_view flag, const std::string& name, std::span<const ResultRecord> records) {
-  std::set<std::string> ids;
-  for (const ResultRecord& record : records) ids.insert(record.key.algorithm);
-  if (std::ranges::any_of(ids, [&](const std::string& id) { return is_named(id, name); })) return;
-  const std::vector<std::string> known(ids.begin(), ids.end());
+  std::set<std::string> names;
+  for (const ResultRecord& record : records) {
+    if (is_named(record.key.algorithm, name)) return;
+    names.insert(without_device(record.key.algorithm));
+  }
+  const std::vector<std::string> known(names.begin(), names.end());
   const std::string hint = did_you_mean(name, known);
   throw UsageError(fmt::format("{}: no record is of \"{}\"{}", flag, name,
                                hint.empty() ? "; there are " + comma_list(known) : hint));

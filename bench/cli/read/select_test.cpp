@@ -57,7 +57,8 @@ TEST(Select, TakesSeveralLists) {
 }
 
 TEST(Select, RefusesAChooserThatNoRecordHas) {
-  EXPECT_THAT(testing::refusal_of({"select", kKeptRun, "--chooser", "direct,onednn.aut"}),
+  const std::vector<std::string> words{"select", kKeptRun, "--chooser", "direct,onednn.aut"};
+  EXPECT_THAT(testing::error_of([&] { testing::run_program(words); }),
               ::testing::HasSubstr("--chooser: no record is of \"onednn.aut\"; did you mean"));
 }
 
