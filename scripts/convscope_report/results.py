@@ -165,7 +165,7 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
         else:
             records = table
             refuse_words(table, own, file.with_name("results.csv"))
-        records = with_doubts(records.assign(**{name: own[name] for name in RANKING}))
+        records = records.assign(**{name: own[name] for name in RANKING})
         if not virtual_time and records["device_name"].map(has_virtual_time).any():
             raise ReportError(
                 f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
@@ -174,13 +174,6 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
         parts.append(records)
         runs.append(run_of(document, file))
     return Results(with_suspect_baselines(pd.concat(parts, ignore_index=True)), runs)
-
-
-def with_doubts(records: pd.DataFrame) -> pd.DataFrame:
-    """Put a ranked record in doubt where the program does not say: it or the winner has no 95% interval."""
-    pairs = zip(records["in_doubt"], records["rank"], strict=True)
-    doubts = [True if doubt is None and rank not in (None, 1) else doubt for doubt, rank in pairs]
-    return records.assign(in_doubt=pd.Series(doubts, index=records.index, dtype=object))
 
 
 def with_suspect_baselines(records: pd.DataFrame) -> pd.DataFrame:
