@@ -242,6 +242,12 @@ bool is_no_plain_file(const std::string& path) {
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
+// Not so where that cannot be said, as of a name that is too long: opening it says why.
+bool is_missing(const std::string& path) {
+  std::error_code unknown;
+  return fs::status(path, unknown).type() == fs::file_type::not_found;
+}
+
 }  // namespace
 
 void check_can_be_written(const std::string& path) {
@@ -309,8 +315,8 @@ Journal Journal::begin(const std::string& folder, bool can_be_resumed) {
 }
 
 Journal Journal::resume(const std::string& folder) {
-  if (!fs::is_directory(folder)) fail(folder, "there is no such folder");
-  if (!fs::exists(journal_path(folder)))
+  if (is_missing(folder)) fail(folder, "there is no such folder");
+  if (is_missing(journal_path(folder)))
     fail(folder, "it has no journal.jsonl, so there is no run to go on with (a merged folder has none)");
   Journal journal(folder, 0);
   journal.cut_off_unfinished_line();
