@@ -266,6 +266,13 @@ def test_wrong_usage_gets_one_message_and_exit_code_2(
     assert done.stdout == ""
 
 
+def test_a_file_for_answers_that_cannot_be_made_is_refused_before_the_run_has_a_folder(faulty, tmp_path):
+    done = run(faulty, "run", config(tmp_path, 1), "--record", "none/x.json", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "none/x.json: cannot create this file" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_that_holds_a_run_is_not_written_over(faulty: Path, tmp_path: Path) -> None:
     arguments = ["verify", config(tmp_path, 1), "--algorithm", "plain.cpu", "--out", tmp_path / "out"]
     assert run(faulty, *arguments).returncode == 0

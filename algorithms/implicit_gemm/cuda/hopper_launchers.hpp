@@ -18,7 +18,7 @@ struct HopperLaunchers {
   void (*repack)(const Repack&, const void* from, void* to, Queue&) = nullptr;
   void (*pack_lines)(const LinePack&, const void* from, void* to, Queue&) = nullptr;
 };
-// Of the device that the queue will be of: cuda or the emulator. Throws std::invalid_argument for others.
+// Of the device that the queue will be of: cuda or the emulator.
 HopperLaunchers hopper_launchers(DeviceKind kind);
 
 }  // namespace convscope::implicit_gemm

@@ -34,7 +34,7 @@ struct Launchers {
   void (*add_partials)(const Product&, const Tensors&, Queue&) = nullptr;
 };
 
-// Of the device that the queue will be of: cuda or the emulator. Throws std::invalid_argument for others.
+// Of the device that the queue will be of: cuda or the emulator.
 Launchers simt_launchers(DeviceKind kind);
 Launchers tensor_launchers(DeviceKind kind);
 

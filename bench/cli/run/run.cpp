@@ -210,7 +210,6 @@ void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const 
 
 // Runs what the log has left, and prints and writes what comes of it.
 int carry_out(RunLog& log, const RunOptions& options, const Program& program, StopSignal& stop) {
-  if (!options.record.empty()) check_can_be_written(options.record);
   RunConsole console(program, log);
   look_for_other_programs(log, options.wait_for_quiet, stop, console);
   IsolationOptions isolation;
@@ -287,6 +286,7 @@ namespace {
 int run(const RunOptions& options, const Program& program) {
   StopSignal stop;  // before a driver has threads that would not hold its signals back
   std::optional<EndAtStop> planning(std::in_place, stop);
+  if (!options.record.empty()) check_can_be_written(options.record);  // before --out's folder is there
   const DeviceList devices = find_devices();
   if (!options.resume.empty()) {
     planning.reset();
