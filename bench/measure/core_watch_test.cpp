@@ -24,6 +24,19 @@ CoreReading signal(double seconds) {
   return {1e11, seconds};
 }
 
+// As bursts on a Xeon of 2023 are: one that comes after other work takes 2 us more.
+TEST(AwakeBurst, LeavesOutTheTimeInWhichVectorUnitsWake) {
+  using namespace std::chrono_literals;
+  Clock::time_point time;
+  bool is_awake = false;
+  const auto multiply = [&](std::chrono::nanoseconds work) {
+    time += is_awake ? work : work + 2us;
+    is_awake = true;
+  };
+  EXPECT_DOUBLE_EQ(
+      seconds_of_awake_burst([&] { multiply(2500ns); }, [&] { multiply(5us); }, [&] { return time; }), 5e-6);
+}
+
 TEST(CoreWatch, ComparesWithTheBestReading) {
   CoreWatch watch(readings({rate(100), rate(200), rate(110)}), {}, 0);
   EXPECT_EQ(watch.share(rate(50)), 1) << "nothing to compare with";

@@ -33,6 +33,7 @@ uint64_t dependent_additions(uint64_t x, uint64_t y) {
 }
 
 constexpr int64_t kBurstRounds = 3000;  // of 12 vector multiply-adds: 5 to 15 us
+constexpr int64_t kWakeRounds = kBurstRounds / 2;
 constexpr int kTurns = 3;
 constexpr int kLaps = 10;  // of the cache line in one turn
 // Otherwise a thread without a core would make a turn take milliseconds.
@@ -100,9 +101,8 @@ CoreReading read_cores() {
     for (int turn = 0; turn < kTurns; ++turn) {
       // All together: only then do two on one core slow each other down.
 #pragma omp barrier
-      const auto begin = Clock::now();
-      keep(multiply_add_chains(kBurstRounds));
-      const double seconds = seconds_since(begin);
+      const double seconds = seconds_of_awake_burst([] { keep(multiply_add_chains(kWakeRounds)); },
+                                                    [] { keep(multiply_add_chains(kBurstRounds)); });
 #pragma omp critical
       slowest[static_cast<size_t>(turn)] = std::max(slowest[static_cast<size_t>(turn)], seconds);
 #pragma omp barrier

@@ -2,8 +2,11 @@
 // how fast and how far apart the threads are. Reads /proc, /sys and a clock; changes nothing.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+
+#include "bench/core/stopwatch.hpp"
 
 namespace convscope {
 
@@ -31,9 +34,20 @@ struct CoreReading {
   std::optional<double> core_to_core_latency_seconds;
 };
 
+// The time of burst(). wake() runs the same instructions just before, for a few microseconds: a processor that
+// has done none of 512 bits for a while issues the first 2 us of them at a fraction of its rate, which would
+// be a third of a burst, and look like two threads on one core.
+template <typename Wake, typename Burst, typename Now = decltype(&Clock::now)>
+double seconds_of_awake_burst(const Wake& wake, const Burst& burst, const Now& now = &Clock::now) {
+  wake();
+  const auto begin = now();
+  burst();
+  return std::chrono::duration<double>(now() - begin).count();
+}
+
 // The rate is the slowest thread's times their number, the median of three bursts. The latency is from the
 // fastest of three turns of a line round all threads; a turn ends after 0.2 ms where a thread has no core at
-// all. About 60 us for two threads.
+// all. About 70 us for two threads.
 CoreReading read_cores();
 
 }  // namespace convscope
